@@ -364,7 +364,9 @@ Result<Joined> AllocNetworks::join_in_turn(const NetworkWish& wish,
   const auto old = known ? std::move(*known) : std::nullopt;
   const bool was_there = tools_.has_namespace(id);
   if (old && old->is_complete && was_there) {
-    const auto checked = check(id, *old);
+    auto checked = check(id, *old);
+    // Others may just be changing the same tables of the kernel.
+    if (!checked) checked = check(id, *old);
     if (checked) {
       joined.status = old->status();
       return joined;

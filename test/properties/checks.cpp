@@ -256,6 +256,8 @@ void PlanChecks::on_evaluations(const Work& work,
   for (const auto& eval : evaluations) {
     if (eval->getStatus() != schema::EvalStatus::BLOCKED || eval->getEscapedComputedClass() || !job)
       continue;
+    // One that was tried again knows the classes of this try, and the reasons of its first.
+    if (view(eval->getId()) == view(work.eval->getId())) continue;
     for (const auto known : eval->getClassEligibility()) {
       if (known.getValue()) continue;
       for (const auto& node : work.seen.nodes()) {

@@ -28,6 +28,7 @@ REPORTED = {
     "alloc_runner": "its runner failed", "task_runner": "task_runner: ended by an exception",
     "alloc_health_watcher": "alloc_health_watcher: ended by an exception",
     "function_hook": "function_hook: ended by an exception",
+    "network_hook": "network_hook: ended by an exception",
     "services_hook": "services_hook: ended by an exception",
     "checks_hook": "checks_hook: ended by an exception",
     "predecessor_hook": "predecessor_hook: ended by an exception",
@@ -57,6 +58,13 @@ def drain_a_moment(agent):
     agent.put(node, {"DrainSpec": None, "MarkEligible": True})
 
 
+def part_from_the_network(agent):
+    """A job whose tasks have a network of their own."""
+    apart = shell_job(f"apart-{time.monotonic_ns()}", "sleep 1000")
+    apart["TaskGroups"][0]["Networks"] = [{"Mode": "none"}]
+    agent.register(apart)
+
+
 # What makes an agent use a kind; the others are used by the load.
 USES = {
     "gateway": lambda agent: agent.get("/v1/agent/self"),
@@ -69,6 +77,7 @@ USES = {
     "mock_driver": lambda agent: agent.register(job("mocked")),
     "services_hook": serve,
     "checks_hook": serve,
+    "network_hook": part_from_the_network,
     "node_drainer": drain_a_moment,
 }
 
@@ -304,11 +313,11 @@ class Servers(unittest.TestCase):
 
     @needs_failpoints
     def test_duties_of_three_servers(self):
+        # The node begins with a follower, which sends on what it says; it may go on with another server later.
+        self.throw_in("rpc_forwarder", *self.followers)
         for kind in ("eval_broker", "plan_applier", "scheduler_worker", "heartbeat_tracker", "node_endpoint",
                      "autopilot", "tcp_transport"):
             self.throw_in(kind, self.leader)
-        # The node speaks with a follower, which sends on what it says.
-        self.throw_in("rpc_forwarder", *self.followers)
         self.throw_in("remote_servers", self.client)
         self.assertEqual(200, self.leader.request("PUT", "/v1/jobs", {"Job": job("placed", "raw_exec", {
             "command": "/bin/sleep", "args": ["1000"]})}).status)
