@@ -216,11 +216,27 @@ Result<> AllocNetworks::admit(const std::string& mode) const {
   return {};
 }
 
+/// The plugin portmap (of 1.1.1) misses the rules of both families of addresses, where the kernel
+/// has tables for both; of a family of which the allocation has no address there are none.
+static bool is_of_other_family(const Error& failure, const NetworkRecord& record) {
+  const auto made = parse_cni_result(record.result);
+  if (!made) return false;
+  const auto is_v6
+      = [](const CniAddress& each) { return each.address.find(':') != each.address.npos; };
+  const auto says = [&failure](std::string_view words) {
+    return failure.what.find(words) != failure.what.npos;
+  };
+  return (std::ranges::none_of(made->addresses, is_v6) && says("could not check ipv6"))
+         || (std::ranges::all_of(made->addresses, is_v6) && says("could not check ipv4"));
+}
+
 Result<> AllocNetworks::check(const std::string& alloc_id, const NetworkRecord& record) const {
   if (!record.network.can_check()) return {};
   const auto target = target_of(alloc_id);
-  for (const auto& plugin : record.network.plugins)
-    NOMAD_TRY(call(CniVerb::check, target, record, plugin));
+  for (const auto& plugin : record.network.plugins) {
+    const auto checked = call(CniVerb::check, target, record, plugin);
+    if (!checked && !is_of_other_family(checked.error(), record)) return checked.error();
+  }
   return {};
 }
 
@@ -364,9 +380,7 @@ Result<Joined> AllocNetworks::join_in_turn(const NetworkWish& wish,
   const auto old = known ? std::move(*known) : std::nullopt;
   const bool was_there = tools_.has_namespace(id);
   if (old && old->is_complete && was_there) {
-    auto checked = check(id, *old);
-    // Others may just be changing the same tables of the kernel.
-    if (!checked) checked = check(id, *old);
+    const auto checked = check(id, *old);
     if (checked) {
       joined.status = old->status();
       return joined;

@@ -217,6 +217,20 @@ TEST_CASE("alloc networks: a damaged one is made anew in its namespace, with its
   }
 }
 
+TEST_CASE("alloc networks: no rules are missed of a family without an address") {
+  Machine machine;
+  REQUIRE(machine.join());
+  machine.take();
+  machine.fail("CHECK two", R"({"code":999,"msg":"could not check ipv6 dnat: no such chain"})");
+  const auto found = machine.join();
+  REQUIRE(found);
+  CHECK(found->news.empty());
+  CHECK(machine.take() == Machine::Calls{"CHECK one", "CHECK two"});
+
+  machine.fail("CHECK two", R"({"code":999,"msg":"could not check ipv4 dnat: no such chain"})");
+  CHECK(machine.join()->news.size() == 1);
+}
+
 TEST_CASE("alloc networks: a namespace that is gone is another one afterwards") {
   Machine machine;
   REQUIRE(machine.join());
