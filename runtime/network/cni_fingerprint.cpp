@@ -79,7 +79,7 @@ std::optional<std::string> version_in(std::string_view text) {
 }
 
 host::NamedFingerprinter cni_plugins_fingerprinter() {
-  return {.name = "plugins_cni", .run = read_plugins, .may_come_later = true};
+  return {.name = "plugins_cni", .run = read_plugins};
 }
 
 }  // namespace nomad::network

@@ -9,13 +9,6 @@ namespace {
 
 constexpr std::chrono::seconds look_patience{50};
 
-/// By then a node is registered and takes its first tasks.
-constexpr std::chrono::seconds later{1};
-
-Result<> find_nothing(const host::FingerprintOptions&, host::NodeFacts&) {
-  return {};
-}
-
 }  // namespace
 
 using client_timer::FingerprintDue;
@@ -26,24 +19,17 @@ void Machine::look(const ClientOptions& options, std::function<void(const Result
   std::vector<host::NamedFingerprinter> selected;
   for (const auto& each : client_.parts.plugins->fingerprinters)
     if (is_allowed(options, "fingerprint", each.name)) selected.push_back(each);
-  auto asked = selected;
-  const bool is_first = !is_known();
-  for (auto& each : asked)
-    if (is_first && each.may_come_later) each.run = find_nothing;
-  const auto run = [wanted, asked] { return host::run_each(wanted, asked); };
+  const auto run = [wanted, selected] { return host::run_each(wanted, selected); };
   self_->request(client_.parts.steps, look_patience, step::make(run))
       .then(
-          [this, wanted, selected, is_first, then](step::Outcome& outcome) {
+          [this, wanted, selected, then](step::Outcome& outcome) {
             options_ = wanted;
             selected_ = selected;
             parts_ = std::move(outcome.as<std::vector<host::NodeFacts>>());
             facts_ = host::together(parts_);
             ++round_;
             for (std::size_t place = 0; place < selected_.size(); ++place)
-              if (is_first && selected_[place].may_come_later)
-                actor::send_self_after(self_, later, FingerprintDue{round_, place});
-              else
-                arm(place);
+              arm(place);
             then({});
           },
           [then](const Error& err) { then(err); });
@@ -76,7 +62,7 @@ void Machine::heard(std::size_t place, const Result<host::NodeFacts>& found) {
   if (parts_[place] == *found) return;
   parts_[place] = *found;
   facts_ = host::together(parts_);
-  log::info("client.fingerprint", "{} has found something new", selected_[place].name);
+  log::info("client.fingerprint", "{} has found something else", selected_[place].name);
   changed_();
 }
 

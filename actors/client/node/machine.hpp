@@ -22,8 +22,7 @@ public:
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// Asks all that `options` allows; the first time those that may come later a second after the
-  /// others. After an error everything is as before.
+  /// Asks all that `options` allows. After an error everything is as before.
   void look(const ClientOptions& options, std::function<void(const Result<>&)> then);
 
   /// A timer: asks one again.

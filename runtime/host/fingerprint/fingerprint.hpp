@@ -104,9 +104,6 @@ struct NamedFingerprinter {
   std::string name{};  ///< As fingerprint.allowlist and fingerprint.denylist have it.
   Fingerprinter run;
   std::chrono::seconds period{0};  ///< After which it is to be asked again; 0: never.
-
-  /// What it finds may come a moment after the node is there: a start does not wait for it.
-  bool may_come_later = false;
 };
 
 /// The built-in ones in the order in which they run: arch, bridge, cgroup, cni, cpu, host,
