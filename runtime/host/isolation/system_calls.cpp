@@ -82,9 +82,11 @@ public:
     for (const auto& call : refused)
       if (is_refused(call, capabilities)) refuse(call.name);
     if ((capabilities & admin).empty()) refuse_namespaces();
+    // The kernel reads 32 bits of these, the filter sees 64.
+    constexpr unsigned long low_half = 0xffffffffU;
     for (const unsigned long request : {TIOCSTI, TIOCLINUX})
-      refuse("ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, request));
-    refuse("socket", SCMP_A0(SCMP_CMP_EQ, AF_VSOCK));
+      refuse("ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, low_half, request));
+    refuse("socket", SCMP_A0(SCMP_CMP_MASKED_EQ, low_half, AF_VSOCK));
     // Addresses that do not vary, and data that can be executed. A question has all bits set.
     constexpr unsigned long question = 1UL << 31;
     for (const unsigned long flag : {ADDR_NO_RANDOMIZE, READ_IMPLIES_EXEC})

@@ -72,7 +72,9 @@ TEST_CASE("system calls: the kernel refuses what the filter says") {
   CHECK(under_filter(usual, SYS_personality, 0x40000) == EPERM);
   CHECK(under_filter(usual, SYS_personality, 0xffffffff) == 0);
   CHECK(under_filter(usual, SYS_socket, 40 /* AF_VSOCK */, 1, 0) == EPERM);
+  CHECK(under_filter(usual, SYS_socket, 1L << 32 | 40, 1, 0) == EPERM);
   CHECK(under_filter(usual, SYS_ioctl, 0, 0x5412 /* TIOCSTI */, "x") == EPERM);
+  CHECK(under_filter(usual, SYS_ioctl, 0, 1L << 32 | 0x5412, "x") == EPERM);
   CHECK(under_filter(usual, SYS_getppid) == 0);
   CHECK(under_filter(usual, SYS_unshare, 0) == EPERM);
   CHECK(under_filter(with(CAP_SYS_ADMIN), SYS_unshare, 0) == 0);
