@@ -243,9 +243,6 @@ bool enter_root(Isolation::Reader isolation, EnterFailure& failure) {
   unsigned index = 0;
   for (const auto mount : isolation.getMounts())
     if (!carry_out(mount, std::move(sources[index++]), root.get(), failure)) return false;
-  // Keys that the agent's session holds are not the task's. Kernels without keys have nothing to
-  // do.
-  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
   return true;
 }
 
@@ -264,6 +261,10 @@ bool join_place(const TaskPlace& place, EnterFailure& failure) {
   if (place.mounts && ::setns(place.mounts.get(), CLONE_NEWNS) != 0)
     return failure.of("entering", "the task's mount namespace");
   return true;
+}
+
+void leave_keys() {
+  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
 }
 
 const char* find_program(const std::vector<std::string>& programs, bool only_executable) {

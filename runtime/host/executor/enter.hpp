@@ -41,6 +41,10 @@ bool open_place(pid_t task,
 
 bool join_place(const TaskPlace& place, EnterFailure& failure);
 
+/// The keys that the agent's session holds are no longer the process's. Kernels without keys have
+/// nothing to do.
+void leave_keys();
+
 /// The first of `programs` that is a regular file: made executable for all where that is possible,
 /// or one that is (`only_executable`). Null when there is none.
 const char* find_program(const std::vector<std::string>& programs, bool only_executable);

@@ -166,6 +166,7 @@ const char* find_in_place(const Plan& plan, int report) {
   if (plan.isolation
       && !(plan.is_beside ? join_place(plan.place, failure) : enter_root(*plan.isolation, failure)))
     fail_with(report, isolate, failure);
+  if (plan.isolation) leave_keys();
   for (const auto& [resource, limit] : plan.limits) {
     if (::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) fail(report, limits);
   }
