@@ -75,6 +75,14 @@ int count_wal_pages(void* counter, sqlite3*, const char*, int pages) {
   return SQLITE_OK;
 }
 
+/// A connection at work, which may be for seconds, keeps its cache.
+void drop_cache_if_idle(sqlite3* handle) {
+  auto* mutex = sqlite3_db_mutex(handle);
+  if (sqlite3_mutex_try(mutex) != SQLITE_OK) return;
+  sqlite3_db_release_memory(handle);
+  sqlite3_mutex_leave(mutex);
+}
+
 }  // namespace
 
 void detail::CloseDatabase::operator()(sqlite3* database) {
@@ -153,7 +161,7 @@ Result<Database> Database::open(const std::string& path, const OpenOptions& opti
   if (result != SQLITE_OK) return database.failure("cannot open");
   NOMAD_TRY(database.configure(options));
   database.handle_.get_deleter().cache
-      = std::make_unique<SpareMemory>([handle] { sqlite3_db_release_memory(handle); });
+      = std::make_unique<SpareMemory>([handle] { drop_cache_if_idle(handle); });
   return database;
 }
 
