@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "actors/client/drivers/exec.hpp"
+#include "actors/client/drivers/java.hpp"
 #include "actors/client/drivers/mock_driver.hpp"
+#include "actors/client/drivers/qemu.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
 #include "actors/client/hooks/checks_hook.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
@@ -74,6 +76,8 @@ PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users) {
                                  volumes_hook(), dispatch_payload_hook(), task_services_hook()})
                            .value();
   plugins.drivers.emplace("exec", exec_entry());
+  plugins.drivers.emplace("java", java_entry());
+  plugins.drivers.emplace("qemu", qemu_entry());
   plugins.drivers.emplace("raw_exec", raw_exec_entry());
   if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());
   plugins.fingerprinters = host::fingerprinters();

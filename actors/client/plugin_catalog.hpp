@@ -15,6 +15,7 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/hooks/user_rules.hpp"
 #include "actors/client/stats_reader.hpp"
+#include "actors/client/steps.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
 namespace nomad::workload {
@@ -29,12 +30,14 @@ struct DriverOptions {
   std::string executor_path;  ///< Of nomadctl-executor.
   std::string cgroup_parent;
   StatsReader stats;
+  StepRunner steps{};  ///< For what blocks.
   std::function<std::int64_t()> unix_now;
   PluginHost host;   ///< Whom it tells of its tasks' ends, of what happens to them, and of itself.
   std::string name;  ///< Its own, in the catalog.
   /// The agent's `plugin "<driver>" { config { … } }`.
   std::map<std::string, std::string> config;
   std::string alloc_dir{};
+  std::string cache_dir{};  ///< Of what is slow to find out; empty: nothing is kept.
   std::vector<std::string> private_dirs{};          ///< Of the host, that no task is to see.
   std::map<std::string, std::string> chroot_env{};  ///< Host path to task path; empty: the usual.
 };

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/client/drivers/usage_feed.hpp"
 #include "actors/core/supervise.hpp"
@@ -25,6 +27,10 @@ using Request = schema::plugin::DriverRequest;
 namespace {
 
 constexpr auto stats_timeout = std::chrono::seconds{10};
+constexpr auto detect_timeout = std::chrono::seconds{20};
+
+/// Stops nothing at once, but the task is killed after its grace all the same.
+constexpr int no_signal = 0;
 
 }  // namespace
 
@@ -34,6 +40,8 @@ struct ExecutorTasks::State {
     std::string run_id;  ///< That there is.
     pid_t executor_pid = 0;
     bool ended = false;
+    host::UniqueFd last_request;  ///< To end by itself.
+    workload::DriverNetwork network;
     actor::Promise<Answered> starting;  ///< One of the two while it is not known.
     actor::Promise<Answered> recovering;
     std::optional<workload::ExitResult> early_exit;  ///< Told before it was known what runs.
@@ -44,9 +52,12 @@ struct ExecutorTasks::State {
   ExecutorDriver::pointer self;
   std::string name;
   ExecutorTraits traits;
+  std::string executor_path;
+  std::string cgroup_parent;
   StatsReader stats;
+  StepRunner steps;
   PluginHost host;
-  std::unique_ptr<host::ExecutorClient> executors;
+  std::unique_ptr<host::ExecutorClient> executors;  ///< None before there is something to run.
   std::map<TaskId, Process> processes;
   std::map<std::uint64_t, actor::Promise<Answered>> orders;
   std::map<std::uint64_t, actor::Promise<Answered>> commands;
@@ -60,24 +71,27 @@ struct ExecutorTasks::State {
 
   void init(const DriverOptions& options, ExecutorTraits wanted) {
     stats = options.stats;
+    steps = options.steps;
     host = options.host;
     name = options.name;
+    executor_path = options.executor_path;
+    cgroup_parent = options.cgroup_parent;
     traits = std::move(wanted);
-    // What ran while it was enabled has to end.
+    // What ran while it was enabled, or found what it needs, has to be found again.
     if (std::error_code failure;
-        !traits.enabled && !std::filesystem::exists(traits.state_dir, failure))
-      return;
-    auto opened = host::ExecutorClient::open({.executor_path = options.executor_path,
-                                              .state_dir = traits.state_dir,
-                                              .cgroup_parent = options.cgroup_parent,
-                                              .use_cgroups = traits.use_cgroups,
-                                              .limits = traits.limits});
-    if (opened) {
-      executors = std::move(*opened);
-      return;
-    }
-    log::error("client", "{} cannot be used: {}", name, opened.error().what);
-    if (traits.enabled) traits.problem = opened.error().what;
+        (traits.enabled && !traits.detect) || std::filesystem::exists(traits.state_dir, failure))
+      if (const auto opened = open_executors(); !opened)
+        log::error("client", "{} cannot be used: {}", name, opened.error().what);
+  }
+
+  Result<> open_executors() {
+    if (executors) return {};
+    executors = NOMAD_TRY(host::ExecutorClient::open({.executor_path = executor_path,
+                                                      .state_dir = traits.state_dir,
+                                                      .cgroup_parent = cgroup_parent,
+                                                      .use_cgroups = traits.use_cgroups,
+                                                      .limits = traits.limits}));
+    return {};
   }
 
   host::TaskListener listener_for(const TaskId& id, const std::string& run_id) {
@@ -108,8 +122,9 @@ struct ExecutorTasks::State {
 
   actor::Answer<Answered> start(schema::plugin::TaskConfig::Reader config) {
     if (!traits.enabled) return driver::failed({Errc::rejected, name + " is disabled"});
-    if (!executors || !traits.problem.empty())
-      return driver::failed({Errc::rejected, traits.problem});
+    if (!traits.problem.empty()) return driver::failed({Errc::rejected, traits.problem});
+    if (const auto opened = open_executors(); !opened)
+      return driver::failed({Errc::rejected, opened.error().what});
     auto command = traits.make_command(config);
     if (!command) return driver::failed(command.error());
     const auto id = driver::read_id(config.getId());
@@ -117,6 +132,8 @@ struct ExecutorTasks::State {
     feed.drop(id);
     process = {.asked = command->run_id,
                .run_id = command->run_id,
+               .last_request = {},
+               .network = traits.network_of ? traits.network_of(config) : workload::DriverNetwork{},
                .starting = self->make_response_promise<Answered>(),
                .recovering = {},
                .early_exit = {}};
@@ -126,13 +143,15 @@ struct ExecutorTasks::State {
   }
 
   actor::Answer<Answered> recover(schema::plugin::RecoverTask::Reader order) {
-    if (!executors) return driver::failed({Errc::unavailable, traits.problem});
+    if (const auto opened = open_executors(); !opened) return driver::failed(opened.error());
     const auto id = driver::read_id(order.getId());
     const auto run_id = copy(order.getRunId());
     auto& process = processes[id];
     feed.drop(id);
     process = {.asked = run_id,
                .run_id = run_id,
+               .last_request = {},
+               .network = {},
                .starting = {},
                .recovering = self->make_response_promise<Answered>(),
                .early_exit = {}};
@@ -159,7 +178,8 @@ struct ExecutorTasks::State {
     }
     process.executor_pid = msg.outcome->executor_pid;
     process.run_id = msg.outcome->run_id;
-    if (starting.pending()) starting.deliver(driver::started({traits.handle_version, msg.run_id}));
+    if (starting.pending())
+      starting.deliver(driver::started({traits.handle_version, msg.run_id}, process.network));
     if (recovering.pending()) recovering.deliver(driver::recovered(process.run_id));
     if (process.early_exit) tell_end(msg.id, process, *process.early_exit);
   }
@@ -179,6 +199,7 @@ struct ExecutorTasks::State {
     if (found == processes.end() || found->second.asked != msg.run_id) return;
     auto& process = found->second;
     process.ended = true;
+    process.last_request.reset();
     feed.drop(msg.id);
     if (process.run_id.empty())
       process.early_exit = msg.result;
@@ -216,16 +237,21 @@ struct ExecutorTasks::State {
     const auto found = processes.find(id);
     if (!executors || found == processes.end()) return driver::found_nothing();
     if (found->second.ended) return driver::done();
-    int number = SIGINT;
-    if (const auto wanted = view(order_to.getSignal()); !wanted.empty()) {
-      if (const auto parsed = host::parse_signal(wanted))
-        number = *parsed;
-      else
-        log::warn("client", "unknown kill signal {}; using SIGINT", wanted);
-    }
     const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::max(Nanoseconds{order_to.getGrace()}, Nanoseconds{0}));
+    int number = stop_signal(view(order_to.getSignal()));
+    if (traits.ask_to_end && grace.count() > 0) {
+      found->second.last_request = traits.ask_to_end(id);
+      if (found->second.last_request) number = no_signal;
+    }
     return order([&](auto done) { executors->stop(key(id), number, grace, std::move(done)); });
+  }
+
+  static int stop_signal(std::string_view wanted) {
+    if (wanted.empty()) return SIGINT;
+    if (const auto parsed = host::parse_signal(wanted)) return *parsed;
+    log::warn("client", "unknown kill signal {}; using SIGINT", wanted);
+    return SIGINT;
   }
 
   actor::Answer<Answered> destroy(const TaskId& id) {
@@ -266,6 +292,8 @@ struct ExecutorTasks::State {
   }
 
   actor::Answer<Answered> signal(schema::plugin::SignalTask::Reader order_to) {
+    if (!traits.description->getCapabilities().getSendSignals())
+      return driver::failed({Errc::rejected, fmt::format("{} can't signal tasks", name)});
     const auto id = driver::read_id(order_to.getId());
     if (!executors || !processes.contains(id)) return driver::found_nothing();
     const auto number = host::parse_signal(view(order_to.getSignal()));
@@ -352,6 +380,7 @@ struct ExecutorTasks::State {
   }
 
   actor::Answer<Answered> exec(schema::plugin::ExecTask::Reader order_to) {
+    if (!traits.description->getCapabilities().getExec()) return driver::no_exec();
     const auto id = driver::read_id(order_to.getId());
     const auto found = processes.find(id);
     if (!executors || found == processes.end() || found->second.ended)
@@ -383,12 +412,33 @@ struct ExecutorTasks::State {
                                          : driver::failed(msg.outcome.error()));
   }
 
-  Object<schema::plugin::Fingerprint> health() const {
-    if (!traits.enabled || !executors)
-      return driver::make_fingerprint(traits.enabled, false, traits.problem);
-    if (!traits.problem.empty()) return driver::make_fingerprint(true, false, traits.problem);
-    if (traits.look) return traits.look(executors->cgroups());
-    return driver::make_fingerprint(true, true, "Healthy", {{traits.attribute, "true"}});
+  actor::Answer<Answered> health() {
+    if (!traits.enabled || !traits.problem.empty())
+      return driver::fingerprinted(driver::make_fingerprint(traits.enabled, false, traits.problem));
+    if (!traits.detect)
+      return driver::fingerprinted(health_with(
+          driver::make_fingerprint(true, true, "Healthy", {{traits.attribute, "true"}})));
+    using Found = Object<schema::plugin::Fingerprint>;
+    auto promise = self->make_response_promise<Answered>();
+    const auto look = [detect = traits.detect]() -> Result<Found> { return detect(); };
+    self->request(steps, detect_timeout, step::make(look))
+        .then(
+            [this, promise](const step::Outcome& found) {
+              promise.deliver(driver::fingerprinted(health_with(found.as<Found>())));
+            },
+            [promise](const Error& err) { promise.deliver(driver::failed(err)); });
+    return promise;
+  }
+
+  /// With what was `found` on this machine. Executors are made ready only where there is something.
+  Object<schema::plugin::Fingerprint> health_with(
+      const Object<schema::plugin::Fingerprint>& found) {
+    if (!found->getDetected()) return found;
+    if (const auto opened = open_executors(); !opened)
+      return driver::make_fingerprint(true, false, opened.error().what);
+    if (traits.lacking)
+      if (auto lacking = traits.lacking(executors->cgroups())) return std::move(*lacking);
+    return found;
   }
 
   actor::Answer<Answered> answer(Request::Reader request) {
@@ -396,7 +446,7 @@ struct ExecutorTasks::State {
       case Request::DESCRIBE:
         return driver::described(traits.description);
       case Request::FINGERPRINT:
-        return driver::fingerprinted(health());
+        return health();
       case Request::START_TASK:
         return start(request.getStartTask());
       case Request::RECOVER_TASK:
@@ -440,9 +490,19 @@ ExecutorDriver::behavior_type ExecutorTasks::behavior() {
 
 Result<host::TaskCommand> plain_command(schema::plugin::TaskConfig::Reader config) {
   const auto reader = NOMAD_TRY(ConfigReader::parse(view(config.getConfig())));
+  auto command = NOMAD_TRY(bare_command(config));
+  command.command = reader.text("command");
+  command.arguments = reader.texts("args");
+  if (command.command.empty())
+    return Error{Errc::invalid_argument,
+                 "failed to parse config: missing required argument \"command\""};
+  return command;
+}
+
+Result<host::TaskCommand> bare_command(schema::plugin::TaskConfig::Reader config) {
   host::TaskCommand command{.run_id = copy(config.getRunId()),
-                            .command = reader.text("command"),
-                            .arguments = reader.texts("args"),
+                            .command = {},
+                            .arguments = {},
                             .environment = {},
                             .task_directory = copy(config.getTaskDirectory()),
                             .search_path = {},
@@ -450,9 +510,6 @@ Result<host::TaskCommand> plain_command(schema::plugin::TaskConfig::Reader confi
                             .logs = {},
                             .limits = {},
                             .network_namespace = copy(config.getNetworkNamespace())};
-  if (command.command.empty())
-    return Error{Errc::invalid_argument,
-                 "failed to parse config: missing required argument \"command\""};
   for (const auto variable : config.getEnvironment())
     command.environment.push_back(copy(variable));
   if (config.getUser().size() > 0)

@@ -80,12 +80,23 @@ struct ExecutorTraits {
   bool limits = false;    ///< Its tasks are held to what they were given.
   std::string problem{};  ///< Why nothing can be run here; empty: nothing is known.
   std::function<Result<host::TaskCommand>(schema::plugin::TaskConfig::Reader)> make_command;
-  /// How it is now, with the executors' control groups; none: it works once it was opened.
-  std::function<Object<schema::plugin::Fingerprint>(const host::Cgroups&)> look{};
+  /// Looks for what the driver needs of this machine, and says how it is with it. Blocks, so it is
+  /// called where steps are run. None: it needs nothing.
+  std::function<Object<schema::plugin::Fingerprint>()> detect{};
+  /// What of the machine's control groups, and else, does not suffice.
+  std::function<std::optional<Object<schema::plugin::Fingerprint>>(const host::Cgroups&)> lacking{};
+  /// Asks the task to end by itself. What it returns is kept until the task has ended; none: the
+  /// task gets a signal.
+  std::function<host::UniqueFd(const executor_tasks::TaskId&)> ask_to_end{};
+  /// What the driver tells of the task's ports.
+  std::function<workload::DriverNetwork(schema::plugin::TaskConfig::Reader)> network_of{};
 };
 
-/// What of a command is the same for each of these drivers: all but which program it is, and where
-/// it lives.
+/// What of a command is the same for each of these drivers: all but the program and its arguments,
+/// and where it lives.
+Result<host::TaskCommand> bare_command(schema::plugin::TaskConfig::Reader config);
+
+/// With `command` and `args` of the task's configuration.
 Result<host::TaskCommand> plain_command(schema::plugin::TaskConfig::Reader config);
 
 class ExecutorTasks {

@@ -1,8 +1,11 @@
 #include "runtime/workload/node/cpu_sets.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
+
+#include "runtime/base/text.hpp"
 
 namespace nomad::workload {
 
@@ -27,6 +30,22 @@ std::string core_list(capnp::List<std::uint16_t>::Reader cores) {
   for (const auto core : cores)
     list.push_back(core);
   return core_list(std::move(list));
+}
+
+unsigned count_cores(std::string_view list) {
+  unsigned count = 0;
+  for (const auto part : split(list, ',')) {
+    const auto dash = part.find('-');
+    std::uint16_t first = 0, last = 0;
+    const auto from = part.substr(0, dash);
+    const auto to = dash == part.npos ? from : part.substr(dash + 1);
+    if (std::from_chars(from.data(), from.data() + from.size(), first).ec != std::errc{}
+        || std::from_chars(to.data(), to.data() + to.size(), last).ec != std::errc{}
+        || last < first)
+      continue;
+    count += 1U + last - first;
+  }
+  return count;
 }
 
 CpuSets::Cores reserved_cores(schema::Allocation::Reader alloc) {

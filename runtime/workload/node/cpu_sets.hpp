@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace nomad::workload {
 /// "0-2,7" for cores 0, 1, 2 and 7, in whatever order, as the kernel writes lists of processors.
 std::string core_list(std::vector<std::uint16_t> cores);
 std::string core_list(capnp::List<std::uint16_t>::Reader cores);
+
+/// How many cores such a list has.
+unsigned count_cores(std::string_view list);
 
 /// Those of all tasks of an allocation.
 std::vector<std::uint16_t> reserved_cores(schema::Allocation::Reader alloc);

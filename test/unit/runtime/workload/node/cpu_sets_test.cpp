@@ -14,6 +14,13 @@ TEST_CASE("cpu sets: lists are written as the kernel writes them") {
   CHECK(core_list(CpuSets::Cores{3, 3, 4, 65535}) == "3-4,65535");
 }
 
+TEST_CASE("cpu sets: cores of a list are counted") {
+  CHECK(count_cores("") == 0);
+  CHECK(count_cores("3") == 1);
+  CHECK(count_cores("0-2,7,9") == 5);
+  CHECK(count_cores("2-1,x,4-") == 0);
+}
+
 TEST_CASE("cpu sets: an allocation reserves what all its tasks do") {
   nomad::Draft<nomad::schema::Allocation> draft;
   CHECK(reserved_cores(draft->asReader()).empty());
