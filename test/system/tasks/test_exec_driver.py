@@ -435,8 +435,11 @@ class Survival(ExecTest):
         with open("/proc/self/mountinfo") as f:
             left = [line for line in f if self.agent.data_dir in line and "/secrets" not in line and "/private" not in line]
         self.assertEqual([], left)
-        self.agent.put("/v1/system/gc")
-        wait_until(lambda: not os.path.exists(self.alloc_dir(alloc)), what="the removal of the directory")
+
+        def removed():
+            self.agent.put("/v1/system/gc")  # Of what the servers know to have ended by now.
+            return not os.path.exists(self.alloc_dir(alloc))
+        wait_until(removed, what="the removal of the directory")
         with open("/proc/self/mountinfo") as f:
             self.assertNotIn(alloc, f.read())
 
