@@ -9,8 +9,10 @@
 
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
+#include "runtime/host/fingerprint/program_answers.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/port_set.hpp"
 #include "runtime/storage/directory.hpp"
@@ -85,6 +87,7 @@ host::FingerprintOptions fingerprint_options(const config::Client& client,
   options.service_discovery = client.nomad_service_discovery;
   options.cni_config_dir = client.cni_config_dir;
   options.cni_path = cni_path_of(client);
+  options.cache_dir = host::cache_directory();
   options.bridge_network_name = client.bridge_network_name;
   options.bridge_hairpin_mode = client.bridge_network_hairpin_mode;
   for (const auto& [name, network] : client.host_networks)

@@ -168,7 +168,7 @@ CniTarget AllocNetworks::target_of(const std::string& alloc_id) const {
 }
 
 Result<std::string> AllocNetworks::program_of(const CniPlugin& plugin) const {
-  auto program = find_program(plugin.type, options_.cni_path);
+  auto program = host::find_program(plugin.type, options_.cni_path);
   if (!program.empty()) return program;
   return Error{Errc::rejected,
                fmt::format("CNI plugin {} is not in {}; client.cni_path says where plugins are",
@@ -180,9 +180,9 @@ Result<std::string> AllocNetworks::call(CniVerb verb,
                                         const NetworkRecord& record,
                                         const CniPlugin& plugin) const {
   const auto program = NOMAD_TRY(program_of(plugin));
-  ProgramRun run{.program = program,
-                 .arguments = {},
-                 .environment = cni_environment(verb, target, options_.cni_path)};
+  host::ProgramRun run{.program = program,
+                       .arguments = {},
+                       .environment = cni_environment(verb, target, options_.cni_path)};
   run.input = NOMAD_TRY(cni_input(record.network, plugin, record.mappings, record.result));
   run.timeout = options_.plugin_timeout;
   const auto ended = tools_.run(run);
@@ -196,13 +196,13 @@ Result<std::string> AllocNetworks::call(CniVerb verb,
 /// Traffic to the bridge is let in before other rules judge it. Only that mode has such a chain.
 Result<> AllocNetworks::admit(const std::string& mode) const {
   if (mode != "bridge") return {};
-  const auto program = find_program("iptables", system_path);
+  const auto program = host::find_program("iptables", host::system_path);
   if (program.empty())
     return Error{Errc::rejected, "the bridge mode needs iptables, which is not installed"};
   const auto iptables = [this, &program](std::vector<std::string> words) {
     return tools_.run({.program = program,
                        .arguments = std::move(words),
-                       .environment = {fmt::format("PATH={}", system_path)}});
+                       .environment = {fmt::format("PATH={}", host::system_path)}});
   };
   const auto known = NOMAD_TRY(iptables(admin_rule("-C", options_.bridge)));
   if (known.exit_code == 0) return {};
@@ -306,14 +306,14 @@ Result<> AllocNetworks::undo(const std::string& alloc_id, const NetworkRecord& r
 
 /// Removes what is left of it among the rules of iptables.
 Result<> AllocNetworks::sweep(const std::string& alloc_id, const NetworkRecord& record) const {
-  const auto saver = find_program("iptables-save", system_path);
-  const auto restorer = find_program("iptables-restore", system_path);
+  const auto saver = host::find_program("iptables-save", host::system_path);
+  const auto restorer = host::find_program("iptables-restore", host::system_path);
   if (saver.empty() || restorer.empty()) return {};  // Then nobody has made any.
   std::vector<std::string> addresses;
   if (const auto made = parse_cni_result(record.result); made)
     for (const auto& each : made->addresses)
       addresses.push_back(each.address);
-  const std::vector<std::string> environment{fmt::format("PATH={}", system_path)};
+  const std::vector<std::string> environment{fmt::format("PATH={}", host::system_path)};
   const auto saved = NOMAD_TRY(tools_.run(
       {.program = saver, .arguments = {}, .environment = environment, .max_output = 64UL << 20}));
   const auto removal = rules_removal(saved.output, alloc_id, addresses);

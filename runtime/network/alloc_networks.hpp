@@ -28,8 +28,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/host/process/run_program.hpp"
 #include "runtime/network/network_record.hpp"
-#include "runtime/network/run_program.hpp"
 
 namespace nomad::network {
 
@@ -49,7 +49,7 @@ struct NetworkOptions {
 
 /// What it works with; tests give others than `real_tools`.
 struct NetworkTools {
-  std::function<Result<ProgramEnded>(const ProgramRun&)> run;
+  std::function<Result<host::ProgramEnded>(const host::ProgramRun&)> run;
   std::function<bool(const std::string& name)> has_namespace;
   std::function<Result<>(const std::string& name)> make_namespace;
   std::function<Result<>(const std::string& name)> remove_namespace;

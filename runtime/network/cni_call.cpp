@@ -9,7 +9,7 @@
 
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/network/run_program.hpp"
+#include "runtime/host/process/run_program.hpp"
 
 namespace nomad::network {
 namespace {
@@ -128,7 +128,7 @@ std::vector<std::string> cni_environment(CniVerb verb,
           fmt::format("CNI_IFNAME={}", target.interface),
           fmt::format("CNI_ARGS={}", arguments),
           fmt::format("CNI_PATH={}", plugin_path),
-          fmt::format("PATH={}", system_path)};
+          fmt::format("PATH={}", host::system_path)};
 }
 
 Result<std::string> cni_input(const CniNetwork& network,

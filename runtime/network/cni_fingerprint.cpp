@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "runtime/network/run_program.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/fingerprint/program_answers.hpp"
+#include "runtime/host/process/run_program.hpp"
 
 namespace nomad::network {
 namespace {
@@ -33,30 +35,38 @@ std::map<std::string, std::string> plugins_in(std::string_view path) {
     for (std::filesystem::directory_iterator entry{directory, failure};
          !failure && entry != std::filesystem::directory_iterator{}; entry.increment(failure)) {
       const auto name = entry->path().filename().string();
-      auto program = find_program(name, directory);
+      auto program = host::find_program(name, directory);
       if (!program.empty() && programs.size() < most_plugins)
         programs.emplace(name, std::move(program));
     }
   return programs;
 }
 
-std::optional<std::string> version_of(const std::string& program) {
-  const auto ended = run_program({.program = program,
-                                  .arguments = {},
-                                  .environment = {fmt::format("PATH={}", system_path)},
-                                  .timeout = version_patience,
-                                  .max_output = 64UL << 10});
-  if (!ended || ended->exit_code != 0) return std::nullopt;
-  return version_in(ended->output + ' ' + ended->errors);
-}
-
 Result<> read_plugins(const host::FingerprintOptions& options, host::NodeFacts& facts) {
-  std::map<std::string, std::future<std::optional<std::string>>> asked;
-  for (const auto& [name, program] : plugins_in(options.cni_path))
-    asked.emplace(name, std::async(std::launch::async, version_of, program));
-  for (auto& [name, answer] : asked)
-    if (auto version = answer.get())
+  host::ProgramAnswers answers{options.cache_dir};
+  const auto tell = [&facts](const std::string& name, const Result<host::ProgramEnded>& ended) {
+    if (!ended || ended->exit_code != 0) return;
+    if (auto version = version_in(ended->output + ' ' + ended->errors))
       facts.attributes["plugins.cni.version." + name] = std::move(*version);
+  };
+  std::map<std::string, std::future<Result<host::ProgramEnded>>> asked;
+  for (const auto& [name, program] : plugins_in(options.cni_path)) {
+    const host::ProgramRun question{.program = program,
+                                    .arguments = {},
+                                    .environment = {fmt::format("PATH={}", host::system_path)},
+                                    .timeout = version_patience,
+                                    .max_output = 64UL << 10};
+    if (const auto known = answers.find(question))
+      tell(name, *known);
+    else
+      asked.emplace(name, std::async(std::launch::async,
+                                     [&answers, question] { return answers.ask(question); }));
+  }
+  for (auto& [name, answer] : asked)
+    tell(name, answer.get());
+  if (const auto saved = answers.save(); !saved)
+    log::debug("client.fingerprint", "CNI plugins are asked again at the next start: {}",
+               saved.error().what);
   return {};
 }
 

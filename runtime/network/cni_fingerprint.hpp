@@ -15,8 +15,9 @@ namespace nomad::network {
 std::optional<std::string> version_in(std::string_view text);
 
 /// Runs each program of the configured directories without arguments, as Nomad does, several at a
-/// time; what says no version within three seconds is passed over. A directory that is not there
-/// has no plugins.
+/// time; what says no version within three seconds is passed over. What compiled ones have
+/// said is kept in FingerprintOptions::cache_dir (program_answers.hpp). A directory that is not
+/// there has no plugins.
 host::NamedFingerprinter cni_plugins_fingerprinter();
 
 }  // namespace nomad::network

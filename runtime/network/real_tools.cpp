@@ -43,7 +43,7 @@ bool is_port_taken(const PortMapping& mapping) {
 NetworkTools real_tools(const NetworkOptions& options) {
   const Namespaces namespaces{options.namespace_dir};
   return {
-      .run = run_program,
+      .run = host::run_program,
       .has_namespace = [namespaces](const std::string& name) { return namespaces.exists(name); },
       .make_namespace = [namespaces](const std::string& name) { return namespaces.make(name); },
       .remove_namespace = [namespaces](const std::string& name) { return namespaces.remove(name); },

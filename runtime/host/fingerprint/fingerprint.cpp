@@ -25,6 +25,7 @@
 #include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/host/host_stats.hpp"
 #include "runtime/host/process/process_id.hpp"
+#include "runtime/host/process/run_program.hpp"
 #include "runtime/host/signals.hpp"
 
 namespace nomad::host {
@@ -64,8 +65,6 @@ std::string missing_for_bridge(const FingerprintOptions& options) {
     if (!is_in_path(options, plugin, options.cni_path))
       return std::string{"CNI plugin "} + plugin + " is not in " + options.cni_path
              + " (client.cni_path)";
-  constexpr std::string_view system_path
-      = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   if (!is_in_path(options, "iptables", system_path)) return "iptables is not installed";
   return {};
 }

@@ -45,6 +45,7 @@ struct FingerprintOptions {
   bool bridge_hairpin_mode = false;
   std::string cni_path = "/opt/cni/bin:/usr/lib/cni";  ///< Directories of CNI plugins.
   std::string cni_config_dir = "/opt/cni/config";
+  std::string cache_dir{};          ///< Of what is slow to find out; empty: nothing is kept.
   std::string advertise_address{};  ///< The agent's HTTP address, "127.0.0.1:4646".
   std::string version = "1.6.5";    ///< The release of Nomad whose behavior we have.
   std::string revision{};

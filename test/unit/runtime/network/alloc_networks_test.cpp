@@ -24,8 +24,8 @@ struct Machine {
   test::TempDir dir;
   std::vector<std::string> calls;  ///< "ADD one"
   std::vector<std::string> inputs;
-  std::map<std::string, ProgramEnded> answers;  ///< By call; others succeed.
-  std::map<std::string, int> times;             ///< How often an answer counts; 0: always.
+  std::map<std::string, host::ProgramEnded> answers;  ///< By call; others succeed.
+  std::map<std::string, int> times;                   ///< How often an answer counts; 0: always.
   std::set<std::string> namespaces;
   std::set<int> taken;
   std::string address = "10.9.0.2";
@@ -43,7 +43,7 @@ struct Machine {
         << R"({"type":"two","capabilities":{"portMappings":true}}]})";
   }
 
-  ProgramEnded run(const ProgramRun& run) {
+  host::ProgramEnded run(const host::ProgramRun& run) {
     const auto name = std::filesystem::path{run.program}.filename().string();
     if (name.starts_with("iptables")) return {};
     std::string verb, arguments;
@@ -70,10 +70,11 @@ struct Machine {
   }
 
   AllocNetworks networks() {
-    return networks([this](const ProgramRun& order) -> Result<ProgramEnded> { return run(order); });
+    return networks(
+        [this](const host::ProgramRun& order) -> Result<host::ProgramEnded> { return run(order); });
   }
 
-  AllocNetworks networks(std::function<Result<ProgramEnded>(const ProgramRun&)> runs) {
+  AllocNetworks networks(std::function<Result<host::ProgramEnded>(const host::ProgramRun&)> runs) {
     return {
         {.state_dir = dir.path(),
          .cni_path = dir.file("bin"),
@@ -319,7 +320,7 @@ TEST_CASE("alloc networks: who leaves waits for who joins") {
   Machine machine;
   std::thread leaving;
   std::atomic<bool> left = false;
-  auto tools_run = [&](const ProgramRun& order) -> Result<ProgramEnded> {
+  auto tools_run = [&](const host::ProgramRun& order) -> Result<host::ProgramEnded> {
     if (!leaving.joinable())
       leaving = std::thread{[&] {
         CHECK(machine.networks().leave("a1"));

@@ -28,7 +28,7 @@ struct NetworkFixture : ClientFixture {
         << R"({"cniVersion":"0.4.0","name":"net","plugins":[{"type":"one"}]})";
   }
 
-  network::ProgramEnded run(const network::ProgramRun& order) {
+  host::ProgramEnded run(const host::ProgramRun& order) {
     const bool adds
         = std::ranges::find(order.environment, "CNI_COMMAND=ADD") != order.environment.end();
     if (!order.program.ends_with("/one") || !adds) return {};
@@ -40,7 +40,7 @@ struct NetworkFixture : ClientFixture {
   }
 
   network::NetworkTools tools() {
-    return {.run = [this](const network::ProgramRun& order) -> Result<network::ProgramEnded> {
+    return {.run = [this](const host::ProgramRun& order) -> Result<host::ProgramEnded> {
               return run(order);
             },
             .has_namespace = [this](const std::string& name) { return namespaces.contains(name); },

@@ -4,7 +4,7 @@
 // as its directory, and a process group of its own, which is killed as a whole when its time is
 // over. Any thread.
 //
-// May depend on: runtime/base, host/process.
+// May depend on: runtime/base.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 #include "runtime/base/result.hpp"
 
-namespace nomad::network {
+namespace nomad::host {
 
 struct ProgramRun {
   std::string program;                 ///< Path of the file.
@@ -29,6 +29,8 @@ struct ProgramEnded {
   int exit_code = 0;  ///< 128 and the signal's number of one that was killed.
   std::string output{};
   std::string errors{};
+
+  bool operator==(const ProgramEnded&) const = default;
 };
 
 /// Errors: `not_found` without such a program; `timeout`, `too_large` where it went beyond its
@@ -43,4 +45,4 @@ std::string find_program(std::string_view name, std::string_view path);
 inline constexpr std::string_view system_path
     = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-}  // namespace nomad::network
+}  // namespace nomad::host

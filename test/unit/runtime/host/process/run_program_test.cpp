@@ -1,15 +1,10 @@
-// Programs with bounds on their time and their output, and namespaces of the real kernel.
-#include "runtime/network/run_program.hpp"
-
-#include <unistd.h>
+// Programs with bounds on their time and their output.
+#include "runtime/host/process/run_program.hpp"
 
 #include <doctest/doctest.h>
 
-#include "runtime/network/namespaces.hpp"
-#include "test/support/temp_dir.hpp"
-
 using namespace nomad;
-using namespace nomad::network;
+using namespace nomad::host;
 
 namespace {
 
@@ -56,31 +51,4 @@ TEST_CASE("find program: the first executable file of the path") {
   CHECK(find_program("sh", "/no/such:/bin").ends_with("/bin/sh"));
   CHECK(find_program("sh", "").empty());
   CHECK(find_program("..", "/bin").empty());
-}
-
-TEST_CASE("namespaces: they stay until they are removed" * doctest::skip(::geteuid() != 0)) {
-  const test::TempDir dir;
-  const Namespaces namespaces{dir.file("netns")};
-  CHECK_FALSE(namespaces.exists("a"));
-  const auto made = namespaces.make("a");
-  if (!made && made.error().code == Errc::permission_denied) {
-    MESSAGE("skipped: this machine forbids network namespaces");
-    return;
-  }
-  REQUIRE(made);
-  CHECK(namespaces.exists("a"));
-  CHECK(namespaces.make("a").error().code == Errc::conflict);
-  const auto inside
-      = run_program({.program = "/usr/bin/nsenter",
-                     .arguments = {"--net=" + namespaces.path("a"), "cat", "/proc/net/dev"},
-                     .environment = {"PATH=/usr/bin:/bin"}});
-  REQUIRE(inside);
-  CHECK(inside->output.find("lo:") != std::string::npos);
-  CHECK(inside->output.find("eth0:") == std::string::npos);
-  CHECK(namespaces.remove("a"));
-  CHECK_FALSE(namespaces.exists("a"));
-  CHECK(namespaces.remove("a"));
-  CHECK(run_program({.program = "/usr/bin/umount",
-                     .arguments = {"-R", dir.file("netns")},
-                     .environment = {"PATH=/usr/bin:/bin"}}));
 }

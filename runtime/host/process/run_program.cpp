@@ -1,4 +1,4 @@
-#include "runtime/network/run_program.hpp"
+#include "runtime/host/process/run_program.hpp"
 
 #include <array>
 #include <csignal>
@@ -17,10 +17,9 @@
 
 #include "runtime/host/process/unique_fd.hpp"
 
-namespace nomad::network {
+namespace nomad::host {
 namespace {
 
-using host::UniqueFd;
 using Clock = std::chrono::steady_clock;
 
 /// posix_spawn's two objects, released in any case.
@@ -189,4 +188,4 @@ std::string find_program(std::string_view name, std::string_view path) {
   return {};
 }
 
-}  // namespace nomad::network
+}  // namespace nomad::host
