@@ -9,6 +9,7 @@
 
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/host/fingerprint/program_answers.hpp"
