@@ -268,7 +268,7 @@ struct ConfigField {
   name @0 :Text;
   kind @1 :Kind;
   required @2 :Bool;
-  fields @3 :List(ConfigField);       # of a block
+  fields @3 :List(ConfigField);       # of a block, or of each of several
 
   enum Kind {
     text @0;
@@ -277,6 +277,8 @@ struct ConfigField {
     duration @3;                      # "10s"; the driver gets nanoseconds
     texts @4;
     block @5;                         # the driver gets an object
+    map @6;                           # texts under free names; the driver gets an object of texts
+    blocks @7;                        # the driver gets a list of objects
   }
 }
 
@@ -305,6 +307,18 @@ struct TaskResources {
   memoryMaxBytes @1 :UInt64;          # 0: no more than memoryBytes
   cpuShares @2 :UInt64;
   cpuset @3 :Text;                    # "0-3,7"; empty: those that tasks share
+  nodeCpuShares @4 :UInt64;           # of the whole node; 0: unknown
+}
+
+# Whose task it is, for drivers that label what they make.
+struct TaskOrigin {
+  namespace @0 :Text;
+  jobId @1 :Text;
+  jobName @2 :Text;
+  parentJobId @3 :Text;               # empty: the job has none
+  group @4 :Text;
+  nodeId @5 :Text;
+  nodeName @6 :Text;
 }
 
 # All that a start needs, interpolated.
@@ -323,6 +337,8 @@ struct TaskConfig {
   devices @11 :List(Device);
   networkNamespace @12 :Text;         # path; empty: the host's
   dns @13 :Common.DnsConfig;          # null: the host's
+  hostname @14 :Text;                 # in the group's network; empty: the job names none
+  origin @15 :TaskOrigin;
 }
 
 # What a driver needs to find a run again in another process: its own bytes, and which form of them

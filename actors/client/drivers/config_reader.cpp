@@ -48,6 +48,16 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) const {
   return texts;
 }
 
+std::map<std::string, std::string> ConfigReader::map(std::string_view key) const {
+  std::map<std::string, std::string> texts;
+  const auto* const value = find(key);
+  if (value == nullptr || !value->is_object()) return texts;
+  for (const auto& [name, element] : value->get_object())
+    if (const auto* const text = element.if_string())
+      texts.emplace(name, std::string{text->data(), text->size()});
+  return texts;
+}
+
 ConfigReader ConfigReader::block(std::string_view key) const {
   const auto* const value = find(key);
   return ConfigReader{value == nullptr || !value->is_object() ? boost::json::object{}

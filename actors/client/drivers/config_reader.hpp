@@ -3,6 +3,7 @@
 // of another kind counts as one that is not there.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ public:
   bool boolean(std::string_view key, bool otherwise = false) const;
   Nanoseconds duration(std::string_view key, Nanoseconds otherwise = Nanoseconds{0}) const;
   std::vector<std::string> texts(std::string_view key) const;
+  std::map<std::string, std::string> map(std::string_view key) const;
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
 

@@ -78,6 +78,26 @@ const value* block_of(const value& from) {
   return block->is_object() ? block : nullptr;
 }
 
+/// Texts under free names: one object, or a list of them, which HCL makes of repeated blocks.
+std::optional<value> as_map(const value& from) {
+  boost::json::object texts;
+  const auto add = [&texts](const value& part) {
+    if (!part.is_object()) return false;
+    for (const auto& [name, each] : part.get_object()) {
+      if (each.is_null()) continue;
+      auto text = as_text(each);
+      if (!text) return false;
+      texts[name] = std::move(*text);
+    }
+    return true;
+  };
+  const auto* const list = from.if_array();
+  if (list == nullptr) return add(from) ? std::optional{value(std::move(texts))} : std::nullopt;
+  for (const auto& part : *list)
+    if (!add(part)) return std::nullopt;
+  return value(std::move(texts));
+}
+
 std::string_view expectation(ConfigKind kind) {
   switch (kind) {
     case ConfigKind::TEXT:
@@ -92,6 +112,10 @@ std::string_view expectation(ConfigKind kind) {
       return "a list of texts";
     case ConfigKind::BLOCK:
       return "a block";
+    case ConfigKind::MAP:
+      return "texts under names";
+    case ConfigKind::BLOCKS:
+      return "blocks";
   }
   return "what this agent does not know: it is older than the driver";
 }
@@ -108,7 +132,10 @@ std::optional<value> as_kind(ConfigKind kind, const value& from) {
       return as_duration(from);
     case ConfigKind::TEXTS:
       return as_texts(from);
+    case ConfigKind::MAP:
+      return as_map(from);
     case ConfigKind::BLOCK:
+    case ConfigKind::BLOCKS:
       break;  // not a value by itself
   }
   return std::nullopt;
@@ -140,11 +167,28 @@ Result<boost::json::object> apply(ConfigFields::Reader fields,
                                   const boost::json::object& config,
                                   const std::string& where);
 
+/// Each of several blocks, or the one.
+Result<value> apply_blocks(ConfigField::Reader field, const value& from, const std::string& name) {
+  boost::json::array made;
+  const auto* const list = from.if_array();
+  const auto count = list == nullptr ? std::size_t{1} : list->size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& each = list == nullptr ? from : (*list)[i];
+    const auto where = list == nullptr ? name : fmt::format("{}[{}]", name, i);
+    if (!each.is_object())
+      return refused(fmt::format("{}: expected {}", where, expectation(ConfigKind::BLOCK)));
+    made.push_back(NOMAD_TRY(apply(field.getFields(), each.get_object(), where + '.')));
+  }
+  return value(std::move(made));
+}
+
 Result<value> apply_one(ConfigField::Reader field, const value& from, const std::string& where) {
   const auto name = where + copy(field.getName());
   if (field.getKind() == ConfigKind::BLOCK) {
     if (const auto* const block = block_of(from))
       return value(NOMAD_TRY(apply(field.getFields(), block->get_object(), name + '.')));
+  } else if (field.getKind() == ConfigKind::BLOCKS) {
+    return apply_blocks(field, from, name);
   } else if (auto made = as_kind(field.getKind(), from)) {
     return std::move(*made);
   }

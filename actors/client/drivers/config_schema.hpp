@@ -21,7 +21,7 @@ struct ConfigFieldSpec {
   std::string_view name;
   ConfigKind kind = ConfigKind::TEXT;
   bool required = false;
-  std::span<const ConfigFieldSpec> fields{};  ///< Of a block.
+  std::span<const ConfigFieldSpec> fields{};  ///< Of a block, or of each of several.
 };
 
 /// `to` has as many elements.
