@@ -52,9 +52,9 @@ std::map<std::string, std::string> ConfigReader::map(std::string_view key) const
   std::map<std::string, std::string> texts;
   const auto* const value = find(key);
   if (value == nullptr || !value->is_object()) return texts;
-  for (const auto& [name, each] : value->get_object())
-    if (const auto* const text = each.if_string())
-      texts.emplace(name, std::string_view{text->data(), text->size()});
+  for (const auto& [name, element] : value->get_object())
+    if (const auto* const text = element.if_string())
+      texts.emplace(name, std::string{text->data(), text->size()});
   return texts;
 }
 

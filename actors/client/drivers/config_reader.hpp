@@ -27,9 +27,7 @@ public:
   bool boolean(std::string_view key, bool otherwise = false) const;
   Nanoseconds duration(std::string_view key, Nanoseconds otherwise = Nanoseconds{0}) const;
   std::vector<std::string> texts(std::string_view key) const;
-
-  /// Texts under free names.
-  std::map<std::string, std::string> map(std::string_view key) const;
+  std::map<std::string, std::string> map(std::string_view key) const;  ///< Under free names.
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
 

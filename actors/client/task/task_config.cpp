@@ -64,12 +64,35 @@ void write_logs(schema::LogConfig::Reader from, schema::plugin::TaskLogs::Builde
 }
 
 void write_resources(schema::AllocatedTaskResources::Reader from,
+                     schema::Node::Reader node,
                      schema::plugin::TaskResources::Builder to) {
   to.setMemoryBytes(megabytes(from.getMemory().getMemoryMb()));
   to.setMemoryMaxBytes(megabytes(from.getMemory().getMemoryMaxMb()));
   to.setCpuShares(
       static_cast<std::uint64_t>(std::max<std::int64_t>(from.getCpu().getCpuShares(), 0)));
   to.setCpuset(text(workload::core_list(from.getCpu().getReservedCores())));
+  to.setNodeCpuShares(static_cast<std::uint64_t>(
+      std::max<std::int64_t>(node.getNodeResources().getCpu().getCpuShares(), 0)));
+}
+
+void write_origin(const StartSubject& subject,
+                  schema::Node::Reader node,
+                  schema::plugin::TaskOrigin::Builder to) {
+  to.setNamespace(subject.job.getNamespace());
+  to.setJobId(subject.job.getId());
+  to.setJobName(subject.job.getName());
+  to.setParentJobId(subject.job.getParentId());
+  to.setGroup(subject.alloc.getTaskGroup());
+  to.setNodeId(node.getId());
+  to.setNodeName(node.getName());
+}
+
+/// The first network of the task's group, if it has one.
+std::optional<schema::NetworkResource::Reader> network_of(schema::Allocation::Reader alloc,
+                                                          schema::Job::Reader job) {
+  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
+  if (!group || group->getNetworks().size() == 0) return std::nullopt;
+  return group->getNetworks()[0];
 }
 
 /// What hooks have for the task to see, in their order.
@@ -86,14 +109,13 @@ void write_shown(const workload::TaskRecord& record, schema::plugin::TaskConfig:
     workload::write_devices(devices, to.initDevices(static_cast<unsigned>(devices.size())));
 }
 
-/// Those of the group's network, if it says something of them.
-void write_resolvers(schema::Allocation::Reader alloc,
-                     schema::Job::Reader job,
-                     const workload::TaskEnv& env,
-                     schema::plugin::TaskConfig::Builder to) {
-  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
-  if (!group || group->getNetworks().size() == 0 || !group->getNetworks()[0].hasDns()) return;
-  const auto wanted = resolvers_of(group->getNetworks()[0], env);
+/// Names of the group's network: its name servers, if it says something of them, and its own.
+void write_names(schema::NetworkResource::Reader network,
+                 const workload::TaskEnv& env,
+                 schema::plugin::TaskConfig::Builder to) {
+  to.setHostname(text(env.replace(view(network.getHostname()))));
+  if (!network.hasDns()) return;
+  const auto wanted = resolvers_of(network, env);
   const auto fill = [](auto list, const std::vector<std::string>& from) {
     for (unsigned i = 0; i < list.size(); ++i)
       list.set(i, text(from[i]));
@@ -195,11 +217,12 @@ Result<driver::Ask> make_start(const ClientContext& context,
   write_logs(task.getLogConfig(), config.initLogs());
   for (const auto entry : alloc.getAllocatedResources().getTasks())
     if (view(entry.getKey()) == view(task.getName()))
-      write_resources(entry.getValue(), config.initResources());
+      write_resources(entry.getValue(), *context.node_record, config.initResources());
   config.setPorts(alloc.getAllocatedResources().getShared().getPorts());
   write_shown(record, config);
   config.setNetworkNamespace(text(network_namespace));
-  write_resolvers(alloc, job, env, config);
+  write_origin(subject, *context.node_record, config.initOrigin());
+  if (const auto network = network_of(alloc, job)) write_names(*network, env, config);
   return driver::Ask{draft.freeze()};
 }
 

@@ -94,3 +94,32 @@ TEST_CASE("config_reader: what is no object is refused, what is of another kind 
   CHECK(config.texts("b") == std::vector<std::string>{"x"});
   CHECK_FALSE(config.block("a").has("x"));
 }
+
+TEST_CASE("config_schema: texts under names, and several blocks") {
+  constexpr ConfigFieldSpec of_mount[] = {{"target", ConfigKind::TEXT, true}};
+  constexpr ConfigFieldSpec several[]
+      = {{"labels", ConfigKind::MAP}, {"mount", ConfigKind::BLOCKS, false, of_mount}};
+  const auto apply_several = [&](std::string_view config) {
+    Draft<schema::plugin::DriverDescription> draft;
+    write_fields(several, draft->initConfig(std::size(several)));
+    return apply_fields(draft.freeze()->getConfig(), *parse_json(config));
+  };
+  auto applied = apply_several(
+      R"({"labels":[{"a":1,"b":null},{"c":true}],"mount":[{"target":"/a"},{"target":"/b"}]})");
+  REQUIRE(applied.has_value());
+  CHECK(applied->at("mount").as_array().size() == 2);
+  const ConfigReader reader{std::move(*applied)};
+  CHECK(reader.map("labels") == std::map<std::string, std::string>{{"a", "1"}, {"c", "true"}});
+  CHECK(reader.map("none").empty());
+  CHECK(apply_several(R"({"labels":{"a":"b"},"mount":{"target":"/a"}})").has_value());
+  const auto problem_of
+      = [&](std::string_view config) { return apply_several(config).error().what; };
+  CHECK(problem_of(R"({"labels":"x"})")
+        == "failed to parse config: labels: expected texts under names");
+  CHECK(problem_of(R"({"mount":[{"target":"/a"},{"targt":"/b"}]})")
+        == "failed to parse config: missing required argument \"mount[1].target\"");
+  CHECK(problem_of(R"({"mount":[{"target":"/a","taget":"/b"}]})")
+        == "failed to parse config: mount[0].no argument or block type is named \"taget\"; did you "
+           "mean \"target\"?");
+  CHECK(problem_of(R"({"mount":["/a"]})") == "failed to parse config: mount[0]: expected a block");
+}
