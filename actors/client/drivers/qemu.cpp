@@ -14,6 +14,7 @@
 #include "actors/client/drivers/config_schema.hpp"
 #include "actors/client/drivers/executor_tasks.hpp"
 #include "actors/client/drivers/machine_programs.hpp"
+#include "actors/client/drivers/mapped_ports.hpp"
 #include "actors/client/drivers/qemu_command.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
@@ -86,6 +87,7 @@ Result<host::TaskCommand> make_command(TaskConfig::Reader config, const QemuSett
   auto command = NOMAD_TRY(bare_command(config));
   command.arguments = NOMAD_TRY(qemu_arguments(reader, settings, machine));
   command.command = NOMAD_TRY(find_machine_program(emulator));
+  put_mapped_ports(NOMAD_TRY(read_port_map(reader.map("port_map"))), command.environment);
   return command;
 }
 
@@ -133,8 +135,9 @@ workload::DriverNetwork network_of(TaskConfig::Reader config) {
   const auto reader = ConfigReader::parse(view(config.getConfig()));
   workload::DriverNetwork network;
   if (!reader) return network;
-  const auto mapped = read_port_map(*reader);
-  if (mapped && mapped->size() == 1) network.port_map.insert(mapped->begin(), mapped->end());
+  const auto mapped = read_port_map(reader->map("port_map"));
+  if (mapped && mapped->size() == 1)
+    network.port_map.emplace(mapped->begin()->first, static_cast<int>(mapped->begin()->second));
   return network;
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "actors/client/drivers/mapped_ports.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::client {
@@ -43,7 +43,7 @@ Result<std::string> network_device(const ConfigReader& config, const QemuMachine
   if (!machine.name_servers.empty()) device += ",dns=" + option_value(machine.name_servers.front());
   for (const auto& domain : machine.search_domains)
     device += ",dnssearch=" + option_value(domain);
-  for (const auto& [label, inside] : NOMAD_TRY(read_port_map(config))) {
+  for (const auto& [label, inside] : NOMAD_TRY(read_port_map(config.map("port_map")))) {
     const auto port = machine.ports.find(label);
     if (port == machine.ports.end())
       return Error{Errc::invalid_argument, fmt::format("Unknown port label \"{}\"", label)};
@@ -54,21 +54,6 @@ Result<std::string> network_device(const ConfigReader& config, const QemuMachine
 }
 
 }  // namespace
-
-Result<std::map<std::string, int>> read_port_map(const ConfigReader& config) {
-  std::map<std::string, int> ports;
-  for (const auto& [label, text] : config.map("port_map")) {
-    int port = 0;
-    const auto* const end = text.data() + text.size();
-    const auto outcome = std::from_chars(text.data(), end, port);
-    if (outcome.ec != std::errc{} || outcome.ptr != end || port < 1 || port > 65535)
-      return Error{Errc::invalid_argument,
-                   fmt::format("port_map: expected a port from 1 to 65535 for \"{}\", got \"{}\"",
-                               label, text)};
-    ports.emplace(label, port);
-  }
-  return ports;
-}
 
 QemuSettings read_qemu_settings(const std::map<std::string, std::string>& config) {
   const auto list = [&config](const char* key) {

@@ -35,9 +35,6 @@ struct QemuMachine {
 inline constexpr std::string_view qemu_monitor_socket = "qm.sock";
 inline constexpr std::string_view qemu_guest_agent_socket = "qa.sock";
 
-/// `port_map`: ports of the machine, by label. `invalid_argument` for what is no port.
-Result<std::map<std::string, int>> read_port_map(const ConfigReader& config);
-
 /// The emulator's arguments, without its name. `invalid_argument` says which option is wrong, in
 /// Nomad's words.
 Result<std::vector<std::string>> qemu_arguments(const ConfigReader& config,
