@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/drivers/docker/docker.hpp"
 #include "actors/client/drivers/exec.hpp"
 #include "actors/client/drivers/mock_driver.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
@@ -73,6 +74,7 @@ PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users) {
   plugins.task_hooks = in_order({validate_hook(users), task_dir_hook(), network_files_hook(),
                                  volumes_hook(), dispatch_payload_hook(), task_services_hook()})
                            .value();
+  plugins.drivers.emplace("docker", docker_entry());
   plugins.drivers.emplace("exec", exec_entry());
   plugins.drivers.emplace("raw_exec", raw_exec_entry());
   if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());

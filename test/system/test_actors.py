@@ -25,6 +25,7 @@ RESTARTED = [
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
     "raw_exec": "driver raw_exec ended", "exec": "driver exec ended", "mock_driver": "driver mock_driver ended",
+    "docker_driver": "driver docker ended",
     "alloc_runner": "its runner failed", "task_runner": "task_runner: ended by an exception",
     "alloc_health_watcher": "alloc_health_watcher: ended by an exception",
     "function_hook": "function_hook: ended by an exception",
