@@ -132,27 +132,27 @@ void ClientState::fingerprint() {
 }
 
 void ClientState::spawn_drivers() {
-  manager_
-      = spawn_driver_manager(self_, {.plugins = facts_.parts.plugins,
-                                     .common = {.state_dir = facts_.options.state_dir,
-                                                .executor_path = facts_.options.executor_path,
-                                                .cgroup_parent = facts_.options.cgroup_parent,
-                                                .stats = stats_,
-                                                .steps = facts_.parts.steps,
-                                                .unix_now = facts_.options.unix_now,
-                                                .host = {},
-                                                .name = {},
-                                                .config = {},
-                                                .alloc_dir = facts_.options.alloc_dir,
-                                                .cache_dir = facts_.options.fingerprint.cache_dir,
-                                                .private_dirs = facts_.options.private_dirs,
-                                                .chroot_env = facts_.options.chroot_env},
-                                     .configs = facts_.options.drivers,
-                                     .is_allowed =
-                                         [options = facts_.options](const std::string& driver) {
-                                           return is_allowed(options, "driver", driver);
-                                         },
-                                     .parent = self_});
+  manager_ = spawn_driver_manager(
+      self_, {.plugins = facts_.parts.plugins,
+              .common = {.state_dir = facts_.options.state_dir,
+                         .executor_path = facts_.options.executor_path,
+                         .cgroup_parent = facts_.options.cgroup_parent,
+                         .stats = stats_,
+                         .steps = facts_.parts.steps,
+                         .unix_now = facts_.options.unix_now,
+                         .host = {},
+                         .name = {},
+                         .config = {},
+                         .alloc_dir = facts_.options.alloc_dir,
+                         .cache_dir = facts_.options.fingerprint.cache_dir,
+                         .private_dirs = facts_.options.private_dirs,
+                         .chroot_env = facts_.options.chroot_env,
+                         .total_compute_mhz = machine_.facts().cpu_total_compute},
+              .configs = facts_.options.drivers,
+              .is_allowed
+              = [options = facts_.options](
+                    const std::string& driver) { return is_allowed(options, "driver", driver); },
+              .parent = self_});
 }
 
 void ClientState::drivers_changed(const driver_manager::Changed& msg) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/drivers/docker/docker.hpp"
 #include "actors/client/drivers/exec.hpp"
 #include "actors/client/drivers/java.hpp"
 #include "actors/client/drivers/mock_driver.hpp"
@@ -75,6 +76,7 @@ PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users) {
   plugins.task_hooks = in_order({validate_hook(users), task_dir_hook(), network_files_hook(),
                                  volumes_hook(), dispatch_payload_hook(), task_services_hook()})
                            .value();
+  plugins.drivers.emplace("docker", docker_entry());
   plugins.drivers.emplace("exec", exec_entry());
   plugins.drivers.emplace("java", java_entry());
   plugins.drivers.emplace("qemu", qemu_entry());

@@ -40,6 +40,7 @@ struct DriverOptions {
   std::string cache_dir{};  ///< Of what is slow to find out; empty: nothing is kept.
   std::vector<std::string> private_dirs{};          ///< Of the host, that no task is to see.
   std::map<std::string, std::string> chroot_env{};  ///< Host path to task path; empty: the usual.
+  std::uint64_t total_compute_mhz = 0;              ///< Of the machine.
 };
 
 struct DriverEntry {

@@ -140,6 +140,7 @@ private:
 
   std::string map(const json::value& value) {
     if (!is_block(value)) return "expected a block";
+    json::object all;
     for (const auto* part : parts_of(value))
       for (const auto& each : *part) {
         if (!is_scalar(each.value()))
@@ -147,7 +148,10 @@ private:
         change<TextMap>(target_, [&](auto& member) {
           member[std::string{each.key()}] = as_text(each.value());
         });
+        all[each.key()] = as_text(each.value());
       }
+    // The settings of drivers are texts.
+    change<std::string>(target_, [&](auto& member) { member = json::serialize(all); });
     return {};
   }
 

@@ -26,6 +26,7 @@ RESTARTED = [
 REPORTED = {
     "raw_exec": "driver raw_exec ended", "exec": "driver exec ended", "java": "driver java ended", "qemu": "driver qemu ended",
     "mock_driver": "driver mock_driver ended",
+    "docker_driver": "driver docker ended",
     "alloc_runner": "its runner failed", "task_runner": "task_runner: ended by an exception",
     "alloc_health_watcher": "alloc_health_watcher: ended by an exception",
     "function_hook": "function_hook: ended by an exception",

@@ -39,6 +39,8 @@ public:
 
   std::uint64_t index() const { return index_; }
 
+  std::uint64_t size() const { return size_; }  ///< Of the file with that index.
+
 private:
   int open_index();
   int rotate();

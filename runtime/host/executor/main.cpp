@@ -5,14 +5,21 @@
 // statically and without the libraries of the agent: it stays small, starts quickly, and an
 // upgrade of the system under running tasks does not touch it.
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sched.h>
 
 #include "runtime/host/executor/executor.hpp"
 
@@ -25,6 +32,35 @@ bool take_over(int descriptor, mode_t kind) {
          && ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0;
 }
 
+/// The process of a container that holds the network of others (`nomadctl-executor pause PATH`): it
+/// enters the namespace, gives up all rights, and waits to be ended.
+int hold_network(const char* path) {
+  const int network = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (network < 0 || ::setns(network, CLONE_NEWNET) != 0) {
+    std::fprintf(stderr, "nomadctl-executor: entering the network namespace %s: %s\n", path,
+                 std::strerror(errno));
+    return 1;
+  }
+  ::close(network);
+  __user_cap_header_struct header{};
+  header.version = _LINUX_CAPABILITY_VERSION_3;
+  __user_cap_data_struct none[2]{};
+  ::syscall(SYS_capset, &header, none);
+  ::prctl(PR_SET_NAME, "nomad-pause");
+  sigset_t awaited;
+  ::sigemptyset(&awaited);
+  for (const int number : {SIGTERM, SIGINT, SIGCHLD})
+    ::sigaddset(&awaited, number);
+  ::sigprocmask(SIG_BLOCK, &awaited, nullptr);
+  for (;;) {
+    const int number = ::sigwaitinfo(&awaited, nullptr);
+    if (number == SIGTERM || number == SIGINT) return 0;
+    // It may be process 1 of a namespace that others have joined.
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -33,6 +69,7 @@ int main(int argc, char** argv) {
                 static_cast<unsigned>(nomad::host::executor::protocol_version));
     return 0;
   }
+  if (argc == 3 && std::strcmp(argv[1], "pause") == 0) return hold_network(argv[2]);
   if (!take_over(3, S_IFDIR) || !take_over(4, S_IFSOCK)) {
     std::fputs("nomadctl-executor is started by the agent\n", stderr);
     return 2;

@@ -1,0 +1,82 @@
+#include "actors/client/drivers/docker/desk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/core/supervise.hpp"
+
+namespace nomad::client {
+
+using docker_driver::Turn;
+
+namespace {
+
+/// As long as Nomad gives the engine.
+constexpr auto engine_patience = std::chrono::minutes{5};
+
+}  // namespace
+
+Result<docker::EngineAnswer> judged(Result<docker::EngineAnswer> answer) {
+  if (!answer) return answer;
+  auto complaint = docker::engine_complaint(*answer);
+  if (complaint.empty()) return answer;
+  const auto code = answer->status == 404   ? Errc::not_found
+                    : answer->status == 409 ? Errc::conflict
+                                            : Errc::rejected;
+  return Error{code, std::move(complaint)};
+}
+
+bool is_away(const Error& err) {
+  return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::io
+         || err.code == Errc::corrupt;
+}
+
+DockerDesk::DockerDesk(DockerSelf::pointer self,
+                       const DriverOptions& options,
+                       docker::AgentSettings settings)
+    : self_{self},
+      options_{options},
+      settings_{std::move(settings)},
+      engine_{std::make_unique<docker::Engine>(settings_.socket, "docker")},
+      logs_{std::make_unique<docker::Engine>(settings_.socket, "docker-logs")} {}
+
+std::function<void(DockerDesk::Action)> DockerDesk::caller() const {
+  return [internal = DockerSelf{self_}](Action action) {
+    actor::tell(internal, Turn{std::move(action)});
+  };
+}
+
+void DockerDesk::ask(docker::EngineRequest request, std::chrono::milliseconds timeout, Then then) {
+  engine_->ask(std::move(request), timeout,
+               [call = caller(), then = std::move(then)](Result<docker::EngineAnswer> answer) {
+                 auto shared
+                     = std::make_shared<Result<docker::EngineAnswer>>(judged(std::move(answer)));
+                 call([then, shared] { then(*shared); });
+               });
+}
+
+void DockerDesk::ask(docker::EngineRequest request, Then then) {
+  ask(std::move(request), engine_patience, std::move(then));
+}
+
+docker::Engine::CallId DockerDesk::follow(docker::EngineRequest request,
+                                          docker::Engine::Limits limits,
+                                          docker::Engine::Follower follower) {
+  if (follower.ended)
+    follower.ended = [call = caller(),
+                      ended = std::move(follower.ended)](Result<docker::EngineAnswer> answer) {
+      auto shared = std::make_shared<Result<docker::EngineAnswer>>(judged(std::move(answer)));
+      call([ended, shared] { ended(std::move(*shared)); });
+    };
+  return engine_->follow(std::move(request), limits, std::move(follower));
+}
+
+void DockerDesk::after(Nanoseconds delay, Action action) {
+  actor::send_self_after(self_, std::max(delay, Nanoseconds{0}), Turn{std::move(action)});
+}
+
+void DockerDesk::tell(const driver::TaskId& id, std::string_view message) {
+  self_->send(options_.host, driver::message(id, options_.unix_now(), message));
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,103 @@
+// DockerDesk: the driver docker's way to the engine: questions whose answers come back in the
+// actor's own turns, and what is due later. What its parts share.
+//
+// Lives in its actor. Whoever gives it a continuation lives as long: nothing is called once the
+// actor has ended.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "actors/client/drivers/driver_objects.hpp"
+#include "actors/client/plugin_catalog.hpp"
+#include "actors/client/steps.hpp"
+#include "runtime/docker/engine.hpp"
+#include "runtime/docker/settings.hpp"
+
+namespace nomad::client {
+
+namespace docker_driver {
+
+/// Something to be done in the actor's turn.
+struct Turn {
+  using is_message = void;
+  std::function<void()> action;
+};
+
+}  // namespace docker_driver
+
+/// The actor, with what it tells itself.
+using DockerSelf = actor::WithInternal<Driver, void(docker_driver::Turn)>;
+
+class DockerDesk {
+public:
+  using Action = std::function<void()>;
+  using Then = std::function<void(Result<docker::EngineAnswer>&)>;
+
+  DockerDesk(DockerSelf::pointer self,
+             const DriverOptions& options,
+             docker::AgentSettings settings);
+
+  const docker::AgentSettings& settings() const { return settings_; }
+
+  const DriverOptions& options() const { return options_; }
+
+  docker::Engine& engine() { return *engine_; }
+
+  docker::Engine& log_engine() { return *logs_; }
+
+  DockerSelf::pointer self() const { return self_; }
+
+  /// What our containers are known by, beside those of other agents on this machine.
+  const std::string& label() const { return options_.state_dir; }
+
+  Nanoseconds now() const { return self_->now().time_since_epoch(); }
+
+  /// A question with its answer in time. An answer that is no success is an error, too, in the
+  /// words of `engine_complaint`: `not_found` for 404, `conflict` for 409, `rejected` for the rest.
+  void ask(docker::EngineRequest request, std::chrono::milliseconds timeout, Then then);
+
+  /// The same for those that are quick.
+  void ask(docker::EngineRequest request, Then then);
+
+  /// A stream. `ended` of the follower comes in the actor's turn; `piece` and `tick` do not.
+  docker::Engine::CallId follow(docker::EngineRequest request,
+                                docker::Engine::Limits limits,
+                                docker::Engine::Follower follower);
+
+  void after(Nanoseconds delay, Action action);
+
+  /// From another thread: `action` is called in the actor's turn.
+  std::function<void(Action)> caller() const;
+
+  /// Runs what may block elsewhere; `then` gets its outcome.
+  template <class T>
+  void work(std::function<Result<T>()> run, std::function<void(Result<T>)> then) {
+    if (!steps_) steps_ = spawn_step_runner(self_);
+    self_->request(steps_, actor::infinite, step::make(std::move(run)))
+        .then([then](step::Outcome& outcome) { then(std::move(outcome.as<T>())); },
+              [then](const Error& err) { then(err); });
+  }
+
+  /// An event of the task's history.
+  void tell(const driver::TaskId& id, std::string_view message);
+
+private:
+  DockerSelf::pointer self_;
+  DriverOptions options_;
+  docker::AgentSettings settings_;
+  std::unique_ptr<docker::Engine> engine_;
+  std::unique_ptr<docker::Engine> logs_;  ///< For the streams of logs, which write files.
+  StepRunner steps_;                      ///< With the first work.
+};
+
+/// An answer that is no success as an error.
+Result<docker::EngineAnswer> judged(Result<docker::EngineAnswer> answer);
+
+/// Whether the engine is away, so that nothing can be said of what it has.
+bool is_away(const Error& err);
+
+}  // namespace nomad::client

@@ -1,0 +1,237 @@
+#include "actors/client/drivers/docker/docker.hpp"
+
+#include <optional>
+
+#include "actors/client/drivers/config_schema.hpp"
+#include "actors/client/drivers/docker/health.hpp"
+#include "actors/client/drivers/docker/tasks.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::client {
+namespace {
+
+using docker_driver::Turn;
+using driver::Answered;
+using Request = schema::plugin::DriverRequest;
+using enum ConfigKind;
+
+constexpr ConfigFieldSpec auth_fields[]
+    = {{"username", TEXT}, {"password", TEXT}, {"email", TEXT}, {"server_address", TEXT}};
+
+constexpr ConfigFieldSpec device_fields[]
+    = {{"host_path", TEXT}, {"container_path", TEXT}, {"cgroup_permissions", TEXT}};
+
+constexpr ConfigFieldSpec healthcheck_fields[] = {{"disable", BOOLEAN}};
+
+constexpr ConfigFieldSpec logging_fields[] = {{"type", TEXT}, {"driver", TEXT}, {"config", MAP}};
+
+constexpr ConfigFieldSpec bind_fields[] = {{"propagation", TEXT}};
+
+constexpr ConfigFieldSpec tmpfs_fields[] = {{"size", NUMBER}, {"mode", NUMBER}};
+
+constexpr ConfigFieldSpec volume_driver_fields[] = {{"name", TEXT}, {"options", MAP}};
+
+constexpr ConfigFieldSpec volume_fields[] = {
+    {"no_copy", BOOLEAN}, {"labels", MAP}, {"driver_config", BLOCK, false, volume_driver_fields}};
+
+constexpr ConfigFieldSpec mount_fields[] = {{"type", TEXT},
+                                            {"target", TEXT},
+                                            {"source", TEXT},
+                                            {"readonly", BOOLEAN},
+                                            {"bind_options", BLOCK, false, bind_fields},
+                                            {"tmpfs_options", BLOCK, false, tmpfs_fields},
+                                            {"volume_options", BLOCK, false, volume_fields}};
+
+/// Every key of Nomad's driver; docs/drivers.md says what becomes of each.
+constexpr ConfigFieldSpec docker_fields[] = {
+    {"image", TEXT, true},
+    {"advertise_ipv6_address", BOOLEAN},
+    {"args", TEXTS},
+    {"auth", BLOCK, false, auth_fields},
+    {"auth_soft_fail", BOOLEAN},
+    {"cap_add", TEXTS},
+    {"cap_drop", TEXTS},
+    {"command", TEXT},
+    {"cpu_cfs_period", NUMBER},
+    {"cpu_hard_limit", BOOLEAN},
+    {"cpuset_cpus", TEXT},
+    {"devices", BLOCKS, false, device_fields},
+    {"dns_options", TEXTS},
+    {"dns_search_domains", TEXTS},
+    {"dns_servers", TEXTS},
+    {"entrypoint", TEXTS},
+    {"extra_hosts", TEXTS},
+    {"force_pull", BOOLEAN},
+    {"group_add", TEXTS},
+    {"healthchecks", BLOCK, false, healthcheck_fields},
+    {"hostname", TEXT},
+    {"image_pull_timeout", DURATION},
+    {"init", BOOLEAN},
+    {"interactive", BOOLEAN},
+    {"ipc_mode", TEXT},
+    {"ipv4_address", TEXT},
+    {"ipv6_address", TEXT},
+    {"isolation", TEXT},
+    {"labels", MAP},
+    {"load", TEXT},
+    {"logging", BLOCK, false, logging_fields},
+    {"mac_address", TEXT},
+    {"memory_hard_limit", NUMBER},
+    {"mount", BLOCKS, false, mount_fields},
+    {"mounts", BLOCKS, false, mount_fields},
+    {"network_aliases", TEXTS},
+    {"network_mode", TEXT},
+    {"pid_mode", TEXT},
+    {"pids_limit", NUMBER},
+    {"port_map", MAP},
+    {"ports", TEXTS},
+    {"privileged", BOOLEAN},
+    {"readonly_rootfs", BOOLEAN},
+    {"runtime", TEXT},
+    {"security_opt", TEXTS},
+    {"shm_size", NUMBER},
+    {"storage_opt", MAP},
+    {"sysctl", MAP},
+    {"tty", BOOLEAN},
+    {"ulimit", MAP},
+    {"userns_mode", TEXT},
+    {"uts_mode", TEXT},
+    {"volume_driver", TEXT},
+    {"volumes", TEXTS},
+    {"work_dir", TEXT},
+};
+
+Object<schema::plugin::DriverDescription> describe_docker() {
+  Draft<schema::plugin::DriverDescription> draft;
+  auto able = draft->initCapabilities();
+  able.setFsIsolation("image");
+  able.setSendSignals(true);
+  able.setSecretsInMemory(true);
+  able.setExec(true);
+  able.setMounts(true);
+  write_fields(docker_fields, draft->initConfig(std::size(docker_fields)));
+  return draft.freeze();
+}
+
+class DockerState {
+public:
+  static constexpr const char* name = "docker_driver";
+
+  explicit DockerState(DockerSelf::pointer self) : self_{self} {}
+
+  void init(const DriverOptions& options) {
+    // So the manager tells drivers that are not allowed here.
+    const auto enabled = options.config.find("enabled");
+    is_retired_ = enabled != options.config.end() && enabled->second == "false";
+    auto config = options.config;
+    config.erase("enabled");
+    auto settings = docker::read_agent_settings(config);
+    if (is_retired_)
+      problem_ = "disabled";
+    else if (!settings)
+      problem_ = "plugin \"docker\": " + settings.error().what;
+    desk_.emplace(self_, options, settings ? *settings : docker::AgentSettings{});
+    tasks_.emplace(*desk_);
+    health_.emplace(*desk_, [this] { came(); });
+  }
+
+  actor::Answer<Answered> answer(Request::Reader request) {
+    switch (request.which()) {
+      case Request::DESCRIBE:
+        return driver::described(description_);
+      case Request::FINGERPRINT:
+        if (!problem_.empty())
+          return driver::fingerprinted(driver::make_fingerprint(!is_retired_, false, problem_));
+        return health_->ask();
+      case Request::START_TASK:
+        if (!problem_.empty()) return driver::failed({Errc::rejected, problem_});
+        return tasks_->start(request.getStartTask());
+      case Request::RECOVER_TASK:
+        return tasks_->recover(request.getRecoverTask());
+      case Request::STOP_TASK:
+        return tasks_->stop(request.getStopTask());
+      case Request::DESTROY_TASK:
+        return tasks_->destroy(driver::read_id(request.getDestroyTask()));
+      case Request::END_OTHERS:
+        return end_others(request.getEndOthers());
+      case Request::SIGNAL_TASK:
+        return tasks_->signal(request.getSignalTask());
+      case Request::TASK_STATS:
+        return tasks_->usage(request.getTaskStats());
+      case Request::EXEC_TASK:
+        return tasks_->exec(request.getExecTask());
+    }
+    return driver::unknown();
+  }
+
+private:
+  actor::Answer<Answered> end_others(capnp::List<schema::plugin::TaskId>::Reader wanted) {
+    std::set<driver::TaskId> kept;
+    for (const auto id : wanted)
+      kept.insert(driver::read_id(id));
+    // Of an engine that never was here there is nothing to be found.
+    if (!is_retired_ && !health_->is_there()) {
+      others_ = std::move(kept);
+      return driver::done();
+    }
+    auto answer = self_->make_response_promise<Answered>();
+    tasks_->end_others(kept, [answer](const Result<>& ended) {
+      answer.deliver(ended ? driver::done()
+                           : driver::failed(ended.error(), is_away(ended.error())));
+    });
+    return answer;
+  }
+
+  /// The engine has come.
+  void came() {
+    if (others_) {
+      const auto kept = *std::exchange(others_, {});
+      tasks_->end_others(kept, [](const Result<>& ended) {
+        if (!ended)
+          log::warn("client", "docker: what earlier agents left is not ended: {}",
+                    ended.error().what);
+      });
+    }
+    if (!desk_->settings().ends_dangling || std::exchange(is_reconciling_, true)) return;
+    const auto& settings = desk_->settings();
+    reconcile_after(std::max(settings.dangling_period, settings.creation_grace));
+  }
+
+  void reconcile_after(Nanoseconds pause) {
+    desk_->after(pause, [this] {
+      if (health_->is_there()) tasks_->end_dangling();
+      reconcile_after(desk_->settings().dangling_period);
+    });
+  }
+
+  DockerSelf::pointer self_;
+  const Object<schema::plugin::DriverDescription> description_ = describe_docker();
+  bool is_retired_ = false;
+  std::string problem_;  ///< Why nothing can be run here; empty: nothing is known.
+  std::optional<DockerDesk> desk_;
+  std::optional<DockerTasks> tasks_;
+  std::optional<DockerHealth> health_;
+  std::optional<std::set<driver::TaskId>> others_;  ///< To be kept, when the engine comes.
+  bool is_reconciling_ = false;
+};
+
+DockerSelf::behavior_type docker_driver_actor(DockerSelf::stateful_pointer<DockerState> self,
+                                              const DriverOptions& options) {
+  self->state.init(options);
+  return {
+      [self](const driver::Ask& msg) { return self->state.answer(*msg.request); },
+      [](const Turn& msg) { msg.action(); },
+  };
+}
+
+}  // namespace
+
+DriverEntry docker_entry() {
+  return {.spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
+    return actor::spawn(owner, docker_driver_actor, options);
+  }};
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,21 @@
+// docker: runs a task as a container of a container engine of this machine (Docker's Engine
+// API 1.41 and later). The container belongs to the engine, and outlives the agent.
+//
+// Owns:   two threads of I/O with the engine (questions; logs), begun with its first answer; a
+//         thread for each command beside a task; a step_runner, with the first archive or
+//         credential helper.
+// Takes:  what every Driver takes. A start that is repeated after a crash finds the container of
+// the
+//         first one, by its name and labels.
+// Asks:   the engine; nobody of the agent.
+// Parent: driver_manager, report: another one takes the tasks over.
+// Ends:   by the parent's exit message; tasks go on.
+#pragma once
+
+#include "actors/client/plugin_catalog.hpp"
+
+namespace nomad::client {
+
+DriverEntry docker_entry();
+
+}  // namespace nomad::client

@@ -1,0 +1,146 @@
+#include "actors/client/drivers/docker/infra.hpp"
+
+#include <utility>
+
+#include <sys/stat.h>
+
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::client {
+namespace {
+
+using docker::EngineAnswer;
+
+constexpr int infra_tries = 5;
+constexpr auto infra_pause = std::chrono::milliseconds{200};
+constexpr int namespace_looks = 500;
+constexpr auto namespace_pause = std::chrono::milliseconds{10};
+
+/// Whether the process is in the namespace that the file stands for.
+bool is_in_namespace(std::int64_t pid, const std::string& network_namespace) {
+  struct stat of_process {};
+
+  struct stat of_file {};
+
+  return pid > 0 && ::stat(fmt::format("/proc/{}/ns/net", pid).c_str(), &of_process) == 0
+         && ::stat(network_namespace.c_str(), &of_file) == 0 && of_process.st_ino == of_file.st_ino
+         && of_process.st_dev == of_file.st_dev;
+}
+
+std::string infra_path(const std::string& alloc_id) {
+  return "/containers/" + docker::escape_target(docker::infra_name(alloc_id));
+}
+
+}  // namespace
+
+void DockerInfra::join(const docker::InfraWish& wish, Done done) {
+  auto& joining = joining_[wish.alloc_id];
+  joining.waiters.push_back(std::move(done));
+  if (joining.waiters.size() > 1) return;
+  joining.wish = wish;
+  look(wish.alloc_id);
+}
+
+void DockerInfra::look(const std::string& alloc_id) {
+  desk_.ask({.target = infra_path(alloc_id) + "/json"},
+            [this, alloc_id](Result<EngineAnswer>& answer) {
+              if (!answer && answer.error().code == Errc::not_found) return make(alloc_id, 1);
+              if (!answer) return finish(alloc_id, answer.error());
+              const auto container = docker::read_container(answer->body);
+              if (!container) return finish(alloc_id, container.error());
+              found(alloc_id, *container);
+            });
+}
+
+void DockerInfra::found(const std::string& alloc_id, const docker::Container& container) {
+  const auto joining = joining_.find(alloc_id);
+  if (joining == joining_.end()) return;
+  const auto& wish = joining->second.wish;
+  const auto owner = container.labels.find(docker::label::agent);
+  if (owner == container.labels.end() || owner->second != wish.agent)
+    return finish(alloc_id, Error{Errc::conflict, fmt::format("container {} is another agent's",
+                                                              docker::infra_name(alloc_id))});
+  if (container.running && is_in_namespace(container.pid, wish.network_namespace))
+    return finish(alloc_id, container.id);
+  replace(alloc_id, 1);
+}
+
+void DockerInfra::replace(const std::string& alloc_id, int tries) {
+  desk_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
+            [this, alloc_id, tries](const Result<EngineAnswer>& answer) {
+              if (!answer && is_away(answer.error())) return finish(alloc_id, answer.error());
+              make(alloc_id, tries);
+            });
+}
+
+void DockerInfra::make(const std::string& alloc_id, int tries) {
+  const auto joining = joining_.find(alloc_id);
+  if (joining == joining_.end()) return;
+  desk_.ask(
+      {.method = "POST",
+       .target = "/containers/create?name=" + docker::escape_target(docker::infra_name(alloc_id)),
+       .body = boost::json::serialize(docker::infra_body(joining->second.wish))},
+      [this, alloc_id, tries](const Result<EngineAnswer>& answer) {
+        if (!answer && answer.error().code == Errc::conflict && tries < infra_tries)
+          return desk_.after(infra_pause,
+                             [this, alloc_id, tries] { replace(alloc_id, tries + 1); });
+        if (!answer) return finish(alloc_id, answer.error());
+        const auto id = docker::read_created(answer->body);
+        if (!id) return finish(alloc_id, id.error());
+        start(alloc_id, *id);
+      });
+}
+
+void DockerInfra::start(const std::string& alloc_id, const std::string& id) {
+  desk_.ask({.method = "POST", .target = "/containers/" + id + "/start"},
+            [this, alloc_id, id](const Result<EngineAnswer>& answer) {
+              if (!answer) return finish(alloc_id, answer.error());
+              await_namespace(alloc_id, id, 0);
+            });
+}
+
+/// Those that join before it has entered the namespace would be in another one.
+void DockerInfra::await_namespace(const std::string& alloc_id, const std::string& id, int looks) {
+  desk_.ask({.target = "/containers/" + id + "/json"}, [this, alloc_id, id,
+                                                        looks](const Result<EngineAnswer>& answer) {
+    const auto joining = joining_.find(alloc_id);
+    if (joining == joining_.end()) return;
+    if (!answer) return finish(alloc_id, answer.error());
+    const auto container = docker::read_container(answer->body);
+    if (!container) return finish(alloc_id, container.error());
+    if (is_in_namespace(container->pid, joining->second.wish.network_namespace))
+      return finish(alloc_id, id);
+    if (!container->running || looks >= namespace_looks)
+      return finish(alloc_id,
+                    Error{Errc::rejected,
+                          fmt::format("container {} did not enter the group's network{}: its exit "
+                                      "code is {}",
+                                      docker::infra_name(alloc_id),
+                                      container->running ? " in time" : "", container->exit_code)});
+    desk_.after(namespace_pause,
+                [this, alloc_id, id, looks] { await_namespace(alloc_id, id, looks + 1); });
+  });
+}
+
+void DockerInfra::finish(const std::string& alloc_id, const Result<std::string>& id) {
+  const auto joining = joining_.extract(alloc_id);
+  if (joining.empty()) return;
+  for (const auto& done : joining.mapped().waiters)
+    done(id);
+}
+
+void DockerInfra::leave(const std::string& alloc_id, DockerDesk::Action done) {
+  desk_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
+            [alloc_id, done = std::move(done)](const Result<EngineAnswer>& answer) {
+              if (!answer && answer.error().code != Errc::not_found)
+                log::warn("client", "docker: the container of allocation {}'s network is left: {}",
+                          short_id(alloc_id), answer.error().what);
+              done();
+            });
+}
+
+}  // namespace nomad::client

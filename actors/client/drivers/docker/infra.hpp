@@ -1,0 +1,50 @@
+// DockerInfra: how containers come into the network of their group. The namespace was made for the
+// allocation, as for all drivers; an engine lets a container join no namespace but another
+// container's. So there is one container for each allocation, whose process enters the namespace
+// and waits (`nomadctl-executor pause`); the tasks' containers join its network.
+//
+// It is made with the first task that needs it, and removed with the last. Lives in the driver's
+// actor.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "actors/client/drivers/docker/desk.hpp"
+#include "runtime/docker/container_body.hpp"
+
+namespace nomad::client {
+
+class DockerInfra {
+public:
+  /// The id of the container.
+  using Done = std::function<void(const Result<std::string>& id)>;
+
+  explicit DockerInfra(DockerDesk& desk) : desk_{desk} {}
+
+  /// One that is there and in the right namespace is taken.
+  void join(const docker::InfraWish& wish, Done done);
+
+  /// No task of the allocation needs it any more.
+  void leave(const std::string& alloc_id, DockerDesk::Action done);
+
+private:
+  struct Joining {
+    docker::InfraWish wish;
+    std::vector<Done> waiters;
+  };
+
+  void look(const std::string& alloc_id);
+  void found(const std::string& alloc_id, const docker::Container& container);
+  void make(const std::string& alloc_id, int tries);
+  void replace(const std::string& alloc_id, int tries);
+  void start(const std::string& alloc_id, const std::string& id);
+  void await_namespace(const std::string& alloc_id, const std::string& id, int looks);
+  void finish(const std::string& alloc_id, const Result<std::string>& id);
+
+  DockerDesk& desk_;
+  std::map<std::string, Joining> joining_;  ///< By allocation.
+};
+
+}  // namespace nomad::client

@@ -1,0 +1,389 @@
+#include "runtime/docker/container_body.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include "runtime/base/text.hpp"
+#include "runtime/object/json_codec.hpp"
+
+namespace nomad::docker {
+namespace {
+
+using boost::json::array;
+using boost::json::object;
+
+Error wrong(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
+Error forbidden(std::string what) {
+  return {Errc::rejected, std::move(what)};
+}
+
+array texts(const std::vector<std::string>& from) {
+  array to;
+  for (const auto& each : from)
+    to.emplace_back(each);
+  return to;
+}
+
+void put(object& to, const char* name, const std::string& value) {
+  if (!value.empty()) to[name] = value;
+}
+
+void put(object& to, const char* name, const std::vector<std::string>& values) {
+  if (!values.empty()) to[name] = texts(values);
+}
+
+void put(object& to, const char* name, const Texts& values) {
+  if (values.empty()) return;
+  object all;
+  for (const auto& [key, value] : values)
+    all[key] = value;
+  to[name] = std::move(all);
+}
+
+/// Nomad's glob: stars alone have a meaning.
+bool matches(const std::string& pattern, const char* name) {
+  return ::fnmatch(pattern.c_str(), name, FNM_NOESCAPE) == 0;
+}
+
+object make_labels(const ContainerWish& wish, const AgentSettings& agent) {
+  object to;
+  for (const auto& [name, value] : wish.settings.labels)
+    to[name] = value;
+  to[label::alloc] = wish.alloc_id;
+  to[label::task] = wish.task;
+  to[label::run] = wish.run_id;
+  to[label::agent] = wish.agent;
+  if (wish.keeps_logs)
+    to[label::logs] = fmt::format("{} {} {}", wish.log_files, wish.log_bytes, wish.alloc_root);
+  const auto& origin = wish.origin;
+  const std::pair<const char*, const std::string&> extra[]
+      = {{"job_name", origin.job_name},
+         {"job_id", origin.job_id},
+         {"parent_job_id", origin.parent_job_id},
+         {"task_group_name", origin.group},
+         {"task_name", wish.task},
+         {"namespace", origin.namespace_name},
+         {"node_name", origin.node_name},
+         {"node_id", origin.node_id}};
+  for (const auto& [name, value] : extra)
+    for (const auto& pattern : agent.extra_labels)
+      if (matches(pattern, name) && (!value.empty() || std::string_view{name} != "parent_job_id"))
+        to[fmt::format("com.hashicorp.nomad.{}", name)] = value;
+  return to;
+}
+
+Result<> put_memory(const ContainerWish& wish, object& host) {
+  constexpr std::int64_t megabyte = 1024 * 1024;
+  const auto& task = wish.settings;
+  const auto asked = static_cast<std::int64_t>(wish.memory_bytes);
+  const auto most
+      = std::max(task.memory_hard_mb * megabyte, static_cast<std::int64_t>(wish.memory_max_bytes));
+  const auto limit = most > 0 ? most : asked;
+  host["Memory"] = limit;
+  if (most > 0) host["MemoryReservation"] = asked;
+  host["MemorySwap"] = limit;
+  host["MemorySwappiness"] = 0;
+  return {};
+}
+
+Result<> put_cpu(const ContainerWish& wish, object& host) {
+  const auto& task = wish.settings;
+  host["CpuShares"] = static_cast<std::int64_t>(wish.cpu_shares);
+  put(host, "CpusetCpus", task.cpuset.empty() ? wish.cpuset : task.cpuset);
+  if (!task.cpu_hard_limit) return {};
+  if (task.cpu_period < 0 || task.cpu_period > 1000000)
+    return wrong("invalid value for cpu_cfs_period");
+  if (wish.node_cpu_shares == 0)
+    return Error{Errc::unavailable,
+                 "cpu_hard_limit: it is not known how much of processors the node has"};
+  const auto period = task.cpu_period == 0 ? 100000 : task.cpu_period;
+  const auto part
+      = static_cast<double>(wish.cpu_shares) / static_cast<double>(wish.node_cpu_shares);
+  host["CpuPeriod"] = period;
+  host["CpuQuota"] = static_cast<std::int64_t>(part * static_cast<double>(period))
+                     * static_cast<std::int64_t>(wish.cores);
+  return {};
+}
+
+Result<> put_pids(const TaskSettings& task, const AgentSettings& agent, object& host) {
+  if (task.pids_limit > 0 && agent.pids_limit > 0 && task.pids_limit > agent.pids_limit)
+    return forbidden(fmt::format(
+        "pids_limit cannot be greater than nomad plugin config pids_limit: {}", agent.pids_limit));
+  host["PidsLimit"] = task.pids_limit > 0 ? task.pids_limit : agent.pids_limit;
+  return {};
+}
+
+Result<std::vector<std::string>> security_options(const std::vector<std::string>& given) {
+  std::vector<std::string> options;
+  for (const auto& option : given) {
+    auto sign = option.find('=');
+    if (sign == std::string::npos && option != "no-new-privileges") sign = option.find(':');
+    if (sign == std::string::npos && option != "no-new-privileges")
+      return wrong(fmt::format("invalid security_opt: {}", quote(option)));
+    const auto name = option.substr(0, sign);
+    const auto value = sign == std::string::npos ? std::string{} : option.substr(sign + 1);
+    if (name != "seccomp" || value == "unconfined") {
+      options.push_back(option);
+      continue;
+    }
+    std::ifstream file{value};
+    if (!file)
+      return wrong(
+          fmt::format("opening seccomp profile ({}) failed: no such file can be read", value));
+    std::ostringstream text;
+    text << file.rdbuf();
+    const auto profile = parse_json(std::move(text).str());
+    if (!profile)
+      return wrong(fmt::format("compacting json for seccomp profile ({}) failed: {}", value,
+                               profile.error().what));
+    options.push_back("seccomp=" + boost::json::serialize(*profile));
+  }
+  return options;
+}
+
+Result<> put_rights(const ContainerWish& wish, const AgentSettings& agent, object& host) {
+  const auto& task = wish.settings;
+  if (task.privileged && !agent.allows_privileged)
+    return forbidden("Docker privileged mode is disabled on this Nomad agent");
+  if (task.privileged) host["Privileged"] = true;
+  if (!task.runtime.empty()
+      && std::ranges::find(agent.runtimes, task.runtime) == agent.runtimes.end())
+    return forbidden(fmt::format("requested runtime {} is not allowed", quote(task.runtime)));
+  put(host, "Runtime", task.runtime);
+  const auto delta = NOMAD_TRY(capability_delta(task, agent.allowed));
+  put(host, "CapAdd", delta.add);
+  put(host, "CapDrop", delta.drop);
+  auto options = security_options(task.security_options);
+  if (!options) return options.error().within("failed to parse security_opt configuration");
+  put(host, "SecurityOpt", *options);
+  put(host, "GroupAdd", task.groups);
+  put(host, "UsernsMode", task.userns_mode);
+  put(host, "IpcMode", task.ipc_mode);
+  put(host, "PidMode", task.pid_mode);
+  put(host, "UTSMode", task.uts_mode);
+  put(host, "Sysctls", task.sysctls);
+  if (task.readonly_rootfs) host["ReadonlyRootfs"] = true;
+  array ulimits;
+  for (const auto& limit : task.ulimits)
+    ulimits.push_back(object{{"Name", limit.name}, {"Soft", limit.soft}, {"Hard", limit.hard}});
+  if (!ulimits.empty()) host["Ulimits"] = std::move(ulimits);
+  array devices;
+  const auto add = [&devices](const auto& host_path, const auto& path, const auto& permissions) {
+    devices.push_back(object{
+        {"PathOnHost", host_path}, {"PathInContainer", path}, {"CgroupPermissions", permissions}});
+  };
+  for (const auto& device : task.devices)
+    add(device.host_path, device.container_path, device.permissions);
+  for (const auto& device : wish.devices)
+    add(device.host_path, device.task_path, device.permissions);
+  if (!devices.empty()) host["Devices"] = std::move(devices);
+  return {};
+}
+
+void put_logging(const TaskSettings& task, const AgentSettings& agent, object& host) {
+  const bool says_nothing = task.log_driver.empty() && !task.has_log_options;
+  object config;
+  config["Type"] = says_nothing ? agent.log_driver : task.log_driver;
+  config["Config"] = object{};
+  put(config, "Config", says_nothing ? agent.log_options : task.log_options);
+  host["LogConfig"] = std::move(config);
+}
+
+/// A number of the container's and where it is reached on the host, for tcp and udp.
+void publish(const PortBinding& port, std::int64_t to, object& exposed, object& bindings) {
+  const object binding{{"HostIp", port.host_ip}, {"HostPort", std::to_string(port.value)}};
+  for (const auto* const protocol : {"tcp", "udp"}) {
+    const auto key = fmt::format("{}/{}", to, protocol);
+    exposed[key] = object{};
+    auto& all = bindings[key];
+    if (!all.is_array()) all = array{};
+    all.get_array().push_back(binding);
+  }
+}
+
+Result<> put_ports(const ContainerWish& wish, bool shares_network, object& body, object& host) {
+  const auto& task = wish.settings;
+  if (!task.port_map.empty())
+    return wrong(wish.ports.empty()
+                     ? "Trying to map ports but no network interface is available"
+                     : "'port_map' cannot map group network ports, use 'ports' instead");
+  if (shares_network) return {};
+  object exposed;
+  object bindings;
+  for (const auto& name : task.ports) {
+    const auto port = std::ranges::find(wish.ports, name, &PortBinding::label);
+    if (port == wish.ports.end())
+      return wrong(fmt::format("Port {} not found, check network block", quote(name)));
+    publish(*port, port->to > 0 ? port->to : port->value, exposed, bindings);
+  }
+  if (exposed.empty()) return {};
+  body["ExposedPorts"] = std::move(exposed);
+  host["PortBindings"] = std::move(bindings);
+  return {};
+}
+
+Result<> put_network(const ContainerWish& wish, object& body, object& host) {
+  const auto& task = wish.settings;
+  std::string mode = task.network_mode;
+  if (mode.empty())
+    mode = wish.network_container.empty() ? "default" : "container:" + wish.network_container;
+  host["NetworkMode"] = mode;
+  const bool shares = mode.starts_with("container:");
+  NOMAD_TRY(put_ports(wish, shares, body, host));
+  put(body, "Hostname", task.hostname);
+  put(body, "MacAddress", task.mac_address);
+  for (const auto& server : task.dns_servers)
+    if (server.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos)
+      return wrong(fmt::format("dns_servers: invalid ip address {}", quote(server)));
+  put(host, "Dns", task.dns_servers);
+  put(host, "DnsSearch", task.dns_searches);
+  put(host, "DnsOptions", task.dns_options);
+  // In the network of a group the names are in the file that is shown at /etc/hosts.
+  if (!shares || !task.network_mode.empty()) put(host, "ExtraHosts", task.extra_hosts);
+  if (task.network_aliases.empty() && task.ipv4_address.empty() && task.ipv6_address.empty())
+    return {};
+  object endpoint;
+  put(endpoint, "Aliases", task.network_aliases);
+  object ipam;
+  put(ipam, "IPv4Address", task.ipv4_address);
+  put(ipam, "IPv6Address", task.ipv6_address);
+  if (!ipam.empty()) endpoint["IPAMConfig"] = std::move(ipam);
+  object endpoints;
+  endpoints[mode] = std::move(endpoint);
+  body["NetworkingConfig"] = object{{"EndpointsConfig", std::move(endpoints)}};
+  return {};
+}
+
+void put_process(const ContainerWish& wish, object& body, object& host) {
+  const auto& task = wish.settings;
+  body["Image"] = wish.image;
+  put(body, "Entrypoint", task.entrypoint);
+  auto command = task.args;
+  if (!task.command.empty()) command.insert(command.begin(), task.command);
+  put(body, "Cmd", command);
+  put(body, "Env", wish.environment);
+  put(body, "User", wish.user);
+  put(body, "WorkingDir", task.work_dir);
+  if (task.tty) body["Tty"] = true;
+  if (task.interactive) body["OpenStdin"] = true;
+  if (task.init) host["Init"] = true;
+  if (task.no_healthcheck) body["Healthcheck"] = object{{"Test", array{"NONE"}}};
+}
+
+}  // namespace
+
+std::string container_name(std::string_view task, std::string_view alloc_id) {
+  std::string name{task};
+  std::ranges::replace(name, '/', '_');
+  return fmt::format("{}-{}", name, alloc_id);
+}
+
+std::string infra_name(std::string_view alloc_id) {
+  return fmt::format("nomad_init_{}", alloc_id);
+}
+
+bool joins_group_network(const TaskSettings& settings) {
+  return settings.network_mode.empty();
+}
+
+Result<CapabilityDelta> capability_delta(const TaskSettings& task, host::CapabilitySet allowed) {
+  const auto add = NOMAD_TRY(host::parse_capabilities(task.cap_add));
+  const auto drop = NOMAD_TRY(host::parse_capabilities(task.cap_drop));
+  const auto missing = add.without(allowed);
+  if (!missing.empty())
+    return forbidden("driver does not allow the following capabilities: " + host::to_text(missing));
+  const auto names = [](host::CapabilitySet set) {
+    std::vector<std::string> list;
+    for (const auto name : split(host::to_text(set), ','))
+      if (!trim(name).empty()) list.emplace_back(trim(name));
+    return list;
+  };
+  // The engine's own defaults are ours and NET_RAW.
+  const auto engine = host::default_capabilities()
+                      | NOMAD_TRY(host::parse_capabilities(std::vector<std::string>{"net_raw"}));
+  const auto is_all = [](const std::string& name) { return to_lower(name) == "all"; };
+  CapabilityDelta delta;
+  delta.add
+      = std::ranges::any_of(task.cap_add, is_all) ? std::vector<std::string>{"all"} : names(add);
+  if (std::ranges::any_of(task.cap_drop, is_all))
+    delta.drop = {"all"};
+  else
+    delta.drop = names((drop | engine.without(allowed)).without(add));
+  return delta;
+}
+
+Result<object> container_body(const ContainerWish& wish, const AgentSettings& agent) {
+  object body;
+  object host;
+  put_process(wish, body, host);
+  body["Labels"] = make_labels(wish, agent);
+  host["Binds"] = texts(NOMAD_TRY(container_binds(wish, agent)));
+  auto mounts = NOMAD_TRY(container_mounts(wish, agent));
+  if (!mounts.empty()) host["Mounts"] = std::move(mounts);
+  put(host, "VolumeDriver", wish.settings.volume_driver);
+  put(host, "StorageOpt", wish.settings.storage_options);
+  NOMAD_TRY(put_memory(wish, host));
+  NOMAD_TRY(put_cpu(wish, host));
+  NOMAD_TRY(put_pids(wish.settings, agent, host));
+  NOMAD_TRY(put_rights(wish, agent, host));
+  put_logging(wish.settings, agent, host);
+  if (wish.settings.shm_bytes > 0) host["ShmSize"] = wish.settings.shm_bytes;
+  NOMAD_TRY(put_network(wish, body, host));
+  body["HostConfig"] = std::move(host);
+  return body;
+}
+
+object infra_body(const InfraWish& wish) {
+  constexpr const char* program = "/.nomadctl-pause";
+  constexpr const char* network = "/.nomadctl-network";
+  const auto mount = [](const std::string& source, const char* target) {
+    return object{{"Type", "bind"}, {"Source", source}, {"Target", target}, {"ReadOnly", true}};
+  };
+  object labels;
+  labels[label::alloc] = wish.alloc_id;
+  labels[label::agent] = wish.agent;
+  labels[label::infra] = "true";
+  object body{{"Image", wish.image},
+              {"Entrypoint", array{program}},
+              {"Cmd", array{"pause", network}},
+              {"User", "0:0"},
+              {"WorkingDir", "/"},
+              {"Labels", std::move(labels)},
+              {"Healthcheck", object{{"Test", array{"NONE"}}}}};
+  put(body, "Hostname", wish.hostname);
+  body["HostConfig"] = object{
+      {"NetworkMode", "none"},
+      {"ReadonlyRootfs", true},
+      {"UsernsMode", "host"},
+      {"CapDrop", array{"ALL"}},
+      {"CapAdd", array{"SYS_ADMIN"}},
+      {"RestartPolicy", object{{"Name", "unless-stopped"}}},
+      {"LogConfig", object{{"Type", "json-file"}, {"Config", object{{"max-size", "100k"}}}}},
+      {"Mounts", array{mount(wish.program, program), mount(wish.network_namespace, network)}}};
+  return body;
+}
+
+std::optional<LogPlace> read_log_label(const Texts& labels) {
+  const auto found = labels.find(label::logs);
+  if (found == labels.end()) return std::nullopt;
+  const std::string_view text = found->second;
+  const auto first = text.find(' ');
+  const auto second = first == text.npos ? first : text.find(' ', first + 1);
+  if (second == text.npos) return std::nullopt;
+  return LogPlace{.alloc_root = std::string{text.substr(second + 1)},
+                  .max_files = static_cast<std::uint32_t>(leading_number(text.substr(0, first))),
+                  .max_bytes = leading_number(text.substr(first + 1, second - first - 1))};
+}
+
+}  // namespace nomad::docker

@@ -1,0 +1,141 @@
+// ContainerBody: what the engine is asked to make of a task: the body of POST /containers/create.
+// Pure, but for the reading of what paths of the task's directory lead to and of seccomp profiles.
+//
+// Rules, which are Nomad's: what a task may mount of the host, which capabilities, runtimes and
+// privileges it may have, is the agent's to allow; the first thing that is not allowed is the
+// error.
+//
+// May depend on: runtime/base, runtime/object, runtime/host.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "runtime/docker/settings.hpp"
+
+namespace nomad::docker {
+
+/// Labels of our containers. The first is Nomad's; the others say what a later agent must know.
+namespace label {
+inline constexpr const char* alloc = "com.hashicorp.nomad.alloc_id";
+inline constexpr const char* task = "nomadctl.task";
+inline constexpr const char* run = "nomadctl.run";
+inline constexpr const char* agent = "nomadctl.agent";  ///< Whose it is: the client's state_dir.
+inline constexpr const char* logs = "nomadctl.logs";    ///< "10 10485760 /alloc/root"; or none.
+inline constexpr const char* infra = "nomadctl.infra";  ///< Of a container that holds a network.
+}  // namespace label
+
+struct PortBinding {
+  std::string label;
+  std::int64_t value = 0;
+  std::int64_t to = 0;
+  std::string host_ip;
+};
+
+struct HostMount {
+  std::string task_path;
+  std::string host_path;
+  bool read_only = false;
+  std::string propagation;  ///< "private", "host-to-task" or "bidirectional"
+};
+
+struct HostDevice {
+  std::string task_path;
+  std::string host_path;
+  std::string permissions;
+};
+
+struct Origin {
+  std::string namespace_name;
+  std::string job_id;
+  std::string job_name;
+  std::string parent_job_id;
+  std::string group;
+  std::string node_id;
+  std::string node_name;
+};
+
+/// A task as it is to be started.
+struct ContainerWish {
+  std::string alloc_id;
+  std::string task;
+  std::string run_id;
+  std::string agent;  ///< Of the label.
+  std::string image;
+  TaskSettings settings;
+  std::vector<std::string> environment;
+  std::string user;
+  std::string alloc_root;
+  std::string task_directory;
+  bool keeps_logs = true;
+  std::uint32_t log_files = 10;
+  std::uint64_t log_bytes = 10 * 1024 * 1024;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_max_bytes = 0;
+  std::uint64_t cpu_shares = 0;
+  std::uint64_t node_cpu_shares = 0;
+  std::string cpuset;
+  unsigned cores = 1;  ///< Of the machine.
+  std::vector<PortBinding> ports;
+  std::vector<HostMount> mounts;
+  std::vector<HostDevice> devices;
+  std::string network_container;  ///< Id of the one that holds the group's network; or none.
+  Origin origin;
+};
+
+/// "web-7c9f…": the name of a task's container.
+std::string container_name(std::string_view task, std::string_view alloc_id);
+
+/// "nomad_init_7c9f…": of the container that holds an allocation's network.
+std::string infra_name(std::string_view alloc_id);
+
+/// Whether the settings ask for the network that the task's group has (`network_mode` says
+/// nothing).
+bool joins_group_network(const TaskSettings& settings);
+
+/// `invalid_argument` or `rejected` in Nomad's words.
+Result<boost::json::object> container_body(const ContainerWish& wish, const AgentSettings& agent);
+
+struct InfraWish {
+  std::string alloc_id;
+  std::string agent;
+  std::string image;
+  std::string hostname;
+  std::string program;            ///< nomadctl-executor, on the host.
+  std::string network_namespace;  ///< Path on the host.
+};
+
+/// A container whose only process enters the namespace and waits: those that join its network are
+/// in that namespace then.
+boost::json::object infra_body(const InfraWish& wish);
+
+/// Logs of a task, from the label. Nothing for a task whose logs nobody keeps.
+struct LogPlace {
+  std::string alloc_root;
+  std::uint32_t max_files = 0;
+  std::uint64_t max_bytes = 0;
+};
+
+std::optional<LogPlace> read_log_label(const Texts& labels);
+
+struct CapabilityDelta {
+  std::vector<std::string> add;
+  std::vector<std::string> drop;
+};
+
+/// What has to be added to and taken from the engine's own defaults. `rejected` for capabilities
+/// that the agent does not allow.
+Result<CapabilityDelta> capability_delta(const TaskSettings& task, host::CapabilitySet allowed);
+
+/// The sources of volumes as the engine gets them: "source:target[:mode]". `rejected` for paths of
+/// the host that the agent does not allow, also where a link in the task's directory leads there.
+Result<std::vector<std::string>> container_binds(const ContainerWish& wish,
+                                                 const AgentSettings& agent);
+Result<boost::json::array> container_mounts(const ContainerWish& wish, const AgentSettings& agent);
+
+}  // namespace nomad::docker

@@ -1,0 +1,88 @@
+// Engine: questions to a container engine over its Unix socket, by HTTP, as many at once as are
+// asked: one thread, one connection for each.
+//
+// An engine may hang, send nonsense, or be gone: every question ends, by its answer, by an error,
+// or because it was withdrawn. Bodies of answers are bounded; a stream is taken as it comes.
+//
+//     ask      a whole answer, within a time
+//     follow   an answer that comes in pieces, perhaps for ever; ends by itself or by `cancel`
+//
+// May depend on: runtime/base, runtime/net.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.hpp"
+#include "runtime/docker/engine_answers.hpp"
+#include "runtime/net/http/http_message.hpp"
+
+namespace nomad::docker {
+
+struct EngineRequest {
+  std::string method = "GET";
+  std::string target{};  ///< Escaped, without the API's version: "/containers/web/json".
+  std::string body{};    ///< JSON.
+  net::Headers headers{};
+};
+
+class Engine {
+public:
+  using CallId = std::uint64_t;
+  using Done = std::function<void(Result<EngineAnswer>)>;
+
+  static constexpr std::size_t most_bytes = 32 * 1024 * 1024;  ///< Of a whole answer.
+
+  /// Of a stream. Called on the engine's thread, one after the other; must be quick.
+  struct Follower {
+    /// A piece of the body; only of a success. An error ends the stream.
+    std::function<Result<>(std::string_view)> piece;
+
+    /// Once, at the end: the status, with the body of an answer that is no success; or why it broke
+    /// off. Not after `cancel`.
+    Done ended;
+
+    /// About twice a second.
+    std::function<void()> tick{};
+  };
+
+  struct Limits {
+    std::chrono::milliseconds header{60'000};  ///< Until the answer begins; 0: for ever.
+    std::chrono::milliseconds silence{0};      ///< Between two pieces; 0: for ever.
+    std::chrono::milliseconds whole{0};        ///< 0: for ever.
+  };
+
+  /// Nothing is connected, and no thread begun, before the first question. `thread` is what the
+  /// thread is called.
+  Engine(std::string socket, std::string thread);
+  Engine(const Engine&) = delete;
+  ~Engine();  ///< Withdraws what was asked; nobody is told any more.
+
+  /// The version of the API that is asked for from now on: "1.41". Any thread.
+  void set_api(const std::string& version);
+
+  std::string api() const;
+  const std::string& socket() const;
+
+  /// `done` is called on the engine's thread. Any thread; so the following.
+  CallId ask(EngineRequest request, std::chrono::milliseconds timeout, Done done);
+  CallId follow(EngineRequest request, Limits limits, Follower follower);
+
+  /// Nothing is told of that question any more once this returns to the engine's own thread; from
+  /// others a call that is under way may still end.
+  void cancel(CallId call);
+
+private:
+  class Call;
+  class Core;
+  std::unique_ptr<Core> core_;
+};
+
+/// `text` as it may stand in a path or query.
+std::string escape_target(std::string_view text);
+
+}  // namespace nomad::docker

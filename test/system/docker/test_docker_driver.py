@@ -1,0 +1,510 @@
+"""The driver docker on a real engine: containers of tasks, their logs, networks, commands and ends, and what
+becomes of them when the agent or the engine is killed.
+
+The engine is this test's own: a dockerd with its directories and socket, in a network namespace and with mounts of
+its own, whose one image is made of a static busybox. Nothing is pulled from anywhere. Without the programs, or where
+an engine can't run, all of it is skipped, with the reason.
+"""
+import glob
+import http.client
+import io
+import json
+import os
+import pty
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import unittest
+import urllib.request
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BUSYBOX = shutil.which("busybox", path=PATH)
+IMAGE = "busybox:local"
+
+
+def lacks():
+    """Why these tests can't run here; empty when they can."""
+    if os.geteuid() != 0:
+        return "only root can run an engine"
+    for program in ("dockerd", "containerd", "runc", "ip", "iptables"):
+        if not shutil.which(program, path=PATH):
+            return f"{program} is not installed (docker.io)"
+    if not BUSYBOX or "not a dynamic executable" not in subprocess.run(["ldd", BUSYBOX], capture_output=True, text=True).stderr:
+        return "a static busybox is not installed (busybox-static)"
+    return ""
+
+
+def move_apart():
+    """Starts this program once more, where nothing but a loopback interface is."""
+    os.environ["NOMADCTL_TEST_APART"] = "1"
+    prepare = ("ip link set lo up && for d in /run/netns /var/lib/cni; do mkdir -p $d && mount -t tmpfs none $d || exit 1; done"
+               ' && exec "$0" "$@"')
+    os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", prepare,
+                          sys.executable, *sys.argv])
+
+
+LACKING = lacks()
+if not LACKING and "NOMADCTL_TEST_APART" not in os.environ:
+    move_apart()
+
+import harness  # noqa: E402  (claims ports where it is imported)
+from harness import Agent, job, wait_until  # noqa: E402
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("docker", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self.path)
+
+
+class Engine:
+    """One dockerd. `kill9` and `start` may be called again and again."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="nomadctl-test-engine-")
+        self.socket = f"{self.dir}/docker.sock"
+        self.process = None
+
+    def start(self):
+        for stale in glob.glob(f"{self.dir}/*.pid"):
+            os.remove(stale)
+        with open(f"{self.dir}/log", "ab") as log:
+            self.process = subprocess.Popen(
+                ["dockerd", "--storage-driver=vfs", f"--data-root={self.dir}/data", f"--exec-root={self.dir}/exec",
+                 f"--pidfile={self.dir}/docker.pid", f"--host=unix://{self.socket}"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return self
+
+    def answers(self):
+        if self.process.poll() is not None:
+            with open(f"{self.dir}/log", errors="replace") as log:
+                raise OSError("dockerd ended: " + log.read()[-1500:])
+        try:
+            return self.request("GET", "/_ping")[0] == 200
+        except OSError:
+            return False
+
+    def request(self, method, path, body=None):
+        connection = UnixConnection(self.socket)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/x-tar"} if body else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def make_image(self, name=IMAGE):
+        """Of a busybox and its links alone."""
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for directory in ("bin", "etc", "tmp"):
+                entry = tarfile.TarInfo(directory)
+                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                tar.addfile(entry)
+            tar.add(BUSYBOX, "bin/busybox")
+            for applet in ("sh", "sleep", "cat", "echo", "httpd", "ls", "env", "stty", "id", "wget", "dd", "tail", "hostname", "ip", "grep", "cut", "readlink"):
+                link = tarfile.TarInfo(f"bin/{applet}")
+                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+                tar.addfile(link)
+        repository, tag = name.split(":")
+        status, said = self.request("POST", f"/images/create?fromSrc=-&repo={repository}&tag={tag}", archive.getvalue())
+        assert status == 200, said
+
+    def containers(self):
+        return json.loads(self.request("GET", "/containers/json?all=1")[1])
+
+    def container(self, alloc, task="task"):
+        status, said = self.request("GET", f"/containers/{task}-{alloc['ID']}/json")
+        assert status == 200, said
+        return json.loads(said)
+
+    def has_image(self, name):
+        return self.request("GET", f"/images/{name}/json")[0] == 200
+
+    def kill9(self):
+        self.process.kill()
+        self.process.wait()
+
+    def destroy(self):
+        for container in self.containers() if self.process.poll() is None else []:
+            self.request("DELETE", f"/containers/{container['Id']}?force=1")
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        harness.clear(self.dir)
+
+
+def docker_job(name, script="sleep 1000", kind="service", network=None, tasks=None, group=None, **config):
+    """Its allocations are neither restarted nor placed again after a failure."""
+    group = dict({"RestartPolicy": {"Attempts": 0, "Mode": "fail", "Delay": 10**9, "Interval": 10**11},
+                  "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}, **(group or {}))
+    if network:
+        group["Networks"] = [network]
+    made = job(name, kind=kind, **group)
+    made["TaskGroups"][0]["Tasks"] = tasks or [docker_task("task", script, **config)]
+    return made
+
+
+def docker_task(name, script="sleep 1000", memory=32, **config):
+    more = {key: config.pop(key) for key in ("KillSignal", "KillTimeout", "User", "Env") if key in config}
+    return dict({"Name": name, "Driver": "docker", "LogConfig": {"MaxFiles": 3, "MaxFileSizeMB": 1},
+                 "Config": dict({"image": IMAGE, "command": "sh", "args": ["-c", script]}, **config),
+                 "Resources": {"CPU": 5, "MemoryMB": memory}}, **more)
+
+
+@unittest.skipIf(LACKING, LACKING)
+class Case(unittest.TestCase):
+    config = ""
+    options = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.engine = Engine().start()
+        try:
+            wait_until(cls.engine.answers, what="the engine's answer")
+        except OSError as why:
+            cls.engine.process.wait()
+            shutil.rmtree(cls.engine.dir, ignore_errors=True)
+            raise unittest.SkipTest(f"an engine can't run here: {why}") from None
+        cls.engine.make_image()
+        cls.agent = Agent(f"""
+plugin "docker" {{
+  config {{
+    endpoint = "unix://{cls.engine.socket}"
+    {cls.options}
+  }}
+}}
+{cls.config}
+""").start()
+        wait_until(lambda: cls.driver().get("Healthy"), what="the driver's health")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.agent.destroy()
+        left = [c["Names"] for c in cls.engine.containers()]
+        positions = glob.glob(f"{cls.agent.data_dir}/client/docker/*")
+        cls.engine.destroy()
+        assert not left, f"containers were left: {left}"
+        assert not positions, f"records were left: {positions}"
+
+    @classmethod
+    def driver(cls):
+        node = cls.agent.get("/v1/nodes").json[0]["ID"]
+        node = cls.agent.get(f"/v1/node/{node}").json
+        return dict(node["Drivers"]["docker"], Attributes=node["Attributes"])
+
+    def run_job(self, made, status="running"):
+        self.agent.register(made)
+        return self.alloc(self.agent.wait_for_allocs(made["ID"], status)[0]["ID"])
+
+    def alloc(self, alloc_id):
+        return self.agent.get(f"/v1/allocation/{alloc_id}").json
+
+    def stop(self, name):
+        self.agent.request("DELETE", f"/v1/job/{name}")
+
+    def purge(self, name):
+        self.agent.request("DELETE", f"/v1/job/{name}?purge=true")
+
+    def logs(self, alloc, stream="stdout", task="task"):
+        found = glob.glob(f"{self.agent.data_dir}/alloc/{alloc['ID']}/alloc/logs/{task}.{stream}.*")
+        found.sort(key=lambda path: int(path.rsplit(".", 1)[1]))
+        return "".join(open(path).read() for path in found)
+
+    def events(self, alloc, task="task"):
+        return [event["DisplayMessage"] for event in self.alloc(alloc["ID"])["TaskStates"][task]["Events"]]
+
+    def failure(self, made):
+        """What the events of a task that can't be started say."""
+        alloc = self.run_job(made, "failed")
+        return " | ".join(self.events(alloc))
+
+    def port(self, alloc, label="http"):
+        return next(p["Value"] for p in alloc["AllocatedResources"]["Shared"]["Ports"] if p["Label"] == label)
+
+    def fetched(self, port, path=""):
+        def answer():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5) as said:
+                    return said.read().decode()
+            except OSError:
+                return None
+        return wait_until(answer, what=f"an answer at port {port}")
+
+
+class Tasks(Case):
+    def test_the_node_says_what_the_engine_is(self):
+        about = self.driver()
+        self.assertTrue(about["Detected"])
+        for name in ("driver.docker", "driver.docker.version", "driver.docker.runtimes", "driver.docker.os_type", "driver.docker.cgroup_driver"):
+            self.assertTrue(about["Attributes"].get(name), name)
+
+    def test_a_task_runs_to_its_end_in_its_place(self):
+        script = ("echo $NOMAD_TASK_DIR $NOMAD_ALLOC_DIR $NOMAD_SECRETS_DIR $FOO; echo said >&2; echo kept > /local/file;"
+                  " echo shared > /alloc/data/file; cat /proc/mounts | grep ' /secrets ' | cut -d' ' -f3; exit 3")
+        alloc = self.run_job(docker_job("end", script, kind="batch", tasks=[
+            dict(docker_task("task", script), Env={"FOO": "bar"})]), "failed")
+        self.assertEqual(self.logs(alloc), "/local /alloc /secrets bar\ntmpfs\n")
+        self.assertEqual(self.logs(alloc, "stderr"), "said\n")
+        root = f"{self.agent.data_dir}/alloc/{alloc['ID']}"
+        self.assertEqual(open(f"{root}/task/local/file").read(), "kept\n")
+        self.assertEqual(open(f"{root}/alloc/data/file").read(), "shared\n")
+        state = alloc["TaskStates"]["task"]
+        ended = next(event for event in state["Events"] if event["Type"] == "Terminated")
+        self.assertEqual(ended["ExitCode"], 3)
+        self.assertIn("Docker container exited with non-zero exit code: 3", ended["DisplayMessage"])
+
+    def test_what_is_wrong_is_said(self):
+        for name, config, said in (
+                ("unknown", {"comand": "x"}, 'did you mean "command"?'),
+                ("nested", {"mount": [{"taget": "/x"}]}, 'did you mean "target"?'),
+                ("privileged", {"privileged": True}, "Docker privileged mode is disabled on this Nomad agent"),
+                ("capability", {"cap_add": ["sys_admin"]}, "driver does not allow the following capabilities: sys_admin"),
+                ("volume", {"volumes": ["/etc:/x"]}, "volumes are not enabled; cannot mount host paths"),
+                ("runtime", {"runtime": "other"}, 'requested runtime "other" is not allowed'),
+                ("ports", {"ports": ["http"]}, 'Port "http" not found, check network block'),
+                ("command", {"command": "/no/such/program"}, "Failed to start container"),
+                ("load", {"image": "not:there", "load": "no.tar"}, "unable to open image archive"),
+                ("pull", {"image": "127.0.0.1:1/no/such:image"}, "Failed to pull `127.0.0.1:1/no/such:image`")):
+            with self.subTest(name):
+                self.assertIn(said, self.failure(docker_job(f"wrong-{name}", **config)))
+        self.assertFalse([c for c in self.engine.containers() if "wrong" in str(c)])
+
+    def test_an_image_is_loaded_from_an_archive(self):
+        self.engine.make_image("saved:1")
+        status, archive = self.engine.request("GET", "/images/saved:1/get")
+        self.assertEqual(status, 200)
+        self.engine.request("DELETE", "/images/saved:1")
+        with tempfile.TemporaryDirectory() as directory:
+            with open(f"{directory}/saved.tar", "wb") as file:
+                file.write(archive)
+            prepare = {"Name": "prepare", "Driver": "raw_exec", "Lifecycle": {"Hook": "prestart"},
+                       "Config": {"command": "/bin/sh", "args": ["-c", f"cp {directory}/saved.tar $NOMAD_ALLOC_DIR/../task/local/"]},
+                       "LogConfig": {"MaxFiles": 1, "MaxFileSizeMB": 1}, "Resources": {"CPU": 5, "MemoryMB": 10}}
+            self.run_job(docker_job("load", tasks=[docker_task("task", image="saved:1", load="saved.tar"), prepare]))
+        self.purge("load")
+
+    def test_limits_hold_and_memory_ends_a_task(self):
+        alloc = self.run_job(docker_job("limits", "sleep 1000", pids_limit=20, ulimit=[{"nofile": "100:200"}],
+                                        sysctl=[{"net.ipv4.ip_forward": "1"}], labels=[{"mine": "yes"}]))
+        host = self.engine.container(alloc)["HostConfig"]
+        self.assertEqual((host["Memory"], host["PidsLimit"]), (32 << 20, 20))
+        self.assertEqual(self.engine.container(alloc)["Config"]["Labels"]["mine"], "yes")
+        done = self.agent.run("alloc", "exec", alloc["ID"], "sh", "-c", "ulimit -n; cat /proc/sys/net/ipv4/ip_forward")
+        self.assertEqual(done.stdout, "100\n1\n", done.stderr)
+        self.purge("limits")
+        alloc = self.run_job(docker_job("oom", "exec dd if=/dev/zero of=/dev/null bs=200M count=1", kind="batch"), "failed")
+        self.assertIn("OOM", " ".join(self.events(alloc)))
+
+    def test_a_task_is_stopped_by_its_signal_or_killed(self):
+        alloc = self.run_job(docker_job("stop", tasks=[
+            docker_task("task", "trap 'echo ended; exit 0' USR1; echo ready; while :; do sleep 0.1; done",
+                        KillSignal="SIGUSR1", KillTimeout=20 * 10**9)]))
+        wait_until(lambda: "ready" in self.logs(alloc), what="the task's readiness")
+        self.stop("stop")
+        self.agent.wait_for_allocs("stop", "complete")
+        self.assertIn("ended", self.logs(alloc))
+        alloc = self.run_job(docker_job("kill", tasks=[
+            docker_task("task", "trap '' TERM; echo ready; while :; do sleep 0.1; done", KillTimeout=10**9)]))
+        wait_until(lambda: "ready" in self.logs(alloc), what="the task's readiness")
+        self.stop("kill")
+        self.agent.wait_for_allocs("kill", "complete")
+
+    def test_signals_and_restarts(self):
+        alloc = self.run_job(docker_job("signal", "trap 'echo heard' HUP; echo ready; while :; do sleep 0.1; done"))
+        wait_until(lambda: "ready" in self.logs(alloc), what="the task's readiness")
+        self.agent.run("alloc", "signal", "-s", "SIGHUP", alloc["ID"], check=True)
+        wait_until(lambda: "heard" in self.logs(alloc), what="the signal")
+        before = self.engine.container(alloc)["Id"]
+        self.agent.run("alloc", "restart", alloc["ID"], check=True)
+        wait_until(lambda: self.logs(alloc).count("ready") == 2, what="another start")
+        self.assertNotEqual(self.engine.container(alloc)["Id"], before)
+        self.purge("signal")
+
+    def test_commands_beside_a_task(self):
+        alloc = self.run_job(docker_job("exec", "echo in > /tmp/mark; sleep 1000"))
+        done = self.agent.run("alloc", "exec", "-i", alloc["ID"], "sh", "-c", "cat /tmp/mark -; echo err >&2; exit 7", stdin="hello\n")
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("in\nhello\n", "err\n", 7))
+        self.assertNotEqual(self.agent.run("alloc", "exec", alloc["ID"], "/no/such").returncode, 0)
+        self.assertIn("25 91", self.on_terminal(alloc, "stty size"))
+        self.purge("exec")
+
+    def on_terminal(self, alloc, command):
+        import fcntl
+        import struct
+        import termios
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 91, 0, 0))
+        child = subprocess.Popen([harness.BINARY, "alloc", "exec", "-i", "-t", alloc["ID"], "sh"], stdin=slave, stdout=slave,
+                                 stderr=slave, start_new_session=True,
+                                 env=dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{self.agent.port}"))
+        os.close(slave)
+        time.sleep(1)
+        os.write(master, f"{command}; exit 0\n".encode())
+        seen = b""
+        try:
+            while chunk := os.read(master, 4096):
+                seen += chunk
+        except OSError:
+            pass
+        self.assertEqual(child.wait(30), 0, seen)
+        os.close(master)
+        return seen.decode()
+
+    def test_a_command_ends_with_whoever_asked(self):
+        alloc = self.run_job(docker_job("abandoned"))
+        child = subprocess.Popen([harness.BINARY, "alloc", "exec", alloc["ID"], "sleep", "4321"],
+                                 env=dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{self.agent.port}"))
+        top = f"/containers/task-{alloc['ID']}/top"
+        wait_until(lambda: b"4321" in self.engine.request("GET", top)[1], what="the command")
+        child.kill()
+        child.wait()
+        wait_until(lambda: b"4321" not in self.engine.request("GET", top)[1], what="its end")
+        self.purge("abandoned")
+
+    def test_usage_is_measured(self):
+        alloc = self.run_job(docker_job("busy", "while :; do :; done"))
+        def measured():
+            usage = self.agent.get(f"/v1/client/allocation/{alloc['ID']}/stats").json["ResourceUsage"]
+            return usage if usage["CpuStats"]["Percent"] > 10 and usage["MemoryStats"]["Usage"] > 0 else None
+        usage = wait_until(measured, what="its usage")
+        self.assertIn("Percent", usage["CpuStats"]["Measured"])
+        self.purge("busy")
+
+    def test_a_port_is_mapped_on_the_host(self):
+        alloc = self.run_job(docker_job("mapped", "echo it is $NOMAD_PORT_http > /tmp/index.html; exec httpd -f -p 80 -h /tmp",
+                                        network={"DynamicPorts": [{"Label": "http", "To": 80}]}, ports=["http"]))
+        self.assertEqual(self.fetched(self.port(alloc)), "it is 80\n")
+        self.purge("mapped")
+
+    def test_volumes_of_the_task_and_no_way_out(self):
+        alloc = self.run_job(docker_job("volumes", "echo written > /data/file; ls /memory && sleep 1000", volumes=["local/data:/data"],
+                                        mount=[{"type": "tmpfs", "target": "/memory", "tmpfs_options": [{"size": 1000000}]}]))
+        wait_until(lambda: os.path.exists(f"{self.agent.data_dir}/alloc/{alloc['ID']}/task/local/data/file"), what="the file")
+        self.purge("volumes")
+
+    def test_logs_are_followed_across_files(self):
+        alloc = self.run_job(docker_job(
+            "long", "i=0; while [ $i -lt 24000 ]; do echo line $i of a log that is long enough to fill files; i=$((i+1)); done", kind="batch"), "complete")
+        lines = self.logs(alloc).splitlines()
+        self.assertEqual(lines[-1].split()[1], "23999")
+        numbers = [int(line.split()[1]) for line in lines]
+        self.assertEqual(numbers, list(range(0, 24000)))
+        self.assertGreater(len(glob.glob(f"{self.agent.data_dir}/alloc/{alloc['ID']}/alloc/logs/task.stdout.*")), 1)
+
+
+class Survival(Case):
+    options = 'gc {\n image_delay = "1s"\n }'
+
+    def test_1_an_agent_that_is_killed_loses_no_line_and_restarts_nothing(self):
+        alloc = self.run_job(docker_job(
+            "lines", "i=0; while :; do echo line $i; echo error $i >&2; i=$((i+1)); [ $((i % 50)) = 0 ] && sleep 0.01; done"))
+        before = self.engine.container(alloc)["Id"]
+        for pause in (0.4, 1.3, 2.2):
+            time.sleep(pause)
+            self.agent.kill9()
+            time.sleep(0.3)
+            self.agent.start()
+            wait_until(lambda: self.alloc(alloc["ID"])["ClientStatus"] == "running", what="its state")
+        self.assertEqual(self.engine.container(alloc)["Id"], before)
+        done = self.agent.run("alloc", "exec", alloc["ID"], "echo", "still")
+        self.assertEqual(done.stdout, "still\n", done.stderr)
+        self.stop("lines")
+        self.agent.wait_for_allocs("lines", "complete")
+        for stream, word in (("stdout", "line"), ("stderr", "error")):
+            lines = self.logs(alloc, stream).splitlines()
+            first = int(lines[0].split()[1])
+            self.assertEqual(lines, [f"{word} {n}" for n in range(first, first + len(lines))])
+
+    def test_2_a_task_that_ends_while_nobody_looks(self):
+        alloc = self.run_job(docker_job("unseen", "sleep 2; exit 4", kind="batch"))
+        self.agent.kill9()
+        wait_until(lambda: not self.engine.container(alloc)["State"]["Running"], what="the container's end")
+        self.agent.start()
+        self.agent.wait_for_allocs("unseen", "failed")
+        ended = [e for e in self.alloc(alloc["ID"])["TaskStates"]["task"]["Events"] if e["Type"] == "Terminated"]
+        self.assertEqual([e["ExitCode"] for e in ended], [4])
+
+    def test_3_an_engine_that_is_killed_and_comes_back(self):
+        alloc = self.run_job(docker_job("engine", "echo ready; sleep 1000", group={
+            "RestartPolicy": {"Attempts": 20, "Mode": "delay", "Delay": 10**9, "Interval": 10**12}}))
+        wait_until(lambda: "ready" in self.logs(alloc), what="the task's readiness")
+        self.engine.kill9()
+        wait_until(lambda: not self.driver()["Healthy"], what="the driver's sickness")
+        self.engine.start()
+        wait_until(lambda: self.driver()["Healthy"], what="the driver's health")
+        wait_until(lambda: self.logs(alloc).count("ready") >= 2, what="another start")
+        self.assertEqual(self.alloc(alloc["ID"])["ClientStatus"], "running")
+        self.purge("engine")
+        wait_until(lambda: not self.engine.containers(), what="its removal")
+
+    def test_4_images_go_a_while_after_their_last_task(self):
+        self.engine.make_image("other:1")
+        self.run_job(docker_job("image", "exit 0", kind="batch", image="other:1"), "complete")
+        self.purge("image")
+        self.agent.put("/v1/system/gc")
+        wait_until(lambda: not self.engine.has_image("other:1"), what="the image's removal")
+        self.engine.make_image()
+
+    def test_5_what_nobody_wants_is_removed_when_an_agent_begins(self):
+        alloc = self.run_job(docker_job("owned"))
+        labels = self.engine.container(alloc)["Config"]["Labels"]
+        self.agent.kill9()
+        for name, owner in (("left", labels["nomadctl.agent"]), ("foreign", "/of/somebody/else")):
+            body = json.dumps({"Image": IMAGE, "Cmd": ["sleep", "1000"], "Labels": dict(
+                labels, **{"nomadctl.agent": owner, "com.hashicorp.nomad.alloc_id": "11111111-2222-3333-4444-555555555555"})})
+            connection = UnixConnection(self.engine.socket)
+            connection.request("POST", f"/containers/create?name={name}", body, {"Content-Type": "application/json"})
+            self.assertEqual(connection.getresponse().status, 201)
+        self.agent.start()
+        wait_until(lambda: ["/left"] not in [c["Names"] for c in self.engine.containers()], what="its removal")
+        self.assertIn(["/foreign"], [c["Names"] for c in self.engine.containers()])
+        self.engine.request("DELETE", "/containers/foreign?force=1")
+        self.purge("owned")
+
+
+PLUGINS = "/usr/lib/cni"
+NO_BRIDGE = "" if os.path.exists(f"{PLUGINS}/bridge") else "the CNI plugins are not installed (containernetworking-plugins)"
+
+
+@unittest.skipIf(NO_BRIDGE, NO_BRIDGE)
+class Networks(Case):
+    config = f'client {{\n cni_path = "{PLUGINS}"\n }}'
+
+    def test_tasks_of_all_drivers_share_the_network_of_their_group(self):
+        server = docker_task("web", "echo it is $(hostname) > /tmp/index.html; exec httpd -f -p 8080 -h /tmp")
+        other = docker_task("other", "sleep 1; wget -q -O - http://127.0.0.1:8080/; cat /etc/hosts; sleep 1000")
+        raw = {"Name": "raw", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", "readlink /proc/self/ns/net; sleep 1000"]},
+               "LogConfig": {"MaxFiles": 1, "MaxFileSizeMB": 1}, "Resources": {"CPU": 5, "MemoryMB": 20}}
+        alloc = self.run_job(docker_job("bridge", network={"Mode": "bridge", "Hostname": "named", "DynamicPorts": [{"Label": "http", "To": 8080}]},
+                                        tasks=[server, other]))
+        self.assertEqual(self.fetched(self.port(alloc)), "it is named\n")
+        wait_until(lambda: "it is named" in self.logs(alloc, task="other"), what="the other task's question")
+        self.assertIn("named", self.logs(alloc, task="other").split("it is named")[1])
+        self.agent.kill9()
+        self.agent.start()
+        self.assertEqual(self.fetched(self.port(alloc)), "it is named\n")
+        self.agent.run("alloc", "restart", "-task", "web", alloc["ID"], check=True)
+        self.assertEqual(self.fetched(self.port(alloc)), "it is named\n")
+        self.purge("bridge")
+        wait_until(lambda: not self.engine.containers(), what="their removal")
+        alloc = self.run_job(docker_job("mixed", network={"Mode": "bridge"}, tasks=[docker_task("task", "ls -l /proc/self/ns/net; sleep 1000"), raw]))
+        wait_until(lambda: "net:[" in self.logs(alloc) and "net:[" in self.logs(alloc, task="raw"), what="their namespaces")
+        self.assertIn(self.logs(alloc, task="raw").strip(), self.logs(alloc))
+        self.purge("mixed")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,193 @@
+// Streams of logs, whole and in pieces, and that nothing of them is lost or there twice.
+#include "runtime/docker/log_stream.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "runtime/base/duration.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/docker/log_keeper.hpp"
+
+using namespace nomad;
+using namespace nomad::docker;
+
+namespace {
+
+std::string frame(Output output, std::string_view bytes) {
+  std::string head(8, '\0');
+  head[0] = static_cast<char>(output);
+  for (int i = 0; i < 4; ++i)
+    head[static_cast<std::size_t>(4 + i)] = static_cast<char>(bytes.size() >> (24 - 8 * i));
+  return head + std::string{bytes};
+}
+
+/// As the engine writes it: always nine digits.
+std::string stamp(std::int64_t time) {
+  const auto whole = format_rfc3339(time / 1'000'000'000 * 1'000'000'000);
+  return fmt::format("{}.{:09}Z ", whole.substr(0, 19), time % 1'000'000'000);
+}
+
+constexpr std::int64_t begin = 1'700'000'000'000'000'000;
+
+struct Line {
+  Output output;
+  std::int64_t time;
+  std::string text;
+};
+
+std::string stream_of(const std::vector<Line>& lines, std::int64_t since = 0) {
+  std::string all;
+  for (const auto& line : lines)
+    if (line.time >= since) all += frame(line.output, stamp(line.time) + line.text);
+  return all;
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file{path};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("docker logs: frames in pieces of every size") {
+  const auto bytes
+      = frame(Output::out, "one\n") + frame(Output::err, "") + frame(Output::err, "two");
+  for (std::size_t size = 1; size <= bytes.size(); ++size) {
+    FrameSplitter splitter;
+    std::string seen;
+    for (std::size_t at = 0; at < bytes.size(); at += size)
+      REQUIRE(splitter
+                  .take(std::string_view{bytes}.substr(at, size),
+                        [&](Output output, std::string_view text) {
+                          seen += fmt::format("{}:{};", static_cast<int>(output), text);
+                        })
+                  .has_value());
+    CHECK(seen == "1:one\n;2:;2:two;");
+    CHECK_FALSE(splitter.is_inside());
+  }
+}
+
+TEST_CASE("docker logs: what is no frame ends the stream") {
+  const auto nobody = [](Output, std::string_view) {};
+  for (const std::string& nonsense :
+       {std::string("HTTP/1.1 200"), std::string("\x01\x00\x00\x01\x00\x00\x00\x00", 8),
+        std::string("\x01\x00\x00\x00\x7f\x00\x00\x00", 8)})
+    CHECK(FrameSplitter{}.take(nonsense, nobody).error().code == Errc::corrupt);
+  CHECK(read_message(Output::out, "no time").has_error());
+  CHECK(read_message(Output::out, "2026-13-02T03:04:05.000000006Z x").has_error());
+}
+
+TEST_CASE("docker logs: a terminal has messages and nothing between them") {
+  const std::string part(MessageSplitter::longest_piece, 'p');
+  const auto bytes = stamp(begin) + "one\r\n" + stamp(begin + 1) + part + stamp(begin + 1)
+                     + "end\r\n" + stamp(begin + 2) + "\n";
+  for (const std::size_t size : {std::size_t{1}, std::size_t{7}, std::size_t{5000}, bytes.size()}) {
+    MessageSplitter splitter;
+    std::vector<std::string> seen;
+    for (std::size_t at = 0; at < bytes.size(); at += size)
+      REQUIRE(splitter
+                  .take(std::string_view{bytes}.substr(at, size),
+                        [&](const LogMessage& message) { seen.emplace_back(message.text); })
+                  .has_value());
+    CHECK(seen == std::vector<std::string>{"one\r\n", part, "end\r\n", "\n"});
+  }
+  CHECK(MessageSplitter{}
+            .take("this is no time at all, not even nearly one\n", [](const LogMessage&) {})
+            .has_error());
+}
+
+TEST_CASE("docker logs: whoever goes on has each message once, wherever the first one stopped") {
+  Random random{7};
+  std::vector<Line> lines;
+  std::int64_t time = begin;
+  for (int i = 0; i < 600; ++i) {
+    // Equal times, pauses, and two outputs that get a little out of order.
+    if (random.below(3) > 0) time += static_cast<std::int64_t>(random.below(30'000'000));
+    const auto late = static_cast<std::int64_t>(random.below(1000));
+    lines.push_back({random.below(2) == 0 ? Output::out : Output::err, time - late,
+                     fmt::format("line {}\n", i)});
+  }
+  for (std::size_t stop = 0; stop <= lines.size(); stop += 7) {
+    std::string seen;
+    LogCursor first;
+    for (std::size_t i = 0; i < stop; ++i)
+      if (first.take({lines[i].output, lines[i].time, lines[i].text})) seen += lines[i].text;
+    const auto position = first.position();
+    LogCursor second{position};
+    for (const auto& line : lines)
+      if (line.time >= position.since && second.take({line.output, line.time, line.text}))
+        seen += line.text;
+    std::string all;
+    for (const auto& line : lines)
+      all += line.text;
+    REQUIRE(seen == all);
+  }
+}
+
+TEST_CASE("docker logs: what the engine has dropped is not counted") {
+  LogCursor first;
+  for (int i = 0; i < 10; ++i)
+    first.take({Output::out, begin + i, "x"});
+  LogCursor second{first.position()};
+  CHECK_FALSE(second.take({Output::out, begin + 5, "x"}));  // the first five are gone
+  CHECK(second.take({Output::out, begin + 10, "x"}));
+}
+
+TEST_CASE("docker logs: an agent that dies loses no line and writes none twice") {
+  const auto root = std::filesystem::temp_directory_path() / "docker_logs_test";
+  Random random{11};
+  for (int round = 0; round < 60; ++round) {
+    std::filesystem::remove_all(root);
+    std::filesystem::create_directories(root / "alloc/logs");
+    std::ofstream{root / "alloc/logs/web.stdout.0"} << "of an earlier run\n";
+    const LogKeeperOptions options{.alloc_root = root.string(),
+                                   .task = "web",
+                                   .max_files = 100,
+                                   .max_bytes = 500,
+                                   .position_file = (root / "position").string()};
+    std::vector<Line> lines;
+    std::string out = "of an earlier run\n";
+    std::string err;
+    std::int64_t time = begin;
+    for (int i = 0; i < 200; ++i) {
+      time += static_cast<std::int64_t>(random.below(20'000'000));
+      lines.push_back(
+          {random.below(3) == 0 ? Output::err : Output::out, time, fmt::format("line {}\n", i)});
+      (lines.back().output == Output::err ? err : out) += lines.back().text;
+    }
+    for (int life = 0; life < 4; ++life) {
+      LogKeeper keeper{options};
+      REQUIRE(keeper.open(life == 0).has_value());
+      const auto since = keeper.since();
+      const auto dot = since.find('.');
+      const auto from = dot == std::string::npos ? std::int64_t{0}
+                                                 : std::stoll(since.substr(0, dot)) * 1'000'000'000
+                                                       + std::stoll(since.substr(dot + 1));
+      const auto stream = stream_of(lines, from);
+      // The last one lives to the end; the others die anywhere, also within a frame.
+      const auto end = life == 3 ? stream.size() : random.below(stream.size() + 1);
+      std::size_t at = 0;
+      while (at < end) {
+        const auto size = std::min<std::size_t>(end - at, 1 + random.below(300));
+        REQUIRE(keeper.take(std::string_view{stream}.substr(at, size)).has_value());
+        at += size;
+        if (random.below(4) == 0) keeper.save();
+      }
+    }
+    std::string out_seen;
+    std::string err_seen;
+    for (int i = 0; i < 100; ++i) {
+      out_seen += read(root / fmt::format("alloc/logs/web.stdout.{}", i));
+      err_seen += read(root / fmt::format("alloc/logs/web.stderr.{}", i));
+    }
+    REQUIRE(out_seen == out);
+    REQUIRE(err_seen == err);
+  }
+  std::filesystem::remove_all(root);
+}
