@@ -3,55 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include <unicode/uchar.h>
-
-#include "runtime/base/utf8.hpp"
-
 namespace nomad {
-namespace {
-
-/// Go's unicode.IsPrint.
-bool is_printable(char32_t c) {
-  if (c < 0x80) return c >= 0x20 && c < 0x7F;
-  constexpr std::uint32_t printable
-      = U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK | U_GC_P_MASK | U_GC_S_MASK;
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & printable) != 0;
-}
-
-/// What stands behind the backslash for this character; 0 when it has no such escape.
-char short_escape(char32_t c) {
-  constexpr std::string_view escaped = "\a\b\f\n\r\t\v\"\\";
-  constexpr std::string_view names = "abfnrtv\"\\";
-  const auto at = c < 0x80 ? escaped.find(static_cast<char>(c)) : std::string_view::npos;
-  return at == std::string_view::npos ? '\0' : names[at];
-}
-
-/// A character, or a byte that is none, as Go writes what is not to be shown as it is.
-void append_escaped(std::string& out, CodePoint point, char byte) {
-  const bool is_byte = point.value < 0x80 || point.is_broken();
-  const int digits = is_byte ? 2 : point.value < 0x10000 ? 4 : 8;
-  out += digits == 2 ? "\\x" : digits == 4 ? "\\u" : "\\U";
-  append_hex(out, is_byte ? static_cast<unsigned char>(byte) : point.value, digits);
-}
-
-std::string quoted_as(std::string_view text, bool ascii) {
-  std::string out = "\"";
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decode_utf8(text, at);
-    if (const char escape = short_escape(point.value); escape != '\0') {
-      out += '\\';
-      out += escape;
-    } else if (is_printable(point.value) && !point.is_broken() && (!ascii || point.value < 0x80)) {
-      out += text.substr(at, point.length);
-    } else {
-      append_escaped(out, point, text[at]);
-    }
-    at += point.length;
-  }
-  return out + '"';
-}
-
-}  // namespace
 
 std::string to_lower(std::string_view text) {
   std::string out{text};
@@ -120,30 +72,6 @@ std::string to_hex(std::string_view bytes) {
   for (const char c : bytes)
     append_hex(out, static_cast<unsigned char>(c), 2);
   return out;
-}
-
-std::string quote(std::string_view text) {
-  return quoted_as(text, false);
-}
-
-std::string escape_controls(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const auto point = decode_utf8(text, at);
-    const auto c = point.value;
-    const bool is_control = (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7F && c < 0xA0);
-    if (is_control || point.is_broken())
-      append_escaped(out, point, text[at]);
-    else
-      out += text.substr(at, point.length);
-    at += point.length;
-  }
-  return out;
-}
-
-std::string quote_ascii(std::string_view text) {
-  return quoted_as(text, true);
 }
 
 }  // namespace nomad

@@ -22,7 +22,8 @@ def main():
             continue
         print(f"== {name}", flush=True)
         environment = dict(os.environ, NOMADCTL_EXECUTOR=os.path.join(
-            build, "runtime/host/executor/nomadctl-executor"))
+            build, "runtime/host/executor/nomadctl-executor"), NOMADCTL_ARTIFACT=os.path.join(
+            build, "runtime/artifact/fetcher/nomadctl-artifact"))
         subprocess.run([os.path.join(folder, name)], env=environment, check=False)
 
 

@@ -1,0 +1,179 @@
+#include "runtime/artifact/fetcher/confine.hpp"
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <grp.h>
+#include <sched.h>
+
+#include "runtime/artifact/fetcher/landlock.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/host/process/unique_fd.hpp"
+
+namespace nomad::artifact {
+namespace {
+
+constexpr rlim_t most_files = 512;
+constexpr rlim_t most_memory = rlim_t{2} << 30U;  // bytes of data: git's, and xz's dictionaries
+constexpr int last_capability = 63;
+
+Result<> check(int outcome, std::string_view what) {
+  if (outcome != 0) return errno_error(std::string{what}, errno);
+  return {};
+}
+
+/// The working directory is found at /tmp, whoever may not pass the directories above it, and the
+/// host's /tmp is not seen.
+Result<bool> move_to_tmp() {
+  if (::geteuid() != 0) return false;
+  // Taken before the namespaces part: what lies in another one can't be mounted.
+  const host::UniqueFd own{
+      ::open_tree(directory_descriptor, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)};
+  if (!own || ::unshare(CLONE_NEWNS) != 0) return false;
+  NOMAD_TRY(check(::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr),
+                  "parting from the host's mounts"));
+  NOMAD_TRY(check(::move_mount(own.get(), "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH),
+                  "mounting /tmp"));
+  NOMAD_TRY(
+      check(::mount("", "/tmp", nullptr, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV, nullptr),
+            "mounting /tmp anew"));
+  NOMAD_TRY(check(::chdir("/tmp"), "entering /tmp"));
+  return true;
+}
+
+Result<> limit_resources() {
+  const std::array<std::pair<__rlimit_resource_t, rlim_t>, 3> limits{
+      {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, most_files}, {RLIMIT_DATA, most_memory}}};
+  for (const auto& [resource, most] : limits) {
+    rlimit limit{};
+    NOMAD_TRY(check(::getrlimit(resource, &limit), "reading a limit"));
+    limit.rlim_cur = limit.rlim_max = std::min(most, limit.rlim_max);
+    NOMAD_TRY(check(::setrlimit(resource, &limit), "setting a limit"));
+  }
+  return {};
+}
+
+Result<> keep_to_files() {
+  using enum Landlock::Access;
+  const auto rules = NOMAD_TRY(Landlock::make());
+  NOMAD_TRY(rules.allow(directory_descriptor, own));
+  for (const char* path :
+       {"/lib", "/lib32", "/lib64", "/libx32", "/bin", "/usr/lib", "/usr/lib32", "/usr/lib64",
+        "/usr/libx32", "/usr/libexec", "/usr/bin", "/usr/local/bin", "/usr/local/lib"})
+    NOMAD_TRY(rules.allow(path, read_and_run));
+  // Of programs: templates of git, certificates, name services, ssh, git's and hg's own settings.
+  for (const char* path : {"/usr/share",
+                           "/usr/local/share",
+                           "/etc/ssl",
+                           "/etc/pki",
+                           "/etc/ca-certificates",
+                           "/etc/crypto-policies",
+                           "/etc/resolv.conf",
+                           "/etc/hosts",
+                           "/etc/host.conf",
+                           "/etc/gai.conf",
+                           "/etc/nsswitch.conf",
+                           "/etc/services",
+                           "/etc/protocols",
+                           "/etc/passwd",
+                           "/etc/group",
+                           "/etc/localtime",
+                           "/etc/ld.so.cache",
+                           "/etc/ssh/ssh_known_hosts",
+                           "/etc/ssh/ssh_config",
+                           "/etc/ssh/ssh_config.d",
+                           "/etc/gitconfig",
+                           "/etc/mercurial",
+                           "/dev/urandom",
+                           "/dev/random",
+                           "/dev/zero"})
+    NOMAD_TRY(rules.allow(path, read));
+  NOMAD_TRY(rules.allow("/dev/null", write_file));
+  // Where the agent's configuration lets PATH in, programs are to be found there.
+  if (const char* const path = std::getenv("PATH"); path != nullptr)
+    for (const auto directory : split(path, ':'))
+      if (directory.starts_with('/') && directory.size() > 1)
+        NOMAD_TRY(rules.allow(std::string{directory}, read_and_run));
+  return rules.restrict_self();
+}
+
+Result<> drop_privileges(const Confinement& confinement) {
+  for (int capability = 0; capability <= last_capability; ++capability)
+    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  const bool becomes_another = confinement.uid != 0 || confinement.gid != 0;
+  if (becomes_another && ::geteuid() == 0) {
+    NOMAD_TRY(check(::setgroups(0, nullptr), "leaving groups"));
+    NOMAD_TRY(
+        check(::setresgid(confinement.gid, confinement.gid, confinement.gid), "setting the group"));
+    NOMAD_TRY(
+        check(::setresuid(confinement.uid, confinement.uid, confinement.uid), "setting the user"));
+  }
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> none{};
+  return check(static_cast<int>(::syscall(SYS_capset, &head, none.data())),
+               "dropping capabilities");
+}
+
+/// What programs keep beside their work lies in the working directory, unless the agent's
+/// configuration lets a HOME in.
+Result<> settle_in() {
+  if (::mkdir("work", 0700) != 0 && errno != EEXIST)
+    return errno_error("making a directory for work", errno);
+  std::array<char, PATH_MAX> here;
+  if (::getcwd(here.data(), here.size()) == nullptr)
+    return errno_error("looking for the working directory", errno);
+  const auto work = std::string{here.data()} + "/work";
+  ::setenv("TMPDIR", work.c_str(), 1);
+  ::setenv("HOME", work.c_str(), 0);
+  return {};
+}
+
+Result<> filter_calls(const std::string& filter) {
+  if (filter.empty()) return {};
+  std::vector<sock_filter> instructions(filter.size() / sizeof(sock_filter));
+  std::memcpy(instructions.data(), filter.data(), instructions.size() * sizeof(sock_filter));
+  sock_fprog program{static_cast<unsigned short>(instructions.size()), instructions.data()};
+  return check(static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)),
+               "filtering system calls");
+}
+
+}  // namespace
+
+Result<> confine(const Confinement& confinement, const Reporter& reporter) {
+  if (!confinement.files || !NOMAD_TRY(move_to_tmp()))
+    NOMAD_TRY(check(::fchdir(directory_descriptor), "entering the working directory"));
+  NOMAD_TRY(limit_resources());
+  NOMAD_TRY(check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges"));
+  if (confinement.files) {
+    if (Landlock::version() > 0)
+      NOMAD_TRY(keep_to_files());
+    else
+      reporter.warn(
+          "the kernel has no Landlock: files of the host that everybody may read can be "
+          "read while artifacts are fetched");
+  }
+  NOMAD_TRY(drop_privileges(confinement));
+  // After the user has changed, for that unsets it. The agent may have died before.
+  NOMAD_TRY(check(::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "following the agent's end"));
+  NOMAD_TRY(settle_in());
+  return filter_calls(confinement.call_filter);
+}
+
+}  // namespace nomad::artifact

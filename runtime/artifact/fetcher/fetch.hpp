@@ -1,0 +1,13 @@
+// Fetches one artifact into the working directory: what the order's source names becomes "out".
+#pragma once
+
+#include "runtime/artifact/fetcher/reporter.hpp"
+#include "runtime/artifact/protocol/protocol.hpp"
+#include "runtime/base/result.hpp"
+
+namespace nomad::artifact {
+
+/// Errors say what failed and where, without secrets of the source.
+Result<FetchDone> fetch(const FetchOrder& order, Reporter& reporter);
+
+}  // namespace nomad::artifact

@@ -1,0 +1,158 @@
+// The pool with programs that stand for nomadctl-artifact; the real one is in
+// test/system/artifacts/test_artifacts.py.
+#include "runtime/artifact/fetch_pool.hpp"
+
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "runtime/artifact/artifact_key.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using namespace nomad::artifact;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What a listener has heard, for one fetch.
+class Heard {
+public:
+  FetchListener listener() {
+    return {.progress = [](const FetchProgress&) {},
+            .done =
+                [this](const Result<FetchDone>& outcome) {
+                  const std::lock_guard lock{mutex_};
+                  outcome_ = outcome;
+                  came_.notify_all();
+                }};
+  }
+
+  Result<FetchDone> wait() {
+    std::unique_lock lock{mutex_};
+    REQUIRE(
+        came_.wait_for(lock, std::chrono::seconds{60}, [this] { return outcome_.has_value(); }));
+    return *outcome_;
+  }
+
+  bool has_come() {
+    const std::lock_guard lock{mutex_};
+    return outcome_.has_value();
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::optional<Result<FetchDone>> outcome_;
+};
+
+struct PoolPlace : test::TempDir {
+  FetchOptions options(const std::string& script) const {
+    std::ofstream{file("program")} << "#!/bin/sh\n" << script;
+    fs::permissions(file("program"), fs::perms::all);
+    return {.program = file("program")};
+  }
+
+  Fetch fetch() const {
+    return {
+        .source = "https://h/x",
+        .mode = "any",
+        .directory = host::UniqueFd{::open(path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("fetch pool: a program that ends without a word is a failure") {
+  const PoolPlace place;
+  FetchPool pool{place.options("exit 3")};
+  Heard heard;
+  pool.start(place.fetch(), heard.listener());
+  CHECK(heard.wait().error().what == "nomadctl-artifact exited with 3");
+  FetchPool missing{{.program = place.file("missing")}};
+  Heard other;
+  missing.start(place.fetch(), other.listener());
+  CHECK(other.wait().error().code == Errc::not_found);
+}
+
+TEST_CASE("fetch pool: who reports nonsense is not believed") {
+  const PoolPlace place;
+  FetchPool pool{place.options("echo nonsense >&3; exec sleep 1000")};
+  Heard heard;
+  pool.start(place.fetch(), heard.listener());
+  CHECK(heard.wait().error().code == Errc::corrupt);
+}
+
+TEST_CASE("fetch pool: a cancelled fetch is gone with all that it has started") {
+  const PoolPlace place;
+  FetchPool pool{place.options("sleep 1000 & echo $! > " + place.file("child") + "; touch "
+                               + place.file("began") + "; wait")};
+  Heard heard;
+  const auto ticket = pool.start(place.fetch(), heard.listener());
+  while (!fs::exists(place.file("began")))
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  CHECK(!heard.has_come());
+  pool.cancel(ticket);
+  CHECK(heard.wait().error().code == Errc::cancelled);
+}
+
+TEST_CASE("fetch pool: no more run at a time than have a place") {
+  const PoolPlace place;
+  auto options = place.options("echo >> " + place.file("began") + "; exec sleep 1000");
+  options.most_running = 2;
+  FetchPool pool{options};
+  Heard heard[3];
+  FetchPool::Ticket tickets[3];
+  for (int i = 0; i < 3; ++i)
+    tickets[i] = pool.start(place.fetch(), heard[i].listener());
+  const auto began = [&place] {
+    return fs::exists(place.file("began")) ? fs::file_size(place.file("began")) : 0;
+  };
+  while (began() < 2)
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  CHECK(began() == 2);
+  pool.cancel(tickets[0]);
+  CHECK(!heard[0].wait());
+  while (began() < 3)
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  pool.cancel(tickets[1]);
+  pool.cancel(tickets[2]);
+  CHECK(!heard[1].wait());
+  CHECK(!heard[2].wait());
+}
+
+TEST_CASE("fetch pool: of the agent's environment only what is named goes over") {
+  const auto of = [](const std::string& name) -> const char* {
+    if (name == "HTTP_PROXY") return "http://p";
+    if (name == "SECRET") return "hidden";
+    return name == "HOME" ? "/home/x" : nullptr;
+  };
+  CHECK(fetcher_environment("", false, of)
+        == std::vector<std::string>{"PATH=/usr/local/bin:/usr/bin:/bin"});
+  CHECK(fetcher_environment("HTTP_PROXY, MISSING\tHOME", false, of)
+        == std::vector<std::string>{"HOME=/home/x", "HTTP_PROXY=http://p",
+                                    "PATH=/usr/local/bin:/usr/bin:/bin"});
+  CHECK(fetcher_environment("", true, of).front() == "HOME=/home/x");
+}
+
+TEST_CASE("artifact key: definitions differ in each of their parts") {
+  const Definition one{
+      .source = "s", .options = {{"a", "b"}}, .headers = {}, .mode = "any", .destination = "d"};
+  auto other = one;
+  CHECK(key_of(one) == key_of(other));
+  other.options = {};
+  other.headers = {{"a", "b"}};
+  CHECK(key_of(one) != key_of(other));
+  other = one;
+  other.options = {{"ab", ""}};
+  CHECK(key_of(one) != key_of(other));
+  CHECK(key_of(one).size() == 32);
+}

@@ -1,0 +1,146 @@
+#include "runtime/artifact/staging.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using namespace nomad::artifact;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read_text(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return std::move(text).str();
+}
+
+/// An allocation's directory with a task's, and a staging directory.
+struct StagedTask : test::TempDir {
+  StagedTask() {
+    fs::create_directories(file("task/local"));
+    fs::create_directories(file("alloc"));
+    REQUIRE(staging.begin("k", 12345, 12345));
+  }
+
+  std::string out(const std::string& name = "") const {
+    return staging.path("k") + "/out" + (name.empty() ? "" : "/" + name);
+  }
+
+  void put(const std::string& name, const std::string& content = "new") const {
+    fs::create_directories(fs::path{out(name)}.parent_path());
+    std::ofstream{out(name)} << content;
+    if (::geteuid() == 0) REQUIRE(::chown(out(name).c_str(), 12345, 12345) == 0);
+  }
+
+  Result<> deliver(const std::string& to, bool is_file = false) const {
+    return staging.deliver("k", {file("task"), to}, is_file);
+  }
+
+  Staging staging{path(), "task"};
+};
+
+}  // namespace
+
+TEST_CASE("staging: a tree is united with what is there, and becomes the agent's") {
+  const StagedTask place;
+  place.put("f");
+  place.put("d/g");
+  place.put("d/e/h");
+  fs::create_symlink("../f", place.out("d/link"));
+  fs::create_directories(place.file("task/local/d"));
+  std::ofstream{place.file("task/local/f")} << "old";
+  std::ofstream{place.file("task/local/d/kept")} << "kept";
+  ::chmod(place.out("d/g").c_str(), 06755);
+  REQUIRE(place.deliver("local"));
+  CHECK(read_text(place.file("task/local/f")) == "new");
+  CHECK(read_text(place.file("task/local/d/g")) == "new");
+  CHECK(read_text(place.file("task/local/d/e/h")) == "new");
+  CHECK(read_text(place.file("task/local/d/kept")) == "kept");
+  CHECK(fs::read_symlink(place.file("task/local/d/link")) == "../f");
+
+  struct stat status {};
+
+  REQUIRE(::stat(place.file("task/local/d/g").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777U) == 0755);
+  CHECK(status.st_uid == ::geteuid());
+}
+
+TEST_CASE("staging: a file comes at its place, with the directories above it") {
+  const StagedTask place;
+  std::ofstream{place.out()} << "new";
+  REQUIRE(place.deliver("local/a/b", true));
+  CHECK(read_text(place.file("task/local/a/b")) == "new");
+  std::ofstream{place.out()} << "newer";
+  REQUIRE(place.deliver("local/a/b", true));
+  CHECK(read_text(place.file("task/local/a/b")) == "newer");
+  std::ofstream{place.out()} << "x";
+  CHECK(place.deliver("local/a", true).error().code == Errc::conflict);
+  CHECK(place.deliver("", true).error().code == Errc::conflict);
+  CHECK(place.deliver("local", false).error().code == Errc::rejected);
+}
+
+TEST_CASE("staging: what must not come is refused before anything is moved") {
+  const auto refused = [](const auto& make) {
+    const StagedTask place;
+    place.put("a");
+    make(place);
+    const auto outcome = place.deliver("local");
+    CHECK(!outcome);
+    CHECK(!fs::exists(place.file("task/local/a")));
+    return !outcome && outcome.error().code == Errc::rejected;
+  };
+  CHECK(refused([](const StagedTask& p) { fs::create_symlink("/etc/passwd", p.out("z")); }));
+  CHECK(refused([](const StagedTask& p) { fs::create_symlink("..", p.out("z")); }));
+  CHECK(refused([](const StagedTask& p) {
+    fs::create_directory(p.out("z"));
+    fs::create_symlink("../../x", p.out("z/l"));
+  }));
+  CHECK(refused([](const StagedTask& p) { ::mkfifo(p.out("z").c_str(), 0600); }));
+  CHECK(refused([](const StagedTask& p) {
+    std::string deep = p.out();
+    for (int i = 0; i < 260; ++i) {
+      deep += "/d";
+      fs::create_directory(deep);
+    }
+  }));
+  const StagedTask place;
+  fs::create_symlink("/etc/passwd", place.out());
+  CHECK(!place.deliver("local/x", true));
+  CHECK(!place.deliver("local"));
+}
+
+TEST_CASE("staging: no link of the task leads the delivery out") {
+  const StagedTask place;
+  place.put("d/f");
+  const test::TempDir elsewhere;
+  fs::create_symlink(elsewhere.path(), place.file("task/local/d"));
+  CHECK(place.deliver("local").error().code == Errc::conflict);
+  fs::create_symlink(elsewhere.path(), place.file("task/out"));
+  CHECK(!place.deliver("out"));
+  CHECK(!place.deliver("out/x"));
+  CHECK(fs::is_empty(elsewhere.path()));
+}
+
+TEST_CASE("staging: what was done is remembered until the task's is cleared") {
+  const StagedTask place;
+  CHECK(!place.staging.is_done("k"));
+  place.staging.mark_done("k");
+  CHECK(place.staging.is_done("k"));
+  place.put("f");
+  REQUIRE(place.staging.begin("k", ::geteuid(), ::getegid()));
+  CHECK(fs::is_empty(place.staging.path("k")));
+  REQUIRE(place.staging.discard("k"));
+  CHECK(!fs::exists(place.staging.path("k")));
+  REQUIRE(place.staging.clear());
+  CHECK(!fs::exists(place.file(".artifacts")));
+  REQUIRE(place.staging.clear());
+}
