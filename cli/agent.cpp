@@ -214,6 +214,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   if (!config) return refuse_agent(config.error());
   auto executor = find_program("nomadctl-executor", "../runtime/host/executor");
   if (!executor) return refuse_agent(executor.error());
+  const auto artifact = find_program("nomadctl-artifact", "../runtime/artifact/fetcher");
   auto level = log::parse_level(config->log_level);
   if (!level) return refuse_agent(level.error());
   const log::Rotation rotation{.bytes = config->log_rotate_bytes,
@@ -228,8 +229,10 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   std::cout << "==> Starting nomadctl agent..." << std::endl;
   for (const auto& warning : config->warnings)
     log::warn("agent", "{}", warning);
+  if (!artifact) log::warn("agent", "tasks with artifacts will fail: {}", artifact.error().what);
+  const agent::Programs programs{.executor = *executor, .artifact = artifact.value_or("")};
   auto agent
-      = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
+      = agent::Agent::start(*config, programs, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse_agent(agent.error());
   print_banner(*config, **agent);
   const int signal = end.wait([&flags, &agent] { reload_configuration(flags, **agent); });

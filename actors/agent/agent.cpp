@@ -314,7 +314,7 @@ const std::string& Agent::http_address() const {
 }
 
 Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
-                                            const std::string& executor_path,
+                                            const Programs& programs,
                                             OnFatal on_fatal) {
   auto parts = std::make_unique<Parts>();
   parts->given = config;
@@ -338,7 +338,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
     all.dialer.emplace(std::move(dialer));
   }
   if (config.client.enabled) {
-    auto client = NOMAD_TRY(ClientPart::start(all.root, all.config, executor_path, all.http_address,
+    auto client = NOMAD_TRY(ClientPart::start(all.root, all.config, programs, all.http_address,
                                               all.servers_of_client(), all.metrics));
     all.client.emplace(std::move(client));
     all.node_id = NOMAD_TRY(all.client->wait_for_node_id());

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/agent/programs.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/config/reload.hpp"
 
@@ -21,9 +22,8 @@ public:
   /// Called at most once, on any thread: the agent can promise nothing more and must be stopped.
   using OnFatal = std::function<void(const Error&)>;
 
-  /// `executor_path` is the program nomadctl-executor.
   static Result<std::unique_ptr<Agent>> start(const config::AgentConfig& config,
-                                              const std::string& executor_path,
+                                              const Programs& programs,
                                               OnFatal on_fatal);
 
   Agent(const Agent&) = delete;

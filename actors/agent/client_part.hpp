@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "actors/agent/programs.hpp"
 #include "actors/client/client.hpp"
 #include "runtime/config/agent_config.hpp"
 
@@ -12,7 +13,7 @@ class ClientPart {
 public:
   static Result<ClientPart> start(const actor::Owner& owner,
                                   const config::AgentConfig& config,
-                                  const std::string& executor_path,
+                                  const Programs& programs,
                                   const std::string& http_address,
                                   const client::ServerLink& servers,
                                   const std::shared_ptr<telemetry::Registry>& metrics);
