@@ -214,7 +214,9 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   if (!config) return refuse_agent(config.error());
   auto executor = find_program("nomadctl-executor", "../runtime/host/executor");
   if (!executor) return refuse_agent(executor.error());
-  agent::Agent::Programs programs{.executor = *executor, .plugin_host = {}};
+  const auto artifact = find_program("nomadctl-artifact", "../runtime/artifact/fetcher");
+  agent::Programs programs{
+      .executor = *executor, .artifact = artifact.value_or(""), .plugin_host = {}};
   if (!config->plugin_dir.empty()) {
     auto host = find_program("nomadctl-plugin-host", "../runtime/plugin/host");
     if (!host) return refuse_agent(host.error());
@@ -234,6 +236,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   std::cout << "==> Starting nomadctl agent..." << std::endl;
   for (const auto& warning : config->warnings)
     log::warn("agent", "{}", warning);
+  if (!artifact) log::warn("agent", "tasks with artifacts will fail: {}", artifact.error().what);
   auto agent
       = agent::Agent::start(*config, programs, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse_agent(agent.error());

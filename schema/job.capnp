@@ -213,11 +213,11 @@ struct Vault $nullable(true) {
 }
 
 struct Artifact $json("TaskArtifact") $nullable(true) {
-  getterSource @0 :Text $hcl("source") $default("");
-  getterOptions @1 :List(Common.TextEntry) $map $hcl("options");
-  getterHeaders @2 :List(Common.TextEntry) $map $hcl("headers");
-  getterMode @3 :Text $hcl("mode") $default("any");
-  relativeDest @4 :Text $hcl("destination");
+  getterSource @0 :Text $hcl("source") $default("") $works;
+  getterOptions @1 :List(Common.TextEntry) $map $hcl("options") $works;
+  getterHeaders @2 :List(Common.TextEntry) $map $hcl("headers") $works;
+  getterMode @3 :Text $hcl("mode") $default("any") $works;
+  relativeDest @4 :Text $hcl("destination") $works;
 }
 
 struct DispatchPayload $json("DispatchPayloadConfig") { file @0 :Text $works; }
@@ -262,8 +262,7 @@ struct Task {
   meta @14 :List(Common.TextEntry) $map $update(special) $works;
   killTimeout @15 :Int64 $duration $nullable(true) $default("5s") $update(inPlace) $works;
   logConfig @16 :LogConfig $hcl("logs") $works;
-  artifacts @17 :List(Artifact) $hcl("artifact")
-      $refused("the task would start without it; download it in a prestart task");
+  artifacts @17 :List(Artifact) $hcl("artifact") $works;
   vault @6 :Vault $refused("there is no Vault; keep secrets as Nomad variables");
   templates @7 :List(Template) $hcl("template")
       $refused("the task would start without the file; write it in a prestart task, or use env");

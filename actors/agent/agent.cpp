@@ -362,7 +362,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
       {.config = &all.config, .host_program = programs.plugin_host, .metrics = all.metrics}));
   if (config.client.enabled) {
     auto client
-        = NOMAD_TRY(ClientPart::start(all.root, all.config, programs.executor, all.http_address,
+        = NOMAD_TRY(ClientPart::start(all.root, all.config, programs, all.http_address,
                                       all.servers_of_client(), all.metrics, all.plugins.get()));
     all.client.emplace(std::move(client));
     all.node_id = NOMAD_TRY(all.client->wait_for_node_id());

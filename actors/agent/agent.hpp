@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/agent/programs.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/config/reload.hpp"
 
@@ -20,12 +21,6 @@ class Agent {
 public:
   /// Called at most once, on any thread: the agent can promise nothing more and must be stopped.
   using OnFatal = std::function<void(const Error&)>;
-
-  /// The programs that come with this one.
-  struct Programs {
-    std::string executor;     ///< nomadctl-executor
-    std::string plugin_host;  ///< nomadctl-plugin-host; only where there are plugins.
-  };
 
   static Result<std::unique_ptr<Agent>> start(const config::AgentConfig& config,
                                               const Programs& programs,

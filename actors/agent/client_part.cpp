@@ -9,8 +9,10 @@
 
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/artifact/fetch_pool.hpp"
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/config/byte_size.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/host/fingerprint/program_answers.hpp"
 #include "runtime/object/draft.hpp"
@@ -126,6 +128,41 @@ Result<> take_reserved(const config::Client& from, client::ClientOptions& option
   return {};
 }
 
+/// Nomad's rules and words.
+Result<std::shared_ptr<artifact::FetchPool>> make_fetch_pool(const config::Client& client,
+                                                             const Programs& programs) {
+  const auto& from = client.artifact;
+  const auto wrong = [](std::string_view key, std::string_view why) {
+    return Error{Errc::invalid_argument, fmt::format("client.artifact: {} {}", key, why)};
+  };
+  for (const auto& [key, timeout] :
+       {std::pair{"http_read_timeout", from.http_read_timeout},
+        std::pair{"gcs_timeout", from.gcs_timeout}, std::pair{"git_timeout", from.git_timeout},
+        std::pair{"hg_timeout", from.hg_timeout}, std::pair{"s3_timeout", from.s3_timeout}})
+    if (timeout.count() < 0) return wrong(key, "must be > 0");
+  if (from.decompression_file_count_limit < 0)
+    return wrong("decompression_file_count_limit",
+                 fmt::format("must be >= 0 but found {}", from.decompression_file_count_limit));
+  const auto http_size = config::parse_byte_size(from.http_max_size);
+  if (!http_size) return wrong("http_max_size", "not a valid size: " + http_size.error().what);
+  const auto unpacked_size = config::parse_byte_size(from.decompression_size_limit);
+  if (!unpacked_size)
+    return wrong("decompression_size_limit", "is not a valid size: " + unpacked_size.error().what);
+  if (programs.artifact.empty()) return std::shared_ptr<artifact::FetchPool>{};
+  return std::make_shared<artifact::FetchPool>(artifact::FetchOptions{
+      .program = programs.artifact,
+      .limits = {.http_read_timeout = from.http_read_timeout,
+                 .http_max_bytes = *http_size,
+                 .gcs_timeout = from.gcs_timeout,
+                 .git_timeout = from.git_timeout,
+                 .hg_timeout = from.hg_timeout,
+                 .s3_timeout = from.s3_timeout,
+                 .unpacked_files = static_cast<std::uint64_t>(from.decompression_file_count_limit),
+                 .unpacked_bytes = *unpacked_size},
+      .disable_filesystem_isolation = from.disable_filesystem_isolation,
+      .set_environment_variables = from.set_environment_variables});
+}
+
 Result<client::ClientOptions> client_options(const config::AgentConfig& config,
                                              const std::string& executor_path,
                                              const std::string& http_address) {
@@ -187,22 +224,23 @@ void warn_if_impassable(std::filesystem::path path) {
 
 Result<ClientPart> ClientPart::start(const actor::Owner& owner,
                                      const config::AgentConfig& config,
-                                     const std::string& executor_path,
+                                     const Programs& programs,
                                      const std::string& http_address,
                                      const client::ServerLink& servers,
                                      const std::shared_ptr<telemetry::Registry>& metrics,
                                      plugin::PluginLoader* loader) {
-  auto options = NOMAD_TRY(client_options(config, executor_path, http_address));
+  auto options = NOMAD_TRY(client_options(config, programs.executor, http_address));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
   warn_if_impassable(options.alloc_dir);
   auto plugins = client::builtin_plugins(is_enabled(config, "mock_driver"),
-                                         client::read_user_rules(options.options));
+                                         client::read_user_rules(options.options),
+                                         NOMAD_TRY(make_fetch_pool(config.client, programs)));
   if (loader != nullptr) loader->enter(plugins);
   auto client = NOMAD_TRY(
       client::start_client(owner, std::move(options), servers, std::move(plugins),
                            config.telemetry.publish_allocation_metrics ? metrics : nullptr));
-  return ClientPart{owner.system(), std::move(client), executor_path, http_address};
+  return ClientPart{owner.system(), std::move(client), programs.executor, http_address};
 }
 
 Result<> ClientPart::reconfigure(const config::AgentConfig& config) const {

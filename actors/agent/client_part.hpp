@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "actors/agent/programs.hpp"
 #include "actors/client/client.hpp"
 #include "actors/plugin/plugin_loader.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -14,7 +15,7 @@ public:
   /// `plugins` is null without any.
   static Result<ClientPart> start(const actor::Owner& owner,
                                   const config::AgentConfig& config,
-                                  const std::string& executor_path,
+                                  const Programs& programs,
                                   const std::string& http_address,
                                   const client::ServerLink& servers,
                                   const std::shared_ptr<telemetry::Registry>& metrics,

@@ -11,6 +11,7 @@
 #include "actors/client/drivers/mock_driver.hpp"
 #include "actors/client/drivers/qemu.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
+#include "actors/client/hooks/artifact_hook.hpp"
 #include "actors/client/hooks/checks_hook.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
@@ -26,8 +27,9 @@ workload::TaskHooks task_hook_traits(const PluginCatalog& plugins) {
   using enum schema::plugin::Phase;
   workload::TaskHooks hooks;
   for (const auto& entry : plugins.task_hooks) {
-    auto& hook = hooks.emplace_back(
-        workload::TaskHookTraits{.name = entry.name, .announcement = entry.announcement});
+    auto& hook = hooks.emplace_back(workload::TaskHookTraits{.name = entry.name,
+                                                             .announcement = entry.announcement,
+                                                             .failure_event = entry.failure_event});
     for (const auto phase : {PRESTART, POSTSTART, PRE_KILL, EXITED, STOP})
       if (entry.phases.contains(phase)) hook.asked_in.push_back(phase);
   }
@@ -67,14 +69,17 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
   return ordered;
 }
 
-PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users) {
+PluginCatalog builtin_plugins(bool with_mock_driver,
+                              const UserRules& users,
+                              std::shared_ptr<artifact::FetchPool> artifacts) {
   PluginCatalog plugins;
   plugins.alloc_hooks
       = in_order({alloc_dir_hook(), await_previous_hook(), migrate_disk_hook(), health_hook(),
                   network_hook(), group_services_hook(), checks_hook()})
             .value();
   plugins.task_hooks = in_order({validate_hook(users), task_dir_hook(), network_files_hook(),
-                                 volumes_hook(), dispatch_payload_hook(), task_services_hook()})
+                                 volumes_hook(), dispatch_payload_hook(),
+                                 artifacts_hook(std::move(artifacts)), task_services_hook()})
                            .value();
   plugins.drivers.emplace("docker", docker_entry());
   plugins.drivers.emplace("exec", exec_entry());

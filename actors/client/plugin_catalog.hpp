@@ -18,6 +18,10 @@
 #include "actors/client/steps.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
+namespace nomad::artifact {
+class FetchPool;
+}
+
 namespace nomad::workload {
 struct TaskHookTraits;
 }
@@ -61,7 +65,10 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks);
 /// What the machine of a task has to know of the hooks of tasks, in their order.
 std::vector<workload::TaskHookTraits> task_hook_traits(const PluginCatalog& plugins);
 
-/// The built-in ones. `mock_driver` only with `with_mock_driver`.
-PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users = {});
+/// The built-in ones. `mock_driver` only with `with_mock_driver`; tasks with artifacts fail without
+/// `artifacts`.
+PluginCatalog builtin_plugins(bool with_mock_driver,
+                              const UserRules& users = {},
+                              std::shared_ptr<artifact::FetchPool> artifacts = {});
 
 }  // namespace nomad::client

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -190,8 +191,7 @@ Result<> Move::copy(int from,
         ::openat(to, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
     if (!source || !target) return io("copying", path);
     for (;;) {
-      const auto copied
-          = ::copy_file_range(source.get(), nullptr, target.get(), nullptr, copied_at_once, 0);
+      const auto copied = ::sendfile(target.get(), source.get(), nullptr, copied_at_once);
       if (copied == 0) break;
       if (copied > 0) continue;
       const auto error = io("copying", path);

@@ -140,6 +140,20 @@ struct DrainOnShutdown {
   bool ignore_system_jobs = false;
 };
 
+/// How artifacts are fetched. Sizes are texts, "100GB".
+struct Artifact {
+  Nanoseconds http_read_timeout = 30min;
+  std::string http_max_size = "100GB";
+  Nanoseconds gcs_timeout = 30min;
+  Nanoseconds git_timeout = 30min;
+  Nanoseconds hg_timeout = 30min;
+  Nanoseconds s3_timeout = 30min;
+  std::int64_t decompression_file_count_limit = 4096;
+  std::string decompression_size_limit = "100GB";
+  bool disable_filesystem_isolation = false;
+  std::string set_environment_variables;
+};
+
 struct Client {
   bool enabled = false;
   std::string state_dir;  ///< Empty: <data_dir>/client.
@@ -178,6 +192,7 @@ struct Client {
   bool bind_wildcard_default_host_network = true;
   Reserved reserved;
   DrainOnShutdown drain_on_shutdown;
+  Artifact artifact;
   std::map<std::string, HostVolume> host_volumes;
   std::map<std::string, HostNetwork> host_networks;
   Join join;

@@ -39,6 +39,19 @@ boost::json::object server(const Server& from) {
           {"JobTrackedVersions", 6}};
 }
 
+boost::json::object artifact(const Artifact& from) {
+  return {{"HTTPReadTimeout", format_duration(from.http_read_timeout)},
+          {"HTTPMaxSize", from.http_max_size},
+          {"GCSTimeout", format_duration(from.gcs_timeout)},
+          {"GitTimeout", format_duration(from.git_timeout)},
+          {"HgTimeout", format_duration(from.hg_timeout)},
+          {"S3Timeout", format_duration(from.s3_timeout)},
+          {"DecompressionFileCountLimit", from.decompression_file_count_limit},
+          {"DecompressionSizeLimit", from.decompression_size_limit},
+          {"DisableFilesystemIsolation", from.disable_filesystem_isolation},
+          {"SetEnvironmentVariables", from.set_environment_variables}};
+}
+
 boost::json::object client(const Client& from) {
   boost::json::array volumes;
   for (const auto& [name, volume] : from.host_volumes)
@@ -63,6 +76,7 @@ boost::json::object client(const Client& from) {
           {"GCInodeUsageThreshold", from.gc_inode_usage_threshold},
           {"GCMaxAllocs", from.gc_max_allocs},
           {"DisableRemoteExec", from.disable_remote_exec},
+          {"Artifact", artifact(from.artifact)},
           {"HostVolumes", std::move(volumes)}};
 }
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/base64.hpp"
-#include "runtime/network/run_program.hpp"
+#include "runtime/host/process/run_program.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::docker {
@@ -100,18 +100,17 @@ Result<std::string> run_credential_helper(const std::string& helper, const std::
   if (helper.find('/') != std::string::npos)
     return Error{Errc::invalid_argument, fmt::format("{}: a helper's name has no slash", name)};
   const char* const own_path = std::getenv("PATH");
-  const auto program
-      = network::find_program(name, own_path == nullptr ? network::system_path : own_path);
+  const auto program = host::find_program(name, own_path == nullptr ? host::system_path : own_path);
   if (program.empty())
     return Error{Errc::not_found,
                  fmt::format("exec: \"{}\": executable file not found in $PATH", name)};
   std::vector<std::string> environment;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
     environment.emplace_back(*entry);
-  const auto ended = NOMAD_TRY(network::run_program({.program = program,
-                                                     .arguments = {"get"},
-                                                     .environment = std::move(environment),
-                                                     .input = registry}));
+  const auto ended = NOMAD_TRY(host::run_program({.program = program,
+                                                  .arguments = {"get"},
+                                                  .environment = std::move(environment),
+                                                  .input = registry}));
   if (ended.exit_code != 0)
     return Error{Errc::rejected,
                  fmt::format("{} with input \"{}\" failed with stderr: {}", name, registry,

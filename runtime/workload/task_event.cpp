@@ -40,6 +40,7 @@ constexpr std::string_view within_policy = "Restart within policy";
 
 std::string own_sentence(std::string_view type) {
   if (type == received) return "Task received by client";
+  if (type == downloading_artifacts) return "Client is downloading artifacts";
   if (type == started) return "Task started by client";
   if (type == leader_dead) return "Leader Task in Group dead";
   if (type == main_dead) return "Main tasks in the group died";
@@ -80,6 +81,16 @@ TaskEvent setup_failed(std::int64_t now, std::string error) {
 TaskEvent validation_failed(std::int64_t now, std::string error) {
   return explained(failed_validation, now, "validation_error", std::move(error),
                    "Validation of task failed");
+}
+
+TaskEvent hook_failure(std::int64_t now,
+                       std::string_view type,
+                       std::string_view hook,
+                       const std::string& error) {
+  if (type == artifact_download_failed)
+    return explained(type, now, "download_error", error, "Failed to download artifacts");
+  if (type != hook_failed) return message(type, now, error);
+  return message(type, now, fmt::format("{}: {}", hook, error));
 }
 
 TaskEvent driver_failed(std::int64_t now, std::string error) {

@@ -56,6 +56,8 @@ inline constexpr std::string_view setup_failure = "Setup Failure";
 inline constexpr std::string_view failed_validation = "Failed Validation";
 inline constexpr std::string_view driver_failure = "Driver Failure";
 inline constexpr std::string_view driver = "Driver";
+inline constexpr std::string_view downloading_artifacts = "Downloading Artifacts";
+inline constexpr std::string_view artifact_download_failed = "Failed Artifact Download";
 inline constexpr std::string_view started = "Started";
 inline constexpr std::string_view terminated = "Terminated";
 inline constexpr std::string_view restarting = "Restarting";
@@ -84,6 +86,11 @@ TaskEvent message(std::string_view type, std::int64_t now, std::string text);
 
 TaskEvent setup_failed(std::int64_t now, std::string error);
 TaskEvent validation_failed(std::int64_t now, std::string error);
+/// The failure of a hook before a start: `type` is `hook_failed`, or what the hook calls it.
+TaskEvent hook_failure(std::int64_t now,
+                       std::string_view type,
+                       std::string_view hook,
+                       const std::string& error);
 TaskEvent driver_failed(std::int64_t now, std::string error);
 TaskEvent driver_message(std::int64_t now, std::string text);
 TaskEvent exited(std::int64_t now, const ExitResult& result);

@@ -370,8 +370,10 @@ void TaskMachine::prestart_failed(Round round, const Error& err, TaskTime now) {
     next_run();
     return;
   }
-  record_.add(event::message(event::hook_failed, now_.unix,
-                             fmt::format("{}: {}", (*hooks_)[hook_].name, err.what)));
+  const auto& hook = (*hooks_)[hook_];
+  record_.add(event::hook_failure(
+      now_.unix, hook.failure_event.empty() ? event::hook_failed : hook.failure_event, hook.name,
+      err.what));
   tracker_.note_start_error(is_recoverable(err));
   if (has_process_)
     end_process();

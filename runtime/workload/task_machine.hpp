@@ -84,6 +84,7 @@ using HookPhase = schema::plugin::Phase;
 struct TaskHookTraits {
   std::string name;
   std::string announcement{};         ///< A "Task Setup" event before its first run; empty: none.
+  std::string failure_event{};        ///< The type of a failed start's event; empty: the usual one.
   std::vector<HookPhase> asked_in{};  ///< If it is wanted then.
 };
 

@@ -33,6 +33,7 @@ REPORTED = {
     "network_hook": "network_hook: ended by an exception",
     "services_hook": "services_hook: ended by an exception",
     "checks_hook": "checks_hook: ended by an exception",
+    "artifact_hook": "artifact_hook: ended by an exception",
     "predecessor_hook": "predecessor_hook: ended by an exception",
     "deployment_watcher": "another one follows",
 }
@@ -69,6 +70,13 @@ def part_from_the_network(agent):
     agent.register(apart)
 
 
+def fetch(agent):
+    """A job with an artifact, which nobody serves."""
+    fetching = shell_job(f"fetching-{time.monotonic_ns()}", "sleep 1000")
+    fetching["TaskGroups"][0]["Tasks"][0]["Artifacts"] = [{"GetterSource": "http://127.0.0.1:1/x"}]
+    agent.register(fetching)
+
+
 # What makes an agent use a kind; the others are used by the load.
 USES = {
     "gateway": lambda agent: agent.get("/v1/agent/self"),
@@ -82,6 +90,7 @@ USES = {
     "services_hook": serve,
     "checks_hook": serve,
     "network_hook": part_from_the_network,
+    "artifact_hook": fetch,
     "node_drainer": drain_a_moment,
 }
 

@@ -5,6 +5,7 @@ nothing is left over."""
 import base64
 import contextlib
 import glob
+import http.server
 import itertools
 import os
 import re
@@ -188,6 +189,36 @@ class Dispatched(Life):
         super().runs(starts)
 
 
+class Fetched(Life):
+    """A task with an artifact."""
+
+    def job(self):
+        made = super().job()
+        made["TaskGroups"][0]["Tasks"][0]["Artifacts"] = [
+            {"GetterSource": f"http://127.0.0.1:{self.case.files_port}/artifact", "RelativeDest": "local/deep"}]
+        return made
+
+    def leftovers(self, alloc):
+        return [*super().leftovers(alloc), *glob.glob(f"{self.agent.data_dir}/alloc/{alloc}/.artifacts/*/*")]
+
+    def runs(self, starts=(1,)):
+        self.until_sound()
+        with open(os.path.join(self.agent.data_dir, "alloc", self.alloc()["ID"], "task/local/deep/artifact")) as f:
+            self.case.assertEqual("fetched", f.read())
+        super().runs(starts)
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "7")
+        self.end_headers()
+        self.wfile.write(b"fetched")
+
+    def log_message(self, *_):
+        pass
+
+
 class Mounting(Life):
     """A task that wants a volume of the host of a driver that can't show it one."""
 
@@ -239,6 +270,7 @@ ROWS = {
     ("checks_hook", "prerun"): (Life, START, Life.start, Life.runs),
     ("task_dir", "prestart"): (Life, START, Life.start, Life.runs),
     ("dispatch_payload", "prestart"): (Dispatched, START, Dispatched.start, Dispatched.runs),
+    ("artifacts", "prestart"): (Fetched, START, Life.start, Fetched.runs),
     ("volumes", "prestart"): (Mounting, START, Life.start, Mounting.refused),
     ("task_services", "poststart"): (Life, START, Life.start, Life.runs),
     ("alloc_health_watcher", "update"): (Life, BEFORE, Life.update, Life.runs),
@@ -266,12 +298,16 @@ class HookCase(unittest.TestCase):
     def setUpClass(cls):
         cls.server = socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)
         cls.port = cls.server.server_address[1]
-        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+        cls.files_port = cls.files.server_address[1]
+        for server in (cls.server, cls.files):
+            threading.Thread(target=server.serve_forever, daemon=True).start()
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.shutdown()
-        cls.server.server_close()
+        for server in (cls.server, cls.files):
+            server.shutdown()
+            server.server_close()
 
     def begin(self, action):
         """In a thread of its own: what is held or killed does not answer."""

@@ -49,8 +49,10 @@ workload::HookRecord record_of(const Object<schema::plugin::HookAnswer>& answer)
 }
 
 workload::TaskEvent read_event(schema::plugin::Event::Reader from) {
-  auto event = workload::task_event::message(view(from.getType()), from.getTime(),
-                                             copy(from.getMessage()));
+  auto event = from.getMessage().size() == 0
+                   ? workload::task_event::make(view(from.getType()), from.getTime())
+                   : workload::task_event::message(view(from.getType()), from.getTime(),
+                                                   copy(from.getMessage()));
   for (const auto entry : from.getDetails())
     event = std::move(event).with(view(entry.getKey()), copy(entry.getValue()));
   if (from.getFailsTask()) event = std::move(event).failing_task();

@@ -41,6 +41,19 @@ TEST_CASE("task_event: details are sorted, and set once each") {
   CHECK(event.detail("c").empty());
 }
 
+TEST_CASE("task_event: a hook's failure is called by what the hook does") {
+  const auto usual = task_event::hook_failure(1, task_event::hook_failed, "volumes", "none");
+  CHECK(usual.type == "Task hook failed");
+  CHECK(usual.display_message == "volumes: none");
+  const auto download
+      = task_event::hook_failure(1, task_event::artifact_download_failed, "artifacts", "404");
+  CHECK(download.type == "Failed Artifact Download");
+  CHECK(download.display_message == "404");
+  CHECK(download.detail("download_error") == "404");
+  CHECK(task_event::make(task_event::downloading_artifacts, 1).display_message
+        == "Client is downloading artifacts");
+}
+
 TEST_CASE("task_state: only the ten newest events are kept") {
   TaskState state;
   for (int i = 0; i < 13; ++i)

@@ -1,0 +1,14 @@
+// The programs that an agent starts, by their paths.
+#pragma once
+
+#include <string>
+
+namespace nomad::agent {
+
+struct Programs {
+  std::string executor;       ///< nomadctl-executor.
+  std::string artifact;       ///< nomadctl-artifact; empty: tasks with artifacts fail.
+  std::string plugin_host{};  ///< nomadctl-plugin-host; only where there are plugins.
+};
+
+}  // namespace nomad::agent

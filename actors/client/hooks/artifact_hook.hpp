@@ -1,0 +1,26 @@
+// ArtifactHook ("artifacts"): fetches the artifacts of a task before it starts, each by a confined
+// nomadctl-artifact, up to three of a task at a time. What came is looked at, and moved to its
+// destination, by steps on the step runner; the processes are the FetchPool's.
+//
+// Every failure is recoverable, as in Nomad: the restart policy decides on another try, which
+// fetches what has failed and nothing else. A restored task fetches nothing again.
+//
+// Owns:   the artifacts under way, a staging directory for each, and the tickets of their fetches.
+// Takes:  what the role Hook lists. A Cancel kills the fetches; the answer comes when their
+// processes
+//         and their staging are gone.
+// Parent: task_runner, report: the phase fails.
+// Ends:   by the parent's exit message, which cancels what it has under way.
+#pragma once
+
+#include <memory>
+
+#include "actors/client/plugin_catalog.hpp"
+#include "runtime/artifact/fetch_pool.hpp"
+
+namespace nomad::client {
+
+/// Without a pool its tasks fail: nomadctl-artifact was not found.
+HookEntry artifacts_hook(std::shared_ptr<artifact::FetchPool> pool);
+
+}  // namespace nomad::client
