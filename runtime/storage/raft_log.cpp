@@ -65,10 +65,12 @@ struct RaftLog::Parts {
   Result<> prepare() {
     const bool is_empty = NOMAD_TRY(database.is_empty());
     if (is_empty && mark_file.content()) return lost("it is empty");
+    NOMAD_TRY(database.sync_commits(false));  // until the last of what a new file needs
     version = NOMAD_TRY(require_format(database, format_of_log));
     NOMAD_TRY(database.run(
         "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
         " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL)"));
+    NOMAD_TRY(database.sync_commits(true));
     stable = NOMAD_TRY(StableStore::open(database));
     NOMAD_TRY(database.prepare(insert, "INSERT INTO log VALUES(?1, ?2, ?3, ?4, ?5)"));
     NOMAD_TRY(database.prepare(select,
