@@ -325,6 +325,11 @@ int RaftLog::wal_pages() const {
   return parts_->database.wal_pages();
 }
 
+Result<> RaftLog::finish_checkpoint() {
+  NOMAD_TRY(parts_->database.checkpoint(false));
+  return {};
+}
+
 const std::string& RaftLog::path() const {
   return parts_->database.path();
 }
@@ -344,9 +349,9 @@ WalCheckpointer::WalCheckpointer(WalCheckpointer&&) noexcept = default;
 WalCheckpointer& WalCheckpointer::operator=(WalCheckpointer&&) noexcept = default;
 WalCheckpointer::~WalCheckpointer() = default;
 
-Result<> WalCheckpointer::run() {
-  NOMAD_TRY(parts_->database.checkpoint(false));
-  return {};
+Result<int> WalCheckpointer::run() {
+  const auto counts = NOMAD_TRY(parts_->database.checkpoint(false));
+  return counts.copied_pages;
 }
 
 }  // namespace nomad::storage
