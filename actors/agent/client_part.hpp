@@ -10,12 +10,20 @@ namespace nomad::agent {
 
 class ClientPart {
 public:
-  static Result<ClientPart> start(const actor::Owner& owner,
-                                  const config::AgentConfig& config,
-                                  const std::string& executor_path,
-                                  const std::string& http_address,
-                                  const client::ServerLink& servers,
-                                  const std::shared_ptr<telemetry::Registry>& metrics);
+  /// Makes the directories, opens the local state and looks at the machine. Any thread: none of it
+  /// needs a server.
+  static Result<client::PreparedClient> prepare(const config::AgentConfig& config,
+                                                const std::string& executor_path,
+                                                const std::string& http_address);
+
+  /// `prepared` by `prepare` with the same arguments.
+  static ClientPart start(const actor::Owner& owner,
+                          const config::AgentConfig& config,
+                          const std::string& executor_path,
+                          const std::string& http_address,
+                          client::PreparedClient prepared,
+                          const client::ServerLink& servers,
+                          const std::shared_ptr<telemetry::Registry>& metrics);
 
   ClientPart(ClientPart&&) = default;
 
