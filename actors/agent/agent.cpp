@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -350,6 +351,15 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   all.links.metrics = all.metrics;
   all.links.certificates = NOMAD_TRY(rpc_certificates(all.config));
   all.http_certificates = NOMAD_TRY(http_certificates(all.config));
+  all.plugins = NOMAD_TRY(plugin::PluginLoader::load(
+      all.root,
+      {.config = &all.config, .host_program = programs.plugin_host, .metrics = all.metrics}));
+  // Beside the server's start, for they need nothing of each other.
+  std::future<Result<client::PreparedClient>> prepared;
+  if (config.client.enabled)
+    prepared = std::async(std::launch::async, [&all, &programs] {
+      return ClientPart::prepare(all.config, programs, all.http_address, all.plugins.get());
+    });
   if (config.server.enabled) {
     auto server = NOMAD_TRY(ServerPart::start(all.root, all.config, all.http_address, all.links));
     all.server.emplace(std::move(server));
@@ -357,14 +367,10 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
     auto dialer = NOMAD_TRY(start_dialer(all.root, all.config, all.links));
     all.dialer.emplace(std::move(dialer));
   }
-  all.plugins = NOMAD_TRY(plugin::PluginLoader::load(
-      all.root,
-      {.config = &all.config, .host_program = programs.plugin_host, .metrics = all.metrics}));
   if (config.client.enabled) {
-    auto client
-        = NOMAD_TRY(ClientPart::start(all.root, all.config, programs, all.http_address,
-                                      all.servers_of_client(), all.metrics, all.plugins.get()));
-    all.client.emplace(std::move(client));
+    auto ready = NOMAD_TRY(prepared.get());
+    all.client.emplace(ClientPart::start(all.root, all.config, programs.executor, all.http_address,
+                                         std::move(ready), all.servers_of_client(), all.metrics));
     all.node_id = NOMAD_TRY(all.client->wait_for_node_id());
     if (all.server) all.server->cluster().set_own_node(all.node_id);
   }

@@ -1,7 +1,8 @@
 // Agent: the wiring of one node: server, client and API, with their order of starting and stopping.
 //
-// Start: data directory locked; log and snapshot opened, state restored, server actors; client;
-// API last, so that whoever is answered is answered rightly. Stop: the other way round.
+// Start: data directory locked; log and snapshot opened, state restored, server actors, and beside
+// these the client's state opened and its machine looked at; client; API last, so that whoever is
+// answered is answered rightly. Stop: the other way round.
 //
 // Used from one thread, the one that started it.
 #pragma once

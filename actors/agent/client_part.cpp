@@ -222,13 +222,10 @@ void warn_if_impassable(std::filesystem::path path) {
 
 }  // namespace
 
-Result<ClientPart> ClientPart::start(const actor::Owner& owner,
-                                     const config::AgentConfig& config,
-                                     const Programs& programs,
-                                     const std::string& http_address,
-                                     const client::ServerLink& servers,
-                                     const std::shared_ptr<telemetry::Registry>& metrics,
-                                     plugin::PluginLoader* loader) {
+Result<client::PreparedClient> ClientPart::prepare(const config::AgentConfig& config,
+                                                   const Programs& programs,
+                                                   const std::string& http_address,
+                                                   plugin::PluginLoader* loader) {
   auto options = NOMAD_TRY(client_options(config, programs.executor, http_address));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
@@ -237,10 +234,21 @@ Result<ClientPart> ClientPart::start(const actor::Owner& owner,
                                          client::read_user_rules(options.options),
                                          NOMAD_TRY(make_fetch_pool(config.client, programs)));
   if (loader != nullptr) loader->enter(plugins);
-  auto client = NOMAD_TRY(
-      client::start_client(owner, std::move(options), servers, std::move(plugins),
-                           config.telemetry.publish_allocation_metrics ? metrics : nullptr));
-  return ClientPart{owner.system(), std::move(client), programs.executor, http_address};
+  return client::prepare_client(std::move(options), std::move(plugins));
+}
+
+ClientPart ClientPart::start(const actor::Owner& owner,
+                             const config::AgentConfig& config,
+                             const std::string& executor_path,
+                             const std::string& http_address,
+                             client::PreparedClient prepared,
+                             const client::ServerLink& servers,
+                             const std::shared_ptr<telemetry::Registry>& metrics) {
+  return ClientPart{
+      owner.system(),
+      client::start_client(owner, std::move(prepared), servers,
+                           config.telemetry.publish_allocation_metrics ? metrics : nullptr),
+      executor_path, http_address};
 }
 
 Result<> ClientPart::reconfigure(const config::AgentConfig& config) const {

@@ -12,14 +12,21 @@ namespace nomad::agent {
 
 class ClientPart {
 public:
-  /// `plugins` is null without any.
-  static Result<ClientPart> start(const actor::Owner& owner,
-                                  const config::AgentConfig& config,
-                                  const Programs& programs,
-                                  const std::string& http_address,
-                                  const client::ServerLink& servers,
-                                  const std::shared_ptr<telemetry::Registry>& metrics,
-                                  plugin::PluginLoader* plugins);
+  /// Makes the directories, opens the local state and looks at the machine. Any thread: none of it
+  /// needs a server. `loader` is null without plugins.
+  static Result<client::PreparedClient> prepare(const config::AgentConfig& config,
+                                                const Programs& programs,
+                                                const std::string& http_address,
+                                                plugin::PluginLoader* loader);
+
+  /// `prepared` by `prepare` with the same configuration.
+  static ClientPart start(const actor::Owner& owner,
+                          const config::AgentConfig& config,
+                          const std::string& executor_path,
+                          const std::string& http_address,
+                          client::PreparedClient prepared,
+                          const client::ServerLink& servers,
+                          const std::shared_ptr<telemetry::Registry>& metrics);
 
   ClientPart(ClientPart&&) = default;
 

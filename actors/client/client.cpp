@@ -85,6 +85,7 @@ private:
   NodeDisks disks_{self_, facts_, allocs_};
 
   std::optional<client_db::Loaded> loaded_;
+  bool is_identified_ = false;
   bool started_ = false;
   StatsReader stats_;
   AllocSync sync_;
@@ -106,7 +107,7 @@ void ClientState::init(ClientOptions options, ClientParts parts) {
       .then(
           [this](client_db::Loaded& loaded) {
             loaded_ = std::move(loaded);
-            ready_to_start();
+            take_identity();
           },
           [this](const Error& err) {
             log::error("client", "reading local state failed: {}", err.what);
@@ -180,24 +181,25 @@ void ClientState::drivers_changed(const driver_manager::Changed& msg) {
     allocs_.driver_replaced({name, drivers_->at(name)});
 }
 
-/// Goes on when the machine, its drivers and the saved state are known.
+/// Goes on when the machine, its drivers, the saved state and who the node is are known.
 void ClientState::ready_to_start() {
-  if (started_ || !loaded_ || !machine_.is_known() || !drivers_ || facts_.stopping) return;
+  if (started_ || !is_identified_ || !machine_.is_known() || !drivers_ || facts_.stopping) return;
   started_ = true;
-  take_identity();
+  take_up();
 }
 
 void ClientState::take_identity() {
+  const auto identified = [this] {
+    is_identified_ = true;
+    ready_to_start();
+  };
   facts_.identity = {.id = loaded_->node_id, .secret = loaded_->secret_id};
-  if (!facts_.identity.id.empty()) {
-    take_up();
-    return;
-  }
+  if (!facts_.identity.id.empty()) return identified();
   facts_.identity = {.id = make_uuid(facts_.random), .secret = make_uuid(facts_.random)};
   self_
       ->request(facts_.parts.db, start_timeout,
                 client_db::SaveIdentity{facts_.identity.id, facts_.identity.secret})
-      .then([this](const client_db::Committed&) { take_up(); },
+      .then([identified](const client_db::Committed&) { identified(); },
             [this](const Error& err) {
               log::error("client", "saving the node's id failed: {}", err.what);
               self_->quit(err);
@@ -418,29 +420,46 @@ Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientPart
   return actor::spawn(owner, client_node, std::move(options), std::move(parts));
 }
 
+Result<PreparedClient> prepare_client(ClientOptions options, PluginCatalog plugins) {
+  PreparedClient prepared{.options = std::move(options),
+                          .plugins = std::make_shared<const PluginCatalog>(std::move(plugins))};
+  if (!prepared.options.dev)
+    prepared.store = NOMAD_TRY(open_client_store(prepared.options.state_dir));
+  prepared.facts = NOMAD_TRY(host::run_each(
+      looked_at(prepared.options), allowed_fingerprinters(prepared.options, *prepared.plugins)));
+  return prepared;
+}
+
+Client start_client(const actor::Owner& owner,
+                    PreparedClient prepared,
+                    ServerLink servers,
+                    std::shared_ptr<telemetry::Registry> task_metrics) {
+  const auto db = prepared.store ? spawn_client_db(owner.system(), std::move(*prepared.store),
+                                                   prepared.options.state_dir)
+                                 : spawn_forgetful_client_db(owner.system());
+  const auto steps = spawn_step_runner(owner.system());
+  const auto client = spawn_client(
+      owner, std::move(prepared.options),
+      {.servers = std::move(servers),
+       .db = db,
+       .steps = steps,
+       .plugins = std::move(prepared.plugins),
+       .share_cpus = host::share_cpus,
+       .task_metrics = std::move(task_metrics),
+       .first_look
+       = std::make_shared<const std::vector<host::NodeFacts>>(std::move(prepared.facts))});
+  actor::give(db, client);
+  actor::give(steps, client);
+  return client;
+}
+
 Result<Client> start_client(const actor::Owner& owner,
                             ClientOptions options,
                             ServerLink servers,
                             PluginCatalog plugins,
                             std::shared_ptr<telemetry::Registry> task_metrics) {
-  ClientDb db;
-  if (options.dev) {
-    db = spawn_forgetful_client_db(owner.system());
-  } else {
-    db = NOMAD_TRY(open_client_db(owner.system(), options.state_dir));
-  }
-  const auto steps = spawn_step_runner(owner.system());
-  const auto client
-      = spawn_client(owner, std::move(options),
-                     {.servers = std::move(servers),
-                      .db = db,
-                      .steps = steps,
-                      .plugins = std::make_shared<const PluginCatalog>(std::move(plugins)),
-                      .share_cpus = host::share_cpus,
-                      .task_metrics = std::move(task_metrics)});
-  actor::give(db, client);
-  actor::give(steps, client);
-  return client;
+  auto prepared = NOMAD_TRY(prepare_client(std::move(options), std::move(plugins)));
+  return start_client(owner, std::move(prepared), std::move(servers), std::move(task_metrics));
 }
 
 }  // namespace nomad::client

@@ -85,12 +85,32 @@ struct ClientParts {
   /// list, as host::share_cpus. Empty: nobody is held to any.
   std::function<Result<>(const std::string& parent, const std::string& cpus)> share_cpus{};
   std::shared_ptr<telemetry::Registry> task_metrics{};  ///< Null: what tasks do is not counted.
+  /// Of each of `allowed_fingerprinters`, found before the client's start; null: it looks itself.
+  std::shared_ptr<const std::vector<host::NodeFacts>> first_look{};
 };
 
 Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientParts parts);
 
-/// Opens the local state and spawns the client with its ordinary parts, which are its own. The
-/// caller stops it by Stop. `task_metrics` as in ClientParts.
+/// What a client's start needs of nobody else: its local state, and what the machine is.
+struct PreparedClient {
+  ClientOptions options;
+  std::shared_ptr<const PluginCatalog> plugins;
+  std::optional<storage::ClientStore> store{};  ///< None in dev mode.
+  std::vector<host::NodeFacts> facts{};
+};
+
+/// Opens the local state and asks the fingerprinters. Any thread: an agent does so while its server
+/// starts.
+Result<PreparedClient> prepare_client(ClientOptions options, PluginCatalog plugins);
+
+/// Spawns the client with its ordinary parts, which are its own. The caller stops it by Stop.
+/// `task_metrics` as in ClientParts.
+Client start_client(const actor::Owner& owner,
+                    PreparedClient prepared,
+                    ServerLink servers,
+                    std::shared_ptr<telemetry::Registry> task_metrics = nullptr);
+
+/// Both.
 Result<Client> start_client(const actor::Owner& owner,
                             ClientOptions options,
                             ServerLink servers,

@@ -388,17 +388,6 @@ DbSelf::behavior_type client_db_actor(DbSelf::stateful_pointer<DbState> self,
   };
 }
 
-Result<storage::ClientStore> open_or_begin(const std::string& path) {
-  auto store = storage::ClientStore::open(path);
-  if (store || store.error().code != Errc::corrupt) return store;
-  const auto kept = NOMAD_TRY(storage::set_aside(path));
-  log::error("client",
-             "{}. The files are kept as \"{}\"; the node begins with an empty one, asks the "
-             "servers what it should run, takes up what runs of that, and ends what else runs",
-             store.error().what, kept);
-  return storage::ClientStore::open(path);
-}
-
 struct ForgetfulState {
   static constexpr const char* name = "forgetful_client_db";
 };
@@ -414,11 +403,24 @@ ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>)
 
 }  // namespace
 
-Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& state_dir) {
-  auto store = NOMAD_TRY(open_or_begin(state_dir + "/state.db"));
-  return ClientDb{actor::spawn_detached<actor::Policy::end_owner>(
+Result<storage::ClientStore> open_client_store(const std::string& state_dir) {
+  const auto path = state_dir + "/state.db";
+  auto store = storage::ClientStore::open(path);
+  if (store || store.error().code != Errc::corrupt) return store;
+  const auto kept = NOMAD_TRY(storage::set_aside(path));
+  log::error("client",
+             "{}. The files are kept as \"{}\"; the node begins with an empty one, asks the "
+             "servers what it should run, takes up what runs of that, and ends what else runs",
+             store.error().what, kept);
+  return storage::ClientStore::open(path);
+}
+
+ClientDb spawn_client_db(const actor::Owner& owner,
+                         storage::ClientStore store,
+                         const std::string& state_dir) {
+  return actor::spawn_detached<actor::Policy::end_owner>(
       owner, client_db_actor, std::make_shared<storage::ClientStore>(std::move(store)),
-      state_dir + "/identity")};
+      state_dir + "/identity");
 }
 
 ClientDb spawn_forgetful_client_db(const actor::Owner& owner) {

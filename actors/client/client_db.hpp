@@ -118,10 +118,15 @@ using ClientDb = actor::Interface<client_db::Committed(client_db::Save),
                                   void(client_db::SaveLater),
                                   client_db::Loaded(client_db::Load)>;
 
-/// Opens `<state_dir>/state.db` and starts the actor. A damaged one is set aside and another
-/// begins; id and secret of the node are in `<state_dir>/identity`, too. Other errors are the
-/// ClientStore's.
-Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& state_dir);
+/// Opens `<state_dir>/state.db`. A damaged one is set aside and another begins. Other errors are
+/// the ClientStore's. Any thread.
+Result<storage::ClientStore> open_client_store(const std::string& state_dir);
+
+/// Starts the actor over the store of `state_dir`; id and secret of the node are in
+/// `<state_dir>/identity`, too.
+ClientDb spawn_client_db(const actor::Owner& owner,
+                         storage::ClientStore store,
+                         const std::string& state_dir);
 
 /// Remembers nothing: for agents in dev mode, whose state ends with them.
 ClientDb spawn_forgetful_client_db(const actor::Owner& owner);

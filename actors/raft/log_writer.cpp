@@ -8,6 +8,7 @@
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/short_turns.hpp"
+#include "runtime/storage/checkpoint_pace.hpp"
 #include "runtime/storage/reserve.hpp"
 
 namespace nomad::raft {
@@ -15,6 +16,9 @@ namespace {
 
 /// Pages of 4 KiB in the write-ahead log before a checkpoint is asked for: 8 MiB.
 constexpr int checkpoint_after_pages = 2'048;
+
+/// What the writer itself may copy of it, while writes wait: 2 MiB.
+constexpr int most_pages_left = 512;
 
 /// A checkpoint of the largest write-ahead log on a slow disk takes less.
 constexpr auto checkpoint_timeout = std::chrono::minutes{10};
@@ -47,7 +51,7 @@ struct WriterState {
   storage::Reserve reserve{""};
   std::vector<LogWrite> batch;
   std::uint64_t batch_seq = 0;
-  bool checkpointing = false;
+  storage::CheckpointPace pace{checkpoint_after_pages, most_pages_left};
   bool failed = false;
   bool full = false;  ///< And a LookForRoom is under way.
 
@@ -96,19 +100,24 @@ bool make_room(Self self, const LogWriterListener& listener, const Error& reason
 }
 
 void ask_for_checkpoint(Self self) {
+  using Step = storage::CheckpointPace::Step;
   auto& state = self->state;
-  if (state.checkpointing || state.log->wal_pages() < checkpoint_after_pages) return;
-  state.checkpointing = true;
+  // Writes go on after a failure; before the write-ahead log outgrows its bound, one waits itself.
+  const auto failed
+      = [](const Error& err) { log::warn("raft", "checkpoint failed: {}", err.what); };
+  const auto step = state.pace.next(state.log->wal_pages());
+  if (step == Step::finish)
+    if (const auto finished = state.log->finish_checkpoint(); !finished) failed(finished.error());
+  if (step != Step::beside) return;
   self->request(state.checkpointer, checkpoint_timeout, Checkpoint{})
       .then(
-          [self](Checkpointed) {
-            self->state.checkpointing = false;
+          [self](Checkpointed done) {
+            self->state.pace.ended(done.copied_pages);
             ++self->state.counters->checkpoints;
           },
-          [self](const Error& err) {
-            // Writes go on; before the write-ahead log outgrows its bound, a write itself waits.
-            self->state.checkpointing = false;
-            log::warn("raft", "checkpoint failed: {}", err.what);
+          [self, failed](const Error& err) {
+            self->state.pace.ended({});
+            failed(err);
           });
 }
 

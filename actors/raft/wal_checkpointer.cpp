@@ -14,8 +14,7 @@ Result<Checkpointed> run(std::optional<storage::WalCheckpointer>& connection,
   if (!connection) {
     connection = NOMAD_TRY(storage::WalCheckpointer::open(path));
   }
-  NOMAD_TRY(connection->run());
-  return Checkpointed{};
+  return Checkpointed{NOMAD_TRY(connection->run())};
 }
 
 struct CheckpointerState {

@@ -19,6 +19,7 @@ struct Checkpoint {
 
 struct Checkpointed {
   using is_message = void;
+  int copied_pages;  ///< Of the write-ahead log, in the file now.
 };
 
 using WalCheckpointer = actor::Interface<Checkpointed(Checkpoint)>;

@@ -114,7 +114,9 @@ struct ClientStore::Parts {
   Result<> prepare() {
     const bool is_empty = NOMAD_TRY(database.is_empty());
     if (is_empty && mark.content()) return lost("it is empty");
+    NOMAD_TRY(database.sync_commits(false));  // until the last of what a new file needs
     const auto version = NOMAD_TRY(require_format(database, format_of_store));
+    NOMAD_TRY(database.sync_commits(true));
     NOMAD_TRY(
         database.run("CREATE TABLE IF NOT EXISTS client(bucket INTEGER NOT NULL, key BLOB NOT NULL,"
                      " value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(bucket, key)) "

@@ -65,10 +65,12 @@ struct RaftLog::Parts {
   Result<> prepare() {
     const bool is_empty = NOMAD_TRY(database.is_empty());
     if (is_empty && mark_file.content()) return lost("it is empty");
+    NOMAD_TRY(database.sync_commits(false));  // until the last of what a new file needs
     version = NOMAD_TRY(require_format(database, format_of_log));
     NOMAD_TRY(database.run(
         "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
         " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL)"));
+    NOMAD_TRY(database.sync_commits(true));
     stable = NOMAD_TRY(StableStore::open(database));
     NOMAD_TRY(database.prepare(insert, "INSERT INTO log VALUES(?1, ?2, ?3, ?4, ?5)"));
     NOMAD_TRY(database.prepare(select,
@@ -323,6 +325,11 @@ int RaftLog::wal_pages() const {
   return parts_->database.wal_pages();
 }
 
+Result<> RaftLog::finish_checkpoint() {
+  NOMAD_TRY(parts_->database.checkpoint(false));
+  return {};
+}
+
 const std::string& RaftLog::path() const {
   return parts_->database.path();
 }
@@ -342,9 +349,9 @@ WalCheckpointer::WalCheckpointer(WalCheckpointer&&) noexcept = default;
 WalCheckpointer& WalCheckpointer::operator=(WalCheckpointer&&) noexcept = default;
 WalCheckpointer::~WalCheckpointer() = default;
 
-Result<> WalCheckpointer::run() {
-  NOMAD_TRY(parts_->database.checkpoint(false));
-  return {};
+Result<int> WalCheckpointer::run() {
+  const auto counts = NOMAD_TRY(parts_->database.checkpoint(false));
+  return counts.copied_pages;
 }
 
 }  // namespace nomad::storage

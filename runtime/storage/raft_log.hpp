@@ -5,9 +5,9 @@
 //     A full disk is `overloaded`: the same write can be tried again.
 // (2) Entries have consecutive indexes. Every row carries a checksum over its place and content,
 //     verified whenever it is read.
-// (3) No checkpoint runs inside a commit. Whoever owns the log calls `checkpoint` on another
-//     connection (`WalCheckpointer`), and `write` waits for one only before the write-ahead log
-//     would grow past its bound.
+// (3) No checkpoint runs inside a commit. Whoever owns the log has it copied on another connection
+//     (`WalCheckpointer`) and copies the rest himself, when that is little (checkpoint_pace.hpp);
+//     `write` waits for one only before the write-ahead log would grow past its bound.
 // (4) Beside the file stands its mark (`<file>.mark`, log_mark.hpp): what it must at least hold. A
 //     log that ends earlier has lost what was acknowledged, and is refused by `verify`.
 #pragma once
@@ -78,6 +78,10 @@ public:
   /// Pages in the write-ahead log after the last write.
   int wal_pages() const;
 
+  /// Copies what a WalCheckpointer has left, so that the next write begins the write-ahead log
+  /// anew, unless somebody reads in it.
+  Result<> finish_checkpoint();
+
   const std::string& path() const;
 
 private:
@@ -97,8 +101,9 @@ public:
   WalCheckpointer& operator=(WalCheckpointer&&) noexcept;
   ~WalCheckpointer();
 
-  /// Copies what can be copied without disturbing anybody.
-  Result<> run();
+  /// Copies what can be copied without disturbing anybody. How many pages of the write-ahead log
+  /// are in the file now.
+  Result<int> run();
 
 private:
   struct Parts;

@@ -183,6 +183,10 @@ Result<> Database::configure(const OpenOptions& options) {
   return {};
 }
 
+Result<> Database::sync_commits(bool wanted) {
+  return run(wanted ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=OFF");
+}
+
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   const int result = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),

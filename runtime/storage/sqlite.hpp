@@ -115,6 +115,10 @@ public:
 
   bool is_read_only() const;
 
+  /// Whether commits wait until they are durable, which they do unless told not to. The first one
+  /// that does makes all of a new file durable. Of `durable` databases.
+  Result<> sync_commits(bool wanted);
+
   /// Whether there is nothing in it. A file that has lost its beginning looks like that, too.
   Result<bool> is_empty();
 

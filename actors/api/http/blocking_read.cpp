@@ -22,12 +22,14 @@ class PendingRead : public std::enable_shared_from_this<PendingRead> {
 public:
   PendingRead(Call call, ReadOptions options, Read read)
       : call_{std::move(call)},
-        options_{std::move(options)},
+        ns_{std::move(options.ns)},
+        min_index_{options.min_index},
+        is_stale_allowed_{options.stale},
         read_{std::move(read)},
         context_{*call_.context} {
-    if (options_.min_index != 0) {
-      const auto extra = static_cast<std::uint64_t>(options_.wait.count()) / wait_jitter;
-      end_ = Clock::now() + options_.wait
+    if (min_index_ != 0) {
+      const auto extra = static_cast<std::uint64_t>(options.wait.count()) / wait_jitter;
+      end_ = Clock::now() + options.wait
              + std::chrono::nanoseconds{context_.random_below(extra + 1)};
     }
   }
@@ -60,7 +62,7 @@ private:
         snapshot = context_.options.store->snapshot();
       }
       const auto& lease = context_.options.lease;
-      if (lease && !options_.stale && !lease->holds()) {
+      if (lease && !is_stale_allowed_ && !lease->holds()) {
         confirm();
         return;
       }
@@ -73,10 +75,9 @@ private:
   /// The namespace of the query, as Nomad judges it; whatever is found is judged by its own.
   bool refuse() {
     const auto needed = call_.asking.needed;
-    if (!access::is_namespaced(needed) || needed == Capability::any_in_namespace
-        || options_.all_namespaces())
+    if (!access::is_namespaced(needed) || needed == Capability::any_in_namespace || ns_ == "*")
       return false;
-    const auto allowed = authorize(call_.asking, {options_.ns, read_.path});
+    const auto allowed = authorize(call_.asking, {ns_, read_.path});
     if (!allowed && release()) call_.fail(allowed.error());
     return !allowed;
   }
@@ -89,8 +90,7 @@ private:
   }
 
   bool is_new_enough(const state::Snapshot& snapshot) {
-    return options_.min_index == 0 || seen(snapshot, read_.index) > options_.min_index
-           || Clock::now() >= end_;
+    return min_index_ == 0 || seen(snapshot, read_.index) > min_index_ || Clock::now() >= end_;
   }
 
   /// Must happen before the snapshot is taken, or a change in between would be missed.
@@ -221,7 +221,7 @@ private:
       return call_.send(std::move(answer));  // the index is not for him either
     answer.index = index;
     answer.is_read = true;
-    if (const auto& leader = context_.options.leader; leader && options_.stale) {
+    if (const auto& leader = context_.options.leader; leader && is_stale_allowed_) {
       answer.known_leader = !leader->known().leader.empty();
       answer.last_contact
           = std::chrono::duration_cast<std::chrono::milliseconds>(leader->last_contact());
@@ -230,7 +230,10 @@ private:
   }
 
   Call call_;
-  const ReadOptions options_;
+  // Of the options what is needed while it waits.
+  const std::string ns_;
+  const std::uint64_t min_index_;
+  const bool is_stale_allowed_;
   const Read read_;
   Context& context_;
   Clock::time_point end_;

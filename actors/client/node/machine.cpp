@@ -13,26 +13,47 @@ constexpr std::chrono::seconds look_patience{50};
 
 using client_timer::FingerprintDue;
 
-void Machine::look(const ClientOptions& options, std::function<void(const Result<>&)> then) {
+host::FingerprintOptions looked_at(const ClientOptions& options) {
   auto wanted = options.fingerprint;
   wanted.alloc_dir = options.alloc_dir;
-  std::vector<host::NamedFingerprinter> selected;
-  for (const auto& each : client_.parts.plugins->fingerprinters)
-    if (is_allowed(options, "fingerprint", each.name)) selected.push_back(each);
+  return wanted;
+}
+
+std::vector<host::NamedFingerprinter> allowed_fingerprinters(const ClientOptions& options,
+                                                             const PluginCatalog& plugins) {
+  std::vector<host::NamedFingerprinter> allowed;
+  for (const auto& each : plugins.fingerprinters)
+    if (is_allowed(options, "fingerprint", each.name)) allowed.push_back(each);
+  return allowed;
+}
+
+void Machine::look(const ClientOptions& options, std::function<void(const Result<>&)> then) {
+  const auto wanted = looked_at(options);
+  const auto selected = allowed_fingerprinters(options, *client_.parts.plugins);
+  if (!is_known() && client_.parts.first_look) {
+    found(wanted, selected, *client_.parts.first_look);
+    return then({});
+  }
   const auto run = [wanted, selected] { return host::run_each(wanted, selected); };
   self_->request(client_.parts.steps, look_patience, step::make(run))
       .then(
           [this, wanted, selected, then](step::Outcome& outcome) {
-            options_ = wanted;
-            selected_ = selected;
-            parts_ = std::move(outcome.as<std::vector<host::NodeFacts>>());
-            facts_ = host::together(parts_);
-            ++round_;
-            for (std::size_t place = 0; place < selected_.size(); ++place)
-              arm(place);
+            found(wanted, selected, std::move(outcome.as<std::vector<host::NodeFacts>>()));
             then({});
           },
           [then](const Error& err) { then(err); });
+}
+
+void Machine::found(host::FingerprintOptions options,
+                    std::vector<host::NamedFingerprinter> selected,
+                    std::vector<host::NodeFacts> parts) {
+  options_ = std::move(options);
+  selected_ = std::move(selected);
+  parts_ = std::move(parts);
+  facts_ = host::together(parts_);
+  ++round_;
+  for (std::size_t place = 0; place < selected_.size(); ++place)
+    arm(place);
 }
 
 void Machine::arm(std::size_t place) {

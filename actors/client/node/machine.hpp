@@ -12,6 +12,13 @@
 
 namespace nomad::client {
 
+/// What fingerprinters are given.
+host::FingerprintOptions looked_at(const ClientOptions& options);
+
+/// Those of `plugins` that `options` allows, in their order.
+std::vector<host::NamedFingerprinter> allowed_fingerprinters(const ClientOptions& options,
+                                                             const PluginCatalog& plugins);
+
 class Machine {
 public:
   /// `client` outlives it. `changed` is called when one of those that are asked again finds
@@ -22,7 +29,8 @@ public:
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// Asks all that `options` allows. After an error everything is as before.
+  /// Asks all that `options` allows; the first time takes what ClientParts has found already.
+  /// After an error everything is as before.
   void look(const ClientOptions& options, std::function<void(const Result<>&)> then);
 
   /// A timer: asks one again.
@@ -34,6 +42,9 @@ public:
   const host::NodeFacts& facts() const { return facts_; }
 
 private:
+  void found(host::FingerprintOptions options,
+             std::vector<host::NamedFingerprinter> selected,
+             std::vector<host::NodeFacts> parts);
   void arm(std::size_t place);
   void heard(std::size_t place, const Result<host::NodeFacts>& found);
 

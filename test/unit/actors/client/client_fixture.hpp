@@ -319,6 +319,9 @@ struct ClientFixture : ActorFixture {
     return made;
   }
 
+  /// What was found before the client's start; null: nothing.
+  std::shared_ptr<const std::vector<host::NodeFacts>> first_look;
+
   /// Starts a client; with `durable`, over the state that an earlier one of the test left.
   void start(bool durable = false, std::optional<client::ClientOptions> with = std::nullopt) {
     std::filesystem::create_directories(dir.file("allocs"));
@@ -355,7 +358,8 @@ struct ClientFixture : ActorFixture {
              },
          .plugins = std::make_shared<const client::PluginCatalog>(plugins()),
          .share_cpus = share_cpus,
-         .task_metrics = task_metrics});
+         .task_metrics = task_metrics,
+         .first_look = first_look});
     settle();
   }
 

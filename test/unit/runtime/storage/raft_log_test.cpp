@@ -219,6 +219,26 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: the write-ahead log stays within its bo
   CHECK(log.read(1, next - 1, no_limit).value().size() == next - 1);
 }
 
+TEST_CASE_FIXTURE(LogFixture, "raft_log: it begins its write-ahead log anew when all is copied") {
+  auto log = open();
+  auto checkpointer = std::move(storage::WalCheckpointer::open(path).value());
+  raft::Index next = 1;
+  const auto write_some = [&] {  // at least a page each
+    for (int count = 0; count < 50; ++count, ++next)
+      REQUIRE(log.write(append(entries(next, next, 1))));
+  };
+  write_some();
+  REQUIRE(log.wal_pages() >= 50);
+  CHECK(checkpointer.run().value() == log.wal_pages());
+  write_some();
+  const auto pages = log.wal_pages();
+  CHECK(pages < 2 * 50 + 20);
+  REQUIRE(log.finish_checkpoint());
+  REQUIRE(log.write(append(entries(next, next, 1))));
+  CHECK(log.wal_pages() < 20);
+  CHECK(log.read(1, next, no_limit).value().size() == next);
+}
+
 TEST_CASE_FIXTURE(LogFixture, "raft_log: a failing disk is an error, and what was durable stays") {
   test::FaultVfs vfs;
   Random random{1};
@@ -476,6 +496,28 @@ TEST_CASE("raft_log: acknowledged writes survive a power cut at any moment") {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     CAPTURE(seed);
     CHECK(survives_power_cut(seed, false));
+  }
+}
+
+TEST_CASE("raft_log: a power cut in its first moments leaves one that can be opened") {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    Random random{seed};
+    const test::TempDir dir;
+    const storage::LogOptions options{.vfs = test::FaultVfs::name()};
+    test::FaultVfs vfs;
+    vfs.fail_writes_after(static_cast<int>(seed), test::DiskFault::io_error);
+    {
+      auto log = RaftLog::open(dir.file("raft.db"), options);
+      if (log && log->verify("server", 0)) CHECK(log->bounds()->empty());
+      vfs.power_off();
+    }
+    vfs.power_on(random);
+    auto log = RaftLog::open(dir.file("raft.db"), options);
+    REQUIRE(log);
+    REQUIRE(log->verify("server", 0));
+    CHECK(log->bounds()->empty());
+    CHECK(log->write(append({entry(1, 1, "x")})));
   }
 }
 

@@ -67,6 +67,21 @@ TEST_CASE_FIXTURE(ChangingMachine, "machine: what has changed is registered, onc
   CHECK(attribute("usb") == "");
 }
 
+TEST_CASE_FIXTURE(ChangingMachine, "machine: what was found before the client's start is taken") {
+  std::vector<host::NodeFacts> found(2);
+  found[0].attributes["kernel.name"] = "linux";
+  found[1].attributes["usb"] = "trackball";
+  first_look = std::make_shared<const std::vector<host::NodeFacts>>(std::move(found));
+  start();
+  CHECK(reads == 0);
+  CHECK(attribute("usb") == "trackball");
+  CHECK(attribute("kernel.name") == "linux");
+
+  advance(30s);  // asked after its time, as if it had been asked here
+  CHECK(reads == 2);
+  CHECK(attribute("usb") == "mouse");
+}
+
 TEST_CASE_FIXTURE(ChangingMachine, "machine: another configuration is taken over whole or not") {
   start();
   auto with = options();
