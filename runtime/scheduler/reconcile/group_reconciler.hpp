@@ -63,7 +63,7 @@ private:
   AllocSet known_others() const;
   void compute_stop();
   void stop_surplus(std::int64_t remove);
-  void pass_over_ended(std::size_t surplus);
+  void stop_ended(std::size_t surplus);
   bool has_stand_in(const AllocEntry& alloc);
   void drop_needless_reschedules();
   void compute_updates();

@@ -83,19 +83,21 @@ void GroupReconciler::stop_surplus(std::int64_t remove) {
   changes_.stop += stopped.size();
   untainted_ = difference(untainted_, stopped);
   migrate_ = difference(migrate_, stopped);
-  if (remove > 0) pass_over_ended(to_count(remove));
+  if (remove > 0) stop_ended(to_count(remove));
 }
 
-/// What has ended and is too much has no successor, whatever the new version changes. Unlike in
+/// What has ended and is too much is told so where the new version would replace it. Unlike in
 /// Nomad, which replaces it and stops the replacement again.
-void GroupReconciler::pass_over_ended(std::size_t surplus) {
-  auto ended = filtered(untainted_, [](const AllocEntry& alloc) { return alloc.row->terminal(); });
-  ended = by_name_index(std::move(ended));
-  if (ended.size() > surplus)
-    ended.erase(ended.begin(), ended.end() - static_cast<std::ptrdiff_t>(surplus));
-  std::ranges::sort(ended);
-  changes_.ignore += ended.size();
-  untainted_ = difference(untainted_, ended);
+void GroupReconciler::stop_ended(std::size_t surplus) {
+  const auto ended = by_name_index(
+      filtered(untainted_, [](const AllocEntry& alloc) { return alloc.row->terminal(); }));
+  AllocSet stopped;
+  for (auto alloc = ended.rbegin(); alloc != ended.rend() && stopped.size() < surplus; ++alloc)
+    if (context_.decide(**alloc, group_) == UpdateKind::destructive) stopped.push_back(*alloc);
+  std::ranges::sort(stopped);
+  context_.stop(stopped, alloc_not_needed);
+  changes_.stop += stopped.size();
+  untainted_ = difference(untainted_, stopped);
 }
 
 /// Whether its client is away and something that came in its place runs. When that is replaced by

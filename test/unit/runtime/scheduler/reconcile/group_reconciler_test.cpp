@@ -55,15 +55,19 @@ TEST_CASE_FIXTURE(GroupRun, "surplus: who has ended and is too much gets no newe
   const auto never_again = [](auto group) { group.getReschedulePolicy().setUnlimited(false); };
   want(0, never_again);
   add("a", 0, 0, failed_before(0));
-  CHECK(run() == "ignore 1");
+  CHECK(run() == "stop 1");
   CHECK(result.destructive.empty());
 
   entries.clear();
   want(1, never_again);
   add("a", 0, 0, failed_before(0));
   add("b", 1, 0, failed_before(0));
-  CHECK(run() == "destroy 1, ignore 1");
+  CHECK(run() == "destroy 1, stop 1");
   CHECK(result.destructive.at(0).previous->id() == "a");
+  CHECK(stopped() == "b");
+
+  kind_of_update = UpdateKind::ignore;
+  CHECK(run() == "ignore 2");
 }
 
 TEST_CASE_FIXTURE(GroupRun, "surplus: what has to move anyway goes first, and moves no more") {
