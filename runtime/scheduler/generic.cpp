@@ -26,6 +26,20 @@ bool asks_for_too_many(const JobSpec& job) {
   return false;
 }
 
+/// The name that a placement gets: a free one if several have the one that is asked for. A canary
+/// shares its name with what it is to replace. Where no name is free another would not be better;
+/// unlike Nomad, which takes the lowest then.
+std::string name_for(const PlaceRequest& request, Reconciliation& result) {
+  const auto names = result.name_indexes.find(request.group->name);
+  if (request.canary || names == result.name_indexes.end()) return request.name;
+  const auto index = alloc_index(request.name);
+  if (!names->second.is_duplicate(index)) return request.name;
+  auto free = names->second.next_free();
+  if (!free) return request.name;
+  names->second.release(index);
+  return std::move(*free);
+}
+
 class GenericScheduler final : public Scheduler {
 public:
   GenericScheduler(Object<schema::Evaluation> eval,
@@ -303,14 +317,7 @@ void GenericScheduler::place_one(Attempt& attempt,
     return;
   }
   if (request.stop_previous) attempt.withdraw_update(*request.previous);
-  std::string name = request.name;
-  if (auto names = result.name_indexes.find(group_name); names != result.name_indexes.end()) {
-    const auto index = alloc_index(name);
-    if (names->second.is_duplicate(index)) {
-      name = names->second.next(1).front();
-      names->second.release(index);
-    }
-  }
+  const auto name = name_for(request, result);
   NewRow row;
   row.eval_id = view(eval_->getId());
   row.name = name;

@@ -18,11 +18,13 @@ bool may_overrule_client(schema::ClientStatus status) {
   return status == schema::ClientStatus::LOST || status == schema::ClientStatus::UNKNOWN;
 }
 
-/// Carries over what its client, operators and the drainer have said of an allocation, from the row
-/// as it is now: the scheduler saw an older one. Health belongs to a deployment.
+/// Carries over what its client, operators and the drainer have said of an allocation, and what
+/// came in its place, from the row as it is now: the scheduler saw an older one, and the same plan
+/// may place its successor. Health belongs to a deployment.
 void keep_what_others_said(schema::Allocation::Builder alloc, schema::Allocation::Reader stored) {
   alloc.setTaskStates(stored.getTaskStates());
   alloc.setReportNumber(stored.getReportNumber());
+  if (stored.getNextAllocation().size() > 0) alloc.setNextAllocation(stored.getNextAllocation());
   if (stored.hasNetworkStatus()) alloc.setNetworkStatus(stored.getNetworkStatus());
   if (stored.hasDesiredTransition()) alloc.setDesiredTransition(stored.getDesiredTransition());
   if (stored.hasDeploymentStatus()

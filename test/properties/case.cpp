@@ -46,6 +46,9 @@ void shrink(Failure& failure, const Watchers& watchers) {
     smaller.left_out[step] = true;
     try_out(smaller);
   }
+  auto told = failure.smallest;
+  told.tells_all = true;
+  try_out(told);
 }
 
 }  // namespace

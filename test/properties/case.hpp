@@ -21,6 +21,7 @@ struct CaseOptions {
   std::uint64_t seed = 1;
   Features features = Features::all();
   std::vector<bool> left_out = std::vector<bool>(most_steps);  ///< By step.
+  bool tells_all = false;                                      ///< Each decision is in the trace.
 };
 
 struct Failure {
@@ -31,7 +32,7 @@ struct Failure {
 };
 
 /// Runs a case; a failing one is made smaller by leaving features and steps out, while the same
-/// property fails.
+/// property fails. Its trace tells each decision.
 std::optional<Failure> run_case(const CaseOptions& options,
                                 Counts& counts,
                                 const Watchers& watchers = {});

@@ -34,22 +34,6 @@ Rows rows_of(const state::Snapshot& state, std::string_view job_id) {
   return rows;
 }
 
-/// What a plan would do.
-std::string brief(const scheduler::Plan& plan) {
-  std::string all = copy(plan.job ? plan.job->getId() : capnp::Text::Reader{});
-  for (const auto& [node, changes] : plan.nodes) {
-    for (const auto& stop : changes.stops)
-      all += "; stops " + brief(*stop.alloc) + ": " + stop.description;
-    for (const auto& stop : changes.preemptions)
-      all += "; preempts " + brief(*stop.alloc);
-    for (const auto& placed : changes.placements)
-      all += (placed.is_new ? "; places " : "; updates ") + copy(placed.row->getName());
-  }
-  for (const auto& change : plan.deployment_changes)
-    all += "; a deployment: " + change.description;
-  return plan.deployment ? all + "; writes a deployment" : all;
-}
-
 /// Each allocation occurs once in a plan.
 void check_once(const scheduler::Plan& plan) {
   std::map<std::string, std::string> seen;
@@ -238,8 +222,29 @@ void check_kept(const Work& work, const scheduler::Plan& plan) {
 
 }  // namespace
 
+std::string brief(const scheduler::Plan& plan, const state::Snapshot& state) {
+  std::string all = copy(plan.job ? plan.job->getId() : capnp::Text::Reader{});
+  for (const auto& [node_id, changes] : plan.nodes) {
+    const auto node = state.node(node_id);
+    const auto where = " on " + (node ? copy(node->getName()) : node_id);
+    for (const auto& stop : changes.stops)
+      all += "; stops " + brief(*stop.alloc) + where + ": " + stop.description;
+    for (const auto& stop : changes.preemptions)
+      all += "; preempts " + brief(*stop.alloc) + where;
+    for (const auto& placed : changes.placements) {
+      const auto row = *placed.row;
+      all += (placed.is_new ? "; places " : "; updates ") + copy(row.getName()) + " ("
+             + copy(row.getId()).substr(0, 8) + ", version " + std::to_string(row.getJobVersion())
+             + (row.getDeploymentStatus().getCanary() ? ", a canary)" : ")") + where;
+    }
+  }
+  for (const auto& change : plan.deployment_changes)
+    all += "; a deployment: " + change.description;
+  return plan.deployment ? all + "; writes a deployment" : all;
+}
+
 void PlanChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
-  require(!nothing_to_do, property::unchanged_is_empty, brief(plan));
+  require(!nothing_to_do, property::unchanged_is_empty, brief(plan, work.seen));
   check_once(plan);
   check_preemptions(work, plan);
   check_suitable(work, plan);

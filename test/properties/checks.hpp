@@ -27,6 +27,9 @@ public:
   bool nothing_to_do = false;
 };
 
+/// What a plan would do, for people.
+std::string brief(const scheduler::Plan& plan, const state::Snapshot& state);
+
 /// Whether the node's drain does not wait for anything any more.
 bool is_forced(schema::Node::Reader node, std::int64_t now);
 
@@ -39,6 +42,9 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id);
 /// All that a job wants is there, or has no place: nothing is due any more, and clients have done
 /// as they were told. `waits`: an evaluation of the job waits for capacity.
 void check_settled(const state::Snapshot& state, const std::string& job_id, bool waits);
+
+/// Whether the job's next evaluation may change something although none is due.
+bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id);
 
 /// Drains that have a deadline and deployments that have one are over: nothing is due any more.
 void check_ended(const state::Snapshot& state, std::int64_t now);

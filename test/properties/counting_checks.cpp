@@ -1,5 +1,6 @@
 #include "test/properties/counting_checks.hpp"
 
+#include "runtime/object/enum_name.hpp"
 #include "test/properties/judge.hpp"
 #include "test/properties/violation.hpp"
 
@@ -53,6 +54,9 @@ void CountingChecks::count_new(const Work& work, const scheduler::PlannedAlloc& 
 }
 
 void CountingChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
+  if (account != nullptr)
+    tell("a plan (" + std::string{enum_name(work.eval->getTriggeredBy())}
+         + "): " + brief(plan, work.seen));
   PlanChecks::on_plan(work, plan);
   counts_.all_at_once += plan.all_at_once ? 1 : 0;
   for (const auto& change : plan.deployment_changes)
@@ -82,15 +86,34 @@ void CountingChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
   }
 }
 
+void CountingChecks::on_evaluations(const Work& work,
+                                    const std::vector<Object<schema::Evaluation>>& evaluations) {
+  if (account != nullptr)
+    for (const auto& eval : evaluations)
+      tell("  an evaluation of " + copy(eval->getJobId()) + " ("
+           + std::string{enum_name(eval->getTriggeredBy())} + ") is "
+           + std::string{enum_name(eval->getStatus())}
+           + (eval->getFailedTgAllocs().size() > 0 ? " without room for all" : ""));
+  PlanChecks::on_evaluations(work, evaluations);
+}
+
 void CountingChecks::on_commit(const UnderWay& plan,
                                const state::Snapshot& before,
                                const state::Snapshot& after) {
+  if (account != nullptr)
+    for (const auto& [node, why] : plan.verdict.rejected_nodes)
+      tell("  a node rejects its part of " + copy(plan.part->job->getId()) + ": " + why);
   PlanChecks::on_commit(plan, before, after);
 }
 
 void CountingChecks::on_drain(const state::Snapshot& state,
                               const cluster::DrainRound& round,
                               std::int64_t now) {
+  if (account != nullptr)
+    for (const auto& command : round.commands)
+      if (command->isAllocTransition())
+        for (const auto entry : command->getAllocTransition().getEntries())
+          tell("the drainer marks " + copy(entry.getAllocId()).substr(0, 8));
   PlanChecks::on_drain(state, round, now);
   for (const auto& command : round.commands) {
     if (command->isNodeDrainUpdate()) ++counts_.completed_drains;
@@ -109,6 +132,8 @@ void CountingChecks::on_rollout(const state::Snapshot& state,
                                 schema::Deployment::Reader deployment,
                                 schema::Command::Reader command,
                                 std::int64_t now) {
+  tell("the watcher of the deployment of " + copy(deployment.getJobId()) + " writes command "
+       + std::to_string(static_cast<int>(command.which())));
   PlanChecks::on_rollout(state, deployment, command, now);
   if (command.isDeploymentPromotion()) ++counts_.promoted_by_itself;
   if (!command.isDeploymentStatusUpdate()) return;

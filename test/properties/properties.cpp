@@ -80,29 +80,48 @@ Arguments read_arguments(int argc, char** argv) {
   return arguments;
 }
 
+constexpr std::size_t most_told = 3;    ///< Of one property; more of the same say nothing new.
+constexpr std::size_t most_named = 25;  ///< Of one property, by their seeds.
+
+/// The cases that violate one property.
+struct Violated {
+  std::uint64_t cases = 0;
+  std::vector<std::uint64_t> seeds;  ///< Of the first ones.
+};
+
 struct Sum {
   std::mutex mutex;
   Counts counts;
-  std::map<std::string, std::uint64_t> violations;
+  std::map<std::string, Violated> violations;
 
   void add(const Counts& more) {
     const std::scoped_lock lock{mutex};
     counts.add(more);
   }
 
-  void add(const Failure& failure) {
+  /// Returns whether it is one of the first, which are told of.
+  bool add(const Failure& failure) {
     const std::scoped_lock lock{mutex};
-    if (++violations[failure.property] > 3) return;  // more of the same say nothing new
+    auto& violated = violations[failure.property];
+    if (violated.seeds.size() < most_named) violated.seeds.push_back(failure.smallest.seed);
+    return ++violated.cases <= most_told;
+  }
+
+  void tell(const Failure& failure) {
+    const std::scoped_lock lock{mutex};
     std::printf("%s\n", describe(failure).c_str());
     std::fflush(stdout);
   }
 
   void report(double seconds) const {
     std::uint64_t failed = 0;
-    for (const auto& [property, times] : violations) {
-      std::printf("%9llu  cases violate: %s\n", static_cast<unsigned long long>(times),
-                  property.c_str());
-      failed += times;
+    for (const auto& [property, violated] : violations) {
+      std::printf("%9llu  cases violate: %s (seeds",
+                  static_cast<unsigned long long>(violated.cases), property.c_str());
+      for (const auto seed : violated.seeds)
+        std::printf(" %llu", static_cast<unsigned long long>(seed));
+      std::printf("%s)\n", violated.seeds.size() < violated.cases ? " …" : "");
+      failed += violated.cases;
     }
     std::printf("%llu cases in %.0f s, %llu violations\n",
                 static_cast<unsigned long long>(counts.cases), seconds,
@@ -126,11 +145,14 @@ int main(int argc, char** argv) {
     Counts counts;
     for (auto at = next++; at < arguments.cases && !over; at = next++) {
       const CaseOptions options{.seed = arguments.seed + at, .features = arguments.features};
-      auto failure = run_case(options, counts);
+      auto failure = try_case(options, counts);
       if (!failure) failure = run_choice(options.seed);
       if (!failure) continue;
-      sum.add(*failure);
       over = arguments.stop;
+      if (!sum.add(*failure)) continue;
+      Counts ignored;
+      const auto smaller = run_case(options, ignored);
+      sum.tell(smaller ? *smaller : *failure);
     }
     sum.add(counts);
   };

@@ -19,7 +19,9 @@ Script::Script(const CaseOptions& options,
       trace_{trace},
       checks_{counts},
       profile_{Profile::of(options.seed)},
-      cluster_{options.seed * 3 + 1, options.features, checks_, counts, watchers} {}
+      cluster_{options.seed * 3 + 1, options.features, checks_, counts, watchers} {
+  if (options.tells_all) checks_.account = &trace;
+}
 
 Profile Profile::of(std::uint64_t seed) {
   Random random{seed * 11 + 3};
@@ -110,6 +112,11 @@ void Script::check() {
   check_nodes(state);
   for (const auto& job : jobs_)
     if (!cluster_.is_busy(job) && !cluster_.waits(job, true)) check_surplus(state, job);
+}
+
+/// With the time since the case began.
+void Script::say(const std::string& text) {
+  trace_.push_back(std::to_string((cluster_.now - begin_) / second) + " s: " + text);
 }
 
 // The end.
@@ -209,11 +216,8 @@ void Script::check_rest() {
     check_settled(state, id, waits);
   }
   check_ended(state, cluster_.now);
-  // What a failed deployment held back may go on in place once others have left room for it: no
-  // evaluation waits for that.
   for (const auto& id : jobs_) {
-    const auto deployment = state.latest_deployment("default", id);
-    if (!deployment || deployment->getStatus() != schema::DeploymentState::FAILED) continue;
+    if (!is_left_to_chance(state, id)) continue;
     cluster_.evaluate(id, schema::EvalTrigger::NODE_UPDATE);
     cluster_.work_off(200);
   }

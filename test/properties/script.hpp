@@ -89,7 +89,7 @@ private:
   std::vector<Cluster::Report> reports_of_calm_clients(bool ends_batch) const;
   std::optional<std::string> some_node(Random& random) const;
 
-  void say(std::string text) { trace_.push_back(std::move(text)); }
+  void say(const std::string& text);
 
   CaseOptions options_;
   Counts& counts_;
@@ -97,6 +97,7 @@ private:
   CountingChecks checks_;
   Profile profile_;
   Cluster cluster_;
+  std::int64_t begin_ = cluster_.now;
   std::map<std::string, std::size_t> numbers_;  ///< Of nodes, by id.
   std::map<std::size_t, std::uint64_t> structures_;
   std::set<std::string> jobs_;

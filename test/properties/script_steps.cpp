@@ -233,11 +233,21 @@ void Script::report_all(Random& random) {
     } else if (once && random.chance(0.3)) {
       report.status = ClientStatus::COMPLETE;
     } else if (judged && random.chance(0.8)) {
-      report.healthy = !(options_.features.has(Feature::health) && random.chance(0.06));
+      const auto before = alloc.getDeploymentStatus().getHealthy();
+      const bool is_lame = before.isValue() && !before.getValue();  // that is for good
+      report.healthy = !(options_.features.has(Feature::health) && random.chance(0.06)) && !is_lame;
     }
     reports.push_back(std::move(report));
   }
-  say("clients report of " + std::to_string(reports.size()));
+  auto told = "clients report of " + std::to_string(reports.size());
+  for (const auto& report : reports)
+    if (report.status != ClientStatus::RUNNING || report.healthy)
+      told += ", " + report.alloc_id.substr(0, 8) + " "
+              + (report.status == ClientStatus::FAILED     ? "failed"
+                 : report.status == ClientStatus::COMPLETE ? "complete"
+                 : *report.healthy                         ? "healthy"
+                                                           : "unhealthy");
+  say(std::move(told));
   cluster_.report(reports);
 }
 

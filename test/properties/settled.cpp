@@ -186,6 +186,23 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id) {
   }
 }
 
+bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id) {
+  // What a failed deployment held back may go on in place once others have left room for it: no
+  // evaluation waits for that.
+  const auto deployment = state.latest_deployment("default", job_id);
+  if (deployment && deployment->getStatus() == DeploymentState::FAILED) return true;
+  // What has failed of a group that tolerates absence counts as gone, whatever its policy: as in
+  // Nomad it has a successor as soon as anything is decided about the job.
+  const Holding holding{state, job_id};
+  return std::ranges::any_of(holding.rows, [](const auto& row) {
+    const auto alloc = *row->alloc;
+    return alloc.getClientStatus() == ClientStatus::FAILED
+           && alloc.getDesiredStatus() == schema::DesiredStatus::RUN
+           && alloc.getNextAllocation().size() == 0
+           && group_of(*row->job, view(alloc.getTaskGroup())).getMaxClientDisconnect().isValue();
+  });
+}
+
 void check_settled(const state::Snapshot& state, const std::string& job_id, bool waits) {
   const Holding holding{state, job_id};
   check_surplus(state, job_id);

@@ -138,7 +138,7 @@ bool GroupReconciler::run(AllocSet all) {
   if (ready)
     compute_destructive(budget);
   else
-    changes_.ignore += destructive_.size();
+    changes_.ignore += destructive_.size() + stood_in_.size();
   compute_migrations();
   create_deployment(all);
   if (needs_canaries && state_exists_ && context_.deployment)
@@ -181,11 +181,18 @@ AllocSet GroupReconciler::cancel_unneeded_canaries(AllocSet all) {
   if (context_.old_deployment) collect(*context_.old_deployment, true, unneeded);
   if (context_.deployment && context_.deployment_failed)
     collect(*context_.deployment, true, unneeded);
+  // Of a deployment before those two: its node did not take the part of the plan that stopped it.
+  const auto is_left_over = [this](const AllocEntry& alloc) {
+    const auto id = view(alloc.alloc().getDeploymentId());
+    return is_canary(alloc) && !alloc.row->terminal()
+           && !(context_.deployment && context_.deployment->id == id)
+           && !(context_.old_deployment && context_.old_deployment->id == id);
+  };
   // One that was to be replaced is not: it is told so.
   const auto stopped = filtered(all, [&](const AllocEntry& alloc) {
-    return unneeded.contains(alloc.id())
-           && (!alloc.row->server_terminal
-               || view(alloc.alloc().getDesiredDescription()) == alloc_rescheduled);
+    if (!unneeded.contains(alloc.id())) return is_left_over(alloc);
+    return !alloc.row->server_terminal
+           || view(alloc.alloc().getDesiredDescription()) == alloc_rescheduled;
   });
   context_.stop(stopped, alloc_not_needed);
   changes_.stop += stopped.size();
@@ -350,7 +357,7 @@ void GroupReconciler::compute_updates() {
         ++changes_.ignore;
         break;
       case UpdateKind::destructive:
-        destructive_.push_back(alloc);
+        (has_stand_in(*alloc) ? stood_in_ : destructive_).push_back(alloc);
         break;
       case UpdateKind::in_place:
         in_place_.push_back(alloc);
@@ -485,6 +492,8 @@ void GroupReconciler::replace_despite_deployment(const std::vector<PlaceRequest>
 }
 
 void GroupReconciler::compute_destructive(std::size_t budget) {
+  context_.stop(stood_in_, alloc_not_needed);
+  changes_.stop += stood_in_.size();
   const auto now = std::min(destructive_.size(), budget);
   changes_.destructive_update += now;
   changes_.ignore += destructive_.size() - now;

@@ -63,6 +63,8 @@ private:
   AllocSet known_others() const;
   void compute_stop();
   void stop_surplus(std::int64_t remove);
+  void stop_ended(std::size_t surplus);
+  bool has_stand_in(const AllocEntry& alloc);
   void drop_needless_reschedules();
   void compute_updates();
   bool requires_canaries() const;
@@ -104,6 +106,8 @@ private:
   Ids lost_followups_;
   AllocSet in_place_;
   AllocSet destructive_;
+  std::map<std::string_view, const AllocEntry*> by_id_;  ///< All; made when it is first asked for.
+  AllocSet stood_in_;  ///< Out of date and away, and their stand-ins are here.
 };
 
 }  // namespace nomad::scheduler

@@ -1,6 +1,7 @@
 // GroupReconciler: which allocations are too many.
 #include <algorithm>
 
+#include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/reconcile/group_reconciler.hpp"
 
@@ -82,6 +83,38 @@ void GroupReconciler::stop_surplus(std::int64_t remove) {
   changes_.stop += stopped.size();
   untainted_ = difference(untainted_, stopped);
   migrate_ = difference(migrate_, stopped);
+  if (remove > 0) stop_ended(to_count(remove));
+}
+
+/// What has ended and is too much is told so where the new version would replace it. Unlike in
+/// Nomad, which replaces it and stops the replacement again.
+void GroupReconciler::stop_ended(std::size_t surplus) {
+  const auto ended = by_name_index(
+      filtered(untainted_, [](const AllocEntry& alloc) { return alloc.row->terminal(); }));
+  AllocSet stopped;
+  for (auto alloc = ended.rbegin(); alloc != ended.rend() && stopped.size() < surplus; ++alloc)
+    if (context_.decide(**alloc, group_) == UpdateKind::destructive) stopped.push_back(*alloc);
+  std::ranges::sort(stopped);
+  context_.stop(stopped, alloc_not_needed);
+  changes_.stop += stopped.size();
+  untainted_ = difference(untainted_, stopped);
+}
+
+/// Whether its client is away and something that came in its place runs. When that is replaced by
+/// the new version, nothing more is; unlike in Nomad, which replaces both and stops one of the two.
+bool GroupReconciler::has_stand_in(const AllocEntry& alloc) {
+  if (alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN) return false;
+  if (by_id_.empty())
+    for (const auto& entry : *input_.allocs)
+      by_id_.emplace(entry.id(), &entry);
+  const auto next = [this](const AllocEntry& entry) {
+    const auto known = by_id_.find(view(entry.alloc().getNextAllocation()));
+    return known == by_id_.end() ? nullptr : known->second;
+  };
+  const auto* other = next(alloc);
+  while (other != nullptr && other->row->terminal())
+    other = next(*other);
+  return other != nullptr && other->alloc().getClientStatus() != ClientStatus::UNKNOWN;
 }
 
 /// Failed ones for which others are there already, or which nobody wants any more, are not

@@ -61,6 +61,17 @@ std::vector<std::string> NameIndex::next(std::size_t n) {
   return names;
 }
 
+std::optional<std::string> NameIndex::next_free() {
+  std::uint64_t index = 0;
+  for (const auto used : used_) {
+    if (used != index) break;
+    ++index;
+  }
+  if (index >= count_) return std::nullopt;
+  used_.insert(index);
+  return name(index);
+}
+
 std::vector<std::string> NameIndex::next_canaries(
     std::size_t n,
     const std::vector<std::string_view>& existing_canaries,

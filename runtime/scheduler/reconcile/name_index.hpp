@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ public:
 
   /// `n` names: the lowest free ones below the count, then 0, 1, 2… again.
   std::vector<std::string> next(std::size_t n);
+
+  /// The lowest free name below the count, in use from now on; nothing if there is none.
+  std::optional<std::string> next_free();
 
   /// Names for `n` canaries: those of allocations that are going to be replaced and have no canary
   /// yet, then free ones, then ones above the count.

@@ -90,7 +90,7 @@ struct Reconciliation {
   std::vector<DeploymentChange> deployment_changes;
   std::vector<Object<schema::Evaluation>> followups;
   std::map<std::string, DesiredUpdates, std::less<>> desired_updates;
-  /// A placement whose index is a duplicate gets a fresh name from here.
+  /// A placement whose index is a duplicate gets a free name from here, if there is one.
   std::map<std::string, NameIndex, std::less<>> name_indexes;
 };
 

@@ -156,6 +156,14 @@ TEST_CASE("Store: a replaced allocation learns of its successor") {
   CHECK(state.now().alloc("old")->alloc->getAllocModifyIndex() == placed);
 }
 
+TEST_CASE("Store: a successor stays known when the same plan writes the old row anew") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.place({{.id = "old"}});
+  state.place({{.id = "new", .previous = "old"}, {.id = "old"}});
+  CHECK(view(state.now().alloc("old")->alloc->getNextAllocation()) == "new");
+}
+
 TEST_CASE("Store: usage of a node counts what has not ended") {
   StateFixture state;
   state.register_job({}, {});

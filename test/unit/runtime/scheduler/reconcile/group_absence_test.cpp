@@ -71,6 +71,37 @@ TEST_CASE_FIXTURE(GroupRun, "absence: the client is given time from when it was 
   CHECK(result.followups[0]->getWaitUntil() == now + 500 * second);
 }
 
+TEST_CASE_FIXTURE(GroupRun,
+                  "absence: a new version replaces who is here, not whom it stands in for") {
+  want(1, tolerates_absence);
+  taint("away", NodeStatus::DISCONNECTED);
+  const auto is_away = [this](const char* next) {
+    return [=, this](schema::Allocation::Builder alloc) {
+      alloc.setNodeId("away");
+      alloc.setClientStatus(ClientStatus::UNKNOWN);
+      alloc.setNextAllocation(next);
+      auto states = alloc.initAllocStates(1);
+      states[0].setField("client_status");
+      states[0].setValue("unknown");
+      states[0].setTime(now - 100 * second);
+    };
+  };
+  add("a", 0, 0, is_away("b"));
+  add("b", 0, 0, [this](auto alloc) {
+    failed_before(3600 * second)(alloc);
+    alloc.setDesiredStatus(DesiredStatus::STOP);
+    alloc.setNextAllocation("c");
+  });
+  add("c", 0, 0);
+  CHECK(run() == "destroy 1, stop 1, ignore 1");
+  CHECK(stopped() == "a");
+  CHECK(result.destructive.at(0).previous->id() == "c");
+
+  entries.clear();
+  add("a", 0, 0, is_away(""));
+  CHECK(run() == "destroy 1");
+}
+
 TEST_CASE_FIXTURE(ClientReturn, "return: who was told to end before is not told again") {
   for (const auto status : {NodeStatus::DISCONNECTED, NodeStatus::READY}) {
     for (const auto of_client : {ClientStatus::UNKNOWN, ClientStatus::RUNNING}) {

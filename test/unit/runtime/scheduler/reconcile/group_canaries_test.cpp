@@ -53,6 +53,19 @@ TEST_CASE_FIXTURE(GroupRun, "canaries: after the promotion those go whose names 
   CHECK(result.destructive[0].previous->id() == "a");
 }
 
+TEST_CASE_FIXTURE(GroupRun, "canaries: those of a deployment before the last end, too") {
+  want(2, rolling(1, 1));
+  add("a", 0, 1, in_deployment(true));
+  add("b", 1, 1, in_deployment(true));
+  add("c", 0, 0, [](auto alloc) {
+    alloc.setDeploymentId("earlier");
+    alloc.initDeploymentStatus().setCanary(true);
+  });
+  deploy(DeploymentState::RUNNING);
+  CHECK(run() == "stop 1, ignore 2");
+  CHECK(stopped() == "c");
+}
+
 TEST_CASE_FIXTURE(GroupRun,
                   "canaries: what is lost of the old version comes back as the old version") {
   want(2, rolling(1, 1));

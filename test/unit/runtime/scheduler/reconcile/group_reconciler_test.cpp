@@ -51,6 +51,25 @@ TEST_CASE_FIXTURE(GroupRun, "surplus: who has failed is not replaced by more tha
   CHECK(stopped() == "b c");
 }
 
+TEST_CASE_FIXTURE(GroupRun, "surplus: who has ended and is too much gets no newer successor") {
+  const auto never_again = [](auto group) { group.getReschedulePolicy().setUnlimited(false); };
+  want(0, never_again);
+  add("a", 0, 0, failed_before(0));
+  CHECK(run() == "stop 1");
+  CHECK(result.destructive.empty());
+
+  entries.clear();
+  want(1, never_again);
+  add("a", 0, 0, failed_before(0));
+  add("b", 1, 0, failed_before(0));
+  CHECK(run() == "destroy 1, stop 1");
+  CHECK(result.destructive.at(0).previous->id() == "a");
+  CHECK(stopped() == "b");
+
+  kind_of_update = UpdateKind::ignore;
+  CHECK(run() == "ignore 2");
+}
+
 TEST_CASE_FIXTURE(GroupRun, "surplus: what has to move anyway goes first, and moves no more") {
   want(2);
   add("a", 0, 1);

@@ -44,6 +44,15 @@ TEST_CASE("names: no more than asked for, and all again when none is free") {
   CHECK(full.next(2) == std::vector<std::string>{"j.g[0]", "j.g[1]"});
 }
 
+TEST_CASE("names: a free one is below the count, or there is none") {
+  NameIndex names{"j", "g", 3, {"j.g[0]", "j.g[2]", "j.g[7]"}};
+  CHECK(names.next_free() == "j.g[1]");
+  CHECK_FALSE(names.next_free());
+  NameIndex none{"j", "g", 1, {}};
+  CHECK(none.next_free() == "j.g[0]");
+  CHECK_FALSE(none.next_free());
+}
+
 TEST_CASE("names of canaries: as many as asked for, free ones before those beyond the count") {
   NameIndex names{"j", "g", 3, {"j.g[0]", "j.g[1]", "j.g[2]"}};
   CHECK(names.next_canaries(1, {}, {"j.g[0]", "j.g[1]"}) == std::vector<std::string>{"j.g[0]"});
