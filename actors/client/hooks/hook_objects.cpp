@@ -43,6 +43,7 @@ workload::HookRecord record_of(const Object<schema::plugin::HookAnswer>& answer)
   record.done = answer->getDone();
   read_entries(answer->getData(), record.data);
   read_entries(answer->getEnvironment(), record.env);
+  read_entries(answer->getSecretEnvironment(), record.secret_env);
   record.mounts = workload::read_mounts(answer->getMounts());
   record.devices = workload::read_devices(answer->getDevices());
   return record;
