@@ -375,8 +375,7 @@ void LinkState::stage_due(const StageDue& msg) {
 // -- frames ---------------------------------------------------------------------------------------
 
 Result<> LinkState::send(const Fill& fill) {
-  if (!process_ || end_)
-    return Error{Errc::unavailable, fmt::format("{} does not run", title())};
+  if (!process_ || end_) return Error{Errc::unavailable, fmt::format("{} does not run", title())};
   Draft<schema::plugin::Frame> draft;
   fill(*draft);
   std::string bytes;

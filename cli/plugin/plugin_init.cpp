@@ -16,19 +16,18 @@ namespace nomad::cli {
 namespace {
 
 /// Kinds by the names that users give them, and which sample each is.
-const std::map<std::string, std::string> kinds{
+const std::map<std::string, std::string> samples_by_kind{
     {"task-hook", "stamp"}, {"actor", "webhook"}, {"driver", "naps"}, {"fingerprinter", "tools"}};
 
 std::string kind_list() {
   std::string all;
-  for (const auto& [kind, sample] : kinds)
+  for (const auto& [kind, sample] : samples_by_kind)
     all += (all.empty() ? "" : ", ") + kind;
   return all;
 }
 
 bool is_word(char sign) {
-  return (sign >= 'a' && sign <= 'z') || (sign >= 'A' && sign <= 'Z') || sign == '-'
-         || sign == '_';
+  return (sign >= 'a' && sign <= 'z') || (sign >= 'A' && sign <= 'Z') || sign == '-' || sign == '_';
 }
 
 /// Whether a name that ends before `rest` ends there, or is a part of another. Its test is not.
@@ -44,7 +43,7 @@ std::string renamed(std::string_view text, const std::string& from, const std::s
     if (found == std::string_view::npos) return made.append(text.substr(begin));
     const auto end = found + from.size();
     const bool is_whole
-        = (found == 0 || !is_word(text[found - 1])) && (end == text.size() || !is_word(text[end]));
+        = (found == 0 || !is_word(text[found - 1])) && ends_before(text.substr(end));
     made.append(text.substr(begin, found - begin)).append(is_whole ? to : from);
     begin = end;
   }
@@ -63,8 +62,8 @@ Result<int> run_plugin_init(const std::vector<std::string>& arguments) {
   if (parser.positional().size() != 2)
     return parser.misuse("This command takes two arguments: <kind> <name>");
   const auto& name = parser.positional()[1];
-  const auto kind = kinds.find(parser.positional()[0]);
-  if (kind == kinds.end())
+  const auto kind = samples_by_kind.find(parser.positional()[0]);
+  if (kind == samples_by_kind.end())
     return mistake(fmt::format("\"{}\" is no kind of plugin; expected one of {}",
                                parser.positional()[0], kind_list()));
   if (!plugin::is_plugin_name(name))

@@ -2,16 +2,13 @@
 what becomes of plugins that crash, hang, lie or talk too much."""
 import glob
 import http.server
-import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import harness
@@ -80,8 +77,16 @@ class Case(unittest.TestCase):
                           what=f"plugin {name} being {status}")
 
     def events(self, agent, alloc, task="task"):
-        return [(e["Type"], e["DisplayMessage"]) for e in
-                agent.get(f"/v1/allocation/{alloc['ID']}").json["TaskStates"][task]["Events"]]
+        states = agent.get(f"/v1/allocation/{alloc['ID']}").json.get("TaskStates") or {}
+        return [(e["Type"], e["DisplayMessage"]) for e in states.get(task, {}).get("Events") or []]
+
+
+    @staticmethod
+    def content(path):
+        if not os.path.exists(path):
+            return ""
+        with open(path) as f:
+            return f.read().strip()
 
 
 class SampleTest(Case):
@@ -94,8 +99,7 @@ class SampleTest(Case):
         local = os.path.join(agent.data_dir, "alloc", alloc["ID"], "task", "local")
         with open(f"{local}/here") as f:
             self.assertEqual(f.read().strip(), alloc["ID"])
-        seen = wait_until(lambda: os.path.exists(f"{local}/seen") and open(f"{local}/seen").read().strip())
-        self.assertTrue(seen.endswith("/local/here"), seen)
+        self.assertTrue(wait_until(lambda: self.content(f"{local}/seen")).endswith("/local/here"))
         shown = agent.run("alloc", "status", alloc["ID"], check=True).stdout
         self.assertIn("wrote local/here", shown)
         self.assertRegex(agent.run("plugin", "list", check=True).stdout, r"stamp\s+1\.0\.0\s+running\s+0\s+Task Hooks: stamp")

@@ -12,7 +12,7 @@ namespace {
 struct Api {
   net::HttpRouter routes;
   std::vector<plugin::Frame> sent;
-  net::BodyStream body;  ///< Of /v1/stream.
+  std::vector<net::BodyStream> bodies;  ///< Of /v1/stream.
   std::shared_ptr<plugin::ApiGate> gate;
   std::unique_ptr<ApiCalls> calls;
 
@@ -23,8 +23,9 @@ struct Api {
       response.body = responder.request().method + ' ' + responder.request().body;
       responder.send(std::move(response));
     });
-    routes.handle("/v1/stream",
-                  [this](net::Responder responder) { body = responder.stream(net::Response{}); });
+    routes.handle("/v1/stream", [this](net::Responder responder) {
+      bodies.push_back(responder.stream(net::Response{}));
+    });
     gate = std::make_shared<plugin::ApiGate>(std::make_shared<const net::HttpRouter>(routes));
     calls = std::make_unique<ApiCalls>(
         [](const std::function<void()>& action) { action(); }, "p",
@@ -70,7 +71,7 @@ TEST_CASE("api calls: a subscription goes on as far as it is taken") {
   CHECK(api.sent[0]->isApiAnswer());
   bool drained = false;
   const std::string much(300 * 1024, 'x');
-  CHECK(api.body.write(much, [&drained] { drained = true; }));
+  CHECK(api.bodies.back().write(much, [&drained] { drained = true; }));
   std::size_t told = 0;
   for (std::size_t i = 1; i < api.sent.size(); ++i)
     told += api.body_of(api.sent[i]).size();
@@ -84,7 +85,7 @@ TEST_CASE("api calls: a subscription goes on as far as it is taken") {
     told += api.body_of(api.sent[i]).size();
   CHECK(told == much.size());
   CHECK(drained);
-  api.body.close();
+  api.bodies.back().close();
   CHECK(api.sent.back()->getStreamPart().getLast());
 }
 
@@ -92,17 +93,17 @@ TEST_CASE("api calls: who is unsubscribed is gone for whoever writes") {
   Api api;
   api.ask(6, "/v1/stream", true);
   bool gone = false;
-  api.body.on_abandoned([&gone] { gone = true; });
+  api.bodies.back().on_abandoned([&gone] { gone = true; });
   api.calls->unsubscribe(6);
   CHECK(gone);
-  CHECK_FALSE(api.body.write("x"));
+  CHECK_FALSE(api.bodies.back().write("x"));
 }
 
 TEST_CASE("api calls: no more taken than was told, and no number twice") {
   Api api;
   api.ask(6, "/v1/stream", true);
   api.calls->taken(6, 1'000'000'000);
-  CHECK(api.body.write(std::string(300 * 1024, 'x')));
+  CHECK(api.bodies.back().write(std::string(300 * 1024, 'x')));
   api.ask(6, "/v1/here");
   CHECK(api.sent.back()->isFailed());
 }
