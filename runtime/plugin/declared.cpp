@@ -1,0 +1,109 @@
+#include "runtime/plugin/declared.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/plugin/plugin_file.hpp"
+
+namespace nomad::plugin {
+namespace {
+
+using schema::plugin::Declaration;
+using Fields = capnp::List<schema::plugin::ConfigField>::Reader;
+
+constexpr unsigned deepest_field = 8;
+constexpr std::size_t most_text_bytes = 256;
+constexpr auto last_phase = schema::plugin::Phase::STOP;
+constexpr auto last_kind = schema::plugin::ConfigField::Kind::BLOCK;
+
+Error wrong(std::string why) {
+  return {Errc::invalid_argument, "it declares nonsense: " + std::move(why)};
+}
+
+/// Names of one kind: of the grammar, none twice, and not too many.
+class Names {
+public:
+  explicit Names(std::string_view kind) : kind_{kind} {}
+
+  Result<> add(std::string_view name) {
+    if (!is_plugin_name(name))
+      return wrong(fmt::format("\"{}\" can't be the name of a {}: [a-z][a-z0-9_-]*",
+                               name.substr(0, most_text_bytes), kind_));
+    if (!seen_.emplace(name).second)
+      return wrong(fmt::format("two {}s are named \"{}\"", kind_, name));
+    if (seen_.size() > most_of_a_kind)
+      return wrong(fmt::format("it has more than {} {}s", most_of_a_kind, kind_));
+    return {};
+  }
+
+private:
+  std::string_view kind_;
+  std::set<std::string, std::less<>> seen_;
+};
+
+Result<> check_fields(Fields fields, unsigned depth, unsigned& count) {
+  if (depth > deepest_field) return wrong("its configuration is nested too deeply");
+  std::set<std::string_view> names;
+  for (const auto field : fields) {
+    const auto name = view(field.getName());
+    if (++count > most_fields)
+      return wrong(fmt::format("its configuration has more than {} fields", most_fields));
+    if (name.empty() || name.size() > most_text_bytes || !names.insert(name).second)
+      return wrong(fmt::format("a field of its configuration is named \"{}\", or twice so",
+                               name.substr(0, most_text_bytes)));
+    if (field.getKind() > last_kind)
+      return wrong(fmt::format("config.{} has a kind that this agent does not know", name));
+    NOMAD_TRY(check_fields(field.getFields(), depth + 1, count));
+  }
+  return {};
+}
+
+Result<> check_hook(Declaration::Hook::Reader hook) {
+  const auto name = view(hook.getName());
+  if (hook.getPhases().size() == 0)
+    return wrong(fmt::format("hook \"{}\" is asked in no phase", name));
+  for (const auto phase : hook.getPhases())
+    if (phase > last_phase)
+      return wrong(fmt::format("hook \"{}\" has a phase that this agent does not know", name));
+  if (hook.getPatience() < 0) return wrong(fmt::format("hook \"{}\" has no patience", name));
+  if (view(hook.getAnnouncement()).size() > most_text_bytes
+      || view(hook.getMeta()).size() > most_text_bytes)
+    return wrong(fmt::format("a text of hook \"{}\" is too long", name));
+  return {};
+}
+
+}  // namespace
+
+Result<> check_declaration(Declaration::Reader declaration, std::string_view name) {
+  if (declaration.getLinkVersion() != link_version)
+    return Error{Errc::rejected, fmt::format("it speaks version {} of the protocol, this agent {}",
+                                             declaration.getLinkVersion(), link_version)};
+  if (view(declaration.getName()) != name)
+    return Error{Errc::rejected,
+                 fmt::format("it calls itself \"{}\", and its file is that of \"{}\"",
+                             view(declaration.getName()).substr(0, most_text_bytes), name)};
+  if (view(declaration.getVersion()).size() > most_text_bytes
+      || view(declaration.getSdk()).size() > most_text_bytes)
+    return wrong("its version is too long");
+  unsigned fields = 0;
+  NOMAD_TRY(check_fields(declaration.getConfig(), 1, fields));
+  Names hooks{"hook"}, drivers{"driver"}, fingerprinters{"fingerprinter"}, actors{"actor"};
+  for (const auto hook : declaration.getHooks()) {
+    NOMAD_TRY(hooks.add(view(hook.getName())));
+    NOMAD_TRY(check_hook(hook));
+  }
+  for (const auto driver : declaration.getDrivers())
+    NOMAD_TRY(drivers.add(view(driver)));
+  for (const auto each : declaration.getFingerprinters()) {
+    NOMAD_TRY(fingerprinters.add(view(each.getName())));
+    if (each.getInterval() < 0)
+      return wrong(fmt::format("fingerprinter \"{}\" has no interval", view(each.getName())));
+  }
+  for (const auto actor : declaration.getActors())
+    NOMAD_TRY(actors.add(view(actor)));
+  return {};
+}
+
+}  // namespace nomad::plugin

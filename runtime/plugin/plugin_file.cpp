@@ -1,0 +1,216 @@
+#include "runtime/plugin/plugin_file.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elf.h>
+#include <fmt/format.h>
+
+#include "runtime/host/process/unique_fd.hpp"
+#include "runtime/plugin/sdk/mark.hpp"
+
+namespace nomad::plugin {
+namespace {
+
+constexpr std::size_t most_name_bytes = 64;
+constexpr off_t most_file_bytes = off_t{1} << 32;
+
+#if defined(__x86_64__)
+constexpr Elf64_Half own_machine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr Elf64_Half own_machine = EM_AARCH64;
+#else
+constexpr Elf64_Half own_machine = EM_NONE;
+#endif
+
+std::string machine_name(Elf64_Half machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_386:
+      return "i386";
+    case EM_ARM:
+      return "arm";
+    case EM_RISCV:
+      return "riscv";
+    case EM_PPC64:
+      return "ppc64";
+    case EM_S390:
+      return "s390";
+    default:
+      return fmt::format("machine {}", machine);
+  }
+}
+
+Error refused(std::string why) {
+  return {Errc::rejected, std::move(why)};
+}
+
+/// `count` objects of the file at `offset`; nothing if it ends before.
+template <class T>
+std::optional<T> read_at(std::string_view file, std::uint64_t offset) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
+  T object;
+  std::memcpy(&object, file.data() + offset, sizeof object);
+  return object;
+}
+
+std::optional<std::string_view> part_of(std::string_view file, const Elf64_Shdr& section) {
+  if (section.sh_type == SHT_NOBITS || section.sh_offset > file.size()
+      || file.size() - section.sh_offset < section.sh_size)
+    return std::nullopt;
+  return file.substr(section.sh_offset, section.sh_size);
+}
+
+/// What the section of this name holds.
+std::optional<std::string_view> find_section(std::string_view file,
+                                             const Elf64_Ehdr& head,
+                                             std::string_view wanted) {
+  const auto section = [&](unsigned place) {
+    return read_at<Elf64_Shdr>(file, head.e_shoff + std::uint64_t{place} * head.e_shentsize);
+  };
+  const auto names_at = section(head.e_shstrndx);
+  if (!names_at) return std::nullopt;
+  const auto names = part_of(file, *names_at);
+  if (!names) return std::nullopt;
+  for (unsigned place = 0; place < head.e_shnum; ++place) {
+    const auto at = section(place);
+    if (!at) return std::nullopt;
+    if (at->sh_name >= names->size()) continue;
+    const auto name = names->substr(at->sh_name);
+    if (name.substr(0, name.find('\0')) == wanted) return part_of(file, *at);
+  }
+  return std::nullopt;
+}
+
+template <std::size_t size>
+std::string_view text_in(const char (&field)[size]) {
+  const std::string_view whole{field, size};
+  return whole.substr(0, whole.find('\0'));
+}
+
+struct Mapping {
+  void* at = MAP_FAILED;
+  std::size_t size = 0;
+
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  ~Mapping() {
+    if (at != MAP_FAILED) ::munmap(at, size);
+  }
+};
+
+}  // namespace
+
+bool is_plugin_name(std::string_view name) {
+  const auto fits = [](char sign) {
+    return (sign >= 'a' && sign <= 'z') || (sign >= '0' && sign <= '9') || sign == '_'
+           || sign == '-';
+  };
+  return !name.empty() && name.size() <= most_name_bytes && name.front() >= 'a'
+         && name.front() <= 'z' && std::ranges::all_of(name, fits);
+}
+
+std::string plugin_name(std::string_view file) {
+  const bool is_library = file.ends_with(".so");
+  auto name = file.substr(0, file.find('.'));
+  if (is_library && name.starts_with("lib")) name.remove_prefix(3);
+  return is_plugin_name(name) ? std::string{name} : std::string{};
+}
+
+Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::map<std::string, PluginFile> found;
+  std::error_code failure;
+  for (fs::directory_iterator entry{directory, failure};
+       !failure && entry != fs::directory_iterator{}; entry.increment(failure)) {
+    std::error_code unknown;
+    if (!entry->is_regular_file(unknown)) continue;
+    const auto file = entry->path().filename().string();
+    const bool is_library = file.ends_with(".so");
+    if (!is_library && ::access(entry->path().c_str(), X_OK) != 0) continue;
+    PluginFile plugin{plugin_name(file), entry->path(), is_library};
+    if (plugin.name.empty()) {
+      plugin.name = file;
+      plugin.refusal
+          = fmt::format("\"{}\" gives no name of a plugin: [a-z][a-z0-9_-]*, at most {} signs",
+                        file, most_name_bytes);
+    }
+
+    struct stat is {};
+
+    if (plugin.refusal.empty() && ::stat(plugin.path.c_str(), &is) == 0
+        && (is.st_mode & S_IWOTH) != 0)
+      plugin.refusal = fmt::format("everybody may write to \"{}\"", plugin.path);
+    const auto [known, is_new] = found.emplace(plugin.name, plugin);
+    if (!is_new)
+      known->second.refusal = fmt::format("two files have its name: \"{}\" and \"{}\"",
+                                          known->second.path, plugin.path);
+  }
+  if (failure)
+    return Error{Errc::io, fmt::format("plugin_dir \"{}\": {}", directory, failure.message())};
+  std::vector<PluginFile> all;
+  for (auto& [name, plugin] : found)
+    all.push_back(std::move(plugin));
+  return all;
+}
+
+Result<> check_mark(std::string_view elf, std::string_view abi, std::string_view compiler) {
+  const auto head = read_at<Elf64_Ehdr>(elf, 0);
+  if (!head || std::memcmp(head->e_ident, ELFMAG, SELFMAG) != 0)
+    return refused("it is no library: the file does not begin as an ELF file does");
+  if (head->e_ident[EI_CLASS] != ELFCLASS64)
+    return refused("it was built for 32 bits, this agent has 64");
+  if (head->e_machine != own_machine)
+    return refused(fmt::format("it was built for {}, this agent for {}",
+                               machine_name(head->e_machine), machine_name(own_machine)));
+  if (head->e_type != ET_DYN) return refused("it is no shared library");
+  const auto section = find_section(elf, *head, mark_section);
+  const auto mark = section ? read_at<Mark>(*section, 0) : std::nullopt;
+  if (!mark || std::string_view{mark->magic, sizeof mark->magic} != mark_magic)
+    return refused("it is no plugin: it has no NOMADCTL_PLUGIN");
+  if (mark->size != sizeof(Mark) || mark->sdk_version != sdk_version)
+    return refused(fmt::format("it was built with version {} of the SDK, this agent has version {}",
+                               mark->sdk_version, sdk_version));
+  if (text_in(mark->abi) != abi)
+    return refused(
+        fmt::format("it was built with another SDK ({}) than this agent's ({}): build it "
+                    "again with the headers that are installed here",
+                    text_in(mark->abi), abi));
+  if (!compiler.empty() && text_in(mark->compiler) != compiler)
+    return refused(fmt::format("it was built by {}, this agent by {}: it can only run isolated",
+                               text_in(mark->compiler), compiler));
+  return {};
+}
+
+Result<> check_library(const std::string& path, bool in_process) {
+  const host::UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+
+  struct stat is {};
+
+  if (!file || ::fstat(file.get(), &is) != 0) return errno_error("opening " + path, errno);
+  if (!S_ISREG(is.st_mode) || is.st_size == 0 || is.st_size > most_file_bytes)
+    return refused("it is no library: the file is empty, or none");
+  Mapping mapping;
+  mapping.size = static_cast<std::size_t>(is.st_size);
+  mapping.at = ::mmap(nullptr, mapping.size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (mapping.at == MAP_FAILED) return errno_error("reading " + path, errno);
+  const auto own = own_mark();
+  return check_mark({static_cast<const char*>(mapping.at), mapping.size}, text_in(own.abi),
+                    in_process ? text_in(own.compiler) : std::string_view{});
+}
+
+}  // namespace nomad::plugin

@@ -1,0 +1,170 @@
+// The kinds of actors that a plugin may bring: hooks, drivers, fingerprinters and background
+// actors. Each is an object that its factory makes when it is wanted and that is destroyed when it
+// is not. All of a plugin's objects live on one thread: none of them needs a lock, and one that
+// blocks makes all of them wait.
+//
+// What an author throws is the failure of what was asked (hooks, drivers, fingerprinters). An actor
+// that throws ends the plugin's process, and the agent starts another.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/plugin/sdk/host.hpp"
+#include "schema/alloc.capnp.h"
+#include "schema/job.capnp.h"
+#include "schema/plugin.capnp.h"
+
+namespace nomad::plugin {
+
+using Phase = schema::plugin::Phase;
+
+/// A question that is answered once, now or later. One that is destroyed unanswered fails.
+template <class Value>
+class Reply {
+public:
+  using Deliver = std::function<void(Result<Value>)>;
+
+  explicit Reply(Deliver deliver) : deliver_(std::make_shared<Deliver>(std::move(deliver))) {}
+
+  /// Copies are the same question; answers behind the first one are dropped.
+  void operator()(Result<Value> outcome) const {
+    if (auto deliver = std::exchange(*deliver_, {})) deliver(std::move(outcome));
+  }
+
+  bool is_open() const { return static_cast<bool>(*deliver_); }
+
+private:
+  std::shared_ptr<Deliver> deliver_;
+};
+
+// -- hooks ----------------------------------------------------------------------------------------
+
+struct Mount {
+  std::string task_path;
+  std::string host_path;
+  bool read_only = false;
+  std::string propagation = "private";
+};
+
+struct Device {
+  std::string task_path;
+  std::string host_path;
+  std::string permissions = "rwm";
+};
+
+/// What a hook says to a phase; nothing, by default.
+struct HookAnswer {
+  bool done = false;                          ///< Prestart: not to be run again for this task.
+  std::map<std::string, std::string> data{};  ///< Kept for the next prestart and for stop.
+  std::map<std::string, std::string> environment{};
+  std::vector<Mount> mounts{};
+  std::vector<Device> devices{};
+};
+
+using HookReply = Reply<HookAnswer>;
+
+/// A phase that has come. The readers are valid until the hook is asked again.
+struct HookCall {
+  schema::plugin::HookRequest::Reader request;
+  schema::Allocation::Reader alloc;
+  schema::Job::Reader job;
+  schema::plugin::HookPlace::Reader place;
+
+  Phase phase() const { return request.getPhase(); }
+
+  std::string alloc_id() const { return copy(place.getAllocId()); }
+
+  std::string task() const { return copy(place.getTask()); }
+
+  /// The task's directory as the agent sees it: "<alloc_dir>/<alloc id>/<task>".
+  std::string task_dir() const { return copy(place.getAllocRoot()) + '/' + copy(place.getTask()); }
+
+  /// A variable of the task's environment, of a hook that reads it; `instead` if there is none.
+  std::string env(std::string_view name, std::string_view instead = {}) const;
+
+  /// What the task's last prestart has left by this name.
+  std::string data(std::string_view name) const;
+
+  /// A value of the `meta` blocks of the task, its group or its job, whichever is nearest.
+  std::string meta(std::string_view name) const;
+};
+
+class Hook {
+public:
+  virtual ~Hook() = default;
+
+  /// `reply` is to be answered within the phase's deadline (`call.request.getDeadline()`).
+  virtual void run(const HookCall& call, const HookReply& reply) = 0;
+
+  /// Give up what is open, and answer it.
+  virtual void cancel() {}
+
+  /// Of one that watches: a task's state has changed.
+  virtual void tasks_changed(schema::plugin::TaskStates::Reader) {}
+};
+
+/// When and how a hook is asked.
+struct HookSpec {
+  std::string name;     ///< [a-z0-9_-]; no other hook of the agent may have it.
+  std::string after{};  ///< The hook that it comes right behind; empty: behind all.
+  std::vector<Phase> phases;
+  bool watches_tasks = false;
+  bool reads_environment = false;  ///< `HookCall::env` works.
+  std::string announcement{};      ///< "Task Setup" event before its first prestart; empty: none.
+  Nanoseconds patience{0};         ///< Of prerun and prestart; 0: ten minutes.
+  /// Wanted only by tasks whose meta has this key (by groups, for an allocation's hook), which
+  /// costs the others nothing. Empty: by all.
+  std::string meta{};
+};
+
+/// `host` lives as long as the hook.
+using HookFactory = std::function<std::unique_ptr<Hook>(HookHost& host)>;
+
+/// A hook that is no more than a function, which must not block for long.
+using HookFunction = std::function<Result<HookAnswer>(HookHost& host, const HookCall& call)>;
+HookFactory hook_of(HookFunction function);
+
+// -- drivers --------------------------------------------------------------------------------------
+
+/// An answer is filled by a function, so that it needs no copy.
+using FillAnswer = std::function<void(schema::plugin::DriverAnswer::Builder)>;
+using DriverReply = Reply<FillAnswer>;
+
+/// Serves all tasks of a node that name it. See the part "drivers" of plugin.capnp for the rules.
+class Driver {
+public:
+  virtual ~Driver() = default;
+
+  /// The request is valid during the call.
+  virtual void ask(schema::plugin::DriverRequest::Reader request, const DriverReply& reply) = 0;
+};
+
+using DriverFactory = std::function<std::unique_ptr<Driver>(Host& host)>;
+
+// -- fingerprinters -------------------------------------------------------------------------------
+
+/// Attributes of the node. Called again at the interval.
+using Fingerprinter = std::function<Result<std::map<std::string, std::string>>(Host& host)>;
+
+// -- actors ---------------------------------------------------------------------------------------
+
+/// Stands by itself. It begins when the agent serves its API, and ends with the process.
+class Actor {
+public:
+  virtual ~Actor() = default;
+
+  virtual void start() = 0;
+
+  /// The agent ends; what is to be done before has a second.
+  virtual void stop() {}
+};
+
+/// `host` lives as long as the actor.
+using ActorFactory = std::function<std::unique_ptr<Actor>(Host& host)>;
+
+}  // namespace nomad::plugin

@@ -1,0 +1,247 @@
+#include "runtime/plugin/sdk/session.hpp"
+
+#include <exception>
+#include <set>
+
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include "runtime/plugin/sdk/declare.hpp"
+#include "runtime/plugin/sdk/hook_instance.hpp"
+#include "runtime/plugin/sdk/session_host.hpp"
+
+namespace nomad::plugin {
+namespace {
+
+using schema::plugin::Frame;
+
+/// What a call of the author's code has thrown, as an error; nothing if it has not.
+template <class Call>
+std::optional<Error> caught(const Call& call) {
+  try {
+    call();
+    return std::nullopt;
+  } catch (const kj::Exception& thrown) {
+    return Error{Errc::internal, std::string{"it threw: "} + thrown.getDescription().cStr()};
+  } catch (const std::exception& thrown) {
+    return Error{Errc::internal, std::string{"it threw: "} + thrown.what()};
+  } catch (...) {
+    return Error{Errc::internal, "it threw something that is no std::exception"};
+  }
+}
+
+}  // namespace
+
+class Session::Core {
+public:
+  Core(const Plugin& plugin, Send send) : plugin_{plugin}, wire_{std::move(send)}, host_{wire_} {}
+
+  void begin() {
+    wire_.tell(
+        [this](Frame::Builder frame) { fill_declaration(frame.initDeclaration(), plugin_); });
+  }
+
+  /// Serves one frame. What is kept of it (the objects of a hook) keeps `words` alive.
+  void take(const FrameWords& words) {
+    const auto frame = words->root();
+    const auto number = frame.getNumber();
+    switch (frame.which()) {
+      case Frame::CONFIGURE:
+        return configure(number, frame.getConfigure());
+      case Frame::RUN_HOOK:
+        return run_hook(number, words);
+      case Frame::CANCEL_HOOK:
+        return cancel_hook(number, frame.getCancelHook());
+      case Frame::CLOSE_HOOK:
+        hooks_.erase(frame.getCloseHook());
+        return;
+      case Frame::TASKS_CHANGED:
+        return tasks_changed(frame.getTasksChanged());
+      case Frame::ASK_DRIVER:
+        return ask_driver(number, frame.getAskDriver());
+      case Frame::GATHER_FACTS:
+        return gather_facts(number, view(frame.getGatherFacts()));
+      case Frame::START_ACTORS:
+        start_actors();
+        return wire_.done(number);
+      case Frame::PING:
+        return wire_.done(number);
+      case Frame::SHUTDOWN:
+        return shut_down(number);
+      case Frame::STREAM_PART:
+        return host_.stream_part(frame.getStreamPart());
+      default:
+        break;
+    }
+    if (is_answer(frame))
+      wire_.answered(frame);
+    else if (number != 0)
+      wire_.failed(number,
+                   {Errc::invalid_argument, "the plugin's SDK is older than this question"});
+  }
+
+  SessionHost& host() { return host_; }
+
+  bool is_over() const { return over_; }
+
+private:
+  static bool is_answer(Frame::Reader frame) {
+    switch (frame.which()) {
+      case Frame::DONE:
+      case Frame::FAILED:
+      case Frame::HOST_ANSWER:
+      case Frame::API_ANSWER:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void configure(std::uint64_t number, schema::plugin::Configure::Reader from) {
+    host_.set_surroundings({.data_dir = copy(from.getDataDir()),
+                            .node = copy(from.getNode()),
+                            .agent_version = copy(from.getAgentVersion()),
+                            .client = from.getClient(),
+                            .server = from.getServer()});
+    Result<> outcome;
+    if (plugin_.configure) {
+      const Config config{copy(from.getConfig())};
+      if (auto thrown = caught([&] { outcome = plugin_.configure(config); })) outcome = *thrown;
+    }
+    if (!outcome) return wire_.failed(number, outcome.error());
+    wire_.done(number);
+  }
+
+  HookInstance* instance_of(std::uint64_t id) {
+    const auto found = hooks_.find(id);
+    return found == hooks_.end() ? nullptr : found->second.get();
+  }
+
+  void run_hook(std::uint64_t number, const FrameWords& words) {
+    const auto order = words->root().getRunHook();
+    auto* instance = instance_of(order.getInstance());
+    if (instance == nullptr) {
+      const auto* factory = hook_factory(view(order.getHook()));
+      if (factory == nullptr)
+        return wire_.failed(number, {Errc::not_found, "the plugin has no such hook"});
+      auto made = std::make_unique<HookInstance>(order.getInstance(), wire_, host_);
+      if (auto thrown = caught([&] { made->make(*factory); })) return wire_.failed(number, *thrown);
+      instance = made.get();
+      hooks_[order.getInstance()] = std::move(made);
+    }
+    instance->run(number, words);
+  }
+
+  const HookFactory* hook_factory(std::string_view name) const {
+    for (const auto* list : {&plugin_.task_hooks, &plugin_.alloc_hooks})
+      for (const auto& each : *list)
+        if (each.spec.name == name) return &each.factory;
+    return nullptr;
+  }
+
+  void cancel_hook(std::uint64_t number, std::uint64_t id) {
+    if (auto* const instance = instance_of(id))
+      instance->cancel(number);
+    else
+      wire_.done(number);
+  }
+
+  void tasks_changed(schema::plugin::TasksChanged::Reader change) {
+    if (auto* const instance = instance_of(change.getInstance()))
+      if (auto thrown = caught([&] { instance->hook().tasks_changed(change.getTasks()); }))
+        host_.log(Level::error, "a hook was told of its tasks: " + thrown->what);
+  }
+
+  void ask_driver(std::uint64_t number, schema::plugin::AskDriver::Reader order) {
+    const auto name = copy(order.getDriver());
+    const DriverReply reply{[this, number](Result<FillAnswer> outcome) {
+      if (!outcome) return wire_.failed(number, outcome.error());
+      wire_.answer(number,
+                   [&outcome](Frame::Builder frame) { (*outcome)(frame.initDriverAnswer()); });
+    }};
+    auto thrown = caught([&] {
+      auto& driver = drivers_[name];
+      if (!driver) driver = make_driver(name);
+      if (driver)
+        driver->ask(order.getRequest(), reply);
+      else
+        reply(Error{Errc::not_found, "the plugin has no such driver"});
+    });
+    if (thrown) reply(*thrown);
+  }
+
+  std::unique_ptr<Driver> make_driver(const std::string& name) {
+    for (const auto& each : plugin_.drivers)
+      if (each.spec == name) return each.factory(host_);
+    return nullptr;
+  }
+
+  void gather_facts(std::uint64_t number, std::string_view name) {
+    for (const auto& each : plugin_.fingerprinters) {
+      if (each.spec.name != name) continue;
+      Result<std::map<std::string, std::string>> facts = std::map<std::string, std::string>{};
+      if (auto thrown = caught([&] { facts = each.factory(host_); })) facts = *thrown;
+      if (!facts) return wire_.failed(number, facts.error());
+      return wire_.answer(number, [&facts](Frame::Builder frame) {
+        fill_entries(frame.initFacts().initAttributes(static_cast<unsigned>(facts->size())),
+                     *facts);
+      });
+    }
+    wire_.failed(number, {Errc::not_found, "the plugin has no such fingerprinter"});
+  }
+
+  void start_actors() {
+    for (const auto& each : plugin_.actors) {
+      actors_.push_back(each.factory(host_));
+      if (actors_.back()) actors_.back()->start();
+    }
+  }
+
+  void shut_down(std::uint64_t number) {
+    for (const auto& actor : actors_)
+      if (actor) actor->stop();
+    over_ = true;
+    wire_.done(number);
+  }
+
+  const Plugin& plugin_;
+  Wire wire_;
+  SessionHost host_;
+  std::map<std::uint64_t, std::unique_ptr<HookInstance>> hooks_;
+  std::map<std::string, std::unique_ptr<Driver>, std::less<>> drivers_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  bool over_ = false;
+};
+
+Session::Session(const Plugin& plugin, Send send)
+    : core_{std::make_unique<Core>(plugin, std::move(send))} {}
+
+Session::~Session() = default;
+
+void Session::begin() {
+  core_->begin();
+}
+
+Result<> Session::take(std::span<const capnp::word> frame, Nanoseconds now) {
+  core_->host().set_now(now);
+  auto thrown = caught([&] { core_->take(std::make_shared<FrameMessage>(frame)); });
+  if (thrown) return *thrown;
+  return {};
+}
+
+std::optional<Nanoseconds> Session::next_timer() const {
+  return core_->host().next_timer();
+}
+
+Result<> Session::run_timers(Nanoseconds now) {
+  core_->host().set_now(now);
+  auto thrown = caught([&] { core_->host().run_timers(); });
+  if (thrown) return *thrown;
+  return {};
+}
+
+bool Session::is_over() const {
+  return core_->is_over();
+}
+
+}  // namespace nomad::plugin

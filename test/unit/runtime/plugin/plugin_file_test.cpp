@@ -1,0 +1,130 @@
+#include "runtime/plugin/plugin_file.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <sys/stat.h>
+
+#include <doctest/doctest.h>
+#include <elf.h>
+
+#include "runtime/plugin/sdk/mark.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+
+namespace {
+
+void write(const std::string& path, const std::string& text, mode_t mode = 0644) {
+  std::ofstream{path, std::ios::binary} << text;
+  ::chmod(path.c_str(), mode);
+}
+
+/// The least library there can be: a head, the section with the mark, and the names of sections.
+std::string library(const plugin::Mark& mark) {
+  const std::string names = std::string{"\0.shstrtab\0", 11} + std::string{plugin::mark_section};
+  Elf64_Ehdr head{};
+  std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+  head.e_ident[EI_CLASS] = ELFCLASS64;
+#if defined(__aarch64__)
+  head.e_machine = EM_AARCH64;
+#else
+  head.e_machine = EM_X86_64;
+#endif
+  head.e_type = ET_DYN;
+  head.e_shentsize = sizeof(Elf64_Shdr);
+  head.e_shnum = 3;
+  head.e_shstrndx = 1;
+  Elf64_Shdr sections[3]{};
+  sections[1].sh_name = 1;
+  sections[1].sh_type = SHT_STRTAB;
+  sections[1].sh_offset = sizeof head;
+  sections[1].sh_size = names.size() + 1;
+  sections[2].sh_name = 11;
+  sections[2].sh_type = SHT_PROGBITS;
+  sections[2].sh_offset = sections[1].sh_offset + sections[1].sh_size;
+  sections[2].sh_size = sizeof mark;
+  head.e_shoff = sections[2].sh_offset + sections[2].sh_size;
+  std::string file(reinterpret_cast<const char*>(&head), sizeof head);
+  file.append(names.c_str(), names.size() + 1);
+  file.append(reinterpret_cast<const char*>(&mark), sizeof mark);
+  return file.append(reinterpret_cast<const char*>(sections), sizeof sections);
+}
+
+std::string refusal(std::string_view file) {
+  const auto own = plugin::own_mark();
+  const auto outcome = plugin::check_mark(file, own.abi, own.compiler);
+  return outcome ? "" : outcome.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("plugin files: libraries and programs have the names of their files") {
+  CHECK(plugin::plugin_name("stamp.so") == "stamp");
+  CHECK(plugin::plugin_name("libstamp.so") == "stamp");
+  CHECK(plugin::plugin_name("stamp.py") == "stamp");
+  CHECK(plugin::plugin_name("stamp") == "stamp");
+  CHECK(plugin::plugin_name("libfoo") == "libfoo");
+  CHECK(plugin::plugin_name(".hidden").empty());
+  CHECK(plugin::plugin_name("../x.so").empty());
+  CHECK(plugin::plugin_name("Stamp.so").empty());
+}
+
+TEST_CASE("plugin files: what can't be a plugin is passed over, or says why") {
+  const test::TempDir dir;
+  write(dir.path() + "/README.md", "about");
+  write(dir.path() + "/one.so", "");
+  write(dir.path() + "/two", "#!/bin/sh\n", 0755);
+  write(dir.path() + "/Three.so", "");
+  write(dir.path() + "/four.so", "");
+  write(dir.path() + "/libfour.so", "");
+  write(dir.path() + "/open.so", "", 0666);
+
+  const auto found = plugin::find_plugins(dir.path());
+
+  REQUIRE(found);
+  std::ostringstream all;
+  for (const auto& each : *found)
+    all << each.name << (each.is_library ? " library" : " program")
+        << (each.refusal.empty() ? ";" : " refused;");
+  CHECK(all.str() == "Three.so library refused;four library refused;one library;open library refused;two program;");
+}
+
+TEST_CASE("plugin files: a directory that is not there is an error that names it") {
+  CHECK(plugin::find_plugins("/no/such").error().what.find("\"/no/such\"") != std::string::npos);
+}
+
+TEST_CASE("plugin files: a mark of this agent's is taken, any other says what is wrong") {
+  CHECK(refusal(library(plugin::own_mark())).empty());
+  CHECK(refusal("#!/bin/sh").find("no library") != std::string::npos);
+  auto other = plugin::own_mark();
+  other.sdk_version = 9;
+  CHECK(refusal(library(other)).find("version 9 of the SDK") != std::string::npos);
+  other = plugin::own_mark();
+  other.abi[0] = 'x';
+  CHECK(refusal(library(other)).find("another SDK") != std::string::npos);
+  other = plugin::own_mark();
+  other.compiler[0] = 'x';
+  CHECK(refusal(library(other)).find("only run isolated") != std::string::npos);
+  other.magic[0] = 'x';
+  CHECK(refusal(library(other)).find("no plugin") != std::string::npos);
+}
+
+TEST_CASE("plugin files: another machine's library is refused by the machine's name") {
+  auto file = library(plugin::own_mark());
+  file[18] = EM_S390;
+  file[19] = 0;
+  CHECK(refusal(file).find("built for s390") != std::string::npos);
+}
+
+TEST_CASE("plugin files: no damaged file is read beyond its end") {
+  const auto good = library(plugin::own_mark());
+  for (std::size_t size = 0; size < good.size(); ++size)
+    CHECK_FALSE(refusal(std::string_view{good}.substr(0, size)).empty());
+  for (std::size_t at = 0; at < sizeof(Elf64_Ehdr); ++at) {
+    auto bad = good;
+    bad[at] = '\xff';
+    static_cast<void>(refusal(bad));
+  }
+}
