@@ -214,6 +214,12 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   if (!config) return refuse_agent(config.error());
   auto executor = find_program("nomadctl-executor", "../runtime/host/executor");
   if (!executor) return refuse_agent(executor.error());
+  agent::Agent::Programs programs{.executor = *executor, .plugin_host = {}};
+  if (!config->plugin_dir.empty()) {
+    auto host = find_program("nomadctl-plugin-host", "../runtime/plugin/host");
+    if (!host) return refuse_agent(host.error());
+    programs.plugin_host = *host;
+  }
   auto level = log::parse_level(config->log_level);
   if (!level) return refuse_agent(level.error());
   const log::Rotation rotation{.bytes = config->log_rotate_bytes,
@@ -229,7 +235,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   for (const auto& warning : config->warnings)
     log::warn("agent", "{}", warning);
   auto agent
-      = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
+      = agent::Agent::start(*config, programs, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse_agent(agent.error());
   print_banner(*config, **agent);
   const int signal = end.wait([&flags, &agent] { reload_configuration(flags, **agent); });

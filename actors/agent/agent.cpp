@@ -23,6 +23,7 @@
 #include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
+#include "actors/plugin/plugin_loader.hpp"
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/config/byte_size.hpp"
@@ -126,7 +127,8 @@ struct Agent::Parts {
   std::optional<rpc::TcpTransport> dialer;             ///< Of an agent without a server.
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
   client::ServerLink remote_servers;
-  client::ServerLink near_servers;  ///< Of a client beside a server.
+  client::ServerLink near_servers;                ///< Of a client beside a server.
+  std::unique_ptr<plugin::PluginLoader> plugins;  ///< Null without any.
   std::optional<ClientPart> client;
   std::optional<api::Api> api;
   std::string node_id;
@@ -166,6 +168,7 @@ struct Agent::Parts {
         .max_count = config.server.job_max_count,
         .max_source_bytes = config::parse_byte_size(config.server.job_max_source_size).value_or(0),
         .allow_unsupported = config.server.allow_unsupported_blocks};
+    if (plugins) options.plugins = plugins->board();
     options.metrics = metrics;
     options.prometheus = config.telemetry.prometheus_metrics;
     options.task_metrics = config.telemetry.publish_allocation_metrics;
@@ -194,6 +197,20 @@ struct Agent::Parts {
     auto started = NOMAD_TRY(api::start_api(root, std::move(options)));
     api.emplace(std::move(started));
     return {};
+  }
+
+  /// From now on plugins may ask what users may.
+  void serve_plugins() const {
+    if (!plugins) return;
+    plugin::plugin_link::Serve how{.gate = std::make_shared<plugin::ApiGate>(api->routes()),
+                                   .node_event = {}};
+    if (client)
+      how.node_event = [node = client->client()](std::string message,
+                                                 std::map<std::string, std::string> details) {
+        actor::tell(
+            node, client::client_actor::Happened{"Plugin", std::move(message), std::move(details)});
+      };
+    plugins->serve(how);
   }
 
   /// Completes what the agent listens on and advertises.
@@ -237,12 +254,15 @@ struct Agent::Parts {
 
   void stop(bool leaving) {
     if (std::exchange(stopped, true)) return;
+    if (plugins) plugins->close_api();
     if (api) api->stop(api_patience);
     if (client) client->stop();
+    if (plugins) plugins->stop();
     if (dialer) dialer->stop();
     if (server) server->stop(leaving);
     api.reset();
     client.reset();
+    plugins.reset();
     dialer.reset();
     server.reset();
     near_servers = client::ServerLink{};
@@ -314,7 +334,7 @@ const std::string& Agent::http_address() const {
 }
 
 Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
-                                            const std::string& executor_path,
+                                            const Programs& programs,
                                             OnFatal on_fatal) {
   auto parts = std::make_unique<Parts>();
   parts->given = config;
@@ -337,14 +357,19 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
     auto dialer = NOMAD_TRY(start_dialer(all.root, all.config, all.links));
     all.dialer.emplace(std::move(dialer));
   }
+  all.plugins = NOMAD_TRY(plugin::PluginLoader::load(
+      all.root,
+      {.config = &all.config, .host_program = programs.plugin_host, .metrics = all.metrics}));
   if (config.client.enabled) {
-    auto client = NOMAD_TRY(ClientPart::start(all.root, all.config, executor_path, all.http_address,
-                                              all.servers_of_client(), all.metrics));
+    auto client
+        = NOMAD_TRY(ClientPart::start(all.root, all.config, programs.executor, all.http_address,
+                                      all.servers_of_client(), all.metrics, all.plugins.get()));
     all.client.emplace(std::move(client));
     all.node_id = NOMAD_TRY(all.client->wait_for_node_id());
     if (all.server) all.server->cluster().set_own_node(all.node_id);
   }
   NOMAD_TRY(all.start_api());
+  all.serve_plugins();
   log::info("agent", "node {} answers at {}://{}", all.config.name,
             all.config.tls.http ? "https" : "http", all.http_address);
   return agent;

@@ -21,9 +21,14 @@ public:
   /// Called at most once, on any thread: the agent can promise nothing more and must be stopped.
   using OnFatal = std::function<void(const Error&)>;
 
-  /// `executor_path` is the program nomadctl-executor.
+  /// The programs that come with this one.
+  struct Programs {
+    std::string executor;     ///< nomadctl-executor
+    std::string plugin_host;  ///< nomadctl-plugin-host; only where there are plugins.
+  };
+
   static Result<std::unique_ptr<Agent>> start(const config::AgentConfig& config,
-                                              const std::string& executor_path,
+                                              const Programs& programs,
                                               OnFatal on_fatal);
 
   Agent(const Agent&) = delete;

@@ -187,13 +187,15 @@ Result<ClientPart> ClientPart::start(const actor::Owner& owner,
                                      const std::string& executor_path,
                                      const std::string& http_address,
                                      const client::ServerLink& servers,
-                                     const std::shared_ptr<telemetry::Registry>& metrics) {
+                                     const std::shared_ptr<telemetry::Registry>& metrics,
+                                     plugin::PluginLoader* loader) {
   auto options = NOMAD_TRY(client_options(config, executor_path, http_address));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
   warn_if_impassable(options.alloc_dir);
   auto plugins = client::builtin_plugins(is_enabled(config, "mock_driver"),
                                          client::read_user_rules(options.options));
+  if (loader != nullptr) loader->enter(plugins);
   auto client = NOMAD_TRY(
       client::start_client(owner, std::move(options), servers, std::move(plugins),
                            config.telemetry.publish_allocation_metrics ? metrics : nullptr));

@@ -4,18 +4,21 @@
 #include <string>
 
 #include "actors/client/client.hpp"
+#include "actors/plugin/plugin_loader.hpp"
 #include "runtime/config/agent_config.hpp"
 
 namespace nomad::agent {
 
 class ClientPart {
 public:
+  /// `plugins` is null without any.
   static Result<ClientPart> start(const actor::Owner& owner,
                                   const config::AgentConfig& config,
                                   const std::string& executor_path,
                                   const std::string& http_address,
                                   const client::ServerLink& servers,
-                                  const std::shared_ptr<telemetry::Registry>& metrics);
+                                  const std::shared_ptr<telemetry::Registry>& metrics,
+                                  plugin::PluginLoader* plugins);
 
   ClientPart(ClientPart&&) = default;
 
@@ -24,6 +27,8 @@ public:
   Result<> reconfigure(const config::AgentConfig& config) const;
 
   client::ClientApi api() const { return client_; }
+
+  const client::Client& client() const { return client_; }
 
   /// The node's id, as soon as the client has read or made it. Blocks; `timeout` after 30 s.
   Result<std::string> wait_for_node_id() const;

@@ -88,6 +88,7 @@ void add_routes(Routes& routes) {
   add_operator_routes(routes);
   add_agent_routes(routes);
   add_actor_routes(routes);
+  add_plugin_routes(routes);
   add_cluster_routes(routes);
   add_metrics_routes(routes);
   add_client_routes(routes);
@@ -104,12 +105,16 @@ net::HttpRouter all_routes(const std::shared_ptr<Context>& context) {
 
 class Api::Core {
 public:
-  Core(std::shared_ptr<Context> context, net::HttpServer server)
-      : context_{std::move(context)}, server_{std::move(server)} {}
+  Core(std::shared_ptr<Context> context,
+       net::HttpServer server,
+       std::shared_ptr<const net::HttpRouter> routes)
+      : context_{std::move(context)}, server_{std::move(server)}, routes_{std::move(routes)} {}
 
   ~Core() { stop(std::chrono::milliseconds{0}); }
 
   const std::vector<std::string>& addresses() const { return server_.addresses(); }
+
+  const std::shared_ptr<const net::HttpRouter>& routes() const { return routes_; }
 
   /// The server first: its end ends every stream and blocking query.
   void stop(std::chrono::milliseconds patience) {
@@ -121,6 +126,7 @@ public:
 private:
   std::shared_ptr<Context> context_;
   net::HttpServer server_;
+  std::shared_ptr<const net::HttpRouter> routes_;
 };
 
 Api::Api(std::unique_ptr<Core> core) : core_{std::move(core)} {}
@@ -131,6 +137,10 @@ Api::~Api() = default;
 
 const std::vector<std::string>& Api::addresses() const {
   return core_->addresses();
+}
+
+std::shared_ptr<const net::HttpRouter> Api::routes() const {
+  return core_->routes();
 }
 
 void Api::stop(std::chrono::milliseconds patience) {
@@ -158,6 +168,7 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     context->stop();
     return server.error();
   }
+  auto shared = std::make_shared<const net::HttpRouter>(routes);
   if (context->options.remote)
     context->options.remote->open(std::move(routes), context->options.http.body_files,
                                   run_blocking(context));
@@ -165,7 +176,7 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     add_collectors(context);
     advance_metrics(context);
   }
-  return Api{std::make_unique<Api::Core>(context, std::move(*server))};
+  return Api{std::make_unique<Api::Core>(context, std::move(*server), std::move(shared))};
 }
 
 }  // namespace nomad::api

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "actors/api/forward/remote_requests.hpp"
+#include "actors/plugin/plugin_board.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/rpc/forwarder.hpp"
@@ -26,6 +27,7 @@
 #include "runtime/access/authorize.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
+#include "runtime/net/http/router.hpp"
 #include "runtime/net/timer_queue.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
@@ -94,6 +96,8 @@ struct ApiOptions {
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};
 
+  std::shared_ptr<const plugin::PluginBoard> plugins = {};  ///< Empty: the agent has none.
+
   std::shared_ptr<telemetry::Registry> metrics = {};
   bool prometheus = true;     ///< Whether /v1/metrics answers `format=prometheus`.
   bool task_metrics = false;  ///< Whether it shows what each task uses.
@@ -115,6 +119,9 @@ public:
 
   /// What it listens on: "127.0.0.1:4646".
   const std::vector<std::string>& addresses() const;
+
+  /// What it serves, for those who ask from within the agent; valid until `stop`.
+  std::shared_ptr<const net::HttpRouter> routes() const;
 
   /// Stops accepting, lets answers in flight finish within `patience`, ends streams and blocking
   /// queries, and stops the gateways. Before the actor system goes.

@@ -389,6 +389,9 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](const client_api::ReadFigures& msg) { return self->state.figures(msg); },
       [self](client_actor::Stop) { return self->state.stop(); },
       [self](client_actor::Reconfigure& msg) { return self->state.reconfigure(msg); },
+      [self](const client_actor::Happened& msg) {
+        self->state.events().happened(msg.subsystem, msg.message, msg.details);
+      },
       [self](const alloc_runner::Status& msg) { self->state.allocs().status_changed(msg); },
       [self](const alloc_runner::AwaitEnd& msg) { return self->state.allocs().await_end(msg); },
       [self](const sync::Reported& msg) {

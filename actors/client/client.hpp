@@ -4,7 +4,7 @@
 // Owns:   the alloc runners, the DriverManager, the AllocSync, the StatsReader and, in an agent,
 // the
 //         ClientDb and the StepRunner; which allocations the node knows.
-// Takes:  what ClientApi takes, Reconfigure and Stop.
+// Takes:  what ClientApi takes, Reconfigure, Happened and Stop.
 // Asks:   the ServerLink (RegisterNode, Heartbeat, WatchAllocs, EmitEvents), the ClientDb, the
 //         StepRunner.
 // Parent: root, report: its end is the agent's. The tasks go on, and the next agent finds them.
@@ -53,11 +53,20 @@ struct Reconfigured {
   using is_message = void;
 };
 
+/// Something has happened on the node, that its events show.
+struct Happened {
+  using is_message = void;
+  std::string subsystem;
+  std::string message;
+  std::map<std::string, std::string> details;
+};
+
 }  // namespace client_actor
 
 using Client = actor::WithInternal<ClientApi,
                                    client_actor::Stopped(client_actor::Stop),
-                                   client_actor::Reconfigured(client_actor::Reconfigure)>;
+                                   client_actor::Reconfigured(client_actor::Reconfigure),
+                                   void(client_actor::Happened)>;
 
 /// What the client works with; tests put in others.
 struct ClientParts {

@@ -185,6 +185,10 @@ Result<> validate(const AgentConfig& config) {
   NOMAD_TRY(validate_server(config));
   if (config.client.enabled && !config.server.enabled && client_servers(config).empty())
     return wrong("client.servers: a client without a server of its own needs the address of one");
+  if (!config.plugin_dir.empty() && config.plugin_dir[0] != '/')
+    return wrong("plugin_dir: must be an absolute path");
+  for (const auto& [name, block] : config.plugin_blocks)
+    if (config.plugin_dir.empty()) return wrong(block.unknown);
   NOMAD_TRY(validate_limits(config.limits));
   NOMAD_TRY(validate_tls(config.tls));
   NOMAD_TRY(validate_client(config.client));

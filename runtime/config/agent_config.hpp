@@ -214,6 +214,18 @@ struct Tls {
   bool prefer_server_cipher_suites = false;
 };
 
+/// `plugin "<name>" { … }` of a plugin in plugin_dir.
+struct PluginBlock {
+  bool isolated = true;             ///< In a process of its own.
+  std::vector<std::string> args{};  ///< Of a plugin that is a program.
+  std::string config = "{}";        ///< What stands in `config`, as a JSON object.
+  /// Where its keys stand, "start.hcl:7", by their paths below `config`; "" is the block itself.
+  std::map<std::string, std::string> places{};
+  std::string unknown{};  ///< What is said of it where there is no plugin_dir.
+
+  friend bool operator==(const PluginBlock&, const PluginBlock&) = default;
+};
+
 struct AgentConfig {
   std::string region = "global";
   std::string datacenter = "dc1";
@@ -245,8 +257,10 @@ struct AgentConfig {
   /// what it advertises; elsewhere every name is taken.
   std::vector<std::string> http_allowed_hosts;
   std::map<std::string, TextMap> plugins;  ///< The settings of drivers.
-  std::vector<std::string> files;          ///< What was read, for the start-up banner.
-  std::vector<std::string> warnings;       ///< What of it has no effect, to be told at the start.
+  std::string plugin_dir;                  ///< Empty: no plugins are loaded.
+  std::map<std::string, PluginBlock> plugin_blocks;
+  std::vector<std::string> files;     ///< What was read, for the start-up banner.
+  std::vector<std::string> warnings;  ///< What of it has no effect, to be told at the start.
 };
 
 /// The defaults of `agent -dev`: server and client on loopback, raw_exec enabled.

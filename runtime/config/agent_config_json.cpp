@@ -81,7 +81,7 @@ std::string to_json(const AgentConfig& config) {
       {"Datacenter", config.datacenter},
       {"NodeName", config.name},
       {"DataDir", config.data_dir},
-      {"PluginDir", ""},
+      {"PluginDir", config.plugin_dir},
       {"BindAddr", config.bind_addr},
       {"LogLevel", config.log_level},
       {"LogJson", config.log_json},

@@ -205,6 +205,10 @@ private:
       };
       const auto inner = below(path, name);
       const auto inner_row = below(row, is_labelled ? "*" : name);
+      if (path == "plugin" && names_in(inner_row).empty() && find_key(inner_row) == nullptr) {
+        plugin(name, member.value(), inner, names);
+        continue;
+      }
       // Without anything in it the block has a meaning, too.
       if (inner_row == "client.drain_on_shutdown") into_.client.drain_on_shutdown.wanted = true;
       if (const Key* key = find_key(inner_row))
@@ -216,6 +220,61 @@ private:
       else
         for (const auto* part : parts_of(member.value()))
           block(*part, inner, inner_row, is_labelled ? name : label);
+    }
+  }
+
+  /// The block of a plugin in a file. What may stand in its `config` it says itself, later.
+  void plugin(const std::string& name,
+              const json::value& value,
+              const std::string& path,
+              const std::vector<std::string_view>& names) {
+    if (!is_block(value)) return note(findings_.errors, path, "expected a block");
+    auto& block = into_.plugin_blocks[name];
+    std::vector<std::string> missing;
+    unknown_in(missing, path, name, names);
+    block.unknown = missing.front() + " (plugin_dir, where plugins are looked for, is not set)";
+    note_places(block, path);
+    for (const auto* part : parts_of(value))
+      for (const auto& member : *part) {
+        const std::string key{member.key()};
+        const auto problem = plugin_key(block, key, member.value());
+        if (!problem.empty()) note(findings_.errors, path + '.' + key, problem);
+      }
+  }
+
+  static std::string plugin_key(PluginBlock& block,
+                                const std::string& key,
+                                const json::value& value) {
+    if (key == "isolated") {
+      const auto given = to_boolean(as_text(value));
+      if (given) block.isolated = *given;
+      return given ? "" : "expected true or false";
+    }
+    if (key == "args") {
+      if (!value.is_array() || !std::ranges::all_of(value.get_array(), is_scalar))
+        return "expected a list of texts";
+      for (const auto& item : value.get_array())
+        block.args.push_back(as_text(item));
+      return {};
+    }
+    if (key != "config") return "unknown key; a plugin's block has args, config and isolated";
+    if (!is_block(value)) return "expected a block";
+    json::object merged;
+    for (const auto* part : parts_of(value))
+      for (const auto& each : *part)
+        merged[each.key()] = each.value();
+    block.config = json::serialize(merged);
+    return {};
+  }
+
+  /// Where the keys of its configuration stand, for mistakes that are found later.
+  void note_places(PluginBlock& block, const std::string& path) const {
+    const auto inner = path + ".config.";
+    const auto place = [this](int line) { return fmt::format("{}:{}", file_, line); };
+    for (const auto& [key, line] : from_.lines) {
+      if (key == path) block.places[""] = place(static_cast<int>(line));
+      if (key.starts_with(inner))
+        block.places[key.substr(inner.size())] = place(static_cast<int>(line));
     }
   }
 
@@ -236,13 +295,20 @@ private:
   void unknown(const std::string& path,
                const std::string& name,
                const std::vector<std::string_view>& names) {
+    unknown_in(findings_.errors, path, name, names);
+  }
+
+  void unknown_in(std::vector<std::string>& to,
+                  const std::string& path,
+                  const std::string& name,
+                  const std::vector<std::string_view>& names) const {
     const auto near = closest_name(name, names);
-    note(findings_.errors, path,
+    note(to, path,
          near.empty() ? std::string{"unknown key"}
                       : fmt::format("unknown key; did you mean \"{}\"?", near));
   }
 
-  void note(std::vector<std::string>& to, const std::string& path, std::string_view what) {
+  void note(std::vector<std::string>& to, const std::string& path, std::string_view what) const {
     const auto line = from_.lines.find(path);
     to.push_back(line == from_.lines.end()
                      ? fmt::format("{}: {}: {}", file_, path, what)

@@ -101,6 +101,7 @@ Reload reload(const AgentConfig& running, const AgentConfig& wanted) {
   compare_blocks("client.host_network", made.config.client.host_networks,
                  wanted.client.host_networks, made);
   compare_blocks("plugin", made.config.plugins, wanted.plugins, made);
+  compare_blocks("plugin", made.config.plugin_blocks, wanted.plugin_blocks, made);
   return made;
 }
 

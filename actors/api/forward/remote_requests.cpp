@@ -34,7 +34,7 @@ using schema::rpc::ApiRequest;
 /// What a server may ask of a client node, whatever other routes the node has.
 bool is_about_node(std::string_view path) {
   return path.starts_with("/v1/client/") || path == "/v1/agent/monitor"
-         || path == "/v1/agent/actors"
+         || path == "/v1/agent/actors" || path == "/v1/agent/plugins"
          || (path.starts_with("/v1/allocation/") && path.ends_with("/checks"));
 }
 

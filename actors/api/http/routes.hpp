@@ -95,6 +95,7 @@ void add_search_routes(Routes& routes);
 void add_operator_routes(Routes& routes);
 void add_agent_routes(Routes& routes);
 void add_actor_routes(Routes& routes);
+void add_plugin_routes(Routes& routes);
 void add_cluster_routes(Routes& routes);
 void add_metrics_routes(Routes& routes);
 void add_client_routes(Routes& routes);

@@ -74,8 +74,10 @@ class HookPhases {
 public:
   constexpr HookPhases(std::initializer_list<HookPhase> list) {
     for (const auto phase : list)
-      bits_ = static_cast<std::uint16_t>(bits_ | bit(phase));
+      add(phase);
   }
+
+  constexpr void add(HookPhase phase) { bits_ = static_cast<std::uint16_t>(bits_ | bit(phase)); }
 
   constexpr bool contains(HookPhase phase) const { return (bits_ & bit(phase)) != 0; }
 

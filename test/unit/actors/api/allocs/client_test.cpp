@@ -355,7 +355,7 @@ TEST_CASE("metrics: are collected on the pool, not on the thread of a connection
 
 TEST_CASE("named: an agent answers for itself alone") {
   ApiFixture fixture;
-  for (const std::string path : {"/v1/agent/actors", "/v1/agent/monitor"}) {
+  for (const std::string path : {"/v1/agent/actors", "/v1/agent/monitor", "/v1/agent/plugins"}) {
     CHECK(fixture.refusal(path + "?node_id=" + uuid(7)) == "404 Unknown node " + uuid(7));
     CHECK(fixture.refusal(path + "?server_id=other") == "404 unknown Nomad server other");
     CHECK(fixture.refusal(path + "?node_id=a&server_id=b")

@@ -1,0 +1,50 @@
+#include "actors/plugin/driver_seats.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::plugin {
+
+void DriverSeats::ask(const std::string& driver,
+                      const Object<schema::plugin::DriverRequest>& request,
+                      actor::Promise<client::driver::Answered> promise) {
+  seats_[driver].has_asked = true;
+  questions_.ask(
+      [&](schema::plugin::Frame::Builder frame) {
+        auto to = frame.initAskDriver();
+        to.setDriver(text(driver));
+        to.setRequest(*request);
+      },
+      [promise](schema::plugin::Frame::Reader frame) {
+        client::driver::Answered answered;
+        if (frame.isDriverAnswer())
+          answered.answer = Object<schema::plugin::DriverAnswer>::freeze(frame.getDriverAnswer());
+        promise.deliver(std::move(answered));
+      },
+      [promise](const Error& err) { promise.deliver(err); });
+}
+
+void DriverSeats::take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now) {
+  // Of a plugin with one driver, it need not say which.
+  const auto named = seats_.find(copy(notice.getDriver()));
+  const auto seat = named == seats_.end() && seats_.size() == 1 ? seats_.begin() : named;
+  if (seat == seats_.end()) return;
+  if (!notice.isExited() && !notice.isEvent() && !notice.isFingerprint() && !notice.isUsage()
+      && !notice.isUsageFailed())
+    return;
+  Draft<schema::plugin::Notice> draft{notice};
+  draft->setDriver(text(seat->first));
+  if (draft->isEvent() && draft->getEvent().getTime() == 0) draft->getEvent().setTime(unix_now);
+  client::plugin_host::Notice told{draft.freeze()};
+  if (notice.isExited())
+    actor::send_urgent(self_, seat->second.host, std::move(told));
+  else
+    self_->send(seat->second.host, std::move(told));
+}
+
+void DriverSeats::end() {
+  for (auto& [driver, seat] : seats_)
+    if (seat.has_asked) actor::kill(std::exchange(seat, {}).actor);
+}
+
+}  // namespace nomad::plugin

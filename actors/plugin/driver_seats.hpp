@@ -1,0 +1,46 @@
+// DriverSeats: who stands for each driver of a plugin, and hears what that says. Part of the
+// PluginLink, called in its turns.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "actors/client/driver.hpp"
+#include "actors/plugin/questions.hpp"
+
+namespace nomad::plugin {
+
+class DriverSeats {
+public:
+  DriverSeats(actor::Self* self, Questions& questions) : self_{self}, questions_{questions} {}
+
+  DriverSeats(const DriverSeats&) = delete;
+  DriverSeats& operator=(const DriverSeats&) = delete;
+
+  void serve(const std::string& driver, actor::Any actor, client::PluginHost host) {
+    seats_[driver] = {std::move(actor), std::move(host), false};
+  }
+
+  /// Asks the present process; from now on that one's end is the actor's.
+  void ask(const std::string& driver,
+           const Object<schema::plugin::DriverRequest>& request,
+           actor::Promise<client::driver::Answered> promise);
+
+  void take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now);
+
+  /// The process has ended: so do those that have asked it something.
+  void end();
+
+private:
+  struct Seat {
+    actor::Any actor;
+    client::PluginHost host;
+    bool has_asked = false;
+  };
+
+  actor::Self* self_;
+  Questions& questions_;
+  std::map<std::string, Seat> seats_;
+};
+
+}  // namespace nomad::plugin

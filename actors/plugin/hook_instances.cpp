@@ -1,0 +1,121 @@
+#include "actors/plugin/hook_instances.hpp"
+
+#include <fmt/format.h>
+
+#include "actors/core/self.hpp"
+#include "actors/plugin/plugin_link.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::plugin {
+
+using FrameBuilder = schema::plugin::Frame::Builder;
+
+namespace {
+
+constexpr auto host_patience = std::chrono::minutes{10};
+
+}  // namespace
+
+HookInstances::Instance* HookInstances::find(std::uint64_t instance) {
+  const auto found = instances_.find(instance);
+  return found != instances_.end() && found->second.life == life_ ? &found->second : nullptr;
+}
+
+void HookInstances::run(const plugin_link::RunHook& msg,
+                        actor::Promise<client::hook::Answered> promise,
+                        const std::string& title) {
+  auto& instance = instances_[msg.instance];
+  const bool is_new = instance.life != life_;
+  const bool tells_alloc = is_new || !instance.alloc.is_same(msg.run.alloc);
+  const bool tells_job = is_new || !instance.job.is_same(msg.run.job);
+  const bool tells_place = is_new || !instance.place.is_same(msg.place);
+  instance = {.host = msg.host,
+              .alloc_id = copy(msg.place->getAllocId()),
+              .task = copy(msg.place->getTask()),
+              .life = life_,
+              .alloc = msg.run.alloc,
+              .job = msg.run.job,
+              .place = msg.place};
+  questions_.ask(
+      [&](FrameBuilder frame) {
+        auto to = frame.initRunHook();
+        to.setInstance(msg.instance);
+        to.setHook(text(msg.hook));
+        to.setRequest(*msg.run.request);
+        if (tells_alloc) to.setAlloc(*msg.run.alloc);
+        if (tells_job) to.setJob(*msg.run.job);
+        if (tells_place) to.setPlace(*msg.place);
+      },
+      [promise](schema::plugin::Frame::Reader frame) {
+        client::hook::Answered answered;
+        if (frame.isHookAnswer())
+          answered.answer = Object<schema::plugin::HookAnswer>::freeze(frame.getHookAnswer());
+        promise.deliver(std::move(answered));
+      },
+      [promise, title, hook = msg.hook](const Error& err) {
+        promise.deliver(err.within(fmt::format("{}, hook {}", title, hook)));
+      });
+}
+
+actor::Answer<client::hook::Settled> HookInstances::cancel(
+    std::uint64_t instance, const std::function<actor::Promise<client::hook::Settled>()>& later) {
+  if (find(instance) == nullptr) return client::hook::Settled{};
+  auto promise = later();
+  questions_.ask(
+      [instance](FrameBuilder frame) { frame.setCancelHook(instance); },
+      [promise](schema::plugin::Frame::Reader) { promise.deliver(client::hook::Settled{}); },
+      [promise](const Error&) { promise.deliver(client::hook::Settled{}); });
+  return promise;
+}
+
+void HookInstances::close(std::uint64_t instance) {
+  const bool is_known = find(instance) != nullptr;
+  instances_.erase(instance);
+  if (is_known) questions_.send([instance](FrameBuilder frame) { frame.setCloseHook(instance); });
+}
+
+void HookInstances::tasks_changed(const plugin_link::TasksChanged& msg) {
+  if (find(msg.instance) == nullptr) return;
+  questions_.send([&](FrameBuilder frame) {
+    auto to = frame.initTasksChanged();
+    to.setInstance(msg.instance);
+    to.setTasks(*msg.tasks);
+  });
+}
+
+void HookInstances::take_notice(schema::plugin::HookNotice::Reader notice, std::int64_t unix_now) {
+  const auto* const instance = find(notice.getInstance());
+  if (instance == nullptr) return;
+  Draft<schema::plugin::Notice> draft{notice.getNotice()};
+  draft->setAllocId(text(instance->alloc_id));
+  draft->setTask(text(instance->task));
+  if (draft->isEvent() && draft->getEvent().getTime() == 0) draft->getEvent().setTime(unix_now);
+  if (draft->isEvent() || draft->isHealth() || draft->isNetwork() || draft->isChecks())
+    self_->send(instance->host, client::plugin_host::Notice{draft.freeze()});
+}
+
+void HookInstances::take_question(std::uint64_t number, schema::plugin::AskHost::Reader question) {
+  const auto* const instance = find(question.getInstance());
+  if (instance == nullptr)
+    return questions_.refuse(number, {Errc::not_found, "there is no such instance of a hook"});
+  Draft<schema::plugin::HostRequest> draft{question.getRequest()};
+  draft->setAllocId(text(instance->alloc_id));
+  draft->setTask(text(instance->task));
+  self_->request(instance->host, host_patience, client::plugin_host::Ask{draft.freeze()})
+      .then(
+          [this, number, life = life_](const client::plugin_host::Answered& answered) {
+            if (life != life_) return;
+            questions_.send([&](FrameBuilder frame) {
+              frame.setNumber(number);
+              if (answered.answer)
+                frame.setHostAnswer(*answered.answer);
+              else
+                frame.setDone();
+            });
+          },
+          [this, number, life = life_](const Error& err) {
+            if (life == life_) questions_.refuse(number, err);
+          });
+}
+
+}  // namespace nomad::plugin

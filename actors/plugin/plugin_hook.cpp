@@ -1,0 +1,122 @@
+#include "actors/plugin/plugin_hook.hpp"
+
+#include <atomic>
+
+#include "actors/core/supervise.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
+
+namespace nomad::plugin {
+namespace {
+
+/// Of all plugins of the process, so that none comes twice.
+std::uint64_t next_instance() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+class PluginHookState {
+public:
+  static constexpr const char* name = "plugin_hook";
+
+  explicit PluginHookState(client::Hook::pointer self) : self_{self} {}
+
+  PluginHookState(const PluginHookState&) = delete;
+  PluginHookState& operator=(const PluginHookState&) = delete;
+
+  ~PluginHookState() {
+    if (instance_ != 0) actor::tell(link_, plugin_link::CloseHook{instance_});
+  }
+
+  void init(const PluginLink& link,
+            const std::string& hook,
+            const client::HookTools& tools,
+            const client::HookScope& scope) {
+    link_ = link;
+    hook_ = hook;
+    host_ = tools.host;
+    place_ = scope.place;
+    instance_ = next_instance();
+  }
+
+  actor::Answer<client::hook::Answered> run(const client::hook::Run& msg) {
+    return self_->delegate(link_, plugin_link::RunHook{instance_, hook_, msg, place_, host_});
+  }
+
+  actor::Answer<client::hook::Settled> cancel() {
+    return self_->delegate(link_, plugin_link::CancelHook{instance_});
+  }
+
+  void tasks_changed(const client::hook::TasksChanged& msg) {
+    self_->send(link_, plugin_link::TasksChanged{instance_, msg.tasks});
+  }
+
+private:
+  client::Hook::pointer self_;
+  PluginLink link_;
+  std::string hook_;
+  client::PluginHost host_;
+  Object<schema::plugin::HookPlace> place_;
+  std::uint64_t instance_ = 0;
+};
+
+client::Hook::behavior_type plugin_hook_actor(client::Hook::stateful_pointer<PluginHookState> self,
+                                              PluginLink link,
+                                              std::string hook,
+                                              client::HookTools tools,
+                                              client::HookScope scope) {
+  self->state.init(link, hook, tools, scope);
+  return {
+      [self](client::hook::Run& msg) { return self->state.run(msg); },
+      [self](client::hook::Cancel) { return self->state.cancel(); },
+      [self](const client::hook::TasksChanged& msg) { self->state.tasks_changed(msg); },
+  };
+}
+
+/// Whether the task (for an allocation's hook: the group) has the key in its meta, or inherits it.
+bool has_meta(const client::HookScope& scope, const std::string& key) {
+  if (find_text(scope.job->getMeta(), key)) return true;
+  const auto task_name = view(scope.place->getTask());
+  for (const auto group : scope.job->getTaskGroups()) {
+    if (view(group.getName()) != view(scope.alloc->getTaskGroup())) continue;
+    if (find_text(group.getMeta(), key)) return true;
+    for (const auto task : group.getTasks())
+      if (view(task.getName()) == task_name && find_text(task.getMeta(), key)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+client::Hook spawn_plugin_hook(const actor::Owner& owner,
+                               const PluginLink& link,
+                               const std::string& hook,
+                               const client::HookTools& tools,
+                               const client::HookScope& scope) {
+  return actor::spawn(owner, plugin_hook_actor, link, hook, tools, scope);
+}
+
+client::HookEntry plugin_hook(const PluginLink& link,
+                              schema::plugin::Declaration::Hook::Reader hook) {
+  client::HookPhases phases{};
+  for (const auto phase : hook.getPhases())
+    phases.add(phase);
+  client::HookEntry entry{.name = copy(hook.getName()),
+                          .after = copy(hook.getAfter()),
+                          .phases = phases,
+                          .watches_tasks = hook.getWatchesTasks(),
+                          .reads_environment = hook.getReadsEnvironment(),
+                          .announcement = copy(hook.getAnnouncement()),
+                          .spawn = {}};
+  if (hook.getPatience() > 0) entry.patience = std::chrono::nanoseconds{hook.getPatience()};
+  if (auto key = copy(hook.getMeta()); !key.empty())
+    entry.wanted
+        = [key = std::move(key)](const client::HookScope& scope) { return has_meta(scope, key); };
+  entry.spawn = [link, name = entry.name](const actor::Owner& owner, const client::HookTools& tools,
+                                          const client::HookScope& scope) {
+    return spawn_plugin_hook(owner, link, name, tools, scope);
+  };
+  return entry;
+}
+
+}  // namespace nomad::plugin

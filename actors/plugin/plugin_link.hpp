@@ -1,0 +1,158 @@
+// PluginLink: one isolated plugin: its process, which it starts, watches and starts again, and the
+// conversation with it.
+//
+// Owns:   the process, the questions that are open in either direction, the instances of the
+//         plugin's hooks.
+// Takes:  RunHook, CancelHook, CloseHook, TasksChanged of the actors that stand for hooks
+// (plugin_hook);
+//         AskDriver of those that stand for drivers (plugin_driver), which say who they are by
+//         ServeDriver; Serve once the agent answers; Refuse; Stop.
+// Parent: root, restart: a new process follows. What was asked of the old one is answered with
+//         `unavailable`.
+// Ends:   with the agent, after Stop.
+//
+//     starting ──declaration──▶ configuring ──done──▶ running ──hung up──▶ restarting ──▶ starting
+//         └───────── says nonsense, or its configuration is wrong ────▶ refused
+//
+// A plugin can hurt nobody but itself. What comes is checked before it is read (frames.hpp); who
+// talks too much waits (`Allowance`); who does not answer a ping is killed; what it says of tasks
+// goes to the runner of the allocation whose hook, or to the driver_manager whose driver, it is.
+// Questions that come while there is no process wait for the next one, as long as whoever asks has
+// patience.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client/driver.hpp"
+#include "actors/client/hooks/hook.hpp"
+#include "actors/core/actor.hpp"
+#include "actors/plugin/api_calls.hpp"
+#include "actors/plugin/plugin_board.hpp"
+#include "actors/plugin/plugin_process.hpp"
+#include "runtime/telemetry/registry.hpp"
+
+namespace nomad::plugin {
+
+/// The newest facts of the plugin's fingerprinters, which the client reads in its own turns.
+class PluginFacts {
+public:
+  using Attributes = std::map<std::string, std::string>;
+
+  void set(const std::string& fingerprinter, Attributes facts);
+  Attributes get(const std::string& fingerprinter) const;
+
+private:
+  mutable std::mutex guard_;
+  std::map<std::string, Attributes> facts_;
+};
+
+namespace plugin_link {
+
+/// A hook's phase. The instance is made with its first one.
+struct RunHook {
+  using is_message = void;
+  std::uint64_t instance = 0;
+  std::string hook;
+  client::hook::Run run;
+  Object<schema::plugin::HookPlace> place;
+  client::PluginHost host;  ///< Hears what the hook says.
+};
+
+struct CancelHook {
+  using is_message = void;
+  std::uint64_t instance = 0;
+};
+
+struct CloseHook {
+  using is_message = void;
+  std::uint64_t instance = 0;
+};
+
+struct TasksChanged {
+  using is_message = void;
+  std::uint64_t instance = 0;
+  Object<schema::plugin::TaskStates> tasks;
+};
+
+/// Who stands for a driver, and is ended when the process is: another one follows, and recovers.
+struct ServeDriver {
+  using is_message = void;
+  std::string driver;
+  actor::Any actor;
+  client::PluginHost host;
+};
+
+struct AskDriver {
+  using is_message = void;
+  std::string driver;
+  Object<schema::plugin::DriverRequest> request;
+};
+
+/// The agent answers from now on; without a gate, no more.
+struct Serve {
+  using is_message = void;
+  std::shared_ptr<ApiGate> gate;
+  /// Shows an event of the node; empty without a client.
+  std::function<void(std::string message, std::map<std::string, std::string> details)> node_event;
+};
+
+/// It is not used, and why.
+struct Refuse {
+  using is_message = void;
+  std::string why;
+};
+
+/// Asks it to end; answered when it has, or its time is over.
+struct Stop {
+  using is_message = void;
+};
+
+struct Stopped {
+  using is_message = void;
+};
+
+/// Of ended processes, of which tests have short ones.
+struct Patience {
+  std::chrono::nanoseconds declaration = std::chrono::seconds{3};
+  std::chrono::nanoseconds configuration = std::chrono::seconds{10};
+  std::chrono::nanoseconds ping_interval = std::chrono::seconds{10};
+  std::chrono::nanoseconds ping = std::chrono::seconds{30};
+  std::chrono::nanoseconds stop = std::chrono::seconds{2};
+};
+
+}  // namespace plugin_link
+
+using PluginLink = actor::Interface<client::hook::Answered(plugin_link::RunHook),
+                                    client::hook::Settled(plugin_link::CancelHook),
+                                    void(plugin_link::CloseHook),
+                                    void(plugin_link::TasksChanged),
+                                    void(plugin_link::ServeDriver),
+                                    client::driver::Answered(plugin_link::AskDriver),
+                                    void(plugin_link::Serve),
+                                    void(plugin_link::Refuse),
+                                    plugin_link::Stopped(plugin_link::Stop)>;
+
+struct LinkOptions {
+  std::string name;
+  MakePeer make_peer;
+  std::string config = "{}";  ///< As it was configured; a JSON object.
+  /// Where a key of it stands, "start.hcl:7"; "" is the block itself.
+  std::map<std::string, std::string> places{};
+  std::string data_dir{};
+  std::string node{};
+  bool has_client = false;
+  bool has_server = false;
+  std::function<void(std::function<void()>)> post;  ///< To a thread that may serve the API.
+  std::shared_ptr<PluginBoard> board;
+  std::shared_ptr<PluginFacts> facts;
+  std::shared_ptr<telemetry::Registry> metrics;
+  std::function<std::int64_t()> unix_now;
+  plugin_link::Patience patience{};
+};
+
+PluginLink spawn_plugin_link(const actor::Owner& owner, LinkOptions options);
+
+}  // namespace nomad::plugin

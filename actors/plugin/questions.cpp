@@ -1,0 +1,61 @@
+#include "actors/plugin/questions.hpp"
+
+#include <utility>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::plugin {
+
+using Message = schema::plugin::Frame;
+
+void Questions::ask(const Fill& fill, Then then, Failed failed) {
+  const auto number = ++last_;
+  open_.emplace(number, Open{std::move(then), std::move(failed)});
+  const auto sent = send_([&](Message::Builder frame) {
+    frame.setNumber(number);
+    fill(frame);
+  });
+  if (sent) return;
+  if (const auto unsent = open_.extract(number); !unsent.empty())
+    unsent.mapped().failed(sent.error());
+}
+
+void Questions::refuse(std::uint64_t number, const Error& why) const {
+  send([&](Message::Builder frame) {
+    frame.setNumber(number);
+    auto failure = frame.initFailed();
+    failure.setCode(static_cast<std::uint8_t>(why.code));
+    failure.setMessage(text(why.what));
+  });
+}
+
+bool Questions::answer(Message::Reader frame) {
+  switch (frame.which()) {
+    case Message::DONE:
+    case Message::FAILED:
+    case Message::HOOK_ANSWER:
+    case Message::DRIVER_ANSWER:
+    case Message::FACTS:
+      break;
+    default:
+      return false;
+  }
+  const auto question = open_.extract(frame.getNumber());
+  if (question.empty()) return false;
+  if (!frame.isFailed()) {
+    question.mapped().then(frame);
+    return true;
+  }
+  const auto failure = frame.getFailed();
+  const auto code = failure.getCode();
+  const bool is_known = code != 0 && code <= static_cast<std::uint8_t>(last_errc);
+  question.mapped().failed({is_known ? Errc{code} : Errc::internal, copy(failure.getMessage())});
+  return true;
+}
+
+void Questions::end(const Error& why) {
+  for (const auto& [number, question] : std::exchange(open_, {}))
+    question.failed(why);
+}
+
+}  // namespace nomad::plugin

@@ -1,0 +1,42 @@
+#include "actors/plugin/reports.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::plugin {
+
+void Reports::line(log::Level level, std::string_view text, std::chrono::nanoseconds now) {
+  if (!lines_.take(now))
+    return board_->update(plugin_, [](PluginStatus& status) { ++status.lines_dropped; });
+  std::string clean{text.substr(0, most_line_bytes)};
+  for (char& sign : clean)
+    if (static_cast<unsigned char>(sign) < ' ' && sign != '\t') sign = ' ';
+  if (log::enabled(level)) log::write(level, "plugin", fmt::format("{}: {}", plugin_, clean));
+}
+
+void Reports::line(schema::plugin::LogLine::Reader said, std::chrono::nanoseconds now) {
+  const auto level = static_cast<unsigned>(said.getLevel());
+  line(level > static_cast<unsigned>(log::Level::error) ? log::Level::error
+                                                        : static_cast<log::Level>(level),
+       view(said.getText()), now);
+}
+
+void Reports::metric(schema::plugin::Metric::Reader metric) {
+  const auto name = copy(metric.getName());
+  const auto fits = [](char sign) {
+    return (sign >= 'a' && sign <= 'z') || (sign >= '0' && sign <= '9') || sign == '_'
+           || sign == '.';
+  };
+  if (!metrics_ || name.empty() || name.size() > 64 || !std::ranges::all_of(name, fits)) return;
+  if (!known_.contains(name) && known_.size() >= most_metrics) return;
+  known_.insert(name);
+  if (metric.getKind() == schema::plugin::Metric::Kind::SAMPLE)
+    metrics_->sample("plugin." + name, {{"plugin", plugin_}}).observe(metric.getValue());
+  else
+    metrics_->counter("plugin." + name, {{"plugin", plugin_}}).add(metric.getValue());
+}
+
+}  // namespace nomad::plugin

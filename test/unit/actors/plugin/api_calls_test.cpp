@@ -1,0 +1,126 @@
+#include "actors/plugin/api_calls.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+
+using namespace nomad;
+using plugin::ApiCalls;
+
+namespace {
+
+struct Api {
+  net::HttpRouter routes;
+  std::vector<plugin::Frame> sent;
+  std::vector<net::BodyStream> bodies;  ///< Of /v1/stream.
+  std::shared_ptr<plugin::ApiGate> gate;
+  std::unique_ptr<ApiCalls> calls;
+
+  Api() {
+    routes.handle("/v1/here", [](net::Responder responder) {
+      net::Response response;
+      response.headers = {{"X-Nomad-Index", "42"}};
+      response.body = responder.request().method + ' ' + responder.request().body;
+      responder.send(std::move(response));
+    });
+    routes.handle("/v1/stream", [this](net::Responder responder) {
+      bodies.push_back(responder.stream(net::Response{}));
+    });
+    gate = std::make_shared<plugin::ApiGate>(std::make_shared<const net::HttpRouter>(routes));
+    calls = std::make_unique<ApiCalls>(
+        [](const std::function<void()>& action) { action(); }, "p",
+        [this](const ApiCalls::Heard& what) { calls->heard(what); },
+        [this](const std::function<void(schema::plugin::Frame::Builder)>& fill) {
+          Draft<schema::plugin::Frame> draft;
+          fill(*draft);
+          sent.push_back(draft.freeze());
+        });
+    calls->open(gate);
+  }
+
+  void ask(std::uint64_t number, const char* path, bool subscribes = false) {
+    Draft<schema::plugin::ApiRequest> draft;
+    draft->setMethod("GET");
+    draft->setPath(path);
+    calls->request(number, draft.reader(), subscribes);
+  }
+
+  std::string body_of(const plugin::Frame& frame) const {
+    const auto data = frame->isStreamPart() ? frame->getStreamPart().getBytes()
+                                            : frame->getApiAnswer().getBody();
+    return {reinterpret_cast<const char*>(data.begin()), data.size()};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("api calls: a path is answered with status, index and body") {
+  Api api;
+  api.ask(5, "/v1/here");
+  REQUIRE(api.sent.size() == 1);
+  CHECK(api.sent[0]->getNumber() == 5);
+  CHECK(api.sent[0]->getApiAnswer().getStatus() == 200);
+  CHECK(api.sent[0]->getApiAnswer().getIndex() == 42);
+  CHECK(api.body_of(api.sent[0]) == "GET ");
+}
+
+TEST_CASE("api calls: a subscription goes on as far as it is taken") {
+  Api api;
+  api.ask(6, "/v1/stream", true);
+  REQUIRE(api.sent.size() == 1);
+  CHECK(api.sent[0]->isApiAnswer());
+  bool drained = false;
+  const std::string much(300 * 1024, 'x');
+  CHECK(api.bodies.back().write(much, [&drained] { drained = true; }));
+  std::size_t told = 0;
+  for (std::size_t i = 1; i < api.sent.size(); ++i)
+    told += api.body_of(api.sent[i]).size();
+  CHECK(told == schema::plugin::StreamPart::WINDOW);
+  CHECK_FALSE(drained);
+
+  api.calls->taken(6, 100 * 1024);
+
+  told = 0;
+  for (std::size_t i = 1; i < api.sent.size(); ++i)
+    told += api.body_of(api.sent[i]).size();
+  CHECK(told == much.size());
+  CHECK(drained);
+  api.bodies.back().close();
+  CHECK(api.sent.back()->getStreamPart().getLast());
+}
+
+TEST_CASE("api calls: who is unsubscribed is gone for whoever writes") {
+  Api api;
+  api.ask(6, "/v1/stream", true);
+  bool gone = false;
+  api.bodies.back().on_abandoned([&gone] { gone = true; });
+  api.calls->unsubscribe(6);
+  CHECK(gone);
+  CHECK_FALSE(api.bodies.back().write("x"));
+}
+
+TEST_CASE("api calls: no more taken than was told, and no number twice") {
+  Api api;
+  api.ask(6, "/v1/stream", true);
+  api.calls->taken(6, 1'000'000'000);
+  CHECK(api.bodies.back().write(std::string(300 * 1024, 'x')));
+  api.ask(6, "/v1/here");
+  CHECK(api.sent.back()->isFailed());
+}
+
+TEST_CASE("api calls: what is no path of the API, and what comes when it is closed, is refused") {
+  Api api;
+  api.ask(1, "/etc/passwd");
+  CHECK(api.sent.back()->isFailed());
+  api.gate->close();
+  api.ask(2, "/v1/here");
+  CHECK(api.sent.back()->getApiAnswer().getStatus() == 503);
+}
+
+TEST_CASE("api calls: there is a bound to what is open") {
+  Api api;
+  for (std::uint64_t i = 1; i <= ApiCalls::most_subscriptions + 1; ++i)
+    api.ask(i, "/v1/stream", true);
+  CHECK(api.sent.back()->isFailed());
+  CHECK(api.sent.back()->getFailed().getCode() == static_cast<unsigned>(Errc::overloaded));
+}

@@ -1,0 +1,64 @@
+// LinkFixture: a PluginLink to a plugin in memory, under a clock that the test moves.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "actors/client/hooks/hook.hpp"
+#include "actors/plugin/plugin_hook.hpp"
+#include "actors/plugin/plugin_link.hpp"
+#include "runtime/object/draft.hpp"
+#include "test/support/actor_fixture.hpp"
+#include "test/unit/actors/plugin/memory_peer.hpp"
+
+namespace nomad::test {
+
+class LinkFixture : public ActorFixture {
+public:
+  MemoryPlugin plugin;
+  std::shared_ptr<plugin::PluginBoard> board = std::make_shared<plugin::PluginBoard>();
+  std::shared_ptr<plugin::PluginFacts> facts = std::make_shared<plugin::PluginFacts>();
+
+  plugin::PluginLink start(std::function<void(plugin::Plugin&)> describe,
+                           const std::string& config = "{}",
+                           std::map<std::string, std::string> places = {}) {
+    plugin.describe = std::move(describe);
+    auto link = adopt(plugin::spawn_plugin_link(
+        system(), {.name = "p",
+                   .make_peer =
+                       [this](plugin::ProcessEvents events) {
+                         return std::make_unique<MemoryPeer>(plugin, std::move(events));
+                       },
+                   .config = config,
+                   .places = std::move(places),
+                   .post = [](const std::function<void()>& action) { action(); },
+                   .board = board,
+                   .facts = facts,
+                   .metrics = {},
+                   .unix_now = [] { return std::int64_t{1}; }}));
+    settle();
+    return link;
+  }
+
+  plugin::PluginStatus status() const { return board->list().at(0); }
+
+  static client::HookScope scope() {
+    Draft<schema::Allocation> alloc;
+    alloc->setId("a1");
+    alloc->setTaskGroup("g");
+    Draft<schema::Job> job;
+    job->setId("j");
+    Draft<schema::plugin::HookPlace> place;
+    place->setAllocId("a1");
+    place->setTask("t");
+    return {alloc.freeze(), job.freeze(), place.freeze()};
+  }
+
+  client::hook::Run phase(schema::plugin::Phase which) const {
+    Draft<schema::plugin::HookRequest> request;
+    request->setPhase(which);
+    const auto whom = scope();
+    return {request.freeze(), whom.alloc, whom.job};
+  }
+};
+
+}  // namespace nomad::test

@@ -1,0 +1,68 @@
+// MemoryPeer: a plugin in the test's own process and turn, in place of the process of one.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <capnp/serialize.h>
+
+#include "actors/plugin/plugin_process.hpp"
+#include "runtime/plugin/sdk/session.hpp"
+
+namespace nomad::test {
+
+/// What a test sees and does of the plugin's lives.
+struct MemoryPlugin {
+  std::function<void(plugin::Plugin&)> describe;
+  int lives = 0;
+  bool mute = false;             ///< Answers nothing any more.
+  std::size_t handled = 0;       ///< Bytes.
+  plugin::ProcessEvents events;  ///< Of the present life.
+};
+
+class MemoryPeer final : public plugin::PluginPeer {
+public:
+  MemoryPeer(MemoryPlugin& of, plugin::ProcessEvents events) : of_{of} {
+    ++of_.lives;
+    of_.events = std::move(events);
+    if (!of_.describe) return;
+    of_.describe(plugin_);
+    session_ = std::make_unique<plugin::Session>(
+        plugin_, [this](capnp::MessageBuilder& frame) { tell(frame); });
+    session_->begin();
+  }
+
+  void send(std::string frame) override {
+    if (!session_ || of_.mute) return;
+    const auto body = std::string_view{frame}.substr(sizeof(std::uint32_t));
+    auto words = kj::heapArray<capnp::word>(body.size() / sizeof(capnp::word));
+    std::memcpy(words.begin(), body.data(), body.size());
+    const auto outcome = session_->take({words.begin(), words.size()}, plugin::Nanoseconds{0});
+    if (!outcome) of_.events.ended(outcome.error());
+  }
+
+  void handled(std::size_t bytes) override { of_.handled += bytes; }
+
+  void kill() override { of_.events.ended({Errc::cancelled, "it was ended"}); }
+
+  void lift_memory_bound() override {}
+
+  std::string reap(bool) override { return "exited with status 0"; }
+
+private:
+  void tell(capnp::MessageBuilder& message) {
+    const auto words = capnp::messageToFlatArray(message);
+    const auto bytes = words.asBytes();
+    auto frame = plugin::decode_frame({reinterpret_cast<const char*>(bytes.begin()), bytes.size()});
+    if (frame) of_.events.frame(std::move(*frame), bytes.size());
+  }
+
+  MemoryPlugin& of_;
+  plugin::Plugin plugin_;
+  std::unique_ptr<plugin::Session> session_;
+};
+
+}  // namespace nomad::test
