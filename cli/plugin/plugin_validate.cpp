@@ -1,0 +1,263 @@
+// plugin validate: whether a file is a plugin that this release takes; with -run, what it says of
+// itself, and whether it keeps to the protocol.
+#include <array>
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <memory>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <spawn.h>
+
+#include "cli/api.hpp"
+#include "cli/arguments.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/programs.hpp"
+#include "cli/run.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/plugin/declared.hpp"
+#include "runtime/plugin/frames.hpp"
+#include "runtime/plugin/plugin_file.hpp"
+
+namespace nomad::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Frame = plugin::Frame;
+using FrameBuilder = schema::plugin::Frame::Builder;
+
+constexpr auto patience = 10s;
+
+/// A plugin's process, asked one thing at a time. Its output is this command's.
+class Trial {
+public:
+  Trial(int socket, pid_t pid) : socket_{socket}, pid_{pid} {}
+
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  ~Trial() {
+    ::close(socket_);
+    for (int tries = 0; tries < 200; ++tries) {
+      if (::waitpid(pid_, nullptr, WNOHANG) != 0) return;
+      ::usleep(10'000);
+    }
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  Result<Frame> next() {
+    const auto end = Clock::now() + patience;
+    while (frames_.empty()) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+      pollfd wait{socket_, POLLIN, 0};
+      if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) == 0)
+        return Error{Errc::timeout, fmt::format("it said nothing for {} s", patience.count())};
+      char part[64 * 1024];
+      const auto got = ::recv(socket_, part, sizeof part, 0);
+      if (got <= 0) return Error{Errc::unavailable, "it hung up"};
+      NOMAD_TRY(splitter_.add({part, static_cast<std::size_t>(got)},
+                              [this](Frame frame, std::size_t) { frames_.push_back(frame); }));
+    }
+    auto first = frames_.front();
+    frames_.erase(frames_.begin());
+    return first;
+  }
+
+  /// The answer; what it tells meanwhile is passed over, what it asks is refused.
+  Result<Frame> ask(const std::function<void(FrameBuilder)>& fill) {
+    const auto number = ++last_;
+    NOMAD_TRY(send(number, fill));
+    for (;;) {
+      const auto frame = NOMAD_TRY(next());
+      if (frame->isRequest() || frame->isSubscribe() || frame->isAskHost()) {
+        NOMAD_TRY(send(frame->getNumber(), [](FrameBuilder to) {
+          auto failure = to.initFailed();
+          failure.setCode(static_cast<std::uint8_t>(Errc::unavailable));
+          failure.setMessage("this is a trial without an agent");
+        }));
+      } else if (frame->getNumber() == number) {
+        if (frame->isFailed()) return Error{Errc::rejected, copy(frame->getFailed().getMessage())};
+        return frame;
+      }
+    }
+  }
+
+private:
+  Result<> send(std::uint64_t number, const std::function<void(FrameBuilder)>& fill) {
+    Draft<schema::plugin::Frame> draft;
+    draft->setNumber(number);
+    fill(*draft);
+    std::string bytes;
+    NOMAD_TRY(plugin::append_frame(bytes, draft.freeze()));
+    for (std::size_t sent = 0; sent < bytes.size();) {
+      const auto more = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (more <= 0) return errno_error("speaking to it", errno);
+      sent += static_cast<std::size_t>(more);
+    }
+    return {};
+  }
+
+  int socket_;
+  pid_t pid_;
+  std::uint64_t last_ = 0;
+  plugin::FrameSplitter splitter_;
+  std::vector<Frame> frames_;
+};
+
+Result<std::unique_ptr<Trial>> start_trial(const std::string& path, bool is_library) {
+  const auto program = NOMAD_TRY(find_program("nomadctl-plugin-host", "../runtime/plugin/host"));
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return errno_error("making a socket pair", errno);
+  std::vector<std::string> words{program};
+  if (!is_library) words.emplace_back("--program");
+  words.push_back(path);
+  std::vector<char*> pointers;
+  for (auto& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], 3);
+  pid_t pid = 0;
+  const int error
+      = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, pointers.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  if (error != 0) {
+    ::close(ends[0]);
+    return errno_error("starting " + program, error);
+  }
+  return std::make_unique<Trial>(ends[0], pid);
+}
+
+template <class List, class Name>
+std::string names_of(List list, const Name& name) {
+  std::string all;
+  for (const auto each : list)
+    if (const std::string one = name(each); !one.empty()) all += (all.empty() ? "" : ",") + one;
+  return all;
+}
+
+void print_declaration(schema::plugin::Declaration::Reader is) {
+  const auto hooks = [&](bool of_allocation) {
+    return names_of(is.getHooks(), [of_allocation](auto hook) {
+      return hook.getOfAllocation() == of_allocation ? copy(hook.getName()) : std::string{};
+    });
+  };
+  std::cout << pairs(
+      {{"Name", copy(is.getName())},
+       {"Version", copy(is.getVersion())},
+       {"SDK", copy(is.getSdk())},
+       {"Task Hooks", hooks(false)},
+       {"Alloc Hooks", hooks(true)},
+       {"Drivers", names_of(is.getDrivers(), [](auto each) { return copy(each); })},
+       {"Fingerprinters",
+        names_of(is.getFingerprinters(), [](auto each) { return copy(each.getName()); })},
+       {"Actors", names_of(is.getActors(), [](auto each) { return copy(each); })},
+       {"Configuration", names_of(is.getConfig(), [](auto each) { return copy(each.getName()); })}})
+            << "\n\n";
+}
+
+void passed(std::string_view what) {
+  std::cout << "passed  " << what << '\n';
+}
+
+/// The conversation that every plugin must be able to have.
+Result<> try_out(Trial& trial, const std::string& name, const std::string& config) {
+  const auto first = NOMAD_TRY(trial.next().within("what it is"));
+  if (!first->isDeclaration())
+    return Error{Errc::rejected, "it does not begin by saying what it is"};
+  const auto is = first->getDeclaration();
+  NOMAD_TRY(plugin::check_declaration(is, name));
+  print_declaration(is);
+  passed("it says what it is");
+  NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setPing(); }).within("a ping"));
+  passed("it answers a ping");
+  char directory[] = "/tmp/nomadctl-plugin-XXXXXX";
+  if (::mkdtemp(directory) == nullptr) return errno_error("making a directory", errno);
+  const auto configured = trial.ask([&](FrameBuilder to) {
+    auto order = to.initConfigure();
+    order.setConfig(text(config));
+    order.setDataDir(text(directory));
+    order.setAgentVersion(NOMADCTL_VERSION);
+    order.setNode("trial");
+  });
+  if (!configured) {
+    ::rmdir(directory);
+    return configured.error().within("its configuration (-config)");
+  }
+  passed("it takes its configuration");
+  for (const auto driver : is.getDrivers()) {
+    const auto answer = NOMAD_TRY(trial
+                                      .ask([&](FrameBuilder to) {
+                                        auto order = to.initAskDriver();
+                                        order.setDriver(driver);
+                                        order.initRequest().setDescribe();
+                                      })
+                                      .within("a driver's description"));
+    if (!answer->isDriverAnswer() || !answer->getDriverAnswer().isDescription())
+      return Error{Errc::rejected, "a driver does not describe itself"};
+    passed(fmt::format("driver {} describes itself", copy(driver)));
+  }
+  for (const auto each : is.getFingerprinters()) {
+    const auto answer = NOMAD_TRY(
+        trial.ask([&](FrameBuilder to) { to.setGatherFacts(each.getName()); }).within("facts"));
+    if (!answer->isFacts()) return Error{Errc::rejected, "a fingerprinter gives no facts"};
+    passed(fmt::format("fingerprinter {} gives facts", copy(each.getName())));
+  }
+  if (is.getActors().size() > 0) {
+    NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setStartActors(); }).within("its actors"));
+    passed("its actors start");
+  }
+  NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setShutdown(); }).within("the end"));
+  passed("it ends when it is told to");
+  ::rmdir(directory);
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
+  bool run = false;
+  std::string config = "{}";
+  Arguments parser{"plugin validate [options] <file>",
+                   "Says whether a file is a plugin that agents of this release take."};
+  parser.flag("run", run, "Starts it, and tries what an agent would say to it.");
+  parser.option("config", config, "Its configuration, as JSON, for -run.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <file>");
+  const auto path = parser.positional().front();
+  const auto file = path.substr(path.rfind('/') + 1);
+  const auto name = plugin::plugin_name(file);
+  if (name.empty())
+    return mistake(fmt::format("\"{}\" gives no name of a plugin: [a-z][a-z0-9_-]*", file));
+  const bool is_library = file.ends_with(".so");
+  if (is_library)
+    NOMAD_TRY(plugin::check_library(path).within(path));
+  else if (::access(path.c_str(), X_OK) != 0)
+    return mistake(fmt::format("{} is neither a library (.so) nor a program", path));
+  if (!run) {
+    std::cout << fmt::format("{} can be a plugin of this release; -run tries it\n", path);
+    return 0;
+  }
+  char* whole = ::realpath(path.c_str(), nullptr);
+  if (whole == nullptr) return errno_error(path, errno);
+  const std::string absolute = whole;
+  ::free(whole);
+  const auto trial = NOMAD_TRY(start_trial(absolute, is_library));
+  NOMAD_TRY(try_out(*trial, name, config).within(path));
+  return 0;
+}
+
+}  // namespace nomad::cli
