@@ -13,11 +13,12 @@
 namespace nomad::cli {
 namespace {
 
-constexpr std::pair<const char*, const char*> kinds[] = {{"TaskHooks", "Task Hooks"},
-                                                         {"AllocHooks", "Alloc Hooks"},
-                                                         {"Drivers", "Drivers"},
-                                                         {"Fingerprinters", "Fingerprinters"},
-                                                         {"Actors", "Actors"}};
+constexpr std::pair<const char*, const char*> kind_headings[]
+    = {{"TaskHooks", "Task Hooks"},
+       {"AllocHooks", "Alloc Hooks"},
+       {"Drivers", "Drivers"},
+       {"Fingerprinters", "Fingerprinters"},
+       {"Actors", "Actors"}};
 
 std::string names_in(const View& list) {
   std::string all;
@@ -28,7 +29,7 @@ std::string names_in(const View& list) {
 
 std::string provided(const View& plugin) {
   std::string all;
-  for (const auto& [member, heading] : kinds)
+  for (const auto& [member, heading] : kind_headings)
     if (const auto names = names_in(plugin["Provides"][member]); !names.empty())
       all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", heading, names);
   return all;
@@ -57,7 +58,7 @@ void print_plugin(const View& plugin) {
                                       plugin["MessagesOut"].text())},
              {"Log Lines Dropped", plugin["LogLinesDropped"].text()},
              {"Delays", plugin["Delays"].text()}};
-  for (const auto& [member, heading] : kinds)
+  for (const auto& [member, heading] : kind_headings)
     rows.emplace_back(heading, names_in(plugin["Provides"][member]));
   rows.emplace_back("Configuration", names_in(plugin["Provides"]["Config"]));
   std::cout << pairs(rows) << '\n';
