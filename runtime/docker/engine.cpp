@@ -126,8 +126,15 @@ protected:
 
   void on_input(std::string_view bytes) override {
     heard_ = Clock::now();
-    const auto used = parser_->feed(bytes);
+    // Half of a chunk's head is not taken, and comes again with what is behind it.
+    const bool had_rest = !rest_.empty();
+    if (had_rest) rest_ += bytes;
+    const auto used = parser_->feed(had_rest ? std::string_view{rest_} : bytes);
     if (!used) return end(used.error());
+    if (had_rest)
+      rest_.erase(0, *used);
+    else
+      rest_ = bytes.substr(*used);
     take_body();
     if (!is_closed() && parser_->complete()) finish();
   }
@@ -178,6 +185,7 @@ private:
   const Clock::time_point begun_;
   Clock::time_point heard_;
   std::unique_ptr<net::ResponseParser> parser_;
+  std::string rest_;  ///< What the parser has not taken yet.
 };
 
 // -- all of them ----------------------------------------------------------------------------------

@@ -78,9 +78,9 @@ Result<Asked> ask(const ExecWish& wish,
       NOMAD_TRY(asked.parser->feed_eof());
       break;
     }
-    const std::string_view bytes{buffer.data(), got};
-    const auto used = NOMAD_TRY(asked.parser->feed(bytes));
-    asked.early = bytes.substr(used);
+    asked.early.append(buffer.data(), got);
+    const auto used = NOMAD_TRY(asked.parser->feed(asked.early));
+    asked.early.erase(0, used);
   }
   return asked;
 }

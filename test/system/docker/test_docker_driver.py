@@ -397,20 +397,24 @@ class Tasks(Case):
 
     def test_logs_are_followed_across_files(self):
         alloc = self.run_job(docker_job(
-            "long", "i=0; while [ $i -lt 24000 ]; do echo line $i of a log that is long enough to fill files; i=$((i+1)); done", kind="batch"), "complete")
+            "long", "i=0; while [ $i -lt 8000 ]; do echo line $i " + "that fills files " * 8 + "; i=$((i+1)); done", kind="batch"), "complete")
         lines = self.logs(alloc).splitlines()
-        self.assertEqual(lines[-1].split()[1], "23999")
+        self.assertEqual(lines[-1].split()[1], "7999")
         numbers = [int(line.split()[1]) for line in lines]
-        self.assertEqual(numbers, list(range(0, 24000)))
+        self.assertEqual(numbers, list(range(0, 8000)))
         self.assertGreater(len(glob.glob(f"{self.agent.data_dir}/alloc/{alloc['ID']}/alloc/logs/task.stdout.*")), 1)
 
 
 class Survival(Case):
-    options = 'gc {\n image_delay = "1s"\n }'
+    options = 'gc {\n image_delay = "15s"\n }'
+
+    def setUp(self):
+        if not self.engine.has_image(IMAGE):
+            self.engine.make_image()
 
     def test_1_an_agent_that_is_killed_loses_no_line_and_restarts_nothing(self):
         alloc = self.run_job(docker_job(
-            "lines", "i=0; while :; do echo line $i; echo error $i >&2; i=$((i+1)); [ $((i % 50)) = 0 ] && sleep 0.01; done"))
+            "lines", "i=0; while :; do echo line $i; echo error $i >&2; i=$((i+1)); [ $((i % 50)) = 0 ] && sleep 0.2; done"))
         before = self.engine.container(alloc)["Id"]
         for pause in (0.4, 1.3, 2.2):
             time.sleep(pause)
@@ -456,7 +460,6 @@ class Survival(Case):
         self.purge("image")
         self.agent.put("/v1/system/gc")
         wait_until(lambda: not self.engine.has_image("other:1"), what="the image's removal")
-        self.engine.make_image()
 
     def test_5_what_nobody_wants_is_removed_when_an_agent_begins(self):
         alloc = self.run_job(docker_job("owned"))
@@ -491,8 +494,7 @@ class Networks(Case):
         alloc = self.run_job(docker_job("bridge", network={"Mode": "bridge", "Hostname": "named", "DynamicPorts": [{"Label": "http", "To": 8080}]},
                                         tasks=[server, other]))
         self.assertEqual(self.fetched(self.port(alloc)), "it is named\n")
-        wait_until(lambda: "it is named" in self.logs(alloc, task="other"), what="the other task's question")
-        self.assertIn("named", self.logs(alloc, task="other").split("it is named")[1])
+        wait_until(lambda: self.logs(alloc, task="other").count("named") > 1, what="the other task's question, and its hosts")
         self.agent.kill9()
         self.agent.start()
         self.assertEqual(self.fetched(self.port(alloc)), "it is named\n")

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "runtime/docker/exec_bridge.hpp"
 #include "runtime/net/socket.hpp"
@@ -141,6 +142,28 @@ TEST_CASE("docker engine: a question and its answer") {
   CHECK(seen.starts_with("POST /v1.41/a?b=c HTTP/1.1\r\n"));
   CHECK(seen.find("Content-Length: 3\r\n") != std::string::npos);
   CHECK(seen.ends_with("\r\n\r\n[1]"));
+}
+
+TEST_CASE("docker engine: an answer comes in pieces of every size") {
+  std::string body;
+  std::string chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 40; ++i) {
+    const auto piece = "piece " + std::to_string(i) + std::string(static_cast<std::size_t>(i), '.');
+    chunked += fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
+    body += piece;
+  }
+  chunked += "0\r\n\r\n";
+  for (const std::size_t size : {1, 2, 3, 7, 50}) {
+    FakeEngine fake{[&](int socket, const std::string&) {
+      for (std::size_t at = 0; at < chunked.size(); at += size) {
+        say(socket, std::string_view{chunked}.substr(at, size));
+        std::this_thread::sleep_for(200us);
+      }
+    }};
+    const auto answer = ask(fake.path());
+    REQUIRE_MESSAGE(answer.has_value(), answer.error().what);
+    CHECK(answer->body == body);
+  }
 }
 
 TEST_CASE("docker engine: one that is not there") {

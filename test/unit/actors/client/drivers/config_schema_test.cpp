@@ -96,10 +96,10 @@ TEST_CASE("config_reader: what is no object is refused, what is of another kind 
 }
 
 TEST_CASE("config_schema: texts under names, and several blocks") {
-  constexpr ConfigFieldSpec of_mount[] = {{"target", ConfigKind::TEXT, true}};
-  constexpr ConfigFieldSpec several[]
+  static constexpr ConfigFieldSpec of_mount[] = {{"target", ConfigKind::TEXT, true}};
+  static constexpr ConfigFieldSpec several[]
       = {{"labels", ConfigKind::MAP}, {"mount", ConfigKind::BLOCKS, false, of_mount}};
-  const auto apply_several = [&](std::string_view config) {
+  const auto apply_several = [](std::string_view config) {
     Draft<schema::plugin::DriverDescription> draft;
     write_fields(several, draft->initConfig(std::size(several)));
     return apply_fields(draft.freeze()->getConfig(), *parse_json(config));
