@@ -55,8 +55,8 @@ workload::TaskEvent read_event(schema::plugin::Event::Reader from) {
                    : workload::task_event::message(view(from.getType()), from.getTime(),
                                                    copy(from.getMessage()));
   for (const auto entry : from.getDetails())
-    event = std::move(event).with(view(entry.getKey()), copy(entry.getValue()));
-  if (from.getFailsTask()) event = std::move(event).failing_task();
+    std::move(event).with(view(entry.getKey()), copy(entry.getValue()));
+  if (from.getFailsTask()) std::move(event).failing_task();
   return event;
 }
 

@@ -299,8 +299,9 @@ TEST_CASE_FIXTURE(TemplateFixture,
   const auto before = file();
   CHECK_FALSE(before.empty());
   ask<client::client_api::Done>(
-      client, client::client_api::RestartTask{.alloc_id = alloc_id(1),
-                                              .asking = access::Asking::of_cluster("test")});
+      client,
+      client::client_api::RestartTask{
+          .alloc_id = alloc_id(1), .task = {}, .asking = access::Asking::of_cluster("test")});
   advance(10s);
   CHECK(is_running());
   CHECK(file() != before);
