@@ -128,6 +128,9 @@ class SampleTest(Case):
     topics = ["Job"]
   }}
 }}
+telemetry {{
+  prometheus_metrics = true
+}}
 ''')
         agent.register(shell_job("announced", "sleep 1000"))
         wait_until(lambda: any('"announced"' in body for body in bodies), what="the event at the receiver")
