@@ -39,6 +39,8 @@ FATAL = ["raft_node", "log_writer", "snapshotter", "membership", "server", "clie
 # Kinds that a single agent does not have, or does not use: of servers among themselves, and of a client alone.
 OF_CLUSTERS = {"tcp_transport", "rpc_forwarder", "remote_servers", "raft_peer"}
 # Kinds that no agent has, and the one whose handlers are all of the core.
+# Those of plugins, which these agents do not have: test/unit/actors/plugin and test/system/plugins.
+OF_PLUGINS = {"plugin_link", "plugin_hook", "plugin_driver"}
 OF_NO_AGENT = {"simulated_runner", "forgetful_client_db", "root"}
 
 def serve(agent):
@@ -277,7 +279,7 @@ class Starts(unittest.TestCase):
 class Kinds(unittest.TestCase):
     def test_none_is_left_out(self):
         self.assertEqual(set(cards()),
-                         {*RESTARTED, *REPORTED, *FATAL, *OF_CLUSTERS, *OF_NO_AGENT})
+                         {*RESTARTED, *REPORTED, *FATAL, *OF_CLUSTERS, *OF_PLUGINS, *OF_NO_AGENT})
 
 
 class Servers(unittest.TestCase):

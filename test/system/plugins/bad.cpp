@@ -1,0 +1,72 @@
+// Plugins that misbehave, one for each way (BAD), and one that does as a task's meta says.
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "runtime/plugin/sdk/plugin.hpp"
+
+using namespace nomad;
+using namespace nomad::plugin;
+
+namespace {
+
+#if BAD == 1  // before it can say anything
+struct Hangs {
+  Hangs() { sleep(1000); }
+} hangs;
+#endif
+
+/// What the task's meta `probe` orders; the deadline is short, so that a test need not wait long.
+Result<HookAnswer> probe(HookHost& host, const HookCall& call) {
+  const auto order = call.meta("probe");
+  if (order == "block") sleep(1000);
+  if (order == "crash") abort();
+  if (order == "throw") throw std::runtime_error{"as ordered"};
+  if (order == "flood")
+    for (int i = 0; i < 30'000; ++i)
+      host.agent().log(Level::info, "line " + std::to_string(i));
+  if (order == "leak")
+    for (std::vector<std::string> all;;)
+      all.emplace_back(1 << 20, 'x');
+  if (order == "refuse") return Error{Errc::rejected, "the probe refuses it"};
+  if (order == "silent") return HookAnswer{};
+  host.event("Probe", "probed " + call.task());
+  return HookAnswer{.environment = {{"PROBED", "yes"}}};
+}
+
+void describe_bad(Plugin& plugin) {
+#if BAD == 1
+  plugin.is("hangs", "1.0.0");
+#elif BAD == 2
+  plugin.is("throws", "1.0.0");
+  throw std::runtime_error{"it has a bad day"};
+#elif BAD == 3
+  plugin.is("nonsense", "1.0.0");
+  plugin.task_hook({.name = "../../etc", .phases = {Phase::PRESTART}}, hook_of(probe));
+#elif BAD == 4
+  plugin.is("replaces", "1.0.0");
+  plugin.driver("raw_exec", [](Host&) { return std::unique_ptr<Driver>{}; });
+#elif BAD == 5
+  plugin.is("unready", "1.0.0");
+  plugin.on_configure([](const Config&) -> Result<> {
+    sleep(1000);
+    return {};
+  });
+#else
+  plugin.is("probe", "1.0.0");
+  plugin.config({{.name = "wait", .kind = ConfigKind::DURATION}});
+  plugin.task_hook({.name = "probe",
+                    .after = "task_dir",
+                    .phases = {Phase::PRESTART},
+                    .patience = std::chrono::seconds{15},
+                    .meta = "probe"},
+                   hook_of(probe));
+#endif
+}
+
+}  // namespace
+
+NOMADCTL_PLUGIN(describe_bad)
