@@ -205,7 +205,9 @@ private:
       };
       const auto inner = below(path, name);
       const auto inner_row = below(row, is_labelled ? "*" : name);
-      if (path == "plugin" && names_in(inner_row).empty() && find_key(inner_row) == nullptr) {
+      // What nearly is a built-in name is taken for a mistake.
+      if (path == "plugin" && names_in(inner_row).empty() && find_key(inner_row) == nullptr
+          && closest_name(name, names).empty()) {
         plugin(name, member.value(), inner, names);
         continue;
       }
