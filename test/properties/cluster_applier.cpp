@@ -78,6 +78,10 @@ bool Cluster::commit() {
   checks_.on_commit(plan, before, state());
   settle(plan.waiting, scheduler::make_plan_result({plan.part.get(), plan.verdict}, index_));
   take(outcome);
+  if (scheduler::has_strays(*plan.part, plan.verdict, state())) {
+    ++counts_.strays;
+    evaluate(copy(plan.part->job->getId()), schema::EvalTrigger::NODE_UPDATE);
+  }
   return true;
 }
 

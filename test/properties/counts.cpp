@@ -42,6 +42,7 @@ constexpr CountName all_counts[] = {
     {"plans parked until another is settled", &Counts::parked_plans},
     {"plans refused for their evaluation", &Counts::refused_plans},
     {"plans written whose worker was gone", &Counts::orphaned_plans},
+    {"plans written to a node that had gone", &Counts::strays, true},
     {"steps held back for plans under way", &Counts::held_back},
     {"works that failed", &Counts::failed_works},
     {"works lost", &Counts::lost_works},

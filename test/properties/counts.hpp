@@ -46,6 +46,7 @@ struct Counts {
   std::uint64_t parked_plans = 0;
   std::uint64_t refused_plans = 0;
   std::uint64_t orphaned_plans = 0;
+  std::uint64_t strays = 0;
   // Workers and the broker.
   std::uint64_t held_back = 0;
   std::uint64_t failed_works = 0;

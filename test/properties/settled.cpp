@@ -76,6 +76,14 @@ std::size_t count_known(const Holding& holding, std::string_view group) {
   }));
 }
 
+/// Whom clients that are away may still have. As in Nomad they count as no surplus, but may be what
+/// is chosen to go of one, so that it goes only with the next evaluation.
+std::size_t count_away(const Holding& holding, std::string_view group) {
+  return static_cast<std::size_t>(std::ranges::count_if(holding.rows, [&](const auto& row) {
+    return holding.is_of(row, group) && is_unknown(*row->alloc);
+  }));
+}
+
 /// Those that ended and are not to be replaced: done, or failed for good.
 std::size_t count_over(const Holding& holding, std::string_view group) {
   const bool is_batch = view(holding.job->getType()) == "batch";
@@ -149,11 +157,22 @@ void check_each_node(const Holding& holding, schema::TaskGroup::Reader group) {
   }
 }
 
+/// The ids of all that has ever been a canary of the job.
+std::set<std::string> canaries_of(const state::Snapshot& state, const std::string& job_id) {
+  std::set<std::string> ids;
+  for (const auto& entry : state.deployments_by_job("default", job_id))
+    for (const auto group : entry.value()->getTaskGroups())
+      for (const auto id : group.getValue().getPlacedCanaries())
+        ids.insert(copy(id));
+  return ids;
+}
+
 }  // namespace
 
 void check_surplus(const state::Snapshot& state, const std::string& job_id) {
   const Holding holding{state, job_id};
   std::set<std::string> seen;
+  const auto canaries = canaries_of(state, job_id);
   for (const auto& row : holding.rows) {
     const auto alloc = *row->alloc;
     if (!is_live(alloc)) continue;
@@ -162,10 +181,12 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id) {
     require(has_group(*holding.job, view(alloc.getTaskGroup())),
             "nothing of a group that is gone is wanted", text);
     if (is_unknown(alloc)) continue;
-    const auto canary = holding.is_canary(row) ? " canary" : "";
     const auto place = once_per_node(holding) ? copy(alloc.getNodeId()) : std::string{};
     const auto version = "@" + std::to_string(alloc.getJobVersion());
-    require(seen.insert(copy(alloc.getName()) + version + canary + place).second,
+    // A canary has the name of what it is to replace. When the count grows meanwhile both stay, as
+    // in Nomad.
+    require(canaries.contains(copy(alloc.getId()))
+                || seen.insert(copy(alloc.getName()) + version + place).second,
             "names occur once", text);
     if (!holding.is_canary(row)) continue;
     const auto deployment = state.deployment(view(alloc.getDeploymentId()));
@@ -182,7 +203,8 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id) {
         text += "; " + copy(row->alloc->getName()) + "@"
                 + std::to_string(row->alloc->getJobVersion())
                 + (is_live(*row->alloc) ? "" : " over") + (holding.is_canary(row) ? " canary" : "");
-    require(known <= static_cast<std::size_t>(group.getCount()), property::no_surplus, text);
+    const auto away = count_away(holding, view(group.getName()));
+    require(known <= static_cast<std::size_t>(group.getCount()) + away, property::no_surplus, text);
   }
 }
 
@@ -193,13 +215,28 @@ bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id) 
   if (deployment && deployment->getStatus() == DeploymentState::FAILED) return true;
   // What has failed of a group that tolerates absence counts as gone, whatever its policy: as in
   // Nomad it has a successor as soon as anything is decided about the job.
-  const Holding holding{state, job_id};
-  return std::ranges::any_of(holding.rows, [](const auto& row) {
-    const auto alloc = *row->alloc;
+  const auto is_absent = [](const state::AllocRow& row) {
+    const auto alloc = *row.alloc;
     return alloc.getClientStatus() == ClientStatus::FAILED
            && alloc.getDesiredStatus() == schema::DesiredStatus::RUN
-           && alloc.getNextAllocation().size() == 0
-           && group_of(*row->job, view(alloc.getTaskGroup())).getMaxClientDisconnect().isValue();
+           && group_of(*row.job, view(alloc.getTaskGroup())).getMaxClientDisconnect().isValue();
+  };
+  // Batch work that was told to stop and ended well counts as done once it has ended: as in Nomad
+  // what came for it until then is too much.
+  const auto is_done_late = [](const state::AllocRow& row) {
+    return view(row.job->getType()) == "batch"
+           && row.alloc->getDesiredStatus() == schema::DesiredStatus::STOP
+           && row.alloc->getClientStatus() == ClientStatus::COMPLETE;
+  };
+  const Holding holding{state, job_id};
+  if (holding.is_wanted() && !once_per_node(holding)
+      && any(holding.job->getTaskGroups(), [&](auto group) {
+           return count_known(holding, view(group.getName()))
+                  > static_cast<std::size_t>(group.getCount());
+         }))
+    return true;
+  return std::ranges::any_of(holding.rows, [&](const auto& row) {
+    return row->alloc->getNextAllocation().size() == 0 && (is_absent(*row) || is_done_late(*row));
   });
 }
 

@@ -71,4 +71,14 @@ void PlansAhead::apply(const Object<schema::Command>& command) {
   continuation_->publish();
 }
 
+bool has_strays(const Plan& plan, const PlanVerdict& verdict, const state::Snapshot& state) {
+  return std::ranges::any_of(plan.nodes, [&](const auto& entry) {
+    const auto& [node_id, changes] = entry;
+    if (verdict.rejected_nodes.contains(node_id)) return false;
+    if (std::ranges::none_of(changes.placements, &PlannedAlloc::is_new)) return false;
+    const auto node = state.node(node_id);
+    return !node || node->getStatus() != schema::NodeStatus::READY;
+  });
+}
+
 }  // namespace nomad::scheduler

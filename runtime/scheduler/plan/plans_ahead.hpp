@@ -59,4 +59,9 @@ private:
   std::size_t verified_ = 0;
 };
 
+/// Whether something new of a written plan is on a node that was ready when the plan was verified
+/// and is not in `state`, the one that the plan came to: the node's change was written in between,
+/// and what it made evaluate did not know of the plan yet.
+bool has_strays(const Plan& plan, const PlanVerdict& verdict, const state::Snapshot& state);
+
 }  // namespace nomad::scheduler

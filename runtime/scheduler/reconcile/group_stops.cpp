@@ -24,11 +24,13 @@ std::size_t to_count(std::int64_t count) {
 
 }  // namespace
 
-/// Those that stay, but for canaries that are not promoted and those whose client is away.
+/// Those that stay, but for canaries that are not promoted and those whose client is away, be it
+/// only now.
 AllocSet GroupReconciler::known_others() const {
   return filtered(is_canarying() ? difference(untainted_, canaries_) : untainted_,
-                  [](const AllocEntry& alloc) {
-                    return alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
+                  [this](const AllocEntry& alloc) {
+                    return alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN
+                           && !context_.disconnected.contains(&alloc);
                   });
 }
 
@@ -54,8 +56,11 @@ void GroupReconciler::stop_surplus(std::int64_t remove) {
     context_.result.stop.push_back({alloc, alloc_not_needed, {}, {}});
     --remove;
   };
-  const auto live = filtered(is_canarying() ? difference(untainted_, canaries_) : untainted_,
-                             [](const AllocEntry& alloc) { return !alloc.row->terminal(); });
+  const auto live
+      = filtered(is_canarying() ? difference(untainted_, canaries_) : untainted_,
+                 [this](const AllocEntry& alloc) {
+                   return !alloc.row->terminal() && !context_.disconnected.contains(&alloc);
+                 });
   if (!is_canarying() && !canaries_.empty()) {
     std::set<std::string_view> taken;
     for (const auto* canary : canaries_)

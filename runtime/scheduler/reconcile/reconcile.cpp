@@ -1,5 +1,7 @@
 #include "runtime/scheduler/reconcile/reconcile.hpp"
 
+#include <set>
+
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/reconcile/group_reconciler.hpp"
 
@@ -108,6 +110,12 @@ Reconciliation reconcile(const ReconcileInput& input, const UpdateDecider& decid
       result.desired_updates[std::string{name}].stop = all.size();
     }
   }
+  // Who is told to end needs no note that its client is back.
+  std::set<const AllocEntry*> stopped;
+  for (const auto& stop : result.stop)
+    stopped.insert(stop.alloc);
+  std::erase_if(result.row_updates,
+                [&stopped](const RowUpdate& update) { return stopped.contains(update.alloc); });
   finish_deployment(context, complete);
   return result;
 }

@@ -120,3 +120,18 @@ TEST_CASE_FIXTURE(Ahead,
   const auto update = plan_of(web(51));
   CHECK(judge(update).verdict->rejected_nodes.size() == 1);
 }
+
+TEST_CASE_FIXTURE(Ahead,
+                  "plans ahead: what is written to a node that has gone meanwhile is astray") {
+  const auto node = add_node();
+  const auto plan = plan_of("one", 1);
+  const auto verdict = *judge(plan).verdict;
+  CHECK_FALSE(has_strays(*plan, verdict, state()));
+  set_status(node, schema::NodeStatus::DOWN);
+  CHECK(has_strays(*plan, verdict, state()));
+  CHECK_FALSE(has_strays(*plan, judge(plan).verdict.value(), state()));  // it is rejected there
+  apply([&](schema::Command::Builder command) {
+    command.initNodeDeregister().initNodeIds(1).set(0, text(node));
+  });
+  CHECK(has_strays(*plan, verdict, state()));
+}

@@ -102,6 +102,28 @@ TEST_CASE_FIXTURE(GroupRun,
   CHECK(run() == "destroy 1");
 }
 
+TEST_CASE_FIXTURE(GroupRun, "absence: who is away from now on is no surplus") {
+  want(1, tolerates_absence);
+  taint("away", NodeStatus::DISCONNECTED);
+  add("a", 0, 1);
+  add("b", 1, 1, on("away"));
+  run();
+  CHECK(stopped().empty());
+  CHECK(result.row_updates.size() == 1);
+
+  add("c", 2, 1);
+  run();
+  CHECK(stopped() == "c");
+}
+
+TEST_CASE_FIXTURE(ClientReturn, "return: who is too much by then is only told to end") {
+  want(0, tolerates_absence);
+  add_original();
+  run();
+  CHECK(stopped() == "a");
+  CHECK(result.row_updates.empty());
+}
+
 TEST_CASE_FIXTURE(ClientReturn, "return: who was told to end before is not told again") {
   for (const auto status : {NodeStatus::DISCONNECTED, NodeStatus::READY}) {
     for (const auto of_client : {ClientStatus::UNKNOWN, ClientStatus::RUNNING}) {
