@@ -20,7 +20,7 @@ struct Hangs {
 #endif
 
 /// What the task's meta `probe` orders; the deadline is short, so that a test need not wait long.
-Result<HookAnswer> probe(HookHost& host, const HookCall& call) {
+[[maybe_unused]] Result<HookAnswer> probe(HookHost& host, const HookCall& call) {
   const auto order = call.meta("probe");
   if (order == "block") sleep(1000);
   if (order == "crash") abort();
