@@ -58,7 +58,7 @@ struct RestartPolicy $nullable(true) {
   attempts @0 :Int64 $update(inPlace) $works;
   delay @2 :Int64 $duration $default("15s") $update(inPlace) $works;
   mode @3 :Text $default("fail") $update(inPlace) $works;
-  renderTemplates @4 :Bool $default("false") $unheeded("no templates are rendered yet");
+  renderTemplates @4 :Bool $default("false") $works;
 }
 
 struct ReschedulePolicy $nullable(true) {
@@ -173,34 +173,34 @@ struct LogConfig $nullable(true) {
 }
 
 struct ChangeScript $nullable(true) {
-  command @0 :Text $default("");
-  args @1 :List(Text);
-  timeout @2 :Int64 $duration $default("5s");
-  failOnError @3 :Bool $default("false");
+  command @0 :Text $default("") $works;
+  args @1 :List(Text) $works;
+  timeout @2 :Int64 $duration $default("5s") $works;
+  failOnError @3 :Bool $default("false") $works;
 }
 
 struct WaitConfig {
-  min :union $json("Min") $duration { unset @0 :Void; value @1 :Int64; }
-  max :union $json("Max") $duration { unset @2 :Void; value @3 :Int64; }
+  min :union $json("Min") $duration $works { unset @0 :Void; value @1 :Int64; }
+  max :union $json("Max") $duration $works { unset @2 :Void; value @3 :Int64; }
 }
 
 struct Template $nullable(true) {
-  sourcePath @0 :Text $hcl("source") $default("");
-  destPath @1 :Text $hcl("destination") $default("");
-  embeddedTmpl @2 :Text $hcl("data") $default("");
-  changeMode @3 :Text $default("restart");
-  changeScript @5 :ChangeScript;
-  changeSignal @4 :Text;
-  splay @6 :Int64 $duration $default("5s");
-  perms @7 :Text $default("0644");
-  uid :union $json("Uid") { unset @8 :Void; value @9 :Int64; }
-  gid :union $json("Gid") { unset @10 :Void; value @11 :Int64; }
-  leftDelim @12 :Text $hcl("left_delimiter") $default("{{");
-  rightDelim @13 :Text $hcl("right_delimiter") $default("}}");
-  envvars @14 :Bool $hcl("env") $default("false");
-  vaultGrace @15 :Int64 $duration $default("0s");
-  wait @16 :WaitConfig;
-  errMissingKey @17 :Bool $hcl("error_on_missing_key") $default("false");
+  sourcePath @0 :Text $hcl("source") $default("") $works;
+  destPath @1 :Text $hcl("destination") $default("") $works;
+  embeddedTmpl @2 :Text $hcl("data") $default("") $works;
+  changeMode @3 :Text $default("restart") $works;
+  changeScript @5 :ChangeScript $works;
+  changeSignal @4 :Text $works;
+  splay @6 :Int64 $duration $default("5s") $works;
+  perms @7 :Text $default("0644") $works;
+  uid :union $json("Uid") $works { unset @8 :Void; value @9 :Int64; }
+  gid :union $json("Gid") $works { unset @10 :Void; value @11 :Int64; }
+  leftDelim @12 :Text $hcl("left_delimiter") $default("{{") $works;
+  rightDelim @13 :Text $hcl("right_delimiter") $default("}}") $works;
+  envvars @14 :Bool $hcl("env") $default("false") $works;
+  vaultGrace @15 :Int64 $duration $default("0s") $works;
+  wait @16 :WaitConfig $works;
+  errMissingKey @17 :Bool $hcl("error_on_missing_key") $default("false") $works;
 }
 
 struct Vault $nullable(true) {
@@ -265,8 +265,7 @@ struct Task {
   artifacts @17 :List(Artifact) $hcl("artifact")
       $refused("the task would start without it; download it in a prestart task");
   vault @6 :Vault $refused("there is no Vault; keep secrets as Nomad variables");
-  templates @7 :List(Template) $hcl("template")
-      $refused("the task would start without the file; write it in a prestart task, or use env");
+  templates @7 :List(Template) $hcl("template") $works;
   dispatchPayload @12 :DispatchPayload $update(inPlace) $works;
   volumeMounts @20 :List(VolumeMount) $hcl("volume_mount")
       $partly("exec mounts them; with other drivers the task fails with a word about it");

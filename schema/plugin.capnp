@@ -9,6 +9,7 @@
 @0xd5a1c1e3f5b2a913;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema::plugin");
+using import "annotations.capnp".secret;
 using Common = import "common.capnp";
 using Alloc = import "alloc.capnp";
 using Node = import "node.capnp";
@@ -112,6 +113,8 @@ struct HookAnswer {
   environment @2 :List(Common.TextEntry);  # added to the task's environment
   mounts @3 :List(Mount);
   devices @4 :List(Device);
+  # Of templates: above all other variables, as it is, and never written down by the agent.
+  secretEnvironment @5 :List(Common.TextEntry) $secret;
 }
 
 struct TaskSummary {
@@ -201,6 +204,11 @@ struct Command {
   timeout @2 :Int64;                  # it is killed then
 }
 
+struct Signal {
+  signal @0 :Text;                    # "SIGHUP"
+  reason @1 :Text;                    # what users read of it
+}
+
 struct CommandEnded {
   exitCode @0 :Int32;
   output @1 :Data;                    # the beginning of it, of both streams
@@ -211,7 +219,8 @@ struct HostRequest {
   task @1 :Text;                      # empty: all of the allocation's
   union {
     restart @2 :Restart;              # answered when the processes have ended
-    kill @3 :Event;                   # answered when the order is taken
+    kill @3 :Event;                   # of the task alone, if one is named; answered when the order
+                                      # is taken
     getResource @4 :Text;
     putResource @5 :Resource;         # `conflict` unless `version` is the present one
     readAlloc @6 :Void;               # the allocation that `allocId` names, as the servers know it
@@ -220,6 +229,7 @@ struct HostRequest {
     run @9 :Command;                  # beside the task; answered when it has ended
     awaitEnd @10 :Text;               # the allocation that this one replaces, or one that it has
                                       # preempted; answered when it has ended, or to ask again
+    signal @11 :Signal;               # to the task's process; `rejected` while it does not run
   }
 }
 

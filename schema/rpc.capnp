@@ -128,6 +128,25 @@ struct NodeAwaitPreviousReply {
   migrateToken @3 :Text $secret;
 }
 
+# What templates of a node's tasks follow: held until it is something else than `known`.
+struct NodeWatchDataRequest {
+  nodeId @0 :Text;
+  kind @1 :UInt8;                  # ClusterQuery::Kind of runtime/template/cluster_query.hpp
+  namespace @2 :Text;
+  name @3 :Text;                   # of a service; the path, or its beginning, of variables
+  tag @4 :Text;
+  choose @5 :Text;                 # "<number>|<key>"
+  known @6 :UInt64;                # the digest of the last answer; 0: none
+  maxWaitMs @7 :UInt64;
+}
+
+struct NodeWatchDataReply {
+  digest @0 :UInt64;               # `known`: nothing is new, and nothing follows
+  services @1 :List(Service.ServiceRegistration);
+  variables @2 :List(Variable.Variable);  # without what they hold
+  items @3 :Data $secret;          # what the one variable holds, as runtime/security encodes it
+}
+
 # A request of the HTTP API on its way to the node that serves it: the leader, a server of another
 # region, or the client node that it is about. The answer's body follows as a byte stream.
 struct ApiRequest {

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "actors/agent/rpc_setup.hpp"
+#include "actors/client/templates/template_settings.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/object/draft.hpp"
@@ -123,6 +125,35 @@ Result<> take_reserved(const config::Client& from, client::ClientOptions& option
   return {};
 }
 
+Result<std::shared_ptr<const client::TemplateSettings>> template_settings(
+    const config::Templates& from) {
+  const auto check = [](const char* block, const char* less, Nanoseconds least, const char* more,
+                        Nanoseconds most) -> Result<> {
+    if (most.count() == 0 || least <= most) return {};
+    return Error{Errc::invalid_argument,
+                 fmt::format("client.template.{}: {} {} is greater than {} {}", block, less,
+                             format_duration(least), more, format_duration(most))};
+  };
+  NOMAD_TRY(check("wait", "min", from.wait_min, "max", from.wait_max));
+  NOMAD_TRY(check("wait_bounds", "min", from.wait_bounds_min, "max", from.wait_bounds_max));
+  NOMAD_TRY(
+      check("nomad_retry", "backoff", from.retry_backoff, "max_backoff", from.retry_max_backoff));
+  if (from.block_query_wait < 1s)
+    return Error{Errc::invalid_argument, "client.template.block_query_wait: less than 1s"};
+  auto settings = std::make_shared<client::TemplateSettings>();
+  if (from.lists_denied) settings->functions = templates::task_functions(from.function_denylist);
+  settings->file_sandbox = !from.disable_file_sandbox;
+  settings->block_query_wait = from.block_query_wait;
+  settings->wait_min = from.wait_min;
+  settings->wait_max = from.wait_max;
+  settings->wait_bound_min = from.wait_bounds_min;
+  settings->wait_bound_max = from.wait_bounds_max;
+  settings->retry = {.attempts = static_cast<std::uint32_t>(from.retry_attempts),
+                     .backoff = from.retry_backoff,
+                     .max_backoff = from.retry_max_backoff};
+  return std::shared_ptr<const client::TemplateSettings>{std::move(settings)};
+}
+
 Result<client::ClientOptions> client_options(const config::AgentConfig& config,
                                              const std::string& executor_path,
                                              const std::string& http_address) {
@@ -156,6 +187,7 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
   if (!config.data_dir.empty()) options.private_dirs.push_back(config.data_dir);
   options.drivers = config.plugins;
   take_raw_exec_options(options);
+  options.templates = NOMAD_TRY(template_settings(from.templates));
   options.disable_remote_exec = from.disable_remote_exec;
   options.max_kill_timeout = from.max_kill_timeout;
   options.usage_interval = config.telemetry.collection_interval;

@@ -65,6 +65,9 @@ client::ServerLink::behavior_type near_servers(NearPointer self,
       [self, state](const link::AwaitPrevious& msg) {
         return hand_on(self, state->lease->holds(), state->own.endpoint, msg);
       },
+      [self, state](const link::WatchData& msg) {
+        return hand_on(self, state->lease->holds(), state->own.data, msg);
+      },
   };
 }
 

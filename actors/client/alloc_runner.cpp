@@ -12,6 +12,7 @@
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_resources.hpp"
 #include "actors/client/hooks/network_hook.hpp"
+#include "actors/client/hooks/task_orders.hpp"
 #include "actors/client/task/task_commands.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
@@ -415,6 +416,8 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
     case Which::RESTART:
       return restart_for_hook(request);
     case Which::KILL:
+      if (request.getTask().size() > 0)
+        return kill_task(self_, tasks_.runner_of(view(request.getTask())), request.getKill());
       if (step_ > Step::running) return Error{Errc::rejected, "the allocation has ended"};
       tasks_.tell(task_runner::Tell{read_event(request.getKill())});
       start_kill();
@@ -431,6 +434,8 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
       if (!task) return Error{Errc::not_found, "the task does not run"};
       return commands().run(task, request.getRun());
     }
+    case Which::SIGNAL:
+      return signal_task(self_, tasks_.runner_of(view(request.getTask())), request.getSignal());
     case Which::AWAIT_END:
       return await_end(self_, facts_, parent_, copy(request.getAwaitEnd()));
     case Which::REGISTER:

@@ -14,6 +14,7 @@
 #include "actors/client/node_allocs.hpp"
 #include "actors/client/server_contact.hpp"
 #include "actors/client/task/task_config.hpp"
+#include "actors/client/templates/template_settings.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -89,6 +90,8 @@ private:
   StatsReader stats_;
   AllocSync sync_;
   CheckRunner checks_;
+  DataWatcher data_;
+  std::shared_ptr<const TemplateSettings> templates_;
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
   std::shared_ptr<host::ExecPumpOnDemand> exec_pump_ = std::make_shared<host::ExecPumpOnDemand>();
@@ -218,6 +221,11 @@ void ClientState::take_up() {
                                    .seed = facts_.random.next()});
   checks_ = facts_.parts.make_checks(
       self_, {.seed = facts_.random.next(), .unix_now = facts_.options.unix_now});
+  templates_ = facts_.options.templates ? facts_.options.templates
+                                        : std::make_shared<const TemplateSettings>();
+  data_ = spawn_data_watcher(
+      self_,
+      {.node_id = facts_.identity.id, .servers = facts_.parts.servers, .settings = templates_});
   metadata_.take_up(std::move(loaded_->node_meta));
   metadata_.configure(fixed_meta(facts_.options));
   make_node();
@@ -286,6 +294,8 @@ void ClientState::make_context() {
   context->servers = facts_.parts.servers;
   context->sync = sync_;
   context->checks = checks_;
+  context->data = data_;
+  context->templates = templates_;
   context->steps = facts_.parts.steps;
   context->peers = facts_.options.peers;
   auto network = facts_.options.network;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "runtime/workload/sync_buffer.hpp"
 
 namespace nomad::client {
+
+struct TemplateSettings;
 
 struct HostVolume {
   std::string path;
@@ -64,6 +67,8 @@ struct ClientOptions {
 
   /// By driver: `plugin "<driver>" { config { … } }`.
   std::map<std::string, std::map<std::string, std::string>> drivers;
+
+  std::shared_ptr<const TemplateSettings> templates{};  ///< Null: the usual ones.
 
   bool disable_remote_exec = false;  ///< No command may be run beside a task.
   std::chrono::nanoseconds max_kill_timeout = std::chrono::seconds{30};

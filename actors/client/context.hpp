@@ -15,6 +15,7 @@
 #include "actors/client/drivers/driver_manager.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "actors/client/steps.hpp"
+#include "actors/client/templates/data_watcher.hpp"
 #include "actors/roles/server_link.hpp"
 #include "runtime/host/exec_pump.hpp"
 #include "runtime/telemetry/registry.hpp"
@@ -44,9 +45,11 @@ struct ClientContext {
   ServerLink servers;
   AllocSync sync;
   CheckRunner checks;
+  DataWatcher data;
   StepRunner steps;
   net::Connector peers;  ///< To the APIs of other nodes; empty: without TLS.
   std::shared_ptr<const network::NetworkOptions> network;  ///< Of allocations.
+  std::shared_ptr<const TemplateSettings> templates;
 
   std::shared_ptr<telemetry::Registry> task_metrics;  ///< Null: what tasks do is not counted.
 

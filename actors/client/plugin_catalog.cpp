@@ -14,6 +14,7 @@
 #include "actors/client/hooks/network_hook.hpp"
 #include "actors/client/hooks/predecessor_hooks.hpp"
 #include "actors/client/hooks/services_hook.hpp"
+#include "actors/client/hooks/template_hook.hpp"
 #include "runtime/network/cni_fingerprint.hpp"
 #include "runtime/workload/task_machine.hpp"
 
@@ -70,9 +71,10 @@ PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users) {
       = in_order({alloc_dir_hook(), await_previous_hook(), migrate_disk_hook(), health_hook(),
                   network_hook(), group_services_hook(), checks_hook()})
             .value();
-  plugins.task_hooks = in_order({validate_hook(users), task_dir_hook(), network_files_hook(),
-                                 volumes_hook(), dispatch_payload_hook(), task_services_hook()})
-                           .value();
+  plugins.task_hooks
+      = in_order({validate_hook(users), task_dir_hook(), network_files_hook(), volumes_hook(),
+                  dispatch_payload_hook(), template_hook(), task_services_hook()})
+            .value();
   plugins.drivers.emplace("exec", exec_entry());
   plugins.drivers.emplace("raw_exec", raw_exec_entry());
   if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());

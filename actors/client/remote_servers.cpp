@@ -20,6 +20,7 @@ using rpc::Method;
 using rpc::transport::Delivery;
 using server_link::AssignedAllocs;
 using server_link::AwaitPrevious;
+using server_link::Data;
 using server_link::DeregisterServices;
 using server_link::DrainNode;
 using server_link::EmitEvents;
@@ -33,6 +34,7 @@ using server_link::RegisterServices;
 using server_link::UpdateAllocs;
 using server_link::Updated;
 using server_link::WatchAllocs;
+using server_link::WatchData;
 
 /// What a server may take beyond a blocking query's own time: it spreads its answers.
 constexpr auto blocking_slack = 30s;
@@ -273,6 +275,34 @@ struct RemoteState {
         });
   }
 
+  actor::Answer<Data> watch_data(const WatchData& msg) {
+    auto body = rpc::make_body<wire::NodeWatchDataRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      request.setKind(static_cast<std::uint8_t>(msg.query.kind));
+      request.setNamespace(text(msg.query.name_space));
+      request.setName(text(msg.query.name));
+      request.setTag(text(msg.query.tag));
+      request.setChoose(text(msg.query.choose));
+      request.setKnown(msg.known);
+      request.setMaxWaitMs(static_cast<std::uint64_t>(msg.max_wait.count()));
+    });
+    return exchange<wire::NodeWatchDataReply, Data>(
+        Method::node_watch_data, std::move(body), msg.max_wait + blocking_slack,
+        [](const Object<wire::NodeWatchDataReply>& reply) -> Result<Data> {
+          Data data{.digest = reply->getDigest()};
+          for (const auto service : reply->getServices())
+            data.services.push_back(Object<schema::ServiceRegistration>::freeze(service));
+          for (const auto variable : reply->getVariables())
+            data.variables.push_back(Object<schema::Variable>::freeze(variable));
+          if (reply->hasItems()) {
+            const auto items = reply->getItems();
+            data.items = std::make_shared<const security::Secret>(
+                security::Secret::copy_of(std::as_bytes(std::span{items.begin(), items.size()})));
+          }
+          return data;
+        });
+  }
+
   void learn(const Object<wire::NodeLeaseReply>& reply) {
     std::vector<std::string> fresh;
     for (const auto server : reply->getServers())
@@ -309,6 +339,7 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
       [self](const EmitEvents& msg) { return self->state.emit(msg); },
       [self](const DrainNode& msg) { return self->state.drain(msg); },
       [self](const AwaitPrevious& msg) { return self->state.await_previous(msg); },
+      [self](const WatchData& msg) { return self->state.watch_data(msg); },
       [self](const Rebalance&) { self->state.rebalance(); },
   };
 }

@@ -68,6 +68,7 @@ ServerLink::behavior_type metered_link(ServerLink::pointer self,
       [self, to](const link::EmitEvents& msg) { return self->delegate(to, msg); },
       [self, to](const link::DrainNode& msg) { return self->delegate(to, msg); },
       [self, to](const link::AwaitPrevious& msg) { return self->delegate(to, msg); },
+      [self, to](const link::WatchData& msg) { return self->delegate(to, msg); },
   };
 }
 

@@ -9,20 +9,24 @@
 //   - The client sends at most one of each of RegisterNode, WatchAllocs, UpdateAllocs and
 //   EmitEvents at
 //     a time, and of each allocation one of RegisterServices and DeregisterServices, and one
-//     AwaitPrevious.
+//     AwaitPrevious, and of each query one WatchData.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/core/actor.hpp"
 #include "runtime/object/object.hpp"
+#include "runtime/security/secret.hpp"
+#include "runtime/template/cluster_query.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/service.capnp.h"
+#include "schema/variable.capnp.h"
 
 namespace nomad::client {
 
@@ -179,6 +183,29 @@ struct Previous {
   std::string migrate_token{};  ///< What that node gives it out for.
 };
 
+/// Asks for what a template of one of this node's tasks follows; held until the answer has another
+/// digest than `known` (0: none, answered at once), or until `max_wait` is over. The newest
+/// question of a node about the same thing counts: an older one is answered as if its time were
+/// over.
+///
+/// `permission_denied`: the node can't prove itself. Otherwise it may read all, as in Nomad while
+/// ACLs are off; workload identities are to narrow it down. `overloaded`: the node asks too much.
+struct WatchData {
+  using is_message = void;
+  std::string node_id;
+  templates::ClusterQuery query;
+  std::uint64_t known = 0;
+  std::chrono::milliseconds max_wait{300'000};
+};
+
+struct Data {
+  using is_message = void;
+  std::uint64_t digest = 0;  ///< `known`: `max_wait` is over, and nothing follows.
+  std::vector<Object<schema::ServiceRegistration>> services{};
+  std::vector<Object<schema::Variable>> variables{};  ///< At most one of Kind::variable.
+  std::shared_ptr<const security::Secret> items{};    ///< What that one holds, encoded.
+};
+
 }  // namespace server_link
 
 using ServerLink = actor::Interface<server_link::Registered(server_link::RegisterNode),
@@ -189,6 +216,7 @@ using ServerLink = actor::Interface<server_link::Registered(server_link::Registe
                                     server_link::Updated(server_link::DeregisterServices),
                                     server_link::Updated(server_link::EmitEvents),
                                     server_link::NodeDrain(server_link::DrainNode),
-                                    server_link::Previous(server_link::AwaitPrevious)>;
+                                    server_link::Previous(server_link::AwaitPrevious),
+                                    server_link::Data(server_link::WatchData)>;
 
 }  // namespace nomad::client

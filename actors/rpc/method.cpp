@@ -50,6 +50,8 @@ constexpr std::array table{
                Serve::on_leader, false, normal},
     MethodInfo{Method::node_update_drain, "Node.UpdateDrain", Access::own_peer, Repeat::freely,
                Serve::on_leader, false, normal},
+    MethodInfo{Method::node_watch_data, "Node.WatchData", Access::node, Repeat::freely,
+               Serve::on_leader, false, normal},
     MethodInfo{Method::api_forward, "Api.Forward", Access::cluster_peer, Repeat::if_surely_unsent,
                Serve::here, false, normal},
     MethodInfo{Method::api_on_node, "Api.OnNode", Access::own_server, Repeat::if_surely_unsent,

@@ -37,6 +37,7 @@ enum class Method : std::uint16_t {
   node_emit_events = 36,
   node_await_previous = 37,
   node_update_drain = 38,
+  node_watch_data = 39,  ///< What templates of its tasks follow.
 
   // requests of the HTTP API, sent on
   /// To a server: the leader, another region, or whoever reaches the node. Client nodes send on

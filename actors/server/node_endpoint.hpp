@@ -17,6 +17,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
 #include "actors/roles/server_link.hpp"
+#include "actors/server/data/data_endpoint.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
 
 namespace nomad::server {
@@ -34,6 +35,7 @@ using NodeEndpoint
 struct NodeSide {
   HeartbeatTracker tracker;
   NodeEndpoint endpoint;
+  DataEndpoint data{};
 };
 
 /// With a lease, nodes hear what they should run only while it holds: what an old leader says would

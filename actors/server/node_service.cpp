@@ -29,6 +29,11 @@ struct NodeService::Shared {
     return nodes.endpoint;
   }
 
+  DataEndpoint data() const {
+    const std::lock_guard lock{guard};
+    return nodes.data;
+  }
+
   /// Notes where the node is to be reached, if the request came from itself.
   void note(const std::string& node_id, const rpc::Inbound& inbound, const rpc::Caller& caller) {
     if (!inbound.connection || inbound.envelope.hops > 0 || caller.is_server()) return;
@@ -104,6 +109,36 @@ Bytes alloc_reply(const link::AssignedAllocs& set) {
   });
 }
 
+templates::ClusterQuery data_query(wire::NodeWatchDataRequest::Reader request) {
+  return {.kind = static_cast<templates::ClusterQuery::Kind>(request.getKind()),
+          .name_space = copy(request.getNamespace()),
+          .name = copy(request.getName()),
+          .tag = copy(request.getTag()),
+          .choose = copy(request.getChoose())};
+}
+
+Bytes data_reply(const link::Data& data) {
+  return rpc::make_body<wire::NodeWatchDataReply>([&](auto& reply) {
+    reply.setDigest(data.digest);
+    auto services = reply.initServices(static_cast<unsigned>(data.services.size()));
+    for (unsigned i = 0; i < services.size(); ++i)
+      services.setWithCaveats(i, *data.services[i]);
+    auto variables = reply.initVariables(static_cast<unsigned>(data.variables.size()));
+    for (unsigned i = 0; i < variables.size(); ++i) {
+      const auto& from = *data.variables[i];
+      variables[i].setNamespace(from.getNamespace());
+      variables[i].setPath(from.getPath());
+      variables[i].setCreateTime(from.getCreateTime());
+      variables[i].setModifyTime(from.getModifyTime());
+      variables[i].setCreateIndex(from.getCreateIndex());
+      variables[i].setModifyIndex(from.getModifyIndex());
+    }
+    if (!data.items) return;
+    const auto items = data.items->bytes();
+    reply.setItems({reinterpret_cast<const capnp::byte*>(items.data()), items.size()});
+  });
+}
+
 }  // namespace
 
 NodeService::NodeService(const actor::Owner& owner, NodeServiceOptions options)
@@ -152,6 +187,7 @@ void NodeService::add_to(rpc::MethodRouter& router) {
   add_services(router);
   add_drains(router);
   add_predecessors(router);
+  add_data(router);
   add_events(router);
 }
 
@@ -341,6 +377,29 @@ void NodeService::add_predecessors(rpc::MethodRouter& router) const {
                 reply.setTls(previous->tls);
                 reply.setMigrateToken(text(previous->migrate_token));
               }));
+            });
+      });
+}
+
+void NodeService::add_data(rpc::MethodRouter& router) const {
+  router.on_inbound<wire::NodeWatchDataRequest>(
+      Method::node_watch_data,
+      [shared = shared_](const Caller& caller, const Object<wire::NodeWatchDataRequest>& request,
+                         const Inbound& inbound) {
+        const auto id = copy(request->getNodeId());
+        if (!caller.is_node(id))  // The answer may have secrets in it.
+          return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
+        const auto wait = longest_wait(request->getMaxWaitMs());
+        shared->asker.ask<link::Data>(
+            shared->data(),
+            link::WatchData{.node_id = id,
+                            .query = data_query(*request),
+                            .known = request->getKnown(),
+                            .max_wait = wait},
+            std::chrono::duration_cast<std::chrono::seconds>(wait) + endpoint_timeout,
+            [inbound](Result<link::Data> data) {
+              if (!data) return inbound.reply(data.error());
+              inbound.reply(data_reply(*data));
             });
       });
 }

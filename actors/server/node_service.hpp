@@ -72,6 +72,7 @@ private:
   void add_services(rpc::MethodRouter& router) const;
   void add_drains(rpc::MethodRouter& router) const;
   void add_predecessors(rpc::MethodRouter& router) const;
+  void add_data(rpc::MethodRouter& router) const;
 
   /// Asks the endpoint what is durable when it is answered; for a node that `caller` speaks for.
   template <class Message>

@@ -80,6 +80,7 @@ Duties start_duties(const Server& server,
                                          .default_configuration = options.default_configuration,
                                          .metrics = metrics});
   const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
+  const auto data = spawn_data_endpoint(owner, store, parts.keyring, parts.lease);
   options.heartbeats.random_seed = random.next();
   options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);
@@ -110,15 +111,16 @@ Duties start_duties(const Server& server,
     actor::tell(broker, BatchApplied{std::move(outcomes)});
     if (replaced) actor::tell(server, StateReplaced{});
   });
-  Duties duties{{tracker, nodes}, scheduling.helpers};
+  Duties duties{{tracker, nodes, data}, scheduling.helpers};
   actor::tell(server, std::move(scheduling));
   for (const LeaderDuty& duty :
        {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
         LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{keeper}})
     actor::tell(server, AddDuty{duty});
-  for (const actor::Any& each : {actor::Any{broker}, actor::Any{nodes}, actor::Any{tracker},
-                                 actor::Any{applier}, actor::Any{gc}, actor::Any{deployments},
-                                 actor::Any{drainer}, actor::Any{periodic}, actor::Any{keeper}})
+  for (const actor::Any& each :
+       {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{tracker},
+        actor::Any{applier}, actor::Any{gc}, actor::Any{deployments}, actor::Any{drainer},
+        actor::Any{periodic}, actor::Any{keeper}})
     duties.all.push_back(each);
   return duties;
 }

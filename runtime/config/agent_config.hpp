@@ -140,6 +140,22 @@ struct DrainOnShutdown {
   bool ignore_system_jobs = false;
 };
 
+/// `client { template { … } }`
+struct Templates {
+  std::vector<std::string> function_denylist;
+  bool lists_denied = false;  ///< `function_denylist` was given, though it may be empty.
+  bool disable_file_sandbox = false;
+  Nanoseconds block_query_wait = 5min;
+  Nanoseconds max_stale = std::chrono::hours{87'600};
+  Nanoseconds wait_min = 5s;
+  Nanoseconds wait_max = 4min;
+  Nanoseconds wait_bounds_min{0};  ///< 0: none.
+  Nanoseconds wait_bounds_max{0};
+  std::int64_t retry_attempts = 0;  ///< 0: for ever.
+  Nanoseconds retry_backoff = 250ms;
+  Nanoseconds retry_max_backoff = 1min;
+};
+
 struct Client {
   bool enabled = false;
   std::string state_dir;  ///< Empty: <data_dir>/client.
@@ -178,6 +194,7 @@ struct Client {
   bool bind_wildcard_default_host_network = true;
   Reserved reserved;
   DrainOnShutdown drain_on_shutdown;
+  Templates templates;
   std::map<std::string, HostVolume> host_volumes;
   std::map<std::string, HostNetwork> host_networks;
   Join join;

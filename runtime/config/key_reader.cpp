@@ -207,6 +207,8 @@ private:
       const auto inner_row = below(row, is_labelled ? "*" : name);
       // Without anything in it the block has a meaning, too.
       if (inner_row == "client.drain_on_shutdown") into_.client.drain_on_shutdown.wanted = true;
+      if (inner_row.starts_with("client.template.function_"))
+        into_.client.templates.lists_denied = true;
       if (const Key* key = find_key(inner_row))
         value(*key, member.value(), inner, label);
       else if (names_in(inner_row).empty())

@@ -320,7 +320,8 @@ Result<> Beneath::make_directories(std::string_view path, mode_t mode) const {
 Result<> Beneath::write_file(std::string_view path,
                              std::string_view content,
                              mode_t mode,
-                             bool durable) const {
+                             bool durable,
+                             const FileOwner& owner) const {
   std::string where = relative(path);
   std::string name = last_component(where);
   if (name == "." || name == ".." || name.empty()) return open_error("open", path, EISDIR);
@@ -332,6 +333,10 @@ Result<> Beneath::write_file(std::string_view path,
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return open_error("open", path, errno);
   Result<> outcome = write_all(file.get(), content, path);
+  constexpr auto unchanged = static_cast<uid_t>(-1);
+  if (!outcome.has_error() && (owner.user || owner.group)
+      && ::fchown(file.get(), owner.user.value_or(unchanged), owner.group.value_or(unchanged)) != 0)
+    outcome = open_error("chown", path, errno);
   if (!outcome.has_error() && ::fchmod(file.get(), mode) != 0)
     outcome = open_error("chmod", path, errno);
   if (!outcome.has_error() && durable && ::fsync(file.get()) != 0)

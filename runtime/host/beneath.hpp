@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,12 @@ struct FileInfo {
 struct OpenFile {
   UniqueFd descriptor;
   std::uint64_t size = 0;
+};
+
+/// Whose a file is to be; what is not said stays as the system makes it.
+struct FileOwner {
+  std::optional<uid_t> user{};
+  std::optional<gid_t> group{};
 };
 
 class Beneath {
@@ -73,7 +80,8 @@ public:
   Result<> write_file(std::string_view path,
                       std::string_view content,
                       mode_t mode,
-                      bool durable = false) const;
+                      bool durable = false,
+                      const FileOwner& owner = {}) const;
 
   int descriptor() const { return root_.get(); }
 

@@ -48,6 +48,8 @@ struct HookRecord {
   bool done = false;                          ///< It need not run again for this task.
   std::map<std::string, std::string> data{};  ///< For its next run, over restarts too.
   Variables env{};                            ///< Added to the task's environment.
+  /// The same, above all others and as it is: secrets, which are never written down.
+  Variables secret_env{};
   std::vector<TaskMount> mounts{};
   std::vector<TaskDevice> devices{};
 

@@ -290,8 +290,122 @@ def idle_tasks(build):
     agent.destroy()
 
 
+def templated(name, path, count, mode, **terms):
+    """A job of `count` mock tasks, each with a file that follows the variable."""
+    made = job(name, count=count)
+    made["TaskGroups"][0]["Tasks"][0]["Templates"] = [dict({
+        "EmbeddedTmpl": '{{ with nomadVar "%s" }}{{ .value }}{{ end }}' % path, "DestPath": "local/app.conf",
+        "ChangeMode": mode, "Splay": 0, "Wait": {"Min": 0, "Max": 0}}, **terms)]
+    return made
+
+
+def put_variable(agent, path, value):
+    answer = agent.put(f"/v1/var/{path}", {"Items": {"value": value}})
+    assert answer.status == 200, answer
+
+
+def files_of(agent, name):
+    return [os.path.join(agent.data_dir, "alloc", alloc["ID"], "task", "local", "app.conf")
+            for alloc in agent.allocs(name)]
+
+
+def holds(path, value):
+    try:
+        with open(path) as f:
+            return f.read() == value
+    except FileNotFoundError:
+        return False
+
+
+def template_changes(agent):
+    """From the write of a variable to the file, and to the signal that the task hears."""
+    put_variable(agent, "bench/one", "0")
+    made = templated("follower", "bench/one", 1, "signal", ChangeSignal="SIGHUP")
+    task = made["TaskGroups"][0]["Tasks"][0]
+    task["Driver"] = "raw_exec"
+    task["Config"] = {"command": "/usr/bin/python3", "args": ["-c", (
+        "import os, signal, time\n"
+        "def heard(*_):\n"
+        "    os.close(os.open('local/heard.' + open('local/app.conf').read(), os.O_CREAT))\n"
+        "signal.signal(signal.SIGHUP, heard)\n"
+        "open('local/ready', 'w').close()\n"
+        "while True: time.sleep(1000)\n")]}
+    agent.register(made)
+    agent.wait_for_allocs("follower", "running")
+    path = files_of(agent, "follower")[0]
+    place = os.path.dirname(path)
+    wait_until(lambda: os.path.exists(place + "/ready"))
+    to_file, to_signal = [], []
+    for number in range(1, 51):
+        time.sleep(0.3)
+        before = time.monotonic()
+        put_variable(agent, "bench/one", str(number))
+        wait_until(lambda n=number: holds(path, str(n)), interval=0.001)
+        to_file.append((time.monotonic() - before) * 1000)
+        wait_until(lambda n=number: os.path.exists(f"{place}/heard.{n}"), interval=0.001)
+        to_signal.append((time.monotonic() - before) * 1000)
+    for what, times in (("file", to_file), ("signal", to_signal)):
+        show(f"a variable's change to the {what}, idle",
+             f"median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms")
+    agent.request("DELETE", "/v1/job/follower?purge=true")
+
+
+def template_crowd(agent):
+    """200 files of one variable."""
+    count = 200
+    put_variable(agent, "bench/crowd", "0")
+    agent.register(templated("crowd", "bench/crowd", count, "noop"))
+    agent.wait_for_allocs("crowd", "running", count, timeout=120)
+    paths = files_of(agent, "crowd")
+    took, used = [], []
+    for number in range(1, 11):
+        time.sleep(1)
+        cpu, before = processor_seconds(agent.process.pid), time.monotonic()
+        put_variable(agent, "bench/crowd", str(number))
+        left = paths
+        while left:
+            left = [path for path in left if not holds(path, str(number))]
+            assert time.monotonic() - before < 30, f"{len(left)} of {count} are old"
+        took.append(time.monotonic() - before)
+        used.append(processor_seconds(agent.process.pid) - cpu)
+    show(f"one change to {count} files of as many tasks",
+         f"median {1000 * statistics.median(took):.0f} ms, {statistics.median(used):.2f} core-s")
+    agent.request("DELETE", "/v1/job/crowd?purge=true")
+
+
+def template_weight(agent, seconds=60):
+    """What 1,000 files cost while nothing changes, beside as many tasks without."""
+    figures = {}
+    put_variable(agent, "bench/idle", "0")
+    for name, count in (("plain", 1000), ("idle", 1000)):
+        made = templated(name, "bench/idle", count, "noop")
+        if name == "plain":
+            made["TaskGroups"][0]["Tasks"][0]["Templates"] = None
+        start = memory(agent.process.pid)[1]
+        agent.register(made)
+        agent.wait_for_allocs(name, "running", count, timeout=300)
+        time.sleep(20)
+        before = processor_seconds(agent.process.pid)
+        time.sleep(seconds)
+        used = 100 * (processor_seconds(agent.process.pid) - before) / seconds
+        figures[name] = (memory(agent.process.pid)[1] - start, used)
+        show(f"1,000 tasks {'without' if name == 'plain' else 'with'} a template, idle",
+             f"{used:.2f} % of a core so far, {figures[name][0] * 1024 / count:.1f} kB each")
+    show("a template, idle", f"{(figures['idle'][0] - figures['plain'][0]) * 1024 / 1000:.1f} kB")
+
+
+def templates(build):
+    agent = Agent(BIG, log_level="WARN").start()
+    try:
+        template_changes(agent)
+        template_crowd(agent)
+        template_weight(agent)
+    finally:
+        agent.destroy()
+
+
 SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, single_reads, watchers,
-             writes, raw_exec, logging_tasks, dispatches, idle_tasks]
+             writes, raw_exec, logging_tasks, dispatches, idle_tasks, templates]
 
 
 def run(build, only):

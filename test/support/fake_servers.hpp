@@ -89,6 +89,9 @@ inline FakeServersActor::behavior_type fake_servers(
       [self](const EmitEvents&) { return Updated{++self->state.index}; },
       [](const DrainNode&) { return NodeDrain{}; },
       [](const AwaitPrevious&) { return Previous{.ended = true}; },
+      [](const WatchData&) -> actor::Answer<Data> {
+        return Error{Errc::unavailable, "these servers have no data"};
+      },
       [self](BoardChanged) { self->state.answer(); },
   };
 }

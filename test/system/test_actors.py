@@ -18,7 +18,7 @@ TASKS = 3
 
 # Kinds that begin anew.
 RESTARTED = [
-    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "heartbeat_tracker", "near_servers",
+    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "data_watcher", "heartbeat_tracker", "near_servers",
     "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
     "keyring_keeper", "core_gc", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
 ]
@@ -30,6 +30,7 @@ REPORTED = {
     "function_hook": "function_hook: ended by an exception",
     "network_hook": "network_hook: ended by an exception",
     "services_hook": "services_hook: ended by an exception",
+    "template_hook": "template_hook: ended by an exception",
     "checks_hook": "checks_hook: ended by an exception",
     "predecessor_hook": "predecessor_hook: ended by an exception",
     "deployment_watcher": "another one follows",
@@ -49,6 +50,16 @@ def serve(agent):
         Services=[{"Name": "front", "Provider": "nomad", "PortLabel": "http", "Checks": [
             {"Name": "alive", "Type": "tcp", "Interval": 10**9, "Timeout": 10**9}]}])
     agent.register(served)
+
+
+def follow(agent):
+    """A job with a file that follows a variable, which changes."""
+    agent.put("/v1/var/followed", {"Items": {"at": str(time.monotonic_ns())}})
+    made = shell_job(f"follower-{time.monotonic_ns()}", "sleep 1000")
+    made["TaskGroups"][0]["Tasks"][0]["Templates"] = [{
+        "EmbeddedTmpl": '{{ with nomadVar "followed" }}{{ .at }}{{ end }}', "DestPath": "local/followed",
+        "ChangeMode": "noop", "Wait": {"Min": 0, "Max": 0}}]
+    agent.register(made)
 
 
 def drain_a_moment(agent):
@@ -76,6 +87,9 @@ USES = {
     "snapshotter": lambda agent: agent.get("/v1/operator/snapshot"),
     "mock_driver": lambda agent: agent.register(job("mocked")),
     "services_hook": serve,
+    "template_hook": follow,
+    "data_watcher": follow,
+    "data_endpoint": follow,
     "checks_hook": serve,
     "network_hook": part_from_the_network,
     "node_drainer": drain_a_moment,

@@ -8,7 +8,7 @@ import threading
 import harness
 from harness import Agent, job, wait_until
 
-TEMPLATE = "group \"group\", task \"task\": template is not supported yet: "
+VAULT = "group \"group\", task \"task\": vault is not supported yet: "
 JOB_FILE = """
 job "moved" {
   group "web" {
@@ -28,9 +28,8 @@ job "moved" {
       config {
         command = "/bin/true"
       }
-      template {
-        data        = "x"
-        destination = "local/x"
+      vault {
+        policies = ["reader"]
       }
     }
   }
@@ -40,15 +39,15 @@ job "moved" {
 
 class JobsTest(harness.AgentTest):
     def test_what_a_job_depends_on_is_an_error(self):
-        wrong = job("templated")
-        wrong["TaskGroups"][0]["Tasks"][0]["Templates"] = [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]
+        wrong = job("secretive")
+        wrong["TaskGroups"][0]["Tasks"][0]["Vault"] = {"Policies": ["reader"]}
         for answer in (self.agent.put("/v1/jobs", {"Job": wrong}),
-                       self.agent.put("/v1/job/templated/plan", {"Job": wrong})):
+                       self.agent.put("/v1/job/secretive/plan", {"Job": wrong})):
             self.assertGreaterEqual(answer.status, 400, answer)
-            self.assertIn(TEMPLATE, answer.body.replace('\\"', '"'))
+            self.assertIn(VAULT, answer.body.replace('\\"', '"'))
         judged = self.agent.put("/v1/validate/job", {"Job": wrong}).json
         self.assertEqual(1, len(judged["ValidationErrors"]), judged)
-        self.assertIn(TEMPLATE, judged["ValidationErrors"][0])
+        self.assertIn(VAULT, judged["ValidationErrors"][0])
         self.assertEqual([], self.agent.get("/v1/jobs").json)
 
     def test_the_commands_name_every_block(self):
@@ -59,7 +58,7 @@ class JobsTest(harness.AgentTest):
             done = self.agent.run(*words)
             self.assertNotEqual(0, done.returncode)
             for text in ('service "front": connect is not supported yet',
-                         'task "server": template is not supported yet'):
+                         'task "server": vault is not supported yet'):
                 self.assertIn(text, done.stdout + done.stderr)
 
     def test_what_a_job_runs_without_is_a_warning(self):

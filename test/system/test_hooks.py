@@ -188,6 +188,27 @@ class Dispatched(Life):
         super().runs(starts)
 
 
+class Templated(Life):
+    """A task with a file that is made of a variable."""
+
+    def job(self):
+        made = super().job()
+        made["TaskGroups"][0]["Tasks"][0]["Templates"] = [{
+            "EmbeddedTmpl": 'port={{ with nomadVar "app/hooked" }}{{ .port }}{{ end }}', "DestPath": "local/app.conf"}]
+        return made
+
+    def start(self):
+        self.agent.put("/v1/var/app/hooked", {"Items": {"port": "80"}})
+        super().start()
+
+    def faults(self):
+        found = super().faults()
+        path = os.path.join(self.agent.data_dir, "alloc", self.alloc()["ID"], "task/local/app.conf")
+        if not found and open(path).read() != "port=80":
+            found["file"] = path
+        return found
+
+
 class Mounting(Life):
     """A task that wants a volume of the host of a driver that can't show it one."""
 
@@ -239,6 +260,10 @@ ROWS = {
     ("checks_hook", "prerun"): (Life, START, Life.start, Life.runs),
     ("task_dir", "prestart"): (Life, START, Life.start, Life.runs),
     ("dispatch_payload", "prestart"): (Dispatched, START, Dispatched.start, Dispatched.runs),
+    ("template", "prestart"): (Templated, START, Templated.start, Templated.runs),
+    ("template", "poststart"): (Templated, START, Templated.start, Templated.runs),
+    ("template", "exited"): (Templated, BEFORE, Templated.fail, Templated.runs_again),
+    ("template", "stop"): (Templated, BEFORE, Templated.stop, Templated.ended),
     ("volumes", "prestart"): (Mounting, START, Life.start, Mounting.refused),
     ("task_services", "poststart"): (Life, START, Life.start, Life.runs),
     ("alloc_health_watcher", "update"): (Life, BEFORE, Life.update, Life.runs),

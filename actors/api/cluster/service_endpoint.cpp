@@ -3,17 +3,21 @@
 #include <map>
 #include <set>
 
-#include "actors/api/cluster/service_choice.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
+#include "runtime/cluster/data/service_choice.hpp"
 #include "runtime/cluster/service_commands.hpp"
 
 namespace nomad::api {
 namespace {
 
+using cluster::Choice;
+using cluster::choose;
+using cluster::parse_choice;
+using cluster::ServiceRef;
 using state::Table;
 
 std::uint64_t services_index(const View& snapshot) {

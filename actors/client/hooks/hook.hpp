@@ -20,6 +20,7 @@
 #include "actors/client/check_runner.hpp"
 #include "actors/client/plugin_host.hpp"
 #include "actors/client/steps.hpp"
+#include "actors/client/templates/data_watcher.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/net/byte_stream.hpp"
 #include "runtime/network/alloc_networks.hpp"
@@ -106,6 +107,9 @@ struct HookTools {
   net::Connector peers{};                  ///< To the APIs of other nodes; empty: without TLS.
   /// How networks of allocations are made; null for hooks of tasks.
   std::shared_ptr<const network::NetworkOptions> network{};
+  std::string region{};  ///< The node's.
+  DataWatcher data{};    ///< Follows what templates ask for.
+  std::shared_ptr<const TemplateSettings> templates{};
 };
 
 /// A hook in the catalog.

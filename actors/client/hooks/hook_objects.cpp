@@ -43,6 +43,7 @@ workload::HookRecord record_of(const Object<schema::plugin::HookAnswer>& answer)
   record.done = answer->getDone();
   read_entries(answer->getData(), record.data);
   read_entries(answer->getEnvironment(), record.env);
+  read_entries(answer->getSecretEnvironment(), record.secret_env);
   record.mounts = workload::read_mounts(answer->getMounts());
   record.devices = workload::read_devices(answer->getDevices());
   return record;
@@ -52,8 +53,8 @@ workload::TaskEvent read_event(schema::plugin::Event::Reader from) {
   auto event = workload::task_event::message(view(from.getType()), from.getTime(),
                                              copy(from.getMessage()));
   for (const auto entry : from.getDetails())
-    event = std::move(event).with(view(entry.getKey()), copy(entry.getValue()));
-  if (from.getFailsTask()) event = std::move(event).failing_task();
+    std::move(event).with(view(entry.getKey()), copy(entry.getValue()));
+  if (from.getFailsTask()) std::move(event).failing_task();
   return event;
 }
 

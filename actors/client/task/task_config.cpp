@@ -153,8 +153,11 @@ workload::TaskEnv make_env(const ClientContext& context,
       .templates = {},
       .network = record.network};
   if (isolation != "image") input.host = context.host_env;
-  for (const auto& [name, left] : record.hooks)
+  for (const auto& [name, left] : record.hooks) {
     if (!left->env.empty()) input.hooks.emplace_back(name, left->env);
+    for (const auto& [key, value] : left->secret_env)
+      input.templates.insert_or_assign(key, value);
+  }
   return workload::TaskEnv::build(input);
 }
 

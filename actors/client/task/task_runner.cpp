@@ -178,7 +178,10 @@ HookTools TaskRunnerState::hook_tools() const {
   return {.host = setup_.host,
           .steps = setup_.context->steps,
           .checks = setup_.context->checks,
-          .unix_now = setup_.context->unix_now};
+          .unix_now = setup_.context->unix_now,
+          .region = setup_.context->region,
+          .data = setup_.context->data,
+          .templates = setup_.context->templates};
 }
 
 /// What hooks have to know of the task; its driver may have become another one.
@@ -329,9 +332,10 @@ actor::Answer<task_runner::Done> TaskRunnerState::restart(task_runner::Restart& 
 }
 
 actor::Answer<task_runner::Done> TaskRunnerState::signal(const task_runner::Signal& msg) {
-  if (!machine_->is_alive()) return Error{Errc::rejected, "Task not running"};
+  if (!machine_->is_alive())
+    return Error{msg.reason.empty() ? Errc::rejected : Errc::not_found, "Task not running"};
   on([&msg](TaskMachine& machine, TaskTime now) {
-    machine.tell(event::signal_sent(now.unix).with("signal", msg.signal), now);
+    machine.tell(event::signal_sent(now.unix, msg.reason).with("signal", msg.signal), now);
   });
   auto promise = self_->make_response_promise<task_runner::Done>();
   link_->ask_once(

@@ -92,6 +92,8 @@ struct Restart {
 struct Signal {
   using is_message = void;
   std::string signal;
+  /// Of hooks: what users read of it. `not_found` while the task does not run.
+  std::string reason{};
 };
 
 struct Stats {

@@ -1,11 +1,16 @@
 // Rules about tasks and what they are made of.
+#include <algorithm>
+#include <charconv>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
+#include "runtime/template/functions/library.hpp"
+#include "runtime/template/render.hpp"
 
 namespace nomad::jobspec {
 
@@ -281,6 +286,28 @@ std::string check_checksum(std::string_view given) {
   return {};
 }
 
+/// What is wrong with a template's text, with the line where it is.
+std::optional<std::string> check_template_text(const DraftBlock& tmpl) {
+  static const templates::Functions functions = templates::task_functions();
+  const std::string_view data = tmpl.text("EmbeddedTmpl");
+  const auto parsed = templates::TaskTemplate::parse(
+      std::string{data}, functions,
+      {.delimiters = {.left = std::string{tmpl.text("LeftDelim")},
+                      .right = std::string{tmpl.text("RightDelim")}}});
+  if (parsed) return std::nullopt;
+  constexpr std::string_view place = "template: :";  // Go's "template: NAME:LINE:"
+  std::string wrong = parsed.error().what;
+  std::size_t line = 0;
+  if (const auto at = wrong.find(place); at != std::string::npos)
+    std::from_chars(wrong.data() + at + place.size(), wrong.data() + wrong.size(), line);
+  std::string_view rest = data;
+  for (std::size_t i = 1; i < line; ++i)
+    rest.remove_prefix(std::min(rest.size(), rest.find('\n') + 1));
+  constexpr std::size_t longest = 80;
+  const auto excerpt = rest.substr(0, std::min(rest.find('\n'), longest));
+  return line == 0 ? wrong : fmt::format("{}; line {} is {}", wrong, line, quote(excerpt));
+}
+
 }  // namespace
 
 Mistakes check_template(const DraftBlock& tmpl) {
@@ -288,6 +315,7 @@ Mistakes check_template(const DraftBlock& tmpl) {
   const std::string_view destination = tmpl.text("DestPath");
   if (tmpl.text("SourcePath").empty() && tmpl.text("EmbeddedTmpl").empty())
     out.add("Must specify a source path or have an embedded template");
+  if (auto wrong = check_template_text(tmpl)) out.add(std::move(*wrong));
   if (destination.empty()) out.add("Must specify a destination for the template");
   if (escapes_allocation("task", destination)) out.add("destination escapes allocation directory");
   check_change_mode(tmpl, out);

@@ -15,6 +15,7 @@
 #include "actors/client/client.hpp"
 #include "actors/core/caf_bridge.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/security/variable_items.hpp"
 #include "test/support/actor_fixture.hpp"
 #include "test/support/temp_dir.hpp"
 
@@ -156,6 +157,14 @@ struct ClientFixture : ActorFixture {
   std::vector<std::string> previous_asked;  ///< Allocations that AwaitPrevious has named.
   actor::Promise<client::server_link::Previous> held_previous;
   std::optional<client::server_link::Previous> news_of_previous;  ///< For who is held.
+  /// What services and variables there are; the digest of what is not here is 1.
+  std::map<templates::ClusterQuery, client::server_link::Data> data;
+  std::optional<Error> data_refusal;
+  int data_questions = 0;
+  /// Held questions, with the digests that they know.
+  std::map<templates::ClusterQuery,
+           std::pair<std::uint64_t, actor::Promise<client::server_link::Data>>>
+      held_data;
   Object<schema::Node> node;
   std::vector<std::string> node_events;  ///< "Driver: Healthy"
   std::shared_ptr<telemetry::Registry> task_metrics;
@@ -179,6 +188,7 @@ struct ClientFixture : ActorFixture {
     held->reset();
     held_registration = {};
     held_previous = {};
+    held_data.clear();
   }
 
   std::int64_t unix_now() { return 1'700'000'000'000'000'000 + now().time_since_epoch().count(); }
@@ -245,6 +255,7 @@ struct ClientFixture : ActorFixture {
           },
           [](const DrainNode&) { return NodeDrain{}; },
           [this, self](const AwaitPrevious& msg) { return tell_of_previous(self, msg); },
+          [this, self](const WatchData& msg) { return tell_of_data(self, msg); },
           [this](Push) {
             if (const auto news = std::exchange(news_of_previous, {})) held_previous.deliver(*news);
             answer_held();
@@ -269,6 +280,48 @@ struct ClientFixture : ActorFixture {
     settle();
   }
 
+  actor::Answer<client::server_link::Data> tell_of_data(FakeServers::pointer self,
+                                                        const client::server_link::WatchData& msg) {
+    ++data_questions;
+    if (data_refusal) return *data_refusal;
+    auto& there = data[msg.query];
+    if (there.digest == 0) there.digest = 1;
+    if (there.digest != msg.known) return there;
+    auto promise = self->make_response_promise<client::server_link::Data>();
+    held_data.insert_or_assign(msg.query, std::pair{msg.known, promise});
+    return promise;
+  }
+
+  void answer_data() {
+    for (auto at = held_data.begin(); at != held_data.end();) {
+      const auto& there = data[at->first];
+      const auto [known, promise] = at->second;
+      if (there.digest == known && !data_refusal) {
+        ++at;
+        continue;
+      }
+      at = held_data.erase(at);
+      if (data_refusal)
+        promise.deliver(*data_refusal);
+      else
+        promise.deliver(there);
+    }
+  }
+
+  /// Variable `path` of the default namespace has these items from now on.
+  void set_variable(const std::string& path, const security::Items& items) {
+    auto& there = data[{
+        .kind = templates::ClusterQuery::Kind::variable, .name_space = "default", .name = path}];
+    Draft<schema::Variable> draft;
+    draft->setNamespace("default");
+    draft->setPath(text(path));
+    there.variables = {draft.freeze()};
+    there.items = std::make_shared<const security::Secret>(security::encode_items(items));
+    there.digest = ++index + 1;
+    push();
+    settle();
+  }
+
   /// They have not heard from the client for too long.
   void give_up() {
     gave_up = true;
@@ -279,6 +332,7 @@ struct ClientFixture : ActorFixture {
   void push() { tell(servers, Push{}); }
 
   void answer_held() {
+    answer_data();
     if (held_registration.pending())
       std::exchange(held_registration, {}).deliver(client::server_link::Registered{++index, 10s});
     if (!*held) return;

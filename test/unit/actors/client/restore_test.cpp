@@ -259,6 +259,9 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
                   },
                   [](const DrainNode&) { return NodeDrain{}; },
                   [](const AwaitPrevious&) { return Previous{.ended = true}; },
+                  [](const WatchData&) -> actor::Answer<Data> {
+                    return Error{Errc::unavailable, "away"};
+                  },
                   [](Push) {}};
         }));
   start(true);

@@ -28,6 +28,9 @@ client::ServerLink::behavior_type hand_on(client::ServerLink::pointer self,
       [self, endpoint](const link::EmitEvents& msg) { return self->delegate(endpoint, msg); },
       [self, endpoint](const link::DrainNode& msg) { return self->delegate(endpoint, msg); },
       [self, endpoint](const link::AwaitPrevious& msg) { return self->delegate(endpoint, msg); },
+      [](const link::WatchData&) -> actor::Answer<link::Data> {
+        return Error{Errc::unavailable, "nothing is followed here"};
+      },
   };
 }
 

@@ -188,14 +188,13 @@ TEST_CASE("support: a finding says where it is") {
         }
         task "server" {
           driver = "raw_exec"
-          template { data = "x" }
-          template { data = "y" }
+          identity { env = true }
         }
       }
     })");
   CHECK(texts(found.errors)
-        == "group \"web\", task \"server\": template is not supported yet: the task would start "
-           "without the file; write it in a prestart task, or use env\n"
+        == "group \"web\", task \"server\": identity.env is not supported yet: tasks get no "
+           "workload identity; leave it out\n"
            "group \"web\", service \"front\": connect is not supported yet: there is no service "
            "mesh; leave it out\n");
   CHECK(

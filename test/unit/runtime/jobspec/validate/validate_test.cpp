@@ -76,6 +76,25 @@ TEST_CASE("a good job passes") {
   CHECK(found.warning_text().empty());
 }
 
+TEST_CASE("an inline template has to parse, and its mistake comes with the line") {
+  const auto mistakes_of = [](const char* data, const char* left = "{{", const char* right = "}}") {
+    object job = small_job();
+    task_of(job)["Templates"] = boost::json::array{{{"EmbeddedTmpl", data},
+                                                    {"DestPath", "local/x"},
+                                                    {"LeftDelim", left},
+                                                    {"RightDelim", right}}};
+    return joined(errors_of(job));
+  };
+  CHECK(mistakes_of("{{ range nomadService \"db\" }}{{ .Address }}{{ end }}").empty());
+  CHECK(mistakes_of("one\n  {{ if }}\n")
+            .find("parse: template: :2: missing value for if; line 2 is \"  {{ if }}\"")
+        != std::string::npos);
+  CHECK(mistakes_of("{{ noSuchFunction }}").find("function \"noSuchFunction\" not defined")
+        != std::string::npos);
+  CHECK(mistakes_of("[[ if ]]").empty());
+  CHECK_FALSE(mistakes_of("[[ if ]]", "[[", "]]").empty());
+}
+
 TEST_CASE("all mistakes are told at once, in one text") {
   object job = small_job();
   job["ID"] = "a b";

@@ -13,7 +13,7 @@
 #include "runtime/object/object.hpp"
 #include "schema/service.capnp.h"
 
-namespace nomad::api {
+namespace nomad::cluster {
 
 using ServiceRef = Object<schema::ServiceRegistration>;
 
@@ -29,4 +29,4 @@ Result<std::optional<Choice>> parse_choice(std::string_view parameter);
 /// which is the same on every server and in every version.
 std::vector<ServiceRef> choose(std::vector<ServiceRef> services, const Choice& choice);
 
-}  // namespace nomad::api
+}  // namespace nomad::cluster

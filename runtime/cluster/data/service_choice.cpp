@@ -1,4 +1,4 @@
-#include "actors/api/cluster/service_choice.hpp"
+#include "runtime/cluster/data/service_choice.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "runtime/object/draft.hpp"
 
-namespace nomad::api {
+namespace nomad::cluster {
 namespace {
 
 using Hash = std::array<unsigned char, crypto_generichash_BYTES_MIN>;
@@ -55,4 +55,4 @@ std::vector<ServiceRef> choose(std::vector<ServiceRef> services, const Choice& c
   return services;
 }
 
-}  // namespace nomad::api
+}  // namespace nomad::cluster

@@ -1,5 +1,5 @@
 // Which registrations of a service somebody is given.
-#include "actors/api/cluster/service_choice.hpp"
+#include "runtime/cluster/data/service_choice.hpp"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 #include "runtime/object/draft.hpp"
 
 using namespace nomad;
-using namespace nomad::api;
+using namespace nomad::cluster;
 
 namespace {
 

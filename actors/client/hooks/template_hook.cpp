@@ -1,0 +1,371 @@
+#include "actors/client/hooks/template_hook.hpp"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "actors/client/hooks/hook_objects.hpp"
+#include "actors/client/hooks/template_actions.hpp"
+#include "actors/client/task/task_config.hpp"
+#include "actors/client/templates/render.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
+#include "runtime/template/change/missing_report.hpp"
+
+namespace nomad::client {
+
+using enum schema::plugin::Phase;
+
+namespace {
+
+using templates::ClusterQuery;
+using workload::TaskTemplates;
+
+/// As long as the task is wanted: what it waits for may come at any time.
+constexpr auto start_patience = std::chrono::hours{24 * 365};
+/// Before something is followed again, after whoever follows for us has died.
+constexpr Nanoseconds follow_pause = std::chrono::seconds{1};
+
+/// Something is due.
+struct LookDue {
+  using is_message = void;
+  std::uint64_t number = 0;
+};
+
+using TemplateSelf = actor::WithInternal<Hook, void(LookDue)>;
+
+class TemplateState {
+public:
+  static constexpr const char* name = "template_hook";
+
+  explicit TemplateState(TemplateSelf::pointer self) : self_{self} {}
+
+  void init(HookTools tools, HookScope scope) {
+    tools_ = std::move(tools);
+    scope_ = std::move(scope);
+    actions_.emplace(self_, tools_, scope_);
+    settings_ = tools_.templates ? tools_.templates : std::make_shared<const TemplateSettings>();
+  }
+
+  actor::Answer<hook::Answered> run(hook::Run& msg) {
+    scope_.alloc = std::move(msg.alloc);
+    scope_.job = std::move(msg.job);
+    switch (msg.request->getPhase()) {
+      case PRESTART:
+        return prestart(*msg.request);
+      case POSTSTART:
+        return poststart(*msg.request);
+      case EXITED:
+        if (machine_) machine_->exited();
+        return hook::Answered{};
+      case STOP:
+        return stop();
+      default:
+        return hook::Answered{};
+    }
+  }
+
+  actor::Answer<hook::Settled> cancel() {
+    if (!waiting_.pending()) return hook::Settled{};
+    stop_rendering_.request_stop();
+    if (busy_) {
+      cancelled_ = self_->make_response_promise<hook::Settled>();
+      return cancelled_;
+    }
+    give_up();
+    return hook::Settled{};
+  }
+
+  void look_due(std::uint64_t number) {
+    if (number != look_) return;
+    look_ = 0;
+    go_on();
+  }
+
+private:
+  TaskTemplates::Time now() const { return self_->now().time_since_epoch(); }
+
+  // -- the task's life ----------------------------------------------------------------------------
+
+  actor::Answer<hook::Answered> prestart(schema::plugin::HookRequest::Reader request) {
+    waiting_ = self_->make_response_promise<hook::Answered>();
+    const auto promise = waiting_;
+    stop_rendering_ = std::stop_source{};
+    stopped_ = false;
+    actions_->begin();
+    begin(request, request.getRunning());
+    go_on();
+    return promise;
+  }
+
+  actor::Answer<hook::Answered> poststart(schema::plugin::HookRequest::Reader request) {
+    if (!machine_) begin(request, true);  // Made anew after a crash.
+    machine_->started();
+    go_on();
+    if (scope_.place->getDriver().getExec()) return hook::Answered{};
+    for (const auto of : templates_of(scope_))
+      if (view(of.getChangeMode()) == "script")
+        return Error{Errc::rejected,
+                     "template has change mode set to 'script' but the driver it uses does not "
+                     "provide exec capability"};
+    return hook::Answered{};
+  }
+
+  void begin(schema::plugin::HookRequest::Reader request, bool is_running) {
+    Draft<schema::plugin::TaskEnvironment> kept;
+    kept->setVariables(request.getEnvironment().getVariables());
+    environment_ = kept.freeze();
+    const bool anew = machine_.has_value() && renders_on_restart();
+    if (!machine_) machine_.emplace(terms_of(templates_of(scope_), *settings_));
+    machine_->begin(is_running, anew);
+    if (!places_ || anew) place(request);
+  }
+
+  bool renders_on_restart() const {
+    const auto task = find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
+    if (task && task->hasRestartPolicy()) return task->getRestartPolicy().getRenderTemplates();
+    const auto group = workload::find_group(*scope_.job, view(scope_.alloc->getTaskGroup()));
+    return group && group->getRestartPolicy().getRenderTemplates();
+  }
+
+  /// Finds places and sources, on the step runner.
+  void place(schema::plugin::HookRequest::Reader request) {
+    places_ = {};
+    busy_ = true;
+    self_
+        ->request(
+            tools_.steps, actor::infinite,
+            step::make([scope = scope_, env = workload::TaskEnv::read(request.getEnvironment()),
+                        settings = settings_] { return place_templates(scope, env, *settings); }))
+        .then(
+            [this](const step::Outcome& outcome) {
+              busy_ = false;
+              places_
+                  = std::make_shared<const TemplatePlaces>(std::move(outcome.as<TemplatePlaces>()));
+              settle();
+            },
+            [this](const Error& err) {
+              busy_ = false;
+              if (waiting_.pending() && !stop_rendering_.stop_requested())
+                waiting_.deliver(err);
+              else
+                actions_->fail(err.within("Template failed").what);
+              settle();
+            });
+  }
+
+  /// Nothing is written any more once it is answered.
+  actor::Answer<hook::Answered> stop() {
+    stopped_ = true;
+    stop_rendering_.request_stop();
+    for (const auto& query : following_)
+      self_->send(tools_.data, data_watcher::Unfollow{query, follower()});
+    following_.clear();
+    known_.clear();
+    if (!busy_) return hook::Answered{};
+    stopping_ = self_->make_response_promise<hook::Answered>();
+    return stopping_;
+  }
+
+  /// What was under way is over.
+  void settle() {
+    if (stop_rendering_.stop_requested()) give_up();
+    go_on();
+  }
+
+  void give_up() {
+    if (waiting_.pending()) waiting_.deliver(Error{Errc::cancelled, "cancelled"});
+    if (cancelled_.pending()) cancelled_.deliver(hook::Settled{});
+    if (stopping_.pending()) stopping_.deliver(hook::Answered{});
+  }
+
+  // -- what is next -------------------------------------------------------------------------------
+
+  void go_on() {
+    if (!machine_ || stopped_ || stop_rendering_.stop_requested() || actions_->has_failed()) return;
+    if (places_ && !busy_) {
+      follow();
+      render(machine_->take_due(now()));
+    }
+    if (!busy_ && waiting_.pending()) {
+      if (places_ && machine_->is_ready())
+        release();
+      else
+        report_missing();
+    }
+    if (auto plan = machine_->take_plan(now(), random_.next()))
+      actions_->carry_out(*plan, [this] {
+        machine_->acted();
+        go_on();
+      });
+    wait();
+  }
+
+  void release() {
+    machine_->released();
+    workload::Variables all;
+    for (const auto& [index, variables] : environments_)
+      for (const auto& [key, value] : variables)
+        all.insert_or_assign(key, value);
+    Draft<schema::plugin::HookAnswer> draft;
+    fill_entries(draft->initSecretEnvironment(all.size()), all);
+    waiting_.deliver(hook::Answered{draft.freeze()});
+  }
+
+  void report_missing() {
+    report_.update(machine_->missing(), now());
+    if (const auto text = report_.take(now())) actions_->tell("Template", *text);
+  }
+
+  void wait() {
+    auto due = busy_ ? std::nullopt : machine_->due();
+    const auto report = waiting_.pending() ? report_.due() : std::nullopt;
+    if (report && (!due || *report < *due)) due = report;
+    if (look_ != 0) self_->cancel(timer_);
+    look_ = 0;
+    if (!due) return;
+    look_ = ++looks_;
+    timer_ = actor::send_self_after(self_, std::max(*due - now(), Nanoseconds{0}), LookDue{look_});
+  }
+
+  // -- following ----------------------------------------------------------------------------------
+
+  std::uint64_t follower() const { return self_->ref().address().id; }
+
+  void follow() {
+    const auto wanted = machine_->followed();
+    for (auto at = following_.begin(); at != following_.end();) {
+      if (wanted.contains(*at)) {
+        ++at;
+        continue;
+      }
+      self_->send(tools_.data, data_watcher::Unfollow{*at, follower()});
+      known_.erase(*at);
+      at = following_.erase(at);
+    }
+    for (const auto& query : wanted)
+      if (following_.insert(query).second) ask(query);
+  }
+
+  void ask(const ClusterQuery& query) {
+    const auto has = known_.find(query);
+    self_
+        ->request(tools_.data, actor::infinite,
+                  data_watcher::Follow{.query = query,
+                                       .known = has == known_.end() ? 0 : has->second->digest,
+                                       .follower = follower()})
+        .then([this, query](const data_watcher::News& news) { heard(query, news.data); },
+              [this, query](const Error& err) { not_heard(query, err); });
+  }
+
+  void heard(const ClusterQuery& query, const ClusterDataPtr& data) {
+    if (stopped_ || !following_.contains(query)) return;
+    known_.insert_or_assign(query, data);
+    machine_->news(query, now());
+    ask(query);
+    go_on();
+  }
+
+  void not_heard(const ClusterQuery& query, const Error& err) {
+    if (stopped_ || !following_.contains(query) || err.code == Errc::cancelled) return;
+    if (err.code != Errc::unavailable)
+      return actions_->fail(fmt::format("Template failed: {}: {}", query.name, err.what));
+    following_.erase(query);  // Who follows for us began anew: `follow` asks it.
+    look_ = ++looks_;
+    timer_ = actor::send_self_after(self_, follow_pause, LookDue{look_});
+  }
+
+  // -- rendering ----------------------------------------------------------------------------------
+
+  void render(std::vector<std::size_t> which) {
+    if (which.empty()) return;
+    busy_ = true;
+    RenderOrder order{.scope = scope_,
+                      .environment = environment_,
+                      .settings = settings_,
+                      .places = places_,
+                      .which = std::move(which),
+                      .known = known_,
+                      .region = tools_.region,
+                      .unix_now = tools_.unix_now(),
+                      .stopped = stop_rendering_.get_token()};
+    self_
+        ->request(tools_.steps, actor::infinite,
+                  step::make([order = std::move(order)] { return render_templates(order); }))
+        .then([this](const step::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
+              [this](const Error& err) { not_rendered(err); });
+  }
+
+  void rendered(RenderResult& result) {
+    busy_ = false;
+    machine_->rendered(result.done);
+    for (auto& [index, variables] : result.environments)
+      environments_.insert_or_assign(index, std::move(variables));
+    settle();
+  }
+
+  void not_rendered(const Error& err) {
+    busy_ = false;
+    machine_->rendered({});
+    if (!stop_rendering_.stop_requested()) actions_->fail(err.what);
+    settle();
+  }
+
+  TemplateSelf::pointer self_;
+  HookTools tools_;
+  HookScope scope_;
+  std::shared_ptr<const TemplateSettings> settings_;
+  std::optional<TemplateActions> actions_;
+  std::optional<TaskTemplates> machine_;  ///< From the first phase on.
+  std::shared_ptr<const TemplatePlaces> places_;
+  Object<schema::plugin::TaskEnvironment> environment_;
+  std::map<std::size_t, workload::Variables> environments_;  ///< Of templates with `env = true`.
+  std::set<ClusterQuery> following_;
+  std::map<ClusterQuery, ClusterDataPtr> known_;
+  templates::MissingReport report_;
+  Random random_{Random::from_system().next()};
+  actor::Promise<hook::Answered> waiting_;   ///< Of a start.
+  actor::Promise<hook::Settled> cancelled_;  ///< Of a Cancel, while a step runs.
+  actor::Promise<hook::Answered> stopping_;  ///< Of the end, likewise.
+  std::stop_source stop_rendering_;
+  actor::Timer timer_;
+  std::uint64_t looks_ = 0;
+  std::uint64_t look_ = 0;  ///< The LookDue that is to come; 0: none.
+  bool busy_ = false;       ///< A step runs.
+  bool stopped_ = false;
+};
+
+TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<TemplateState> self,
+                                                HookTools tools,
+                                                HookScope scope) {
+  self->state.init(std::move(tools), std::move(scope));
+  return {
+      [self](hook::Run& msg) { return self->state.run(msg); },
+      [self](hook::Cancel) { return self->state.cancel(); },
+      [](const hook::TasksChanged&) {},
+      [self](LookDue msg) { self->state.look_due(msg.number); },
+  };
+}
+
+Hook spawn_template_hook(const actor::Owner& owner,
+                         const HookTools& tools,
+                         const HookScope& scope) {
+  return actor::spawn(owner, template_hook_actor, tools, scope);
+}
+
+}  // namespace
+
+HookEntry template_hook() {
+  return {.name = "template",
+          .phases = {PRESTART, POSTSTART, EXITED, STOP},
+          .reads_environment = true,
+          .patience = start_patience,
+          .wanted = [](const HookScope& scope) { return templates_of(scope).size() > 0; },
+          .spawn = spawn_template_hook};
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,24 @@
+// TemplateHook ("template"): the files of a task that follow services and variables. It renders all
+// templates before the task starts, and again when something that they ask for has changed; then
+// it does to the task what they say: restart, signal, script or nothing. When that is, is decided
+// by workload::TaskTemplates; rendering is a step of the step runner.
+//
+// A start waits until everything that templates ask for is there; what is missing is told as an
+// event. A template that can't be rendered, and a script that was to fail its task, end the task as
+// failed. A file whose text is as it was is not written and nothing follows, so a task that a new
+// agent takes up goes on as it is.
+//
+// Owns:   the decisions, the places and sources of the templates, the variables of those with
+//         `env = true`, what it follows and the newest answers to it, a timer.
+// Takes:  what the role Hook lists. A Cancel ends the wait for the first rendering.
+// Parent: task_runner, report: the next phase finds a new one, which renders everything anew.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include "actors/client/plugin_catalog.hpp"
+
+namespace nomad::client {
+
+HookEntry template_hook();
+
+}  // namespace nomad::client

@@ -1,0 +1,314 @@
+#include "actors/client/templates/render.hpp"
+
+#include <charconv>
+
+#include <sys/random.h>
+
+#include <fmt/format.h>
+
+#include "actors/client/task/task_config.hpp"
+#include "runtime/config/address_template.hpp"
+#include "runtime/host/beneath.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/template/change/environment_file.hpp"
+
+namespace nomad::client {
+namespace {
+
+using templates::ClusterQuery;
+using workload::Variables;
+
+constexpr templates::Limits render_limits{.output = max_template_output,
+                                          .made = 4 * max_template_output};
+constexpr mode_t directory_mode = 0755;
+
+std::string directory_of_task(const HookScope& scope) {
+  return copy(scope.place->getAllocRoot()) + '/' + copy(scope.place->getTask());
+}
+
+/// Whether `path` is `directory` or below it; then what is behind that is left.
+bool enter_directory(const std::string& directory, std::string_view& path) {
+  if (!path.starts_with(directory)) return false;
+  if (path.size() > directory.size() && path[directory.size()] != '/') return false;
+  path.remove_prefix(std::min(path.size(), directory.size() + 1));
+  return true;
+}
+
+/// The directory of the task's or its group's that `path` is in, or all of the host's.
+TemplatePlace place_of(const HookScope& scope, std::string_view path) {
+  for (const auto& root : {directory_of_task(scope), copy(scope.place->getAllocRoot()) + "/alloc"})
+    if (auto rest = path; enter_directory(root, rest))
+      return {.root = root, .path = std::string{rest}};
+  return {.root = "/", .path = std::string{path.substr(std::min<std::size_t>(path.size(), 1))}};
+}
+
+Result<std::string> read_source(const TemplatePlace& place) {
+  const auto root = NOMAD_TRY(host::Beneath::open(place.root, false));
+  auto text = NOMAD_TRY(root.read_at(place.path, 0, max_template_source + 1));
+  if (text.size() > max_template_source)
+    return Error{Errc::too_large,
+                 fmt::format("{} has more than {} bytes", place.whole(), max_template_source)};
+  return text;
+}
+
+Result<TemplatePlace> place_template(const HookScope& scope,
+                                     const workload::TaskEnv& env,
+                                     const TemplateSettings& settings,
+                                     schema::Template::Reader of) {
+  std::optional<std::string> source;
+  if (of.getSourcePath().size() > 0) {
+    const auto from = env.client_path(view(of.getSourcePath()), false);
+    if (from.escapes && settings.file_sandbox)
+      return Error{Errc::rejected, "template source path escapes alloc directory"};
+    auto text = read_source(place_of(scope, from.path));
+    if (!text) return text.error().within("failed to read template");
+    source = std::move(*text);
+  }
+  const auto to = env.client_path(view(of.getDestPath()), true);
+  if (to.escapes && settings.file_sandbox)
+    return Error{Errc::rejected, "template destination path escapes alloc directory"};
+  auto place = place_of(scope, to.path);
+  place.source = std::move(source);
+  return place;
+}
+
+/// What a template is told while it is rendered.
+class TaskSources : public templates::Sources {
+public:
+  explicit TaskSources(const RenderOrder& order)
+      : order_{order}, name_space_{view(order.scope.job->getNamespace())} {}
+
+  std::optional<std::vector<templates::ServiceName>> services(
+      const templates::ServicesQuery& query) override {
+    const auto* data = known(query);
+    return data == nullptr ? std::nullopt : std::optional{data->names};
+  }
+
+  std::optional<std::vector<templates::ServiceInstance>> service(
+      const templates::ServiceQuery& query) override {
+    const auto* data = known(query);
+    return data == nullptr ? std::nullopt : std::optional{data->instances};
+  }
+
+  std::optional<std::optional<templates::Variable>> variable(
+      const templates::VariableQuery& query) override {
+    const auto* data = known(query);
+    return data == nullptr ? std::nullopt : std::optional{data->variable};
+  }
+
+  std::optional<std::vector<templates::VariableMeta>> variables(
+      const templates::VariableListQuery& query) override {
+    const auto* data = known(query);
+    return data == nullptr ? std::nullopt : std::optional{data->metas};
+  }
+
+  Result<std::optional<std::string>> file(const templates::FileQuery& query) override {
+    auto place = TemplatePlace{.root = "/", .path = query.path};
+    if (order_.settings->file_sandbox || !query.path.starts_with('/')) {
+      std::string_view path = query.path;
+      const auto root = directory_of_task(order_.scope);
+      enter_directory(root, path);
+      place = {.root = root, .path = std::string{path}};
+    }
+    auto text = read_source(place);
+    if (!text && text.error().code == Errc::rejected)
+      return Error{Errc::rejected, fmt::format("'{}' is outside of sandbox", query.path)};
+    if (!text) return text.error();
+    return std::optional{std::move(*text)};
+  }
+
+  std::optional<std::string> environment(std::string_view name) override {
+    for (const auto entry : order_.environment->getVariables())
+      if (view(entry.getKey()) == name) return copy(entry.getValue());
+    return std::nullopt;
+  }
+
+  std::int64_t now() override { return order_.unix_now; }
+
+  Result<std::string> address(std::string_view text) override {
+    return config::expand_address(text, config::LocalAddresses::read());
+  }
+
+  std::string random(std::size_t bytes) override {
+    std::string drawn(bytes, '\0');
+    for (std::size_t have = 0; have < bytes;) {
+      const auto got
+          = ::getrandom(drawn.data() + have, std::min<std::size_t>(bytes - have, 256), 0);
+      if (got > 0) have += static_cast<std::size_t>(got);
+    }
+    return drawn;
+  }
+
+private:
+  const ClusterData* known(const templates::Query& query) const {
+    const auto asked = templates::cluster_query(query, name_space_);
+    const auto found = asked ? order_.known.find(*asked) : order_.known.end();
+    return found == order_.known.end() ? nullptr : &*found->second;
+  }
+
+  const RenderOrder& order_;
+  std::string_view name_space_;
+};
+
+Error template_failed(const Error& why) {
+  return why.within("Template failed");
+}
+
+/// What a rendering has asked of the cluster. Other regions can't be asked yet.
+Result<std::vector<ClusterQuery>> asked_of_cluster(const templates::Dependencies& dependencies,
+                                                   const RenderOrder& order) {
+  std::vector<ClusterQuery> queries;
+  for (const auto& [query, answered] : dependencies.asked) {
+    const auto region = templates::region_of(query);
+    if (!region.empty() && region != order.region)
+      return Error{Errc::rejected,
+                   fmt::format("{}: templates can read of their own region (\"{}\") alone",
+                               to_string(query), order.region)};
+    if (auto asked = templates::cluster_query(query, view(order.scope.job->getNamespace())))
+      queries.push_back(std::move(*asked));
+  }
+  return queries;
+}
+
+Result<templates::TaskTemplate> parse_template(schema::Template::Reader of,
+                                               const TemplatePlace& place,
+                                               const RenderOrder& order) {
+  return templates::TaskTemplate::parse(
+      place.source ? *place.source : copy(of.getEmbeddedTmpl()), order.settings->functions,
+      {.delimiters = {.left = copy(of.getLeftDelim()), .right = copy(of.getRightDelim())},
+       .errors_on_missing_key = of.getErrMissingKey(),
+       .name_space = copy(order.scope.job->getNamespace())});
+}
+
+mode_t file_mode_of(schema::Template::Reader of) {
+  unsigned mode = 0644;
+  const auto perms = view(of.getPerms());
+  std::from_chars(perms.data(), perms.data() + perms.size(), mode, 8);  // Checked with the job.
+  return static_cast<mode_t>(mode & 07777);
+}
+
+host::FileOwner file_owner_of(schema::Template::Reader of) {
+  host::FileOwner owner;
+  if (of.getUid().isValue() && of.getUid().getValue() >= 0)
+    owner.user = static_cast<uid_t>(of.getUid().getValue());
+  if (of.getGid().isValue() && of.getGid().getValue() >= 0)
+    owner.group = static_cast<gid_t>(of.getGid().getValue());
+  return owner;
+}
+
+/// Whether the file had another text.
+Result<bool> write_text(schema::Template::Reader of,
+                        const TemplatePlace& place,
+                        std::string_view text) {
+  const auto root = NOMAD_TRY(host::Beneath::open(place.root, false));
+  const auto present = root.read_at(place.path, 0, text.size() + 1);
+  if (present && *present == text) return false;
+  const auto slash = place.path.rfind('/');
+  if (slash != place.path.npos)
+    NOMAD_TRY(root.make_directories(place.path.substr(0, slash), directory_mode));
+  NOMAD_TRY(root.write_file(place.path, text, file_mode_of(of), false, file_owner_of(of)));
+  return true;
+}
+
+Result<Variables> read_environment(const TemplatePlace& place, std::string_view text) {
+  auto variables = templates::parse_environment_file(text);
+  if (!variables)
+    return Error{Errc::rejected,
+                 fmt::format("Template failed to read environment variables: error parsing env "
+                             "template \"{}\": {}",
+                             place.whole(), variables.error().what)};
+  return Variables{variables->begin(), variables->end()};
+}
+
+Result<> render_one(const RenderOrder& order,
+                    std::size_t index,
+                    schema::Template::Reader of,
+                    RenderResult& into) {
+  const auto& place = (*order.places)[index];
+  const auto parsed = parse_template(of, place, order);
+  if (!parsed) return template_failed(parsed.error());
+  TaskSources sources{order};
+  auto text = parsed->render(sources, render_limits);
+  if (!text) return template_failed(text.error());
+  auto asked = asked_of_cluster(text->dependencies, order);
+  if (!asked) return template_failed(asked.error());
+  workload::TemplateRendering done{.index = index,
+                                   .asked = std::move(*asked),
+                                   .missing = text->dependencies.missing(),
+                                   .written = false};
+  if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
+  if (done.missing.empty()) {
+    if (of.getEnvvars()) into.environments[index] = NOMAD_TRY(read_environment(place, text->text));
+    auto written = write_text(of, place, text->text);
+    if (!written) return template_failed(written.error());
+    done.written = *written;
+  }
+  into.done.push_back(std::move(done));
+  return {};
+}
+
+}  // namespace
+
+capnp::List<schema::Template>::Reader templates_of(const HookScope& scope) {
+  const auto task = find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
+  if (!task) return {};
+  return task->getTemplates();
+}
+
+std::vector<workload::TemplateTerms> terms_of(capnp::List<schema::Template>::Reader templates,
+                                              const TemplateSettings& settings) {
+  using templates::ChangeMode;
+  std::vector<workload::TemplateTerms> all;
+  for (const auto of : templates) {
+    workload::TemplateTerms terms{.rule = {.splay = Nanoseconds{of.getSplay()}},
+                                  .wait_min = settings.wait_min,
+                                  .wait_max = settings.wait_max};
+    const auto mode = view(of.getChangeMode());
+    terms.rule.mode = mode == "signal"   ? ChangeMode::signal
+                      : mode == "script" ? ChangeMode::script
+                      : mode == "noop"   ? ChangeMode::noop
+                                         : ChangeMode::restart;
+    terms.rule.signal = copy(of.getChangeSignal());
+    if (of.hasChangeScript()) {
+      const auto script = of.getChangeScript();
+      terms.rule.script = {.command = copy(script.getCommand()),
+                           .timeout = Nanoseconds{script.getTimeout()},
+                           .fails_task = script.getFailOnError()};
+      for (const auto argument : script.getArgs())
+        terms.rule.script.arguments.push_back(copy(argument));
+    }
+    if (of.hasWait()) {
+      const auto wait = of.getWait();
+      terms.wait_min = Nanoseconds{wait.getMin().isValue() ? wait.getMin().getValue() : 0};
+      terms.wait_max
+          = wait.getMax().isValue() ? Nanoseconds{wait.getMax().getValue()} : 4 * terms.wait_min;
+      terms.wait_min = std::max(terms.wait_min, settings.wait_bound_min);
+      if (settings.wait_bound_max.count() > 0)
+        terms.wait_max = std::min(terms.wait_max, settings.wait_bound_max);
+    }
+    all.push_back(std::move(terms));
+  }
+  return all;
+}
+
+Result<TemplatePlaces> place_templates(const HookScope& scope,
+                                       const workload::TaskEnv& env,
+                                       const TemplateSettings& settings) {
+  TemplatePlaces places;
+  for (const auto of : templates_of(scope))
+    places.push_back(NOMAD_TRY(place_template(scope, env, settings, of)));
+  return places;
+}
+
+Result<RenderResult> render_templates(const RenderOrder& order) {
+  RenderResult result;
+  const auto all = templates_of(order.scope);
+  for (const auto index : order.which) {
+    if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
+    if (index >= all.size() || index >= order.places->size()) continue;  // The job is another one.
+    NOMAD_TRY(render_one(order, index, all[static_cast<unsigned>(index)], result));
+  }
+  return result;
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,78 @@
+// Rendering the templates of one task: from what the job says and what is known of the cluster to
+// files in the task's directory. It reads and writes files, so it runs on the step runner.
+//
+// Nothing outside of the task's directory and the one that its group shares is read or written,
+// whatever links tasks make there, unless the client's configuration takes the sandbox away.
+// Everything is bounded: sources, files that are read, what a template may take and give.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/client/hooks/hook.hpp"
+#include "actors/client/templates/data_watcher.hpp"
+#include "actors/client/templates/template_settings.hpp"
+#include "runtime/workload/task_env.hpp"
+#include "runtime/workload/templates/task_templates.hpp"
+
+namespace nomad::client {
+
+/// Of a source, and of a file that `file` reads.
+inline constexpr std::size_t max_template_source = 16 * 1024 * 1024;
+/// Of a text that a template gives.
+inline constexpr std::size_t max_template_output = 16 * 1024 * 1024;
+
+/// Where a template's text goes, and what it is made of if it is not in the job.
+struct TemplatePlace {
+  std::string root;  ///< The directory that it does not leave.
+  std::string path;  ///< Below it.
+  std::optional<std::string> source{};
+
+  std::string whole() const { return root + '/' + path; }
+};
+
+using TemplatePlaces = std::vector<TemplatePlace>;
+
+/// The task's templates; empty if it has none.
+capnp::List<schema::Template>::Reader templates_of(const HookScope& scope);
+
+/// What they say, within the bounds of the client's configuration.
+std::vector<workload::TemplateTerms> terms_of(capnp::List<schema::Template>::Reader templates,
+                                              const TemplateSettings& settings);
+
+/// Finds the places of all templates, and reads their sources, once: a task that changes its own
+/// source changes nothing before the next time. Fails in Nomad's words for what leaves the task's
+/// directories, and for sources that can't be read.
+Result<TemplatePlaces> place_templates(const HookScope& scope,
+                                       const workload::TaskEnv& env,
+                                       const TemplateSettings& settings);
+
+struct RenderOrder {
+  HookScope scope;
+  Object<schema::plugin::TaskEnvironment> environment;  ///< Its `variables` count.
+  std::shared_ptr<const TemplateSettings> settings;
+  std::shared_ptr<const TemplatePlaces> places;
+  std::vector<std::size_t> which;
+  std::map<templates::ClusterQuery, ClusterDataPtr> known;
+  std::string region;
+  std::int64_t unix_now = 0;
+  std::stop_token stopped;
+};
+
+struct RenderResult {
+  std::vector<workload::TemplateRendering> done;
+  /// Variables of those with `env = true` that are whole, by their places.
+  std::map<std::size_t, workload::Variables> environments;
+};
+
+/// Renders each of `which`, and writes those that are whole and have another text than their file.
+/// An error is a sentence for users: "Template failed: …".
+Result<RenderResult> render_templates(const RenderOrder& order);
+
+}  // namespace nomad::client

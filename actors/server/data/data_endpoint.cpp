@@ -1,0 +1,249 @@
+#include "actors/server/data/data_endpoint.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/data/node_data.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+using client::server_link::Data;
+using client::server_link::WatchData;
+using templates::ClusterQuery;
+
+/// How long changes of what takes many rows are gathered.
+constexpr auto gathering = 50ms;
+
+/// What topic `number` is about has changed.
+struct TopicTouched {
+  using is_message = void;
+  std::uint64_t number = 0;
+};
+
+/// Its changes have been gathered.
+struct TopicDue {
+  using is_message = void;
+  std::uint64_t number = 0;
+};
+
+/// A question has been held as long as its node wanted.
+struct QuestionOver {
+  using is_message = void;
+  std::uint64_t topic = 0;
+  std::string node_id;
+  std::uint64_t question = 0;
+};
+
+using DataSelf
+    = actor::WithInternal<DataEndpoint, void(TopicTouched), void(TopicDue), void(QuestionOver)>;
+
+class DataState {
+public:
+  static constexpr const char* name = "data_endpoint";
+
+  explicit DataState(DataSelf::pointer self) : self_{self} {}
+
+  void init(std::shared_ptr<state::Store> store,
+            std::shared_ptr<security::Keyring> keyring,
+            std::shared_ptr<const raft::LeaderLease> lease) {
+    store_ = std::move(store);
+    keyring_ = std::move(keyring);
+    lease_ = std::move(lease);
+  }
+
+  actor::Answer<Data> watch(const WatchData& msg) {
+    if (static_cast<std::uint8_t>(msg.query.kind) < 1 || msg.query.kind > ClusterQuery::last_kind)
+      return Error{Errc::invalid_argument, "templates can't follow that"};
+    auto& topic = topic_of(msg.query);
+    end(topic, msg.node_id);
+    const auto snapshot = store_->snapshot();
+    auto read = cluster::read_node_data(snapshot, msg.query);
+    if (!read || cluster::digest_of(*read) != msg.known) return answer_now(msg, snapshot, read);
+    auto& held = held_[msg.node_id];
+    if (held >= most_node_questions) {
+      forget_if_idle(msg.query);
+      return Error{Errc::overloaded, "the node follows too much"};
+    }
+    ++held;
+    Question question{.number = ++last_, .known = msg.known};
+    question.promise = self_->make_response_promise<Data>();
+    const auto promise = question.promise;
+    question.end = actor::send_self_after(self_, msg.max_wait,
+                                          QuestionOver{topic.number, msg.node_id, question.number});
+    topic.questions.insert_or_assign(msg.node_id, std::move(question));
+    return promise;
+  }
+
+  void touched(std::uint64_t number) {
+    const auto found = by_number_.find(number);
+    if (found == by_number_.end()) return;
+    auto& topic = topics_.at(found->second);
+    if (!cluster::reads_many(found->second)) return look(found->second, topic);
+    if (std::exchange(topic.gathers, true)) return;
+    actor::send_self_after(self_, gathering, TopicDue{number});
+  }
+
+  void due(std::uint64_t number) {
+    const auto found = by_number_.find(number);
+    if (found == by_number_.end()) return;
+    auto& topic = topics_.at(found->second);
+    topic.gathers = false;
+    look(found->second, topic);
+  }
+
+  void over(const QuestionOver& msg) {
+    const auto found = by_number_.find(msg.topic);
+    if (found == by_number_.end()) return;
+    const auto query = found->second;
+    auto& topic = topics_.at(query);
+    const auto question = topic.questions.find(msg.node_id);
+    if (question == topic.questions.end() || question->second.number != msg.question) return;
+    end(topic, msg.node_id);
+    forget_if_idle(query);
+  }
+
+private:
+  struct Question {
+    std::uint64_t number = 0;
+    std::uint64_t known = 0;
+    actor::Promise<Data> promise{};
+    actor::Timer end{};
+  };
+
+  struct Topic {
+    std::uint64_t number = 0;
+    bool gathers = false;  ///< TopicDue comes.
+    state::Watches::Subscription subscription{};
+    std::unordered_map<std::string, Question> questions{};  ///< By node.
+  };
+
+  /// Watched from before whatever is read of it next.
+  Topic& topic_of(const ClusterQuery& query) {
+    const auto [place, is_new] = topics_.try_emplace(query);
+    auto& topic = place->second;
+    if (is_new) {
+      topic.number = ++last_;
+      by_number_.emplace(topic.number, query);
+    }
+    if (!topic.subscription.active() && !topic.gathers) subscribe(query, topic);
+    return topic;
+  }
+
+  void subscribe(const ClusterQuery& query, Topic& topic) {
+    const auto weak = actor::Weak<DataSelf>{self_};
+    topic.subscription = store_->watches().subscribe({cluster::node_data_watch(query)},
+                                                     [weak, number = topic.number] {
+                                                       if (const auto strong = weak.lock())
+                                                         actor::tell(strong, TopicTouched{number});
+                                                     });
+  }
+
+  actor::Answer<Data> answer_now(const WatchData& msg,
+                                 const state::Snapshot& snapshot,
+                                 const Result<cluster::NodeData>& read) {
+    auto data = read ? answer(snapshot, msg.query, *read) : Result<Data>{read.error()};
+    forget_if_idle(msg.query);
+    if (lease_ && !lease_->holds()) return no_leader();  // Asked after the snapshot was taken.
+    return actor::answer(std::move(data));
+  }
+
+  Result<Data> answer(const state::Snapshot& snapshot,
+                      const ClusterQuery& query,
+                      const cluster::NodeData& read) const {
+    Data data{
+        .digest = cluster::digest_of(read), .services = read.services, .variables = read.variables};
+    if (query.kind != ClusterQuery::Kind::variable || read.variables.empty()) return data;
+    const auto& variable = read.variables.front();
+    if (variable->getKeyId().size() == 0) return data;
+    if (!keyring_) return Error{Errc::unavailable, "this server has no keyring"};
+    auto items
+        = NOMAD_TRY(keyring_->open_variable(snapshot.root_key(view(variable->getKeyId())), variable)
+                        .within("variable error: decrypt"));
+    data.items = std::make_shared<const security::Secret>(std::move(items));
+    return data;
+  }
+
+  /// Answers whoever waits for something else than what there is now.
+  void look(const ClusterQuery& query, Topic& topic) {
+    subscribe(query, topic);
+    const auto snapshot = store_->snapshot();
+    const auto read = cluster::read_node_data(snapshot, query);
+    const auto digest = read ? cluster::digest_of(*read) : 0;
+    std::optional<Result<Data>> data;  // Nothing is opened before somebody needs it.
+    for (auto at = topic.questions.begin(); at != topic.questions.end();) {
+      auto& [node, question] = *at;
+      if (question.known == digest) {
+        ++at;
+        continue;
+      }
+      if (!data) data = read ? answer(snapshot, query, *read) : Result<Data>{read.error()};
+      if (lease_ && !lease_->holds()) data = no_leader();
+      release(node, question);
+      actor::answer(question.promise, *data);
+      at = topic.questions.erase(at);
+    }
+    forget_if_idle(query);
+  }
+
+  void end(Topic& topic, const std::string& node_id) {
+    auto question = topic.questions.extract(node_id);
+    if (question.empty()) return;
+    release(node_id, question.mapped());
+    question.mapped().promise.deliver(Data{.digest = question.mapped().known});
+  }
+
+  void release(const std::string& node_id, const Question& question) {
+    self_->cancel(question.end);
+    const auto held = held_.find(node_id);
+    if (held != held_.end() && --held->second == 0) held_.erase(held);
+  }
+
+  void forget_if_idle(ClusterQuery query) {  // By value: it may be the key.
+    const auto found = topics_.find(query);
+    if (found == topics_.end() || !found->second.questions.empty()) return;
+    by_number_.erase(found->second.number);
+    topics_.erase(found);
+  }
+
+  DataSelf::pointer self_;
+  std::shared_ptr<state::Store> store_;
+  std::shared_ptr<security::Keyring> keyring_;
+  std::shared_ptr<const raft::LeaderLease> lease_;  ///< None: always ours.
+  std::map<ClusterQuery, Topic> topics_;
+  std::unordered_map<std::uint64_t, ClusterQuery> by_number_;
+  std::unordered_map<std::string, std::size_t> held_;  ///< Open questions, by node.
+  std::uint64_t last_ = 0;
+};
+
+DataSelf::behavior_type data_endpoint(DataSelf::stateful_pointer<DataState> self,
+                                      const std::shared_ptr<state::Store>& store,
+                                      const std::shared_ptr<security::Keyring>& keyring,
+                                      const std::shared_ptr<const raft::LeaderLease>& lease) {
+  self->state.init(store, keyring, lease);
+  return {
+      [self](const WatchData& msg) { return self->state.watch(msg); },
+      [self](TopicTouched msg) { self->state.touched(msg.number); },
+      [self](TopicDue msg) { self->state.due(msg.number); },
+      [self](const QuestionOver& msg) { self->state.over(msg); },
+  };
+}
+
+}  // namespace
+
+DataEndpoint spawn_data_endpoint(const actor::Owner& owner,
+                                 std::shared_ptr<state::Store> store,
+                                 std::shared_ptr<security::Keyring> keyring,
+                                 std::shared_ptr<const raft::LeaderLease> lease) {
+  return actor::spawn<actor::Policy::restart>(owner, data_endpoint, std::move(store),
+                                              std::move(keyring), std::move(lease));
+}
+
+}  // namespace nomad::server

@@ -1,0 +1,118 @@
+#include "runtime/workload/templates/task_templates.hpp"
+
+#include <algorithm>
+
+namespace nomad::workload {
+
+TaskTemplates::TaskTemplates(const std::vector<TemplateTerms>& terms) {
+  all_.reserve(terms.size());
+  for (const auto& one : terms)
+    all_.push_back({.rule = one.rule, .quiet = {one.wait_min, one.wait_max}});
+}
+
+void TaskTemplates::begin(bool is_running, bool anew) {
+  holds_start_ = true;
+  was_running_ = is_running;
+  life_ = Life::starting;
+  if (!is_running) {
+    changed_.clear();
+    plan_due_.reset();
+  }
+  for (auto& one : all_) {
+    one.is_whole = one.is_whole && !anew;
+    one.is_dirty = one.is_dirty || !one.is_whole;
+  }
+}
+
+void TaskTemplates::started() {
+  life_ = Life::running;
+  holds_start_ = false;
+}
+
+void TaskTemplates::exited() {
+  life_ = Life::down;
+  holds_start_ = true;
+  was_running_ = false;
+  changed_.clear();
+  plan_due_.reset();
+}
+
+void TaskTemplates::news(const templates::ClusterQuery& query, Time now) {
+  const bool gathers = is_ready();
+  for (auto& one : all_) {
+    if (std::ranges::find(one.asked, query) == one.asked.end()) continue;
+    if (gathers)
+      one.quiet.change(now);
+    else
+      one.is_dirty = true;
+  }
+}
+
+void TaskTemplates::rendered(const std::vector<TemplateRendering>& done) {
+  rendering_ = false;
+  for (const auto& result : done) {
+    auto& one = all_[result.index];
+    one.asked = result.asked;
+    one.missing = result.missing;
+    if (result.missing.empty()) one.is_whole = true;
+    const bool starts_with_it = holds_start_ && !was_running_;
+    if (result.written && !starts_with_it) changed_.insert(result.index);
+  }
+}
+
+std::vector<std::size_t> TaskTemplates::take_due(Time now) {
+  std::vector<std::size_t> due;
+  if (rendering_) return due;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    auto& one = all_[i];
+    const bool is_quiet = one.quiet.take(now);
+    if (!one.is_dirty && !is_quiet) continue;
+    one.is_dirty = false;
+    due.push_back(i);
+  }
+  rendering_ = !due.empty();
+  return due;
+}
+
+bool TaskTemplates::is_ready() const {
+  return std::ranges::all_of(all_, &One::is_whole);
+}
+
+std::set<templates::ClusterQuery> TaskTemplates::followed() const {
+  std::set<templates::ClusterQuery> queries;
+  for (const auto& one : all_)
+    queries.insert(one.asked.begin(), one.asked.end());
+  return queries;
+}
+
+std::set<std::string> TaskTemplates::missing() const {
+  std::set<std::string> names;
+  for (const auto& one : all_)
+    names.insert(one.missing.begin(), one.missing.end());
+  return names;
+}
+
+std::optional<templates::ChangePlan> TaskTemplates::take_plan(Time now, std::uint64_t random) {
+  if (life_ != Life::running || acting_ || changed_.empty()) return std::nullopt;
+  std::vector<templates::ChangeRule> rules;
+  for (const auto index : changed_)
+    rules.push_back(all_[index].rule);
+  auto plan = templates::plan_changes(rules);
+  if (!plan.is_empty() && !plan_due_) plan_due_ = now + templates::splay_delay(plan.splay, random);
+  if (!plan.is_empty() && now < *plan_due_) return std::nullopt;
+  changed_.clear();
+  plan_due_.reset();
+  if (plan.is_empty()) return std::nullopt;
+  acting_ = true;
+  return plan;
+}
+
+std::optional<TaskTemplates::Time> TaskTemplates::due() const {
+  std::optional<Time> earliest = acting_ ? std::nullopt : plan_due_;
+  if (rendering_) return earliest;
+  for (const auto& one : all_)
+    if (const auto due = one.quiet.due(); due && (!earliest || *due < *earliest)) earliest = due;
+  return earliest;
+}
+
+}  // namespace nomad::workload

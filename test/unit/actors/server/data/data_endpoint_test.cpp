@@ -1,0 +1,131 @@
+// What nodes hear of services and variables: at once, when something changes, and never more often.
+#include "actors/server/data/data_endpoint.hpp"
+
+#include "runtime/base/clock.hpp"
+#include "runtime/security/variable_items.hpp"
+#include "test/unit/actors/server/server_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+using namespace std::chrono_literals;
+using client::server_link::Data;
+using client::server_link::WatchData;
+using templates::ClusterQuery;
+using Kind = ClusterQuery::Kind;
+
+namespace {
+
+const ClusterQuery app{.kind = Kind::variable, .name_space = "default", .name = "app"};
+const ClusterQuery names{.kind = Kind::services, .name_space = "default"};
+
+struct DataFixture : test::ServerFixture {
+  std::shared_ptr<security::Keyring> keyring
+      = security::Keyring::open({.server_id = "one"}).value();
+  std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
+  DataEndpoint endpoint = adopt(spawn_data_endpoint(system(), store, keyring, lease));
+  Object<schema::RootKey> key
+      = keyring->make_root_key("11111111-2222-4333-8444-555555555555", 1, {keyring->holder()});
+
+  DataFixture() {
+    lease->set(raft::LeaderLease::unlimited);
+    write([this](auto command) { command.initRootKeyUpsert().setKey(*key); });
+  }
+
+  void put(const std::string& path, const std::string& value) {
+    const auto sealed = keyring->seal_variable(state().active_root_key(), "default", path,
+                                               security::encode_items({{"k", value}}), 1);
+    REQUIRE(sealed.has_value());
+    write([&](auto command) {
+      auto apply = command.initVariableApply();
+      apply.setOperation(schema::VariableOperation::SET);
+      apply.setVariable(**sealed);
+    });
+  }
+
+  void put_service(const char* id, const char* name) {
+    write([&](auto command) {
+      auto service = command.initServiceUpsert().initServices(1)[0];
+      service.setId(id);
+      service.setServiceName(name);
+      service.setNamespace("default");
+    });
+  }
+
+  Answer<Data> watch(const ClusterQuery& query, std::uint64_t known, const char* node = "n1") {
+    return ask<Data>(endpoint,
+                     WatchData{.node_id = node, .query = query, .known = known, .max_wait = 300s});
+  }
+
+  Data now_of(const ClusterQuery& query) {
+    const auto answer = watch(query, 0);
+    REQUIRE((answer->has_value() && (*answer)->has_value()));
+    return ***answer;
+  }
+
+  static std::string value_of(const Data& data) {
+    if (!data.items) return "nothing";
+    const auto items = security::decode_items(*data.items);
+    return items && items->size() == 1 ? std::string{items->front().second} : "wrong";
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(DataFixture, "data_endpoint: who has nothing is answered at once, opened") {
+  CHECK(now_of(app).variables.empty());
+  put("app", "secret");
+  const auto data = now_of(app);
+  CHECK(data.variables.size() == 1);
+  CHECK(value_of(data) == "secret");
+}
+
+TEST_CASE_FIXTURE(DataFixture, "data_endpoint: who has the newest waits for the next") {
+  put("app", "old");
+  const auto known = now_of(app).digest;
+  const auto first = watch(app, known);
+  const auto other = watch(app, known, "n2");
+  CHECK_FALSE(first->has_value());
+  put("application", "x");
+  CHECK_FALSE(first->has_value());
+  put("app", "new");
+  REQUIRE((first->has_value() && other->has_value()));
+  CHECK(value_of(***first) == "new");
+  CHECK(value_of(***other) == "new");
+}
+
+TEST_CASE_FIXTURE(DataFixture,
+                  "data_endpoint: a question ends with its time, and with the next one") {
+  const auto known = now_of(app).digest;
+  const auto first = watch(app, known);
+  const auto second = watch(app, known);
+  REQUIRE(first->has_value());
+  CHECK((**first)->digest == known);
+  CHECK_FALSE(second->has_value());
+  advance(301s);
+  REQUIRE(second->has_value());
+  CHECK((**second)->digest == known);
+}
+
+TEST_CASE_FIXTURE(DataFixture, "data_endpoint: changes of long answers are gathered") {
+  const auto known = now_of(names).digest;
+  const auto answer = watch(names, known);
+  put_service("a", "front");
+  put_service("b", "back");
+  CHECK_FALSE(answer->has_value());
+  advance(50ms);
+  REQUIRE(answer->has_value());
+  CHECK((**answer)->services.size() == 2);
+}
+
+TEST_CASE_FIXTURE(DataFixture, "data_endpoint: without the lease nobody is answered") {
+  lease->set(0);
+  const auto answer = watch(app, 0);
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().code == Errc::no_leader);
+}
+
+TEST_CASE_FIXTURE(DataFixture, "data_endpoint: what templates can't follow is refused") {
+  const auto answer = watch({.kind = Kind{9}}, 0);
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().code == Errc::invalid_argument);
+}

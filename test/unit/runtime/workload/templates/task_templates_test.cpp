@@ -1,0 +1,194 @@
+// When templates are rendered, when a task may start, and what is done to it after a change.
+#include "runtime/workload/templates/task_templates.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+using namespace nomad::workload;
+using namespace std::chrono_literals;
+using templates::ChangeMode;
+using templates::ClusterQuery;
+using Places = std::vector<std::size_t>;
+
+namespace {
+
+const ClusterQuery app{
+    .kind = ClusterQuery::Kind::variable, .name_space = "default", .name = "app"};
+const ClusterQuery db{.kind = ClusterQuery::Kind::service, .name_space = "default", .name = "db"};
+
+TemplateTerms restarting(Nanoseconds wait = 0s, Nanoseconds splay = 0s) {
+  return {.rule = {.mode = ChangeMode::restart, .splay = splay},
+          .wait_min = wait,
+          .wait_max = 4 * wait};
+}
+
+TemplateTerms signalling(const char* signal) {
+  return {.rule = {.mode = ChangeMode::signal, .signal = signal}};
+}
+
+/// A task whose templates all ask for `app`, and have been rendered before it started.
+TaskTemplates started(const std::vector<TemplateTerms>& terms) {
+  TaskTemplates task{terms};
+  task.begin(false, false);
+  std::vector<TemplateRendering> done;
+  for (const auto index : task.take_due(0s))
+    done.push_back({.index = index, .asked = {app}, .written = true});
+  task.rendered(done);
+  REQUIRE(task.is_ready());
+  task.released();
+  task.started();
+  return task;
+}
+
+/// `app` changes, and all that is due then gets another text.
+void change(TaskTemplates& task, Nanoseconds now) {
+  task.news(app, now);
+  std::vector<TemplateRendering> done;
+  for (const auto index : task.take_due(now))
+    done.push_back({.index = index, .asked = {app}, .written = true});
+  task.rendered(done);
+}
+
+}  // namespace
+
+TEST_CASE("task_templates: a task may start when all of them are whole") {
+  TaskTemplates task{{restarting(), restarting()}};
+  task.begin(false, false);
+  CHECK(task.take_due(0s) == Places{0, 1});
+  CHECK(task.take_due(0s).empty());  // One rendering at a time.
+  task.rendered({{.index = 0, .written = true}, {.index = 1, .asked = {app}, .missing = {"app"}}});
+  CHECK_FALSE(task.is_ready());
+  CHECK(task.missing() == std::set<std::string>{"app"});
+  CHECK(task.followed() == std::set{app});
+
+  task.news(db, 1s);
+  CHECK(task.take_due(1s).empty());
+  task.news(app, 2s);
+  CHECK(task.take_due(2s) == Places{1});
+  task.rendered({{.index = 1, .asked = {app}, .written = true}});
+  CHECK(task.is_ready());
+  CHECK(task.missing().empty());
+}
+
+TEST_CASE("task_templates: what was written before the start changes nothing") {
+  auto task = started({restarting()});
+  CHECK_FALSE(task.take_plan(1s, 0));
+}
+
+TEST_CASE("task_templates: restarts of several are one, and nothing else is done") {
+  auto task = started({restarting(), signalling("SIGHUP"), restarting()});
+  change(task, 1s);
+  const auto plan = task.take_plan(1s, 0);
+  REQUIRE(plan);
+  CHECK(plan->restarts);
+  CHECK(plan->signals.empty());
+  CHECK_FALSE(task.take_plan(1s, 0));
+}
+
+TEST_CASE("task_templates: changes wait until the last plan has been carried out") {
+  auto task = started({signalling("SIGHUP")});
+  change(task, 1s);
+  REQUIRE(task.take_plan(1s, 0));
+  change(task, 2s);
+  CHECK_FALSE(task.take_plan(2s, 0));
+  task.acted();
+  CHECK(task.take_plan(2s, 0));
+}
+
+TEST_CASE("task_templates: what changes while the task ends is what it starts with") {
+  auto task = started({restarting()});
+  change(task, 1s);
+  REQUIRE(task.take_plan(1s, 0));
+  change(task, 2s);
+  task.exited();
+  task.acted();
+  task.begin(false, false);
+  CHECK(task.is_ready());
+  task.released();
+  task.started();
+  CHECK_FALSE(task.take_plan(3s, 0));
+}
+
+TEST_CASE("task_templates: what changes between the start and its news is dealt with then") {
+  auto task = started({restarting()});
+  task.exited();
+  task.begin(false, false);
+  task.released();
+  change(task, 1s);
+  CHECK_FALSE(task.take_plan(1s, 0));
+  task.started();
+  CHECK(task.take_plan(1s, 0)->restarts);
+}
+
+TEST_CASE("task_templates: a task that was found running is left alone unless a file is another") {
+  for (const bool written : {false, true}) {
+    TaskTemplates task{{restarting()}};
+    task.begin(true, false);
+    REQUIRE(task.take_due(0s) == Places{0});
+    task.rendered({{.index = 0, .asked = {app}, .written = written}});
+    REQUIRE(task.is_ready());
+    task.released();
+    task.started();
+    CHECK(task.take_plan(0s, 0).has_value() == written);
+  }
+}
+
+TEST_CASE("task_templates: many changes are one rendering after a quiet time, or the longest") {
+  auto task = started({restarting(1s)});
+  for (int i = 0; i < 10; ++i) {
+    task.news(app, i * 100ms);
+    CHECK(task.take_due(i * 100ms).empty());
+  }
+  CHECK(task.due() == Nanoseconds{1900ms});
+  CHECK(task.take_due(1900ms) == Places{0});
+  task.rendered({{.index = 0, .asked = {app}, .written = true}});
+  CHECK(task.take_plan(1900ms, 0)->restarts);
+
+  auto busy = started({restarting(1s)});
+  for (auto at = Nanoseconds{0}; at < 4s; at += 500ms)
+    busy.news(app, at);
+  CHECK(busy.due() == Nanoseconds{4s});
+}
+
+TEST_CASE("task_templates: a splay gathers what changes within it") {
+  auto task = started({restarting(0s, 10s), signalling("SIGHUP")});
+  task.news(app, 1s);
+  REQUIRE(task.take_due(1s) == Places{0, 1});
+  task.rendered({{.index = 0, .asked = {app}, .written = true}, {.index = 1, .asked = {app}}});
+  CHECK_FALSE(task.take_plan(1s, 4'000'000'000));
+  CHECK(task.due() == Nanoseconds{5s});
+  change(task, 3s);
+  CHECK_FALSE(task.take_plan(3s, 9'000'000'000));
+  CHECK(task.take_plan(5s, 0)->restarts);
+  CHECK_FALSE(task.due());
+}
+
+TEST_CASE("task_templates: rendering anew before a restart holds the start again") {
+  auto task = started({restarting()});
+  task.exited();
+  task.begin(false, true);
+  CHECK_FALSE(task.is_ready());
+  CHECK(task.take_due(1s) == Places{0});
+  task.rendered({{.index = 0, .asked = {app}, .written = true}});
+  CHECK(task.is_ready());
+  task.released();
+  task.started();
+  CHECK_FALSE(task.take_plan(1s, 0));
+}
+
+TEST_CASE("task_templates: a start that was given up renders what it lacks the next time") {
+  TaskTemplates task{{restarting()}};
+  task.begin(false, false);
+  REQUIRE(task.take_due(0s) == Places{0});
+  task.rendered({});  // It was cancelled.
+  task.exited();
+  task.begin(false, false);
+  CHECK(task.take_due(1s) == Places{0});
+}
+
+TEST_CASE("task_templates: noop asks for nothing") {
+  auto task = started({{.rule = {.mode = ChangeMode::noop}}});
+  change(task, 1s);
+  CHECK_FALSE(task.take_plan(1s, 0));
+  CHECK_FALSE(task.due());
+}
