@@ -152,6 +152,24 @@ telemetry {{
             self.assertIn("passed  it ends when it is told to", done.stdout)
 
 
+class PythonTest(Case):
+    def test_an_actor_in_python_speaks_the_protocol(self):
+        python = shutil.which("python3", path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        if python is None or subprocess.run([python, "-c", "import capnp"], capture_output=True).returncode != 0:
+            self.skipTest("the system's python3 has no pycapnp (pip install pycapnp)")
+        agent = self.start(f"{harness.ROOT}/subprojects/plugin-python/count.py", config=f'''plugin "count" {{
+  args = ["{harness.ROOT}/schema"]
+  config {{
+    interval = "1s"
+  }}
+}}
+''')
+        self.assertEqual(self.plugin(agent, "count")["Provides"]["Actors"], ["count"])
+        wait_until(lambda: "count: there are 0 jobs" in agent.log(), what="the first count")
+        agent.register(shell_job("one", "sleep 1000"))
+        wait_until(lambda: "count: there are 1 jobs" in agent.log(), what="the next count")
+
+
 class DriverTest(Case):
     def nap(self, agent, name, length, count=1):
         one = job(name, count=count)
