@@ -1,5 +1,5 @@
-// What the process of a plugin sends: whatever the bytes and however they are cut, nothing but errors
-// comes of it, and what was taken for a frame can be read, judged and sent on.
+// What the process of a plugin sends: whatever the bytes and however they are cut, nothing but
+// errors comes of it, and what was taken for a frame can be read, judged and sent on.
 #include "runtime/plugin/declared.hpp"
 #include "runtime/plugin/frames.hpp"
 #include "runtime/plugin/plugin_file.hpp"
@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   .add(bytes.substr(at, step),
                        [](const plugin::Frame& frame, std::size_t) {
                          std::string again;
-                         if (plugin::append_frame(again, frame)) fuzz::require(!again.empty(), "a frame that was taken can be sent on");
+                         if (plugin::append_frame(again, frame))
+                           fuzz::require(!again.empty(), "a frame that was taken can be sent on");
                          if (frame->isDeclaration())
                            static_cast<void>(
                                plugin::check_declaration(frame->getDeclaration(), "fuzz"));

@@ -26,7 +26,7 @@ struct Member {
   std::string_view path;
   Kind kind = Kind::file;
   std::string_view target{};  ///< Of a link.
-  std::uint32_t mode = 0;   ///< st_mode without the type.
+  std::uint32_t mode = 0;     ///< st_mode without the type.
 };
 
 /// A member as it is to be made.
