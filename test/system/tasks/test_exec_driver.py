@@ -416,7 +416,8 @@ class Survival(ExecTest):
     def test_tasks_and_commands_beside_them_outlive_the_agent_and_nothing_of_them_stays(self):
         word = f"{MARK}2"
         alloc = self.runs("stays", f"echo $$ >> /local/pids; trap 'exit 0' INT; sleep {word} & wait")
-        before = wait_until(lambda: processes_with(word))
+        before = wait_until(lambda: (found := processes_with(word)) and len(found) == 2 and found,
+                            what="the shell and what it has started")
         self.agent.kill9()
         self.agent.start()
         self.agent.wait_for_allocs("stays", "running")
