@@ -291,7 +291,9 @@ class Tasks(Case):
             with open(f"{directory}/saved.tar", "wb") as file:
                 file.write(archive)
             prepare = {"Name": "prepare", "Driver": "raw_exec", "Lifecycle": {"Hook": "prestart"},
-                       "Config": {"command": "/bin/sh", "args": ["-c", f"cp {directory}/saved.tar $NOMAD_ALLOC_DIR/../task/local/"]},
+                       # The other task's directory is made meanwhile.
+                       "Config": {"command": "/bin/sh", "args": [
+                           "-c", f"until cp {directory}/saved.tar $NOMAD_ALLOC_DIR/../task/local/; do sleep 0.1; done"]},
                        "LogConfig": {"MaxFiles": 1, "MaxFileSizeMB": 1}, "Resources": {"CPU": 5, "MemoryMB": 10}}
             self.run_job(docker_job("load", tasks=[docker_task("task", image="saved:1", load="saved.tar"), prepare]))
         self.purge("load")
