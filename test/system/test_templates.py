@@ -91,9 +91,10 @@ class ThreeTasks(Templates):
         self.wait_for(lambda: self.heard("three", "signalled"), ["start ", "hup"], "the signal")
         self.wait_for(lambda: self.heard("three", "restarted"), ["start ", "start "], "the restart")
         self.assertEqual(["start red"], self.heard("three", "ambient"))
-        self.assertEqual(["Template re-rendered"], self.events("three", "Signaling", "signalled"))
-        self.assertEqual(["Template with change_mode restart re-rendered"],
-                         self.events("three", "Restart Signaled", "restarted"))
+        # Events take a moment longer to the servers.
+        self.wait_for(lambda: self.events("three", "Signaling", "signalled"), ["Template re-rendered"], "its event")
+        self.wait_for(lambda: self.events("three", "Restart Signaled", "restarted"),
+                      ["Template with change_mode restart re-rendered"], "its event")
 
         self.put("app/three", port="81", color="blue")
         self.wait_for(lambda: self.heard("three", "ambient"), ["start red", "start blue"], "the environment")
