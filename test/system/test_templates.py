@@ -121,7 +121,7 @@ class ThreeTasks(Templates):
         self.wait_for(lambda: self.heard("many"), ["start ", "start "], "one restart")
         time.sleep(1.5)
         self.assertEqual(["start ", "start "], self.heard("many"))
-        self.assertEqual(1, len(self.events("many", "Restart Signaled")))
+        self.wait_for(lambda: len(self.events("many", "Restart Signaled")), 1, "the event of one restart")
 
     def test_scripts_run_beside_the_task(self):
         self.put("app/script", port="80")
