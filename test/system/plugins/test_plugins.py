@@ -36,7 +36,12 @@ class Samples:
             cls.directory = tempfile.mkdtemp(prefix="nomadctl-plugins-")
             run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--tags", "devel,plugin",
                 "--destdir", cls.directory)
-            cls.pkgconfig = os.path.dirname(glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0])
+            package = glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0]
+            cls.pkgconfig = os.path.dirname(package)
+            with open(package) as f:  # It was installed elsewhere than it says.
+                text = re.sub(r"^prefix=(.*)", lambda m: f"prefix={cls.directory}{m[1]}", f.read(), flags=re.M)
+            with open(package, "w") as f:
+                f.write(text)
         built = f"{cls.directory}/{name}/build/{name}.so"
         if not os.path.exists(built):
             kind = {sample: kind for kind, sample in KINDS.items()}[name]
@@ -235,7 +240,7 @@ class BadPluginTest(Case):
         with open(f"{BAD}/probe.so", "rb") as f:
             good = f.read()
         files = {"text.so": b"no library", "empty.so": b"", "elsewhere.so": good[:18] + b"\xb7\0" + good[20:],
-                 "older.so": re.sub(rb"(NOMADCTL-PLUGIN\0....).", rb"\1\7", good, count=1, flags=re.S),
+                 "older.so": re.sub(rb"(NOMADCTL-PLUGIN\0....).", lambda m: m[1] + b"\7", good, count=1, flags=re.S),
                  "another.so": good, "notes.txt": b"about"}
         for name, content in files.items():
             with open(f"{agent.plugin_dir}/{name}", "wb") as f:
