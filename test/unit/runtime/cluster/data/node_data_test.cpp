@@ -11,6 +11,10 @@ using Kind = ClusterQuery::Kind;
 namespace {
 
 struct Data : state::StateFixture {
+  Data() {
+    run([](auto command) { command.initRootKeyUpsert().initKey().setKeyId("k1"); });
+  }
+
   void put_service(const char* id, const char* name, std::vector<std::string> tags = {}) {
     run([&](auto command) {
       auto service = command.initServiceUpsert().initServices(1)[0];
