@@ -70,6 +70,7 @@ public:
   }
 
   actor::Answer<hook::Settled> cancel() {
+    given_up_ = true;  // What it is about may still come: a Cancel overtakes it.
     if (!waiting_.pending()) return hook::Settled{};
     stop_rendering_.request_stop();
     if (busy_) {
@@ -92,6 +93,7 @@ private:
   // -- the task's life ----------------------------------------------------------------------------
 
   actor::Answer<hook::Answered> prestart(schema::plugin::HookRequest::Reader request) {
+    if (given_up_) return Error{Errc::cancelled, "cancelled"};
     waiting_ = self_->make_response_promise<hook::Answered>();
     const auto promise = waiting_;
     stop_rendering_ = std::stop_source{};
@@ -337,6 +339,7 @@ private:
   std::uint64_t look_ = 0;  ///< The LookDue that is to come; 0: none.
   bool busy_ = false;       ///< A step runs.
   bool stopped_ = false;
+  bool given_up_ = false;  ///< The task starts nothing any more.
 };
 
 TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<TemplateState> self,
