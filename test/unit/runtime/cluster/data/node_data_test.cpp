@@ -12,7 +12,11 @@ namespace {
 
 struct Data : state::StateFixture {
   Data() {
-    run([](auto command) { command.initRootKeyUpsert().initKey().setKeyId("k1"); });
+    run([](auto command) {
+      auto key = command.initRootKeyUpsert().initKey();
+      key.setKeyId("k1");
+      key.setState(schema::RootKeyState::ACTIVE);
+    });
   }
 
   void put_service(const char* id, const char* name, std::vector<std::string> tags = {}) {

@@ -193,7 +193,7 @@ TEST_CASE("support: a finding says where it is") {
       }
     })");
   CHECK(texts(found.errors)
-        == "group \"web\", task \"server\": identity: env is not supported yet: tasks get no "
+        == "group \"web\", task \"server\", identity: env is not supported yet: tasks get no "
            "workload identity; leave it out\n"
            "group \"web\", service \"front\": connect is not supported yet: there is no service "
            "mesh; leave it out\n");
