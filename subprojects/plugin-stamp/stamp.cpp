@@ -9,7 +9,7 @@ using namespace nomad::plugin;
 
 namespace {
 
-std::string file_name = "stamp.txt";
+std::string file_name;
 
 Result<HookAnswer> write_file(HookHost& host, const HookCall& call) {
   const auto path = call.task_dir() + "/local/" + file_name;
@@ -28,7 +28,7 @@ void describe(Plugin& plugin) {
   plugin.is("stamp", "1.0.0");
   plugin.config({{.name = "file"}});
   plugin.on_configure([](const Config& config) -> Result<> {
-    file_name = config.text("file", file_name);
+    file_name = config.text("file", "stamp.txt");
     if (file_name.find('/') != std::string::npos)
       return Error{Errc::invalid_argument, "file: a name without slashes is expected"};
     return {};

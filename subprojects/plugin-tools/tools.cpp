@@ -12,7 +12,7 @@ using namespace nomad::plugin;
 
 namespace {
 
-std::vector<std::string> programs{"git", "make"};
+std::vector<std::string> programs;
 
 bool is_there(const std::string& program) {
   const char* path = getenv("PATH");
@@ -35,7 +35,8 @@ void describe(Plugin& plugin) {
   plugin.is("tools", "1.0.0");
   plugin.config({{.name = "programs", .kind = ConfigKind::TEXTS}});
   plugin.on_configure([](const Config& config) -> Result<> {
-    if (const auto given = config.texts("programs"); !given.empty()) programs = given;
+    programs = config.texts("programs");
+    if (programs.empty()) programs = {"git", "make"};
     for (const auto& program : programs)
       if (program.find('/') != std::string::npos)
         return Error{Errc::invalid_argument, "programs: \"" + program + "\" is a path, no name"};

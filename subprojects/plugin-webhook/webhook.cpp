@@ -21,7 +21,7 @@ struct Target {
 };
 
 Target target;
-std::string topics = "topic=*";
+std::string topics;
 
 Result<Target> parse_url(std::string_view url) {
   if (!url.starts_with("http://")) return Error{Errc::invalid_argument, "url: expected http://…"};
@@ -127,7 +127,7 @@ void describe(Plugin& plugin) {
     std::string all;
     for (const auto& topic : config.texts("topics"))
       all += (all.empty() ? "topic=" : "&topic=") + topic;
-    if (!all.empty()) topics = all;
+    topics = all.empty() ? "topic=*" : all;
     return {};
   });
   plugin.actor("webhook", [](Host& host) { return std::make_unique<Webhook>(host); });
