@@ -91,20 +91,27 @@ private:
   Result<> stop(const TaskId& id, std::string_view, Nanoseconds) override {
     const auto known = naps_.find(id);
     if (known == naps_.end()) return Error{Errc::not_found, "no such nap"};
-    if (is_there(known->second)) kill(-known->second.pid, SIGKILL);
+    kill_all_of(known->second);
     return {};
   }
 
   void destroy(const TaskId& id) override {
     const auto nap = naps_.extract(id);
     if (nap.empty()) return;
-    if (is_there(nap.mapped())) kill(-nap.mapped().pid, SIGKILL);
+    kill_all_of(nap.mapped());
     unlink(nap.mapped().status_file.c_str());
   }
 
   static bool is_there(const Nap& nap) {
     const auto now = identity(nap.pid);
     return !now.empty() && nap.handle.starts_with(now + ' ');
+  }
+
+  /// The shell, and what it has started. It leads a group of its own a moment after it was forked.
+  static void kill_all_of(const Nap& nap) {
+    if (!is_there(nap)) return;
+    kill(nap.pid, SIGKILL);
+    kill(-nap.pid, SIGKILL);
   }
 
   /// Which have ended since.
