@@ -175,7 +175,6 @@ class PythonTest(Case):
         wait_until(lambda: "count: there are 1 jobs" in agent.log(), what="the next count")
 
 
-@unittest.skip("the test of the sample driver hangs (docs/ROADMAP.md)")
 class DriverTest(Case):
     def nap(self, agent, name, length, count=1):
         one = job(name, count=count)
