@@ -17,6 +17,7 @@
 #include <spawn.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/host/process/spawn_settings.hpp"
 
 namespace nomad::plugin {
 namespace {
@@ -36,25 +37,6 @@ Result<EndsOfPair> make_pair_of_sockets() {
   return EndsOfPair{net::Descriptor{ends[0]}, net::Descriptor{ends[1]}};
 }
 
-/// posix_spawn's two objects.
-struct SpawnSettings {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-
-  SpawnSettings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-};
-
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (const auto& text : texts)
@@ -73,7 +55,7 @@ std::vector<std::string> environment_of_plugins() {
 }
 
 Result<pid_t> spawn_process(const ProcessOptions& options, int socket, int output) {
-  SpawnSettings settings;
+  host::SpawnSettings settings;
   sigset_t none, all;
   ::sigemptyset(&none);
   ::sigfillset(&all);

@@ -15,6 +15,8 @@
 #include <dirent.h>
 #include <spawn.h>
 
+#include "runtime/host/process/spawn_settings.hpp"
+
 namespace nomad::host {
 
 namespace {
@@ -47,25 +49,6 @@ Result<UniqueFd> move_up(UniqueFd descriptor) {
   if (!moved) return errno_error("duplicating a descriptor", errno);
   return moved;
 }
-
-// posix_spawn's two objects, released in any case.
-struct SpawnSettings {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-
-  SpawnSettings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-};
 
 int fill(SpawnSettings& settings, int directory, int listener, int log) {
   sigset_t none, all;

@@ -15,31 +15,13 @@
 #include <fmt/format.h>
 #include <spawn.h>
 
+#include "runtime/host/process/spawn_settings.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// posix_spawn's two objects, released in any case.
-struct Settings {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-
-  Settings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-
-  ~Settings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-
-  Settings(const Settings&) = delete;
-  Settings& operator=(const Settings&) = delete;
-};
 
 /// The input as a file without a name: the program may read it whenever it likes.
 Result<UniqueFd> input_file(const std::string& input) {
@@ -75,7 +57,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
-  Settings settings;
+  SpawnSettings settings;
   sigset_t none, all;
   ::sigemptyset(&none);
   ::sigfillset(&all);
