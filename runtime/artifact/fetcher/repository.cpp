@@ -100,12 +100,11 @@ Result<> clone_by_hg(const Source& source, const std::string& into, Clock::time_
 
 /// Programs repeat the address that they were given.
 Error without_password(Error error, const Url& url) {
-  constexpr std::string_view masked = "xxxxx";
   for (const auto& password : {url.userinfo.substr(url.userinfo.find(':') + 1), url.password()}) {
     if (password.empty() || url.userinfo.find(':') == std::string::npos) continue;
     for (auto at = error.what.find(password); at != std::string::npos;
-         at = error.what.find(password, at + masked.size()))
-      error.what.replace(at, password.size(), masked);
+         at = error.what.find(password, at + secret_mask.size()))
+      error.what.replace(at, password.size(), secret_mask);
   }
   return error;
 }

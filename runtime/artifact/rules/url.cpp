@@ -8,8 +8,6 @@
 namespace nomad::artifact {
 namespace {
 
-constexpr std::string_view mask = "xxxxx";
-
 Error malformed(std::string_view text, std::string_view why) {
   return {Errc::invalid_argument, "parse \"" + redact(text) + "\": " + std::string{why}};
 }
@@ -57,7 +55,7 @@ std::string redact_query(std::string_view query) {
     if (equals == part.npos || !is_secret(percent_decode(part.substr(0, equals))))
       out += part;
     else
-      (out += part.substr(0, equals + 1)) += mask;
+      (out += part.substr(0, equals + 1)) += secret_mask;
   }
   return out;
 }
@@ -65,7 +63,7 @@ std::string redact_query(std::string_view query) {
 std::string redact_userinfo(std::string_view userinfo) {
   const auto colon = userinfo.find(':');
   if (colon == userinfo.npos) return std::string{userinfo};
-  return std::string{userinfo.substr(0, colon + 1)} + std::string{mask};
+  return std::string{userinfo.substr(0, colon + 1)} + std::string{secret_mask};
 }
 
 Result<> take_authority(std::string_view authority, std::string_view whole, Url& into) {

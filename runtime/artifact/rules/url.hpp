@@ -13,6 +13,9 @@
 
 namespace nomad::artifact {
 
+/// What people see in the place of a secret.
+inline constexpr std::string_view secret_mask = "xxxxx";
+
 struct Url {
   std::string scheme;    ///< In lower case; empty: there is none.
   std::string userinfo;  ///< "user" or "user:password"; empty: none.
