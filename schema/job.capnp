@@ -249,7 +249,7 @@ struct ScalingPolicy {
 
 struct Task {
   name @0 :Text $label $update(special) $works;
-  driver @1 :Text $partly("raw_exec, exec and mock_driver; a group with any other is not placed");
+  driver @1 :Text $works;
   user @2 :Text $works;
   lifecycle @13 :Lifecycle $update(inPlace) $works;
   config @3 :Text $raw $works;
@@ -267,7 +267,7 @@ struct Task {
   templates @7 :List(Template) $hcl("template") $works;
   dispatchPayload @12 :DispatchPayload $update(inPlace) $works;
   volumeMounts @20 :List(VolumeMount) $hcl("volume_mount")
-      $partly("exec mounts them; with other drivers the task fails with a word about it");
+      $partly("exec, java and docker mount them; with other drivers the task fails with a word about it");
   csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig") $hcl("csi_plugin") $omitNull
       $refused("there are no CSI plugins");
   leader @18 :Bool $update(inPlace) $works;

@@ -73,11 +73,11 @@ def anonymous(pid):
 class Node:
     """The agent with what is to be looked at outside of it."""
 
-    def __init__(self):
+    def __init__(self, config=""):
         self.parent = f"nomadctl-test-{os.getpid()}"
         # Two removals at a time would be fewer than what ends, and the rest would look like a leak.
         self.agent = Agent(churn.CONFIG + f'client {{\n  cgroup_parent = "{self.parent}"\n'
-                           '  gc_parallel_destroys = 16\n}\n', log_level="WARN")
+                           '  gc_parallel_destroys = 16\n}\n' + config, log_level="WARN")
 
     def start(self):
         self.agent.start()
@@ -124,13 +124,13 @@ class Node:
 
 
 class Churn:
-    def __init__(self, node, seed, count):
-        self.node, self.random = node, random.Random(seed)
+    def __init__(self, node, seed, count, make=lambda name, chosen: of_group(name, chosen.choice(SCRIPTS), GROUP)):
+        self.node, self.random, self.make = node, random.Random(seed), make
         self.names = [f"churn-{number}" for number in range(max(1, count // GROUP))]
         self.done = {"registered": 0, "updated": 0, "stopped": 0, "killed": 0, "refused": 0}
 
     def put(self, name):
-        self.node.agent.register(of_group(name, self.random.choice(SCRIPTS), GROUP))
+        self.node.agent.register(self.make(name, self.random))
 
     def step(self):
         name = self.random.choice(self.names)
@@ -181,6 +181,25 @@ def measure_idle(node, count, seconds):
     return 100 * (ticks(pid) - before) / (time.monotonic() - begin)
 
 
+def churn_and_look(node, run, options):
+    """Churns, ends every job and says what is left; the exit code."""
+    node.end()
+    before, actors = node.figures(), actors_of(node.agent)
+    print(f"empty        {before}", flush=True)
+    begin = time.monotonic()
+    run.run(options.minutes * 60, options.rate, options.kill,
+            lambda churn: print(f"{(time.monotonic() - begin) / 60:5.1f} min    {node.figures()} {churn.done}",
+                                flush=True))
+    left = node.end()
+    after, kinds = node.figures(), actors_of(node.agent)
+    print(f"empty again  {after} {run.done}")
+    more = dict(kinds - actors)
+    for kind, found in [*left.items(), ("actors", more)]:
+        if found:
+            print(f"left over: {kind} {found}")
+    return 1 if left or more else 0
+
+
 def main():
     parser = argparse.ArgumentParser(prefix_chars="-")
     parser.add_argument("-minutes", type=float, default=10)
@@ -196,22 +215,7 @@ def main():
             share = measure_idle(node, options.count, options.idle)
             print(f"{options.count} idle tasks: {share:.2f} % of a core, {node.figures()}")
             return 0
-        node.end()
-        before, actors = node.figures(), actors_of(node.agent)
-        print(f"empty        {before}", flush=True)
-        run = Churn(node, options.seed, options.count)
-        begin = time.monotonic()
-        run.run(options.minutes * 60, options.rate, options.kill,
-                lambda churn: print(f"{(time.monotonic() - begin) / 60:5.1f} min    {node.figures()} {churn.done}",
-                                    flush=True))
-        left = node.end()
-        after, kinds = node.figures(), actors_of(node.agent)
-        print(f"empty again  {after} {run.done}")
-        more = dict(kinds - actors)
-        for kind, found in [*left.items(), ("actors", more)]:
-            if found:
-                print(f"left over: {kind} {found}")
-        return 1 if left or more else 0
+        return churn_and_look(node, Churn(node, options.seed, options.count), options)
     finally:
         node.destroy()
 

@@ -94,7 +94,9 @@ private:
   StepRunner steps_;                      ///< With the first work.
 };
 
-/// An answer that is no success as an error.
+/// An answer that is no success as an error: `not_found`, `conflict` (a name is taken, a container
+/// is in the wrong state), `invalid_argument` for what this engine or container can't do at all
+/// (501), else `rejected`.
 Result<docker::EngineAnswer> judged(Result<docker::EngineAnswer> answer);
 
 /// Whether the engine is away, so that nothing can be said of what it has.

@@ -309,8 +309,9 @@ void DockerTasks::create(const TaskId& id, std::uint64_t serial, int tries) {
               if (docker::is_transient(why.what) && !is_away(why) && tries < start_tries)
                 return desk_.after(pause_before_start(tries),
                                    [this, id, serial, tries] { create(id, serial, tries + 1); });
+              // A volume's plugin says it in words alone.
               const bool may_pass
-                  = is_away(why) || why.what.find("No such image") != std::string::npos
+                  = is_away(why) || why.code == Errc::not_found
                     || why.what.find("volume is attached on another node") != std::string::npos;
               fail_start(id, serial, why.within("failed to create container"), may_pass);
             });

@@ -355,11 +355,11 @@ void DockerTasks::logs_ended(const TaskId& id,
     if (task->stage == Stage::ended) return follow_logs(id, *task);
   } else {
     const auto& why = outcome.error();
-    const bool is_final = why.code == Errc::not_found
-                          || why.what.find("API error (501)") != std::string::npos
-                          || why.what.find("does not support reading") != std::string::npos;
-    if (is_final && why.code != Errc::not_found) desk_.tell(id, "logs are not kept: " + why.what);
-    if (is_final) return be_over();
+    if (why.code == Errc::not_found) return be_over();
+    if (why.code == Errc::invalid_argument) {  // The container's log driver can't be read.
+      desk_.tell(id, "logs are not kept: " + why.what);
+      return be_over();
+    }
     task->keeper->restart();
   }
   const auto pause = first_log_pause * std::min(1 << std::min(++task->log_failures, 7), 100);
