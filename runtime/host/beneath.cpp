@@ -296,6 +296,8 @@ Result<UniqueFd> Beneath::open_directory(std::string_view path) const {
 
 Result<> Beneath::make_directories(std::string_view path, mode_t mode) const {
   std::string where = relative(path);
+  while (where.ends_with('/'))
+    where.pop_back();
   for (std::size_t end = 0; end != std::string::npos;) {
     end = where.find('/', end + 1);
     std::string part = where.substr(0, end);

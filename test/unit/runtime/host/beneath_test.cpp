@@ -178,6 +178,8 @@ TEST_CASE("beneath: contents of secrets are not shown, by no name") {
 TEST_CASE("beneath: writes whole files and makes directories inside only") {
   Tree tree;
   CHECK_FALSE(tree.beneath.make_directories("web/local/x/y", 0777).has_error());
+  CHECK_FALSE(tree.beneath.make_directories("web/local/x/z//", 0777).has_error());
+  CHECK(fs::is_directory(tree.root / "web/local/x/z"));
   CHECK(fs::status(tree.root / "web/local/x/y").permissions() == fs::perms::all);
   CHECK_FALSE(tree.beneath.write_file("web/local/x/y/f", "one", 0600, true).has_error());
   CHECK_FALSE(tree.beneath.write_file("web/local/x/y/f", "two", 0640).has_error());
