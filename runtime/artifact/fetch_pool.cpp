@@ -32,6 +32,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t nobody = 65534;
 
+/// A program that does what it should warns of little, and tells its progress once a second.
+constexpr std::size_t most_reports = 2 * FetcherProcess::most_reports;
+constexpr std::size_t most_reports_a_second = 10;
+constexpr std::size_t most_warnings = 16;
+
 const char* of_process(const std::string& name) {
   return std::getenv(name.c_str());
 }
@@ -99,7 +104,10 @@ private:
     Ticket ticket;
     FetchListener listener;
     FetcherProcess process;
+    Clock::time_point begun;
     Clock::time_point deadline;
+    std::size_t reports = 0;
+    std::size_t warnings = 0;
     std::optional<Result<FetchDone>> outcome{};  ///< What it, or we, said of its end.
     bool killed = false;
     bool hung_up = false;  ///< It has closed its socket, and ends or should.
@@ -114,6 +122,7 @@ private:
   bool take_orders(std::vector<Waiting>& begin, std::vector<Ticket>& cancelled);
   void begin(Waiting waiting);
   void attend(Running& running, bool ended);
+  static void hear(Running& running, const std::vector<FetchReport>& reports);
   void give_up(Running& running, Error why);
   void wake() const;
   static void tell(const FetchListener& listener, const Result<FetchDone>& outcome);
@@ -199,12 +208,13 @@ void FetchPool::Core::begin(Waiting waiting) {
                                           options_.disable_filesystem_isolation, of_process),
        .directory = waiting.fetch.directory.get()});
   if (!process) return tell(waiting.listener, process.error());
+  const auto now = Clock::now();
   running_.push_back(
       {.ticket = waiting.ticket,
        .listener = std::move(waiting.listener),
        .process = std::move(*process),
-       .deadline
-       = Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.limits.deadline())});
+       .begun = now,
+       .deadline = now + std::chrono::duration_cast<Clock::duration>(options_.limits.deadline())});
 }
 
 void FetchPool::Core::give_up(Running& running, Error why) {
@@ -213,21 +223,34 @@ void FetchPool::Core::give_up(Running& running, Error why) {
   running.process.kill();
 }
 
+/// What it says, as little of it as says all.
+void FetchPool::Core::hear(Running& running, const std::vector<FetchReport>& reports) {
+  std::optional<FetchProgress> newest;
+  for (const auto& report : reports) {
+    if (const auto* const warning = std::get_if<FetchWarning>(&report)) {
+      if (++running.warnings <= most_warnings)
+        log::warn("client", "nomadctl-artifact: {}", escape_controls(warning->text));
+    } else if (const auto* const progress = std::get_if<FetchProgress>(&report)) {
+      newest = *progress;
+    } else if (!running.outcome) {
+      if (const auto* const failed = std::get_if<FetchFailed>(&report))
+        running.outcome = Error{Errc::unavailable, escape_controls(failed->text)};
+      else
+        running.outcome = std::get<FetchDone>(report);
+    }
+  }
+  if (newest) guarded("client", [&] { running.listener.progress(*newest); });
+}
+
 void FetchPool::Core::attend(Running& running, bool ended) {
   const auto reports = running.process.reports();
   if (!reports) give_up(running, reports.error());
-  for (const auto& report : reports ? *reports : std::vector<FetchReport>{}) {
-    if (const auto* const warning = std::get_if<FetchWarning>(&report))
-      log::warn("client", "nomadctl-artifact: {}", escape_controls(warning->text));
-    else if (const auto* const progress = std::get_if<FetchProgress>(&report))
-      guarded("client", [&] { running.listener.progress(*progress); });
-    else if (running.outcome)
-      continue;
-    else if (const auto* const failed = std::get_if<FetchFailed>(&report))
-      running.outcome = Error{Errc::unavailable, escape_controls(failed->text)};
-    else
-      running.outcome = std::get<FetchDone>(report);
-  }
+  if (reports) hear(running, *reports);
+  running.reports += reports ? reports->size() : 0;
+  const auto seconds
+      = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - running.begun).count();
+  if (running.reports > most_reports + most_reports_a_second * static_cast<std::size_t>(seconds))
+    give_up(running, {Errc::corrupt, "nomadctl-artifact reports without end"});
   if (!ended && Clock::now() >= running.deadline)
     give_up(running, {Errc::timeout, "it took longer than all limits allow and was killed"});
   if (!ended) return;

@@ -157,6 +157,8 @@ Result<std::vector<FetchReport>> FetcherProcess::reports() const {
       return Error{Errc::corrupt, "nomadctl-artifact reports too much at once"};
     all.push_back(NOMAD_TRY(
         read_report({packet.data(), static_cast<std::size_t>(got)}).within("nomadctl-artifact")));
+    if (all.size() == most_reports)
+      return Error{Errc::corrupt, "nomadctl-artifact reports without end"};
   }
 }
 

@@ -41,8 +41,11 @@ public:
   /// Readable when it reports.
   int socket() const { return socket_.get(); }
 
-  /// The next report; empty when there is none now, or none any more. An error, `corrupt`, for
-  /// what is none: it is not to be trusted any further then.
+  /// More than the socket holds: who reports faster than it is read has gone wrong.
+  static constexpr std::size_t most_reports = 1024;
+
+  /// What it has reported; empty when there is nothing now, or nothing any more. An error,
+  /// `corrupt`, for what is no report, and for `most_reports`: it is not to be trusted any further.
   Result<std::vector<FetchReport>> reports() const;
 
   void kill() const;

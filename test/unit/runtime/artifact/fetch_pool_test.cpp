@@ -2,6 +2,7 @@
 // test/system/artifacts/test_artifacts.py.
 #include "runtime/artifact/fetch_pool.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -88,6 +89,25 @@ TEST_CASE("fetch pool: who reports nonsense is not believed") {
   Heard heard;
   pool.start(place.fetch(), heard.listener());
   CHECK(heard.wait().error().code == Errc::corrupt);
+}
+
+TEST_CASE("fetch pool: who reports without end is stopped") {
+  const PoolPlace place;
+  const auto report = write_report(FetchProgress{1, 2});
+  {
+    std::ofstream flood{place.file("flood"), std::ios::binary};
+    for (int i = 0; i < 100'000; ++i)
+      flood << report;
+  }
+  FetchPool pool{place.options("exec dd status=none bs=" + std::to_string(report.size())
+                               + " if=" + place.file("flood") + " >&3")};
+  Heard heard;
+  std::atomic<std::size_t> told = 0;
+  auto listener = heard.listener();
+  listener.progress = [&told](const FetchProgress&) { ++told; };
+  pool.start(place.fetch(), listener);
+  CHECK(heard.wait().error().code == Errc::corrupt);
+  CHECK(told < 3000);
 }
 
 TEST_CASE("fetch pool: a cancelled fetch is gone with all that it has started") {
