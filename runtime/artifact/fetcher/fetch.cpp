@@ -18,6 +18,7 @@
 #include "runtime/artifact/rules/checksum.hpp"
 #include "runtime/artifact/rules/digest.hpp"
 #include "runtime/artifact/rules/source.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::artifact {
@@ -47,6 +48,17 @@ Result<> move(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0)
     return errno_error("moving " + from + " to " + to, errno);
   return {};
+}
+
+/// Whether no link lies on the way: those of a repository lead anywhere.
+bool descends(const std::string& tree, std::string_view way) {
+  constexpr int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  host::UniqueFd here{::open(tree.c_str(), flags)};
+  for (const auto part : split(way, '/')) {
+    if (!here) return false;
+    here.reset(::openat(here.get(), std::string{part}.c_str(), flags));
+  }
+  return static_cast<bool>(here);
 }
 
 /// A file that is written as it comes, and its digest.
@@ -260,6 +272,8 @@ Result<> Fetch::take_subdir(const std::string& tree) {
 
   if (::lstat(first.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
     return Error{Errc::rejected, "subdir \"" + source_.subdir + "\" is no directory"};
+  if (!descends(tree, std::string_view{first}.substr(tree.size() + 1)))
+    return Error{Errc::rejected, "subdir \"" + source_.subdir + "\" leads over a link"};
   return move(first, result_name);
 }
 

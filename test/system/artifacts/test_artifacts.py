@@ -1,9 +1,12 @@
 """Artifacts of tasks: what comes from where, what is refused and how users hear of it, that nothing outside of
 the task's directory is touched or seen, and that nothing is left of what was cancelled or killed."""
+import base64
 import glob
 import hashlib
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -52,6 +55,27 @@ echo "user $(id -u) $(id -g) $(id -G)"
 echo "no new privileges $(/usr/bin/python3 -c 'import ctypes; print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))')"
 echo "processes $$"
 env | sort
+"""
+# In place of ssh: it looks at the key that it is given, and speaks to the daemon of git.
+SSH = """#!/usr/bin/env python3
+import os, socket, sys, threading
+words = sys.argv[1:]
+key = words[words.index("-i") + 1]
+assert open(key).read() == "the key\\n" and os.stat(key).st_mode & 0o777 == 0o600, key
+assert "BatchMode=yes" in words and words[-2] == "git@host.example", words
+program, path = words[-1].split(" ", 1)
+peer = socket.create_connection(("127.0.0.1", PORT))
+line = f"{program} {path.strip(chr(39))}\\0host=localhost\\0".encode()
+peer.sendall(b"%04x" % (len(line) + 4) + line)
+def answer():
+    while part := peer.recv(65536):
+        os.write(1, part)
+reader = threading.Thread(target=answer)
+reader.start()
+while part := os.read(0, 65536):
+    peer.sendall(part)
+peer.shutdown(socket.SHUT_WR)
+reader.join()
 """
 KEYS = {"aws_access_key_id": "AKIDTEST", "aws_access_key_secret": "the/secret+of=it", "region": "eu-test-1"}
 
@@ -258,6 +282,12 @@ class Repositories(ArtifactCase):
         git("commit", "-q", "-m", "a link")
         git("clone", "-q", "--bare", "work", "linked.git", at=".")
         git("update-server-info", at="linked.git")
+        os.remove(cls.place + "/work/out")
+        os.symlink(cls.place + "/host", cls.place + "/work/up")
+        git("add", ".")
+        git("commit", "-q", "-m", "a link to a directory")
+        git("clone", "-q", "--bare", "work", "over.git", at=".")
+        git("update-server-info", at="over.git")
         cls.daemon_port = harness.free_port()
         cls.daemon = subprocess.Popen(
             ["git", "daemon", "--export-all", "--reuseaddr", "--base-path=" + cls.place, "--listen=127.0.0.1",
@@ -279,6 +309,57 @@ class Repositories(ArtifactCase):
         self.assertEqual("first", self.read(task, "local/part/f"))
         self.assertEqual("first", self.read(task, "local/shallow/part/f"))
         self.assertTrue(os.path.isfile(task + "/local/shallow/.git/shallow"))
+
+    def test_hg(self):
+        hg = shutil.which("hg")
+        if not hg or hg.startswith(self.place):
+            self.skipTest("hg is not installed")
+        run = lambda *words: subprocess.run([hg, *words], check=True, capture_output=True, env=dict(os.environ, HGRCPATH=""))
+        repository, port = self.place + "/of-hg", harness.free_port()
+        run("init", repository)
+        for round in ("first", "second"):
+            os.makedirs(repository + "/part", exist_ok=True)
+            with open(repository + "/part/f", "w") as f:
+                f.write(round)
+            run("-R", repository, "commit", "-A", "-u", "t", "-m", round, "--cwd", repository)
+            run("-R", repository, "bookmark", "of-" + round, "--inactive")
+        server = subprocess.Popen([hg, "serve", "-R", repository, "-a", "127.0.0.1", "-p", str(port), "--prefix", "/repo"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        wait_until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, what="hg serve")
+        source = f"hg::http://127.0.0.1:{port}/repo"
+        # One after the other: "hg serve" fails requests that come while it loads its modules.
+        self.assertEqual("second", self.read(self.runs("hg", {"GetterSource": source}), "local/part/f"))
+        task = self.runs("hg-part", {"GetterSource": source + "//part?rev=of-first", "RelativeDest": "local/part"})
+        self.assertEqual("first", self.read(task, "local/part/f"))
+        self.start("no-rev", {"GetterSource": source + "?rev=missing", "RelativeDest": "local/x"})
+        self.assertIn("hg update exited with 255: abort: unknown revision 'missing'", self.failure("no-rev"))
+
+    def test_git_by_ssh_with_a_key(self):
+        with open(self.place + "/bin/ssh", "w") as f:
+            f.write(SSH.replace("PORT", str(self.daemon_port)))
+        os.chmod(self.place + "/bin/ssh", 0o755)
+        self.addCleanup(os.remove, self.place + "/bin/ssh")
+        key = base64.b64encode(b"the key\n").decode()
+        task = self.runs("by-ssh", {"GetterSource": "git@host.example:repo.git", "GetterOptions": {"sshkey": key},
+                                    "RelativeDest": "local/x"})
+        self.assertEqual("second", self.read(task, "local/x/part/f"))
+        self.assertFalse(os.path.exists(os.path.dirname(task) + "/.artifacts"))
+        self.start("no-key", {"GetterSource": "git::ssh://git@host.example/repo.git", "RelativeDest": "local/x"})
+        self.assertNotIn(key, self.failure("no-key"))
+
+    def test_a_link_of_a_repository_moves_nothing_of_the_host(self):
+        """Where nothing but the rules of artifacts keeps the fetcher from the host's files."""
+        agent = Agent(CONFIG.replace("artifact {", "artifact {\n    disable_filesystem_isolation = true")).start()
+        self.addCleanup(agent.destroy)
+        os.makedirs(self.place + "/host/inner", exist_ok=True)
+        with open(self.place + "/host/inner/f", "w") as f:
+            f.write("the host's")
+        self.agent = agent  # Of this case alone.
+        self.start("over-a-link", {"GetterSource": f"git::{self.server.url}/git/over.git//up/inner", "RelativeDest": "local/x"})
+        self.assertIn("leads over a link", self.failure("over-a-link"))
+        self.assertEqual("the host's", self.read(self.place, "host/inner/f"))
 
     def test_what_git_is_not_to_do(self):
         by_http = f"git::{self.server.url}/git"
@@ -304,6 +385,7 @@ class Repositories(ArtifactCase):
         with open(self.place + "/bin/hg", "w") as f:
             f.write(spy)
         os.chmod(self.place + "/bin/hg", 0o755)
+        self.addCleanup(os.remove, self.place + "/bin/hg")
         with open("/tmp/secret-of-the-host", "w") as f:
             f.write("x")
         self.addCleanup(os.remove, "/tmp/secret-of-the-host")
