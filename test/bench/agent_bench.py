@@ -373,25 +373,37 @@ def template_crowd(agent):
     agent.request("DELETE", "/v1/job/crowd?purge=true")
 
 
-def template_weight(agent, seconds=60):
-    """What 1,000 files cost while nothing changes, beside as many tasks without."""
-    figures = {}
-    put_variable(agent, "bench/idle", "0")
-    for name, count in (("plain", 1000), ("idle", 1000)):
-        made = templated(name, "bench/idle", count, "noop")
-        if name == "plain":
-            made["TaskGroups"][0]["Tasks"][0]["Templates"] = None
+def weight_of(made, seconds):
+    """(private kB, % of a core) of an agent of its own for the job's tasks, while nothing changes."""
+    count = made["TaskGroups"][0]["Count"]
+    agent = idle_agent()
+    try:
+        put_variable(agent, "bench/idle", "0")
+        time.sleep(10)
         start = memory(agent.process.pid)[1]
         agent.register(made)
-        agent.wait_for_allocs(name, "running", count, timeout=300)
-        time.sleep(20)
+        agent.wait_for_allocs(made["ID"], "running", count, timeout=300)
+        time.sleep(30)
         before = processor_seconds(agent.process.pid)
         time.sleep(seconds)
         used = 100 * (processor_seconds(agent.process.pid) - before) / seconds
-        figures[name] = (memory(agent.process.pid)[1] - start, used)
-        show(f"1,000 tasks {'without' if name == 'plain' else 'with'} a template, idle",
-             f"{used:.2f} % of a core so far, {figures[name][0] * 1024 / count:.1f} kB each")
-    show("a template, idle", f"{(figures['idle'][0] - figures['plain'][0]) * 1024 / 1000:.1f} kB")
+        return (memory(agent.process.pid)[1] - start) * 1024, used
+    finally:
+        agent.destroy()
+
+
+def template_weight(seconds=60):
+    """What 1,000 files cost while nothing changes, beside as many tasks without."""
+    count, figures = 1000, []
+    for with_template in (False, True):
+        made = templated("weight", "bench/idle", count, "noop")
+        if not with_template:
+            made["TaskGroups"][0]["Tasks"][0]["Templates"] = None
+        figures.append(weight_of(made, seconds))
+        show(f"1,000 mock tasks {'with' if with_template else 'without'} a template, idle",
+             f"{figures[-1][0] / count:.1f} kB private each, {figures[-1][1]:.2f} % of a core")
+    (plain, idle), (with_one, used) = figures
+    show("a template, idle", f"{(with_one - plain) / count:.1f} kB; 1,000 of them {used - idle:.2f} % of a core")
 
 
 def templates(build):
@@ -399,9 +411,9 @@ def templates(build):
     try:
         template_changes(agent)
         template_crowd(agent)
-        template_weight(agent)
     finally:
         agent.destroy()
+    template_weight()
 
 
 SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, single_reads, watchers,

@@ -26,7 +26,7 @@ def port_of(path):
 
 
 def task(name, templates, script=LISTENER, driver="raw_exec", **more):
-    config = {"command": "/bin/sh", "args": ["-c", script]} if driver == "raw_exec" else {"run_for": "1h"}
+    config = {"command": "/bin/sh", "args": ["-c", script]} if driver != "mock_driver" else {"run_for": "1h"}
     return dict({"Name": name, "Driver": driver, "Config": config, "Templates": templates, "KillTimeout": SECOND,
                  "LogConfig": {"MaxFiles": 1, "MaxFileSizeMB": 1}, "Resources": {"CPU": 5, "MemoryMB": 10}}, **more)
 
@@ -124,14 +124,22 @@ class ThreeTasks(Templates):
         self.wait_for(lambda: len(self.events("many", "Restart Signaled")), 1, "the event of one restart")
 
     def test_scripts_run_beside_the_task(self):
+        for driver in ("raw_exec", "exec"):
+            with self.subTest(driver):
+                self.script_by(driver)
+
+    def script_by(self, driver):
+        if self.agent.get("/v1/nodes").json[0]["Drivers"][driver]["Detected"] is not True:
+            self.skipTest(f"{driver} is not there")
+        name = "script-" + driver.replace("_", "-")
         self.put("app/script", port="80")
         script = {"Command": "/bin/sh", "Args": ["-c", "echo script >> ${NOMAD_TASK_DIR:-local}/heard"], "Timeout": 5 * SECOND}
-        self.run_job(group_of("script", [task("task", [
-            template(port_of("app/script"), mode="script", ChangeScript=script)])]))
-        self.wait_for(lambda: self.heard("script"), ["start "])
+        self.run_job(group_of(name, [task("task", [
+            template(port_of("app/script"), mode="script", ChangeScript=script)], driver=driver)]))
+        self.wait_for(lambda: self.heard(name), ["start "])
         self.put("app/script", port="81")
-        self.wait_for(lambda: self.heard("script"), ["start ", "script"], "the script")
-        self.wait_for(lambda: [text.split(" with ")[0] for text in self.events("script", "Task hook message")],
+        self.wait_for(lambda: self.heard(name), ["start ", "script"], "the script")
+        self.wait_for(lambda: [text.split(" with ")[0] for text in self.events(name, "Task hook message")],
                       ["Template successfully ran script /bin/sh"], "the event")
 
     def test_a_script_that_fails_ends_its_task_if_it_is_to(self):
@@ -144,6 +152,34 @@ class ThreeTasks(Templates):
         self.assertTrue(any("exited with code code: 7" in text for text in self.events("fail", "Task hook failed")),
                         self.events("fail"))
         self.assertIn("Template script failed, task is being killed", self.events("fail", "Killing"))
+
+
+class Files(Templates):
+    def test_a_file_that_is_read_is_followed(self):
+        reads = 'read={{ file "local/part" }}'
+        script = 'echo start >> local/heard; trap "echo hup >> local/heard" HUP\n' \
+                 'while true; do sleep 0.05 & wait $!; done'
+        part = template("one", "local/part", mode="noop")
+        self.run_job(group_of("files", [task("task", [part, template(reads, mode="signal", ChangeSignal="SIGHUP")], script)]))
+        self.assertEqual("read=one", self.read("files"))
+        place = self.place("files")
+        for number, text in enumerate(("two", "three")):  # In its place, then within it.
+            if number == 0:
+                with open(place + "/local/new", "w") as f:
+                    f.write(text)
+                os.rename(place + "/local/new", place + "/local/part")
+            else:
+                with open(place + "/local/part", "w") as f:
+                    f.write(text)
+            self.wait_for(lambda: self.read("files"), "read=" + text)
+            self.wait_for(lambda: self.heard("files"), ["start"] + ["hup"] * (number + 1), "the signal")
+        # What is written beside it wakes nobody, and nobody is told of what is the same.
+        for number in range(20):
+            with open(place + "/local/beside", "w") as f:
+                f.write(str(number))
+        os.utime(place + "/local/part")
+        time.sleep(1)
+        self.assertEqual(["start", "hup", "hup"], self.heard("files"))
 
 
 class Waiting(Templates):

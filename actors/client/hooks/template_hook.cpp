@@ -1,6 +1,6 @@
 #include "actors/client/hooks/template_hook.hpp"
 
-#include <set>
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,7 +36,14 @@ struct LookDue {
   std::uint64_t number = 0;
 };
 
-using TemplateSelf = actor::WithInternal<Hook, void(LookDue)>;
+/// A file that a template reads is another one. From the thread of FileNews.
+struct FileChanged {
+  using is_message = void;
+  std::size_t index = 0;        ///< The template's.
+  std::uint64_t rendering = 0;  ///< That has read it.
+};
+
+using TemplateSelf = actor::WithInternal<Hook, void(LookDue), void(FileChanged)>;
 
 class TemplateState {
 public:
@@ -44,7 +51,13 @@ public:
 
   explicit TemplateState(TemplateSelf::pointer self) : self_{self} {}
 
-  void init(HookTools tools, HookScope scope) {
+  TemplateState(const TemplateState&) = delete;
+  TemplateState& operator=(const TemplateState&) = delete;
+
+  ~TemplateState() { forget_files(); }
+
+  void init(std::shared_ptr<host::FileNews> news, HookTools tools, HookScope scope) {
+    news_ = std::move(news);
     tools_ = std::move(tools);
     scope_ = std::move(scope);
     actions_.emplace(self_, tools_, scope_);
@@ -81,6 +94,14 @@ public:
     return hook::Settled{};
   }
 
+  void file_changed(const FileChanged& msg) {
+    const auto file = files_.find(msg.index);
+    if (stopped_ || file == files_.end() || file->second.rendering != msg.rendering) return;
+    files_.erase(file);  // It is told once, and watched again when it has been read.
+    machine_->file_changed(msg.index, now());
+    go_on();
+  }
+
   void look_due(std::uint64_t number) {
     if (number != look_) return;
     look_ = 0;
@@ -88,6 +109,18 @@ public:
   }
 
 private:
+  /// Something that templates ask for.
+  struct Followed {
+    ClusterDataPtr data{};    ///< The newest answer; null: none has come.
+    std::uint64_t asked = 0;  ///< The question that is open; 0: none.
+  };
+
+  /// What `file` has read for a template.
+  struct FollowedFiles {
+    host::FileNews::Ticket ticket = 0;
+    std::uint64_t rendering = 0;
+  };
+
   TaskTemplates::Time now() const { return self_->now().time_since_epoch(); }
 
   // -- the task's life ----------------------------------------------------------------------------
@@ -124,7 +157,15 @@ private:
     const bool anew = machine_.has_value() && renders_on_restart();
     if (!machine_) machine_.emplace(terms_of(templates_of(scope_), *settings_));
     machine_->begin(is_running, anew);
-    if (!places_ || anew) place(request);
+    if (!places_ || anew)
+      place(request);
+    else
+      keep_what_is_read();
+  }
+
+  /// Few templates read the environment, which would be most of what a hook holds.
+  void keep_what_is_read() {
+    if (!reads_environment(templates_of(scope_), *places_)) environment_ = {};
   }
 
   bool renders_on_restart() const {
@@ -148,6 +189,7 @@ private:
               busy_ = false;
               places_
                   = std::make_shared<const TemplatePlaces>(std::move(outcome.as<TemplatePlaces>()));
+              keep_what_is_read();
               settle();
             },
             [this](const Error& err) {
@@ -164,10 +206,10 @@ private:
   actor::Answer<hook::Answered> stop() {
     stopped_ = true;
     stop_rendering_.request_stop();
-    for (const auto& query : following_)
+    for (const auto& [query, data] : followed_)
       self_->send(tools_.data, data_watcher::Unfollow{query, follower()});
-    following_.clear();
-    known_.clear();
+    followed_.clear();
+    forget_files();
     if (!busy_) return hook::Answered{};
     stopping_ = self_->make_response_promise<hook::Answered>();
     return stopping_;
@@ -215,7 +257,8 @@ private:
         all.insert_or_assign(key, value);
     Draft<schema::plugin::HookAnswer> draft;
     fill_entries(draft->initSecretEnvironment(all.size()), all);
-    waiting_.deliver(hook::Answered{draft.freeze()});
+    std::exchange(waiting_, {}).deliver(hook::Answered{draft.freeze()});
+    report_ = templates::MissingReport{};
   }
 
   void report_missing() {
@@ -240,48 +283,79 @@ private:
 
   void follow() {
     const auto wanted = machine_->followed();
-    for (auto at = following_.begin(); at != following_.end();) {
-      if (wanted.contains(*at)) {
-        ++at;
-        continue;
-      }
-      self_->send(tools_.data, data_watcher::Unfollow{*at, follower()});
-      known_.erase(*at);
-      at = following_.erase(at);
+    std::erase_if(followed_, [&](const auto& one) {
+      if (wanted.contains(one.first)) return false;
+      self_->send(tools_.data, data_watcher::Unfollow{one.first, follower()});
+      return true;
+    });
+    for (const auto& query : wanted) {
+      const auto has = followed_.find(query);
+      if (has != followed_.end() && has->second.asked != 0) continue;
+      ask(query, followed_[query]);
     }
-    for (const auto& query : wanted)
-      if (following_.insert(query).second) ask(query);
   }
 
-  void ask(const ClusterQuery& query) {
-    const auto has = known_.find(query);
+  void ask(const ClusterQuery& query, Followed& followed) {
+    followed.asked = ++questions_;
     self_
         ->request(tools_.data, actor::infinite,
                   data_watcher::Follow{.query = query,
-                                       .known = has == known_.end() ? 0 : has->second->digest,
+                                       .known = followed.data ? followed.data->digest : 0,
                                        .follower = follower()})
-        .then([this, query](const data_watcher::News& news) { heard(query, news.data); },
-              [this, query](const Error& err) { not_heard(query, err); });
+        .then([this,
+               asked = followed.asked](const data_watcher::News& news) { heard(asked, news.data); },
+              [this, asked = followed.asked](const Error& err) { not_heard(asked, err); });
   }
 
-  void heard(const ClusterQuery& query, const ClusterDataPtr& data) {
-    if (stopped_ || !following_.contains(query)) return;
-    known_.insert_or_assign(query, data);
-    machine_->news(query, now());
-    ask(query);
+  /// What the question was about, if that is still followed.
+  auto of_question(std::uint64_t asked) {
+    return std::ranges::find(followed_, asked, [](const auto& one) { return one.second.asked; });
+  }
+
+  void heard(std::uint64_t asked, const ClusterDataPtr& data) {
+    const auto followed = of_question(asked);
+    if (stopped_ || followed == followed_.end()) return;
+    followed->second.data = data;
+    machine_->news(followed->first, now());
+    ask(followed->first, followed->second);
     go_on();
   }
 
-  void not_heard(const ClusterQuery& query, const Error& err) {
-    if (stopped_ || !following_.contains(query) || err.code == Errc::cancelled) return;
+  void not_heard(std::uint64_t asked, const Error& err) {
+    const auto followed = of_question(asked);
+    if (stopped_ || followed == followed_.end() || err.code == Errc::cancelled) return;
     if (err.code != Errc::unavailable)
-      return actions_->fail(fmt::format("Template failed: {}: {}", query.name, err.what));
-    following_.erase(query);  // Who follows for us began anew: `follow` asks it.
+      return actions_->fail(fmt::format("Template failed: {}: {}", followed->first.name, err.what));
+    followed->second.asked = 0;  // Who follows for us began anew: `follow` asks it.
     look_ = ++looks_;
     timer_ = actor::send_self_after(self_, follow_pause, LookDue{look_});
   }
 
+  void follow_files(const RenderResult& result) {
+    for (const auto& done : result.done) {
+      if (const auto old = files_.extract(done.index)) news_->forget(old.mapped().ticket);
+      const auto seen = result.files.find(done.index);
+      if (seen == result.files.end()) continue;
+      const FileChanged change{done.index, ++renderings_};
+      const TemplateSelf self{self_};
+      const auto ticket = news_->watch(seen->second, [self, change] { actor::tell(self, change); });
+      files_.emplace(done.index, FollowedFiles{ticket, change.rendering});
+    }
+  }
+
+  void forget_files() {
+    for (const auto& [index, files] : std::exchange(files_, {}))
+      news_->forget(files.ticket);
+  }
+
   // -- rendering ----------------------------------------------------------------------------------
+
+  std::map<ClusterQuery, ClusterDataPtr> known() const {
+    std::map<ClusterQuery, ClusterDataPtr> known;
+    for (const auto& [query, followed] : followed_)
+      if (followed.data) known.emplace(query, followed.data);
+    return known;
+  }
 
   void render(std::vector<std::size_t> which) {
     if (which.empty()) return;
@@ -291,7 +365,7 @@ private:
                       .settings = settings_,
                       .places = places_,
                       .which = std::move(which),
-                      .known = known_,
+                      .known = known(),
                       .region = tools_.region,
                       .unix_now = tools_.unix_now(),
                       .stopped = stop_rendering_.get_token()};
@@ -305,6 +379,7 @@ private:
   void rendered(RenderResult& result) {
     busy_ = false;
     machine_->rendered(result.done);
+    if (!stopped_) follow_files(result);
     for (auto& [index, variables] : result.environments)
       environments_.insert_or_assign(index, std::move(variables));
     settle();
@@ -318,16 +393,19 @@ private:
   }
 
   TemplateSelf::pointer self_;
+  std::shared_ptr<host::FileNews> news_;
   HookTools tools_;
   HookScope scope_;
   std::shared_ptr<const TemplateSettings> settings_;
   std::optional<TemplateActions> actions_;
   std::optional<TaskTemplates> machine_;  ///< From the first phase on.
   std::shared_ptr<const TemplatePlaces> places_;
-  Object<schema::plugin::TaskEnvironment> environment_;
+  Object<schema::plugin::TaskEnvironment> environment_;      ///< Empty: no template reads it.
   std::map<std::size_t, workload::Variables> environments_;  ///< Of templates with `env = true`.
-  std::set<ClusterQuery> following_;
-  std::map<ClusterQuery, ClusterDataPtr> known_;
+  std::map<ClusterQuery, Followed> followed_;
+  std::uint64_t questions_ = 0;
+  std::map<std::size_t, FollowedFiles> files_;  ///< By template.
+  std::uint64_t renderings_ = 0;                ///< That have read files.
   templates::MissingReport report_;
   Random random_{Random::from_system().next()};
   actor::Promise<hook::Answered> waiting_;   ///< Of a start.
@@ -343,21 +421,17 @@ private:
 };
 
 TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<TemplateState> self,
+                                                std::shared_ptr<host::FileNews> news,
                                                 HookTools tools,
                                                 HookScope scope) {
-  self->state.init(std::move(tools), std::move(scope));
+  self->state.init(std::move(news), std::move(tools), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
       [](const hook::TasksChanged&) {},
       [self](LookDue msg) { self->state.look_due(msg.number); },
+      [self](const FileChanged& msg) { self->state.file_changed(msg); },
   };
-}
-
-Hook spawn_template_hook(const actor::Owner& owner,
-                         const HookTools& tools,
-                         const HookScope& scope) {
-  return actor::spawn(owner, template_hook_actor, tools, scope);
 }
 
 }  // namespace
@@ -368,7 +442,11 @@ HookEntry template_hook() {
           .reads_environment = true,
           .patience = start_patience,
           .wanted = [](const HookScope& scope) { return templates_of(scope).size() > 0; },
-          .spawn = spawn_template_hook};
+          .spawn =
+              [news = std::make_shared<host::FileNews>()](
+                  const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
+                return Hook{actor::spawn(owner, template_hook_actor, news, tools, scope)};
+              }};
 }
 
 }  // namespace nomad::client

@@ -9,7 +9,8 @@
 // agent takes up goes on as it is.
 //
 // Owns:   the decisions, the places and sources of the templates, the variables of those with
-//         `env = true`, what it follows and the newest answers to it, a timer.
+//         `env = true`, what it follows and the newest answers to it, the watches of files that are
+//         read, a timer; the task's environment only where a template may read it.
 // Takes:  what the role Hook lists. A Cancel ends the wait for the first rendering.
 // Parent: task_runner, report: the next phase finds a new one, which renders everything anew.
 // Ends:   by the parent's exit message.

@@ -110,6 +110,7 @@ public:
       enter_directory(root, path);
       place = {.root = root, .path = std::string{path}};
     }
+    see(place);
     auto text = read_source(place);
     if (!text && text.error().code == Errc::rejected)
       return Error{Errc::rejected, fmt::format("'{}' is outside of sandbox", query.path)};
@@ -118,6 +119,7 @@ public:
   }
 
   std::optional<std::string> environment(std::string_view name) override {
+    if (!order_.environment) return std::nullopt;
     for (const auto entry : order_.environment->getVariables())
       if (view(entry.getKey()) == name) return copy(entry.getValue());
     return std::nullopt;
@@ -139,7 +141,17 @@ public:
     return drawn;
   }
 
+  std::vector<host::SeenFile> take_files() { return std::move(files_); }
+
 private:
+  /// Before it is read. What can't be read is told by who reads.
+  void see(const TemplatePlace& place) {
+    if (files_.size() == max_followed_files) return;
+    const auto root = host::Beneath::open(place.root, false);
+    const auto mark = root ? host::FileMark::of(*root, place.path) : root.error();
+    if (mark) files_.push_back({place.root, place.path, *mark});
+  }
+
   const ClusterData* known(const templates::Query& query) const {
     const auto asked = templates::cluster_query(query, name_space_);
     const auto found = asked ? order_.known.find(*asked) : order_.known.end();
@@ -148,6 +160,7 @@ private:
 
   const RenderOrder& order_;
   std::string_view name_space_;
+  std::vector<host::SeenFile> files_;
 };
 
 Error template_failed(const Error& why) {
@@ -210,7 +223,7 @@ Result<bool> write_text(schema::Template::Reader of,
   return true;
 }
 
-Result<Variables> read_environment(const TemplatePlace& place, std::string_view text) {
+Result<Variables> parse_environment(const TemplatePlace& place, std::string_view text) {
   auto variables = templates::parse_environment_file(text);
   if (!variables)
     return Error{Errc::rejected,
@@ -238,12 +251,13 @@ Result<> render_one(const RenderOrder& order,
                                    .written = false};
   if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
   if (done.missing.empty()) {
-    if (of.getEnvvars()) into.environments[index] = NOMAD_TRY(read_environment(place, text->text));
+    if (of.getEnvvars()) into.environments[index] = NOMAD_TRY(parse_environment(place, text->text));
     auto written = write_text(of, place, text->text);
     if (!written) return template_failed(written.error());
     done.written = *written;
   }
   into.done.push_back(std::move(done));
+  if (auto files = sources.take_files(); !files.empty()) into.files[index] = std::move(files);
   return {};
 }
 
@@ -298,6 +312,16 @@ Result<TemplatePlaces> place_templates(const HookScope& scope,
   for (const auto of : templates_of(scope))
     places.push_back(NOMAD_TRY(place_template(scope, env, settings, of)));
   return places;
+}
+
+bool reads_environment(capnp::List<schema::Template>::Reader templates,
+                       const TemplatePlaces& places) {
+  for (unsigned i = 0; i < templates.size() && i < places.size(); ++i) {
+    const auto& source = places[i].source;
+    const auto text = source ? std::string_view{*source} : view(templates[i].getEmbeddedTmpl());
+    if (text.find("env") != text.npos || text.find("Env") != text.npos) return true;
+  }
+  return false;
 }
 
 Result<RenderResult> render_templates(const RenderOrder& order) {

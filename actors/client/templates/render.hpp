@@ -18,6 +18,7 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/client/templates/template_settings.hpp"
+#include "runtime/host/file_news.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/templates/task_templates.hpp"
 
@@ -27,6 +28,9 @@ namespace nomad::client {
 inline constexpr std::size_t max_template_source = 16 * 1024 * 1024;
 /// Of a text that a template gives.
 inline constexpr std::size_t max_template_output = 16 * 1024 * 1024;
+
+/// Files of one template whose changes are followed; more are read when it is rendered, no less.
+inline constexpr std::size_t max_followed_files = 64;
 
 /// Where a template's text goes, and what it is made of if it is not in the job.
 struct TemplatePlace {
@@ -53,9 +57,14 @@ Result<TemplatePlaces> place_templates(const HookScope& scope,
                                        const workload::TaskEnv& env,
                                        const TemplateSettings& settings);
 
+/// Whether a function that reads the task's environment may be called. Such a call has "env" in its
+/// name, and a name is always spelled out.
+bool reads_environment(capnp::List<schema::Template>::Reader templates,
+                       const TemplatePlaces& places);
+
 struct RenderOrder {
   HookScope scope;
-  Object<schema::plugin::TaskEnvironment> environment;  ///< Its `variables` count.
+  Object<schema::plugin::TaskEnvironment> environment;  ///< Its `variables` count; empty: none.
   std::shared_ptr<const TemplateSettings> settings;
   std::shared_ptr<const TemplatePlaces> places;
   std::vector<std::size_t> which;
@@ -69,6 +78,8 @@ struct RenderResult {
   std::vector<workload::TemplateRendering> done;
   /// Variables of those with `env = true` that are whole, by their places.
   std::map<std::size_t, workload::Variables> environments;
+  /// What `file` has read for each of `done`, by their places; nothing for those that read none.
+  std::map<std::size_t, std::vector<host::SeenFile>> files;
 };
 
 /// Renders each of `which`, and writes those that are whole and have another text than their file.

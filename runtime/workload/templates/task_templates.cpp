@@ -38,14 +38,19 @@ void TaskTemplates::exited() {
 }
 
 void TaskTemplates::news(const templates::ClusterQuery& query, Time now) {
-  const bool gathers = is_ready();
-  for (auto& one : all_) {
-    if (std::ranges::find(one.asked, query) == one.asked.end()) continue;
-    if (gathers)
-      one.quiet.change(now);
-    else
-      one.is_dirty = true;
-  }
+  for (auto& one : all_)
+    if (std::ranges::find(one.asked, query) != one.asked.end()) changed(one, now);
+}
+
+void TaskTemplates::file_changed(std::size_t index, Time now) {
+  if (index < all_.size()) changed(all_[index], now);
+}
+
+void TaskTemplates::changed(One& one, Time now) const {
+  if (is_ready())
+    one.quiet.change(now);
+  else
+    one.is_dirty = true;
 }
 
 void TaskTemplates::rendered(const std::vector<TemplateRendering>& done) {

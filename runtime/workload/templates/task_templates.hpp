@@ -61,6 +61,8 @@ public:
 
   /// There is another answer to `query`.
   void news(const templates::ClusterQuery& query, Time now);
+  /// A file that template `index` reads is another one.
+  void file_changed(std::size_t index, Time now);
   /// Those that were taken last have been rendered.
   void rendered(const std::vector<TemplateRendering>& done);
 
@@ -95,6 +97,8 @@ private:
     bool is_dirty = true;   ///< To be rendered at once.
     bool is_whole = false;  ///< It has been rendered since the last `begin` that was `anew`.
   };
+
+  void changed(One& one, Time now) const;
 
   std::vector<One> all_;
   std::set<std::size_t> changed_;  ///< Written, and not dealt with.

@@ -118,6 +118,16 @@ TEST_CASE_FIXTURE(TemplateFixture,
   CHECK(said("Restarting").size() == 1);
 }
 
+TEST_CASE_FIXTURE(TemplateFixture, "template_hook: the environment is there at each rendering") {
+  set_variable("app", {{"port", "80"}});
+  run({{.data = R"({{ env "NOMAD_TASK_NAME" }} {{ with nomadVar "app" }}{{ .port }}{{ end }})",
+        .mode = "noop"}});
+  CHECK(file() == "web 80");
+  set_variable("app", {{"port", "81"}});
+  advance(1s);
+  CHECK(file() == "web 81");
+}
+
 TEST_CASE_FIXTURE(TemplateFixture, "template_hook: the same text again is no change") {
   set_variable("app", {{"port", "80"}});
   run({{.data = port_of_app}});

@@ -192,3 +192,12 @@ TEST_CASE("task_templates: noop asks for nothing") {
   CHECK_FALSE(task.take_plan(1s, 0));
   CHECK_FALSE(task.due());
 }
+
+TEST_CASE("task_templates: a file that has changed is read when its template's wait is over") {
+  auto task = started({restarting(2s), restarting()});
+  task.file_changed(0, 1s);
+  CHECK(task.take_due(2s).empty());
+  CHECK(task.take_due(3s) == Places{0});
+  task.rendered({{.index = 0, .written = true}});
+  CHECK(task.take_plan(3s, 0)->restarts);
+}
