@@ -12,7 +12,9 @@
 #include "runtime/base/guard.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/cluster/eval_factory.hpp"
 #include "runtime/cluster/plan_queue.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/plan_command.hpp"
 #include "runtime/scheduler/plan/plans_ahead.hpp"
 
@@ -162,6 +164,7 @@ struct ApplierState {
         enqueue(other);
       options.metrics->measure("plan.apply", self->now() - begun);
       if (refused) return waiting->promise.deliver(*refused);
+      evaluate_strays(waiting->plan.next(), verdict);
       const auto result
           = scheduler::make_plan_result({&waiting->plan.next(), verdict}, committed->index);
       if (proposed_in != term && waiting->plan.is_cut())
@@ -169,6 +172,21 @@ struct ApplierState {
       settle(waiting, result);
     };
     writes->propose(ApplierSelf{self}, command, then);
+  }
+
+  /// The job is looked at once more if a node went while what it got there was under way.
+  void evaluate_strays(const scheduler::Plan& plan, const scheduler::PlanVerdict& verdict) {
+    if (!plan.job || !scheduler::has_strays(plan, verdict, store->snapshot())) return;
+    Draft<schema::Command> draft;
+    const auto eval
+        = cluster::eval_for_job(*plan.job, schema::EvalTrigger::NODE_UPDATE, {unix_now(), &random});
+    draft->initEvalUpdate().initEvaluations(1).setWithCaveats(0, *eval);
+    writes->propose(ApplierSelf{self}, draft.freeze(), [eval](const Result<Committed>& done) {
+      if (!done)
+        log::warn("plan_applier",
+                  "job {} could not be evaluated though one of its nodes has gone: {}",
+                  view(eval->getJobId()), done.error().what);
+    });
   }
 
   static std::optional<Error> why_refused(const Result<Committed>& committed) {

@@ -63,6 +63,7 @@ private:
   /// A version of the job that a placement uses, if it is not the newest one.
   struct OtherVersion {
     std::unique_ptr<JobSpec> job;
+    Eligibility eligibility;  ///< Its constraints are its own.
     std::unique_ptr<Selector> selector;
     NodeChoice nodes;
     bool memory_oversubscription = false;
@@ -313,6 +314,9 @@ void GenericScheduler::place_one(Attempt& attempt,
   if (!selection) {
     metrics.exhaust_resources(*group);
     outcome_.fail(group_name, std::move(metrics));
+    // What is known of classes is the newest version's: what another one waits for may come
+    // anywhere.
+    if (job != attempt.job.get()) attempt.eligibility.set_group(group_name, true);
     if (request.stop_previous) attempt.unstop();
     return;
   }
@@ -384,7 +388,7 @@ GenericScheduler::OtherVersion* GenericScheduler::other_version(Attempt& attempt
   other.nodes = choose_nodes(attempt.moment.state, other.job->reader());
   other.selector
       = std::make_unique<Selector>(*other.job, attempt.moment.state, attempt.rows, attempt.proposal,
-                                   attempt.eligibility, random_, options);
+                                   other.eligibility, random_, options);
   other.selector->set_nodes(other.nodes.ready);
   return &other;
 }

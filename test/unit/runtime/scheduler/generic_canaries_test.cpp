@@ -96,6 +96,33 @@ TEST_CASE_FIXTURE(CanaryHarness, "canaries: the newest of several versions rolle
   CHECK(replaced_as() == Versions{1, 1});
 }
 
+TEST_CASE_FIXTURE(CanaryHarness, "canaries: what another version may run on says nothing of one") {
+  const auto on_class = [this](const char* config, const char* node_class) {
+    Draft<schema::Job> draft{version(config)};
+    auto constraint = draft->initConstraints(1)[0];
+    constraint.setLTarget("${node.class}");
+    constraint.setOperand("=");
+    constraint.setRTarget(node_class);
+    return draft.freeze();
+  };
+  const auto add_of_class = [this](const char* node_class) {
+    return add_node([=](schema::Node::Builder node) { node.setNodeClass(node_class); });
+  };
+  first = add_of_class("a");
+  const auto other = add_of_class("a");
+  process(register_job(on_class("{}", "a")));
+  report_all_running(true);
+  process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
+  REQUIRE(live().size() == 2);
+  add_of_class("b");
+  set_status(first, schema::NodeStatus::DOWN);
+  set_eligibility(other, schema::SchedulingEligibility::INELIGIBLE);
+
+  process(register_job(on_class(R"({"a":1})", "b")));
+  CHECK(live().size() == 2);  // one of the canaries, and what is left of the old version
+  CHECK(replacements().size() == 1);
+}
+
 TEST_CASE_FIXTURE(CanaryHarness,
                   "canaries: without a deployment, what is lost comes back as it was") {
   settle(version("{}", false));
