@@ -81,6 +81,7 @@ struct TrackerState {
       if (entry.value()->getStatus() != schema::NodeStatus::DOWN)
         leases.renew(copy(entry.value()->getId()), deadline);
     keep_scanning();
+    propose(cluster::decide_forgotten(snapshot, seed()));
   }
 
   Result<std::chrono::milliseconds> renew(const std::string& id) {
@@ -162,12 +163,21 @@ struct TrackerState {
   void evaluate(const std::string& id) {
     const auto decision = cluster::decide_node_evaluate(
         store->snapshot(), access::Asking::of_cluster("heartbeat_tracker"), id, seed());
-    if (!decision || !decision->command) return;
-    write(decision->command, [id](const Result<Committed>& written) {
+    if (decision) propose(*decision);
+  }
+
+  /// Writes evaluations, if there are any.
+  void propose(const cluster::NodeDecision& decision) {
+    if (!decision.command) return;
+    write(decision.command, [](const Result<Committed>& written) {
       if (!written)
-        log::warn("heartbeat", "jobs of node {} are not evaluated: {}", short_id(id),
-                  written.error().what);
+        log::warn("heartbeat", "jobs of nodes are not evaluated: {}", written.error().what);
     });
+  }
+
+  /// `done` is applied: what came to its node meanwhile is evaluated, too.
+  void follow_up(const cluster::NodeDecision& done) {
+    propose(cluster::decide_latecomers(store->snapshot(), done, seed()));
   }
 
   /// Of a node that is ready nothing changes but its lease.
@@ -180,11 +190,12 @@ struct TrackerState {
         done();
         return grant(promise, id, decision ? Result<>{} : Result<>{decision.error()});
       }
-      write(decision->command,
-            [this, id, promise, done = std::move(done)](const Result<Committed>& written) mutable {
-              done();
-              grant(promise, id, written ? Result<>{} : Result<>{written.error()});
-            });
+      write(decision->command, [this, id, promise, done = std::move(done),
+                                step = *decision](const Result<Committed>& written) mutable {
+        if (written) follow_up(step);
+        done();
+        grant(promise, id, written ? Result<>{} : Result<>{written.error()});
+      });
     };
     if (!in_turn(msg.node_id, step))
       return Error{Errc::overloaded, "too many heartbeats of the node wait"};
@@ -207,8 +218,9 @@ struct TrackerState {
       log::warn("heartbeat", "node {} missed its heartbeat", short_id(id));
       const auto begun = self->now();
       write(decision.command,
-            [this, id, look_again, done, begun](const Result<Committed>& written) {
+            [this, id, look_again, done, begun, decision](const Result<Committed>& written) {
               options.metrics->measure("heartbeat.invalidate", self->now() - begun);
+              if (written) follow_up(decision);
               done();
               if (written) return;
               log::error("heartbeat", "node {} could not be marked: {}", short_id(id),

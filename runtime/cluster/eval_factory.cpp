@@ -37,13 +37,14 @@ void fill_from(schema::Evaluation::Builder eval, schema::Job::Reader job) {
 }
 
 Object<schema::Evaluation> node_eval(schema::Job::Reader job,
-                                     schema::Node::Reader node,
+                                     std::string_view node_id,
+                                     const Object<schema::Node>& node,
                                      const EvalSeed& seed) {
   Draft<schema::Evaluation> eval;
   begin(*eval, EvalTrigger::NODE_UPDATE, seed);
   fill_from(*eval, job);
-  eval->setNodeId(node.getId());
-  eval->setNodeModifyIndex(node.getModifyIndex());
+  eval->setNodeId(text(node_id));
+  if (node) eval->setNodeModifyIndex(node->getModifyIndex());
   return eval.freeze();
 }
 
@@ -110,19 +111,19 @@ std::vector<Object<schema::Evaluation>> evals_for_node(const state::Snapshot& sn
                                                        const EvalSeed& seed) {
   std::vector<Object<schema::Evaluation>> evals;
   const auto node = snapshot.node(node_id);
-  if (!node) return evals;
   std::set<std::pair<std::string, std::string>> seen;
   for (const auto& entry : snapshot.allocs_by_node(node_id)) {
     const auto& job = entry.value()->job;
     if (!job) continue;
     if (seen.emplace(copy(job->getNamespace()), copy(job->getId())).second)
-      evals.push_back(node_eval(*job, *node, seed));
+      evals.push_back(node_eval(*job, node_id, node, seed));
   }
+  if (!node) return evals;  // gone: what it still has counts
   for (const auto& entry : snapshot.jobs()) {
     const auto job = *entry.value();
     if (!is_system(job) || job.getStop() || !scheduler::is_in_job_scope(*node, job)) continue;
     if (seen.emplace(copy(job.getNamespace()), copy(job.getId())).second)
-      evals.push_back(node_eval(job, *node, seed));
+      evals.push_back(node_eval(job, node_id, node, seed));
   }
   return evals;
 }

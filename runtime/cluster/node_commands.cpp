@@ -1,6 +1,8 @@
 #include "runtime/cluster/node_commands.hpp"
 
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include <capnp/any.h>
 #include <fmt/format.h>
@@ -66,7 +68,16 @@ NodeDecision status_change(std::string_view node_id,
   command.setUpdatedAt(seconds(seed));
   if (!event.empty()) fill_event(command.initEvent(), "Cluster", event, seed);
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return {of_nodes(), draft.freeze(), ids_of(evals)};
+  NodeDecision decision{of_nodes(), draft.freeze(), ids_of(evals)};
+  if (status != NodeStatus::INITIALIZING) decision.evaluates = node_id;
+  return decision;
+}
+
+NodeDecision evaluation(const access::Allowed& allowed, const Evals& evals) {
+  if (evals.empty()) return {allowed};
+  Draft<schema::Command> draft;
+  fill_evals(draft->initEvalUpdate().initEvaluations(static_cast<unsigned>(evals.size())), evals);
+  return {allowed, draft.freeze(), ids_of(evals)};
 }
 
 /// Whether the node runs something that it has to report before it can be ready. What the servers
@@ -90,6 +101,27 @@ bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id, st
       return true;
   }
   return false;
+}
+
+/// Namespace and id.
+using JobKey = std::pair<std::string, std::string>;
+
+JobKey job_of(schema::Evaluation::Reader eval) {
+  return {copy(eval.getNamespace()), copy(eval.getJobId())};
+}
+
+/// Jobs that have something on the node which has not ended, while no evaluation of them is
+/// pending.
+std::set<JobKey> jobs_wanting(const state::Snapshot& snapshot, std::string_view node_id) {
+  std::set<JobKey> jobs;
+  for (const auto& item : snapshot.allocs_by_node(node_id)) {
+    const auto& row = *item.value();
+    if (row.client_terminal) continue;
+    const auto ns = view(row.alloc->getNamespace());
+    const auto id = view(row.alloc->getJobId());
+    if (snapshot.evals_by_job(ns, id, schema::EvalStatus::PENDING).empty()) jobs.emplace(ns, id);
+  }
+  return jobs;
 }
 
 /// Whether a scheduler may decide otherwise about the node now than before. How healthy a driver
@@ -215,7 +247,9 @@ Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
                       : "Node marked as ineligible for scheduling",
              seed);
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return NodeDecision{allowed, draft.freeze(), ids_of(evals)};
+  NodeDecision decision{allowed, draft.freeze(), ids_of(evals)};
+  if (eligible) decision.evaluates = node_id;
+  return decision;
 }
 
 Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
@@ -224,11 +258,31 @@ Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
                                           const EvalSeed& seed) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (!snapshot.node(node_id)) return node_not_found();
-  const auto evals = evals_for_node(snapshot, node_id, seed);
-  if (evals.empty()) return NodeDecision{allowed};
-  Draft<schema::Command> draft;
-  fill_evals(draft->initEvalUpdate().initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return NodeDecision{allowed, draft.freeze(), ids_of(evals)};
+  return evaluation(allowed, evals_for_node(snapshot, node_id, seed));
+}
+
+NodeDecision decide_latecomers(const state::Snapshot& after,
+                               const NodeDecision& done,
+                               const EvalSeed& seed) {
+  if (done.evaluates.empty()) return {of_nodes()};
+  std::set<JobKey> evaluated;
+  for (const auto& id : done.eval_ids)
+    if (const auto eval = after.eval(id)) evaluated.insert(job_of(*eval));
+  auto evals = evals_for_node(after, done.evaluates, seed);
+  std::erase_if(evals, [&](const auto& eval) { return evaluated.contains(job_of(*eval)); });
+  return evaluation(of_nodes(), evals);
+}
+
+NodeDecision decide_forgotten(const state::Snapshot& snapshot, const EvalSeed& seed) {
+  Evals found;
+  for (const auto& entry : snapshot.nodes()) {
+    if (entry.value()->getStatus() != NodeStatus::DOWN) continue;
+    const auto wanting = jobs_wanting(snapshot, entry.key());
+    if (wanting.empty()) continue;
+    for (auto& eval : evals_for_node(snapshot, entry.key(), seed))
+      if (wanting.contains(job_of(*eval))) found.push_back(std::move(eval));
+  }
+  return evaluation(of_nodes(), found);
 }
 
 Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
@@ -242,7 +296,9 @@ Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
   auto command = draft->initNodeDeregister();
   command.initNodeIds(1).set(0, text(node_id));
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return NodeDecision{allowed, draft.freeze(), ids_of(evals)};
+  NodeDecision decision{allowed, draft.freeze(), ids_of(evals)};
+  decision.evaluates = node_id;
+  return decision;
 }
 
 Result<NodeDecision> decide_node_events(const state::Snapshot& snapshot,

@@ -42,6 +42,8 @@ struct NodeDecision {
   /// The node is silent and some of its allocations may outlive that for a while: it is to be
   /// looked at again when a further lease is over.
   bool look_again = false;
+  /// The node whose jobs the evaluations are of; empty: none's.
+  std::string evaluates = {};
 };
 
 /// Refused: a missing id or secret, or one that differs from the known node's. The computed class
@@ -75,6 +77,16 @@ Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
                                           const access::Asking& asking,
                                           std::string_view node_id,
                                           const EvalSeed& seed);
+
+/// What `done` could not know: jobs that came to its node after it was decided and before it was
+/// applied, as plans do that were under way then. `after` is a state with it. Nothing for most.
+NodeDecision decide_latecomers(const state::Snapshot& after,
+                               const NodeDecision& done,
+                               const EvalSeed& seed);
+
+/// What an earlier leader may not have come to: jobs that have something left on a node that is
+/// down, while nothing is about to decide what becomes of it. Nothing for most.
+NodeDecision decide_forgotten(const state::Snapshot& snapshot, const EvalSeed& seed);
 
 Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
                                        const access::Asking& asking,

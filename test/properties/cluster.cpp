@@ -335,9 +335,13 @@ bool Cluster::waits(std::string_view job_id, bool gave_up) const {
   return false;
 }
 
-void Cluster::change_leader(bool same_server) {
-  for (auto kept = random.below(under_way_.size() + 1); kept > 0; --kept)
+void Cluster::write_some() {
+  for (auto written = random.below(under_way_.size() + 1); written > 0; --written)
     commit();
+}
+
+void Cluster::change_leader(bool same_server) {
+  write_some();
   ++(same_server ? counts_.flaps : counts_.leader_changes);
   if (!same_server) {
     works_.clear();

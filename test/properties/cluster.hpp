@@ -154,6 +154,9 @@ public:
   /// Works until nothing is due; at most `most` things. Returns whether nothing is.
   bool work_off(std::size_t most);
 
+  /// Some of what is under way is written: maybe none, maybe all.
+  void write_some();
+
   /// When the next thing that waits for its time is due; nothing if none does.
   std::optional<std::int64_t> next_due() const;
 

@@ -43,6 +43,7 @@ constexpr CountName all_counts[] = {
     {"plans refused for their evaluation", &Counts::refused_plans},
     {"plans written whose worker was gone", &Counts::orphaned_plans},
     {"plans written to a node that had gone", &Counts::strays, true},
+    {"changes of nodes beside which such plans were written", &Counts::latecomers, true},
     {"steps held back for plans under way", &Counts::held_back},
     {"works that failed", &Counts::failed_works},
     {"works lost", &Counts::lost_works},

@@ -47,6 +47,7 @@ struct Counts {
   std::uint64_t refused_plans = 0;
   std::uint64_t orphaned_plans = 0;
   std::uint64_t strays = 0;
+  std::uint64_t latecomers = 0;
   // Workers and the broker.
   std::uint64_t held_back = 0;
   std::uint64_t failed_works = 0;

@@ -86,6 +86,8 @@ private:
   void register_node(const std::string& id, std::size_t number, Random parts, Random facts);
   void register_job(const Object<schema::Job>& job);
   void set_node_status(const std::string& id, schema::NodeStatus status);
+  template <class Fill>
+  void change_node(const std::string& id, Fill fill);
   std::vector<Cluster::Report> reports_of_calm_clients(bool ends_batch) const;
   std::optional<std::string> some_node(Random& random) const;
 

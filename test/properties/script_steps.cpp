@@ -4,6 +4,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/eval_factory.hpp"
+#include "runtime/cluster/node_commands.hpp"
 #include "test/properties/inventory.hpp"
 #include "test/properties/script.hpp"
 #include "test/properties/violation.hpp"
@@ -49,13 +50,35 @@ void Script::change_facts(Random& random) {
   register_node(*id, number, Random{options_.seed * 31 + number}, Random{random.next()});
 }
 
-void Script::set_node_status(const std::string& id, NodeStatus status) {
+/// As servers do: some of the plans that were under way when it was decided are written first, and
+/// what these brought to the node is evaluated afterwards. `fill` returns what it has filled.
+template <class Fill>
+void Script::change_node(const std::string& id, Fill fill) {
+  const cluster::EvalSeed seed{cluster_.now, &cluster_.random};
+  const auto evals = cluster::evals_for_node(cluster_.state(), id, seed);
+  cluster::NodeDecision decided{access::own_work("nodes")};
+  decided.evaluates = id;
+  for (const auto& eval : evals)
+    decided.eval_ids.push_back(copy(eval->getId()));
+  cluster_.write_some();
   cluster_.write([&](schema::Command::Builder command) {
+    auto list = fill(command).initEvaluations(static_cast<unsigned>(evals.size()));
+    for (unsigned i = 0; i < list.size(); ++i)
+      list.setWithCaveats(i, *evals[i]);
+  });
+  const auto more = cluster::decide_latecomers(cluster_.state(), decided, seed);
+  if (!more.command) return;
+  ++counts_.latecomers;
+  cluster_.apply(more.command);
+}
+
+void Script::set_node_status(const std::string& id, NodeStatus status) {
+  change_node(id, [&](schema::Command::Builder command) {
     auto update = command.initNodeStatusUpdate();
     update.setNodeId(text(id));
     update.setStatus(status);
+    return update;
   });
-  cluster_.evaluate_node(id);
 }
 
 void Script::change_node_status(Random& random) {
@@ -78,13 +101,10 @@ void Script::deregister_node(Random& random) {
   const auto id = some_node(random);
   if (!id) return;
   say("node " + std::to_string(numbers_.at(*id)) + " is deregistered");
-  const auto evals = cluster::evals_for_node(cluster_.state(), *id, {cluster_.now, &random});
-  cluster_.write([&](schema::Command::Builder command) {
+  change_node(*id, [&](schema::Command::Builder command) {
     auto deregister = command.initNodeDeregister();
     deregister.initNodeIds(1).set(0, text(*id));
-    auto list = deregister.initEvaluations(static_cast<unsigned>(evals.size()));
-    for (unsigned i = 0; i < list.size(); ++i)
-      list.setWithCaveats(i, *evals[i]);
+    return deregister;
   });
 }
 
@@ -96,13 +116,13 @@ void Script::change_eligibility(Random& random) {
   const bool eligible = node->getSchedulingEligibility() == schema::SchedulingEligibility::ELIGIBLE;
   say("node " + std::to_string(numbers_.at(*id))
       + (eligible ? " takes nothing new" : " takes again"));
-  cluster_.write([&](schema::Command::Builder command) {
+  change_node(*id, [&](schema::Command::Builder command) {
     auto update = command.initNodeEligibilityUpdate();
     update.setNodeId(text(*id));
     update.setEligibility(eligible ? schema::SchedulingEligibility::INELIGIBLE
                                    : schema::SchedulingEligibility::ELIGIBLE);
+    return update;
   });
-  cluster_.evaluate_node(*id);
 }
 
 /// All nodes are ready, eligible, and not drained: else everything would stand still soon.

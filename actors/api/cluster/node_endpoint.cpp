@@ -8,6 +8,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
 
@@ -81,11 +82,24 @@ std::uint64_t node_modify_index(const Context& context, const std::string& id) {
   return node ? node->getModifyIndex() : 0;
 }
 
+/// `done` is applied: what came to its node meanwhile is evaluated, too.
+void follow_up(const Context& context, const NodeDecision& done) {
+  context.options.writer->write(
+      [&](const Snapshot& state, const EvalSeed& seed) -> Result<NodeDecision> {
+        return cluster::decide_latecomers(state, done, seed);
+      },
+      [](const Result<Written<NodeDecision>>& written) {
+        if (!written)
+          log::warn("node_endpoint", "jobs of a node are not evaluated: {}", written.error().what);
+      });
+}
+
 /// What a change of a node's drain or eligibility is answered with; nothing but zeros if nothing
 /// was changed.
 Answer node_changed(const Context& context,
                     const std::string& id,
                     const Written<NodeDecision>& done) {
+  follow_up(context, done.decision);
   const auto index = done.outcome ? done.index : 0;
   JsonObject object;
   object.number("EvalCreateIndex", eval_index(done));
@@ -163,6 +177,7 @@ Outcome update_node(Call& call, Decide decide) {
         return decide(state, asking, id, seed);
       },
       [context, id](const Written<NodeDecision>& done) {
+        follow_up(*context, done.decision);
         JsonObject object;
         object.number("EvalCreateIndex", eval_index(done));
         append_ids(object, done.decision.eval_ids);

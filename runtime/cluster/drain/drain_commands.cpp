@@ -66,7 +66,9 @@ Result<NodeDecision> update_drain(const state::Snapshot& snapshot,
       ids.push_back(copy(evals[i]->getId()));
     }
   }
-  return NodeDecision{allowed, draft.freeze(), std::move(ids)};
+  NodeDecision decision{allowed, draft.freeze(), std::move(ids)};
+  if (opens) decision.evaluates = view(node->getId());
+  return decision;
 }
 
 }  // namespace

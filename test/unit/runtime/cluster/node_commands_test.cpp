@@ -280,6 +280,63 @@ TEST_CASE_FIXTURE(NodeHarness, "evaluate and purge: with an evaluation of what r
   CHECK_FALSE(state().node(id));
 }
 
+TEST_CASE_FIXTURE(NodeHarness, "changes of a node: what came to it meanwhile is evaluated, too") {
+  const auto id = add_node();
+  const auto jobs_of = [this](const NodeDecision& decision) {
+    std::set<std::string> jobs;
+    for (const auto& eval : decision.eval_ids)
+      jobs.insert(copy(state().eval(eval)->getJobId()));
+    return jobs;
+  };
+  const auto run_as = [this](const char* job) {
+    process(register_job(make_job(1, [job](schema::Job::Builder draft) { draft.setId(job); })));
+  };
+  using Jobs = std::set<std::string>;
+  const auto changed_beside = [&](const NodeDecision& decided) {
+    run_as("late");  // written between the decision and its entry
+    write(decided);
+    return jobs_of(write(decide_latecomers(state(), decided, draw())));
+  };
+  run_as("early");
+
+  SUBCASE("it falls silent") {
+    const auto decided = decide_missed_heartbeat(state(), id, draw());
+    CHECK(changed_beside(decided) == Jobs{"late"});
+    CHECK(jobs_of(decided) == Jobs{"early"});
+  }
+  SUBCASE("it is purged") {
+    CHECK(changed_beside(*decide_node_purge(state(), nomad::test::anybody(), id, draw()))
+          == Jobs{"late"});
+  }
+  SUBCASE("it takes nothing new") {
+    CHECK(changed_beside(*decide_eligibility(state(), nomad::test::anybody(), id, false, draw()))
+          == Jobs{});
+  }
+  SUBCASE("it takes new ones, and a system job is registered") {
+    write(*decide_eligibility(state(), nomad::test::anybody(), id, false, draw()));
+    const auto decided = decide_eligibility(state(), nomad::test::anybody(), id, true, draw());
+    process(register_job(make_job(1, [](schema::Job::Builder job) {
+      job.setId("agents");
+      job.setType("system");
+    })));
+    write(*decided);
+    CHECK(jobs_of(write(decide_latecomers(state(), *decided, draw()))) == Jobs{"agents"});
+  }
+}
+
+TEST_CASE_FIXTURE(NodeHarness, "nodes that are down: an evaluation that nobody made is made") {
+  const auto id = add_node();
+  run_web();
+  CHECK_FALSE(decide_forgotten(state(), draw()).command);
+  set_status(id, NodeStatus::DOWN);
+  const auto made = write(decide_forgotten(state(), draw()));
+  REQUIRE(made.eval_ids.size() == 1);
+  CHECK(view(state().eval(made.eval_ids[0])->getJobId()) == "web");
+  CHECK_FALSE(decide_forgotten(state(), draw()).command);  // it is pending
+  process(state().eval(made.eval_ids[0]));
+  CHECK_FALSE(decide_forgotten(state(), draw()).command);
+}
+
 TEST_CASE_FIXTURE(NodeHarness, "node events: the newest, each once") {
   const auto id = add_node();
   const auto before = state().node(id)->getEvents().size();
