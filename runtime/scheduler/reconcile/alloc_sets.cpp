@@ -141,6 +141,8 @@ AllocSet* by_node(const AllocEntry& entry,
   const auto status = entry.alloc().getClientStatus();
   if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
     if (!supports) return entry.row->terminal() ? nullptr : &sets.lost;
+    // Told to end already: nobody waits for it, nor for what would come in its place.
+    if (entry.row->server_terminal) return nullptr;
     if (status == ClientStatus::RUNNING) return &sets.disconnecting;
     if (status == ClientStatus::PENDING) return &sets.lost;
   }

@@ -206,7 +206,17 @@ AllocSet GroupReconciler::cancel_unneeded_canaries(AllocSet all) {
   context_.stop(sets.migrate, alloc_migrating);
   context_.stop(sets.lost, alloc_lost, ClientStatus::LOST);
   canaries_ = sets.untainted;
+  absent_canaries_ = sets.disconnecting;
+  returning_canaries_ = sets.reconnecting;
   return difference(all, united(sets.migrate, sets.lost));
+}
+
+/// The deployment whose watcher decides about failures in this group. It does not look at groups
+/// that have no part in it: unlike in Nomad, these do not wait for its end.
+std::string_view GroupReconciler::active_deployment() const {
+  const bool watched
+      = context_.deployment && state_exists_ && is_active(context_.deployment->status);
+  return watched ? std::string_view{context_.deployment->id} : std::string_view{};
 }
 
 /// Sorts the group's allocations by what happens to them apart from the new job.
@@ -217,9 +227,8 @@ void GroupReconciler::sort_out(const AllocSet& all) {
   lost_ = std::move(sets.lost);
   disconnecting_ = std::move(sets.disconnecting);
   reconnecting_ = std::move(sets.reconnecting);
-  RescheduleInput reschedule{input_.is_batch, false, input_.now, input_.eval_id, {}};
-  if (context_.deployment && is_active(context_.deployment->status))
-    reschedule.active_deployment = context_.deployment->id;
+  const RescheduleInput reschedule{input_.is_batch, false, input_.now, input_.eval_id,
+                                   active_deployment()};
   auto failed = filter_by_reschedule(sets.untainted, reschedule);
   untainted_ = std::move(failed.untainted);
   reschedule_now_ = std::move(failed.now);
@@ -272,9 +281,8 @@ void GroupReconciler::mark_reschedule_later() {
 
 /// Their clients are away: they become unknown, and some are replaced at once.
 void GroupReconciler::settle_disconnecting() {
-  RescheduleInput reschedule{input_.is_batch, true, input_.now, input_.eval_id, {}};
-  if (context_.deployment && is_active(context_.deployment->status))
-    reschedule.active_deployment = context_.deployment->id;
+  const RescheduleInput reschedule{input_.is_batch, true, input_.now, input_.eval_id,
+                                   active_deployment()};
   auto sets = filter_by_reschedule(disconnecting_, reschedule);
   std::ranges::sort(sets.now);
   reschedule_now_ = united(reschedule_now_, sets.now);
@@ -336,6 +344,7 @@ void GroupReconciler::settle_reconnecting(const AllocSet& all) {
   disconnecting_ = difference(disconnecting_, gone);
   reschedule_now_ = difference(reschedule_now_, gone);
   const auto kept = difference(reconnecting_, gone);
+  canaries_ = difference(united(canaries_, returning_canaries_), gone);
   mark_reconnected(kept);
   untainted_ = united(untainted_, kept);
 }
@@ -381,11 +390,14 @@ void GroupReconciler::place_canaries() {
   const auto present = NOMAD_MISTAKEN(repeat_canaries) ? 0 : canaries_.size();
   const auto missing = as_count(update_.getCanary()) - present;
   changes_.canary += missing;
+  auto absent = absent_canaries_.begin();
   for (auto& name : names_->next_canaries(missing, names_of(canaries_), names_of(destructive_))) {
     PlaceRequest request;
     request.name = std::move(name);
     request.group = &group_;
     request.canary = true;
+    // Of the two one stays when the client is back. Unlike in Nomad, which keeps both.
+    if (absent != absent_canaries_.end()) request.previous = *absent++;
     context_.result.place.push_back(std::move(request));
   }
 }

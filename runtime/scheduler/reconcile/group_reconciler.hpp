@@ -82,6 +82,7 @@ private:
   bool is_complete(std::size_t placements, bool needs_canaries) const;
 
   bool is_canarying() const;
+  std::string_view active_deployment() const;
 
   ReconcileContext& context_;
   const ReconcileInput& input_;
@@ -95,6 +96,8 @@ private:
   bool state_exists_ = false;
 
   AllocSet canaries_;
+  AllocSet absent_canaries_;     ///< Their clients are away since now.
+  AllocSet returning_canaries_;  ///< Their clients are back since now.
   AllocSet untainted_;
   AllocSet migrate_;
   AllocSet lost_;

@@ -127,7 +127,6 @@ TEST_CASE_FIXTURE(ClientReturn, "return: who is too much by then is only told to
 TEST_CASE_FIXTURE(ClientReturn, "return: who was told to end before is not told again") {
   for (const auto status : {NodeStatus::DISCONNECTED, NodeStatus::READY}) {
     for (const auto of_client : {ClientStatus::UNKNOWN, ClientStatus::RUNNING}) {
-      if (status == NodeStatus::DISCONNECTED && of_client == ClientStatus::RUNNING) continue;
       ClientReturn fresh;
       fresh.taint("n", status);
       fresh.add_original([of_client](auto alloc) {
@@ -139,6 +138,23 @@ TEST_CASE_FIXTURE(ClientReturn, "return: who was told to end before is not told 
       CHECK(fresh.run() == "ignore 2");
       CHECK(fresh.result.stop.empty());
     }
+  }
+}
+
+TEST_CASE_FIXTURE(GroupRun, "absence: who was told to end before is not lost, nor awaited") {
+  for (const auto of_client : {ClientStatus::PENDING, ClientStatus::RUNNING}) {
+    GroupRun fresh;
+    fresh.want(1, tolerates_absence);
+    fresh.taint("away", NodeStatus::DISCONNECTED);
+    fresh.add("a", 1, 0, [of_client](auto alloc) {
+      alloc.setNodeId("away");
+      alloc.setClientStatus(of_client);
+      alloc.setDesiredStatus(DesiredStatus::STOP);
+    });
+    CHECK(fresh.run() == "place 1, ignore 1");
+    CHECK(fresh.result.place.at(0).previous == nullptr);
+    CHECK(fresh.result.stop.empty());
+    CHECK(fresh.result.row_updates.empty());
   }
 }
 

@@ -41,6 +41,47 @@ TEST_CASE_FIXTURE(GroupRun, "canaries: only those that lack are placed, and none
   CHECK(result.place.empty());
 }
 
+TEST_CASE_FIXTURE(GroupRun, "canaries: one comes in the place of one whose client is away") {
+  want(2, [](auto group) {
+    rolling(1, 1)(group);
+    tolerates_absence(group);
+  });
+  taint("away", NodeStatus::DISCONNECTED);
+  add("a", 0, 0);
+  add("b", 1, 0);
+  add("c", 0, 1, [](auto alloc) {
+    in_deployment(true)(alloc);
+    alloc.setNodeId("away");
+    alloc.initDeploymentStatus().setCanary(true);
+  });
+  deploy(DeploymentState::RUNNING, with_canaries({"c"}, false));
+  run();
+  REQUIRE(result.place.size() == 1);
+  CHECK(result.place[0].canary);
+  CHECK(result.place[0].previous->id() == "c");
+}
+
+TEST_CASE_FIXTURE(GroupRun, "canaries: one whose client is back is there again") {
+  want(2, [](auto group) {
+    rolling(1, 1)(group);
+    tolerates_absence(group);
+  });
+  add("a", 0, 0);
+  add("b", 1, 0);
+  add("c", 0, 1, [this](auto alloc) {
+    in_deployment(true)(alloc);
+    alloc.initDeploymentStatus().setCanary(true);
+    auto states = alloc.initAllocStates(1);
+    states[0].setField("client_status");
+    states[0].setValue("unknown");
+    states[0].setTime(now - 100 * second);
+  });
+  deploy(DeploymentState::RUNNING, with_canaries({"c"}, false));
+  run();
+  CHECK(result.place.empty());
+  CHECK(result.row_updates.size() == 1);
+}
+
 TEST_CASE_FIXTURE(GroupRun, "canaries: after the promotion those go whose names they have") {
   want(2, rolling(1, 1));
   add("a", 0, 0);

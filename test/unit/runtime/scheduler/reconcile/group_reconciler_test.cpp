@@ -7,6 +7,18 @@
 using namespace nomad;
 using namespace nomad::test;
 
+TEST_CASE_FIXTURE(GroupRun, "failures: a deployment holds those of its own groups only") {
+  want(1);
+  add("a", 0, 1, failed_before(3600 * second, "d"));
+  deploy(DeploymentState::RUNNING);
+  CHECK(run() == "ignore 1");
+
+  Draft<schema::Deployment> draft{deployment};
+  draft->getTaskGroups()[0].setKey("another");
+  deployment = draft.freeze();
+  CHECK(run() == "place 1, stop 1");
+}
+
 TEST_CASE_FIXTURE(GroupRun, "surplus: the highest names go, then any of those that share one") {
   want(2);
   add("a", 0, 1);
