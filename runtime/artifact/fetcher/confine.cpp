@@ -23,8 +23,7 @@
 #include <grp.h>
 #include <sched.h>
 
-#include "runtime/artifact/fetcher/landlock.hpp"
-#include "runtime/base/text.hpp"
+#include "runtime/host/process/landlock.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::artifact {
@@ -71,46 +70,9 @@ Result<> limit_resources() {
 }
 
 Result<> keep_to_files() {
-  using enum Landlock::Access;
-  const auto rules = NOMAD_TRY(Landlock::make());
-  NOMAD_TRY(rules.allow(directory_descriptor, own));
-  for (const char* path :
-       {"/lib", "/lib32", "/lib64", "/libx32", "/bin", "/usr/lib", "/usr/lib32", "/usr/lib64",
-        "/usr/libx32", "/usr/libexec", "/usr/bin", "/usr/local/bin", "/usr/local/lib"})
-    NOMAD_TRY(rules.allow(path, read_and_run));
-  // Of programs: templates of git, certificates, name services, ssh, git's and hg's own settings.
-  for (const char* path : {"/usr/share",
-                           "/usr/local/share",
-                           "/etc/ssl",
-                           "/etc/pki",
-                           "/etc/ca-certificates",
-                           "/etc/crypto-policies",
-                           "/etc/resolv.conf",
-                           "/etc/hosts",
-                           "/etc/host.conf",
-                           "/etc/gai.conf",
-                           "/etc/nsswitch.conf",
-                           "/etc/services",
-                           "/etc/protocols",
-                           "/etc/passwd",
-                           "/etc/group",
-                           "/etc/localtime",
-                           "/etc/ld.so.cache",
-                           "/etc/ssh/ssh_known_hosts",
-                           "/etc/ssh/ssh_config",
-                           "/etc/ssh/ssh_config.d",
-                           "/etc/gitconfig",
-                           "/etc/mercurial",
-                           "/dev/urandom",
-                           "/dev/random",
-                           "/dev/zero"})
-    NOMAD_TRY(rules.allow(path, read));
-  NOMAD_TRY(rules.allow("/dev/null", write_file));
-  // Where the agent's configuration lets PATH in, programs are to be found there.
-  if (const char* const path = std::getenv("PATH"); path != nullptr)
-    for (const auto directory : split(path, ':'))
-      if (directory.starts_with('/') && directory.size() > 1)
-        NOMAD_TRY(rules.allow(std::string{directory}, read_and_run));
+  const auto rules = NOMAD_TRY(host::Landlock::make());
+  NOMAD_TRY(rules.allow(directory_descriptor, host::Landlock::Access::own));
+  NOMAD_TRY(rules.allow_system());
   return rules.restrict_self();
 }
 
@@ -162,7 +124,7 @@ Result<> confine(const Confinement& confinement, const Reporter& reporter) {
   NOMAD_TRY(limit_resources());
   NOMAD_TRY(check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges"));
   if (confinement.files) {
-    if (Landlock::version() > 0)
+    if (host::Landlock::version() > 0)
       NOMAD_TRY(keep_to_files());
     else
       reporter.warn(

@@ -1,6 +1,9 @@
-#include "runtime/artifact/fetcher/landlock.hpp"
+#include "runtime/host/process/landlock.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <string_view>
 
 #include <fcntl.h>
 #include <linux/landlock.h>
@@ -8,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace nomad::artifact {
+namespace nomad::host {
 namespace {
 
 // Of kernels that are newer than the header may be.
@@ -65,14 +68,13 @@ Result<Landlock> Landlock::make() {
   if (known >= 5) attributes.files |= access_ioctl_dev;
   if (known >= 6) attributes.scoped = scope_abstract_sockets | scope_signals;
   const std::size_t size = known >= 6 ? sizeof attributes : sizeof attributes.files;
-  host::UniqueFd rules{
-      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0))};
+  UniqueFd rules{static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0))};
   if (!rules) return errno_error("making Landlock's rules", errno);
   return Landlock{std::move(rules), attributes.files};
 }
 
 Result<> Landlock::allow(const std::string& path, Access access) const {
-  const host::UniqueFd place{::open(path.c_str(), O_PATH | O_CLOEXEC)};
+  const UniqueFd place{::open(path.c_str(), O_PATH | O_CLOEXEC)};
   if (!place) return {};
   return allow(place.get(), access).within(path);
 }
@@ -91,10 +93,54 @@ Result<> Landlock::allow(int descriptor, Access access) const {
   return {};
 }
 
+Result<> Landlock::allow_system() const {
+  using enum Access;
+  for (const char* path :
+       {"/lib", "/lib32", "/lib64", "/libx32", "/bin", "/usr/lib", "/usr/lib32", "/usr/lib64",
+        "/usr/libx32", "/usr/libexec", "/usr/bin", "/usr/local/bin", "/usr/local/lib"})
+    NOMAD_TRY(allow(path, read_and_run));
+  // Of programs: templates of git, certificates, name services, ssh, git's and hg's own settings.
+  for (const char* path : {"/usr/share",
+                           "/usr/local/share",
+                           "/etc/ssl",
+                           "/etc/pki",
+                           "/etc/ca-certificates",
+                           "/etc/crypto-policies",
+                           "/etc/resolv.conf",
+                           "/etc/hosts",
+                           "/etc/host.conf",
+                           "/etc/gai.conf",
+                           "/etc/nsswitch.conf",
+                           "/etc/services",
+                           "/etc/protocols",
+                           "/etc/passwd",
+                           "/etc/group",
+                           "/etc/localtime",
+                           "/etc/ld.so.cache",
+                           "/etc/ssh/ssh_known_hosts",
+                           "/etc/ssh/ssh_config",
+                           "/etc/ssh/ssh_config.d",
+                           "/etc/gitconfig",
+                           "/etc/mercurial",
+                           "/dev/urandom",
+                           "/dev/random",
+                           "/dev/zero"})
+    NOMAD_TRY(allow(path, read));
+  NOMAD_TRY(allow("/dev/null", write_file));
+  if (const char* const path = std::getenv("PATH"); path != nullptr)
+    for (std::string_view rest{path}; !rest.empty();) {
+      const auto directory = rest.substr(0, rest.find(':'));
+      if (directory.starts_with('/') && directory.size() > 1)
+        NOMAD_TRY(allow(std::string{directory}, read_and_run));
+      rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
+    }
+  return {};
+}
+
 Result<> Landlock::restrict_self() const {
   if (::syscall(SYS_landlock_restrict_self, rules_.get(), 0) != 0)
     return errno_error("keeping to Landlock's rules", errno);
   return {};
 }
 
-}  // namespace nomad::artifact
+}  // namespace nomad::host

@@ -8,7 +8,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
-namespace nomad::artifact {
+namespace nomad::host {
 
 class Landlock {
 public:
@@ -26,15 +26,19 @@ public:
   /// The same of an open directory.
   Result<> allow(int descriptor, Access access) const;
 
+  /// What programs and name services of the host need, and nothing that says anything about it:
+  /// libraries and programs, certificates, names of hosts and users, a few devices. Where PATH has
+  /// other directories, these, too.
+  Result<> allow_system() const;
+
   /// From now on. This thread must have no new privileges.
   Result<> restrict_self() const;
 
 private:
-  Landlock(host::UniqueFd rules, std::uint64_t handled)
-      : rules_{std::move(rules)}, handled_{handled} {}
+  Landlock(UniqueFd rules, std::uint64_t handled) : rules_{std::move(rules)}, handled_{handled} {}
 
-  host::UniqueFd rules_;
+  UniqueFd rules_;
   std::uint64_t handled_;
 };
 
-}  // namespace nomad::artifact
+}  // namespace nomad::host
