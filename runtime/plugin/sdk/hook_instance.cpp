@@ -96,6 +96,8 @@ void HookInstance::run(std::uint64_t number, const FrameWords& words) {
       reply(Error{Errc::internal, "the hook's factory made nothing"});
   } catch (const std::exception& thrown) {
     reply(Error{Errc::internal, std::string{"it threw: "} + thrown.what()});
+  } catch (...) {
+    reply(Error{Errc::internal, "it threw something that is no std::exception"});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -37,18 +38,18 @@ public:
     output_.append(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
   }
 
-  bool has_output() const { return !output_.empty(); }
+  bool has_output() const { return sent_ < output_.size(); }
 
   Result<> flush() {
-    while (!output_.empty()) {
-      const auto sent = ::send(socket_, output_.data(), output_.size(), MSG_NOSIGNAL);
+    while (has_output()) {
+      const auto sent
+          = ::send(socket_, output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
+      if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return tidy();
       if (sent < 0) return errno_error("sending to the agent", errno, Errc::unavailable);
-      output_.erase(0, static_cast<std::size_t>(sent));
+      sent_ += static_cast<std::size_t>(sent);
     }
-    if (output_.capacity() > kept_bytes) output_.shrink_to_fit();
-    return {};
+    return tidy();
   }
 
   /// False: the agent has hung up.
@@ -87,10 +88,19 @@ public:
 
 private:
   static constexpr std::size_t kept_bytes = 64 * 1024;
+  static constexpr std::size_t most_sent_kept = std::size_t{1} << 20;
+
+  /// Lets go of what was sent.
+  Result<> tidy() {
+    if (!has_output() || sent_ > most_sent_kept) output_.erase(0, std::exchange(sent_, 0));
+    if (output_.empty() && output_.capacity() > kept_bytes) output_.shrink_to_fit();
+    return {};
+  }
 
   int socket_;
   std::string input_;
   std::string output_;
+  std::size_t sent_ = 0;  ///< Of the output.
 };
 
 int timeout_of(const Session& session) {

@@ -152,13 +152,33 @@ private:
         host_.log(Level::error, "a hook was told of its tasks: " + thrown->what);
   }
 
+  /// One that nobody keeps any more fails; the guard is what notices.
+  DriverReply driver_reply(std::uint64_t number) {
+    struct Question {
+      Wire& wire;
+      std::uint64_t number;
+      bool open = true;
+
+      Question(Wire& to, std::uint64_t of) : wire{to}, number{of} {}
+
+      ~Question() {
+        if (open) wire.failed(number, {Errc::internal, "the driver dropped the question"});
+      }
+    };
+
+    const auto question = std::make_shared<Question>(wire_, number);
+    return DriverReply{[question](Result<FillAnswer> outcome) {
+      if (!std::exchange(question->open, false)) return;
+      if (!outcome) return question->wire.failed(question->number, outcome.error());
+      question->wire.answer(question->number, [&outcome](Frame::Builder frame) {
+        (*outcome)(frame.initDriverAnswer());
+      });
+    }};
+  }
+
   void ask_driver(std::uint64_t number, schema::plugin::AskDriver::Reader order) {
     const auto name = copy(order.getDriver());
-    const DriverReply reply{[this, number](Result<FillAnswer> outcome) {
-      if (!outcome) return wire_.failed(number, outcome.error());
-      wire_.answer(number,
-                   [&outcome](Frame::Builder frame) { (*outcome)(frame.initDriverAnswer()); });
-    }};
+    const auto reply = driver_reply(number);
     auto thrown = caught([&] {
       auto& driver = drivers_[name];
       if (!driver) driver = make_driver(name);

@@ -150,8 +150,10 @@ std::optional<Nanoseconds> SessionHost::next_timer() const {
   return timers_.begin()->first.first;
 }
 
+/// Those that are there now: one that is made meanwhile, and due, lets the agent be heard first.
 void SessionHost::run_timers() {
-  while (!timers_.empty() && timers_.begin()->first.first <= now_) {
+  const auto last = std::pair{now_, last_timer_};
+  while (!timers_.empty() && timers_.begin()->first <= last) {
     const auto due = timers_.extract(timers_.begin());
     due.mapped()();
   }

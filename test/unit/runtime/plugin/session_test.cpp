@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include <capnp/serialize.h>
 #include <doctest/doctest.h>
 
 #include "runtime/plugin/sdk/test_kit.hpp"
@@ -94,6 +95,57 @@ TEST_CASE("session: a question that is dropped fails") {
     });
   }};
   CHECK(agent.run_hook("h", Phase::PRESTART).error().code == Errc::internal);
+}
+
+TEST_CASE("session: a driver's question that is dropped fails, and so does what throws a number") {
+  TestAgent agent{[](Plugin& plugin) {
+    plugin.is("p", "1")
+        .driver("d",
+                [](Host&) {
+                  class Drops final : public Driver {
+                    void ask(schema::plugin::DriverRequest::Reader, const DriverReply&) override {}
+                  };
+
+                  return std::make_unique<Drops>();
+                })
+        .task_hook({.name = "throws", .phases = {Phase::PRESTART}},
+                   hook_of([](HookHost&, const HookCall&) -> Result<HookAnswer> { throw 42; }));
+  }};
+  CHECK(agent.ask_driver("d", [](auto request) { request.setFingerprint(); }).error().code
+        == Errc::internal);
+  CHECK(agent.run_hook("throws", Phase::PRESTART).error().what.find("std::exception")
+        != std::string::npos);
+}
+
+TEST_CASE("session: a timer that is due at once lets the agent be heard first") {
+  struct Restless final : Actor {
+    explicit Restless(Host& to) : host{to} {}
+
+    void start() override {
+      host.after(0s, [this] {
+        if (++rounds < 1000) start();
+      });
+    }
+
+    Host& host;
+    int rounds = 0;
+  };
+
+  Plugin plugin;
+  Restless* made = nullptr;
+  plugin.is("p", "1").actor("a", [&made](Host& host) {
+    auto actor = std::make_unique<Restless>(host);
+    made = actor.get();
+    return actor;
+  });
+  Session session{plugin, [](capnp::MessageBuilder&) {}};
+  capnp::MallocMessageBuilder message;
+  message.initRoot<schema::plugin::Frame>().setStartActors();
+  const auto words = capnp::messageToFlatArray(message);
+  REQUIRE(session.take({words.begin(), words.size()}, Nanoseconds{1}));
+  REQUIRE(made != nullptr);
+  REQUIRE(session.run_timers(Nanoseconds{2}));
+  CHECK(made->rounds == 1);
 }
 
 TEST_CASE("session: an actor asks the API, follows a stream by lines, and has timers") {
