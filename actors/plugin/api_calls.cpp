@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/net/http/error_status.hpp"
 #include "runtime/net/http/exchange.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -16,6 +17,10 @@ namespace {
 /// A subscriber that is so far behind is ended by whoever writes.
 constexpr std::size_t most_queued = std::size_t{4} << 20;
 constexpr std::size_t piece_bytes = 64 * 1024;
+
+net::Response failed(const Error& why) {
+  return {.status = net::http_status(why.code), .body = why.what};
+}
 
 std::uint64_t index_of_answer(const net::Response& response) {
   std::uint64_t index = 0;
@@ -46,6 +51,7 @@ public:
   void send(net::Response response) override {
     if (std::exchange(answered_, true)) return;
     tell_({.number = number_, .is_head = true, .last = true, .response = std::move(response)});
+    forget();
   }
 
   void start_stream(net::Response head) override {
@@ -80,16 +86,21 @@ public:
 
   void end(bool properly) override {
     if (!streams_) {
-      if (!properly) whole_.status = 500;
-      return send(std::exchange(whole_, {}));
+      if (properly) return send(std::exchange(whole_, {}));
+      return send(failed({Errc::internal, "the answer broke off"}));
     }
-    const std::lock_guard lock{guard_};
-    ended_ = true;
-    std::vector<std::function<void()>> none;
-    go_on(none);
+    std::vector<std::function<void()>> callbacks;
+    {
+      const std::lock_guard lock{guard_};
+      ended_ = true;
+      go_on(callbacks);
+    }
+    for (const auto& each : callbacks)
+      each();
+    forget();
   }
 
-  void drop() override { send({.status = 500, .body = "the request was dropped"}); }
+  void drop() override { send(failed({Errc::internal, "the request was not answered"})); }
 
   bool abandoned() const override {
     const std::lock_guard lock{guard_};
@@ -105,8 +116,8 @@ public:
     {
       const std::lock_guard lock{guard_};
       if (!abandoned_) {
-        on_abandoned_ = std::move(callback);
-        return;
+        if (!over_) on_abandoned_.swap(callback);
+        return;  // a replaced callback dies outside the lock
       }
     }
     callback();
@@ -131,17 +142,26 @@ public:
 
   void give_up() {
     std::function<void()> callback;
+    decltype(drained_) void_now;  // what they hold may end this stream: outside the lock
     {
       const std::lock_guard lock{guard_};
       if (std::exchange(abandoned_, true)) return;
-      callback = std::exchange(on_abandoned_, {});
+      callback.swap(on_abandoned_);
+      void_now.swap(drained_);
       queue_.clear();
-      drained_.clear();
     }
     if (callback) callback();
   }
 
 private:
+  /// Who answered is not to hear of the plugin's end any more; what he left here holds him.
+  void forget() {
+    std::function<void()> callback;
+    const std::lock_guard lock{guard_};
+    over_ = true;
+    callback.swap(on_abandoned_);
+  }
+
   /// Tells on what the window has room for; with the lock.
   void go_on(std::vector<std::function<void()>>& callbacks) {
     while (!queue_.empty() && !abandoned_) {
@@ -173,7 +193,7 @@ private:
   std::uint64_t written_ = 0, told_ = 0, taken_ = 0;
   std::deque<std::pair<std::uint64_t, std::function<void()>>> drained_;
   std::function<void()> on_abandoned_;
-  bool ended_ = false, told_end_ = false, abandoned_ = false;
+  bool ended_ = false, told_end_ = false, abandoned_ = false, over_ = false;
 };
 
 void ApiGate::serve(const std::shared_ptr<net::detail::Exchange>& exchange) {
@@ -181,7 +201,7 @@ void ApiGate::serve(const std::shared_ptr<net::detail::Exchange>& exchange) {
   if (routes_)
     net::serve(*routes_, net::Responder{exchange});
   else
-    exchange->send({.status = 503, .body = "the agent ends"});
+    exchange->send(failed({Errc::unavailable, "the agent ends"}));
 }
 
 void ApiGate::close() {

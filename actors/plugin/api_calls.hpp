@@ -22,7 +22,7 @@ class ApiGate {
 public:
   explicit ApiGate(std::shared_ptr<const net::HttpRouter> routes) : routes_{std::move(routes)} {}
 
-  /// Any thread. Answers 503 once closed.
+  /// Any thread. Answers `unavailable` once closed.
   void serve(const std::shared_ptr<net::detail::Exchange>& exchange);
   void close();
 

@@ -1,6 +1,9 @@
 #include "actors/plugin/config_place.hpp"
 
+#include <boost/json/parse.hpp>
 #include <fmt/format.h>
+
+#include "actors/client/drivers/config_schema.hpp"
 
 namespace nomad::plugin {
 
@@ -20,6 +23,18 @@ std::string place_error(std::string_view plugin,
   }
   const auto text = fmt::format("plugin.{}.config: {}", plugin, what);
   return found == nullptr ? text : fmt::format("{}: {}", *found, text);
+}
+
+Result<boost::json::object> check_config(std::string_view plugin,
+                                         capnp::List<schema::plugin::ConfigField>::Reader fields,
+                                         std::string_view config,
+                                         const std::map<std::string, std::string>& places) {
+  boost::json::error_code failure;
+  const auto given = boost::json::parse(config, failure);
+  if (failure) return Error{Errc::invalid_argument, "its configuration is no JSON"};
+  auto made = client::apply_fields(fields, given);
+  if (!made) return Error{Errc::invalid_argument, place_error(plugin, made.error().what, places)};
+  return made;
 }
 
 }  // namespace nomad::plugin

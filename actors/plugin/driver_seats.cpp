@@ -1,14 +1,23 @@
 #include "actors/plugin/driver_seats.hpp"
 
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/plugin/said.hpp"
 
 namespace nomad::plugin {
 
 void DriverSeats::ask(const std::string& driver,
                       const Object<schema::plugin::DriverRequest>& request,
                       actor::Promise<client::driver::Answered> promise) {
-  seats_[driver].has_asked = true;
+  auto& seat = seats_[driver];
+  seat.has_asked = true;
+  if (request->isStartTask())
+    seat.tasks.insert(client::driver::read_id(request->getStartTask().getId()));
+  if (request->isRecoverTask())
+    seat.tasks.insert(client::driver::read_id(request->getRecoverTask().getId()));
+  if (request->isDestroyTask())
+    seat.tasks.erase(client::driver::read_id(request->getDestroyTask()));
   questions_.ask(
       [&](schema::plugin::Frame::Builder frame) {
         auto to = frame.initAskDriver();
@@ -32,9 +41,11 @@ void DriverSeats::take_notice(schema::plugin::Notice::Reader notice, std::int64_
   if (!notice.isExited() && !notice.isEvent() && !notice.isFingerprint() && !notice.isUsage()
       && !notice.isUsageFailed())
     return;
+  const client::driver::TaskId about{copy(notice.getAllocId()), copy(notice.getTask())};
+  if (!notice.isFingerprint() && !seat->second.tasks.contains(about)) return;
   Draft<schema::plugin::Notice> draft{notice};
   draft->setDriver(text(seat->first));
-  if (draft->isEvent() && draft->getEvent().getTime() == 0) draft->getEvent().setTime(unix_now);
+  if (draft->isEvent()) clean_event(draft->getEvent(), unix_now);
   client::plugin_host::Notice told{draft.freeze()};
   if (notice.isExited())
     actor::send_urgent(self_, seat->second.host, std::move(told));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "actors/client/driver.hpp"
@@ -18,7 +19,7 @@ public:
   DriverSeats& operator=(const DriverSeats&) = delete;
 
   void serve(const std::string& driver, actor::Any actor, client::PluginHost host) {
-    seats_[driver] = {std::move(actor), std::move(host), false};
+    seats_[driver] = {std::move(actor), std::move(host), false, {}};
   }
 
   /// Asks the present process; from now on that one's end is the actor's.
@@ -26,6 +27,7 @@ public:
            const Object<schema::plugin::DriverRequest>& request,
            actor::Promise<client::driver::Answered> promise);
 
+  /// What it says of itself, and of tasks that it was asked to start or recover.
   void take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now);
 
   /// The process has ended: so do those that have asked it something.
@@ -36,6 +38,7 @@ private:
     actor::Any actor;
     client::PluginHost host;
     bool has_asked = false;
+    std::set<client::driver::TaskId> tasks;  ///< Whose notices are passed on.
   };
 
   actor::Self* self_;

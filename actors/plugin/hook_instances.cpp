@@ -5,6 +5,7 @@
 #include "actors/core/self.hpp"
 #include "actors/plugin/plugin_link.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/plugin/said.hpp"
 
 namespace nomad::plugin {
 
@@ -29,14 +30,17 @@ void HookInstances::run(const plugin_link::RunHook& msg,
   const bool tells_alloc = is_new || !instance.alloc.is_same(msg.run.alloc);
   const bool tells_job = is_new || !instance.job.is_same(msg.run.job);
   const bool tells_place = is_new || !instance.place.is_same(msg.place);
+  auto open = std::move(instance.open);
+  std::erase_if(open, [this](std::uint64_t number) { return !questions_.is_open(number); });
   instance = {.host = msg.host,
               .alloc_id = copy(msg.place->getAllocId()),
               .task = copy(msg.place->getTask()),
+              .open = std::move(open),
               .life = life_,
               .alloc = msg.run.alloc,
               .job = msg.run.job,
               .place = msg.place};
-  questions_.ask(
+  const auto number = questions_.ask(
       [&](FrameBuilder frame) {
         auto to = frame.initRunHook();
         to.setInstance(msg.instance);
@@ -55,6 +59,7 @@ void HookInstances::run(const plugin_link::RunHook& msg,
       [promise, title, hook = msg.hook](const Error& err) {
         promise.deliver(err.within(fmt::format("{}, hook {}", title, hook)));
       });
+  instance.open.push_back(number);
 }
 
 actor::Answer<client::hook::Settled> HookInstances::cancel(
@@ -70,7 +75,10 @@ actor::Answer<client::hook::Settled> HookInstances::cancel(
 
 void HookInstances::close(std::uint64_t instance) {
   const bool is_known = find(instance) != nullptr;
-  instances_.erase(instance);
+  const auto closed = instances_.extract(instance);
+  if (closed.empty()) return;
+  for (const auto number : closed.mapped().open)
+    questions_.fail(number, {Errc::cancelled, "the hook is over"});
   if (is_known) questions_.send([instance](FrameBuilder frame) { frame.setCloseHook(instance); });
 }
 
@@ -89,7 +97,7 @@ void HookInstances::take_notice(schema::plugin::HookNotice::Reader notice, std::
   Draft<schema::plugin::Notice> draft{notice.getNotice()};
   draft->setAllocId(text(instance->alloc_id));
   draft->setTask(text(instance->task));
-  if (draft->isEvent() && draft->getEvent().getTime() == 0) draft->getEvent().setTime(unix_now);
+  if (draft->isEvent()) clean_event(draft->getEvent(), unix_now);
   if (draft->isEvent() || draft->isHealth() || draft->isNetwork() || draft->isChecks())
     self_->send(instance->host, client::plugin_host::Notice{draft.freeze()});
 }
@@ -98,12 +106,17 @@ void HookInstances::take_question(std::uint64_t number, schema::plugin::AskHost:
   const auto* const instance = find(question.getInstance());
   if (instance == nullptr)
     return questions_.refuse(number, {Errc::not_found, "there is no such instance of a hook"});
+  if (asked_ >= most_asked)
+    return questions_.refuse(
+        number, {Errc::overloaded, fmt::format("{} questions are open already", asked_)});
+  ++asked_;
   Draft<schema::plugin::HostRequest> draft{question.getRequest()};
   draft->setAllocId(text(instance->alloc_id));
   draft->setTask(text(instance->task));
   self_->request(instance->host, host_patience, client::plugin_host::Ask{draft.freeze()})
       .then(
           [this, number, life = life_](const client::plugin_host::Answered& answered) {
+            --asked_;
             if (life != life_) return;
             questions_.send([&](FrameBuilder frame) {
               frame.setNumber(number);
@@ -114,6 +127,7 @@ void HookInstances::take_question(std::uint64_t number, schema::plugin::AskHost:
             });
           },
           [this, number, life = life_](const Error& err) {
+            --asked_;
             if (life == life_) questions_.refuse(number, err);
           });
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "actors/client/hooks/hook.hpp"
 #include "actors/plugin/questions.hpp"
@@ -18,6 +19,9 @@ struct TasksChanged;
 
 class HookInstances {
 public:
+  /// So many questions to hosts may be open.
+  static constexpr std::size_t most_asked = 256;
+
   /// `life` tells the plugin's processes apart. All outlive it.
   HookInstances(actor::Self* self, Questions& questions, const std::uint64_t& life)
       : self_{self}, questions_{questions}, life_{life} {}
@@ -29,8 +33,11 @@ public:
   void run(const plugin_link::RunHook& msg,
            actor::Promise<client::hook::Answered> promise,
            const std::string& title);
+  /// Answered when the plugin has answered what is open.
   actor::Answer<client::hook::Settled> cancel(
       std::uint64_t instance, const std::function<actor::Promise<client::hook::Settled>()>& later);
+
+  /// It is over: what is open of it fails.
   void close(std::uint64_t instance);
   void tasks_changed(const plugin_link::TasksChanged& msg);
 
@@ -43,7 +50,8 @@ private:
     client::PluginHost host;
     std::string alloc_id;
     std::string task;
-    std::uint64_t life = 0;  ///< Of the process that knows what follows.
+    std::vector<std::uint64_t> open;  ///< Numbers of questions about it.
+    std::uint64_t life = 0;           ///< Of the process that knows what follows.
     Object<schema::Allocation> alloc;
     Object<schema::Job> job;
     Object<schema::plugin::HookPlace> place;
@@ -56,6 +64,7 @@ private:
   Questions& questions_;
   const std::uint64_t& life_;
   std::map<std::uint64_t, Instance> instances_;
+  std::size_t asked_ = 0;  ///< By the plugin of hosts, and not answered yet.
 };
 
 }  // namespace nomad::plugin

@@ -29,6 +29,12 @@ void PluginBoard::update(const std::string& name,
   changed_.notify_all();
 }
 
+void PluginBoard::forget(const std::string& name) {
+  const std::lock_guard lock{guard_};
+  plugins_.erase(name);
+  changed_.notify_all();
+}
+
 std::vector<PluginStatus> PluginBoard::list() const {
   const std::lock_guard lock{guard_};
   std::vector<PluginStatus> all;

@@ -40,7 +40,8 @@ struct PluginStatus {
   std::uint64_t frames_in = 0;
   std::uint64_t frames_out = 0;
   std::uint64_t lines_dropped = 0;  ///< Of its log.
-  std::uint64_t delays = 0;         ///< How often it has talked too much and had to wait.
+  std::uint64_t events_dropped = 0;
+  std::uint64_t delays = 0;  ///< How often it has talked too much and had to wait.
   Object<schema::plugin::Declaration> declaration{};  ///< Empty until it has said what it is.
 };
 
@@ -48,6 +49,9 @@ class PluginBoard {
 public:
   /// Changes what is known of a plugin; makes it known.
   void update(const std::string& name, const std::function<void(PluginStatus&)>& change);
+
+  /// It is no plugin of the agent any more.
+  void forget(const std::string& name);
 
   /// By their names.
   std::vector<PluginStatus> list() const;

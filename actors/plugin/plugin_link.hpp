@@ -4,15 +4,17 @@
 // Owns:   the process, the questions that are open in either direction, the instances of the
 //         plugin's hooks.
 // Takes:  RunHook, CancelHook, CloseHook, TasksChanged of the actors that stand for hooks
-// (plugin_hook);
-//         AskDriver of those that stand for drivers (plugin_driver), which say who they are by
-//         ServeDriver; Serve once the agent answers; Refuse; Stop.
+//         (plugin_hook); AskDriver of those that stand for drivers (plugin_driver), which say who
+//         they are by ServeDriver; Serve once the agent answers; Reconfigure; Refuse; Stop.
 // Parent: root, restart: a new process follows. What was asked of the old one is answered with
-//         `unavailable`.
+//         `unavailable`, and those that stand for drivers are ended, so that others recover tasks.
 // Ends:   with the agent, after Stop.
 //
 //     starting ──declaration──▶ configuring ──done──▶ running ──hung up──▶ restarting ──▶ starting
 //         └───────── says nonsense, or its configuration is wrong ────▶ refused
+//
+// A new configuration (Reconfigure) is another process, too: nothing more is asked of the old one,
+// which ends when it has answered.
 //
 // A plugin can hurt nobody but itself. What comes is checked before it is read (frames.hpp); who
 // talks too much waits (`Allowance`); who does not answer a ping is killed; what it says of tasks
@@ -31,23 +33,11 @@
 #include "actors/core/actor.hpp"
 #include "actors/plugin/api_calls.hpp"
 #include "actors/plugin/plugin_board.hpp"
+#include "actors/plugin/plugin_facts.hpp"
 #include "actors/plugin/plugin_process.hpp"
 #include "runtime/telemetry/registry.hpp"
 
 namespace nomad::plugin {
-
-/// The newest facts of the plugin's fingerprinters, which the client reads in its own turns.
-class PluginFacts {
-public:
-  using Attributes = std::map<std::string, std::string>;
-
-  void set(const std::string& fingerprinter, Attributes facts);
-  Attributes get(const std::string& fingerprinter) const;
-
-private:
-  mutable std::mutex guard_;
-  std::map<std::string, Attributes> facts_;
-};
 
 namespace plugin_link {
 
@@ -99,6 +89,19 @@ struct Serve {
   std::function<void(std::string message, std::map<std::string, std::string> details)> node_event;
 };
 
+/// Goes on with another configuration: in another process. One that was refused is tried again. An
+/// error says what of it is wrong, and nothing has changed.
+struct Reconfigure {
+  using is_message = void;
+  MakePeer make_peer;
+  std::string config;
+  std::map<std::string, std::string> places;
+};
+
+struct Reconfigured {
+  using is_message = void;
+};
+
 /// It is not used, and why.
 struct Refuse {
   using is_message = void;
@@ -132,6 +135,7 @@ using PluginLink = actor::Interface<client::hook::Answered(plugin_link::RunHook)
                                     void(plugin_link::ServeDriver),
                                     client::driver::Answered(plugin_link::AskDriver),
                                     void(plugin_link::Serve),
+                                    plugin_link::Reconfigured(plugin_link::Reconfigure),
                                     void(plugin_link::Refuse),
                                     plugin_link::Stopped(plugin_link::Stop)>;
 

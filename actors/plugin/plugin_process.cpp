@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,8 +17,10 @@
 #include <fmt/format.h>
 #include <spawn.h>
 
+#include "actors/plugin/allowance.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/process/spawn_settings.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::plugin {
 namespace {
@@ -25,6 +28,8 @@ namespace {
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr std::size_t most_line_bytes = 4096;
 constexpr int socket_of_plugin = 3;
+constexpr int filter_of_plugin = 4;
+constexpr int above_those_of_plugin = 10;
 
 using EndsOfPair = std::pair<net::Descriptor, net::Descriptor>;
 
@@ -54,7 +59,27 @@ std::vector<std::string> environment_of_plugins() {
   return made;
 }
 
-Result<pid_t> spawn_process(const ProcessOptions& options, int socket, int output) {
+/// The descriptor under a number that none of the plugin's has.
+Result<host::UniqueFd> lifted(int descriptor) {
+  host::UniqueFd made{::fcntl(descriptor, F_DUPFD_CLOEXEC, above_those_of_plugin)};
+  if (!made) return errno_error("copying a descriptor", errno);
+  return made;
+}
+
+/// A file in memory that has the bytes.
+Result<host::UniqueFd> file_of(const std::string& bytes) {
+  const host::UniqueFd file{::memfd_create("calls", MFD_CLOEXEC)};
+  if (!file) return errno_error("making a file in memory", errno);
+  if (::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return errno_error("writing a file in memory", errno);
+  return lifted(file.get());
+}
+
+Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int given_output) {
+  const auto socket = NOMAD_TRY(lifted(given_socket));
+  const auto output = NOMAD_TRY(lifted(given_output));
+  host::UniqueFd filter;
+  if (!options.call_filter.empty()) filter = NOMAD_TRY(file_of(options.call_filter));
   host::SpawnSettings settings;
   sigset_t none, all;
   ::sigemptyset(&none);
@@ -62,9 +87,11 @@ Result<pid_t> spawn_process(const ProcessOptions& options, int socket, int outpu
   int error = 0;
   const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
   keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output, 1));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output, 2));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, socket, socket_of_plugin));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 1));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 2));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, socket.get(), socket_of_plugin));
+  if (filter)
+    keep(::posix_spawn_file_actions_adddup2(&settings.actions, filter.get(), filter_of_plugin));
   keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, options.directory.c_str()));
   keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
   keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
@@ -180,7 +207,8 @@ private:
   std::size_t open_bytes_ = 0;
 };
 
-/// What it writes to its standard output and error.
+/// What it writes to its standard output and error: so many lines, and no more bytes a tick than
+/// that, for each is a message to an actor.
 class PluginProcess::Core::Lines final : public net::StreamSocket {
 public:
   Lines(Core& core, net::Descriptor socket)
@@ -190,28 +218,41 @@ public:
 
   void close() { close_socket(); }
 
-  void check(Clock::time_point) override {}
+  void check(Clock::time_point) override {
+    const auto core = core_.lock();
+    if (dropped_ > 0 && core && !core->forgotten) core->events.line({}, std::exchange(dropped_, 0));
+    read_ = 0;
+    read_on();
+  }
 
 private:
+  static constexpr std::size_t most_bytes_a_tick = std::size_t{4} << 20;
+
   void on_open() override { read_on(); }
 
-  bool wants_input() const override { return true; }
+  bool wants_input() const override { return read_ < most_bytes_a_tick; }
 
   void on_input(std::string_view bytes) override {
-    for (const char sign : bytes) {
-      if (sign != '\n' && rest_.size() < most_line_bytes) {
-        rest_ += sign;
-        continue;
-      }
+    read_ += bytes.size();
+    while (!bytes.empty()) {
+      const auto end = bytes.find('\n');
+      const auto part = bytes.substr(0, end);
+      rest_.append(part.substr(0, most_line_bytes - std::min(rest_.size(), most_line_bytes)));
+      if (end == std::string_view::npos) return;
       tell();
-      if (sign != '\n') rest_ += sign;
+      bytes.remove_prefix(end + 1);
     }
   }
 
   void tell() {
-    const auto core = core_.lock();
     auto line = std::exchange(rest_, {});
-    if (core && !core->forgotten && !line.empty()) core->events.line(std::move(line));
+    if (line.empty()) return;
+    const auto core = core_.lock();
+    if (!core || core->forgotten) return;
+    if (allowance_.take(Clock::now().time_since_epoch()))
+      core->events.line(std::move(line), std::exchange(dropped_, 0));
+    else
+      ++dropped_;
   }
 
   void on_input_end() override {
@@ -222,7 +263,10 @@ private:
   void on_failure(const Error&) override { close(); }
 
   std::weak_ptr<Core> core_;
-  std::string rest_;
+  std::string rest_;  ///< Of a line whose end has not come; what is too long of it is left out.
+  std::size_t read_ = 0;
+  std::uint64_t dropped_ = 0;
+  Allowance allowance_{400, 200};
 };
 
 void PluginProcess::Core::start() {
@@ -295,10 +339,13 @@ void PluginProcess::kill() {
   });
 }
 
-void PluginProcess::lift_memory_bound() {
+void PluginProcess::bound_memory(bool is_bound) {
   const std::lock_guard lock{core_->guard};
-  const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
-  if (core_->pid > 0) ::prlimit(core_->pid, RLIMIT_DATA, &none, nullptr);
+  const auto bytes = core_->options.memory_bytes;
+  if (core_->pid <= 0 || bytes == 0) return;
+  const rlimit bound = is_bound ? rlimit{bytes, bytes} : rlimit{RLIM_INFINITY, RLIM_INFINITY};
+  if (::prlimit(core_->pid, RLIMIT_DATA, &bound, nullptr) != 0 && errno != ESRCH)
+    log::warn("plugin", "the memory of process {}: {}", core_->pid, std::strerror(errno));
 }
 
 std::string PluginProcess::reap(bool kill) {

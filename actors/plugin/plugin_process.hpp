@@ -36,13 +36,17 @@ struct ProcessOptions {
   std::vector<std::string> arguments;
   std::string directory;           ///< Where it runs.
   std::uint64_t memory_bytes = 0;  ///< Of its own; 0: no bound.
+  /// A program of the kernel's that refuses system calls, for nomadctl-plugin-host; empty: none.
+  std::string call_filter{};
 };
 
 /// Called on the loop's thread.
 struct ProcessEvents {
   std::function<void(int pid)> started;
   std::function<void(Frame frame, std::size_t bytes)> frame;  ///< Until `handled`, it counts.
-  std::function<void(std::string line)> line;                 ///< Of its standard output or error.
+  /// Of its standard output or error; `dropped` lines before it were too many. Empty: of these
+  /// alone.
+  std::function<void(std::string line, std::uint64_t dropped)> line;
   /// It hung up, broke the protocol or could not be started. Once, and the last one.
   std::function<void(Error why)> ended;
 };
@@ -64,8 +68,9 @@ public:
   /// Kills it; `ended` follows.
   virtual void kill() = 0;
 
-  /// It may take as much memory as it likes: what it starts is bounded as it is.
-  virtual void lift_memory_bound() = 0;
+  /// Whether the bound of its memory holds, and it can't change that; else it may take as much as
+  /// it likes: what it starts is bounded as it is.
+  virtual void bound_memory(bool is_bound) = 0;
 
   /// What became of it, once: "exited with status 1"; empty: it runs still, and is killed if
   /// `kill`. Does not wait.
@@ -87,7 +92,7 @@ public:
   void send(std::string frame) override;
   void handled(std::size_t bytes) override;
   void kill() override;
-  void lift_memory_bound() override;
+  void bound_memory(bool is_bound) override;
   std::string reap(bool kill) override;
 
   class Core;

@@ -3,21 +3,25 @@
 #include <utility>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/plugin/said.hpp"
 
 namespace nomad::plugin {
 
 using Message = schema::plugin::Frame;
 
-void Questions::ask(const Fill& fill, Then then, Failed failed) {
+std::uint64_t Questions::ask(const Fill& fill, Then then, Failed failed) {
   const auto number = ++last_;
   open_.emplace(number, Open{std::move(then), std::move(failed)});
   const auto sent = send_([&](Message::Builder frame) {
     frame.setNumber(number);
     fill(frame);
   });
-  if (sent) return;
-  if (const auto unsent = open_.extract(number); !unsent.empty())
-    unsent.mapped().failed(sent.error());
+  if (!sent) fail(number, sent.error());
+  return number;
+}
+
+void Questions::fail(std::uint64_t number, const Error& why) {
+  if (const auto question = open_.extract(number); !question.empty()) question.mapped().failed(why);
 }
 
 void Questions::refuse(std::uint64_t number, const Error& why) const {
@@ -29,19 +33,22 @@ void Questions::refuse(std::uint64_t number, const Error& why) const {
   });
 }
 
-bool Questions::answer(Message::Reader frame) {
+bool Questions::awaits(Message::Reader frame) const {
   switch (frame.which()) {
     case Message::DONE:
     case Message::FAILED:
     case Message::HOOK_ANSWER:
     case Message::DRIVER_ANSWER:
     case Message::FACTS:
-      break;
+      return is_open(frame.getNumber());
     default:
       return false;
   }
+}
+
+bool Questions::answer(Message::Reader frame) {
+  if (!awaits(frame)) return false;
   const auto question = open_.extract(frame.getNumber());
-  if (question.empty()) return false;
   if (!frame.isFailed()) {
     question.mapped().then(frame);
     return true;
@@ -49,7 +56,8 @@ bool Questions::answer(Message::Reader frame) {
   const auto failure = frame.getFailed();
   const auto code = failure.getCode();
   const bool is_known = code != 0 && code <= static_cast<std::uint8_t>(last_errc);
-  question.mapped().failed({is_known ? Errc{code} : Errc::internal, copy(failure.getMessage())});
+  question.mapped().failed(
+      {is_known ? Errc{code} : Errc::internal, said(view(failure.getMessage()))});
   return true;
 }
 

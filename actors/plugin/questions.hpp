@@ -22,14 +22,25 @@ public:
 
   void send(const Fill& fill) const { static_cast<void>(send_(fill)); }
 
-  /// One of the two is called; `failed` at once if nothing can be sent.
-  void ask(const Fill& fill, Then then, Failed failed);
+  /// One of the two is called; `failed` at once if nothing can be sent. Returns the question's
+  /// number.
+  std::uint64_t ask(const Fill& fill, Then then, Failed failed);
 
   /// Answers a question of the plugin's.
   void refuse(std::uint64_t number, const Error& why) const;
 
+  /// Whether the frame is the answer to one that is open.
+  bool awaits(schema::plugin::Frame::Reader frame) const;
+
   /// Whether the frame was the answer to one that is open, which is told.
   bool answer(schema::plugin::Frame::Reader frame);
+
+  bool is_open(std::uint64_t number) const { return open_.contains(number); }
+
+  std::size_t open() const { return open_.size(); }
+
+  /// It fails, if it is open: nobody wants its answer any more.
+  void fail(std::uint64_t number, const Error& why);
 
   /// All that are open fail.
   void end(const Error& why);

@@ -1,20 +1,29 @@
 #include "actors/plugin/reports.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/plugin/said.hpp"
 
 namespace nomad::plugin {
 
 void Reports::line(log::Level level, std::string_view text, std::chrono::nanoseconds now) {
-  if (!lines_.take(now))
-    return board_->update(plugin_, [](PluginStatus& status) { ++status.lines_dropped; });
-  std::string clean{text.substr(0, most_line_bytes)};
-  for (char& sign : clean)
-    if (static_cast<unsigned char>(sign) < ' ' && sign != '\t') sign = ' ';
-  if (log::enabled(level)) log::write(level, "plugin", fmt::format("{}: {}", plugin_, clean));
+  if (!lines_.take(now)) return dropped(1);
+  if (log::enabled(level)) log::write(level, "plugin", fmt::format("{}: {}", plugin_, said(text)));
+}
+
+void Reports::dropped(std::uint64_t lines) {
+  if (lines > 0)
+    board_->update(plugin_, [lines](PluginStatus& status) { status.lines_dropped += lines; });
+}
+
+bool Reports::takes_event(std::chrono::nanoseconds now) {
+  if (events_.take(now)) return true;
+  board_->update(plugin_, [](PluginStatus& status) { ++status.events_dropped; });
+  return false;
 }
 
 void Reports::line(schema::plugin::LogLine::Reader said, std::chrono::nanoseconds now) {
@@ -31,6 +40,7 @@ void Reports::metric(schema::plugin::Metric::Reader metric) {
            || sign == '.';
   };
   if (!metrics_ || name.empty() || name.size() > 64 || !std::ranges::all_of(name, fits)) return;
+  if (!std::isfinite(metric.getValue())) return;  // it would spoil the sum for good
   if (!known_.contains(name) && known_.size() >= most_metrics) return;
   known_.insert(name);
   if (metric.getKind() == schema::plugin::Metric::Kind::SAMPLE)

@@ -16,7 +16,6 @@ namespace nomad::plugin {
 class Reports {
 public:
   static constexpr unsigned most_metrics = 64;
-  static constexpr std::size_t most_line_bytes = 4096;
 
   Reports(std::string plugin,
           std::shared_ptr<PluginBoard> board,
@@ -27,12 +26,19 @@ public:
   void line(schema::plugin::LogLine::Reader line, std::chrono::nanoseconds now);
   void metric(schema::plugin::Metric::Reader metric);
 
+  /// Lines that were dropped before they came here.
+  void dropped(std::uint64_t lines);
+
+  /// Whether an event of a task or of the node may still be passed on, which counts it.
+  bool takes_event(std::chrono::nanoseconds now);
+
 private:
   std::string plugin_;
   std::shared_ptr<PluginBoard> board_;
   std::shared_ptr<telemetry::Registry> metrics_;
   std::set<std::string> known_;
   Allowance lines_{200, 100};
+  Allowance events_{200, 20};
 };
 
 }  // namespace nomad::plugin

@@ -57,6 +57,7 @@ void print_plugin(const View& plugin) {
              {"Messages", fmt::format("{} from it, {} to it", plugin["MessagesIn"].text(),
                                       plugin["MessagesOut"].text())},
              {"Log Lines Dropped", plugin["LogLinesDropped"].text()},
+             {"Events Dropped", plugin["EventsDropped"].text()},
              {"Delays", plugin["Delays"].text()}};
   for (const auto& [member, heading] : kind_headings)
     rows.emplace_back(heading, names_in(plugin["Provides"][member]));

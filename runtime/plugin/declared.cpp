@@ -6,6 +6,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/plugin/plugin_file.hpp"
+#include "runtime/plugin/said.hpp"
 
 namespace nomad::plugin {
 namespace {
@@ -14,7 +15,8 @@ using schema::plugin::Declaration;
 using Fields = capnp::List<schema::plugin::ConfigField>::Reader;
 
 constexpr unsigned deepest_field = 8;
-constexpr std::size_t most_text_bytes = 256;
+constexpr std::size_t most_bytes = 256;
+constexpr std::int64_t longest_time = std::int64_t{365} * 24 * 3600 * 1'000'000'000;  // a year
 constexpr auto last_phase = schema::plugin::Phase::STOP;
 constexpr auto last_kind = schema::plugin::ConfigField::Kind::BLOCK;
 
@@ -30,7 +32,7 @@ public:
   Result<> add(std::string_view name) {
     if (!is_plugin_name(name))
       return wrong(fmt::format("\"{}\" can't be the name of a {}: [a-z][a-z0-9_-]*",
-                               name.substr(0, most_text_bytes), kind_));
+                               said(name, most_bytes), kind_));
     if (!seen_.emplace(name).second)
       return wrong(fmt::format("two {}s are named \"{}\"", kind_, name));
     if (seen_.size() > most_of_a_kind)
@@ -50,11 +52,11 @@ Result<> check_fields(Fields fields, unsigned depth, unsigned& count) {
     const auto name = view(field.getName());
     if (++count > most_fields)
       return wrong(fmt::format("its configuration has more than {} fields", most_fields));
-    if (name.empty() || name.size() > most_text_bytes || !names.insert(name).second)
+    if (name.empty() || said(name, most_bytes) != name || !names.insert(name).second)
       return wrong(fmt::format("a field of its configuration is named \"{}\", or twice so",
-                               name.substr(0, most_text_bytes)));
+                               said(name, most_bytes)));
     if (field.getKind() > last_kind)
-      return wrong(fmt::format("config.{} has a kind that this agent does not know", name));
+      return wrong(fmt::format("config.{} has a kind that this agent does not know", said(name)));
     NOMAD_TRY(check_fields(field.getFields(), depth + 1, count));
   }
   return {};
@@ -67,9 +69,9 @@ Result<> check_hook(Declaration::Hook::Reader hook) {
   for (const auto phase : hook.getPhases())
     if (phase > last_phase)
       return wrong(fmt::format("hook \"{}\" has a phase that this agent does not know", name));
-  if (hook.getPatience() < 0) return wrong(fmt::format("hook \"{}\" has no patience", name));
-  if (view(hook.getAnnouncement()).size() > most_text_bytes
-      || view(hook.getMeta()).size() > most_text_bytes)
+  if (hook.getPatience() < 0 || hook.getPatience() > longest_time)
+    return wrong(fmt::format("hook \"{}\" has no patience, or more than a year's", name));
+  if (view(hook.getAnnouncement()).size() > most_bytes || view(hook.getMeta()).size() > most_bytes)
     return wrong(fmt::format("a text of hook \"{}\" is too long", name));
   return {};
 }
@@ -83,10 +85,10 @@ Result<> check_declaration(Declaration::Reader declaration, std::string_view nam
   if (view(declaration.getName()) != name)
     return Error{Errc::rejected,
                  fmt::format("it calls itself \"{}\", and its file is that of \"{}\"",
-                             view(declaration.getName()).substr(0, most_text_bytes), name)};
-  if (view(declaration.getVersion()).size() > most_text_bytes
-      || view(declaration.getSdk()).size() > most_text_bytes)
-    return wrong("its version is too long");
+                             said(view(declaration.getName()), most_bytes), name)};
+  for (const auto shown : {view(declaration.getVersion()), view(declaration.getSdk())})
+    if (shown.size() > most_bytes || said(shown) != shown)
+      return wrong("its version is too long, or can't be shown");
   unsigned fields = 0;
   NOMAD_TRY(check_fields(declaration.getConfig(), 1, fields));
   Names hooks{"hook"}, drivers{"driver"}, fingerprinters{"fingerprinter"}, actors{"actor"};
@@ -98,8 +100,9 @@ Result<> check_declaration(Declaration::Reader declaration, std::string_view nam
     NOMAD_TRY(drivers.add(view(driver)));
   for (const auto each : declaration.getFingerprinters()) {
     NOMAD_TRY(fingerprinters.add(view(each.getName())));
-    if (each.getInterval() < 0)
-      return wrong(fmt::format("fingerprinter \"{}\" has no interval", view(each.getName())));
+    if (each.getInterval() < 0 || each.getInterval() > longest_time)
+      return wrong(fmt::format("fingerprinter \"{}\" has no interval, or one of more than a year",
+                               view(each.getName())));
   }
   for (const auto actor : declaration.getActors())
     NOMAD_TRY(actors.add(view(actor)));

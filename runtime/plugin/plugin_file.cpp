@@ -134,6 +134,12 @@ std::string plugin_name(std::string_view file) {
 Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
   namespace fs = std::filesystem;
   std::map<std::string, PluginFile> found;
+
+  struct stat place {};
+
+  if (::stat(directory.c_str(), &place) == 0 && (place.st_mode & S_IWOTH) != 0)
+    return Error{Errc::rejected,
+                 fmt::format("plugin_dir \"{}\": everybody may write to it", directory)};
   std::error_code failure;
   for (fs::directory_iterator entry{directory, failure};
        !failure && entry != fs::directory_iterator{}; entry.increment(failure)) {

@@ -54,6 +54,7 @@ void append_plugin(std::string& out, const plugin::PluginStatus& one) {
       .number("MessagesIn", one.frames_in)
       .number("MessagesOut", one.frames_out)
       .number("LogLinesDropped", one.lines_dropped)
+      .number("EventsDropped", one.events_dropped)
       .number("Delays", one.delays);
   append_kinds(object.raw("Provides"), one.declaration);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/net/http/error_status.hpp"
 #include "runtime/object/draft.hpp"
 
 using namespace nomad;
@@ -99,6 +100,40 @@ TEST_CASE("api calls: who is unsubscribed is gone for whoever writes") {
   CHECK_FALSE(api.bodies.back().write("x"));
 }
 
+TEST_CASE("api calls: whoever answered is let go of, and so is who is given up") {
+  Api api;
+  const auto held = std::make_shared<int>(0);
+  const std::weak_ptr<int> watched = held;
+
+  SUBCASE("an answer") {
+    api.routes.handle("/v1/later", [](net::Responder) {});
+    net::HttpRouter routes;
+    routes.handle("/v1/later",
+                  [keeps = std::make_shared<std::shared_ptr<int>>(held)](net::Responder responder) {
+                    auto kept = std::make_shared<net::Responder>(std::move(responder));
+                    kept->on_abandoned([kept, mine = std::exchange(*keeps, nullptr)] {});
+                    kept->send(net::Response{});
+                  });
+    api.calls->open(std::make_shared<plugin::ApiGate>(
+        std::make_shared<const net::HttpRouter>(std::move(routes))));
+    api.ask(5, "/v1/later");
+  }
+  SUBCASE("a stream that has ended") {
+    api.ask(6, "/v1/stream", true);
+    auto body = std::make_shared<net::BodyStream>(std::move(api.bodies.back()));
+    body->on_abandoned([body, held] {});
+    body->close();
+  }
+  SUBCASE("one that is given up while it waits, and ends itself then") {
+    api.ask(6, "/v1/stream", true);
+    auto body = std::make_shared<net::BodyStream>(std::move(api.bodies.back()));
+    auto* const stream = body.get();
+    CHECK(stream->write(std::string(300 * 1024, 'x'), [body = std::move(body), held] {}));
+    api.calls->unsubscribe(6);
+  }
+  CHECK(watched.use_count() == 1);
+}
+
 TEST_CASE("api calls: no more taken than was told, and no number twice") {
   Api api;
   api.ask(6, "/v1/stream", true);
@@ -114,7 +149,7 @@ TEST_CASE("api calls: what is no path of the API, and what comes when it is clos
   CHECK(api.sent.back()->isFailed());
   api.gate->close();
   api.ask(2, "/v1/here");
-  CHECK(api.sent.back()->getApiAnswer().getStatus() == 503);
+  CHECK(api.sent.back()->getApiAnswer().getStatus() == net::http_status(Errc::unavailable));
 }
 
 TEST_CASE("api calls: there is a bound to what is open") {

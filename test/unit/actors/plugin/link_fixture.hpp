@@ -1,6 +1,9 @@
 // LinkFixture: a PluginLink to a plugin in memory, under a clock that the test moves.
 #pragma once
 
+#include <stdexcept>
+#include <utility>
+
 #include <doctest/doctest.h>
 
 #include "actors/client/hooks/hook.hpp"
@@ -17,26 +20,47 @@ public:
   MemoryPlugin plugin;
   std::shared_ptr<plugin::PluginBoard> board = std::make_shared<plugin::PluginBoard>();
   std::shared_ptr<plugin::PluginFacts> facts = std::make_shared<plugin::PluginFacts>();
+  bool clock_breaks = false;  ///< The next look at the clock throws.
+
+  /// The link's end is before that of the plugin, which lives here.
+  ~LinkFixture() {
+    actor::kill(link_);
+    settle();
+  }
 
   plugin::PluginLink start(std::function<void(plugin::Plugin&)> describe,
                            const std::string& config = "{}",
                            std::map<std::string, std::string> places = {}) {
     plugin.describe = std::move(describe);
-    auto link = adopt(plugin::spawn_plugin_link(
+    link_ = adopt(plugin::spawn_plugin_link(
         system(), {.name = "p",
-                   .make_peer =
-                       [this](plugin::ProcessEvents events) {
-                         return std::make_unique<MemoryPeer>(plugin, std::move(events));
-                       },
+                   .make_peer = make_peer(),
                    .config = config,
                    .places = std::move(places),
                    .post = [](const std::function<void()>& action) { action(); },
                    .board = board,
                    .facts = facts,
                    .metrics = {},
-                   .unix_now = [] { return std::int64_t{1}; }}));
+                   .unix_now = [this]() -> std::int64_t {
+                     if (std::exchange(clock_breaks, false)) throw std::runtime_error{"no clock"};
+                     return 1;
+                   }}));
     settle();
-    return link;
+    return link_;
+  }
+
+  plugin::MakePeer make_peer() {
+    return [this](plugin::ProcessEvents events) {
+      return std::make_unique<MemoryPeer>(plugin, std::move(events));
+    };
+  }
+
+  /// What the plugin would send.
+  void say(const std::function<void(schema::plugin::Frame::Builder)>& fill,
+           std::size_t bytes = 10) const {
+    Draft<schema::plugin::Frame> draft;
+    fill(*draft);
+    plugin.events.frame(draft.freeze(), bytes);
   }
 
   plugin::PluginStatus status() const { return board->list().at(0); }
@@ -59,6 +83,9 @@ public:
     const auto whom = scope();
     return {request.freeze(), whom.alloc, whom.job};
   }
+
+private:
+  plugin::PluginLink link_;
 };
 
 }  // namespace nomad::test

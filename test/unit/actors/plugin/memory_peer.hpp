@@ -18,7 +18,9 @@ namespace nomad::test {
 struct MemoryPlugin {
   std::function<void(plugin::Plugin&)> describe;
   int lives = 0;
-  bool mute = false;             ///< Answers nothing any more.
+  bool mute = false;  ///< Answers nothing any more.
+  bool is_bound = false;
+  int refusals = 0;              ///< Of what it has asked.
   std::size_t handled = 0;       ///< Bytes.
   plugin::ProcessEvents events;  ///< Of the present life.
 };
@@ -36,19 +38,21 @@ public:
   }
 
   void send(std::string frame) override {
-    if (!session_ || of_.mute) return;
     const auto body = std::string_view{frame}.substr(sizeof(std::uint32_t));
+    if (const auto sent = plugin::decode_frame(body); sent && (*sent)->isFailed()) ++of_.refusals;
+    if (!session_ || of_.mute) return;
     auto words = kj::heapArray<capnp::word>(body.size() / sizeof(capnp::word));
     std::memcpy(words.begin(), body.data(), body.size());
     const auto outcome = session_->take({words.begin(), words.size()}, plugin::Nanoseconds{0});
     if (!outcome) of_.events.ended(outcome.error());
+    if (outcome && session_->is_over()) of_.events.ended({Errc::unavailable, "it hung up"});
   }
 
   void handled(std::size_t bytes) override { of_.handled += bytes; }
 
   void kill() override { of_.events.ended({Errc::cancelled, "it was ended"}); }
 
-  void lift_memory_bound() override {}
+  void bound_memory(bool is_bound) override { of_.is_bound = is_bound; }
 
   std::string reap(bool) override { return "exited with status 0"; }
 

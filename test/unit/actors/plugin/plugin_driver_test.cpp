@@ -59,7 +59,9 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   const auto about = ask<client::driver::Answered>(driver, client::driver::describe());
   REQUIRE((about->has_value() && (*about)->has_value()));
   CHECK(view((**about)->answer->getDescription().getCapabilities().getFsIsolation()) == "none");
-  const auto asked = ask<client::driver::Answered>(driver, client::driver::fingerprint());
+  ask<client::driver::Answered>(driver, client::driver::fingerprint());
+  CHECK_MESSAGE(told.empty(), "it tells of a task that it was never asked to run");
+  ask<client::driver::Answered>(driver, client::driver::recover_task({"a1", ""}, {}));
   CHECK(told == std::vector<std::string>{"d r"});
 
   plugin.events.ended({Errc::unavailable, "it hung up"});

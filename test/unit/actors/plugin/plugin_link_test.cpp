@@ -54,6 +54,30 @@ struct Runner {
   }
 };
 
+/// A runner that answers no question.
+client::PluginHost spawn_silent_host(test::ActorFixture& fixture) {
+  using Promise = actor::Promise<client::plugin_host::Answered>;
+  return fixture.adopt(actor::spawn(
+      fixture.system(),
+      [open = std::make_shared<std::vector<Promise>>()](
+          client::PluginHost::pointer self) -> client::PluginHost::behavior_type {
+        return {[](const client::plugin_host::Notice&) {},
+                [self, open](const client::plugin_host::Ask&)
+                    -> actor::Answer<client::plugin_host::Answered> {
+                  open->push_back(self->make_response_promise<client::plugin_host::Answered>());
+                  return open->back();
+                }};
+      }));
+}
+
+plugin::plugin_link::RunHook run_of(const test::LinkFixture& fixture,
+                                    std::uint64_t instance,
+                                    const char* hook,
+                                    const client::PluginHost& host) {
+  return {instance, hook, fixture.phase(plugin::Phase::PRESTART), test::LinkFixture::scope().place,
+          host};
+}
+
 }  // namespace
 
 TEST_CASE_FIXTURE(test::LinkFixture,
@@ -173,17 +197,195 @@ TEST_CASE_FIXTURE(
     "plugin link: who floods is not handled faster than allowed, and nothing is lost") {
   start([](plugin::Plugin& plugin) { plugin.is("p", "1"); });
   const auto before = plugin.handled;
-  Draft<schema::plugin::Frame> draft;
-  draft->initMetric().setName("x");
-  const auto frame = draft.freeze();
   for (int i = 0; i < 30'000; ++i)
-    plugin.events.frame(frame, 10);
+    say([](auto frame) { frame.initMetric().setName("x"); });
   settle();
   CHECK(plugin.handled - before <= 20'010 * 10);
   CHECK(status().delays >= 1);
   advance(1s);
+  CHECK(plugin.handled - before <= 22'500 * 10);
+  advance(5s);
   CHECK(plugin.handled - before == 30'000 * 10);
   CHECK(status().state == PluginState::running);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: one that floods and answers no ping is ended in the end") {
+  start(two_hooks);
+  plugin.mute = true;
+  for (int i = 0; i < 250 && status().state == PluginState::running; ++i) {
+    for (int many = 0; many < (i == 0 ? 22'000 : 2'000); ++many)
+      say([](auto frame) { frame.initMetric().setName("x"); });
+    advance(1s);
+  }
+  CHECK(status().state != PluginState::running);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: a hook that is cancelled or over before it was asked never is") {
+  const auto link = start(two_hooks);
+  const Runner runner;
+  const auto host = runner.spawn(*this);
+  plugin.events.ended({Errc::unavailable, "it hung up"});
+  settle();
+  const auto cancelled = ask<client::hook::Answered>(link, run_of(*this, 1, "answers", host));
+  const auto over = ask<client::hook::Answered>(link, run_of(*this, 2, "answers", host));
+
+  ask<client::hook::Settled>(link, plugin::plugin_link::CancelHook{1});
+  actor::tell(link, plugin::plugin_link::CloseHook{2});
+  settle();
+
+  REQUIRE(cancelled->has_value());
+  CHECK((*cancelled)->error().code == Errc::cancelled);
+  REQUIRE(over->has_value());
+  CHECK((*over)->error().code == Errc::cancelled);
+  advance(6s);
+  CHECK(status().state == PluginState::running);
+  CHECK_MESSAGE(runner.told->empty(), "the next process was asked");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: what is open of a hook ends with it") {
+  const auto link = start(two_hooks);
+  const auto open = ask<client::hook::Answered>(link, run_of(*this, 1, "waits", {}));
+  CHECK_FALSE(open->has_value());
+  plugin.mute = true;  // it does not say that it gives up
+  actor::tell(link, plugin::plugin_link::CloseHook{1});
+  settle();
+  REQUIRE(open->has_value());
+  CHECK((*open)->error().code == Errc::cancelled);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: after a crash of the link the API answers on, drivers begin anew") {
+  const auto starts = std::make_shared<int>(0);
+  const auto link = start([starts](plugin::Plugin& plugin) {
+    two_hooks(plugin);
+    struct Counts final : plugin::Actor {
+      explicit Counts(std::shared_ptr<int> to) : count{std::move(to)} {}
+
+      void start() override { ++*count; }
+
+      std::shared_ptr<int> count;
+    };
+
+    plugin.actor("a", [starts](plugin::Host&) { return std::make_unique<Counts>(starts); });
+  });
+  actor::tell(link, plugin::plugin_link::Serve{.gate = std::make_shared<plugin::ApiGate>(
+                                                   std::make_shared<const net::HttpRouter>()),
+                                               .node_event = {}});
+  const auto stand_in
+      = adopt(actor::spawn(system(), [](client::Driver::pointer) -> client::Driver::behavior_type {
+          return {[](const client::driver::Ask&) -> actor::Answer<client::driver::Answered> {
+            return client::driver::Answered{};
+          }};
+        }));
+  actor::tell(link, plugin::plugin_link::ServeDriver{"d", stand_in, {}});
+  settle();
+  CHECK(*starts == 1);
+
+  clock_breaks = true;
+  say([](auto frame) { frame.initHookNotice().initNotice().initEvent(); });
+  settle();
+
+  CHECK(plugin.lives == 2);
+  CHECK(status().state == PluginState::running);
+  CHECK(*starts == 2);
+  const auto asked = ask<client::driver::Answered>(stand_in, client::driver::Ask{});
+  REQUIRE(asked->has_value());
+  CHECK_MESSAGE(!(*asked)->has_value(), "whoever stood for the driver goes on");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: a configuration that was taken once is not what is wrong later") {
+  const auto lives = std::make_shared<int>(0);
+  start([lives](plugin::Plugin& plugin) {
+    plugin.is("p", "1").on_configure([lives](const plugin::Config&) -> Result<> {
+      if (++*lives == 2) return Error{Errc::io, "the disk is full"};
+      return {};
+    });
+  });
+  plugin.events.ended({Errc::unavailable, "it hung up"});
+  settle();
+  advance(6s);
+  CHECK(status().state == PluginState::restarting);
+  CHECK(status().problem.find("the disk is full") != std::string::npos);
+  advance(11s);
+  CHECK(status().state == PluginState::running);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: one that is refused is not heard any more") {
+  const auto link = start(two_hooks);
+  const Runner runner;
+  ask<client::hook::Answered>(link, run_of(*this, 1, "answers", runner.spawn(*this)));
+  runner.told->clear();
+  const auto events = plugin.events;
+  actor::tell(link, plugin::plugin_link::Refuse{"its name is taken"});
+  Draft<schema::plugin::Frame> draft;
+  auto notice = draft->initHookNotice();
+  notice.setInstance(1);
+  notice.initNotice().initEvent().setMessage("late");
+  events.frame(draft.freeze(), 10);
+  settle();
+  CHECK(runner.told->empty());
+  CHECK(status().state == PluginState::refused);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: what it says is one line of a bounded length") {
+  start([](plugin::Plugin& plugin) {
+    plugin.is("p", "1").on_configure([](const plugin::Config&) -> Result<> {
+      return Error{Errc::invalid_argument, "bad\n\x1b[31m2026 forged" + std::string(100'000, 'x')};
+    });
+  });
+  CHECK(status().problem.find('\n') == std::string::npos);
+  CHECK(status().problem.find('\x1b') == std::string::npos);
+  CHECK(status().problem.size() < 5000);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: events are bounded in length and in number, ends are not") {
+  const auto link = start(two_hooks);
+  const Runner runner;
+  ask<client::hook::Answered>(link, run_of(*this, 1, "answers", runner.spawn(*this)));
+  runner.told->clear();
+  for (int i = 0; i < 1000; ++i)
+    say([](auto frame) {
+      auto notice = frame.initHookNotice();
+      notice.setInstance(1);
+      notice.initNotice().initEvent().setMessage(std::string(10'000, 'y').c_str());
+    });
+  settle();
+  CHECK(runner.told->size() < 250);
+  REQUIRE_FALSE(runner.told->empty());
+  CHECK(runner.told->front().size() < 5000);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: there is a bound to what it asks of runners") {
+  const auto link = start(two_hooks);
+  ask<client::hook::Answered>(link, run_of(*this, 1, "answers", spawn_silent_host(*this)));
+  for (int i = 1; i <= 1000; ++i)
+    say([i](auto frame) {
+      frame.setNumber(static_cast<unsigned>(i));
+      auto question = frame.initAskHost();
+      question.setInstance(1);
+      question.initRequest().setReadAlloc();
+    });
+  settle();
+  CHECK_MESSAGE(plugin.refusals >= 1000 - 256, "all of them are open");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: facts that are not answered are not asked for again and again") {
+  start([](plugin::Plugin& plugin) {
+    plugin.is("p", "1").fingerprinter(
+        "f", 1s, [](plugin::Host&) -> Result<std::map<std::string, std::string>> {
+          return std::map<std::string, std::string>{{"n", std::string(5000, 'z')}};
+        });
+  });
+  CHECK_MESSAGE(facts->get("f").empty(), "a value of 5,000 bytes is no attribute");
+  plugin.mute = true;
+  const auto before = status().frames_out;
+  advance(20s);
+  CHECK(status().frames_out - before <= 3);  // one question, and pings
 }
 
 TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: facts are asked for again at their interval") {
@@ -197,4 +399,108 @@ TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: facts are asked for again at 
   CHECK(facts->get("f").at("n") == "1");
   advance(11s);
   CHECK(facts->get("f").at("n") == "2");
+}
+
+namespace {
+
+/// Tells its configuration by a variable of the task.
+void configured_hook(plugin::Plugin& plugin) {
+  auto color = std::make_shared<std::string>();
+  two_hooks(plugin);
+  plugin.config({{.name = "color"}})
+      .on_configure([color](const plugin::Config& config) -> Result<> {
+        *color = config.text("color");
+        if (*color == "grey") return Error{Errc::invalid_argument, "no color"};
+        return {};
+      })
+      .task_hook({.name = "colors", .phases = {plugin::Phase::PRESTART}},
+                 plugin::hook_of([color](plugin::HookHost&,
+                                         const plugin::HookCall&) -> Result<plugin::HookAnswer> {
+                   return plugin::HookAnswer{.environment = {{"COLOR", *color}}};
+                 }));
+}
+
+std::string color_of(test::LinkFixture& fixture, const plugin::PluginLink& link) {
+  static std::uint64_t instance = 100;
+  const auto answer
+      = fixture.ask<client::hook::Answered>(link, run_of(fixture, ++instance, "colors", {}));
+  if (!answer->has_value()) return "no answer";
+  if (!(*answer)->has_value()) return (*answer)->error().what;
+  return copy((**answer)->answer->getEnvironment()[0].getValue());
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: another configuration is another process, at once") {
+  const auto link = start(configured_hook, R"({"color":"red"})");
+  CHECK(color_of(*this, link) == "red");
+
+  const auto done = ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"blue"})", {}});
+
+  REQUIRE(done->has_value());
+  CHECK((*done)->has_value());
+  CHECK(plugin.lives == 2);
+  CHECK(status().restarts == 0);
+  CHECK(color_of(*this, link) == "blue");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: what is open is answered by the old process, what comes then by "
+                  "the new one") {
+  const auto link = start(configured_hook, R"({"color":"red"})");
+  const auto open = ask<client::hook::Answered>(link, run_of(*this, 1, "waits", {}));
+  ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"blue"})", {}});
+  const auto next = ask<client::hook::Answered>(link, run_of(*this, 2, "colors", {}));
+  CHECK(plugin.lives == 1);
+  CHECK_FALSE(next->has_value());
+
+  actor::tell(link, plugin::plugin_link::CloseHook{1});
+  advance(1s);
+
+  CHECK(open->has_value());
+  CHECK(plugin.lives == 2);
+  REQUIRE(next->has_value());
+  CHECK(view((**next)->answer->getEnvironment()[0].getValue()) == "blue");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: a configuration against its fields changes nothing; one that it "
+                  "refuses can be mended") {
+  const auto link = start(configured_hook, R"({"color":"red"})");
+  const auto wrong = ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{
+                make_peer(), R"({"colour":"blue"})", {{"colour", "a.hcl:7"}}});
+  REQUIRE(wrong->has_value());
+  CHECK((*wrong)->error().what.find("a.hcl:7") != std::string::npos);
+  CHECK(color_of(*this, link) == "red");
+
+  ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"grey"})", {}});
+  CHECK(status().state == PluginState::refused);
+  CHECK(status().problem == "its configuration is wrong: no color");
+
+  ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"green"})", {}});
+  CHECK(status().state == PluginState::running);
+  CHECK(color_of(*this, link) == "green");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: once it has stopped no other process follows") {
+  const auto link = start(two_hooks);
+  plugin.events.ended({Errc::unavailable, "it hung up"});
+  settle();
+  CHECK(status().state == PluginState::restarting);
+  const auto stopped = ask<plugin::plugin_link::Stopped>(link, plugin::plugin_link::Stop{});
+  CHECK(stopped->has_value());
+  advance(10min);
+  CHECK(plugin.lives == 1);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: memory is bounded for good, unless there are drivers") {
+  start(two_hooks);
+  CHECK(plugin.is_bound);
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr auto plugins
     = R"([{"Name":"stamp","Version":"1.0.0","SDK":"C++ 1","Path":"/p/stamp.so","Isolated":true,)"
       R"("Status":"running","StatusDescription":"","StatusSince":1,"PID":7,"Restarts":2,)"
-      R"("MessagesIn":3,"MessagesOut":4,"LogLinesDropped":0,"Delays":0,)"
+      R"("MessagesIn":3,"MessagesOut":4,"LogLinesDropped":0,"EventsDropped":0,"Delays":0,)"
       R"("Provides":{"TaskHooks":["stamp"],"AllocHooks":[],"Drivers":[],"Fingerprinters":[],)"
       R"("Actors":["a","b"],"Config":["file"]}}])";
 

@@ -47,6 +47,16 @@ TEST_CASE("declared: names are of the grammar, and none comes twice") {
         != std::string::npos);
 }
 
+TEST_CASE("declared: times end, and what is shown can be shown") {
+  CHECK_FALSE(refusal([](auto is) { is.getHooks()[0].setPatience(INT64_MAX); }).empty());
+  CHECK_FALSE(refusal([](auto is) {
+                auto each = is.initFingerprinters(1)[0];
+                each.setName("f");
+                each.setInterval(INT64_MAX);
+              }).empty());
+  CHECK_FALSE(refusal([](auto is) { is.setVersion("1.0\x1b[2J"); }).empty());
+}
+
 TEST_CASE("declared: there are bounds to how much there is of a kind") {
   CHECK(refusal([](auto is) {
           auto actors = is.initActors(plugin::most_of_a_kind + 1);

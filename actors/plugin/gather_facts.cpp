@@ -1,0 +1,34 @@
+#include "actors/plugin/gather_facts.hpp"
+
+#include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/plugin/said.hpp"
+
+namespace nomad::plugin {
+
+void gather_facts(Questions& questions,
+                  const std::shared_ptr<PluginFacts>& facts,
+                  const std::string& title,
+                  const std::string& fingerprinter,
+                  const std::function<void()>& then) {
+  const auto failed = [title, fingerprinter](const Error& err) {
+    log::warn("plugin", "{}: fingerprinter {} failed: {}", title, fingerprinter, err.what);
+  };
+  questions.ask(
+      [&](schema::plugin::Frame::Builder frame) { frame.setGatherFacts(text(fingerprinter)); },
+      [facts, then, failed, fingerprinter](schema::plugin::Frame::Reader frame) {
+        then();
+        if (!frame.isFacts()) return failed({Errc::corrupt, "it answered something else"});
+        auto found = read_facts(frame.getFacts().getAttributes());
+        if (found)
+          facts->set(fingerprinter, std::move(*found));
+        else
+          failed(found.error());
+      },
+      [then, failed](const Error& err) {
+        then();
+        failed(err);
+      });
+}
+
+}  // namespace nomad::plugin
