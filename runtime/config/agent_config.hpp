@@ -248,14 +248,21 @@ struct Tls {
 
 /// `plugin "<name>" { … }` of a plugin in plugin_dir.
 struct PluginBlock {
-  bool isolated = true;             ///< In a process of its own.
-  std::vector<std::string> args{};  ///< Of a plugin that is a program.
-  std::string config = "{}";        ///< What stands in `config`, as a JSON object.
+  bool isolated = true;              ///< In a process of its own.
+  std::vector<std::string> args{};   ///< Of a plugin that is a program.
+  std::string user{};                ///< Whose its process is; empty: the agent's.
+  bool confined = false;             ///< Its process reaches few files and system calls.
+  std::vector<std::string> paths{};  ///< Which a confined one may read and write.
+  std::string config = "{}";         ///< What stands in `config`, as a JSON object.
   /// Where its keys stand, "start.hcl:7", by their paths below `config`; "" is the block itself.
   std::map<std::string, std::string> places{};
   std::string unknown{};  ///< What is said of it where there is no plugin_dir.
 
-  friend bool operator==(const PluginBlock&, const PluginBlock&) = default;
+  /// Where it stands is no part of what it says.
+  friend bool operator==(const PluginBlock& a, const PluginBlock& b) {
+    return a.isolated == b.isolated && a.args == b.args && a.user == b.user
+           && a.confined == b.confined && a.paths == b.paths && a.config == b.config;
+  }
 };
 
 struct AgentConfig {

@@ -253,19 +253,28 @@ private:
   static std::string plugin_key(PluginBlock& block,
                                 const std::string& key,
                                 const json::value& value) {
-    if (key == "isolated") {
+    if (key == "isolated" || key == "confined") {
       const auto given = to_boolean(as_text(value));
-      if (given) block.isolated = *given;
+      if (given) (key == "isolated" ? block.isolated : block.confined) = *given;
       return given ? "" : "expected true or false";
     }
-    if (key == "args") {
+    if (key == "args" || key == "paths") {
       if (!value.is_array() || !std::ranges::all_of(value.get_array(), is_scalar))
         return "expected a list of texts";
+      auto& list = key == "args" ? block.args : block.paths;
       for (const auto& item : value.get_array())
-        block.args.push_back(as_text(item));
+        list.push_back(as_text(item));
+      const auto is_absolute = [](const std::string& path) { return path.starts_with('/'); };
+      if (!std::ranges::all_of(block.paths, is_absolute)) return "expected absolute paths";
       return {};
     }
-    if (key != "config") return "unknown key; a plugin's block has args, config and isolated";
+    if (key == "user") {
+      if (!is_scalar(value)) return "expected a text";
+      block.user = as_text(value);
+      return {};
+    }
+    if (key != "config")
+      return "unknown key; a plugin's block has args, config, confined, isolated, paths and user";
     if (!is_block(value)) return "expected a block";
     json::object merged;
     for (const auto* part : parts_of(value))

@@ -2,20 +2,22 @@
 // program, over the socket that is descriptor 3. What goes wrong before there is a conversation is
 // said on standard error, which the agent reads.
 //
-// usage: nomadctl-plugin-host LIBRARY
-//        nomadctl-plugin-host --program PROGRAM [ARGUMENT…]   becomes the program, which serves
-//        itself
+// usage: nomadctl-plugin-host [OPTION…] LIBRARY
+//        nomadctl-plugin-host [OPTION…] --program PROGRAM [ARGUMENT…]   becomes the program, which
+//        serves itself
+// options: --user UID:GID:GROUP,…, --confine, --path PATH (confine.hpp)
 #include <cstdio>
-#include <cstring>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <dlfcn.h>
 
+#include "runtime/plugin/host/confine.hpp"
 #include "runtime/plugin/sdk/serve.hpp"
 
 namespace {
@@ -51,22 +53,41 @@ int serve(Describe describe) {
   return exit_failed;
 }
 
+int become_program(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words)
+    pointers.push_back(const_cast<char*>(word.c_str()));  // execv changes nothing
+  pointers.push_back(nullptr);
+  execv(pointers.front(), pointers.data());
+  std::perror(pointers.front());
+  return exit_not_loaded;
+}
+
+/// A broken pipe is an error of whoever writes. Not SIG_IGN, for that would be inherited by what a
+/// plugin starts.
+void ignore_broken_pipes() {
+  struct sigaction ignored {};
+
+  ignored.sa_handler = [](int) {};
+  ignored.sa_flags = SA_RESTART;
+  sigaction(SIGPIPE, &ignored, nullptr);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  const bool is_program = count >= 3 && std::strcmp(arguments[1], "--program") == 0;
-  if (count < 2) return refuse("usage: nomadctl-plugin-host LIBRARY (started by an agent)");
+  const auto orders = nomad::plugin::read_orders({arguments + 1, arguments + count});
+  if (!orders) return refuse(orders.error().what.c_str());
   if (!has_socket())
     return refuse("descriptor 3 is no socket: this program is started by an agent");
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGPIPE, SIG_IGN);
-  if (is_program) {
-    execv(arguments[2], arguments + 2);
-    std::perror(arguments[2]);
-    return exit_not_loaded;
-  }
+  close_range(nomad::plugin::filter_descriptor + 1, ~0U, 0);
+  if (const auto confined = nomad::plugin::confine(*orders); !confined)
+    return refuse(confined.error().what.c_str());
+  close(nomad::plugin::filter_descriptor);
+  if (orders->is_program) return become_program(orders->words);
+  ignore_broken_pipes();
   // Never closed: code of it may run until the process ends.
-  void* library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(orders->words.front().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return refuse(dlerror());
   const auto describe = reinterpret_cast<Describe>(dlsym(library, "nomadctl_plugin_describe"));
   if (describe == nullptr) return refuse("the library has no NOMADCTL_PLUGIN");

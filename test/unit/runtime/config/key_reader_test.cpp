@@ -237,3 +237,29 @@ TEST_CASE("key_reader: what is neither text nor block where one is wanted is a m
     CHECK(with({}, wrong).error().what.find("expected a ") != std::string::npos);
   }
 }
+
+TEST_CASE("key_reader: the block of a plugin has keys of its own") {
+  const auto config = with({}, R"(plugin_dir = "/p"
+plugin "stamp" {
+  user     = "nobody"
+  confined = true
+  paths    = ["/srv"]
+  args     = ["-v", 3]
+  config {
+    file = "a"
+  }
+}
+)");
+  REQUIRE(config);
+  const auto& block = config->plugin_blocks.at("stamp");
+  CHECK(block.user == "nobody");
+  CHECK(block.confined);
+  CHECK(block.paths == std::vector<std::string>{"/srv"});
+  CHECK(block.args == std::vector<std::string>{"-v", "3"});
+  CHECK(block.config == R"({"file":"a"})");
+  for (const auto* wrong : {R"(paths = ["srv"])", R"(confined = "perhaps")", R"(usr = "nobody")",
+                            R"(user = ["nobody"])"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(with({}, std::string{"plugin \"stamp\" {\n"} + wrong + "\n}\n"));
+  }
+}
