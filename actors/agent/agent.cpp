@@ -253,6 +253,20 @@ struct Agent::Parts {
 
   Result<> reload_certificates() const;
 
+  /// Looks at the plugins again. Gives the catalog that the client is to go on with; null: it has
+  /// not changed.
+  std::shared_ptr<const client::PluginCatalog> reload_plugins(
+      const config::AgentConfig& next) const {
+    if (!plugins) return nullptr;
+    auto catalog = plugins->reload(root, next);
+    if (!catalog) {
+      log::error("agent", "the plugins stay as they were: {}", catalog.error().what);
+      return nullptr;
+    }
+    if (!*catalog) return nullptr;
+    return std::make_shared<const client::PluginCatalog>(std::move(**catalog));
+  }
+
   void stop(bool leaving) {
     if (std::exchange(stopped, true)) return;
     if (plugins) plugins->close_api();
@@ -317,7 +331,11 @@ Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
   auto next = all.config;
   next.client = reload.config.client;
   next.log_level = reload.config.log_level;
-  if (all.client && !reload.applied.empty()) NOMAD_TRY(all.client->reconfigure(next));
+  next.plugin_blocks = reload.config.plugin_blocks;
+  const auto plugins = all.reload_plugins(next);
+  if (all.client && (plugins || !reload.applied.empty()))
+    NOMAD_TRY(all.client->reconfigure(next, plugins));
+  if (all.plugins) all.plugins->end_leaving();
   all.given = reload.config;
   all.config = std::move(next);
   all.shown->set(config::to_json(all.config));

@@ -283,13 +283,14 @@ ClientPart ClientPart::start(const actor::Owner& owner,
       executor_path, http_address};
 }
 
-Result<> ClientPart::reconfigure(const config::AgentConfig& config) const {
+Result<> ClientPart::reconfigure(const config::AgentConfig& config,
+                                 std::shared_ptr<const client::PluginCatalog> plugins) const {
   using client::client_actor::Reconfigure;
   using client::client_actor::Reconfigured;
   auto options = NOMAD_TRY(client_options(config, executor_path_, http_address_));
   actor::Outsider self{*system_};
   Result<> outcome;
-  self.request(client_, 60s, Reconfigure{std::move(options)})
+  self.request(client_, 60s, Reconfigure{std::move(options), std::move(plugins)})
       .receive([](const Reconfigured&) {}, [&outcome](const Error& err) { outcome = err; });
   return outcome;
 }

@@ -30,9 +30,11 @@ public:
 
   ClientPart(ClientPart&&) = default;
 
-  /// Goes on with what may have changed of the configuration (runtime/config/reload.hpp). Blocks;
-  /// after an error everything is as before, unless that is `timeout`.
-  Result<> reconfigure(const config::AgentConfig& config) const;
+  /// Goes on with what may have changed of the configuration (runtime/config/reload.hpp), and with
+  /// another catalog, if there is one. Blocks; after an error everything is as before, unless that
+  /// is `timeout`.
+  Result<> reconfigure(const config::AgentConfig& config,
+                       std::shared_ptr<const client::PluginCatalog> plugins) const;
 
   client::ClientApi api() const { return client_; }
 

@@ -164,8 +164,15 @@ void ClientState::drivers_changed(const driver_manager::Changed& msg) {
   if (!started_ || !sync_) return ready_to_start();
   bool changed = false;
   std::vector<std::string> replaced;
+  for (const auto& [name, driver] : *before) {
+    if (drivers_->contains(name)) continue;
+    changed = true;
+    allocs_.driver_replaced({name, {}});
+  }
+  const KnownDriver unknown;
   for (const auto& [name, driver] : *drivers_) {
-    const auto& earlier = before->at(name);
+    const auto known = before->find(name);
+    const auto& earlier = known == before->end() ? unknown : known->second;
     const auto was = earlier.feels();
     const auto is = driver.feels();
     const bool feels_other = was.getHealthy() != is.getHealthy()
@@ -262,8 +269,15 @@ actor::Answer<client_actor::Reconfigured> ClientState::reconfigure(client_actor:
   auto promise = self_->make_response_promise<client_actor::Reconfigured>();
   auto options = std::move(msg.options);
   options.unix_now = facts_.options.unix_now;
-  machine_.look(options, [this, promise, options](const Result<>& looked) mutable {
-    if (!looked) return promise.deliver(looked.error());
+  const auto before = facts_.parts.plugins;
+  if (msg.plugins) facts_.parts.plugins = msg.plugins;
+  machine_.look(options, [this, promise, options, before](const Result<>& looked) mutable {
+    if (!looked) {
+      facts_.parts.plugins = before;
+      return promise.deliver(looked.error());
+    }
+    if (facts_.parts.plugins != before)
+      self_->send(manager_, driver_manager::SetCatalog{facts_.parts.plugins});
     facts_.options = std::move(options);
     metadata_.configure(fixed_meta(facts_.options));
     allocs_.set_limits(facts_.options.gc);
@@ -330,6 +344,9 @@ void ClientState::child_down(const actor::Down& down) {
     allocs_.report_all();
   }
   if (down.restarted && down.source == checks_.address()) allocs_.report_all();  // Hooks, too.
+  // It knows the catalog of its spawning.
+  if (down.restarted && down.source == manager_.address())
+    self_->send(manager_, driver_manager::SetCatalog{facts_.parts.plugins});
 }
 
 actor::Answer<client_actor::Stopped> ClientState::stop() {

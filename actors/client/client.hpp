@@ -47,6 +47,9 @@ struct Stopped {
 struct Reconfigure {
   using is_message = void;
   ClientOptions options;
+  /// What hooks, drivers and fingerprinters there are from now on; null: as before. Of drivers that
+  /// are there no more the tasks go on, and nobody looks after them until they are back.
+  std::shared_ptr<const PluginCatalog> plugins{};
 };
 
 struct Reconfigured {

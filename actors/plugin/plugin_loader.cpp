@@ -1,14 +1,21 @@
 #include "actors/plugin/plugin_loader.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <utility>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "actors/core/supervise.hpp"
 #include "actors/plugin/plugin_driver.hpp"
 #include "actors/plugin/plugin_hook.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/host/isolation/system_calls.hpp"
+#include "runtime/host/users.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/plugin/plugin_file.hpp"
 #include "runtime/storage/directory.hpp"
@@ -44,18 +51,55 @@ host::NamedFingerprinter plugin_fingerprinter(std::string name,
           .period = std::clamp(period, 1s, 5s)};
 }
 
-ProcessOptions process_of(const PluginFile& file,
-                          const config::PluginBlock& block,
-                          const std::string& host_program,
-                          const std::string& directory) {
+std::string directory_of(const config::AgentConfig& config, const std::string& plugin) {
+  return fmt::format("{}/plugins/{}", config.data_dir, plugin);
+}
+
+/// With the directory made and given to its user.
+Result<ProcessOptions> process_of(const PluginFile& file,
+                                  const config::AgentConfig& config,
+                                  const config::PluginBlock& block,
+                                  const std::string& host_program) {
   ProcessOptions process;
   process.program = host_program;
-  process.directory = directory;
+  process.directory = directory_of(config, file.name);
   process.memory_bytes = memory_of_plugin;
-  if (!file.is_library) process.arguments.emplace_back("--program");
-  process.arguments.push_back(file.path);
-  process.arguments.insert(process.arguments.end(), block.args.begin(), block.args.end());
+  NOMAD_TRY(storage::make_directory(config.data_dir + "/plugins", storage::passable_mode));
+  NOMAD_TRY(storage::make_private_directory(process.directory));
+  auto& words = process.arguments;
+  if (!block.user.empty()) {
+    const auto user = NOMAD_TRY(host::find_user(block.user));
+    words.insert(words.end(), {"--user", fmt::format("{}:{}:{}", user.uid, user.gid,
+                                                     fmt::join(user.groups, ","))});
+    if (::geteuid() == 0 && ::chown(process.directory.c_str(), user.uid, user.gid) != 0)
+      return errno_error("giving away " + process.directory, errno);
+  }
+  if (block.confined) {
+    words.emplace_back("--confine");
+    for (const auto& path : block.paths)
+      words.insert(words.end(), {"--path", path});
+    process.call_filter = NOMAD_TRY(host::make_call_filter({}));
+  }
+  if (!file.is_library) words.emplace_back("--program");
+  words.push_back(file.path);
+  words.insert(words.end(), block.args.begin(), block.args.end());
   return process;
+}
+
+MakePeer peer_of(const std::shared_ptr<PluginLoop>& loop, ProcessOptions process) {
+  return [loop, process = std::move(process)](ProcessEvents events) {
+    return std::make_unique<PluginProcess>(loop, process, std::move(events));
+  };
+}
+
+/// Why it is not to be started; empty: it is.
+std::string problem_of(const PluginFile& file, const config::PluginBlock& settings) {
+  if (!file.refusal.empty()) return file.refusal;
+  if (file.is_library)
+    if (const auto mark = check_library(file.path); !mark) return mark.error().what;
+  if (!settings.isolated)
+    return "isolated = false: this release runs plugins in processes of their own only";
+  return {};
 }
 
 }  // namespace
@@ -86,89 +130,158 @@ Result<client::PluginCatalog> with_plugin(client::PluginCatalog catalog,
 
 Result<std::unique_ptr<PluginLoader>> PluginLoader::load(const actor::Owner& owner,
                                                          const LoaderOptions& options) {
-  if (options.config->plugin_dir.empty()) return std::unique_ptr<PluginLoader>{};
-  std::unique_ptr<PluginLoader> loader{new PluginLoader{owner.system()}};
-  const auto files = NOMAD_TRY(find_plugins(options.config->plugin_dir));
-  auto blocks = options.config->plugin_blocks;
+  const auto& config = *options.config;
+  if (config.plugin_dir.empty()) return std::unique_ptr<PluginLoader>{};
+  std::unique_ptr<PluginLoader> loader{new PluginLoader{owner.system(), options}};
+  const auto files = NOMAD_TRY(find_plugins(config.plugin_dir));
+  NOMAD_TRY(loader->look(owner, config, files));
+  return loader;
+}
+
+Result<std::optional<client::PluginCatalog>> PluginLoader::reload(
+    const actor::Owner& owner, const config::AgentConfig& config) {
+  const auto files = NOMAD_TRY(find_plugins(directory_));
+  const auto is_there = [&files](const std::string& name) {
+    return std::ranges::find(files, name, &PluginFile::name) != files.end();
+  };
+  for (const auto& status : board_->list())  // Of those that had nothing to be started by.
+    if (std::ranges::find(loaded_, status.name, &Loaded::name) == loaded_.end())
+      board_->forget(status.name);
+  has_changed_ = false;
+  for (auto each = loaded_.begin(); each != loaded_.end();) {
+    if (is_there(each->name)) {
+      ++each;
+      continue;
+    }
+    log::info("plugin", "plugin {} is gone from {} and ends", each->name, directory_);
+    leaving_.push_back(std::move(*each));
+    each = loaded_.erase(each);
+    has_changed_ = true;
+  }
+  NOMAD_TRY(look(owner, config, files));
+  if (!has_changed_ || !base_) return std::optional<client::PluginCatalog>{};
+  auto catalog = *base_;
+  enter_all(catalog);
+  return std::optional{std::move(catalog)};
+}
+
+/// Starts what is new among the files, and sees to what is known already; waits until each has said
+/// what it is.
+Result<> PluginLoader::look(const actor::Owner& owner,
+                            const config::AgentConfig& config,
+                            const std::vector<PluginFile>& files) {
+  auto blocks = config.plugin_blocks;
   for (const auto& file : files) {
     const auto block = blocks.extract(file.name);
     const auto settings = block.empty() ? config::PluginBlock{} : block.mapped();
-    auto problem = file.refusal;
-    if (problem.empty() && file.is_library)
-      if (const auto mark = check_library(file.path); !mark) problem = mark.error().what;
-    loader->board_->update(file.name, [&](PluginStatus& status) {
+    const auto problem = problem_of(file, settings);
+    const auto known = std::ranges::find(loaded_, file.name, &Loaded::name);
+    if (known != loaded_.end()) {
+      if (!problem.empty())
+        log::error("plugin", "plugin {} goes on as it was: {}", file.name, problem);
+      else if (reconfigure(config, *known, file, settings))
+        has_changed_ = true;
+      continue;
+    }
+    board_->update(file.name, [&](PluginStatus& status) {
       status.path = file.path;
       status.isolated = settings.isolated;
       status.since = wall_clock();
     });
-    if (problem.empty() && !settings.isolated)
-      problem = "isolated = false: this release runs plugins in processes of their own only";
-    if (!problem.empty()) {
-      log::error("plugin", "plugin {} is refused: {}", file.name, problem);
-      loader->board_->update(file.name, [&](PluginStatus& status) {
-        status.state = PluginState::refused;
-        status.problem = problem;
-      });
-      continue;
-    }
-    NOMAD_TRY(loader->start(owner, options, file, settings));
+    const auto started = problem.empty() ? start(owner, config, file, settings)
+                                         : Result<>{Error{Errc::rejected, problem}};
+    if (!started) refuse(file.name, started.error().what);
+    has_changed_ = has_changed_ || started;
   }
-  loader->refuse_absent(blocks, options.config->plugin_dir);
+  refuse_absent(blocks);
   // The links give up a moment earlier, each by itself.
-  loader->board_->wait_for_all(std::chrono::steady_clock::now() + options.patience.declaration
-                               + 500ms);
-  return loader;
+  board_->wait_for_all(std::chrono::steady_clock::now() + options_.patience.declaration + 500ms);
+  return {};
 }
 
 Result<> PluginLoader::start(const actor::Owner& owner,
-                             const LoaderOptions& options,
+                             const config::AgentConfig& config,
                              const PluginFile& file,
                              const config::PluginBlock& settings) {
-  const auto& config = *options.config;
-  const auto directory = fmt::format("{}/plugins/{}", config.data_dir, file.name);
-  NOMAD_TRY(storage::make_private_directory(config.data_dir + "/plugins"));
-  NOMAD_TRY(storage::make_private_directory(directory));
+  auto process = NOMAD_TRY(process_of(file, config, settings, options_.host_program));
   if (!loop_) {
     loop_ = std::make_shared<PluginLoop>();
     loop_->start();
   }
-  const auto process = process_of(file, settings, options.host_program, directory);
   LinkOptions link{
       .name = file.name,
-      .make_peer =
-          [loop = loop_, process](ProcessEvents events) {
-            return std::make_unique<PluginProcess>(loop, process, std::move(events));
-          },
+      .make_peer = peer_of(loop_, std::move(process)),
       .config = settings.config,
       .places = settings.places,
-      .data_dir = directory,
+      .data_dir = directory_of(config, file.name),
       .node = config.name,
       .has_client = config.client.enabled,
       .has_server = config.server.enabled,
       .post = [loop = loop_](std::function<void()> action) { loop->post(std::move(action)); },
       .board = board_,
       .facts = std::make_shared<PluginFacts>(),
-      .metrics = options.metrics,
+      .metrics = options_.metrics,
       .unix_now = wall_clock,
-      .patience = options.patience};
+      .patience = options_.patience};
   auto facts = link.facts;
-  loaded_.push_back({file.name, spawn_plugin_link(owner, std::move(link)), std::move(facts)});
+  loaded_.push_back(
+      {file.name, settings, spawn_plugin_link(owner, std::move(link)), std::move(facts)});
+  if (served_) actor::tell(loaded_.back().link, plugin_link::Serve{*served_});
   return {};
 }
 
+/// Gives a plugin that is loaded its block, if that has changed or it was refused. Whether it may
+/// bring something that it did not bring before.
+bool PluginLoader::reconfigure(const config::AgentConfig& config,
+                               Loaded& known,
+                               const PluginFile& file,
+                               const config::PluginBlock& settings) {
+  const bool was_refused = state_of(known.name) == PluginState::refused;
+  if (!was_refused && known.settings == settings) return false;
+  auto process = process_of(file, config, settings, options_.host_program);
+  Result<> outcome;
+  if (process) {
+    actor::Outsider self{*system_};
+    self.request(known.link, 3s,
+                 plugin_link::Reconfigure{peer_of(loop_, std::move(*process)), settings.config,
+                                          settings.places})
+        .receive([](const plugin_link::Reconfigured&) {},
+                 [&outcome](const Error& err) { outcome = err; });
+  } else {
+    outcome = process.error();
+  }
+  if (outcome) {
+    known.settings = settings;
+    return was_refused;
+  }
+  log::error("plugin", "plugin {} keeps its configuration: {}", known.name, outcome.error().what);
+  return false;
+}
+
+PluginState PluginLoader::state_of(const std::string& name) const {
+  const auto all = board_->list();
+  const auto status = std::ranges::find(all, name, &PluginStatus::name);
+  return status == all.end() ? PluginState::starting : status->state;
+}
+
+void PluginLoader::refuse(const std::string& name, const std::string& problem) {
+  log::error("plugin", "plugin {} is refused: {}", name, problem);
+  board_->update(name, [&](PluginStatus& status) {
+    status.state = PluginState::refused;
+    status.problem = problem;
+    status.since = wall_clock();
+  });
+}
+
 /// Blocks of the configuration that no file belongs to.
-void PluginLoader::refuse_absent(const std::map<std::string, config::PluginBlock>& blocks,
-                                 const std::string& directory) {
+void PluginLoader::refuse_absent(const std::map<std::string, config::PluginBlock>& blocks) {
   for (const auto& [name, block] : blocks) {
+    if (std::ranges::find(loaded_, name, &Loaded::name) != loaded_.end()) continue;
     const auto place = block.places.find("");
-    log::error("plugin", "{}: plugin \"{}\" is no file of {}",
-               place == block.places.end() ? std::string{"the configuration"} : place->second, name,
-               directory);
-    board_->update(name, [&](PluginStatus& status) {
-      status.state = PluginState::refused;
-      status.problem = fmt::format("no file of {} has its name", directory);
-      status.since = wall_clock();
-    });
+    refuse(name, fmt::format(
+                     "{}: no file of {} has its name",
+                     place == block.places.end() ? std::string{"the configuration"} : place->second,
+                     directory_));
   }
 }
 
@@ -177,6 +290,11 @@ PluginLoader::~PluginLoader() {
 }
 
 void PluginLoader::enter(client::PluginCatalog& catalog) {
+  base_ = catalog;
+  enter_all(catalog);
+}
+
+void PluginLoader::enter_all(client::PluginCatalog& catalog) {
   const auto all = board_->list();
   for (const auto& each : loaded_) {
     const auto status = std::ranges::find(all, each.name, &PluginStatus::name);
@@ -191,31 +309,47 @@ void PluginLoader::enter(client::PluginCatalog& catalog) {
 }
 
 void PluginLoader::close_api() {
-  if (!gate_) return;
-  gate_->close();
-  serve({});
+  if (!served_) return;
+  served_->gate->close();
+  for (const auto& each : loaded_)
+    actor::tell(each.link, plugin_link::Serve{});
+  served_.reset();
 }
 
 void PluginLoader::serve(const plugin_link::Serve& how) {
-  gate_ = how.gate;
+  served_ = how;
   for (const auto& each : loaded_)
     actor::tell(each.link, plugin_link::Serve{how});
 }
 
-void PluginLoader::stop() {
-  if (!loop_) return;
+void PluginLoader::end(std::vector<Loaded> those) {
   actor::Outsider self{*system_};
-  for (const auto& each : loaded_)  // All at once; then each is waited for.
+  for (const auto& each : those)  // All at once; then each is waited for.
     actor::tell(each.link, plugin_link::Stop{});
-  for (const auto& each : loaded_)
+  for (const auto& each : those)
     self.request(each.link, 3s, plugin_link::Stop{})
         .receive([](plugin_link::Stopped) {},
                  [&each](const Error& err) {
                    log::warn("plugin", "plugin {} did not end in order: {}", each.name, err.what);
                  });
-  for (const auto& each : loaded_)
+  for (const auto& each : those)
     actor::kill(each.link);
-  loaded_.clear();
+}
+
+void PluginLoader::end_leaving() {
+  auto leaving = std::exchange(leaving_, {});
+  std::vector<std::string> names;
+  for (const auto& each : leaving)
+    names.push_back(each.name);
+  end(std::move(leaving));
+  for (const auto& name : names)
+    if (std::ranges::find(loaded_, name, &Loaded::name) == loaded_.end()) board_->forget(name);
+}
+
+void PluginLoader::stop() {
+  if (!loop_) return;
+  end_leaving();
+  end(std::exchange(loaded_, {}));
   loop_->stop_all();
   loop_.reset();
 }

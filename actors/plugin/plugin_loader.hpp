@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,19 @@ public:
   PluginLoader& operator=(const PluginLoader&) = delete;
   ~PluginLoader();
 
-  /// Adds what they bring. A plugin whose name for something is taken is refused, whole.
+  /// Adds what they bring. A plugin whose name for something is taken is refused, whole. The
+  /// catalog as it was is kept, for `reload`.
   void enter(client::PluginCatalog& catalog);
+
+  /// Looks at the directory and the blocks again: what is new, or was refused, is started; what is
+  /// configured otherwise goes on in another process; what is gone waits for `end_leaving`. Gives
+  /// the catalog that holds from now on, if what the plugins of a client bring has changed. Blocks
+  /// as `load` does. The error is that of a directory that can't be read.
+  Result<std::optional<client::PluginCatalog>> reload(const actor::Owner& owner,
+                                                      const config::AgentConfig& config);
+
+  /// Ends those that `reload` no longer found, when nobody asks them any more.
+  void end_leaving();
 
   /// The agent answers.
   void serve(const plugin_link::Serve& how);
@@ -52,24 +64,43 @@ public:
 private:
   struct Loaded {
     std::string name;
+    config::PluginBlock settings;
     PluginLink link;
     std::shared_ptr<PluginFacts> facts;
   };
 
-  explicit PluginLoader(actor::System& system) : system_{&system} {}
+  PluginLoader(actor::System& system, const LoaderOptions& options)
+      : system_{&system}, options_{options}, directory_{options.config->plugin_dir} {
+    options_.config = nullptr;
+  }
 
   Result<> start(const actor::Owner& owner,
-                 const LoaderOptions& options,
+                 const config::AgentConfig& config,
                  const PluginFile& file,
                  const config::PluginBlock& settings);
-  void refuse_absent(const std::map<std::string, config::PluginBlock>& blocks,
-                     const std::string& directory);
+  Result<> look(const actor::Owner& owner,
+                const config::AgentConfig& config,
+                const std::vector<PluginFile>& files);
+  void refuse(const std::string& name, const std::string& problem);
+  void refuse_absent(const std::map<std::string, config::PluginBlock>& blocks);
+  bool reconfigure(const config::AgentConfig& config,
+                   Loaded& known,
+                   const PluginFile& file,
+                   const config::PluginBlock& settings);
+  PluginState state_of(const std::string& name) const;
+  void enter_all(client::PluginCatalog& catalog);
+  void end(std::vector<Loaded> those);
 
   actor::System* system_;
+  LoaderOptions options_;  ///< Without the configuration, which may change.
+  std::string directory_;
   std::shared_ptr<PluginLoop> loop_;
   std::shared_ptr<PluginBoard> board_ = std::make_shared<PluginBoard>();
   std::vector<Loaded> loaded_;
-  std::shared_ptr<ApiGate> gate_;
+  std::vector<Loaded> leaving_;
+  bool has_changed_ = false;                   ///< Which plugins there are, since the last look.
+  std::optional<client::PluginCatalog> base_;  ///< Without those of plugins.
+  std::optional<plugin_link::Serve> served_;
 };
 
 /// `catalog` with all that the plugin declares; the error says which of its names is taken, or whom

@@ -59,10 +59,13 @@ void assign(const Target& to, const Target& from) {
       to);
 }
 
-/// Compares the blocks with labels, of which `is_reloadable` is true for each or for none.
+/// Compares the blocks with labels, each or none of which takes effect.
 template <class Blocks>
-void compare_blocks(const std::string& block, Blocks& running, const Blocks& wanted, Reload& into) {
-  const bool takes_effect = is_reloadable(block + ".");
+void compare_blocks(const std::string& block,
+                    Blocks& running,
+                    const Blocks& wanted,
+                    Reload& into,
+                    bool takes_effect) {
   auto& changed = takes_effect ? into.applied : into.pending;
   for (const auto& [label, content] : wanted)
     if (const auto known = running.find(label); known == running.end() || known->second != content)
@@ -97,11 +100,13 @@ Reload reload(const AgentConfig& running, const AgentConfig& wanted) {
     if (takes_effect) assign(key.member(made.config, ""), fresh);
   }
   compare_blocks("client.host_volume", made.config.client.host_volumes, wanted.client.host_volumes,
-                 made);
+                 made, true);
   compare_blocks("client.host_network", made.config.client.host_networks,
-                 wanted.client.host_networks, made);
-  compare_blocks("plugin", made.config.plugins, wanted.plugins, made);
-  compare_blocks("plugin", made.config.plugin_blocks, wanted.plugin_blocks, made);
+                 wanted.client.host_networks, made, true);
+  compare_blocks("plugin", made.config.plugins, wanted.plugins, made, false);
+  // Those of plugin_dir, where there was one when the agent started.
+  compare_blocks("plugin", made.config.plugin_blocks, wanted.plugin_blocks, made,
+                 !running.plugin_dir.empty());
   return made;
 }
 

@@ -62,6 +62,7 @@ public:
   void respawn(const std::string& driver);
   void child_down(const actor::Down& down);
   void heard(const plugin_host::Notice& msg);
+  void set_catalog(const driver_manager::SetCatalog& msg);
 
   void serve(const driver_manager::Serve& msg) { hosts_[key_of(msg.id)] = msg.host; }
 
@@ -69,6 +70,10 @@ public:
 
 private:
   static std::string key_of(const driver::TaskId& id) { return id.alloc_id + '/' + id.task; }
+
+  void add(const std::string& driver) {
+    slots_[driver].known.retired = options_.is_allowed && !options_.is_allowed(driver);
+  }
 
   void spawn(const std::string& driver);
   void ask_how(const std::string& driver);
@@ -80,8 +85,10 @@ private:
 
   /// Of the life that asks; null when it is over.
   Slot* slot_of(const std::string& driver, std::uint64_t life) {
-    auto& slot = slots_.at(driver);
-    return slot.life == life && slot.actor ? &slot : nullptr;
+    const auto found = slots_.find(driver);
+    return found != slots_.end() && found->second.life == life && found->second.actor
+               ? &found->second
+               : nullptr;
   }
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
@@ -90,15 +97,14 @@ private:
   DriverManagerOptions options_;
   std::map<std::string, Slot> slots_;
   std::unordered_map<std::string, TaskHost> hosts_;  ///< By allocation and task.
+  std::uint64_t last_life_ = 0;
   bool published_ = false;
 };
 
 void ManagerState::init(const DriverManagerOptions& options) {
   options_ = options;
-  for (const auto& [driver, entry] : options_.plugins->drivers) {
-    auto& slot = slots_[driver];
-    slot.known.retired = options_.is_allowed && !options_.is_allowed(driver);
-  }
+  for (const auto& [driver, entry] : options_.plugins->drivers)
+    add(driver);
   for (const auto& [driver, slot] : slots_)
     spawn(driver);
   publish();  // There may be none.
@@ -117,7 +123,7 @@ void ManagerState::spawn(const std::string& driver) {
   slot.since = now();
   slot.fault = {};
   slot.is_asked = false;
-  const auto life = ++slot.life;
+  const auto life = slot.life = ++last_life_;
   self_->request(slot.actor, ask_timeout, driver::describe())
       .then(
           [this, driver, life](const driver::Answered& answer) {
@@ -226,7 +232,27 @@ void ManagerState::child_down(const actor::Down& down) {
 }
 
 void ManagerState::respawn(const std::string& driver) {
-  if (!slots_.at(driver).actor) spawn(driver);
+  const auto found = slots_.find(driver);
+  if (found != slots_.end() && !found->second.actor) spawn(driver);
+}
+
+void ManagerState::set_catalog(const driver_manager::SetCatalog& msg) {
+  options_.plugins = msg.plugins;
+  const auto& wanted = options_.plugins->drivers;
+  for (auto each = slots_.begin(); each != slots_.end();) {
+    if (wanted.contains(each->first)) {
+      ++each;
+      continue;
+    }
+    actor::kill(each->second.actor);
+    each = slots_.erase(each);
+  }
+  for (const auto& [driver, entry] : wanted) {
+    if (slots_.contains(driver)) continue;
+    add(driver);
+    spawn(driver);
+  }
+  publish();
 }
 
 // -- what they tell ------------------------------------------------------------------------------
@@ -260,6 +286,7 @@ ManagerSelf::behavior_type driver_manager_actor(ManagerSelf::stateful_pointer<Ma
   return {
       [&state](const driver_manager::Serve& msg) { state.serve(msg); },
       [&state](const driver_manager::Leave& msg) { state.leave(msg); },
+      [&state](const driver_manager::SetCatalog& msg) { state.set_catalog(msg); },
       [&state](const plugin_host::Notice& msg) { state.heard(msg); },
       [](const plugin_host::Ask&) -> actor::Answer<plugin_host::Answered> {
         return Error{Errc::rejected, "this agent cannot answer that to a driver"};

@@ -3,7 +3,8 @@
 // drivers themselves.
 //
 // Owns:   the drivers; which runner looks after which task.
-// Takes:  Serve and Leave of the runners, and what drivers tell and ask as their PluginHost.
+// Takes:  Serve and Leave of the runners, SetCatalog of the parent, and what drivers tell and ask
+//         as their PluginHost.
 // Asks:   the drivers (describe, fingerprint).
 // Parent: client, restart: drivers begin anew, runners recover their tasks.
 // Ends:   by the parent's exit message; the tasks of drivers that outlive the agent go on.
@@ -60,6 +61,12 @@ struct Leave {
   driver::TaskId id;
 };
 
+/// There are other drivers from now on: new ones are started, those that are gone are ended.
+struct SetCatalog {
+  using is_message = void;
+  std::shared_ptr<const PluginCatalog> plugins;
+};
+
 /// To the parent: for the first time when every driver has said how it feels or was waited for long
 /// enough; then at each change.
 struct Changed {
@@ -69,7 +76,9 @@ struct Changed {
 
 }  // namespace driver_manager
 
-using DriverManager = actor::Interface<void(driver_manager::Serve), void(driver_manager::Leave)>;
+using DriverManager = actor::Interface<void(driver_manager::Serve),
+                                       void(driver_manager::Leave),
+                                       void(driver_manager::SetCatalog)>;
 using DriverManagerParent = actor::Interface<void(driver_manager::Changed)>;
 
 struct DriverManagerOptions {

@@ -1,5 +1,7 @@
 // Plugins that misbehave, one for each way (BAD), and one that does as a task's meta says.
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,9 +30,14 @@ struct Hangs {
   if (order == "flood")
     for (int i = 0; i < 30'000; ++i)
       host.agent().log(Level::info, "line " + std::to_string(i));
+  if (order == "chatter")
+    for (int i = 0; i < 600'000; ++i)
+      std::puts("chatter");
   if (order == "leak")
     for (std::vector<std::string> all;;)
       all.emplace_back(1 << 20, 'x');
+  if (order == "peek" && std::ifstream{"/etc/shadow"})
+    return Error{Errc::rejected, "the probe reads what it likes"};
   if (order == "refuse") return Error{Errc::rejected, "the probe refuses it"};
   if (order == "silent") return HookAnswer{};
   host.event("Probe", "probed " + call.task());

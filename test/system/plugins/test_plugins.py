@@ -66,6 +66,7 @@ class Case(unittest.TestCase):
         """An agent that has these plugins."""
         agent = Agent(log_level="DEBUG")
         self.addCleanup(agent.destroy)
+        os.chmod(agent.dir, 0o711)  # plugins of other users pass it
         agent.plugin_dir = os.path.join(agent.dir, "plugins")
         os.mkdir(agent.plugin_dir)
         for library in libraries:
@@ -199,6 +200,10 @@ class DriverTest(Case):
         allocs = agent.wait_for_allocs("long", "running", 5)
         before = self.sleepers(agent)
         self.assertEqual(len(before), 5)
+        for pid in before:
+            with open(f"/proc/{pid}/status") as f:
+                ignored = int(re.search(r"^SigIgn:\s+(\w+)", f.read(), re.M)[1], 16)
+            self.assertEqual(ignored & (1 << (signal.SIGPIPE - 1)), 0, "tasks inherit no ignored signal")
         os.kill(self.plugin(agent, "naps")["PID"], signal.SIGKILL)
         self.wait_for(agent, "naps", "restarting")
         self.assertIn("killed by signal 9", self.plugin(agent, "naps")["StatusDescription"])
@@ -227,6 +232,177 @@ class DriverTest(Case):
             if words.startswith(b"sh\0-c\0sleep") and agent.data_dir.encode() in words:
                 found.add(int(pid))
         return found
+
+
+class KilledAgainTest(DriverTest):
+    """Numbers of the whole run: PLUGIN_KILLS=20 PLUGIN_TASKS=50."""
+    test_a_nap_ends_and_a_wrong_config_is_refused = test_tasks_outlive_the_plugin_s_process_and_the_agent = None
+
+    def test_kills_of_the_plugin_s_process_of_the_agent_and_of_both(self):
+        kills, tasks = int(os.environ.get("PLUGIN_KILLS", 2)), int(os.environ.get("PLUGIN_TASKS", 8))
+        agent = self.start(Samples.library("naps"))
+        self.nap(agent, "many", "10000s", count=tasks)
+        allocs = {a["ID"] for a in agent.wait_for_allocs("many", "running", tasks, timeout=300)}
+        before = self.sleepers(agent)
+        self.assertEqual(len(before), tasks)
+
+        def still_true(what):
+            self.wait_for(agent, "naps", "running")
+            wait_until(lambda: self.driver_is_healthy(agent), timeout=120, what="the driver's health")
+            self.assertEqual(self.sleepers(agent), before, what)
+            self.assertEqual({a["ID"] for a in agent.allocs("many") if a["ClientStatus"] == "running"}, allocs, what)
+
+        for round in range(kills):
+            pid = self.plugin(agent, "naps")["PID"]
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: self.plugin(agent, "naps")["PID"] not in (0, pid), what="the next process")
+            still_true(f"kill {round} of the plugin's process")
+            agent.kill9()
+            agent.start()
+            still_true(f"kill {round} of the agent")
+            os.kill(self.plugin(agent, "naps")["PID"], signal.SIGKILL)
+            agent.kill9()
+            agent.start()
+            still_true(f"kill {round} of both")
+        for alloc in allocs:
+            self.assertEqual(agent.get(f"/v1/allocation/{alloc}").json["TaskStates"]["task"]["Restarts"], 0)
+        # What ends while nobody looks is heard of afterwards.
+        os.kill(self.plugin(agent, "naps")["PID"], signal.SIGKILL)
+        os.killpg(min(before), signal.SIGKILL)
+        wait_until(lambda: sum(agent.get(f"/v1/allocation/{a}").json["TaskStates"]["task"]["Restarts"] for a in allocs) == 1,
+                   timeout=120, what="one task's restart")
+        wait_until(lambda: len(self.sleepers(agent)) == tasks, what="its next nap")
+        agent.request("DELETE", "/v1/job/many")
+        wait_until(lambda: not self.sleepers(agent), what="the naps' ends")
+
+    def driver_is_healthy(self, agent):
+        node = agent.get("/v1/nodes").json[0]["ID"]
+        return agent.get(f"/v1/node/{node}").json["Drivers"].get("naps", {}).get("Healthy")
+
+
+class ReloadTest(DriverTest):
+    test_a_nap_ends_and_a_wrong_config_is_refused = test_tasks_outlive_the_plugin_s_process_and_the_agent = None
+
+    def reload(self, agent):
+        count = agent.log().count("the log level is")
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: agent.log().count("the log level is") > count, what="the end of the reload")
+
+    def configure(self, agent, old, new):
+        with open(agent.config_path) as f:
+            text = f.read()
+        self.assertIn(old, text)
+        with open(agent.config_path, "w") as f:
+            f.write(text.replace(old, new))
+
+    def stamped(self, agent, job_name):
+        agent.register(shell_job(job_name, "sleep 1000"))
+        alloc = agent.wait_for_allocs(job_name, "running")[0]
+        return [message for kind, message in self.events(agent, alloc) if kind == "Stamp"]
+
+    def test_a_changed_configuration_is_another_process(self):
+        agent = self.start(Samples.library("stamp"), config='plugin "stamp" {\n  config {\n    file = "first"\n  }\n}\n')
+        self.assertEqual(self.stamped(agent, "a"), ["wrote local/first"])
+        pid = self.plugin(agent, "stamp")["PID"]
+        self.reload(agent)
+        self.assertEqual(self.plugin(agent, "stamp")["PID"], pid, "nothing has changed")
+        self.configure(agent, "first", "second")
+        self.reload(agent)
+        wait_until(lambda: self.plugin(agent, "stamp")["PID"] not in (0, pid), what="the next process")
+        self.wait_for(agent, "stamp", "running")
+        self.assertEqual(self.plugin(agent, "stamp")["Restarts"], 0)
+        self.assertIn("in effect now: plugin.stamp", agent.log())
+        self.assertEqual(self.stamped(agent, "b"), ["wrote local/second"])
+        self.configure(agent, '"second"', '"a/b"')
+        self.reload(agent)
+        self.wait_for(agent, "stamp", "refused")
+        self.configure(agent, '"a/b"', '"third"')
+        self.reload(agent)
+        self.wait_for(agent, "stamp", "running")
+        self.assertEqual(self.stamped(agent, "c"), ["wrote local/third"])
+        self.configure(agent, "file = ", "flie = ")
+        self.reload(agent)
+        self.assertIn("plugin stamp keeps its configuration", agent.log())
+        self.assertEqual(self.stamped(agent, "d"), ["wrote local/third"])
+
+    def test_new_plugins_come_and_removed_ones_end(self):
+        agent = self.start(Samples.library("stamp"))
+        self.stamped(agent, "before")
+        for name in ("naps", "tools"):
+            shutil.copy(Samples.library(name), agent.plugin_dir)
+        with open(f"{agent.plugin_dir}/text.so", "w") as f:
+            f.write("no library")
+        self.reload(agent)
+        self.wait_for(agent, "naps", "running")
+        self.assertEqual(self.plugin(agent, "text")["Status"], "refused")
+        node = agent.get("/v1/nodes").json[0]["ID"]
+        wait_until(lambda: agent.get(f"/v1/node/{node}").json["Drivers"].get("naps", {}).get("Healthy"), what="the driver's health")
+        wait_until(lambda: "tools.make" in agent.get(f"/v1/node/{node}").json["Attributes"], what="the attribute")
+        self.nap(agent, "nap", "1000s", count=2)
+        agent.wait_for_allocs("nap", "running", 2)
+        before = self.sleepers(agent)
+        pids = {name: self.plugin(agent, name)["PID"] for name in ("stamp", "naps")}
+
+        for name in ("stamp", "naps", "text"):
+            os.remove(f"{agent.plugin_dir}/{name}.so")
+        self.reload(agent)
+
+        self.assertEqual([p["Name"] for p in agent.get("/v1/agent/plugins").json], ["tools"])
+        for pid in pids.values():
+            self.assertFalse(os.path.exists(f"/proc/{pid}/exe"))
+        self.assertEqual(self.sleepers(agent), before, "tasks of drivers go on")
+        wait_until(lambda: "naps" not in agent.get(f"/v1/node/{node}").json["Drivers"], what="the driver's end")
+        self.assertEqual(self.stamped(agent, "after"), [])
+
+        shutil.copy(Samples.library("naps"), agent.plugin_dir)
+        self.reload(agent)
+        wait_until(lambda: agent.get(f"/v1/node/{node}").json["Drivers"].get("naps", {}).get("Healthy"), what="the driver's health")
+        self.assertEqual(self.sleepers(agent), before)
+        agent.request("DELETE", "/v1/job/nap")
+        wait_until(lambda: not self.sleepers(agent), what="the naps' ends, which the driver that came back has brought about")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class ConfinedTest(Case):
+    def status(self, pid):
+        with open(f"/proc/{pid}/status") as f:
+            return dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)
+
+    def start_as(self, settings):
+        return self.start(Samples.library("tools"),
+                          config=f'plugin "tools" {{\n{settings}  config {{\n    programs = ["sh"]\n  }}\n}}\n')
+
+    def test_a_process_of_another_user(self):
+        agent = self.start_as('  user = "nobody"\n')
+        plugin = self.wait_for(agent, "tools", "running")
+        status = self.status(plugin["PID"])
+        self.assertEqual(status["Uid"].split(), ["65534"] * 4)
+        self.assertEqual(int(status["CapEff"], 16), 0)
+        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual(os.stat(os.path.join(agent.data_dir, "plugins", "tools")).st_uid, 65534)
+        agent.kill9()
+        wait_until(lambda: not os.path.exists(f"/proc/{plugin['PID']}/exe"), what="the plugin's end")
+
+    def test_a_confined_process(self):
+        agent = self.start_as("  confined = true\n")
+        node = agent.get("/v1/nodes").json[0]["ID"]
+        if "kernel.landlock" not in agent.get(f"/v1/node/{node}").json["Attributes"]:
+            self.assertIn("the kernel has no Landlock", self.wait_for(agent, "tools", "refused")["StatusDescription"])
+            self.skipTest("this kernel has no Landlock: confined plugins are refused")
+        plugin = self.wait_for(agent, "tools", "running")
+        status = self.status(plugin["PID"])
+        self.assertEqual(status["Seccomp"], "2")
+        self.assertEqual(int(status["CapBnd"], 16), 0)
+        for settings, status in (("", "failed"), ("  confined = true\n", "running")):
+            agent = self.start(f"{BAD}/probe.so", config=f'plugin "probe" {{\n{settings}}}\n')
+            one = shell_job("peek", "sleep 1000", RestartPolicy={"Attempts": 0, "Mode": "fail", "Interval": 60 * 10**9, "Delay": 10**9})
+            one["TaskGroups"][0]["Tasks"][0]["Meta"] = {"probe": "peek"}
+            agent.register(one)
+            agent.wait_for_allocs("peek", status)
+
+    def test_an_unknown_user_is_told(self):
+        agent = self.start_as('  user = "nobody-such"\n')
+        self.assertIn('unknown user "nobody-such"', self.plugin(agent, "tools")["StatusDescription"])
 
 
 class BadPluginTest(Case):
@@ -292,6 +468,8 @@ class BadPluginTest(Case):
         self.assertIn(("Probe", "probed task"), self.events(agent, alloc))
         agent.wait_for_allocs(self.probe(agent, "flood"), "running")
         self.assertGreater(self.plugin(agent, "probe")["LogLinesDropped"], 20_000)
+        agent.wait_for_allocs(self.probe(agent, "chatter"), "running")
+        self.assertGreater(self.plugin(agent, "probe")["LogLinesDropped"], 500_000)
         self.assertRegex(self.failure(agent, self.probe(agent, "leak")), "std::bad_alloc|plugin probe has ended")
         self.assertEqual(len(agent.wait_for_allocs("bystander", "running")), 1)
 

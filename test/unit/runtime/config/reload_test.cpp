@@ -40,6 +40,23 @@ TEST_CASE("reload: tells what took effect, and what waits for a restart") {
   CHECK_MESSAGE(again.pending == made.pending, "they are told of until the agent is restarted");
 }
 
+TEST_CASE("reload: blocks of plugins take effect where there is a plugin_dir") {
+  AgentConfig running;
+  running.plugin_blocks["stamp"].config = R"({"file":"a"})";
+  running.plugin_blocks["stamp"].places = {{"", "a.hcl:1"}};
+  auto wanted = running;
+  wanted.plugin_blocks["stamp"].places = {{"", "a.hcl:9"}};
+  CHECK(reload(running, wanted).pending.empty());
+
+  wanted.plugin_blocks["stamp"].config = R"({"file":"b"})";
+  wanted.plugin_blocks["other"].user = "nobody";
+  CHECK(reload(running, wanted).pending == Strings{"plugin.other", "plugin.stamp"});
+  running.plugin_dir = wanted.plugin_dir = "/plugins";
+  const auto made = reload(running, wanted);
+  CHECK(made.applied == Strings{"plugin.other", "plugin.stamp"});
+  CHECK(made.config.plugin_blocks.at("other").user == "nobody");
+}
+
 TEST_CASE("reload: every key is one of the file's") {
   CHECK(is_reloadable("client.host_volume.data.path"));
   CHECK_FALSE(is_reloadable("client.metadata"));

@@ -264,3 +264,26 @@ TEST_CASE_FIXTURE(ManagerFixture, "driver_manager: a driver's questions are refu
   REQUIRE(answer->has_value());
   CHECK((**answer).error().code == Errc::rejected);
 }
+
+TEST_CASE_FIXTURE(ManagerFixture,
+                  "driver_manager: with another catalog new drivers begin, and those gone end") {
+  add_crashable();
+  add("leaves");
+  start();
+  REQUIRE(known->contains("leaves"));
+  const auto leaving = known->at("leaves").driver;
+  const auto before = drivers.size();
+
+  plugins.drivers.erase("leaves");
+  add("comes");
+  tell(manager,
+       client::driver_manager::SetCatalog{std::make_shared<const client::PluginCatalog>(plugins)});
+
+  CHECK_FALSE(known->contains("leaves"));
+  REQUIRE(known->contains("comes"));
+  CHECK(known->at("comes").feels().getHealthy());
+  CHECK_MESSAGE(drivers.size() == before, "the others go on");
+  const auto asked = ask<Answered>(leaving, client::driver::describe());
+  REQUIRE(asked->has_value());
+  CHECK_FALSE((*asked)->has_value());
+}
