@@ -2,6 +2,7 @@
 // itself, and whether it keeps to the protocol.
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "runtime/plugin/declared.hpp"
 #include "runtime/plugin/frames.hpp"
 #include "runtime/plugin/plugin_file.hpp"
+#include "runtime/plugin/said.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -85,7 +87,8 @@ public:
           failure.setMessage("this is a trial without an agent");
         }));
       } else if (frame->getNumber() == number) {
-        if (frame->isFailed()) return Error{Errc::rejected, copy(frame->getFailed().getMessage())};
+        if (frame->isFailed())
+          return Error{Errc::rejected, plugin::said(view(frame->getFailed().getMessage()))};
         return frame;
       }
     }
@@ -172,6 +175,27 @@ void passed(std::string_view what) {
   std::cout << "passed  " << what << '\n';
 }
 
+/// What the plugin gets as its own directory, for as long as it is tried.
+class TrialDirectory {
+public:
+  TrialDirectory() {
+    if (::mkdtemp(path_) == nullptr) path_[0] = 0;
+  }
+
+  TrialDirectory(const TrialDirectory&) = delete;
+  TrialDirectory& operator=(const TrialDirectory&) = delete;
+
+  ~TrialDirectory() {
+    std::error_code ignored;  // what is left is in /tmp
+    if (path_[0] != 0) std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::string_view path() const { return path_; }
+
+private:
+  char path_[32] = "/tmp/nomadctl-plugin-XXXXXX";
+};
+
 /// The conversation that every plugin must be able to have.
 Result<> try_out(Trial& trial, const std::string& name, const std::string& config) {
   const auto first = NOMAD_TRY(trial.next().within("what it is"));
@@ -183,19 +207,17 @@ Result<> try_out(Trial& trial, const std::string& name, const std::string& confi
   passed("it says what it is");
   NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setPing(); }).within("a ping"));
   passed("it answers a ping");
-  char directory[] = "/tmp/nomadctl-plugin-XXXXXX";
-  if (::mkdtemp(directory) == nullptr) return errno_error("making a directory", errno);
-  const auto configured = trial.ask([&](FrameBuilder to) {
-    auto order = to.initConfigure();
-    order.setConfig(text(config));
-    order.setDataDir(text(directory));
-    order.setAgentVersion(NOMADCTL_VERSION);
-    order.setNode("trial");
-  });
-  if (!configured) {
-    ::rmdir(directory);
-    return configured.error().within("its configuration (-config)");
-  }
+  const TrialDirectory directory;
+  if (directory.path().empty()) return errno_error("making a directory", errno);
+  NOMAD_TRY(trial
+                .ask([&](FrameBuilder to) {
+                  auto order = to.initConfigure();
+                  order.setConfig(text(config));
+                  order.setDataDir(text(directory.path()));
+                  order.setAgentVersion(NOMADCTL_VERSION);
+                  order.setNode("trial");
+                })
+                .within("its configuration (-config)"));
   passed("it takes its configuration");
   for (const auto driver : is.getDrivers()) {
     const auto answer = NOMAD_TRY(trial
@@ -221,7 +243,6 @@ Result<> try_out(Trial& trial, const std::string& name, const std::string& confi
   }
   NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setShutdown(); }).within("the end"));
   passed("it ends when it is told to");
-  ::rmdir(directory);
   return {};
 }
 
