@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <future>
 
+#include "actors/core/supervise.hpp"
+#include "actors/core/system.hpp"
 #include "actors/plugin/plugin_hook.hpp"
 #include "actors/plugin/plugin_link.hpp"
 #include "runtime/base/log.hpp"
