@@ -1,5 +1,6 @@
 #include "actors/server/core_gc.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <iterator>
 
@@ -119,8 +120,10 @@ GcSelf::behavior_type core_gc(GcPointer self,
         self->state.searches.clear();
         if (!msg.leads) return;
         abandon_restore(self, self->state.store->snapshot());
-        actor::send_self_after(self, options.job_interval, Collect{term, only_jobs});
-        actor::send_self_after(self, options.interval, Collect{term, all_others});
+        actor::send_self_after(self, std::min(options.first, options.job_interval),
+                               Collect{term, only_jobs});
+        actor::send_self_after(self, std::min(options.first, options.interval),
+                               Collect{term, all_others});
       },
       [self, options](Collect msg) {
         if (msg.term != self->state.term) return;

@@ -22,6 +22,9 @@
 namespace nomad::server {
 
 struct CoreGcOptions {
+  /// From the begin of a leadership to its first search, if that is less than an interval: where
+  /// leaders change more often than that, nothing would ever be collected.
+  std::chrono::nanoseconds first = std::chrono::seconds{30};
   std::chrono::nanoseconds interval = std::chrono::minutes{5};
   std::chrono::nanoseconds job_interval = std::chrono::minutes{5};  ///< Of jobs.
   cluster::GcThresholds thresholds;

@@ -11,12 +11,16 @@ using namespace std::chrono_literals;
 namespace {
 
 struct GcFixture : ServerFixture {
+  explicit GcFixture(std::chrono::nanoseconds to_first = 5min) : first{to_first} {}
+
+  std::chrono::nanoseconds first;
   std::shared_ptr<telemetry::Registry> metrics
       = std::make_shared<telemetry::Registry>(telemetry::Options{});
   LeaderDuty gc = adopt(spawn_core_gc(system(),
                                       store,
                                       proposer,
-                                      {.interval = 5min,
+                                      {.first = first,
+                                       .interval = 5min,
                                        .job_interval = 5h,
                                        .thresholds = cluster::GcThresholds::none(),
                                        .metrics = telemetry::Meter::make(metrics)}));
@@ -38,7 +42,27 @@ struct GcFixture : ServerFixture {
   }
 };
 
+struct ShortLeaderships : GcFixture {
+  ShortLeaderships() : GcFixture{30s} {}
+};
+
 }  // namespace
+
+TEST_CASE_FIXTURE(ShortLeaderships, "leaders that never last for an interval collect garbage") {
+  end_evals(10);
+  tell(gc, Lead{true});
+  pass(29s);
+  CHECK(evals() == 10);
+  tell(gc, Lead{false});
+  tell(gc, Lead{true});
+  pass(30s);
+  CHECK(evals() == 0);
+  end_evals(10);
+  pass(4min);
+  CHECK(evals() == 10);
+  pass(1min);
+  CHECK(evals() == 0);
+}
 
 TEST_CASE_FIXTURE(GcFixture, "garbage is looked for in turns, each when the last one is written") {
   end_evals(2'500);
