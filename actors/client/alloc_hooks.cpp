@@ -85,14 +85,15 @@ void AllocHooks::prerun_from(std::size_t place, Then then) {
       prerun_from(place + 1, then);
       return;
     }
+    if (cancelled_) {
+      then({});
+      return;
+    }
     const auto& name = set_->entry(place).name;
     log::error("client", "prerun of allocation {} failed: {}: {}", short_id(facts_.id), name,
                answer.error().what);
-    if (cancelled_)
-      then({});
-    else
-      then(Error{answer.error().code,
-                 fmt::format("pre-run hook \"{}\" failed: {}", name, answer.error().what)});
+    then(Error{answer.error().code,
+               fmt::format("pre-run hook \"{}\" failed: {}", name, answer.error().what)});
   });
 }
 
