@@ -73,10 +73,12 @@ def anonymous(pid):
 class Node:
     """The agent with what is to be looked at outside of it."""
 
-    def __init__(self, config=""):
+    def __init__(self, config="", publishes=True):
+        """`publishes`: the usage of each task is read each second, for its metrics."""
         self.parent = f"nomadctl-test-{os.getpid()}"
         # Two removals at a time would be fewer than what ends, and the rest would look like a leak.
-        self.agent = Agent(churn.CONFIG + f'client {{\n  cgroup_parent = "{self.parent}"\n'
+        base = churn.CONFIG if publishes else churn.CONFIG.replace("publish_allocation_metrics = true", "")
+        self.agent = Agent(base + f'client {{\n  cgroup_parent = "{self.parent}"\n'
                            '  gc_parallel_destroys = 16\n}\n' + config, log_level="WARN")
 
     def start(self):

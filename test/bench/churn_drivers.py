@@ -58,7 +58,7 @@ def output_of(*words):
 
 
 class Node(churn_allocs.Node):
-    def __init__(self):
+    def __init__(self, publishes):
         self.engine = Engine().start()
         wait_until(self.engine.answers, what="the engine's answer")
         self.engine.make_image()
@@ -68,7 +68,7 @@ plugin "docker" {{
     endpoint = "unix://{self.engine.socket}"
   }}
 }}
-""")
+""", publishes)
 
     def left(self):
         links = json.loads(output_of("ip", "-j", "link"))
@@ -134,8 +134,9 @@ def main():
     parser.add_argument("-kill", type=float, default=40, help="seconds between two kills")
     parser.add_argument("-seed", type=int, default=1)
     parser.add_argument("-idle", type=float, default=0, help="measure idle docker tasks for so many seconds instead")
+    parser.add_argument("-publish", action="store_true", help="with -idle: with metrics of each task, every second")
     options = parser.parse_args()
-    node = Node().start()
+    node = Node(options.publish or not options.idle).start()
     try:
         if options.idle:
             share, each = measure_idle(node, options.count, options.idle)
