@@ -30,11 +30,11 @@ struct Next {
 };
 
 /// The gauges are due.
-struct ShowGauges {
+struct ShowPlanGauges {
   using is_message = void;
 };
 
-using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(ShowGauges), void(WriteDone)>;
+using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(ShowPlanGauges), void(WriteDone)>;
 
 /// Plans that may wait here; the workers' own bounds keep far below.
 constexpr std::size_t most_waiting = 4096;
@@ -210,7 +210,7 @@ struct ApplierState {
       gauges.push_back(
           {"plan.rejection_tracker.node_score", static_cast<double>(score), {{"node_id", node}}});
     options.metrics->show("plan_applier", std::move(gauges));
-    actor::send_self_after(self, telemetry::Meter::gauge_interval, ShowGauges{});
+    actor::send_self_after(self, telemetry::Meter::gauge_interval, ShowPlanGauges{});
   }
 };
 
@@ -241,7 +241,7 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
       },
       [self](Lead) { self->state.lead(); },
       [self](Next) { self->state.next(); },
-      [self](ShowGauges) { self->state.show_gauges(); },
+      [self](ShowPlanGauges) { self->state.show_gauges(); },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }

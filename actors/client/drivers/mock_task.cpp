@@ -53,7 +53,7 @@ MockCommand read_command(const ConfigReader& reader) {
 }
 
 /// "label:port".
-Result<> read_port_map(const std::string& text, workload::DriverNetwork& network) {
+Result<> read_mock_ports(const std::string& text, workload::DriverNetwork& network) {
   if (text.empty()) return {};
   const auto colon = text.find(':');
   int port = 0;
@@ -87,7 +87,7 @@ Result<MockTask> parse_mock_task(const ConfigReader& reader) {
   task.plugin_exit_after = reader.duration("plugin_exit_after");
   task.network.ip = reader.text("driver_ip");
   task.network.auto_advertise = reader.boolean("driver_advertise");
-  NOMAD_TRY(read_port_map(reader.text("driver_port_map"), task.network));
+  NOMAD_TRY(read_mock_ports(reader.text("driver_port_map"), task.network));
   if (reader.has("exec_command")) task.exec_command = read_command(reader.block("exec_command"));
   return task;
 }
