@@ -12,8 +12,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+
+#include "runtime/access/rare.hpp"
 
 namespace nomad::access {
 
@@ -50,16 +51,17 @@ struct WorkloadIdentity {
   std::string task;
 };
 
+/// Small as long as little is known: every query that waits has one.
 struct Caller {
-  std::string remote;                     ///< Address of the first caller, as far as it is known.
-  std::optional<PeerIdentity> peer = {};  ///< None: a user of the HTTP API.
-  std::optional<NodeIdentity> node = {};
-  std::optional<TokenIdentity> token = {};
-  std::optional<WorkloadIdentity> workload = {};
+  std::string remote;            ///< Address of the first caller, as far as it is known.
+  Rare<PeerIdentity> peer = {};  ///< None: a user of the HTTP API.
+  Rare<NodeIdentity> node = {};
+  Rare<TokenIdentity> token = {};
+  Rare<WorkloadIdentity> workload = {};
 
   /// The agent that sent a user's API request on, if that was not sent to this one. What it may do
   /// itself, the user may not.
-  std::optional<PeerIdentity> passed_on_by = {};
+  Rare<PeerIdentity> passed_on_by = {};
 
   bool is_server() const { return peer && peer->role == AgentRole::server; }
 

@@ -46,7 +46,7 @@ void refuse_forwarded(StreamExchange& exchange, const Error& error) {
 std::shared_ptr<const access::Caller> user_behind(const access::Caller& agent) {
   auto user = std::make_shared<access::Caller>(agent);
   user->passed_on_by = std::exchange(user->peer, {});
-  user->node.reset();
+  user->node = {};
   return user;
 }
 
