@@ -17,6 +17,9 @@ namespace {
 
 /// Version 2: with totals and a mark.
 constexpr FileFormat format_of_store{.name = "client state", .id = 0x6e6d'434c, .version = 2};
+constexpr auto table_of_rows
+    = "CREATE TABLE IF NOT EXISTS client(bucket INTEGER NOT NULL, key BLOB NOT NULL,"
+      " value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(bucket, key)) WITHOUT ROWID";
 constexpr std::uint64_t seed_of_rows = 0x636c'6965'6e74'0001;
 
 /// After this many pages in the write-ahead log, a commit copies them into the file.
@@ -116,11 +119,10 @@ struct ClientStore::Parts {
     if (is_empty && mark.content()) return lost("it is empty");
     NOMAD_TRY(database.sync_commits(false));  // until the last of what a new file needs
     const auto version = NOMAD_TRY(require_format(database, format_of_store));
+    if (version == format_of_store.version && !mark.content())
+      NOMAD_TRY(begin_wal(database, format_of_store));
     NOMAD_TRY(database.sync_commits(true));
-    NOMAD_TRY(
-        database.run("CREATE TABLE IF NOT EXISTS client(bucket INTEGER NOT NULL, key BLOB NOT NULL,"
-                     " value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(bucket, key)) "
-                     "WITHOUT ROWID"));
+    NOMAD_TRY(database.run(table_of_rows));
     NOMAD_TRY(database.prepare(put, "INSERT OR REPLACE INTO client VALUES(?1, ?2, ?3, ?4)"));
     NOMAD_TRY(database.prepare(erase, "DELETE FROM client WHERE bucket = ?1 AND key = ?2"));
     NOMAD_TRY(database.prepare(erase_range,
@@ -292,9 +294,12 @@ struct ClientStore::Parts {
 
 Result<ClientStore> ClientStore::open(const std::string& path) {
   auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : open_mark(path, remedy));
-  auto database = NOMAD_TRY(Database::open(path));
+  const bool is_marked = mark.content().has_value();
+  auto database = NOMAD_TRY(
+      Database::open(path, {.begin_with = set_format(format_of_store) + table_of_rows}));
   auto parts = std::make_unique<Parts>(std::move(database), std::move(mark));
-  NOMAD_TRY(sync_directory(directory_of(path)));  // it has both files before they hold anything
+  // It has both files before they hold anything; where the mark does, it has them already.
+  if (!is_marked) NOMAD_TRY(sync_directory(directory_of(path)));
   NOMAD_TRY(parts->prepare());
   return ClientStore{std::move(parts)};
 }

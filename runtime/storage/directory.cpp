@@ -1,5 +1,6 @@
 #include "runtime/storage/directory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -25,6 +26,23 @@ Result<> set_mode(const std::string& path, unsigned mode) {
   return {};
 }
 
+/// Adds to `changed` what has a new name in it.
+Result<> make_unsynced(const std::string& path, unsigned mode, std::vector<std::string>& changed) {
+  std::error_code status;
+  if (std::filesystem::is_directory(path, status)) return {};
+  const auto parent = std::filesystem::path{path}.parent_path();
+  if (!parent.empty() && parent != path) NOMAD_TRY(make_unsynced(parent, mode, changed));
+  if (::mkdir(path.c_str(), mode) == 0)
+    NOMAD_TRY(set_mode(path, mode));  // whatever the umask is
+  else if (errno != EEXIST)
+    return errno_error("cannot create directory \"" + path + "\"", errno);
+  if (!std::filesystem::is_directory(path, status))
+    return Error{Errc::io, "\"" + path + "\" is not a directory"};
+  if (auto in = directory_of(path); std::ranges::find(changed, in) == changed.end())
+    changed.push_back(std::move(in));
+  return {};
+}
+
 }  // namespace
 
 std::string directory_of(const std::string& path) {
@@ -33,17 +51,20 @@ std::string directory_of(const std::string& path) {
 }
 
 Result<> make_directory(const std::string& path, unsigned mode) {
-  std::error_code status;
-  if (std::filesystem::is_directory(path, status)) return {};
-  const auto parent = std::filesystem::path{path}.parent_path();
-  if (!parent.empty() && parent != path) NOMAD_TRY(make_directory(parent, mode));
-  if (::mkdir(path.c_str(), mode) == 0)
-    NOMAD_TRY(set_mode(path, mode));  // whatever the umask is
-  else if (errno != EEXIST)
-    return errno_error("cannot create directory \"" + path + "\"", errno);
-  if (!std::filesystem::is_directory(path, status))
-    return Error{Errc::io, "\"" + path + "\" is not a directory"};
-  return sync_directory(directory_of(path));
+  return make_directories({{path, mode}});
+}
+
+Result<> make_directories(const std::vector<WantedDirectory>& wanted) {
+  for (const auto& directory : NOMAD_TRY(add_directories(wanted)))
+    NOMAD_TRY(sync_directory(directory));
+  return {};
+}
+
+Result<std::vector<std::string>> add_directories(const std::vector<WantedDirectory>& wanted) {
+  std::vector<std::string> changed;
+  for (const auto& [path, mode] : wanted)
+    NOMAD_TRY(make_unsynced(path, mode, changed));
+  return changed;
 }
 
 Result<> make_private_directory(const std::string& path) {

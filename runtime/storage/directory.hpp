@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/base/result.hpp"
 
@@ -20,6 +21,19 @@ Result<> make_directory(const std::string& path, unsigned mode = private_mode);
 
 /// The same, and what is there becomes private, too.
 Result<> make_private_directory(const std::string& path);
+
+/// A directory that is to be there.
+struct WantedDirectory {
+  std::string path;
+  unsigned mode = private_mode;
+};
+
+/// `make_directory` for each, parents first, but synced together behind the last: a file system
+/// with a journal writes it once then.
+Result<> make_directories(const std::vector<WantedDirectory>& wanted);
+
+/// The same without syncing: where names were added, for `sync_directory`.
+Result<std::vector<std::string>> add_directories(const std::vector<WantedDirectory>& wanted);
 
 /// The directory that holds the file `path`.
 std::string directory_of(const std::string& path);

@@ -21,6 +21,9 @@ constexpr raft::Index max_rows_per_truncation = 2'000;
 constexpr raft::Index max_rows_per_cut = 500;
 /// Version 2: with a mark.
 constexpr FileFormat format_of_log{.name = "raft log", .id = 0x6e6d'524c, .version = 2};
+constexpr auto table_of_log
+    = "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
+      " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL);";
 constexpr std::uint64_t seed_of_log = 0x6c6f'6700'0000'0001;
 
 constexpr std::string_view remedy
@@ -67,9 +70,9 @@ struct RaftLog::Parts {
     if (is_empty && mark_file.content()) return lost("it is empty");
     NOMAD_TRY(database.sync_commits(false));  // until the last of what a new file needs
     version = NOMAD_TRY(require_format(database, format_of_log));
-    NOMAD_TRY(database.run(
-        "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
-        " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL)"));
+    NOMAD_TRY(database.run(table_of_log));
+    if (version == format_of_log.version && !mark_file.content())
+      NOMAD_TRY(begin_wal(database, format_of_log));
     NOMAD_TRY(database.sync_commits(true));
     stable = NOMAD_TRY(StableStore::open(database));
     NOMAD_TRY(database.prepare(insert, "INSERT INTO log VALUES(?1, ?2, ?3, ?4, ?5)"));
@@ -252,9 +255,13 @@ struct RaftLog::Parts {
 Result<RaftLog> RaftLog::open(const std::string& path, const LogOptions& options) {
   auto mark = NOMAD_TRY(options.accept_as_is ? MarkFile::begin_anew(path + ".mark")
                                              : open_mark(path, remedy));
-  auto database = NOMAD_TRY(Database::open(path, {.vfs = options.vfs}));
+  const bool is_marked = mark.content().has_value();
+  auto database = NOMAD_TRY(Database::open(
+      path, {.begin_with = set_format(format_of_log) + table_of_log + StableStore::table,
+             .vfs = options.vfs}));
   auto parts = std::make_unique<Parts>(std::move(database), std::move(mark), options);
-  NOMAD_TRY(sync_directory(directory_of(path)));  // it has both files before they hold anything
+  // It has both files before they hold anything; where the mark does, it has them already.
+  if (!is_marked) NOMAD_TRY(sync_directory(directory_of(path)));
   NOMAD_TRY(parts->prepare());
   return RaftLog{std::move(parts)};
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
@@ -18,6 +20,12 @@ namespace {
 
 /// How long a writer waits for a checkpoint of another connection, and the other way round.
 constexpr int busy_timeout_ms = 10'000;
+
+/// In a file's header (sqlite.org/fileformat.html): 2 in both says that its changes are in a
+/// write-ahead log.
+constexpr std::size_t write_version_at = 18;
+constexpr std::size_t read_version_at = 19;
+constexpr char with_wal = 2;
 
 /// Whether nothing but room was missing. After a sync that failed nothing can be said of the file.
 bool is_full(sqlite3* handle, int result) {
@@ -67,6 +75,46 @@ Result<> make_private_file(const std::string& path) {
   if (made >= 0) ::close(made);
   if (::chmod(path.c_str(), 0600) != 0)
     return errno_error("cannot change the mode of \"" + path + "\"", errno);
+  return {};
+}
+
+/// A database of `sql` as its file's bytes.
+Result<std::string> file_made_of(const std::string& sql) {
+  sqlite3* handle = nullptr;
+  const int opened = sqlite3_open_v2(
+      in_memory.data(), &handle,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+      nullptr);
+  const std::unique_ptr<sqlite3, decltype(&sqlite3_close_v2)> database{handle, sqlite3_close_v2};
+  if (opened != SQLITE_OK
+      || sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return failure_of(handle, in_memory, "cannot run \"" + sql + "\"");
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes{
+      sqlite3_serialize(handle, "main", &size, 0), sqlite3_free};
+  if (!bytes || std::cmp_less_equal(size, read_version_at))
+    return failure_of(handle, in_memory, "cannot serialize");
+  std::string file{reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(size)};
+  file[write_version_at] = file[read_version_at] = with_wal;
+  return file;
+}
+
+/// Puts a database of `sql` where there is none. What an earlier one has left beside it is SQLite's
+/// to clear away: then it makes the file.
+Result<> begin_file(const std::string& path, const std::string& sql) {
+  std::error_code failure;
+  const auto size = std::filesystem::file_size(path, failure);
+  const auto is_there = [](const std::string& file) { return ::access(file.c_str(), F_OK) == 0; };
+  if ((!failure && size > 0) || is_there(path + "-wal") || is_there(path + "-journal")) return {};
+  const auto content = NOMAD_TRY(file_made_of(sql));
+  const auto fresh = path + ".new";
+  {
+    const auto file = NOMAD_TRY(File::open(fresh, O_WRONLY | O_CREAT | O_TRUNC));
+    NOMAD_TRY(file.write(std::as_bytes(std::span{content}), 0));
+    NOMAD_TRY(file.sync());
+  }
+  if (std::rename(fresh.c_str(), path.c_str()) != 0)
+    return disk_error("cannot rename \"" + fresh + "\"", errno);
   return {};
 }
 
@@ -152,7 +200,11 @@ Result<Database> Database::open(const std::string& path, const OpenOptions& opti
   int flags = SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE;  // another thread drops the cache
   flags |= options.immutable ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   if (options.create && !options.immutable) flags |= SQLITE_OPEN_CREATE;
-  if (options.create && !options.immutable && path != in_memory) NOMAD_TRY(make_private_file(path));
+  if (options.create && !options.immutable && path != in_memory) {
+    if (options.durable && options.vfs.empty() && !options.begin_with.empty())
+      NOMAD_TRY(begin_file(path, options.begin_with));
+    NOMAD_TRY(make_private_file(path));
+  }
   sqlite3* handle = nullptr;
   const int result = sqlite3_open_v2(path.c_str(), &handle, flags,
                                      options.vfs.empty() ? nullptr : options.vfs.c_str());
@@ -265,6 +317,10 @@ std::string set_version(const FileFormat& format) {
   return "PRAGMA user_version=" + std::to_string(format.version);
 }
 
+std::string set_format(const FileFormat& format) {
+  return "PRAGMA application_id=" + std::to_string(format.id) + "; " + set_version(format) + ";";
+}
+
 Result<std::int32_t> require_format(Database& database, const FileFormat& format) {
   auto read = NOMAD_TRY(database.prepare(
       "SELECT (SELECT application_id FROM pragma_application_id),"
@@ -276,8 +332,7 @@ Result<std::int32_t> require_format(Database& database, const FileFormat& format
   read.reset();
   if (is_new) {
     // Both or none: a process that is killed in between must not leave a file that none can open.
-    NOMAD_TRY(database.run("BEGIN IMMEDIATE; PRAGMA application_id=" + std::to_string(format.id)
-                           + "; " + set_version(format) + "; COMMIT"));
+    NOMAD_TRY(database.run("BEGIN IMMEDIATE; " + set_format(format) + " COMMIT"));
     return format.version;
   }
   if (id != format.id)
@@ -288,6 +343,10 @@ Result<std::int32_t> require_format(Database& database, const FileFormat& format
                  "\"" + database.path() + "\" has format " + std::to_string(version)
                      + ", this program reads up to " + std::to_string(format.version)};
   return static_cast<std::int32_t>(version);
+}
+
+Result<> begin_wal(Database& database, const FileFormat& format) {
+  return database.run(set_version(format));
 }
 
 std::string in_quotes(std::string_view name) {

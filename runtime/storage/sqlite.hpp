@@ -84,7 +84,12 @@ struct OpenOptions {
   /// journal and no sync: for a file that is thrown away unless it was written whole.
   bool durable = true;
 
-  std::string vfs;  ///< SQLite's name of a file system; empty is the system's own.
+  /// What a file begins with that is not there yet, or empty: SQL. It is made aside and put in its
+  /// place whole, by one sync of the file where SQLite needs one for each step; whoever opens it
+  /// syncs the directory. Of `durable` files of the system's own file system.
+  std::string begin_with = {};
+
+  std::string vfs = {};  ///< SQLite's name of a file system; empty is the system's own.
 };
 
 struct CheckpointResult {
@@ -169,6 +174,13 @@ Result<std::int32_t> require_format(Database& database, const FileFormat& format
 
 /// The SQL that makes a file one of the newest version of `format`.
 std::string set_version(const FileFormat& format);
+
+/// The SQL that makes a new file one of `format`.
+std::string set_format(const FileFormat& format);
+
+/// Begins the write-ahead log of a file of `format`, while its commits are not synced: what SQLite
+/// syncs of a log's beginning is then a part of the first commit that is.
+Result<> begin_wal(Database& database, const FileFormat& format);
 
 /// An SQL identifier in quotes.
 std::string in_quotes(std::string_view name);

@@ -14,9 +14,7 @@ std::uint64_t checksum_of(std::uint64_t term, std::string_view vote) {
 }  // namespace
 
 Result<StableStore> StableStore::open(Database& database) {
-  NOMAD_TRY(database.run(
-      "CREATE TABLE IF NOT EXISTS stable(id INTEGER PRIMARY KEY CHECK (id = 1),"
-      " current_term INTEGER NOT NULL, voted_for BLOB NOT NULL, checksum INTEGER NOT NULL)"));
+  NOMAD_TRY(database.run(table));
   StableStore store;
   store.path_ = database.path();
   NOMAD_TRY(database.prepare(store.read_, "SELECT current_term, voted_for, checksum FROM stable"));

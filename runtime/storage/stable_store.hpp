@@ -9,6 +9,11 @@ namespace nomad::storage {
 
 class StableStore {
 public:
+  /// The SQL that makes its table, where it is missing.
+  static constexpr auto table
+      = "CREATE TABLE IF NOT EXISTS stable(id INTEGER PRIMARY KEY CHECK (id = 1),"
+        " current_term INTEGER NOT NULL, voted_for BLOB NOT NULL, checksum INTEGER NOT NULL);";
+
   /// Creates the table when it is missing.
   static Result<StableStore> open(Database& database);
 
