@@ -1,6 +1,7 @@
 #include "actors/agent/server_part.hpp"
 
 #include <algorithm>
+#include <future>
 #include <thread>
 
 #include "actors/agent/server_identity.hpp"
@@ -94,23 +95,39 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
                                      const config::AgentConfig& config,
                                      const std::string& http_address,
                                      const AgentLinks& links) {
-  NOMAD_TRY(storage::make_private_directory(config.data_dir + "/server"));
   ServerPart part;
-  const auto identity = NOMAD_TRY(server_identity(config.data_dir + "/server"));
-  part.id_ = identity.id;
   part.directory_ = config.data_dir + "/server";
+  const auto in
+      = [&part](const char* name) { return storage::WantedDirectory{part.directory_ + name}; };
+  auto changed = NOMAD_TRY(storage::add_directories({in(""), in("/keystore")}));
+  NOMAD_TRY(storage::make_private_directory(part.directory_));
+  const auto identity = NOMAD_TRY(server_identity(part.directory_));
+  part.id_ = identity.id;
+  for (auto& more : NOMAD_TRY(storage::add_directories({in("/raft"), in("/raft/snapshots")})))
+    changed.push_back(std::move(more));
+  // Beside the log's start, for both wait for the disk.
+  auto keyring = std::async(
+      std::launch::async,
+      [changed, options = security::KeyringOptions{.server_id = part.id_,
+                                                   .directory = part.directory_ + "/keystore",
+                                                   .cluster_secret = config.server.encrypt}]()
+          -> Result<std::shared_ptr<security::Keyring>> {
+        for (const auto& directory : changed)
+          NOMAD_TRY(storage::sync_directory(directory));
+        return security::Keyring::open(options);
+      });
   state::Store::Options store_options;
   store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
   part.store_ = std::make_shared<state::Store>(store_options);
   part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
-  part.keyring_
-      = NOMAD_TRY(security::Keyring::open({.server_id = part.id_,
-                                           .directory = config.data_dir + "/server/keystore",
-                                           .cluster_secret = config.server.encrypt}));
   part.system_ = &owner.system();
   part.server_ = server::spawn_server(owner);
-  const auto started = part.start_parts(config, identity, http_address, links);
+  const auto started = part.start_parts(config, identity, http_address, links, keyring);
   if (started) return part;
+  if (part.raft_) {
+    part.stop(false);
+    return started.error();
+  }
   if (part.cluster_) part.cluster_->stop();
   actor::stop(part.server_);
   return started.error();
@@ -119,7 +136,8 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
 Result<> ServerPart::start_parts(const config::AgentConfig& config,
                                  const ServerIdentity& identity,
                                  const std::string& http_address,
-                                 const AgentLinks& links) {
+                                 const AgentLinks& links,
+                                 FutureKeyring& keyring) {
   auto cluster = NOMAD_TRY(ClusterPart::listen(
       server_, config,
       {.server_id = id_, .http_address = http_address, .random_seed = Random::from_system().next()},
@@ -129,6 +147,7 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
       raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_));
   raft_.emplace(std::move(raft));
   cluster_->attach(server_, *raft_);
+  keyring_ = NOMAD_TRY(keyring.get());
   start_duties(config, links.metrics);
   return {};
 }

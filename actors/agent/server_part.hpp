@@ -1,6 +1,7 @@
 // ServerPart: the server half of an agent: state, log and the leader's actors, wired.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 
@@ -53,12 +54,15 @@ public:
   const server::Writer& writer() const { return *writer_; }
 
 private:
+  using FutureKeyring = std::future<Result<std::shared_ptr<security::Keyring>>>;
+
   ServerPart() = default;
 
   Result<> start_parts(const config::AgentConfig& config,
                        const ServerIdentity& identity,
                        const std::string& http_address,
-                       const AgentLinks& links);
+                       const AgentLinks& links,
+                       FutureKeyring& keyring);
   void start_duties(const config::AgentConfig& config,
                     const std::shared_ptr<telemetry::Registry>& metrics);
   bool await_removal();
