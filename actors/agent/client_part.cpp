@@ -259,14 +259,17 @@ Result<client::PreparedClient> ClientPart::prepare(const config::AgentConfig& co
                                                    const std::string& http_address,
                                                    plugin::PluginLoader* loader) {
   auto options = NOMAD_TRY(client_options(config, programs.executor, http_address));
+  NOMAD_TRY(storage::make_directories(
+      {{options.state_dir}, {options.alloc_dir, storage::passable_mode}}));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
-  NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
   warn_if_impassable(options.alloc_dir);
   auto plugins = client::builtin_plugins(is_enabled(config, "mock_driver"),
                                          client::read_user_rules(options.options),
                                          NOMAD_TRY(make_fetch_pool(config.client, programs)));
-  if (loader != nullptr) loader->enter(plugins);
-  return client::prepare_client(std::move(options), std::move(plugins));
+  return client::prepare_client(std::move(options), std::move(plugins),
+                                [loader](client::PluginCatalog& catalog) {
+                                  if (loader != nullptr) loader->enter(catalog);
+                                });
 }
 
 ClientPart ClientPart::start(const actor::Owner& owner,

@@ -447,11 +447,14 @@ Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientPart
   return actor::spawn(owner, client_node, std::move(options), std::move(parts));
 }
 
-Result<PreparedClient> prepare_client(ClientOptions options, PluginCatalog plugins) {
-  PreparedClient prepared{.options = std::move(options),
-                          .plugins = std::make_shared<const PluginCatalog>(std::move(plugins))};
+Result<PreparedClient> prepare_client(ClientOptions options,
+                                      PluginCatalog plugins,
+                                      const std::function<void(PluginCatalog&)>& complete) {
+  PreparedClient prepared{.options = std::move(options)};
   if (!prepared.options.dev)
     prepared.store = NOMAD_TRY(open_client_store(prepared.options.state_dir));
+  if (complete) complete(plugins);
+  prepared.plugins = std::make_shared<const PluginCatalog>(std::move(plugins));
   prepared.facts = NOMAD_TRY(host::run_each(
       looked_at(prepared.options), allowed_fingerprinters(prepared.options, *prepared.plugins)));
   return prepared;

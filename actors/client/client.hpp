@@ -97,14 +97,16 @@ Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientPart
 /// What a client's start needs of nobody else: its local state, and what the machine is.
 struct PreparedClient {
   ClientOptions options;
-  std::shared_ptr<const PluginCatalog> plugins;
+  std::shared_ptr<const PluginCatalog> plugins{};
   std::optional<storage::ClientStore> store{};  ///< None in dev mode.
   std::vector<host::NodeFacts> facts{};
 };
 
-/// Opens the local state and asks the fingerprinters. Any thread: an agent does so while its server
-/// starts.
-Result<PreparedClient> prepare_client(ClientOptions options, PluginCatalog plugins);
+/// Opens the local state and asks the fingerprinters. `complete` may add to the catalog in between,
+/// and block for that. Any thread: an agent does so while its server starts.
+Result<PreparedClient> prepare_client(ClientOptions options,
+                                      PluginCatalog plugins,
+                                      const std::function<void(PluginCatalog&)>& complete = {});
 
 /// Spawns the client with its ordinary parts, which are its own. The caller stops it by Stop.
 /// `task_metrics` as in ClientParts.

@@ -165,8 +165,7 @@ Result<std::optional<client::PluginCatalog>> PluginLoader::reload(
   return std::optional{std::move(catalog)};
 }
 
-/// Starts what is new among the files, and sees to what is known already; waits until each has said
-/// what it is.
+/// Starts what is new among the files, and sees to what is known already.
 Result<> PluginLoader::look(const actor::Owner& owner,
                             const config::AgentConfig& config,
                             const std::vector<PluginFile>& files) {
@@ -195,7 +194,7 @@ Result<> PluginLoader::look(const actor::Owner& owner,
   }
   refuse_absent(blocks);
   // The links give up a moment earlier, each by itself.
-  board_->wait_for_all(std::chrono::steady_clock::now() + options_.patience.declaration + 500ms);
+  declared_by_ = std::chrono::steady_clock::now() + options_.patience.declaration + 500ms;
   return {};
 }
 
@@ -295,6 +294,7 @@ void PluginLoader::enter(client::PluginCatalog& catalog) {
 }
 
 void PluginLoader::enter_all(client::PluginCatalog& catalog) {
+  board_->wait_for_all(declared_by_);
   const auto all = board_->list();
   for (const auto& each : loaded_) {
     const auto status = std::ranges::find(all, each.name, &PluginStatus::name);

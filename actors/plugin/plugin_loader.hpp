@@ -1,10 +1,11 @@
 // PluginLoader: finds an agent's plugins, starts them all at once, waits until each has said what
-// it is, and enters what they bring into the catalog of the client. An agent without plugins has
-// none.
+// it is, and enters what they bring into the catalog of the client. The agent starts its server and
+// opens its client's state meanwhile. An agent without plugins has none.
 //
 // Threads: the wiring's.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +28,7 @@ struct LoaderOptions {
 class PluginLoader {
 public:
   /// Null where there is nothing to load. The error is that of a directory that can't be read;
-  /// whatever is wrong with a plugin is that plugin's (`board`). Blocks until they have said what
-  /// they are, which is no longer than the patience.
+  /// whatever is wrong with a plugin is that plugin's (`board`). Waits for none of them.
   static Result<std::unique_ptr<PluginLoader>> load(const actor::Owner& owner,
                                                     const LoaderOptions& options);
 
@@ -36,14 +36,15 @@ public:
   PluginLoader& operator=(const PluginLoader&) = delete;
   ~PluginLoader();
 
-  /// Adds what they bring. A plugin whose name for something is taken is refused, whole. The
+  /// Adds what they bring. A plugin whose name for something is taken is refused, whole. Blocks
+  /// until they have said what they are, which is no longer than the patience. Any thread. The
   /// catalog as it was is kept, for `reload`.
   void enter(client::PluginCatalog& catalog);
 
   /// Looks at the directory and the blocks again: what is new, or was refused, is started; what is
   /// configured otherwise goes on in another process; what is gone waits for `end_leaving`. Gives
   /// the catalog that holds from now on, if what the plugins of a client bring has changed. Blocks
-  /// as `load` does. The error is that of a directory that can't be read.
+  /// as `enter` does. The error is that of a directory that can't be read.
   Result<std::optional<client::PluginCatalog>> reload(const actor::Owner& owner,
                                                       const config::AgentConfig& config);
 
@@ -101,6 +102,7 @@ private:
   bool has_changed_ = false;                   ///< Which plugins there are, since the last look.
   std::optional<client::PluginCatalog> base_;  ///< Without those of plugins.
   std::optional<plugin_link::Serve> served_;
+  std::chrono::steady_clock::time_point declared_by_{};  ///< Those that were started last.
 };
 
 /// `catalog` with all that the plugin declares; the error says which of its names is taken, or whom
