@@ -6,6 +6,15 @@
 #include "runtime/base/guard.hpp"
 
 namespace nomad::state {
+namespace {
+
+/// One prefix less of this size.
+void drop_size(std::map<std::size_t, std::size_t>& counts, std::size_t size) {
+  const auto found = counts.find(size);
+  if (--found->second == 0) counts.erase(found);
+}
+
+}  // namespace
 
 Watches::Subscription::Subscription(Watches* watches, std::shared_ptr<Waiter> waiter)
     : watches_{watches}, waiter_{std::move(waiter)} {}
@@ -71,9 +80,7 @@ void Watches::remove(const WatchKey& key, const std::shared_ptr<Waiter>& waiter)
   waiters.pop_back();
   if (!waiters.empty()) return;
   texts.erase(found);
-  if (!key.prefix) return;
-  const auto size = table.prefix_sizes.find(key.key.size());
-  if (--size->second == 0) table.prefix_sizes.erase(size);
+  if (key.prefix) drop_size(table.prefix_sizes, key.key.size());
 }
 
 void Watches::finish(const std::shared_ptr<Waiter>& waiter) {
@@ -89,18 +96,24 @@ void Watches::finish(const std::shared_ptr<Waiter>& waiter) {
 void Watches::collect(const Change& change, Waiters& woken) {
   const auto found = tables_.find(change.table);
   if (found == tables_.end()) return;
-  const Table& table = found->second;
-  const auto take = [&](const ByText& texts, std::string_view text) {
+  Table& table = found->second;
+  // All that wait for a text go at once: to look for each among thousands would take the square of
+  // their number, on the thread that applies.
+  const auto take = [&woken](ByText& texts, std::string_view text) {
     const auto waiters = texts.find(text);
-    if (waiters == texts.end()) return;
-    for (const auto& waiter : waiters->second)
-      if (!waiter->done.exchange(true, std::memory_order_acq_rel)) woken.push_back(waiter);
+    if (waiters == texts.end()) return false;
+    for (auto& waiter : waiters->second)
+      if (!waiter->done.exchange(true, std::memory_order_acq_rel))
+        woken.push_back(std::move(waiter));
+    texts.erase(waiters);
+    return true;
   };
   take(table.keys, change.key);
   const std::string_view key = change.key;
-  for (const auto& [size, distinct] : table.prefix_sizes) {
+  for (auto at = table.prefix_sizes.begin(); at != table.prefix_sizes.end();) {
+    const auto size = at++->first;  // it goes with the last prefix of its size
     if (size > key.size()) break;
-    take(table.prefixes, key.substr(0, size));
+    if (take(table.prefixes, key.substr(0, size))) drop_size(table.prefix_sizes, size);
   }
 }
 
