@@ -12,13 +12,12 @@ TimerQueue::~TimerQueue() {
 
 TimerQueue::Id TimerQueue::call_after(Clock::duration delay, std::function<void()> callback) {
   const std::lock_guard lock{guard_};
-  const auto id = ++last_id_;
+  const Id id{.due = Clock::now() + delay, .number = ++last_number_};
   if (stopping_) return id;
-  const auto entry = queue_.emplace(Clock::now() + delay, std::pair{id, std::move(callback)});
-  by_id_.emplace(id, entry);
+  const auto entry = queue_.emplace(id, std::move(callback)).first;
   const bool is_next = entry == queue_.begin();
   if (alarm_) {
-    if (is_next) wake_at(entry->first);
+    if (is_next) wake_at(id.due);
     return id;
   }
   if (!std::exchange(is_started_, true)) loop_.start();
@@ -36,11 +35,10 @@ void TimerQueue::wake_at(Clock::time_point due) {
 bool TimerQueue::cancel(Id id) {
   std::function<void()> dropped;  // destroyed after the lock is released
   const std::lock_guard lock{guard_};
-  const auto found = by_id_.find(id);
-  if (found == by_id_.end()) return false;
-  dropped = std::move(found->second->second.second);
-  queue_.erase(found->second);
-  by_id_.erase(found);
+  const auto found = queue_.find(id);
+  if (found == queue_.end()) return false;
+  dropped = std::move(found->second);
+  queue_.erase(found);
   return true;
 }
 
@@ -55,7 +53,6 @@ void TimerQueue::stop() {
     const std::lock_guard lock{guard_};
     stopping_ = true;
     dropped.swap(queue_);
-    by_id_.clear();
   }
   loop_.stop();
 }
@@ -64,10 +61,9 @@ void TimerQueue::call_due() {
   std::unique_lock lock{guard_};
   while (!queue_.empty()) {
     const auto next = queue_.begin();
-    if (const auto due = next->first; due > Clock::now()) return wake_at(due);
-    auto [id, callback] = std::move(next->second);
+    if (const auto due = next->first.due; due > Clock::now()) return wake_at(due);
+    auto callback = std::move(next->second);
     queue_.erase(next);
-    by_id_.erase(id);
     lock.unlock();
     guarded("timer", callback);
     callback = nullptr;

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <unordered_map>
-#include <utility>
 
 #include "runtime/net/event_loop.hpp"
 
@@ -17,7 +16,16 @@ namespace nomad::net {
 class TimerQueue {
 public:
   using Clock = std::chrono::steady_clock;
-  using Id = std::uint64_t;
+
+  /// Of one call; empty before `call_after` has given it.
+  struct Id {
+    Clock::time_point due{};
+    std::uint64_t number = 0;
+
+    explicit operator bool() const { return number != 0; }
+
+    friend auto operator<=>(const Id&, const Id&) = default;
+  };
 
   /// Calls its second argument back, after that time at the earliest.
   using Alarm = std::function<void(Clock::duration, std::function<void()>)>;
@@ -43,12 +51,11 @@ private:
   void call_due();
   void wake_at(Clock::time_point due);
 
-  using Queue = std::multimap<Clock::time_point, std::pair<Id, std::function<void()>>>;
+  using Queue = std::map<Id, std::function<void()>>;
 
   mutable std::mutex guard_;
   Queue queue_;
-  std::unordered_map<Id, Queue::iterator> by_id_;
-  Id last_id_ = 0;
+  std::uint64_t last_number_ = 0;
   bool stopping_ = false;
   bool is_started_ = false;  ///< By the first call.
   const Alarm alarm_;

@@ -77,7 +77,8 @@ private:
     const auto needed = call_.asking.needed;
     if (!access::is_namespaced(needed) || needed == Capability::any_in_namespace || ns_ == "*")
       return false;
-    const auto allowed = authorize(call_.asking, {ns_, read_.path});
+    const auto path = read_.path ? std::string_view{*read_.path} : std::string_view{};
+    const auto allowed = authorize(call_.asking, {ns_, path});
     if (!allowed && release()) call_.fail(allowed.error());
     return !allowed;
   }
@@ -148,7 +149,7 @@ private:
       if (std::exchange(is_done_, true)) return false;
       std::swap(ended, subscription_);
     }
-    if (timer_ != 0) context_.timers.cancel(timer_);
+    if (timer_) context_.timers.cancel(timer_);
     return true;
   }
 
@@ -238,7 +239,7 @@ private:
   Context& context_;
   Clock::time_point end_;
   bool is_armed_ = false;
-  net::TimerQueue::Id timer_ = 0;
+  net::TimerQueue::Id timer_;
 
   std::mutex guard_;
   state::Watches::Subscription subscription_;

@@ -15,6 +15,7 @@
 
 #include "actors/api/http/call.hpp"
 #include "actors/api/http/view.hpp"
+#include "runtime/access/rare.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/state/watch.hpp"
 
@@ -25,7 +26,7 @@ struct Read {
   std::vector<state::WatchKey> watch;
 
   /// Of variables: judged with the namespace.
-  std::string path = {};
+  access::Rare<std::string> path = {};
 
   /// The index of what is asked for; cheap. Becomes X-Nomad-Index.
   std::function<std::uint64_t(const View&)> index;
@@ -34,7 +35,7 @@ struct Read {
   std::function<Answer(const View&)> answer;
 
   /// Whether making the answer takes longer than an I/O thread may be held.
-  std::function<bool(const View&)> is_heavy = {};
+  bool (*is_heavy)(const View&) = nullptr;
 
   /// Whether answers are worth keeping for those who ask the same (see ResponseCache). Not of
   /// variables, which are judged by more than their namespace.
@@ -42,7 +43,7 @@ struct Read {
 
   /// What a kept rendering is good for, where the answer depends on more than `index` shows: the
   /// newest index of all tables it is made from.
-  std::function<std::uint64_t(const View&)> version = {};
+  std::uint64_t (*version)(const View&) = nullptr;
 };
 
 /// Answers `call` with `read`. `make(options)` gives the read, or why the request is refused.

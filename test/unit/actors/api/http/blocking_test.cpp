@@ -152,7 +152,7 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
   actor::System system{config};
   const auto context = std::make_shared<Context>(system, options);
   const auto held = std::make_shared<int>();
-  bool is_heavy = false;  // and so rendered on the pool
+  static bool is_heavy = false;  // and so rendered on the pool
   net::HttpRouter router;
   router.handle("/", [&](net::Responder responder) {
     Call call{context, std::move(responder), ""};
@@ -160,7 +160,7 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
       return Read{.watch = {state::watch_prefix(state::Table::jobs, "")},
                   .index = api::index_of<state::Table::jobs>,
                   .answer = [held](const View&) -> Answer { throw std::runtime_error{"a bug"}; },
-                  .is_heavy = [&](const View&) { return is_heavy; }};
+                  .is_heavy = [](const View&) { return is_heavy; }};
     }));
   });
   auto server = net::HttpServer::start(options.http, std::move(router));
