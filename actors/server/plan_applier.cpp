@@ -34,7 +34,8 @@ struct ShowPlanGauges {
   using is_message = void;
 };
 
-using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(ShowPlanGauges), void(WriteDone)>;
+using ApplierSelf
+    = actor::WithInternal<PlanApplier, void(Next), void(ShowPlanGauges), void(WriteDone)>;
 
 /// Plans that may wait here; the workers' own bounds keep far below.
 constexpr std::size_t most_waiting = 4096;
