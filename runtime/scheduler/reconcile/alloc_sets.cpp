@@ -141,10 +141,9 @@ AllocSet* by_node(const AllocEntry& entry,
   const auto status = entry.alloc().getClientStatus();
   if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
     if (!supports) return entry.row->terminal() ? nullptr : &sets.lost;
-    // Told to end already: nobody waits for it, nor for what would come in its place.
-    if (entry.row->server_terminal) return nullptr;
     if (status == ClientStatus::RUNNING) return &sets.disconnecting;
-    if (status == ClientStatus::PENDING) return &sets.lost;
+    // Unlike in Nomad one that was told to end is not lost: nothing is to come in its place.
+    if (status == ClientStatus::PENDING) return entry.row->server_terminal ? nullptr : &sets.lost;
   }
   if (node->getStatus() == schema::NodeStatus::READY && reconnect)
     return is_expired(entry, now) ? &sets.lost : &sets.reconnecting;

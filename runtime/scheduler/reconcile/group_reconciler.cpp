@@ -117,7 +117,7 @@ bool GroupReconciler::run(AllocSet all) {
   all = cancel_unneeded_canaries(drop_old_terminal(all));
   sort_out(all);
   names_.emplace(input_.job_id, group_.name, static_cast<std::uint64_t>(as_count(group_.count)),
-                 names_of(united(united(untainted_, migrate_), united(reschedule_now_, lost_))));
+                 names_of(united(united(untainted_, migrate_), united(reschedule_now_, missed_))));
   compute_stop();
   drop_needless_reschedules();
   compute_updates();
@@ -236,6 +236,9 @@ void GroupReconciler::sort_out(const AllocSet& all) {
   if (!reconnecting_.empty()) settle_reconnecting(all);
   if (!disconnecting_.empty()) settle_disconnecting();
   if (!lost_.empty()) settle_lost();
+  missed_ = filtered(lost_, [this](const AllocEntry& alloc) {
+    return !alloc.row->server_terminal && !has_stand_in(alloc);
+  });
   mark_reschedule_later();
 }
 
@@ -327,14 +330,15 @@ void GroupReconciler::settle_reconnecting(const AllocSet& all) {
       stop(original, alloc_not_needed);
       continue;
     }
-    const auto next = view(original->alloc().getNextAllocation());
-    for (const auto* replacement : all) {
-      if (replacement->id() != next || replacement->row->server_terminal) continue;
-      if (prefers_replacement(*original, *replacement))
-        stop(original, alloc_not_needed);
-      else if (replacement->alloc().getClientStatus() != ClientStatus::FAILED)
-        stop(replacement, alloc_reconnected);
-    }
+    // Unlike in Nomad a successor of its successor counts, too.
+    const auto* replacement = next_of(*original);
+    while (replacement != nullptr && replacement->row->server_terminal)
+      replacement = next_of(*replacement);
+    if (replacement == nullptr || !contains(all, replacement)) continue;
+    if (prefers_replacement(*original, *replacement))
+      stop(original, alloc_not_needed);
+    else if (replacement->alloc().getClientStatus() != ClientStatus::FAILED)
+      stop(replacement, alloc_reconnected);
   }
   const AllocSet gone{stopped.begin(), stopped.end()};
   changes_.stop += gone.size();
@@ -441,7 +445,7 @@ std::vector<PlaceRequest> GroupReconciler::compute_placements() {
   }
   auto existing = untainted_.size() + migrate_.size() + reschedule_now_.size();
   const auto count = as_count(group_.count);
-  for (const auto* alloc : lost_) {
+  for (const auto* alloc : missed_) {
     if (existing >= count) break;
     ++existing;
     place.push_back(replacement_of(alloc));
@@ -481,7 +485,7 @@ std::size_t GroupReconciler::compute_replacements(bool ready,
 /// Lost allocations are replaced even while the deployment holds everything else back, and failed
 /// ones unless they are what made it fail.
 void GroupReconciler::replace_despite_deployment(const std::vector<PlaceRequest>& place) {
-  auto lost_left = lost_.size();
+  auto lost_left = missed_.size();
   for (const auto& request : place) {
     if (request.reschedule) {
       const auto* previous = request.previous;

@@ -64,6 +64,7 @@ private:
   void compute_stop();
   void stop_surplus(std::int64_t remove);
   void stop_ended(std::size_t surplus);
+  const AllocEntry* next_of(const AllocEntry& alloc);
   bool has_stand_in(const AllocEntry& alloc);
   void drop_needless_reschedules();
   void compute_updates();
@@ -101,6 +102,7 @@ private:
   AllocSet untainted_;
   AllocSet migrate_;
   AllocSet lost_;
+  AllocSet missed_;  ///< Of these, those in whose place something is to come.
   AllocSet disconnecting_;
   AllocSet reconnecting_;
   AllocSet reschedule_now_;

@@ -105,20 +105,22 @@ void GroupReconciler::stop_ended(std::size_t surplus) {
   untainted_ = difference(untainted_, stopped);
 }
 
+/// What came in its place, if anything did.
+const AllocEntry* GroupReconciler::next_of(const AllocEntry& alloc) {
+  if (by_id_.empty())
+    for (const auto& entry : *input_.allocs)
+      by_id_.emplace(entry.id(), &entry);
+  const auto known = by_id_.find(view(alloc.alloc().getNextAllocation()));
+  return known == by_id_.end() ? nullptr : known->second;
+}
+
 /// Whether its client is away and something that came in its place runs. When that is replaced by
 /// the new version, nothing more is; unlike in Nomad, which replaces both and stops one of the two.
 bool GroupReconciler::has_stand_in(const AllocEntry& alloc) {
   if (alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN) return false;
-  if (by_id_.empty())
-    for (const auto& entry : *input_.allocs)
-      by_id_.emplace(entry.id(), &entry);
-  const auto next = [this](const AllocEntry& entry) {
-    const auto known = by_id_.find(view(entry.alloc().getNextAllocation()));
-    return known == by_id_.end() ? nullptr : known->second;
-  };
-  const auto* other = next(alloc);
+  const auto* other = next_of(alloc);
   while (other != nullptr && other->row->terminal())
-    other = next(*other);
+    other = next_of(*other);
   return other != nullptr && other->alloc().getClientStatus() != ClientStatus::UNKNOWN;
 }
 

@@ -127,6 +127,7 @@ TEST_CASE_FIXTURE(ClientReturn, "return: who is too much by then is only told to
 TEST_CASE_FIXTURE(ClientReturn, "return: who was told to end before is not told again") {
   for (const auto status : {NodeStatus::DISCONNECTED, NodeStatus::READY}) {
     for (const auto of_client : {ClientStatus::UNKNOWN, ClientStatus::RUNNING}) {
+      if (status == NodeStatus::DISCONNECTED && of_client == ClientStatus::RUNNING) continue;
       ClientReturn fresh;
       fresh.taint("n", status);
       fresh.add_original([of_client](auto alloc) {
@@ -141,21 +142,60 @@ TEST_CASE_FIXTURE(ClientReturn, "return: who was told to end before is not told 
   }
 }
 
-TEST_CASE_FIXTURE(GroupRun, "absence: who was told to end before is not lost, nor awaited") {
-  for (const auto of_client : {ClientStatus::PENDING, ClientStatus::RUNNING}) {
-    GroupRun fresh;
-    fresh.want(1, tolerates_absence);
-    fresh.taint("away", NodeStatus::DISCONNECTED);
-    fresh.add("a", 1, 0, [of_client](auto alloc) {
+TEST_CASE_FIXTURE(GroupRun, "absence: who was told to end before it ran is not lost") {
+  want(1, tolerates_absence);
+  taint("away", NodeStatus::DISCONNECTED);
+  add("a", 1, 0, [](auto alloc) {
+    alloc.setNodeId("away");
+    alloc.setClientStatus(ClientStatus::PENDING);
+    alloc.setDesiredStatus(DesiredStatus::STOP);
+  });
+  CHECK(run() == "place 1, ignore 1");
+  CHECK(result.place.at(0).previous == nullptr);
+  CHECK(result.stop.empty());
+}
+
+TEST_CASE_FIXTURE(GroupRun, "absence: whose time is over has no second successor") {
+  want(3, tolerates_absence);
+  taint("away", NodeStatus::DISCONNECTED);
+  const auto is_expired = [this](const char* next) {
+    return [=, this](schema::Allocation::Builder alloc) {
       alloc.setNodeId("away");
-      alloc.setClientStatus(of_client);
-      alloc.setDesiredStatus(DesiredStatus::STOP);
-    });
-    CHECK(fresh.run() == "place 1, ignore 1");
-    CHECK(fresh.result.place.at(0).previous == nullptr);
-    CHECK(fresh.result.stop.empty());
-    CHECK(fresh.result.row_updates.empty());
-  }
+      alloc.setClientStatus(ClientStatus::UNKNOWN);
+      alloc.setNextAllocation(next);
+      auto states = alloc.initAllocStates(1);
+      states[0].setField("client_status");
+      states[0].setValue("unknown");
+      states[0].setTime(now - 3600 * second);
+    };
+  };
+  add("a", 0, 1, is_expired("c"));
+  add("b", 1, 1, is_expired(""));
+  add("c", 0, 1);
+  add("d", 2, 1);
+  run();
+  CHECK(stopped() == "a b");
+  REQUIRE(result.place.size() == 1);
+  CHECK(result.place[0].previous->id() == "b");
+}
+
+TEST_CASE_FIXTURE(ClientReturn, "absence: who was told to end before has no successor when lost") {
+  want(2, tolerates_absence);
+  taint("n", NodeStatus::DISCONNECTED);
+  now += 3600 * second;
+  add("a", 0, 0, [this](auto alloc) {
+    auto states = alloc.initAllocStates(1);
+    states[0].setField("client_status");
+    states[0].setValue("unknown");
+    states[0].setTime(now - 3600 * second);
+    alloc.setClientStatus(ClientStatus::UNKNOWN);
+    alloc.setDesiredStatus(DesiredStatus::STOP);
+  });
+  add("b", 0, 1, on("other"));
+  run();
+  CHECK(stopped() == "a");
+  CHECK(placed() == "1");
+  CHECK(result.place.at(0).previous == nullptr);
 }
 
 TEST_CASE_FIXTURE(ClientReturn,
@@ -181,6 +221,19 @@ TEST_CASE_FIXTURE(ClientReturn,
   score(1, {});
   run();
   CHECK(stopped() == "b");
+}
+
+TEST_CASE_FIXTURE(ClientReturn, "return: the successor of a successor goes as that would") {
+  want(2, tolerates_absence);
+  add_original();
+  add_replacement([](auto alloc) {
+    alloc.setDesiredStatus(DesiredStatus::STOP);
+    alloc.setNextAllocation("c");
+  });
+  add("c", 0, 1);
+  add("d", 1, 1);
+  run();
+  CHECK(stopped() == "c");
 }
 
 TEST_CASE_FIXTURE(ClientReturn, "return: a better place counts only for who runs as well") {
