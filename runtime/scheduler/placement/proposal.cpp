@@ -28,7 +28,7 @@ ProposedNode* Proposal::node(std::string_view id) {
   if (object) {
     const auto* base = state_.usage(id);
     state::NodeUsage usage = base != nullptr ? *base : state::NodeUsage{};
-    if (reservations_ != nullptr) reservations_->apply(id, usage);
+    if (reservations_ != nullptr) reservations_->apply(id, state_, usage);
     node = std::make_unique<ProposedNode>(std::move(object), std::move(usage));
   }
   return nodes_.emplace(key, std::move(node)).first->second.get();
@@ -87,7 +87,7 @@ Bandwidth Proposal::bandwidth(std::string_view node_id) const {
     for (const auto& row : placed->second)
       add_bandwidth(row->getAllocatedResources(), used);
   }
-  if (reservations_ != nullptr) reservations_->apply(node_id, used);
+  if (reservations_ != nullptr) reservations_->apply(node_id, state_, used);
   return used;
 }
 

@@ -17,23 +17,29 @@ std::set<std::string> Reservations::tokens() const {
 }
 
 template <class Visit>
-void Reservations::for_each_new(std::string_view node_id, const Visit& visit) const {
+void Reservations::for_each_new(std::string_view node_id,
+                                const state::Snapshot& state,
+                                const Visit& visit) const {
   for (const auto& [token, plan] : plans_) {
     const auto changes = plan->nodes.find(node_id);
     if (changes == plan->nodes.end()) continue;
     for (const auto& placed : changes->second.placements)
-      if (placed.is_new) visit(placed);
+      if (placed.is_new && !state.alloc(view(placed.row->getId()))) visit(placed);
   }
 }
 
-void Reservations::apply(std::string_view node_id, state::NodeUsage& usage) const {
-  for_each_new(node_id, [&usage](const auto& placed) {
+void Reservations::apply(std::string_view node_id,
+                         const state::Snapshot& state,
+                         state::NodeUsage& usage) const {
+  for_each_new(node_id, state, [&usage](const auto& placed) {
     usage.add(placed.demand, placed.row->getAllocatedResources());
   });
 }
 
-void Reservations::apply(std::string_view node_id, Bandwidth& used) const {
-  for_each_new(node_id, [&used](const auto& placed) {
+void Reservations::apply(std::string_view node_id,
+                         const state::Snapshot& state,
+                         Bandwidth& used) const {
+  for_each_new(node_id, state, [&used](const auto& placed) {
     add_bandwidth(placed.row->getAllocatedResources(), used);
   });
 }

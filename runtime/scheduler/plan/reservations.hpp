@@ -12,6 +12,7 @@
 
 #include "runtime/scheduler/plan/network.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/state/snapshot.hpp"
 #include "runtime/state/usage.hpp"
 
 namespace nomad::scheduler {
@@ -28,14 +29,17 @@ public:
   /// Of the plans under way.
   std::set<std::string> tokens() const;
 
-  /// Adds what is under way on the node to `usage`, and to the bandwidth in use of its devices.
-  void apply(std::string_view node_id, state::NodeUsage& usage) const;
-  void apply(std::string_view node_id, Bandwidth& used) const;
+  /// Adds what is under way on the node to `usage`, and to the bandwidth in use of its devices; not
+  /// what `state` has already, for a plan is under way here until its worker hears of its end.
+  void apply(std::string_view node_id, const state::Snapshot& state, state::NodeUsage& usage) const;
+  void apply(std::string_view node_id, const state::Snapshot& state, Bandwidth& used) const;
 
 private:
-  /// Calls `visit` with each new placement on the node.
+  /// Calls `visit` with each placement on the node that is new to `state`.
   template <class Visit>
-  void for_each_new(std::string_view node_id, const Visit& visit) const;
+  void for_each_new(std::string_view node_id,
+                    const state::Snapshot& state,
+                    const Visit& visit) const;
 
   std::map<std::string, std::shared_ptr<const Plan>> plans_;
 };

@@ -17,7 +17,7 @@ std::shared_ptr<const Plan> plan_with(const char* token, std::int64_t mhz, bool 
 
 std::int64_t reserved(const Reservations& reservations, const char* node = "n") {
   state::NodeUsage usage;
-  reservations.apply(node, usage);
+  reservations.apply(node, state::Store{}.snapshot(), usage);
   return usage.total().cpu_mhz;
 }
 
@@ -38,4 +38,21 @@ TEST_CASE("reservations: of new allocations, by token, until they are removed") 
   reservations.remove("a");
   CHECK(reserved(reservations) == 20);
   CHECK(reserved(before) == 520);
+}
+
+TEST_CASE_FIXTURE(Harness, "reservations: what is written already counts once") {
+  const auto node = add_node();
+  process(register_job(make_job(1)));
+  const auto row = live().at(0);
+  Plan plan;
+  plan.eval_token = "a";
+  plan.nodes[node].placements.push_back({row->alloc, row->demand, true});
+  Reservations reservations;
+  reservations.add(std::make_shared<const Plan>(std::move(plan)));
+
+  state::NodeUsage usage;
+  reservations.apply(node, state(), usage);
+  CHECK(usage.empty());
+  reservations.apply(node, state::Store{}.snapshot(), usage);
+  CHECK(usage.total().cpu_mhz == 500);
 }
