@@ -76,7 +76,10 @@ EvalTrigger trigger_of(const state::AllocRow& row,
   if (row.terminal() || row.alloc->getFollowupEvalId().size() > 0) return EvalTrigger::NONE;
   // A service that ended although it was wanted: its client was without servers for too long.
   const bool gave_up = status == ClientStatus::COMPLETE && stops_without_servers(row);
-  const bool failed = status == ClientStatus::FAILED && may_be_rescheduled(*row.alloc, job, now);
+  // The policy is that of the allocation's version. The newest one's counts, too, as in Nomad.
+  const bool failed = status == ClientStatus::FAILED
+                      && (may_be_rescheduled(*row.alloc, job, now)
+                          || (row.job && may_be_rescheduled(*row.alloc, *row.job, now)));
   return failed || gave_up ? EvalTrigger::ALLOC_FAILURE : EvalTrigger::NONE;
 }
 

@@ -108,6 +108,19 @@ TEST_CASE_FIXTURE(FactoryHarness, "a failure that nothing may replace calls for 
   CHECK(evals_of_report(live("db").at(0), ClientStatus::FAILED).empty());
 }
 
+TEST_CASE_FIXTURE(FactoryHarness, "a failure is judged by the policy of its own version, too") {
+  add_node();
+  const auto with_policy = [this](bool has) {
+    return make_job(1, [has](schema::Job::Builder job) {
+      if (!has) job.getTaskGroups()[0].disownReschedulePolicy();
+    });
+  };
+  process(register_job(with_policy(true)));
+  const auto row = live().at(0);
+  register_job(with_policy(false));  // nothing has been decided by it yet
+  CHECK(evals_of_report(row, ClientStatus::FAILED).size() == 1);
+}
+
 TEST_CASE_FIXTURE(FactoryHarness, "an unknown allocation calls for nothing") {
   Draft<schema::Allocation> report;
   report->setId("00000000-0000-4000-8000-000000000000");
