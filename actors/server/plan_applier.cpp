@@ -66,6 +66,7 @@ struct ApplierState {
   cluster::RejectedNodes rejected_nodes;
   scheduler::PlansAhead ahead;
   std::uint64_t term = 0;  ///< Counts changes of leadership.
+  state::Index since = 0;  ///< Of the state that this leadership began with.
   bool knows_all = true;   ///< Nothing is under way that it does not know of.
 
   /// Until what it had under way when it began anew is settled, a plan could take what another has
@@ -87,6 +88,7 @@ struct ApplierState {
   /// What waits was decided by order of a leadership that is over.
   void lead() {
     ++term;
+    since = store->snapshot().index();
     ahead.forget_state();
     for (const auto& waiting : queue.drain())
       waiting->promise.deliver(no_leader());
@@ -232,6 +234,8 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
 
   return {
       [self](const SubmitPlan& msg) -> actor::Answer<PlanApplied> {
+        // Of a worker that has not heard yet: somebody else may work on the same job by now.
+        if (msg.plan->snapshot_index < self->state.since) return no_leader();
         if (self->state.queue.size() >= most_waiting)
           return Error{Errc::overloaded, "too many plans are waiting"};
         auto promise = self->make_response_promise<PlanApplied>();

@@ -198,6 +198,7 @@ void Cluster::track(const Object<schema::Evaluation>& eval) {
 void Cluster::release(std::vector<cluster::BlockedEval> free) {
   for (auto& eval : free) {
     ++counts_.unblocked;
+    released_.insert(eval.id);
     queue_.enqueue({.id = eval.id,
                     .ns = eval.ns,
                     .job_id = eval.job_id,
@@ -213,6 +214,7 @@ void Cluster::release(std::vector<cluster::BlockedEval> free) {
 void Cluster::establish() {
   queue_.clear();
   blocked_.clear();
+  released_.clear();
   const auto current = state();
   std::vector<Object<schema::Evaluation>> open;
   auto oldest = std::numeric_limits<std::uint64_t>::max();
@@ -324,6 +326,9 @@ bool Cluster::is_busy(std::string_view job_id) const {
   const auto current = state();
   for (const auto& entry : current.evals_by_job("default", job_id, EvalStatus::PENDING))
     if (due_at(*entry.value()) <= now) return true;
+  // One that was woken is blocked by its row until it has been decided; newer ones gave way to it.
+  for (const auto& entry : current.evals_by_job("default", job_id, EvalStatus::BLOCKED))
+    if (released_.contains(copy(entry.value()->getId()))) return true;
   return false;
 }
 
@@ -350,7 +355,7 @@ void Cluster::change_leader(bool same_server) {
       worker = {};
   }
   establish();
-  lose_plans(same_server);
+  lose_plans();
   drain_commands_.clear();
   drained_jobs_.clear();
   deployments_changed_ = drains_changed_ = reap_is_due_ = true;

@@ -213,7 +213,7 @@ private:
   void settle(const std::shared_ptr<Waiting>& waiting, const scheduler::PlanResult& result);
   void enqueue(const std::shared_ptr<Waiting>& waiting);
   bool commit();
-  void lose_plans(bool same_server);
+  void lose_plans();
 
   // cluster_watchers.cpp
   bool watch_deployments();
@@ -230,7 +230,8 @@ private:
 
   cluster::EvalQueue queue_;
   cluster::BlockedEvals blocked_;
-  std::set<std::string> retried_;  ///< Ids of those that gave up and tried again.
+  std::set<std::string> released_;  ///< Ids of those that were woken and not delivered since.
+  std::set<std::string> retried_;   ///< Ids of those that gave up and tried again.
   bool reap_is_due_ = false;
 
   std::map<std::string, Work> works_;  ///< By token.

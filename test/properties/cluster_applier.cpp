@@ -85,17 +85,13 @@ bool Cluster::commit() {
   return true;
 }
 
-/// Those that wait, and those under way that were not written when leadership ended. Some come only
-/// then, from workers that have not heard of it.
-void Cluster::lose_plans(bool same_server) {
+/// Those that wait, and those under way that were not written when leadership ended. Others that
+/// come from workers that have not heard of it are refused, for they were decided before it.
+void Cluster::lose_plans() {
   ahead_.forget_state();
   std::vector<std::string> tokens;
-  for (const auto& waiting : plans_.drain()) {
-    if (same_server && !waiting->parts.has_begun() && random.chance(0.4))
-      enqueue(waiting);
-    else
-      tokens.push_back(waiting->whole->eval_token);
-  }
+  for (const auto& waiting : plans_.drain())
+    tokens.push_back(waiting->whole->eval_token);
   for (const auto& waiting : std::exchange(parked_, {}))
     tokens.push_back(waiting->whole->eval_token);
   for (const auto& plan : std::exchange(under_way_, {})) {

@@ -40,6 +40,7 @@ bool Cluster::dequeue() {
   const auto delivery = queue_.dequeue(all_types(), time(), random);
   if (!delivery) return false;
   reap_is_due_ = true;
+  released_.erase(delivery->eval.id);
   const auto eval = state().eval(delivery->eval.id);
   if (!eval || state::is_terminal(eval->getStatus())) {  // nothing to decide any more
     static_cast<void>(queue_.ack(delivery->eval.id, delivery->token, time()));
@@ -175,6 +176,7 @@ void Cluster::fail(const std::string& token) {
   const auto work = std::move(works_.extract(found).mapped());
   workers_[work.worker].remove(token);
   held_.erase(token);
+  released_.insert(copy(work.eval->getId()));
   static_cast<void>(queue_.nack(copy(work.eval->getId()), token, time()));
   reap_is_due_ = true;
   let_go(token, false);

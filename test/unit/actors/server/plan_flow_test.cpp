@@ -202,6 +202,23 @@ TEST_CASE_FIXTURE(PlanFlowFixture, "what waits in the applier ends with its lead
   CHECK(live("many").size() == 30'000);
 }
 
+TEST_CASE_FIXTURE(PlanFlowFixture, "what was decided before a leadership is not written in it") {
+  add_node();
+  const auto id = register_job(make_job("web", 3));
+  const auto before = plan_of(id);
+  register_job(make_job("other", 1));  // what a new leader writes first stands for it
+  tell(applier, Lead{false});
+  tell(applier, Lead{true});
+  settle();
+  const auto late = ask<PlanApplied>(applier, SubmitPlan{before});
+  const auto timely = ask<PlanApplied>(applier, SubmitPlan{plan_of(id)});
+  commit();
+  REQUIRE(late->has_value());
+  CHECK((*late)->has_error());
+  CHECK((**timely)->result.is_full());
+  CHECK(live("web").size() == 3);
+}
+
 TEST_CASE_FIXTURE(PlanFlowFixture, "two that find no room do not make each other decide for ever") {
   add_node();
   start_worker();
