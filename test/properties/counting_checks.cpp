@@ -86,14 +86,34 @@ void CountingChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
   }
 }
 
+namespace {
+
+/// What was in the way of which group, and which classes of nodes are none for it.
+std::string why_short(schema::Evaluation::Reader eval) {
+  if (eval.getFailedTgAllocs().size() == 0) return {};
+  std::string all = " without room for all";
+  for (const auto group : eval.getFailedTgAllocs()) {
+    all += "; " + copy(group.getKey()) + ":";
+    for (const auto exhausted : group.getValue().getDimensionExhausted())
+      all += " " + copy(exhausted.getKey()) + " x" + std::to_string(exhausted.getValue());
+    for (const auto filtered : group.getValue().getConstraintFiltered())
+      all += " " + copy(filtered.getKey()) + " x" + std::to_string(filtered.getValue());
+  }
+  if (eval.getEscapedComputedClass()) return all + "; any class";
+  for (const auto known : eval.getClassEligibility())
+    if (!known.getValue()) all += "; not " + copy(known.getKey());
+  return all;
+}
+
+}  // namespace
+
 void CountingChecks::on_evaluations(const Work& work,
                                     const std::vector<Object<schema::Evaluation>>& evaluations) {
   if (account != nullptr)
     for (const auto& eval : evaluations)
       tell("  an evaluation of " + copy(eval->getJobId()) + " ("
            + std::string{enum_name(eval->getTriggeredBy())} + ") is "
-           + std::string{enum_name(eval->getStatus())}
-           + (eval->getFailedTgAllocs().size() > 0 ? " without room for all" : ""));
+           + std::string{enum_name(eval->getStatus())} + why_short(*eval));
   PlanChecks::on_evaluations(work, evaluations);
 }
 

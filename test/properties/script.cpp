@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/object/enum_name.hpp"
 #include "test/properties/inventory.hpp"
 #include "test/properties/violation.hpp"
 
@@ -110,8 +111,20 @@ void Script::step(std::size_t number) {
 void Script::check() {
   const auto state = cluster_.state();
   check_nodes(state);
-  for (const auto& job : jobs_)
-    if (!cluster_.is_busy(job) && !cluster_.waits(job, true)) check_surplus(state, job);
+  for (const auto& job : jobs_) {
+    if (cluster_.is_busy(job) || cluster_.waits(job, true)) continue;
+    try {
+      check_surplus(state, job);
+    } catch (const Violation&) {
+      for (const auto& entry : state.evals_by_job("default", job))
+        say(job + " has an evaluation " + copy(entry.value()->getId()).substr(0, 8) + " ("
+            + std::string{enum_name(entry.value()->getTriggeredBy())} + ", "
+            + std::string{enum_name(entry.value()->getStatus())} + ") of "
+            + std::to_string(entry.value()->getCreateIndex()) + ", changed at "
+            + std::to_string(entry.value()->getModifyIndex()));
+      throw;
+    }
+  }
 }
 
 /// With the time since the case began.

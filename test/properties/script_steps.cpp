@@ -313,8 +313,10 @@ void Script::set_status(const Object<schema::Deployment>& deployment,
 /// As far as its canaries are healthy.
 void Script::promote(const Object<schema::Deployment>& deployment) {
   const auto state = cluster_.state();
+  std::vector<std::string> groups;
   for (const auto group : deployment->getTaskGroups()) {
     if (group.getValue().getPromoted()) continue;
+    groups.push_back(copy(group.getKey()));
     std::int64_t healthy = 0;
     for (const auto id : group.getValue().getPlacedCanaries()) {
       const auto row = state.alloc(view(id));
@@ -324,13 +326,16 @@ void Script::promote(const Object<schema::Deployment>& deployment) {
     }
     if (healthy < group.getValue().getDesiredCanaries()) return;
   }
+  if (groups.empty()) return;
   say("the deployment of " + copy(deployment->getJobId()) + " is promoted");
   ++counts_.promoted;
   const auto eval = cluster::deployment_eval(state, deployment, {cluster_.now, &cluster_.random});
   cluster_.write([&](schema::Command::Builder command) {
     auto promotion = command.initDeploymentPromotion();
     promotion.setDeploymentId(deployment->getId());
-    promotion.setAll(true);
+    auto names = promotion.initGroups(static_cast<unsigned>(groups.size()));
+    for (unsigned i = 0; i < names.size(); ++i)
+      names.set(i, text(groups[i]));
     if (eval) promotion.setEvaluation(*eval);
   });
 }
