@@ -23,18 +23,18 @@ def agreed(one, other):
     return {EITHER: seen}
 
 
-def differences(real, ours, path=""):
-    """Where `ours` is nothing that the real one was seen to answer: (path, real, ours)."""
+def differences(real, ours, is_known=lambda path, real, ours: False, path=""):
+    """Where `ours` is nothing that the real one was seen to answer, nor known to differ: (path, real, ours)."""
     if is_either(real):
-        found = [differences(each, ours, path) for each in real[EITHER]]
-        return [] if any(not each for each in found) else [(path, real, ours)]
+        fits = any(not differences(each, ours, is_known, path) for each in real[EITHER])
+        return [] if fits or is_known(path, real, ours) else [(path, real, ours)]
     if isinstance(real, dict) and isinstance(ours, dict):
         keys = [*real, *(key for key in ours if key not in real)]
-        return [found for key in keys for found in differences(real.get(key), ours.get(key), f"{path}/{key}")]
+        return [found for key in keys for found in differences(real.get(key), ours.get(key), is_known, f"{path}/{key}")]
     if isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
         return [found for at, (left, right) in enumerate(zip(real, ours))
-                for found in differences(left, right, f"{path}/{at}")]
-    return [] if real == ours else [(path, real, ours)]
+                for found in differences(left, right, is_known, f"{path}/{at}")]
+    return [] if real == ours or is_known(path, real, ours) else [(path, real, ours)]
 
 
 class Known:
