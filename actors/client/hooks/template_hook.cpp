@@ -69,9 +69,9 @@ public:
     scope_.job = std::move(msg.job);
     switch (msg.request->getPhase()) {
       case PRESTART:
-        return prestart(*msg.request);
+        return prestart(msg.request);
       case POSTSTART:
-        return poststart(*msg.request);
+        return poststart(msg.request);
       case EXITED:
         if (machine_) machine_->exited();
         return hook::Answered{};
@@ -125,19 +125,21 @@ private:
 
   // -- the task's life ----------------------------------------------------------------------------
 
-  actor::Answer<hook::Answered> prestart(schema::plugin::HookRequest::Reader request) {
+  using Request = Object<schema::plugin::HookRequest>;
+
+  actor::Answer<hook::Answered> prestart(const Request& request) {
     if (given_up_) return Error{Errc::cancelled, "cancelled"};
     waiting_ = self_->make_response_promise<hook::Answered>();
     const auto promise = waiting_;
     stop_rendering_ = std::stop_source{};
     stopped_ = false;
     actions_->begin();
-    begin(request, request.getRunning());
+    begin(request, request->getRunning());
     go_on();
     return promise;
   }
 
-  actor::Answer<hook::Answered> poststart(schema::plugin::HookRequest::Reader request) {
+  actor::Answer<hook::Answered> poststart(const Request& request) {
     if (!machine_) begin(request, true);  // Made anew after a crash.
     machine_->started();
     go_on();
@@ -150,22 +152,23 @@ private:
     return hook::Answered{};
   }
 
-  void begin(schema::plugin::HookRequest::Reader request, bool is_running) {
-    Draft<schema::plugin::TaskEnvironment> kept;
-    kept->setVariables(request.getEnvironment().getVariables());
-    environment_ = kept.freeze();
+  void begin(const Request& request, bool is_running) {
     const bool anew = machine_.has_value() && renders_on_restart();
     if (!machine_) machine_.emplace(terms_of(templates_of(scope_), *settings_));
     machine_->begin(is_running, anew);
     if (!places_ || anew)
       place(request);
     else
-      keep_what_is_read();
+      keep_environment(*request);
   }
 
-  /// Few templates read the environment, which would be most of what a hook holds.
-  void keep_what_is_read() {
-    if (!reads_environment(templates_of(scope_), *places_)) environment_ = {};
+  /// Few templates read it, and it would be most of what a hook holds.
+  void keep_environment(schema::plugin::HookRequest::Reader request) {
+    environment_ = {};
+    if (!reads_environment(templates_of(scope_), *places_)) return;
+    Draft<schema::plugin::TaskEnvironment> kept;
+    kept->setVariables(request.getEnvironment().getVariables());
+    environment_ = kept.freeze();
   }
 
   bool renders_on_restart() const {
@@ -175,21 +178,23 @@ private:
     return group && group->getRestartPolicy().getRenderTemplates();
   }
 
-  /// Finds places and sources, on the step runner.
-  void place(schema::plugin::HookRequest::Reader request) {
+  /// Finds places and sources, on the step runner. Many may wait for it at a time, so the request
+  /// is taken apart there.
+  void place(const Request& request) {
     places_ = {};
     busy_ = true;
     self_
-        ->request(
-            tools_.steps, actor::infinite,
-            step::make([scope = scope_, env = workload::TaskEnv::read(request.getEnvironment()),
-                        settings = settings_] { return place_templates(scope, env, *settings); }))
+        ->request(tools_.steps, actor::infinite,
+                  step::make([scope = scope_, request, settings = settings_] {
+                    return place_templates(
+                        scope, workload::TaskEnv::read(request->getEnvironment()), *settings);
+                  }))
         .then(
-            [this](const step::Outcome& outcome) {
+            [this, request](const step::Outcome& outcome) {
               busy_ = false;
               places_
                   = std::make_shared<const TemplatePlaces>(std::move(outcome.as<TemplatePlaces>()));
-              keep_what_is_read();
+              keep_environment(*request);
               settle();
             },
             [this](const Error& err) {
