@@ -12,12 +12,12 @@ public:
   Allowance(double at_once, double per_second)
       : at_once_{at_once}, per_second_{per_second}, left_{at_once} {}
 
-  /// Takes one; false, with nothing taken: there is none.
-  bool take(std::chrono::nanoseconds now) {
+  /// Takes so many; false, with nothing taken: there are not so many.
+  bool take(std::chrono::nanoseconds now, double count = 1) {
     left_ = std::min(at_once_, left_ + per_second_ * seconds(now - since_));
     since_ = now;
-    if (left_ < 1) return false;
-    left_ -= 1;
+    if (left_ < count) return false;
+    left_ -= count;
     return true;
   }
 

@@ -1,0 +1,91 @@
+#include "actors/plugin/intake.hpp"
+
+#include <doctest/doctest.h>
+
+#include "actors/plugin/waiting_room.hpp"
+#include "runtime/object/draft.hpp"
+
+using namespace nomad;
+using namespace std::chrono_literals;
+
+namespace {
+
+plugin::Frame numbered(std::uint64_t number) {
+  Draft<schema::plugin::Frame> draft;
+  draft->setNumber(number);
+  return draft.freeze();
+}
+
+constexpr auto nothing_is_free = [](schema::plugin::Frame::Reader) { return false; };
+
+int taken(plugin::Intake& intake, std::chrono::nanoseconds now) {
+  int count = 0;
+  while (intake.next(now, nothing_is_free))
+    ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("intake: so much at once, and so much a second, in its order") {
+  plugin::Intake intake;
+  for (std::uint64_t i = 0; i < 25'000; ++i)
+    intake.add(numbered(i), 20);
+  CHECK(taken(intake, 1h) == 20'000);
+  CHECK(taken(intake, 1h) == 0);
+  CHECK(taken(intake, 1h + 1s) == 2'000);
+  CHECK(intake.is_waiting());
+  CHECK(intake.next(1h + 2s, nothing_is_free)->frame->getNumber() == 22'000);
+}
+
+TEST_CASE("intake: a large message counts as many") {
+  plugin::Intake intake;
+  for (int i = 0; i < 20; ++i)
+    intake.add(numbered(0), std::size_t{16} << 20);
+  CHECK(taken(intake, 1h) == 9);
+  CHECK(taken(intake, 1h + 1s) <= 1);
+}
+
+TEST_CASE("intake: answers are free, but do not overtake") {
+  plugin::Intake intake;
+  for (std::uint64_t i = 0; i <= 20'000; ++i)
+    intake.add(numbered(0), 20);
+  intake.add(numbered(7), 20);
+  intake.add(numbered(0), 20);
+  const auto is_free = [](schema::plugin::Frame::Reader frame) { return frame.getNumber() == 7; };
+  int count = 0;
+  while (intake.next(1h, is_free))
+    ++count;
+  CHECK(count == 20'000);
+  CHECK(intake.next(1h + 1ms, is_free));  // the one before it
+  CHECK(intake.next(1h + 1ms, is_free)->frame->getNumber() == 7);
+  intake.clear();
+  CHECK_FALSE(intake.is_waiting());
+}
+
+TEST_CASE("waiting room: guests are asked in their order, or fail") {
+  plugin::WaitingRoom room;
+  std::vector<std::string> happened;
+  const auto guest = [&happened](std::string name, std::uint64_t instance) {
+    return plugin::WaitingRoom::Guest{
+        .ask = [&happened, name] { happened.push_back("asked " + name); },
+        .fail = [&happened, name](const Error& why) { happened.push_back(name + ' ' + why.what); },
+        .instance = instance};
+  };
+  for (auto each : {guest("a", 1), guest("b", 2), guest("c", 1), guest("d", 0)})
+    REQUIRE(room.add(each));
+  room.fail(1, {Errc::cancelled, "is over"});
+  CHECK(happened == std::vector<std::string>{"a is over", "c is over"});
+  room.admit();
+  CHECK(happened.size() == 4);
+  CHECK(happened.back() == "asked d");
+  room.admit();
+  CHECK(happened.size() == 4);
+  for (std::size_t i = 0; i < plugin::WaitingRoom::most; ++i) {
+    auto one = guest("x", 0);
+    REQUIRE(room.add(one));
+  }
+  auto last = guest("last", 0);
+  CHECK_FALSE(room.add(last));
+  CHECK(last.fail);
+}
