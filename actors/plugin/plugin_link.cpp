@@ -364,7 +364,7 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
   if (known && !known.equals(object))
     return refuse("it is another one than when the agent started");
   known = object;
-  life_.peer()->bound_memory(object->getDrivers().size() == 0);
+  life_.peer()->has_drivers(object->getDrivers().size() > 0);
   configure();  // Before the declaration is seen: who waits for it sees what follows from it.
   update([&](PluginStatus& status) { status.declaration = known; });
 }

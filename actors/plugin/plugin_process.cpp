@@ -143,11 +143,25 @@ public:
 
   // On any thread.
   std::mutex guard;
-  pid_t pid = 0;  ///< 0: there is no process, or it has been reaped.
+  pid_t pid = 0;              ///< 0: there is no process, or it has been reaped.
+  bool ends_children = true;  ///< Its group is killed with it.
 
   void kill_process() {
     const std::lock_guard lock{guard};
-    if (pid > 0) ::kill(pid, SIGKILL);
+    send_kill();
+  }
+
+  /// It is dead, and not reaped.
+  bool has_ended() {
+    const std::lock_guard lock{guard};
+    siginfo_t end{};
+    return pid > 0
+           && ::waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOHANG | WNOWAIT) == 0
+           && end.si_pid != 0;
+  }
+
+  void send_kill() const {
+    if (pid > 0) ::kill(ends_children ? -pid : pid, SIGKILL);
   }
 };
 
@@ -181,7 +195,12 @@ public:
 
   void close() { close_socket(); }
 
-  void check(Clock::time_point) override {}
+  /// Somebody else may hold the socket's other end: a child that the plugin has forked.
+  void check(Clock::time_point) override {
+    const auto core = core_.lock();
+    if (!core || !core->has_ended()) return;
+    if (std::exchange(has_ended_, true)) fail({Errc::unavailable, "its process ended"});
+  }
 
 private:
   void on_open() override { read_on(); }
@@ -205,6 +224,7 @@ private:
   std::weak_ptr<Core> core_;
   FrameSplitter splitter_;
   std::size_t open_bytes_ = 0;
+  bool has_ended_ = false;  ///< The process, a tick ago: what it has said is read meanwhile.
 };
 
 /// What it writes to its standard output and error: so many lines, and no more bytes a tick than
@@ -339,11 +359,12 @@ void PluginProcess::kill() {
   });
 }
 
-void PluginProcess::bound_memory(bool is_bound) {
+void PluginProcess::has_drivers(bool has_some) {
   const std::lock_guard lock{core_->guard};
+  core_->ends_children = !has_some;
   const auto bytes = core_->options.memory_bytes;
   if (core_->pid <= 0 || bytes == 0) return;
-  const rlimit bound = is_bound ? rlimit{bytes, bytes} : rlimit{RLIM_INFINITY, RLIM_INFINITY};
+  const rlimit bound = has_some ? rlimit{RLIM_INFINITY, RLIM_INFINITY} : rlimit{bytes, bytes};
   if (::prlimit(core_->pid, RLIMIT_DATA, &bound, nullptr) != 0 && errno != ESRCH)
     log::warn("plugin", "the memory of process {}: {}", core_->pid, std::strerror(errno));
 }
@@ -351,12 +372,15 @@ void PluginProcess::bound_memory(bool is_bound) {
 std::string PluginProcess::reap(bool kill) {
   const std::lock_guard lock{core_->guard};
   if (core_->pid == 0) return "it never ran";
+  siginfo_t end{};
+  const auto seen
+      = ::waitid(P_PID, static_cast<id_t>(core_->pid), &end, WEXITED | WNOHANG | WNOWAIT);
+  const bool runs = seen == 0 && end.si_pid == 0;
+  // Its group while its number is still its own.
+  if (seen == 0 && (kill || (!runs && core_->ends_children))) core_->send_kill();
+  if (runs) return {};
   int status = 0;
   const auto got = ::waitpid(core_->pid, &status, WNOHANG);
-  if (got == 0) {
-    if (kill) ::kill(core_->pid, SIGKILL);
-    return {};
-  }
   core_->pid = 0;
   if (got < 0) return "its end is unknown";
   if (WIFSIGNALED(status)) return fmt::format("killed by signal {}", WTERMSIG(status));

@@ -68,9 +68,10 @@ public:
   /// Kills it; `ended` follows.
   virtual void kill() = 0;
 
-  /// Whether the bound of its memory holds, and it can't change that; else it may take as much as
-  /// it likes: what it starts is bounded as it is.
-  virtual void bound_memory(bool is_bound) = 0;
+  /// It has said that it has drivers: what it starts outlives it, and would be bounded as it is, so
+  /// it may take as much memory as it likes. Else the bound of its memory holds for good, and what
+  /// it has started and left in its process group ends with it.
+  virtual void has_drivers(bool has_some) = 0;
 
   /// What became of it, once: "exited with status 1"; empty: it runs still, and is killed if
   /// `kill`. Does not wait.
@@ -92,7 +93,7 @@ public:
   void send(std::string frame) override;
   void handled(std::size_t bytes) override;
   void kill() override;
-  void bound_memory(bool is_bound) override;
+  void has_drivers(bool has_some) override;
   std::string reap(bool kill) override;
 
   class Core;

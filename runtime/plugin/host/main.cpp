@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -85,6 +86,8 @@ int main(int count, char** arguments) {
     return refuse(confined.error().what.c_str());
   close(nomad::plugin::filter_descriptor);
   if (orders->is_program) return become_program(orders->words);
+  // What the plugin starts must not hold the socket: the agent would not see this process's end.
+  fcntl(agent_socket, F_SETFD, FD_CLOEXEC);
   ignore_broken_pipes();
   // Never closed: code of it may run until the process ends.
   void* library = dlopen(orders->words.front().c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -91,7 +91,7 @@ public:
 }  // namespace nomad::plugin
 
 /// Exports `describe`, a `void(nomad::plugin::Plugin&)`, as this library's plugin. Once per
-/// library.
+/// library. The function reads the mark, so that no linker takes that for unused.
 #define NOMADCTL_PLUGIN(describe)                                                             \
   __attribute__((                                                                             \
       used,                                                                                   \
@@ -99,5 +99,6 @@ public:
       = nomad::plugin::own_mark();                                                            \
   extern "C" __attribute__((visibility("default"))) void nomadctl_plugin_describe(            \
       nomad::plugin::Plugin& plugin) {                                                        \
+    static_cast<void>(*static_cast<const volatile char*>(nomadctl_plugin_mark.magic));        \
     describe(plugin);                                                                         \
   }

@@ -25,7 +25,12 @@ struct Hangs {
 [[maybe_unused]] Result<HookAnswer> probe(HookHost& host, const HookCall& call) {
   const auto order = call.meta("probe");
   if (order == "block") sleep(1000);
-  if (order == "crash") abort();
+  if (order == "orphan" && fork() == 0) {
+    execl("/bin/sleep", "sleep", "4242.17", nullptr);
+    _exit(127);
+  }
+  if (order == "fork" && fork() == 0) pause();  // with all descriptors
+  if (order == "crash" || order == "orphan" || order == "fork") abort();
   if (order == "throw") throw std::runtime_error{"as ordered"};
   if (order == "flood")
     for (int i = 0; i < 30'000; ++i)

@@ -473,6 +473,13 @@ class BadPluginTest(Case):
         self.assertRegex(self.failure(agent, self.probe(agent, "leak")), "std::bad_alloc|plugin probe has ended")
         self.assertEqual(len(agent.wait_for_allocs("bystander", "running")), 1)
 
+    def test_what_it_has_started_ends_with_it(self):
+        agent = self.start(f"{BAD}/probe.so")
+        self.assertIn("plugin probe has ended", self.failure(agent, self.probe(agent, "orphan")))
+        self.wait_for(agent, "probe", "running")
+        self.assertIn("plugin probe has ended", self.failure(agent, self.probe(agent, "fork")))
+        self.assertEqual(subprocess.run(["pgrep", "-f", "sleep 4242.17"], capture_output=True, text=True).stdout, "")
+
     def test_one_that_blocks_is_ended_and_its_task_fails_in_time(self):
         agent = self.start(f"{BAD}/probe.so")
         self.assertIn("did not answer in time", self.failure(agent, self.probe(agent, "block")))

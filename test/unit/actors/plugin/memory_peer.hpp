@@ -18,8 +18,8 @@ namespace nomad::test {
 struct MemoryPlugin {
   std::function<void(plugin::Plugin&)> describe;
   int lives = 0;
-  bool mute = false;  ///< Answers nothing any more.
-  bool is_bound = false;
+  bool mute = false;             ///< Answers nothing any more.
+  bool has_drivers = true;       ///< As the link says.
   int refusals = 0;              ///< Of what it has asked.
   std::size_t handled = 0;       ///< Bytes.
   plugin::ProcessEvents events;  ///< Of the present life.
@@ -52,7 +52,7 @@ public:
 
   void kill() override { of_.events.ended({Errc::cancelled, "it was ended"}); }
 
-  void bound_memory(bool is_bound) override { of_.is_bound = is_bound; }
+  void has_drivers(bool has_some) override { of_.has_drivers = has_some; }
 
   std::string reap(bool) override { return "exited with status 0"; }
 
