@@ -63,8 +63,11 @@ void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Out
 
 void PendingProposals::fail(const Error& reason) {
   gathering_.abandon();
+  if (waiting_.empty()) return;
+  const auto code = reason.code == Errc::no_leader ? Errc::unavailable : reason.code;
+  const Error unknown{code, reason.what + " (the request may have been carried out)"};
   for (auto& each : std::exchange(waiting_, {}))
-    each.callback(reason);
+    each.callback(unknown);
 }
 
 }  // namespace nomad::raft

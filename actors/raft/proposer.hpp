@@ -24,9 +24,11 @@ struct Applied {
 };
 
 /// Called once, on the Raft node's thread: post to your own thread and return. Errors:
-/// `unavailable` (not the leader, leadership lost meanwhile: the write may still happen; or a
-/// member has not said yet whether it can apply it), `overloaded` (too much waits already, or the
-/// disk is full), `rejected` (a member can't apply it), `too_large`, `io` (the server is stopping).
+/// `no_leader` (this server does not lead, hands over or stops: nothing was written, and another
+/// may be asked), `unavailable` (leadership was lost meanwhile: the write may still happen, and the
+/// text says so; or a member has not said yet whether it can apply it), `overloaded` (too much
+/// waits already, or the disk is full), `rejected` (a member can't apply it), `too_large`, `io`
+/// (the log is broken: the write may still happen if the text says so).
 using ProposalCallback = std::function<void(Result<Applied>)>;
 
 struct Proposal {

@@ -183,7 +183,7 @@ void NodeState::after_step() {
   arm_timer();
   if (proposals_.is_due()) drain();
   if (retiring_ && core_->transfer_target().empty())
-    stop({Errc::unavailable, "the server is stopping"}, false);
+    stop({Errc::no_leader, "the server is stopping"}, false);
 }
 
 void NodeState::drain() {
@@ -377,7 +377,7 @@ void NodeState::bootstrap(const Configuration& configuration, ProposalCallback c
 }
 
 void NodeState::retire() {
-  const Error stopping{Errc::unavailable, "the server is stopping"};
+  const Error stopping{Errc::no_leader, "the server is stopping"};
   if (stopped_ || std::exchange(retiring_, true)) return;
   const bool others = core_->configuration().voter_count() > 1;
   if (core_->role() != Role::leader || !others || !parts_.options.carrier)

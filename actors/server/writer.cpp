@@ -77,15 +77,21 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
                          const Result<Committed>& done) { self->on_done(done, is_last); });
   }
 
+  /// Of one command "nothing was done" may be said that is not true of all.
   void on_done(const Result<Committed>& done, bool is_last) {
+    bool others_went = false;
     {
       const std::scoped_lock lock{mutex};
       --in_flight;
       if (failed) return;
       failed = !done;
+      others_went = next > 1;
     }
     if (done && each) each(*done);
-    if (!done || is_last)
+    if (!done && done.error().code == Errc::no_leader && others_went)
+      then(Error{Errc::unavailable,
+                 done.error().what + " (the request may have been carried out in part)"});
+    else if (!done || is_last)
       then(done);
     else
       go_on();

@@ -5,8 +5,8 @@
 // object than the command's is a bug, and `internal`.
 //
 // A server that does not lead, or does not know yet all that was ever acknowledged, refuses with
-// `no_leader` "No cluster leader". Other errors are the decision's, the proposer's
-// (actors/raft/proposer.hpp) and those of the command's conditions.
+// `no_leader`: nothing was done, of a sequence neither. Other errors are the decision's, the
+// proposer's (actors/raft/proposer.hpp) and those of the command's conditions.
 //
 // Threads: any. Callbacks are called once: before the call returns when nothing was proposed, else
 // on the Raft node's thread. They must be quick; who has more to do goes on where he is at home:

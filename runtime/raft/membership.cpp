@@ -6,8 +6,8 @@
 namespace nomad::raft {
 
 Result<> Core::may_propose() const {
-  if (role_ != Role::leader) return Error{Errc::unavailable, "node is not the leader"};
-  if (!transfer_target_.empty()) return Error{Errc::unavailable, "leadership transfer in progress"};
+  if (role_ != Role::leader) return Error{Errc::no_leader, "node is not the leader"};
+  if (!transfer_target_.empty()) return Error{Errc::no_leader, "leadership transfer in progress"};
   return {};
 }
 

@@ -3,7 +3,9 @@
 #include <atomic>
 
 #include "actors/api/cluster/cluster_access.hpp"
+#include "actors/api/forward/repeats.hpp"
 #include "actors/api/http/request_body.hpp"
+#include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/router.hpp"
@@ -20,7 +22,11 @@ constexpr std::uint8_t most_hops = 4;
 
 constexpr std::chrono::seconds search_patience{5};
 
+/// Of a server that has lost the leadership, until it looks for who has it.
+constexpr std::chrono::milliseconds unserved_pause{40};
+
 using Answerer = std::function<void(Result<Found>)>;
+using Clock = std::chrono::steady_clock;
 
 bool takes_stale(const net::Request& request) {
   const auto* stale = request.parameter("stale");
@@ -262,7 +268,24 @@ Run if_named(const Run& run) {
   };
 }
 
-void dispatch_to_place(Where where, Call call, const Run& run) {
+void dispatch_to_place(Where where, Call call, const Run& run, Clock::time_point give_up);
+
+/// What changes something is decided where somebody led a moment ago. If nobody does any more when
+/// it comes to the log, it is passed back, or tried again by who was asked first.
+void try_again_unserved(Where where, Call& call, const Run& run, Clock::time_point give_up) {
+  call.when_unserved = [where, run, give_up](Call refused, const Error& why) {
+    if (refused.request().hops > 0) return refuse_unserved(refused, why);
+    if (Clock::now() + unserved_pause > give_up) return refused.fail(Answer::error(why));
+    const auto shared = share(std::move(refused));
+    shared->context->timers.call_after(unserved_pause, [where, shared, run, give_up] {
+      go_home(*shared, [where, shared, run, give_up] {
+        dispatch_to_place(where, std::move(*shared), run, give_up);
+      });
+    });
+  };
+}
+
+void dispatch_to_place(Where where, Call call, const Run& run, Clock::time_point give_up) {
   const auto context = call.context;
   const auto& options = context->options;
   const auto& request = call.request();
@@ -276,7 +299,12 @@ void dispatch_to_place(Where where, Call call, const Run& run) {
   now.takes_stale = !now.leads && takes_stale(request);
   now.is_for_this_node = request.is_for_this_node;
   const auto place = place_of(now);
-  if (place == Place::here) return run(std::move(call));
+  if (place == Place::here) {
+    const bool by_leader = where == Where::leader || where == Where::by_method;
+    if (by_leader && !now.is_read && options.cluster_view)
+      try_again_unserved(where, call, run, give_up);
+    return run(std::move(call));
+  }
   if (place == Place::node) return dispatch_to_node(where, std::move(call), run);
   if (place == Place::region) return dispatch_to_region(std::move(call), std::string{region}, run);
   if (!options.cluster_view)
@@ -295,7 +323,8 @@ void dispatch_to_place(Where where, Call call, const Run& run) {
 }  // namespace
 
 void dispatch(Where where, Call call, const Run& run) {
-  dispatch_to_place(where, std::move(call), where == Where::named ? if_named(run) : run);
+  dispatch_to_place(where, std::move(call), where == Where::named ? if_named(run) : run,
+                    Clock::now() + Repeats::hold);
 }
 
 void dispatch_to_region(Call call, const std::string& region, const Run& run) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "actors/api/api.hpp"
 #include "actors/api/forward/body_transfer.hpp"
@@ -74,6 +76,10 @@ public:
   /// goes on, and called instead of answering.
   void (*tell_failure)(Call& call, const Answer& answer) = nullptr;
 
+  /// What becomes of the call when it was refused because nobody leads (`Errc::no_leader`): nothing
+  /// was done then, so it may be served elsewhere. Set by `dispatch`; without, the client is told.
+  std::function<void(Call call, const Error& why)> when_unserved;
+
   const net::Request& request() const { return responder.request(); }
 
   /// What it takes from now until it is answered is one of these; null: it is not measured.
@@ -90,7 +96,11 @@ public:
     responder.send(to_response(std::move(answer), request()));
   }
 
-  void fail(const Error& error) { fail(Answer::error(error)); }
+  void fail(const Error& error) {
+    if (error.code == Errc::no_leader && when_unserved)
+      return std::exchange(when_unserved, {})(std::move(*this), error);
+    fail(Answer::error(error));
+  }
 
   void fail(Answer answer) {
     if (tell_failure != nullptr)

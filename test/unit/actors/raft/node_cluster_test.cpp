@@ -207,7 +207,12 @@ TEST_CASE_FIXTURE(NodesFixture,
   advance(1'500ms);
   REQUIRE(*lost);
   CHECK((*lost)->error().code == Errc::unavailable);
+  CHECK((*lost)->error().what.ends_with("(the request may have been carried out)"));
   CHECK_FALSE(old.leader->known().leads);
+  const auto late = write(boss, "late");
+  settle();
+  REQUIRE(*late);
+  CHECK((*late)->error().code == Errc::no_leader);  // surely nothing was done
 
   const auto next = wait_for_leader();
   CHECK(next != boss);

@@ -111,6 +111,27 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: a sequence stops at the first command 
   CHECK(answers[0].has_error());
 }
 
+TEST_CASE_FIXTURE(WriterFixture,
+                  "writer: of a sequence whose leader is lost nobody says that nothing was done") {
+  std::vector<Error> refusals;
+  const auto propose = [&](std::size_t count) {
+    writer.propose_all(access::own_work("test"), pools(count),
+                       [&](const Result<Committed>& done) { refusals.push_back(done.error()); });
+  };
+
+  propose(20);
+  CHECK(commit_once() == 2);
+  CHECK(refuse() > 0);
+  propose(1);
+  CHECK(refuse() == 1);
+
+  REQUIRE(refusals.size() == 2);
+  CHECK(refusals[0]
+        == Error{Errc::unavailable,
+                 "No cluster leader (the request may have been carried out in part)"});
+  CHECK(refusals[1] == no_leader());
+}
+
 TEST_CASE_FIXTURE(WriterFixture, "writer: a permission for something else is refused as a bug") {
   Draft<schema::Command> draft;
   draft->initJobDeregister().setNamespace("b");
