@@ -4,7 +4,6 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/cluster/rollout.hpp"
 
 namespace nomad::server {
 namespace {
@@ -65,7 +64,7 @@ struct WatcherState {
     looked_at = self->now();
     subscribe();
     if (is_writing) return;
-    const auto step = cluster::next_rollout_step(store->snapshot(), id, {unix_now(), &random});
+    const auto step = options.decide(store->snapshot(), id, {unix_now(), &random});
     if (step.is_over) return self->quit();
     if (step.look_again != 0 && step.look_again != deadline) set_deadline(step.look_again);
     if (step.command && !must_wait(step)) write(step);
@@ -125,7 +124,7 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
   state.self = self;
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer), access::own_work("deployment_watcher"));
-  state.options = options;
+  state.options = std::move(options);
   state.random = Random{self->seed(options.random_seed)};
   state.id = std::move(deployment_id);
   state.look_after(0ns);

@@ -12,12 +12,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "actors/core/actor.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/raft/proposer.hpp"
+#include "runtime/cluster/rollout.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {
@@ -31,6 +33,8 @@ struct DeploymentWatcherOptions {
   /// Unhealthy allocations are replaced this long after the first of them was noticed.
   std::chrono::milliseconds replace_delay{1000};
   std::uint64_t random_seed = 0;
+  /// What decides; simulations put mistakes in.
+  std::function<decltype(cluster::next_rollout_step)> decide = cluster::next_rollout_step;
 };
 
 DeploymentWatcher spawn_deployment_watcher(const actor::Owner& owner,

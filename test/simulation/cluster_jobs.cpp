@@ -17,13 +17,23 @@ std::int64_t nanoseconds(std::chrono::nanoseconds time) {
   return time.count();
 }
 
+/// The number at the end of a job's id.
+std::int64_t number_of(std::string_view id) {
+  return std::strtoll(std::string{id.substr(id.rfind('-') + 1)}.c_str(), nullptr, 10);
+}
+
+/// Always the same of a job, so that nobody's right to preempt others comes without a cause.
+std::int64_t priority_of(std::string_view id) {
+  return 20 + 15 * (number_of(id) % 5);
+}
+
 void fill_job(schema::Job::Builder job, const std::string& id, const char* type) {
   job.setId(text(id));
   job.setName(text(id));
   job.setNamespace("default");
   job.setRegion("global");
   job.setType(type);
-  job.setPriority(50);
+  job.setPriority(priority_of(id));
   job.setNodePool("default");
   job.initDatacenters(1).set(0, "*");
 }
@@ -52,6 +62,27 @@ void fill_group(schema::TaskGroup::Builder group, std::int64_t count, const std:
   resources.setMemoryMb(100);
 }
 
+/// A fifth fails after a while; the others run for ever.
+std::string config_of_service(Random& random) {
+  if (random.chance(0.2))
+    return fmt::format(R"({{"run_for":{},"exit":1}})", 1'000 + random.below(20'000));
+  return fmt::format(R"({{"version":{}}})", random.below(3));
+}
+
+/// Nodes have room for three to fifteen of these.
+void draw_size(schema::TaskGroup::Builder group, Random& random) {
+  group.getTasks()[0].getResources().setCpu(100 * (1 + static_cast<std::int64_t>(random.below(5))));
+}
+
+void set_update(schema::UpdateStrategy::Builder update, std::int64_t max_parallel) {
+  update.setStagger(nanoseconds(1s));
+  update.setMaxParallel(max_parallel);
+  update.setHealthCheck("task_states");
+  update.setMinHealthyTime(nanoseconds(500ms));
+  update.setHealthyDeadline(nanoseconds(10s));
+  update.setProgressDeadline(nanoseconds(20s));
+}
+
 }  // namespace
 
 Object<schema::Job> register_job(const std::string& id, std::uint64_t value) {
@@ -74,30 +105,77 @@ std::uint64_t register_value(schema::Job::Reader job) {
   return 0;
 }
 
+bool has_distinct_hosts(std::string_view id) {
+  return id.starts_with("service-") && number_of(id) % 5 == 2;
+}
+
 Object<schema::Job> service_job(const std::string& id, Random& random) {
   Draft<schema::Job> draft;
   fill_job(*draft, id, "service");
-  const bool fails = random.chance(0.2);
-  const auto config
-      = fails ? fmt::format(R"({{"run_for":{},"exit":1}})", 1'000 + random.below(20'000))
-              : fmt::format(R"({{"version":{}}})", random.below(3));
+  const auto config = config_of_service(random);
   auto group = draft->initTaskGroups(1)[0];
   fill_group(group, static_cast<std::int64_t>(random.below(5)), config);
+  draw_size(group, random);
+  if (has_distinct_hosts(id)) group.initConstraints(1)[0].setOperand("distinct_hosts");
   auto migrate = group.initMigrate();
   migrate.setMaxParallel(static_cast<std::int64_t>(random.below(3)));
   migrate.setHealthCheck("task_states");
   migrate.setMinHealthyTime(nanoseconds(500ms));
   migrate.setHealthyDeadline(nanoseconds(10s));
-  if (random.chance(0.5)) {
+  if (random.chance(0.6)) {
     auto update = group.initUpdate();
-    update.setStagger(nanoseconds(1s));
-    update.setMaxParallel(1 + static_cast<std::int64_t>(random.below(2)));
-    update.setHealthCheck("task_states");
-    update.setMinHealthyTime(nanoseconds(500ms));
-    update.setHealthyDeadline(nanoseconds(10s));
-    update.setProgressDeadline(nanoseconds(20s));
+    set_update(update, 1 + static_cast<std::int64_t>(random.below(2)));
     update.setAutoRevert(random.chance(0.3));
+    if (random.chance(0.4)) {
+      update.setCanary(1 + static_cast<std::int64_t>(random.below(2)));
+      update.setAutoPromote(random.chance(0.3));
+    }
   }
+  return draft.freeze();
+}
+
+Object<schema::Job> system_job(const std::string& id, Random& random) {
+  Draft<schema::Job> draft;
+  fill_job(*draft, id, "system");
+  if (random.chance(0.6)) set_update(draft->initUpdate(), 1);
+  auto group = draft->initTaskGroups(1)[0];
+  fill_group(group, random.chance(0.9) ? 1 : 0,
+             fmt::format(R"({{"version":{}}})", random.below(3)));
+  group.disownReschedulePolicy();  // of system jobs nothing is rescheduled
+  return draft.freeze();
+}
+
+Object<schema::Job> sysbatch_job(const std::string& id, Random& random) {
+  Draft<schema::Job> draft;
+  fill_job(*draft, id, "sysbatch");
+  auto group = draft->initTaskGroups(1)[0];
+  fill_group(group, 1,
+             fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(4'000),
+                         random.chance(0.1) ? 1 : 0));
+  group.disownReschedulePolicy();
+  return draft.freeze();
+}
+
+Object<schema::Job> periodic_job(const std::string& id, Random& random) {
+  Draft<schema::Job> draft;
+  fill_job(*draft, id, "batch");
+  auto periodic = draft->initPeriodic();
+  periodic.setEnabled(true);
+  periodic.setSpec("*/3 * * * * * *");
+  periodic.setSpecType("cron");
+  periodic.setTimeZone("UTC");
+  periodic.setProhibitOverlap(random.chance(0.5));
+  fill_group(draft->initTaskGroups(1)[0], 1,
+             fmt::format(R"({{"run_for":{}}})", 200 + random.below(5'000)));
+  return draft.freeze();
+}
+
+Object<schema::Job> parameterized_job(const std::string& id, Random& random) {
+  Draft<schema::Job> draft;
+  fill_job(*draft, id, "batch");
+  draft->initParameterizedJob().setPayload("optional");
+  fill_group(draft->initTaskGroups(1)[0], 1,
+             fmt::format(R"({{"run_for":{}}})", 200 + random.below(5'000)));
   return draft.freeze();
 }
 
@@ -108,6 +186,7 @@ Object<schema::Job> batch_job(const std::string& id, Random& random) {
   fill_group(group, 1 + static_cast<std::int64_t>(random.below(3)),
              fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(8'000),
                          random.chance(0.2) ? 1 : 0));
+  draw_size(group, random);
   auto reschedule = group.getReschedulePolicy();
   reschedule.setUnlimited(false);
   reschedule.setAttempts(1);

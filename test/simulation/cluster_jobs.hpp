@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/random.hpp"
 #include "runtime/object/object.hpp"
@@ -16,8 +17,23 @@ Object<schema::Job> register_job(const std::string& id, std::uint64_t value);
 /// What such a job holds; 0: it is no register.
 std::uint64_t register_value(schema::Job::Reader job);
 
-/// A service of up to four allocations, which may fail, with deployments or without.
+/// A service of up to four allocations, which may fail, with deployments, canaries or without.
 Object<schema::Job> service_job(const std::string& id, Random& random);
+
+/// Whether the service of this id always wants a node of its own for each allocation.
+bool has_distinct_hosts(std::string_view id);
+
+/// A job that runs on every node, now and then on none; some are updated one after the other.
+Object<schema::Job> system_job(const std::string& id, Random& random);
+
+/// A job that runs once on every node.
+Object<schema::Job> sysbatch_job(const std::string& id, Random& random);
+
+/// A batch job that is launched every three seconds.
+Object<schema::Job> periodic_job(const std::string& id, Random& random);
+
+/// A batch job that somebody has to dispatch.
+Object<schema::Job> parameterized_job(const std::string& id, Random& random);
 
 /// A batch job of up to three allocations, which end by themselves.
 Object<schema::Job> batch_job(const std::string& id, Random& random);

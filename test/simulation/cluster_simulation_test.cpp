@@ -58,7 +58,8 @@ TEST_CASE("cluster simulation: no seed breaks a rule") {
   for (const char* name :
        {"lost messages", "partitions", "log entries", "compared states", "started tasks",
         "ended tasks", "killed tasks", "leaders", "requests to the API passed on",
-        "writes by the HTTP API", "answered", "complete drains"})
+        "writes by the HTTP API", "answered", "complete drains", "preempted allocations",
+        "allocations replaced by updates", "canaries"})
     CHECK_MESSAGE(sum[name] > 0, name << " was never met");
 }
 
@@ -117,6 +118,29 @@ std::vector<Mistake> mistakes() {
   all.push_back({"hasty_drainer", {.server_mutation = ServerMutation::hasty_drainer}});
   all.push_back({"late_drainer", {.server_mutation = ServerMutation::late_drainer}});
   all.push_back({"greedy_drainer", {.server_mutation = ServerMutation::greedy_drainer}});
+  all.push_back({"hasty_watcher", {.server_mutation = ServerMutation::hasty_watcher}});
+  all.push_back({"late_watcher", {.server_mutation = ServerMutation::late_watcher}});
+  for (const auto& [mistake, name] : scheduler::mistake_names)
+    switch (mistake) {
+      case scheduler::Mistake::trust_plans:
+      case scheduler::Mistake::trust_evaluations:
+      case scheduler::Mistake::ignore_distinct_hosts:
+      case scheduler::Mistake::preempt_equals:
+      case scheduler::Mistake::hurry_updates:
+      case scheduler::Mistake::skip_canaries:
+      case scheduler::Mistake::repeat_canaries:
+      case scheduler::Mistake::keep_surplus:
+      case scheduler::Mistake::keep_lost:
+      case scheduler::Mistake::forget_blocked:
+      case scheduler::Mistake::forget_followups:
+      case scheduler::Mistake::evaluate_again:
+      case scheduler::Mistake::hurry_system_updates:
+      case scheduler::Mistake::fill_nodes_again:
+        all.push_back({std::string{name}, {.scheduler_mistake = mistake}});
+        break;
+      default:  // what no job here wants; the properties find them
+        break;
+    }
   all.push_back({"deny_delivery", {.rpc_mutation = RpcMutation::deny_delivery}});
   all.push_back({"forget_processes", {.node_mutation = NodeMutation::forget_processes}});
   all.push_back({"forget_saved", {.node_mutation = NodeMutation::forget_saved}});

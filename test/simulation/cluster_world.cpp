@@ -21,6 +21,7 @@ ClusterWorld::ClusterWorld(ClusterWorldOptions options)
       rpc_(system_, network_, options.rpc_mutation),
       random_(options.seed ^ 0x776f'726c'6400),
       operators_machine_(system_.add_machine("operators")) {
+  scheduler::mistake = options_.scheduler_mistake;
   witness_.violated = [this](const std::string& rule) { violated(rule); };
   failpoint::set_handler([this](std::string_view name) { return reach(name); });
   // Worlds run side by side, each in a thread of its own.
@@ -50,6 +51,7 @@ ClusterWorld::~ClusterWorld() {
   system_.shut_down();
   rpc_.shut_down();
   log::remove_listener(log_listener_);
+  scheduler::mistake = scheduler::Mistake::none;
 }
 
 SimServer& ClusterWorld::add_server(const std::string& id, const Configuration* founders) {
@@ -240,7 +242,14 @@ std::vector<std::pair<const char*, std::uint64_t>> ClusterWorldCounts::all() con
           {"written variables", written_variables},
           {"removed variables", removed_variables},
           {"refused check-and-sets", refused_sets},
+          {"writes refused as not done", refused_writes},
           {"complete drains", drained},
+          {"preempted allocations", preempted},
+          {"allocations replaced by updates", replaced},
+          {"canaries", canaries},
+          {"promoted deployments", promoted},
+          {"dispatched jobs", dispatched},
+          {"jobs without room at the end", waiting},
           {"rotations of root keys", rotations},
           {"log entries", entries},
           {"compared states", states_compared},

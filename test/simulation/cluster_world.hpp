@@ -9,16 +9,22 @@
 // allocation's task starts while another one of it runs, on whatever machine. (9) No actor ends by
 // an exception, an unhandled error or an unexpected message. (11) No server is removed from the log
 // that neither left nor died for good. (14) No node is given more than it has. (15) No evaluation
-// places an allocation twice.
+// places an allocation twice. (21) No node has two allocations of a system or sysbatch job, or of
+// one whose hosts are to be distinct.
 // At the end, when the cluster was healed: (5) a leader within ten seconds, and a write answered
 // within ten more. (6) Every write that was answered is what the log holds at its index. (7) What
 // operators were answered about some jobs and variables is linearizable. (8) Every allocation is
 // accounted for: what should run does so exactly once, on a node that knows it, and nothing else
-// does. (10) Every member can open every root key. (12) The log's voters are the servers that are
-// there, and no others. (13) No operator's write is in the log twice. (16) Every deployment has
-// succeeded, failed or been cancelled. (17) The drainer marks no allocation twice, of a service no
-// more at once than its migrate block allows before the deadline, and calls a drain complete when
-// all that is to go was told so, and not later than its deadline.
+// does. Jobs have what they want in its newest version, or a failed deployment, or an evaluation
+// that waits for room, which no node has, whomever they may preempt. (10) Every member can open
+// every root key. (12) The log's voters are the servers that are there, and no others. (13) No
+// operator's write is in the log twice. (16) Every deployment has succeeded, failed or been
+// cancelled, or waits for room. (17) The drainer marks no allocation twice, of a service no more at
+// once than its migrate block allows before the deadline, and calls a drain complete when all that
+// is to go was told so, and not later than its deadline. (18) No write that was refused as not done
+// is in the log. (19) Jobs preempt only what is less important by ten. (20) No plan replaces more
+// of a job at once than its update block allows, or anything before canaries are promoted; there
+// are no more canaries than wanted, and only those that want it promote themselves.
 #pragma once
 
 #include <functional>
@@ -27,10 +33,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/net/http/http_message.hpp"
+#include "runtime/scheduler/plan/mistake.hpp"
 #include "test/simulation/linearizability.hpp"
 #include "test/simulation/sim_call.hpp"
 #include "test/simulation/sim_node.hpp"
@@ -66,6 +75,7 @@ struct ClusterWorldOptions {
   NodeMutation node_mutation = NodeMutation::none;
   DiskMutation disk_mutation = DiskMutation::none;
   RpcMutation rpc_mutation = RpcMutation::none;
+  scheduler::Mistake scheduler_mistake = scheduler::Mistake::none;
 };
 
 struct ClusterWorldCounts {
@@ -90,9 +100,16 @@ struct ClusterWorldCounts {
   std::uint64_t answered = 0;  ///< Of them, with success.
   std::uint64_t written_variables = 0;
   std::uint64_t removed_variables = 0;
-  std::uint64_t refused_sets = 0;  ///< Of variables, for another index than expected.
-  std::uint64_t drained = 0;       ///< Drains of nodes that came to their end.
-  std::uint64_t rotations = 0;     ///< Of root keys, with all variables sealed anew.
+  std::uint64_t refused_sets = 0;    ///< Of variables, for another index than expected.
+  std::uint64_t refused_writes = 0;  ///< Of registers, as not done.
+  std::uint64_t drained = 0;         ///< Drains of nodes that came to their end.
+  std::uint64_t preempted = 0;       ///< Allocations.
+  std::uint64_t replaced = 0;        ///< By updates.
+  std::uint64_t canaries = 0;
+  std::uint64_t promoted = 0;    ///< Deployments, by operators or themselves.
+  std::uint64_t dispatched = 0;  ///< Of parameterized jobs.
+  std::uint64_t waiting = 0;     ///< Jobs without room at the end.
+  std::uint64_t rotations = 0;   ///< Of root keys, with all variables sealed anew.
   std::uint64_t entries = 0;
   std::uint64_t states_compared = 0;
   NetworkCounts network{};
@@ -201,6 +218,7 @@ private:
   void write_register(std::size_t operation, SimServer& server, std::uint64_t at_index);
   void write_variable(std::size_t operation, SimServer& server, std::uint64_t at_index);
   void note_failed_set(std::size_t operation, const std::string& why);
+  void note_refused(std::size_t operation);
   void complete(std::size_t operation, const RegisterOperation& outcome);
   void rotate_keys(std::size_t by);
 
@@ -209,6 +227,7 @@ private:
   void act(std::size_t by);
   void act_again(std::size_t by, std::size_t operation, Time after);
   void use_jobs(std::size_t by);
+  bool use_deployment(std::size_t by, const state::Snapshot& state);
   template <class Decide>
   using WrittenBy = server::Written<server::DecidedBy<Decide>>;
 
@@ -224,23 +243,34 @@ private:
   // cluster_world_drains.cpp
   cluster::DrainWish some_drain();
   void end_drains();
-  void check_drains();
+
+  // log/cluster_world_log.cpp
+  void check_log();
+  void check_refused();
+
+  // cluster_world_rest.cpp
+  void end_deployments();
+  void end_periodic_jobs();
+  std::string account_for_jobs(const state::Snapshot& state);
+  std::string account_for_service(const state::Snapshot& state, const Object<schema::Job>& job);
+  std::string account_for_system(const state::Snapshot& state, const Object<schema::Job>& job);
+  std::string account_for_deployments(const state::Snapshot& state);
 
   // cluster_world_checks.cpp
   void check_logs_match();
   bool comes_back_to_life();
   void make_nodes_eligible();
+  void finish_operations();
   std::string unsettled();
   void check_states();
   void check_placements();
+  void note_failed_deployments();
   std::string find_lag();
   void check_answered();
   void check_registers();
   void check_repetitions();
   std::string account_for_allocations(const state::Snapshot& state);
   std::string account_for_processes(const state::Snapshot& state);
-  std::string account_for_jobs(const state::Snapshot& state);
-  std::string account_for_deployments(const state::Snapshot& state);
   std::string account_for_evaluations(const state::Snapshot& state);
 
   ClusterWorldOptions options_;
@@ -265,7 +295,11 @@ private:
   std::vector<Operation> operations_;
   std::vector<std::size_t> under_way_;  ///< By operator.
   std::vector<Answered> answered_;
-  std::set<std::string> hurried_;  ///< Nodes whose drains were given a deadline at the end.
+  std::set<std::pair<std::string, std::uint64_t>> refused_;  ///< By register and value: not done.
+  std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>>
+      failed_versions_;  ///< Of deployments that failed: job, its create index, its version.
+  std::set<std::string> promotions_;  ///< Deployments that operators wanted to be promoted.
+  std::set<std::string> hurried_;     ///< Nodes whose drains were given a deadline at the end.
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
 };
 

@@ -105,14 +105,12 @@ void ClusterWorld::heal_and_check() {
   }
   if (!comes_back_to_life()) return;
   loaded_ = false;
-  end_drains();
-  make_nodes_eligible();
+  finish_operations();
   const auto deadline = system_.now() + rest;
   run_until(system_.now() + 20s);
   auto missing = unsettled();
   while (!violation_ && !missing.empty() && system_.now() < deadline) {
-    end_drains();
-    make_nodes_eligible();
+    finish_operations();
     run_until(system_.now() + 10s);
     missing = unsettled();
   }
@@ -123,11 +121,19 @@ void ClusterWorld::heal_and_check() {
   check_answered();
   check_registers();
   check_repetitions();
-  check_drains();
+  check_refused();
+  check_log();
 }
 
-/// The last thing that the operators do: jobs have a right to all allocations only where nodes may
-/// take them.
+/// The last things that the operators do, so that all may come to an end.
+void ClusterWorld::finish_operations() {
+  end_drains();
+  make_nodes_eligible();
+  end_deployments();
+  end_periodic_jobs();
+}
+
+/// Jobs have a right to all allocations only where nodes may take them.
 void ClusterWorld::make_nodes_eligible() {
   auto* boss = leader();
   if (boss == nullptr) return;
@@ -223,36 +229,6 @@ std::string ClusterWorld::account_for_processes(const state::Snapshot& state) {
   return {};
 }
 
-std::string ClusterWorld::account_for_jobs(const state::Snapshot& state) {
-  for (const auto& entry : state.jobs()) {
-    const auto job = *entry.value();
-    if (view(job.getType()) != "service") continue;
-    const auto group = job.getTaskGroups()[0];
-    std::int64_t running = 0;
-    for (const auto& row : state.allocs_by_job("default", view(job.getId())))
-      if (!row.value()->terminal()) ++running;
-    const auto wanted = job.getStop() ? 0 : group.getCount();
-    const auto deployment = state.latest_deployment("default", view(job.getId()));
-    // Where its deployment has failed (there was no node for too long), nothing more is placed.
-    const bool has_failed = deployment && deployment->getJobVersion() == job.getVersion()
-                            && deployment->getStatus() == schema::DeploymentState::FAILED;
-    if (running > wanted || (running < wanted && !has_failed))
-      return fmt::format("job {} has {} allocations of {}", view(job.getId()), running, wanted);
-  }
-  return {};
-}
-
-/// Nobody pauses deployments here, and each has a deadline of its progress.
-std::string ClusterWorld::account_for_deployments(const state::Snapshot& state) {
-  for (const auto& entry : state.deployments()) {
-    const auto deployment = *entry.value();
-    if (state::is_active(deployment.getStatus()))
-      return fmt::format("the deployment {} of job {} has neither succeeded nor failed",
-                         view(deployment.getId()), view(deployment.getJobId()));
-  }
-  return {};
-}
-
 /// (3) at the end: all members have applied the same. Something may be written while we look.
 void ClusterWorld::check_states() {
   check_logs_match();
@@ -264,17 +240,23 @@ void ClusterWorld::check_states() {
   if (!lag.empty()) violated(lag);
 }
 
-/// (14) and (15), in the newest state of any server.
+/// (14), (15) and (21), in the newest state of any server.
 void ClusterWorld::check_placements() {
   for (auto* server : live_servers()) {
     const auto state = server->store()->snapshot();
     std::map<std::string, state::Demand> given;
     std::set<std::tuple<std::string, std::string, std::string>> names;
+    std::set<std::pair<std::string, std::string>> places;  // of what is alone on its node
     for (const auto& entry : state.allocs()) {
       const auto& row = *entry.value();
       if (row.terminal()) continue;
       given[copy(row.alloc->getNodeId())] += row.demand;
       const auto type = view(row.job->getType());
+      const auto job = view(row.alloc->getJobId());
+      if ((type == "system" || type == "sysbatch" || has_distinct_hosts(job))
+          && !places.emplace(job, view(row.alloc->getNodeId())).second)
+        return violated(
+            fmt::format("node {} has two allocations of {}", view(row.alloc->getNodeId()), job));
       if (type != "service" && type != "batch") continue;
       if (!names
                .emplace(copy(row.alloc->getEvalId()), copy(row.alloc->getJobId()),

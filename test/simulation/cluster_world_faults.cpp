@@ -41,7 +41,10 @@ void ClusterWorld::beat() {
   if (comes(faults.snapshots)) snapshot_somebody();
   if (++beats_ % beats_per_look == 0) look_at_members();
   if (random_.chance(0.05)) check_logs_match();
-  if (beats_ % beats_per_look == 0) check_placements();
+  if (beats_ % beats_per_look == 0) {
+    check_placements();
+    note_failed_deployments();
+  }
   system_.at(system_.now() + beat_length, [this] { beat(); });
 }
 

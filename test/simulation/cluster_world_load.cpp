@@ -1,7 +1,10 @@
 // ClusterWorld's operators: some use registers (cluster_world_registers.cpp), the others make
 // allocations come and go.
+#include <iterator>
+
 #include <fmt/format.h>
 
+#include "runtime/cluster/deployment_commands.hpp"
 #include "runtime/cluster/job_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
 #include "runtime/cluster/scale_commands.hpp"
@@ -19,6 +22,16 @@ using state::Snapshot;
 namespace {
 
 constexpr std::uint64_t services = 5;
+
+/// Of the type that `luck`, below 47, chooses; a service is `service`.
+Object<schema::Job> some_job(std::uint64_t luck, const std::string& service, Random& random) {
+  if (luck < 24) return service_job(service, random);
+  if (luck < 36) return batch_job(fmt::format("batch-{}", random.below(40)), random);
+  if (luck < 42) return system_job(fmt::format("system-{}", 1 + 3 * random.below(2)), random);
+  if (luck < 45) return sysbatch_job(fmt::format("sysbatch-{}", random.below(2)), random);
+  if (luck < 46) return periodic_job("periodic-1", random);
+  return parameterized_job("parameterized-2", random);
+}
 
 }  // namespace
 
@@ -85,31 +98,42 @@ void ClusterWorld::register_job(std::size_t by, const Object<schema::Job>& job) 
 void ClusterWorld::use_jobs(std::size_t by) {
   const auto service = fmt::format("service-{}", random_.below(services));
   const auto luck = random_.below(100);
-  if (luck < 30) return register_job(by, service_job(service, random_));
-  if (luck < 45)
-    return register_job(by, batch_job(fmt::format("batch-{}", random_.below(40)), random_));
-  if (luck < 60)
+  if (luck < 47) return register_job(by, some_job(luck, service, random_));
+  if (luck < 57)
     return change(by, [service, count = static_cast<std::int64_t>(random_.below(5))](
                           const Snapshot& state, const EvalSeed& seed) {
       return cluster::decide_scale(
           state, nomad::test::anybody(),
           {.ns = "default", .job_id = service, .group = "group", .count = count}, 0, seed);
     });
-  if (luck < 75)
-    return change(
-        by, [service, purge = random_.chance(0.3)](const Snapshot& state, const EvalSeed& seed) {
-          return cluster::decide_deregister(state, nomad::test::anybody(), "default", service,
-                                            purge, 0, seed);
-        });
-  if (luck < 78) return rotate_keys(by);
-  if (luck < 81)
+  if (luck < 67) {
+    const std::string others[] = {"system-1", "system-4", "sysbatch-0", "periodic-1"};
+    const auto job = random_.chance(0.2) ? others[random_.below(std::size(others))] : service;
+    return change(by,
+                  [job, purge = random_.chance(0.3)](const Snapshot& state, const EvalSeed& seed) {
+                    return cluster::decide_deregister(state, nomad::test::anybody(), "default", job,
+                                                      purge, 0, seed);
+                  });
+  }
+  if (luck < 70) return rotate_keys(by);
+  if (luck < 72)
     return change(by, [service](const Snapshot& state, const EvalSeed& seed) {
       return cluster::decide_evaluate(state, nomad::test::anybody(), "default", service, false,
                                       seed);
     });
+  if (luck < 75) {
+    ++counts_.dispatched;
+    cluster::DispatchRequest request;
+    request.ns = "default";
+    request.job_id = "parameterized-2";
+    return change(by, [request](const Snapshot& state, const EvalSeed& seed) {
+      return cluster::decide_dispatch(state, nomad::test::anybody(), request, seed);
+    });
+  }
   auto* server = some_server();
   if (server == nullptr) return system_.at(system_.now() + 100ms, [this, by] { act(by); });
   const auto state = server->store()->snapshot();
+  if (luck < 82 && use_deployment(by, state)) return;
   if (luck < 90) {
     std::vector<std::string> running;
     for (const auto& entry : state.allocs_by_job("default", service))
@@ -131,6 +155,26 @@ void ClusterWorld::use_jobs(std::size_t by) {
                                                               const EvalSeed& seed) {
     return cluster::decide_eligibility(now, nomad::test::anybody(), id, eligible, seed);
   });
+}
+
+/// Promotes or, less often, fails one that is under way; false if there is none.
+bool ClusterWorld::use_deployment(std::size_t by, const Snapshot& state) {
+  std::vector<std::string> active;
+  for (const auto& entry : state.deployments())
+    if (state::is_active(entry.value()->getStatus())) active.emplace_back(entry.key());
+  if (active.empty()) return false;
+  const auto id = active[random_.below(active.size())];
+  if (random_.chance(0.2)) {
+    change(by, [id](const Snapshot& now, const EvalSeed& seed) {
+      return cluster::decide_fail(now, nomad::test::anybody(), id, seed);
+    });
+    return true;
+  }
+  promotions_.insert(id);
+  change(by, [id](const Snapshot& now, const EvalSeed& seed) {
+    return cluster::decide_promote(now, nomad::test::anybody(), id, true, {}, seed);
+  });
+  return true;
 }
 
 }  // namespace nomad::test

@@ -84,6 +84,12 @@ net::Request api_request(const char* method, std::string target, std::string bod
   return request;
 }
 
+/// Whether a refusal of the API says that nothing was done.
+bool says_not_done(const std::string& why) {
+  return why == "No cluster leader" || why == "node is not the leader"
+         || why == "leadership transfer in progress" || why == "the server is stopping";
+}
+
 /// What the API says of a register's job.
 Seen seen_in(const std::string& body) {
   const auto job = boost::json::parse(body);
@@ -206,6 +212,7 @@ void ClusterWorld::write_by_api(std::size_t id, SimServer& server, std::uint64_t
     }
     if (body_of(answer).starts_with("Enforcing job modify index"))
       note_failed_set(id, body_of(answer));
+    if (says_not_done(body_of(answer))) note_refused(id);
     act_again(operation.by, id, network_.delay(5ms, 80ms));
   });
 }
@@ -252,6 +259,7 @@ void ClusterWorld::write_register(std::size_t id, SimServer& server, std::uint64
     }
     if (operation.what.kind == Kind::compare_and_set && done.error().code == Errc::conflict)
       note_failed_set(id, done.error().what);
+    if (done.error().code == Errc::no_leader) note_refused(id);
     act_again(operation.by, id, network_.delay(5ms, 80ms));
   });
 }
@@ -271,6 +279,13 @@ void ClusterWorld::note_failed_set(std::size_t id, const std::string& why) {
   outcome.succeeded = false;
   outcome.seen = register_value(read.getJobRegister().getJob());
   complete(id, outcome);
+}
+
+/// Said of a job's write that nothing was done.
+void ClusterWorld::note_refused(std::size_t id) {
+  const auto& operation = operations_[id];
+  ++counts_.refused_writes;
+  refused_.emplace(register_name(operation.key), operation.what.value);
 }
 
 void ClusterWorld::write_variable(std::size_t id, SimServer& server, std::uint64_t at_index) {

@@ -40,7 +40,7 @@ client::PluginCatalog SimNode::plugins() {
                  }});
   plugins.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
                                facts.attributes["kernel.name"] = "linux";
-                               facts.cpu_total_compute = 8'000;
+                               facts.cpu_total_compute = 1'500;  // some jobs find no room
                                facts.cpu_cores = 4;
                                facts.memory_mb = 16'000;
                                facts.disk_mb = 100'000;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
+#include "runtime/object/draft.hpp"
 #include "test/simulation/drain/sim_drainer.hpp"
+#include "test/support/rollout_mistakes.hpp"
 
 namespace nomad::test {
 
@@ -26,6 +28,26 @@ config::AgentConfig config_of(const SimServerOptions& options) {
   if (options.mutation == ServerMutation::keep_learners)
     config.autopilot.server_stabilization_time = 24h;
   return config;
+}
+
+/// Whoever is more important preempts others.
+Object<schema::SchedulerConfiguration> preempting() {
+  Draft<schema::SchedulerConfiguration> draft;
+  draft->setSchedulerAlgorithm("binpack");
+  auto config = draft->initPreemptionConfig();
+  config.setSystemSchedulerEnabled(true);
+  config.setSysBatchSchedulerEnabled(true);
+  config.setBatchSchedulerEnabled(true);
+  config.setServiceSchedulerEnabled(true);
+  return draft.freeze();
+}
+
+server::DeploymentWatcherOptions watching(ServerMutation mutation) {
+  server::DeploymentWatcherOptions options;
+  if (mutation == ServerMutation::drowsy_watchers) options.batch_period = 1h;
+  if (mutation == ServerMutation::hasty_watcher) options.decide = promote_at_once;
+  if (mutation == ServerMutation::late_watcher) options.decide = forget_deadlines;
+  return options;
 }
 
 /// States are compared at every so many entries.
@@ -307,15 +329,13 @@ void SimServer::start_duties(const Proposer& proposer) {
               .job_interval = 20s,
               .thresholds
               = {.eval = 20s, .batch_eval = 20s, .job = 20s, .deployment = 20s, .node = 1h}},
-       .deployments = {.batch_period = options_.mutation == ServerMutation::drowsy_watchers
-                                           ? std::chrono::milliseconds{1h}
-                                           : std::chrono::milliseconds{200}},
+       .deployments = watching(options_.mutation),
        .keyring = {.interval = 500ms,
                    .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()}},
        .drainer = {.decide = drain_decision(options_.mutation)},
        .workers = 2,
        .detached_workers = false,
-       .default_configuration = {},
+       .default_configuration = preempting(),
        .metrics = {}},
       random_);
   for (const auto& each : duties.all)

@@ -80,6 +80,8 @@ enum class ServerMutation : std::uint8_t {
   hasty_drainer,    ///< Calls drains complete at once.
   late_drainer,     ///< Forgets the deadlines of drains.
   greedy_drainer,   ///< Moves all of a service at once.
+  hasty_watcher,    ///< Promotes whatever is healthy.
+  late_watcher,     ///< Forgets the deadlines of deployments.
 };
 
 /// Where servers and nodes reach the server of that id.

@@ -1,0 +1,46 @@
+// Mistakes of deployment watchers, in place of cluster::next_rollout_step: tests must find them.
+#pragma once
+
+#include <string_view>
+
+#include "runtime/cluster/rollout.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::test {
+
+/// Looks at no deployment.
+inline cluster::RolloutStep look_away(const state::Snapshot&,
+                                      std::string_view,
+                                      const cluster::EvalSeed&) {
+  return {};
+}
+
+/// Promotes whatever runs, whether anybody has asked for it or not.
+inline cluster::RolloutStep promote_at_once(const state::Snapshot& state,
+                                            std::string_view id,
+                                            const cluster::EvalSeed& seed) {
+  auto step = cluster::next_rollout_step(state, id, seed);
+  const auto deployment = state.deployment(id);
+  if (step.is_over || step.command || !deployment) return step;
+  bool waits = false;
+  for (const auto group : deployment->getTaskGroups())
+    waits = waits || (group.getValue().getDesiredCanaries() > 0 && !group.getValue().getPromoted());
+  if (!waits) return step;
+  Draft<schema::Command> draft;
+  auto promotion = draft->initDeploymentPromotion();
+  promotion.setDeploymentId(deployment->getId());
+  promotion.setAll(true);
+  step.command = draft.freeze();
+  return step;
+}
+
+/// Lets deadlines pass.
+inline cluster::RolloutStep forget_deadlines(const state::Snapshot& state,
+                                             std::string_view id,
+                                             const cluster::EvalSeed& seed) {
+  auto step = cluster::next_rollout_step(state, id, {0, seed.random});
+  step.look_again = 0;
+  return step;
+}
+
+}  // namespace nomad::test
