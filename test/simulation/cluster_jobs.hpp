@@ -11,6 +11,9 @@
 
 namespace nomad::test {
 
+/// Jobs preempt those that are at least so much less important.
+inline constexpr std::int64_t priority_gap = 10;
+
 /// A job that is never evaluated: a register that holds `value`.
 Object<schema::Job> register_job(const std::string& id, std::uint64_t value);
 

@@ -18,9 +18,6 @@ using state::Snapshot;
 
 namespace {
 
-/// Jobs preempt those that are at least so much less important.
-constexpr std::int64_t priority_gap = 10;
-
 state::Demand demand_of_group(schema::TaskGroup::Reader group) {
   state::Demand demand;
   for (const auto task : group.getTasks()) {

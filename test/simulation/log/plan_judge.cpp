@@ -7,13 +7,11 @@
 #include <fmt/format.h>
 
 #include "runtime/object/draft.hpp"
+#include "test/simulation/cluster_jobs.hpp"
 
 namespace nomad::test {
 
 namespace {
-
-/// Jobs preempt those that are at least so much less important.
-constexpr std::int64_t priority_gap = 10;
 
 constexpr std::string_view updating = "alloc is being updated due to job update";
 
@@ -41,21 +39,24 @@ std::optional<schema::Deployment::Reader> deployment_of(schema::PlanResult::Read
 struct Replacing {
   std::int64_t count = 0;
   std::string group;
-  std::set<std::string> ids;  ///< Of the old ones.
+  std::set<std::string> leaving;  ///< All that the plan stops, for whatever reason.
 };
 
 std::map<std::string, Replacing> replaced_by(schema::PlanResult::Reader plan,
                                              const state::Snapshot& before) {
   std::map<std::string, Replacing> all;
+  std::set<std::string> leaving;
   for (const auto stop : plan.getStopped()) {
+    leaving.insert(copy(stop.getId()));
     if (view(stop.getDesiredDescription()) != updating) continue;
     const auto row = before.alloc(view(stop.getId()));
     if (!row || row->terminal()) continue;
     auto& of_job = all[copy(row->alloc->getJobId())];
     ++of_job.count;
     of_job.group = copy(row->alloc->getTaskGroup());
-    of_job.ids.insert(copy(stop.getId()));
   }
+  for (auto& [id, of_job] : all)
+    of_job.leaving = leaving;
   return all;
 }
 
@@ -81,7 +82,8 @@ std::int64_t count_waiting(const state::Snapshot& state,
     const auto& row = *entry.value();
     const auto alloc = *row.alloc;
     if (row.terminal() || view(alloc.getDeploymentId()) != view(deployment.getId())) continue;
-    if (replacing.ids.contains(copy(alloc.getId()))) continue;
+    if (replacing.leaving.contains(copy(alloc.getId()))) continue;
+    if (alloc.getDesiredTransition().getMigrate().isValue()) continue;  // a drain's
     const auto node = state.node(view(alloc.getNodeId()));
     if (!node || node->getStatus() != schema::NodeStatus::READY) continue;
     if (!alloc.getDeploymentStatus().getHealthy().isValue()) ++waiting;
