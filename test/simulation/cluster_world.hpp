@@ -299,6 +299,7 @@ private:
   std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>>
       failed_versions_;  ///< Of deployments that failed: job, its create index, its version.
   std::set<std::string> promotions_;  ///< Deployments that operators wanted to be promoted.
+  std::map<std::string, int> held_;   ///< Deployments that operators try to promote: how often.
   std::set<std::string> hurried_;     ///< Nodes whose drains were given a deadline at the end.
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
 };

@@ -65,9 +65,27 @@ bool is_held(schema::Deployment::Reader deployment) {
   return false;
 }
 
+/// Whether as many were healthy as a deadline asks for, be they there still or not: it does not
+/// fail any more, as with Nomad.
+bool is_past_deadlines(schema::Deployment::Reader deployment) {
+  for (const auto group : deployment.getTaskGroups()) {
+    const auto counts = group.getValue();
+    const bool waits = counts.getDesiredCanaries() > 0 && !counts.getPromoted();
+    if (counts.getHealthyAllocs()
+        < (waits ? counts.getDesiredCanaries() : counts.getDesiredTotal()))
+      return false;
+  }
+  return true;
+}
+
+/// So often an operator tries to promote what is never promoted.
+constexpr int tries_to_promote = 6;
+
 }  // namespace
 
-/// Whoever waits for an operator to promote it is promoted.
+/// Whoever waits for an operator to promote it is promoted. Canaries that were healthy and went,
+/// preempted or drained, are not replaced when nothing of the old version is left, or count as
+/// there (as with Nomad): such a deployment waits until an operator fails it.
 void ClusterWorld::end_deployments() {
   auto* boss = leader();
   if (boss == nullptr) return;
@@ -76,6 +94,14 @@ void ClusterWorld::end_deployments() {
     const auto deployment = *entry.value();
     if (!state::is_active(deployment.getStatus()) || !is_held(deployment)) continue;
     const auto id = copy(deployment.getId());
+    if (is_past_deadlines(deployment) && ++held_[id] > tries_to_promote) {
+      boss->write(
+          [id](const Snapshot& now, const cluster::EvalSeed& seed) {
+            return cluster::decide_fail(now, nomad::test::anybody(), id, seed);
+          },
+          [](const auto&) {});
+      continue;
+    }
     promotions_.insert(id);
     boss->write(
         [id](const Snapshot& now, const cluster::EvalSeed& seed) {
@@ -185,7 +211,7 @@ std::string ClusterWorld::account_for_system(const Snapshot& state,
 }
 
 /// Nobody pauses deployments here, and each has a deadline of its progress as soon as something is
-/// placed.
+/// placed and until enough were healthy.
 std::string ClusterWorld::account_for_deployments(const Snapshot& state) {
   for (const auto& entry : state.deployments()) {
     const auto deployment = *entry.value();
@@ -193,7 +219,8 @@ std::string ClusterWorld::account_for_deployments(const Snapshot& state) {
     const auto job = state.job("default", view(deployment.getJobId()));
     const auto groups = deployment.getTaskGroups();
     const bool has_begun = groups.size() == 0 || groups[0].getValue().getRequireProgressBy() != 0;
-    if (!has_begun && job && why_lacking(state, *job).empty()) continue;
+    const bool ends = has_begun && !is_past_deadlines(deployment);
+    if (!ends && job && why_lacking(state, *job).empty()) continue;
     return fmt::format("the deployment {} of job {} has neither succeeded nor failed",
                        view(deployment.getId()), view(deployment.getJobId()));
   }
