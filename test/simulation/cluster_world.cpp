@@ -275,6 +275,7 @@ std::optional<std::string> run_cluster_world(const ClusterWorldOptions& options,
   ClusterWorld world{options};
   world.run(duration);
   world.heal_and_check();
+  world.tell_story();
   if (counts != nullptr) *counts = world.counts();
   if (trace != nullptr) *trace = world.trace();
   return world.violation();

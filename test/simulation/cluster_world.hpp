@@ -76,6 +76,7 @@ struct ClusterWorldOptions {
   DiskMutation disk_mutation = DiskMutation::none;
   RpcMutation rpc_mutation = RpcMutation::none;
   scheduler::Mistake scheduler_mistake = scheduler::Mistake::none;
+  std::string story = {};  ///< A job: what the log did to it is printed.
 };
 
 struct ClusterWorldCounts {
@@ -140,6 +141,9 @@ public:
 
   /// Ends all faults, lets the cluster come to rest, and checks (5) to (8).
   void heal_and_check();
+
+  /// Prints what the log did to the job of the options, if they name one.
+  void tell_story();
 
   const std::optional<std::string>& violation() const { return violation_; }
 

@@ -2,6 +2,7 @@
 //
 //   simulate -seed S -hours H          one world for so many hours of its time
 //   simulate -seeds N [-first S]       N worlds of `-seconds` each, `-jobs` at a time
+//   simulate -seed S -story JOB         and what the log did to a job
 //   simulate -world raft …             Raft cores and registers alone, instead of whole clusters
 //
 // Ends with 1 after a violation, whose seed it prints with what to type to see it again.
@@ -35,6 +36,7 @@ struct Arguments {
   int nodes = 5;
   unsigned jobs = 1;
   double wall_seconds = 0;  ///< Begins no world after so long; 0: no limit.
+  std::string story;        ///< A job, of which the log is told.
   bool verbose = false;     ///< The program's own log on stderr.
 };
 
@@ -73,6 +75,7 @@ Outcome run_raft(std::uint64_t seed, const Arguments& arguments, Time duration) 
 
 Outcome run_cluster(std::uint64_t seed, const Arguments& arguments, Time duration) {
   ClusterWorldOptions options{.seed = seed};
+  options.story = arguments.story;
   if (arguments.servers > 0) options.servers = arguments.servers;
   options.nodes = arguments.nodes;
   if (seed % 3 == 0) options.faults.membership_changes = 0;
@@ -165,7 +168,7 @@ Arguments read_arguments(int argc, char** argv) {
     fmt::print(stderr,
                "usage: {} [-world cluster|raft] [-seed S] [-hours H | -seconds N]\n"
                "       [-seeds N [-first S]] [-servers N] [-nodes N] [-jobs N] [-wall seconds] "
-               "[-log 1]\n",
+               "[-log 1] [-story JOB]\n",
                argv[0]);
     std::exit(2);
   };
@@ -191,6 +194,8 @@ Arguments read_arguments(int argc, char** argv) {
       arguments.jobs = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
     else if (is("-wall"))
       arguments.wall_seconds = std::strtod(value, nullptr);
+    else if (is("-story"))
+      arguments.story = value;
     else if (is("-log"))
       arguments.verbose = std::strcmp(value, "1") == 0;
     else

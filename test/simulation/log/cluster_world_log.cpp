@@ -6,6 +6,7 @@
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
 #include "test/simulation/drain/drain_judge.hpp"
+#include "test/simulation/log/job_story.hpp"
 #include "test/simulation/log/plan_judge.hpp"
 
 namespace nomad::test {
@@ -29,6 +30,19 @@ void ClusterWorld::check_log() {
   counts_.replaced = plans.replaced;
   counts_.canaries = plans.canaries;
   counts_.promoted = plans.promoted;
+}
+
+void ClusterWorld::tell_story() {
+  if (options_.story.empty()) return;
+  state::Store store;
+  JobStory story{options_.story};
+  witness_.each_command([&](raft::Index index, const raft::Bytes& bytes) {
+    const auto command = command_of(bytes);
+    const auto before = store.snapshot();
+    store.apply(index, command);
+    store.publish();
+    fmt::print("{}", story.take({index, command, before, store.snapshot()}));
+  });
 }
 
 /// (18)
