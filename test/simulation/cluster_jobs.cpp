@@ -62,10 +62,12 @@ void fill_group(schema::TaskGroup::Builder group, std::int64_t count, const std:
   resources.setMemoryMb(100);
 }
 
-/// A fifth fails after a while; the others run for ever.
+/// A fifth fails after a while, half of these too soon and too often to be restarted; the others
+/// run for ever.
 std::string config_of_service(Random& random) {
   if (random.chance(0.2))
-    return fmt::format(R"({{"run_for":{},"exit":1}})", 1'000 + random.below(20'000));
+    return fmt::format(R"({{"run_for":{},"exit":1}})",
+                       500 + random.below(random.chance(0.5) ? 2'000 : 20'000));
   return fmt::format(R"({{"version":{}}})", random.below(3));
 }
 
@@ -74,11 +76,13 @@ void draw_size(schema::TaskGroup::Builder group, Random& random) {
   group.getTasks()[0].getResources().setCpu(100 * (1 + static_cast<std::int64_t>(random.below(5))));
 }
 
-void set_update(schema::UpdateStrategy::Builder update, std::int64_t max_parallel) {
+void set_update(schema::UpdateStrategy::Builder update,
+                std::int64_t max_parallel,
+                std::chrono::nanoseconds healthy_time) {
   update.setStagger(nanoseconds(1s));
   update.setMaxParallel(max_parallel);
   update.setHealthCheck("task_states");
-  update.setMinHealthyTime(nanoseconds(500ms));
+  update.setMinHealthyTime(nanoseconds(healthy_time));
   update.setHealthyDeadline(nanoseconds(10s));
   update.setProgressDeadline(nanoseconds(20s));
 }
@@ -114,7 +118,9 @@ Object<schema::Job> service_job(const std::string& id, Random& random) {
   fill_job(*draft, id, "service");
   const auto config = config_of_service(random);
   auto group = draft->initTaskGroups(1)[0];
-  fill_group(group, static_cast<std::int64_t>(random.below(5)), config);
+  // There are five nodes mostly: whoever wants one for each may want more than there are.
+  const auto least = has_distinct_hosts(id) ? 3 : 0;
+  fill_group(group, least + static_cast<std::int64_t>(random.below(5)), config);
   draw_size(group, random);
   if (has_distinct_hosts(id)) group.initConstraints(1)[0].setOperand("distinct_hosts");
   auto migrate = group.initMigrate();
@@ -124,7 +130,8 @@ Object<schema::Job> service_job(const std::string& id, Random& random) {
   migrate.setHealthyDeadline(nanoseconds(10s));
   if (random.chance(0.6)) {
     auto update = group.initUpdate();
-    set_update(update, 1 + static_cast<std::int64_t>(random.below(2)));
+    set_update(update, 1 + static_cast<std::int64_t>(random.below(2)),
+               500ms + random.below(4) * 700ms);
     update.setAutoRevert(random.chance(0.3));
     if (random.chance(0.4)) {
       update.setCanary(1 + static_cast<std::int64_t>(random.below(2)));
@@ -137,7 +144,7 @@ Object<schema::Job> service_job(const std::string& id, Random& random) {
 Object<schema::Job> system_job(const std::string& id, Random& random) {
   Draft<schema::Job> draft;
   fill_job(*draft, id, "system");
-  if (random.chance(0.6)) set_update(draft->initUpdate(), 1);
+  if (random.chance(0.6)) set_update(draft->initUpdate(), 1, 500ms);
   auto group = draft->initTaskGroups(1)[0];
   fill_group(group, random.chance(0.9) ? 1 : 0,
              fmt::format(R"({{"version":{}}})", random.below(3)));

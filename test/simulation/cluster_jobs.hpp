@@ -20,7 +20,7 @@ Object<schema::Job> register_job(const std::string& id, std::uint64_t value);
 /// What such a job holds; 0: it is no register.
 std::uint64_t register_value(schema::Job::Reader job);
 
-/// A service of up to four allocations, which may fail, with deployments, canaries or without.
+/// A service of some allocations, which may fail, with deployments, canaries or without.
 Object<schema::Job> service_job(const std::string& id, Random& random);
 
 /// Whether the service of this id always wants a node of its own for each allocation.

@@ -41,6 +41,7 @@
 #include "runtime/net/http/http_message.hpp"
 #include "runtime/scheduler/plan/mistake.hpp"
 #include "test/simulation/linearizability.hpp"
+#include "test/simulation/log/log_judges.hpp"
 #include "test/simulation/sim_call.hpp"
 #include "test/simulation/sim_node.hpp"
 #include "test/simulation/sim_server.hpp"
@@ -303,8 +304,9 @@ private:
   std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>>
       failed_versions_;  ///< Of deployments that failed: job, its create index, its version.
   std::set<std::string> promotions_;  ///< Deployments that operators wanted to be promoted.
-  std::map<std::string, int> held_;   ///< Deployments that operators try to promote: how often.
-  std::set<std::string> hurried_;     ///< Nodes whose drains were given a deadline at the end.
+  LogJudges judges_{promotions_};
+  std::map<std::string, int> held_;  ///< Deployments that operators try to promote: how often.
+  std::set<std::string> hurried_;    ///< Nodes whose drains were given a deadline at the end.
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
 };
 

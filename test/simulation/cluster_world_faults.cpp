@@ -44,6 +44,7 @@ void ClusterWorld::beat() {
   if (beats_ % beats_per_look == 0) {
     check_placements();
     note_failed_deployments();
+    check_log();
   }
   system_.at(system_.now() + beat_length, [this] { beat(); });
 }

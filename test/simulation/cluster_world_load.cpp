@@ -115,13 +115,13 @@ void ClusterWorld::use_jobs(std::size_t by) {
                                                       purge, 0, seed);
                   });
   }
-  if (luck < 70) return rotate_keys(by);
-  if (luck < 72)
+  if (luck < 69) return rotate_keys(by);
+  if (luck < 76)
     return change(by, [service](const Snapshot& state, const EvalSeed& seed) {
       return cluster::decide_evaluate(state, nomad::test::anybody(), "default", service, false,
                                       seed);
     });
-  if (luck < 75) {
+  if (luck < 79) {
     ++counts_.dispatched;
     cluster::DispatchRequest request;
     request.ns = "default";
@@ -133,8 +133,8 @@ void ClusterWorld::use_jobs(std::size_t by) {
   auto* server = some_server();
   if (server == nullptr) return system_.at(system_.now() + 100ms, [this, by] { act(by); });
   const auto state = server->store()->snapshot();
-  if (luck < 82 && use_deployment(by, state)) return;
-  if (luck < 90) {
+  if (luck < 85 && use_deployment(by, state)) return;
+  if (luck < 91) {
     std::vector<std::string> running;
     for (const auto& entry : state.allocs_by_job("default", service))
       if (!entry.value()->terminal()) running.push_back(copy(entry.value()->alloc->getId()));

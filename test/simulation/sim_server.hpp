@@ -46,6 +46,13 @@ public:
       visit(index, known.payload);
   }
 
+  /// The same, of those behind `index`.
+  template <class Visit>
+  void each_command_after(raft::Index index, Visit visit) const {
+    for (auto next = commands_.upper_bound(index); next != commands_.end(); ++next)
+      visit(next->first, next->second.payload);
+  }
+
   raft::Index last() const { return commands_.empty() ? 0 : commands_.rbegin()->first; }
 
   std::uint64_t states_compared() const { return states_compared_; }

@@ -5,31 +5,32 @@
 #include "runtime/object/draft.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
-#include "test/simulation/drain/drain_judge.hpp"
 #include "test/simulation/log/job_story.hpp"
-#include "test/simulation/log/plan_judge.hpp"
+#include "test/simulation/log/log_judges.hpp"
 
 namespace nomad::test {
 
+std::string LogJudges::take(raft::Index index, schema::Command::Reader command) {
+  judged_ = index;
+  const auto before = store_.snapshot();
+  const bool accepted = !store_.apply(index, command).error;
+  store_.publish();
+  auto wrong = drains.take(index, command, before, accepted);
+  if (wrong.empty()) wrong = plans.take({index, command, before, store_.snapshot(), accepted});
+  return wrong;
+}
+
+/// (17), (19) and (20), of what is new in the log.
 void ClusterWorld::check_log() {
-  state::Store store;
-  DrainJudge drains;
-  PlanJudge plans{promotions_};
-  witness_.each_command([&](raft::Index index, const raft::Bytes& bytes) {
+  witness_.each_command_after(judges_.judged(), [&](raft::Index index, const raft::Bytes& bytes) {
     if (violation_) return;
-    const auto command = command_of(bytes);
-    const auto before = store.snapshot();
-    const bool accepted = !store.apply(index, command).error;
-    store.publish();
-    auto wrong = drains.take(index, command, before, accepted);
-    if (wrong.empty()) wrong = plans.take({index, command, before, store.snapshot(), accepted});
-    if (!wrong.empty()) violated(wrong);
+    if (const auto wrong = judges_.take(index, command_of(bytes)); !wrong.empty()) violated(wrong);
   });
-  counts_.drained = drains.completed;
-  counts_.preempted = plans.preempted;
-  counts_.replaced = plans.replaced;
-  counts_.canaries = plans.canaries;
-  counts_.promoted = plans.promoted;
+  counts_.drained = judges_.drains.completed;
+  counts_.preempted = judges_.plans.preempted;
+  counts_.replaced = judges_.plans.replaced;
+  counts_.canaries = judges_.plans.canaries;
+  counts_.promoted = judges_.plans.promoted;
 }
 
 void ClusterWorld::tell_story() {

@@ -1,0 +1,32 @@
+// LogJudges: the log, applied once more from its begin, and what its judges say of each entry.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "runtime/state/store.hpp"
+#include "test/simulation/drain/drain_judge.hpp"
+#include "test/simulation/log/plan_judge.hpp"
+
+namespace nomad::test {
+
+class LogJudges {
+public:
+  /// Operators have asked for the promotion of the deployments `wanted`.
+  explicit LogJudges(const std::set<std::string>& wanted) : plans{wanted} {}
+
+  /// Takes the next entry. What is wrong with it; "" if nothing is.
+  std::string take(raft::Index index, schema::Command::Reader command);
+
+  /// The last that was taken.
+  raft::Index judged() const { return judged_; }
+
+  DrainJudge drains;
+  PlanJudge plans;
+
+private:
+  state::Store store_;
+  raft::Index judged_ = 0;
+};
+
+}  // namespace nomad::test
