@@ -139,10 +139,7 @@ std::vector<Mistake> mistakes() {
       case scheduler::Mistake::fill_nodes_again:
         all.push_back({std::string{name}, {.scheduler_mistake = mistake}});
         break;
-      // What no job here wants, or needs an evaluation that two workers have at once
-      // (trust_evaluations), which takes a leader that is lost for as long as a delivery's
-      // patience: the properties find them.
-      default:
+      default:  // what no job here wants, or is too rare; the properties find them
         break;
     }
   all.push_back({"deny_delivery", {.rpc_mutation = RpcMutation::deny_delivery}});
