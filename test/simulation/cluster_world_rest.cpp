@@ -94,7 +94,12 @@ void ClusterWorld::end_deployments() {
     const auto deployment = *entry.value();
     if (!state::is_active(deployment.getStatus()) || !is_held(deployment)) continue;
     const auto id = copy(deployment.getId());
-    if (is_past_deadlines(deployment) && ++held_[id] > tries_to_promote) {
+    // Before anything is placed there is no deadline, either.
+    const auto groups = deployment.getTaskGroups();
+    const bool ends
+        = groups[0].getValue().getRequireProgressBy() != 0 && !is_past_deadlines(deployment);
+    if (!ends && !is_blocked(state, view(deployment.getJobId()))
+        && ++held_[id] > tries_to_promote) {
       boss->write(
           [id](const Snapshot& now, const cluster::EvalSeed& seed) {
             return cluster::decide_fail(now, nomad::test::anybody(), id, seed);
