@@ -27,9 +27,6 @@ constexpr auto checkpoint_timeout = std::chrono::minutes{10};
 /// behind every turn of it waits a write.
 constexpr int rest_after_cut = 4;
 
-/// Nobody waits for the reserve: the first writes go first.
-constexpr std::chrono::milliseconds reserve_pause{200};
-
 /// Between two looks whether a full disk has room again.
 constexpr std::chrono::seconds room_pause{1};
 
@@ -38,18 +35,12 @@ struct Commit {
   using is_message = void;
 };
 
-/// The first time.
-struct TakeReserve {
-  using is_message = void;
-};
-
 /// Whether there is room for the reserve, and for what waits.
 struct LookForRoom {
   using is_message = void;
 };
 
-using WriterSelf
-    = actor::WithInternal<LogWriter, void(Commit), void(TakeReserve), void(LookForRoom)>;
+using WriterSelf = actor::WithInternal<LogWriter, void(Commit), void(LookForRoom)>;
 
 struct WriterState {
   static constexpr const char* name = "log_writer";
@@ -192,7 +183,7 @@ WriterSelf::behavior_type log_writer_actor(Self self,
   self->state.reserve = storage::Reserve{log->path() + ".reserve"};
   self->state.log = std::move(log);
   self->state.counters = std::move(counters);
-  actor::send_self_after(self, reserve_pause, TakeReserve{});
+  take_reserve(self, listener);
   return {
       [self](log_writer::Write& msg) {
         auto& state = self->state;
@@ -203,10 +194,6 @@ WriterSelf::behavior_type log_writer_actor(Self self,
       },
       [self, listener](log_writer::TruncatePrefix msg) { truncate(self, listener, msg); },
       [self, listener](Commit) { commit(self, listener); },
-      [self, listener](TakeReserve) {
-        // A full disk is looked at already.
-        if (!self->state.failed && !self->state.full) take_reserve(self, listener);
-      },
       [self, listener](LookForRoom) { look_for_room(self, listener); },
   };
 }
