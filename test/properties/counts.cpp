@@ -57,7 +57,7 @@ constexpr CountName all_counts[] = {
     {"promotions by hand", &Counts::promoted},
     {"promotions by themselves", &Counts::promoted_by_itself},
     {"deployments failed by their watcher", &Counts::failed_deployments},
-    {"  with a rollback", &Counts::reverted},
+    {"  with a rollback", &Counts::reverted, true},
     {"deployments that succeeded", &Counts::successful_deployments},
     {"drains begun", &Counts::drains},
     {"allocations marked by the drainer", &Counts::drain_marks},

@@ -1,3 +1,5 @@
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "test/properties/case.hpp"
@@ -11,7 +13,7 @@ TEST_CASE("properties: random clusters keep them, whatever happens, and come to 
     if (failure) FAIL(describe(*failure));
   }
   for (const auto& [name, count, is_rare] : count_names()) {
-    CAPTURE(name);
+    CAPTURE(std::string{name});
     if (!is_rare) CHECK(counts.*count > 0);
   }
 }
