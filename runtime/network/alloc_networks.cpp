@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <net/if.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,6 +92,25 @@ std::string address_of(const NetworkRecord& record) {
   return status ? status->address : std::string{};
 }
 
+/// Held by the plugins that are at work on an allocation, and by nobody else: they outlive an agent
+/// that is killed, and what they add then must not come behind what the next agent removes. One
+/// that leaves something running holds it for good, so after a while there is another lock.
+Result<host::UniqueFd> lock_of_plugins(const std::string& path,
+                                       std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    host::UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+    if (!file) return errno_error("making " + path, errno);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking " + path, errno);
+    if (std::chrono::steady_clock::now() >= end) {
+      if (::unlink(path.c_str()) != 0) return errno_error("removing " + path, errno);
+      continue;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+}
+
 void pause(std::chrono::milliseconds how_long, const std::stop_token& stopped) {
   const auto end = std::chrono::steady_clock::now() + how_long;
   while (!stopped.stop_requested() && std::chrono::steady_clock::now() < end)
@@ -114,6 +134,10 @@ Result<std::optional<NetworkRecord>> AllocNetworks::load(const std::string& allo
   return std::optional{NOMAD_TRY(parse_record(text).within(path))};
 }
 
+std::string AllocNetworks::lock_path(const std::string& alloc_id) const {
+  return fmt::format("{}/networks/{}.lock", options_.state_dir, alloc_id);
+}
+
 Result<> AllocNetworks::save(const std::string& alloc_id, const NetworkRecord& record) const {
   const auto directory = options_.state_dir + "/networks";
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
@@ -122,8 +146,9 @@ Result<> AllocNetworks::save(const std::string& alloc_id, const NetworkRecord& r
 }
 
 Result<> AllocNetworks::forget(const std::string& alloc_id) const {
-  const auto path = record_path(alloc_id);
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("removing " + path, errno);
+  for (const auto& path : {record_path(alloc_id), lock_path(alloc_id)})
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+      return errno_error("removing " + path, errno);
   return {};
 }
 
@@ -185,6 +210,9 @@ Result<std::string> AllocNetworks::call(CniVerb verb,
                        .environment = cni_environment(verb, target, options_.cni_path)};
   run.input = NOMAD_TRY(cni_input(record.network, plugin, record.mappings, record.result));
   run.timeout = options_.plugin_timeout;
+  const auto lock
+      = NOMAD_TRY(lock_of_plugins(lock_path(target.container_id), options_.lock_patience));
+  run.held = lock.get();
   const auto ended = tools_.run(run);
   if (!ended)
     return ended.error().within(fmt::format("CNI plugin {} at {}", plugin.type, to_string(verb)));

@@ -43,6 +43,8 @@ struct NetworkOptions {
   std::string namespace_dir = "/run/netns";
   std::chrono::milliseconds plugin_timeout = std::chrono::seconds{30};
   std::chrono::milliseconds retry_pause = std::chrono::seconds{1};
+  /// For plugins that an earlier agent started and that are still at work.
+  std::chrono::milliseconds lock_patience = std::chrono::seconds{10};
 
   bool operator==(const NetworkOptions&) const = default;
 };
@@ -96,6 +98,7 @@ private:
   Result<Joined> join_in_turn(const NetworkWish& wish, const std::stop_token& stopped) const;
   Result<> leave_in_turn(const std::string& alloc_id) const;
   std::string record_path(const std::string& alloc_id) const;
+  std::string lock_path(const std::string& alloc_id) const;
   Result<std::optional<NetworkRecord>> load(const std::string& alloc_id) const;
   Result<> save(const std::string& alloc_id, const NetworkRecord& record) const;
   Result<> forget(const std::string& alloc_id) const;

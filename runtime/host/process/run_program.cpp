@@ -66,6 +66,7 @@ Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, input, 0));
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, output, 1));
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, errors, 2));
+  if (run.held >= 0) keep(::posix_spawn_file_actions_adddup2(&settings.actions, run.held, 3));
   keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
   keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
   keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));

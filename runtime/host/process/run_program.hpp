@@ -23,6 +23,9 @@ struct ProgramRun {
   std::string input{};
   std::chrono::milliseconds timeout = std::chrono::seconds{30};
   std::size_t max_output = 1024 * 1024;  ///< In bytes, of each of the two.
+  /// A descriptor that the program has as 3, and so what it starts in turn: a lock lasts as long as
+  /// they do, whatever becomes of the caller. Borrowed; -1: none.
+  int held = -1;
 };
 
 struct ProgramEnded {

@@ -9,9 +9,14 @@
 #include <set>
 #include <thread>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
+#include "runtime/host/process/unique_fd.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace nomad;
@@ -29,6 +34,7 @@ struct Machine {
   std::set<std::string> namespaces;
   std::set<int> taken;
   std::string address = "10.9.0.2";
+  std::chrono::milliseconds lock_patience = std::chrono::seconds{10};
 
   Machine() {
     std::filesystem::create_directories(dir.file("bin"));
@@ -81,7 +87,8 @@ struct Machine {
          .cni_config_dir = dir.file("conf"),
          .bridge = {},
          .namespace_dir = "/ns",
-         .retry_pause = std::chrono::milliseconds{1}},
+         .retry_pause = std::chrono::milliseconds{1},
+         .lock_patience = lock_patience},
         {.run = std::move(runs),
          .has_namespace = [this](const std::string& name) { return namespaces.contains(name); },
          .make_namespace =
@@ -333,6 +340,39 @@ TEST_CASE("alloc networks: who leaves waits for who joins") {
   leaving.join();
   CHECK(machine.take() == Machine::Calls{"ADD one", "ADD two", "DEL two", "DEL one"});
   CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: what a dead agent's plugin still does is waited for") {
+  Machine machine;
+  host::UniqueFd held;
+  std::thread plugin;
+  std::atomic<bool> at_work = false;
+  const auto tools_run = [&](const host::ProgramRun& order) -> Result<host::ProgramEnded> {
+    CHECK_FALSE(at_work.load());
+    if (plugin.joinable() || order.held < 0) return machine.run(order);
+    // It goes on beside whoever started it.
+    held = host::UniqueFd{::dup(order.held)};
+    at_work = true;
+    plugin = std::thread{[&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds{50});
+      at_work = false;
+      held.reset();
+    }};
+    return machine.run(order);
+  };
+  CHECK(machine.networks(tools_run).join({.alloc_id = "a1", .mode = "cni/net"}, {}));
+  REQUIRE(plugin.joinable());
+  plugin.join();
+  CHECK(machine.take() == Machine::Calls{"ADD one", "ADD two"});
+  // One that never ends holds up nobody for good.
+  const host::UniqueFd forever{
+      ::open(machine.dir.file("networks/a1.lock").c_str(), O_RDWR | O_CLOEXEC)};
+  REQUIRE(::flock(forever.get(), LOCK_EX) == 0);
+  machine.lock_patience = std::chrono::milliseconds{20};
+  CHECK(machine.networks().leave("a1"));
+  CHECK(machine.take() == Machine::Calls{"DEL two", "DEL one"});
+  CHECK(machine.is_clean());
+  CHECK_FALSE(std::filesystem::exists(machine.dir.file("networks/a1.lock")));
 }
 
 TEST_CASE("alloc networks: a damaged record is told and does no harm") {
