@@ -109,12 +109,31 @@ SelectorOptions Attempt::options_for(schema::Job::Reader version) const {
   return result;
 }
 
+void Attempt::count_change(schema::Node::Reader node, std::string_view group, int by) {
+  if (selector) selector->count_change(node, group, by);
+  for (auto* other : others_)
+    other->count_change(node, group, by);
+}
+
+void Attempt::inform(Selector& other) {
+  for (const auto& [node_id, changes] : plan.nodes) {
+    const auto node = moment.state.node(node_id);
+    if (!node) continue;
+    for (const auto& stop : changes.stops)
+      if (!stop.alloc->terminal())
+        other.count_change(*node, view(stop.alloc->alloc->getTaskGroup()), -1);
+    for (const auto& placed : changes.placements)
+      if (placed.is_new) other.count_change(*node, view(placed.row->getTaskGroup()), 1);
+  }
+  others_.push_back(&other);
+}
+
 void Attempt::stop(PlannedStop stop) {
   const auto alloc = *stop.alloc->alloc;
   proposal.stop(stop.alloc);
-  if (selector && !stop.alloc->terminal()) {
+  if (!stop.alloc->terminal()) {
     if (const auto node = moment.state.node(view(alloc.getNodeId())))
-      selector->count_change(*node, view(alloc.getTaskGroup()), -1);
+      count_change(*node, view(alloc.getTaskGroup()), -1);
   }
   last_stop_ = stop;
   plan.nodes[copy(alloc.getNodeId())].stops.push_back(std::move(stop));
@@ -123,9 +142,9 @@ void Attempt::stop(PlannedStop stop) {
 void Attempt::unstop() {
   const auto alloc = *last_stop_->alloc->alloc;
   proposal.unstop(last_stop_->alloc);
-  if (selector && !last_stop_->alloc->terminal()) {
+  if (!last_stop_->alloc->terminal()) {
     if (const auto node = moment.state.node(view(alloc.getNodeId())))
-      selector->count_change(*node, view(alloc.getTaskGroup()), 1);
+      count_change(*node, view(alloc.getTaskGroup()), 1);
   }
   const auto changes = plan.nodes.find(view(alloc.getNodeId()));
   changes->second.stops.pop_back();
@@ -139,9 +158,7 @@ void Attempt::place(PlannedAlloc row, std::string_view group) {
   const auto node_id = copy(row.row->getNodeId());
   if (!group.empty()) {
     proposal.place(row, group);
-    if (selector) {
-      if (auto* node = proposal.node(node_id)) selector->count_change(node->reader(), group, 1);
-    }
+    if (auto* node = proposal.node(node_id)) count_change(node->reader(), group, 1);
   }
   plan.nodes[node_id].placements.push_back(std::move(row));
 }

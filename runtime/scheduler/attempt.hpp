@@ -81,10 +81,16 @@ public:
                            std::string_view node_id,
                            const MetricBuilder& metrics);
 
+  /// Counts what is staged, and all that will be, for another version's selector, too.
+  void inform(Selector& other);
+
   /// Whether the node may rely on: null when it may, else as in `tainted`.
   const Object<schema::Node>* taint_of(const AllocEntry& alloc) const;
 
 private:
+  void count_change(schema::Node::Reader node, std::string_view group, int by);
+
+  std::vector<Selector*> others_;  ///< Of other versions of the job.
   std::optional<PlannedStop> last_stop_;
   std::map<const void*, std::uint32_t> kept_metrics_;
   std::map<std::string, std::size_t, std::less<>> comparisons_;  ///< By group.

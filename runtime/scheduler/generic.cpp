@@ -390,6 +390,7 @@ GenericScheduler::OtherVersion* GenericScheduler::other_version(Attempt& attempt
       = std::make_unique<Selector>(*other.job, attempt.moment.state, attempt.rows, attempt.proposal,
                                    other.eligibility, random_, options);
   other.selector->set_nodes(other.nodes.ready);
+  attempt.inform(*other.selector);
   return &other;
 }
 

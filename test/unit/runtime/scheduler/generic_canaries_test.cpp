@@ -123,6 +123,38 @@ TEST_CASE_FIXTURE(CanaryHarness, "canaries: what another version may run on says
   CHECK(replacements().size() == 1);
 }
 
+TEST_CASE_FIXTURE(
+    CanaryHarness,
+    "canaries: what comes back as another version counts them for distinct_property") {
+  const auto one_of_each_zone = [this](const char* config) {
+    Draft<schema::Job> draft{version(config)};
+    auto constraint = draft->getTaskGroups()[0].initConstraints(1)[0];
+    constraint.setLTarget("${meta.zone}");
+    constraint.setOperand("distinct_property");
+    return draft.freeze();
+  };
+  const auto add_in = [this](const char* zone) {
+    return add_node([=](schema::Node::Builder node) {
+      auto meta = node.initMeta(1)[0];
+      meta.setKey("zone");
+      meta.setValue(zone);
+    });
+  };
+  first = add_in("a");
+  add_in("b");
+  process(register_job(one_of_each_zone("{}")));
+  report_all_running(true);
+  process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
+  REQUIRE(live().size() == 2);
+  set_status(first, schema::NodeStatus::DOWN);
+  add_in("c");
+  add_in("c");
+
+  process(register_job(one_of_each_zone(R"({"a":1})")));
+  CHECK(live().size() == 2);  // the canary in "c", and what is left of the old version in "b"
+  CHECK(replacements().size() == 1);
+}
+
 TEST_CASE_FIXTURE(CanaryHarness,
                   "canaries: without a deployment, what is lost comes back as it was") {
   settle(version("{}", false));
