@@ -141,8 +141,10 @@ AllocSet* by_node(const AllocEntry& entry,
   const auto status = entry.alloc().getClientStatus();
   if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
     if (!supports) return entry.row->terminal() ? nullptr : &sets.lost;
-    if (status == ClientStatus::RUNNING) return &sets.disconnecting;
-    // Unlike in Nomad one that was told to end is not lost: nothing is to come in its place.
+    // Unlike in Nomad one that was told to end is neither awaited nor lost: nothing is to come in
+    // its place.
+    if (status == ClientStatus::RUNNING)
+      return entry.row->server_terminal ? nullptr : &sets.disconnecting;
     if (status == ClientStatus::PENDING) return entry.row->server_terminal ? nullptr : &sets.lost;
   }
   if (node->getStatus() == schema::NodeStatus::READY && reconnect)

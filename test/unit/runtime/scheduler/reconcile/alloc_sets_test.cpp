@@ -216,6 +216,7 @@ TEST_CASE_FIXTURE(Sorting, "a disconnected node: what its group tolerates decide
   CHECK(taint_set(plain, with(ClientStatus::PENDING)) == "lost");
   CHECK(taint_set(plain, with(ClientStatus::COMPLETE)) == "untainted");
   CHECK(taint_set(tolerant) == "disconnecting");
+  CHECK(taint_set(tolerant, with(ClientStatus::RUNNING, DesiredStatus::STOP)) == "ignore");
   CHECK(taint_set(tolerant, with(ClientStatus::PENDING)) == "lost");
   CHECK(taint_set(tolerant, with(ClientStatus::COMPLETE)) == "untainted");
   CHECK(taint_set(tolerant, away(ClientStatus::UNKNOWN, now - second)) == "untainted");
