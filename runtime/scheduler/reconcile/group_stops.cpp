@@ -22,6 +22,23 @@ std::size_t to_count(std::int64_t count) {
   return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
+/// Of each name all but one, the oldest versions' first and of those the last that came. One whose
+/// client is away may share its name with what came in its place.
+AllocSet namesakes(const AllocSet& live, const JobSpec& job) {
+  auto known = filtered(live, [](const AllocEntry& alloc) {
+    return alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
+  });
+  std::ranges::stable_sort(known, {}, [&job](const AllocEntry* alloc) {
+    return std::pair{is_older(*alloc, job), alloc->alloc().getCreateIndex()};
+  });
+  std::set<std::string_view> names;
+  AllocSet further;
+  for (const auto* alloc : known)
+    if (!names.insert(alloc->name()).second) further.push_back(alloc);
+  std::ranges::reverse(further);
+  return further;
+}
+
 }  // namespace
 
 /// Those that stay, but for canaries that are not promoted and those whose client is away, be it
@@ -48,12 +65,14 @@ void GroupReconciler::compute_stop() {
   if (remove > 0 && !NOMAD_MISTAKEN(keep_surplus)) stop_surplus(remove);
 }
 
-/// Chooses which of too many allocations go.
+/// Chooses which of too many allocations go. Unlike Nomad, which may leave two of one name, and
+/// counts names of those that have ended among the highest.
 void GroupReconciler::stop_surplus(std::int64_t remove) {
   AllocSet stopped;
   const auto stop = [&](const AllocEntry* alloc) {
     stopped.push_back(alloc);
     context_.result.stop.push_back({alloc, alloc_not_needed, {}, {}});
+    names_->release(alloc_index(alloc->name()));
     --remove;
   };
   const auto live
@@ -65,8 +84,13 @@ void GroupReconciler::stop_surplus(std::int64_t remove) {
     std::set<std::string_view> taken;
     for (const auto* canary : canaries_)
       taken.insert(canary->name());
-    for (const auto* alloc : difference(live, canaries_))
-      if (remove > 0 && taken.contains(alloc->name())) stop(alloc);
+    const auto is_replaced = [this, &live](const AllocEntry* alloc) {
+      return contains(live, alloc)
+             || (alloc->row->terminal()
+                 && context_.decide(*alloc, group_) == UpdateKind::destructive);
+    };
+    for (const auto* alloc : difference(untainted_, canaries_))
+      if (remove > 0 && taken.contains(alloc->name()) && is_replaced(alloc)) stop(alloc);
   }
   NameIndex migrating{input_.job_id, group_.name,
                       static_cast<std::uint64_t>(to_count(group_.count)), names_in(migrate_)};
@@ -74,11 +98,16 @@ void GroupReconciler::stop_surplus(std::int64_t remove) {
   for (const auto* alloc : migrate_) {
     if (remove == 0 || !highest_migrating.contains(std::string{alloc->name()})) continue;
     stop(alloc);
-    names_->release(alloc_index(alloc->name()));
   }
   std::ranges::sort(stopped);
-  const auto highest = names_->take_highest(to_count(remove));
-  for (const auto* alloc : difference(live, stopped))
+  for (const auto* alloc : namesakes(difference(live, stopped), *input_.job))
+    if (remove > 0) stop(alloc);
+  std::ranges::sort(stopped);
+  const auto rest = difference(live, stopped);
+  NameIndex living{input_.job_id, group_.name, static_cast<std::uint64_t>(to_count(group_.count)),
+                   names_in(rest)};
+  const auto highest = living.take_highest(to_count(remove));
+  for (const auto* alloc : rest)
     if (remove > 0 && highest.contains(std::string{alloc->name()})) stop(alloc);
   std::ranges::sort(stopped);
   for (const auto* alloc : difference(live, stopped))

@@ -94,6 +94,21 @@ TEST_CASE_FIXTURE(GroupRun, "canaries: after the promotion those go whose names 
   CHECK(result.destructive[0].previous->id() == "a");
 }
 
+TEST_CASE_FIXTURE(GroupRun,
+                  "canaries: after the promotion they stay, whoever has ended meanwhile") {
+  want(3, rolling(2, 2));
+  add("a", 0, 0, failed_before(0));
+  add("b", 1, 0);
+  add("c", 2, 0, failed_before(0));
+  add("d", 1, 1, in_deployment(true));
+  add("e", 0, 1, in_deployment(true));
+  deploy(DeploymentState::RUNNING, with_canaries({"d", "e"}, true));
+  CHECK(run() == "destroy 1, stop 2, ignore 2");
+  CHECK(stopped() == "a b");
+  REQUIRE(result.destructive.size() == 1);
+  CHECK(result.destructive[0].previous->id() == "c");
+}
+
 TEST_CASE_FIXTURE(GroupRun, "canaries: those of a deployment before the last end, too") {
   want(2, rolling(1, 1));
   add("a", 0, 1, in_deployment(true));

@@ -38,6 +38,31 @@ TEST_CASE_FIXTURE(GroupRun, "surplus: the highest names go, then any of those th
   CHECK(run() == "stop 3");
 }
 
+TEST_CASE_FIXTURE(GroupRun, "surplus: of those that share a name one stays, the newest version's") {
+  want(2);
+  add("a", 0, 1);
+  add("b", 1, 1);
+  add("c", 0, 1);
+  CHECK(run() == "stop 1, ignore 2");
+  CHECK(stopped() == "c");
+
+  entries.clear();
+  add("a", 0, 0);
+  add("b", 1, 1);
+  add("c", 0, 1);
+  CHECK(run() == "stop 1, ignore 2");
+  CHECK(stopped() == "a");
+}
+
+TEST_CASE_FIXTURE(GroupRun, "surplus: the highest of the names that live go") {
+  want(2);
+  add("a", 0, 1);
+  add("b", 1, 1);
+  add("c", 2, 1, failed_before(0));
+  run();
+  CHECK(stopped() == "b");
+}
+
 TEST_CASE_FIXTURE(GroupRun, "surplus: who has ended is not stopped, and frees its name") {
   want(1);
   add("a", 0, 1, [](auto alloc) { alloc.setClientStatus(ClientStatus::COMPLETE); });
