@@ -381,9 +381,20 @@ void GroupReconciler::compute_updates() {
   changes_.in_place_update += in_place_.size();
 }
 
+/// Which canaries are to replace. Once they are awaited, unlike in Nomad, what moves counts, too:
+/// it comes back as the old version, and without an evaluation that waits for them they were
+/// forgotten.
+AllocSet GroupReconciler::before_canaries() const {
+  if (!is_canarying()) return destructive_;
+  return united(destructive_, filtered(migrate_, [this](const AllocEntry& alloc) {
+                  return !is_canary(alloc)
+                         && context_.decide(alloc, group_) == UpdateKind::destructive;
+                }));
+}
+
 /// A group that is replaced at once has no deployment that could promote canaries.
 bool GroupReconciler::requires_canaries() const {
-  return rolls_ && !destructive_.empty() && !state_.promoted
+  return rolls_ && !state_.promoted && !before_canaries().empty()
          && (static_cast<std::int64_t>(canaries_.size()) < update_.getCanary()
              || NOMAD_MISTAKEN(repeat_canaries));
 }
@@ -395,7 +406,8 @@ void GroupReconciler::place_canaries() {
   const auto missing = as_count(update_.getCanary()) - present;
   changes_.canary += missing;
   auto absent = absent_canaries_.begin();
-  for (auto& name : names_->next_canaries(missing, names_of(canaries_), names_of(destructive_))) {
+  for (auto& name :
+       names_->next_canaries(missing, names_of(canaries_), names_of(before_canaries()))) {
     PlaceRequest request;
     request.name = std::move(name);
     request.group = &group_;

@@ -68,6 +68,7 @@ private:
   bool has_stand_in(const AllocEntry& alloc);
   void drop_needless_reschedules();
   void compute_updates();
+  AllocSet before_canaries() const;
   bool requires_canaries() const;
   void place_canaries();
   std::size_t under_provisioned() const;

@@ -109,6 +109,20 @@ TEST_CASE_FIXTURE(GroupRun,
   CHECK(result.destructive[0].previous->id() == "c");
 }
 
+TEST_CASE_FIXTURE(GroupRun, "canaries: one is awaited while what it is to replace moves") {
+  want(1, rolling(1, 1));
+  add("a", 0, 0, migrates);
+  deploy(DeploymentState::RUNNING, [](auto group) { group.setDesiredCanaries(1); });
+  CHECK(run() == "canary 1, migrate 1");
+  CHECK(placed() == "0 0");
+  CHECK(result.place.at(0).canary);
+  CHECK(result.place.at(1).downgrade);
+
+  add("c", 0, 1, in_deployment(std::nullopt));
+  deploy(DeploymentState::RUNNING, with_canaries({"c"}, false));
+  CHECK(run() == "migrate 1, ignore 1");
+}
+
 TEST_CASE_FIXTURE(GroupRun, "canaries: those of a deployment before the last end, too") {
   want(2, rolling(1, 1));
   add("a", 0, 1, in_deployment(true));
