@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/scheduler/reconcile/tasks_updated.hpp"
 #include "test/properties/checks.hpp"
 #include "test/properties/judge.hpp"
 #include "test/properties/violation.hpp"
@@ -229,6 +230,17 @@ bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id) 
            && row.alloc->getClientStatus() == ClientStatus::COMPLETE;
   };
   const Holding holding{state, job_id};
+  // What came as the old version while canaries are awaited is looked at with the newest one by the
+  // next evaluation only, as in Nomad: it may go on in place.
+  const auto is_overtaken = [&holding](const state::AllocRow& row) {
+    const auto group = view(row.alloc->getTaskGroup());
+    return is_live(*row.alloc) && has_group(*holding.job, group) && holding.is_held(group)
+           && row.alloc->getJobVersion() != holding.job->getVersion()
+           && !scheduler::tasks_updated(*row.job, *holding.job, group);
+  };
+  if (holding.is_wanted()
+      && std::ranges::any_of(holding.rows, [&](const auto& row) { return is_overtaken(*row); }))
+    return true;
   if (holding.is_wanted() && !once_per_node(holding)
       && any(holding.job->getTaskGroups(), [&](auto group) {
            return count_known(holding, view(group.getName()))
