@@ -5,25 +5,19 @@
 #include <climits>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <string>
-#include <vector>
 
 #include <fcntl.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <grp.h>
 #include <sched.h>
 
 #include "runtime/host/process/landlock.hpp"
+#include "runtime/host/process/privileges.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::artifact {
@@ -31,7 +25,6 @@ namespace {
 
 constexpr rlim_t most_files = 512;
 constexpr rlim_t most_memory = rlim_t{2} << 30U;  // bytes of data: git's, and xz's dictionaries
-constexpr int last_capability = 63;
 
 Result<> check(int outcome, std::string_view what) {
   if (outcome != 0) return errno_error(std::string{what}, errno);
@@ -77,20 +70,9 @@ Result<> keep_to_files() {
 }
 
 Result<> drop_privileges(const Confinement& confinement) {
-  for (int capability = 0; capability <= last_capability; ++capability)
-    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-  const bool becomes_another = confinement.uid != 0 || confinement.gid != 0;
-  if (becomes_another && ::geteuid() == 0) {
-    NOMAD_TRY(check(::setgroups(0, nullptr), "leaving groups"));
-    NOMAD_TRY(
-        check(::setresgid(confinement.gid, confinement.gid, confinement.gid), "setting the group"));
-    NOMAD_TRY(
-        check(::setresuid(confinement.uid, confinement.uid, confinement.uid), "setting the user"));
-  }
-  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> none{};
-  return check(static_cast<int>(::syscall(SYS_capset, &head, none.data())),
-               "dropping capabilities");
+  host::drop_bounding_set();
+  if (::geteuid() == 0) NOMAD_TRY(host::become({.uid = confinement.uid, .gid = confinement.gid}));
+  return host::drop_capabilities();
 }
 
 /// What programs keep beside their work lies in the working directory, unless the agent's
@@ -107,22 +89,13 @@ Result<> settle_in() {
   return {};
 }
 
-Result<> filter_calls(const std::string& filter) {
-  if (filter.empty()) return {};
-  std::vector<sock_filter> instructions(filter.size() / sizeof(sock_filter));
-  std::memcpy(instructions.data(), filter.data(), instructions.size() * sizeof(sock_filter));
-  sock_fprog program{static_cast<unsigned short>(instructions.size()), instructions.data()};
-  return check(static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)),
-               "filtering system calls");
-}
-
 }  // namespace
 
 Result<> confine(const Confinement& confinement, const Reporter& reporter) {
   if (!confinement.files || !NOMAD_TRY(move_to_tmp()))
     NOMAD_TRY(check(::fchdir(directory_descriptor), "entering the working directory"));
   NOMAD_TRY(limit_resources());
-  NOMAD_TRY(check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges"));
+  NOMAD_TRY(host::forbid_new_privileges());
   if (confinement.files) {
     if (host::Landlock::version() > 0)
       NOMAD_TRY(keep_to_files());
@@ -135,7 +108,7 @@ Result<> confine(const Confinement& confinement, const Reporter& reporter) {
   // After the user has changed, for that unsets it. The agent may have died before.
   NOMAD_TRY(check(::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "following the agent's end"));
   NOMAD_TRY(settle_in());
-  return filter_calls(confinement.call_filter);
+  return host::filter_calls(confinement.call_filter);
 }
 
 }  // namespace nomad::artifact

@@ -6,24 +6,20 @@
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
-
 #include "runtime/base/result.hpp"
+#include "runtime/host/process/privileges.hpp"
 
 namespace nomad::plugin {
+
+/// The conversation with the agent.
+inline constexpr int agent_socket = 3;
 
 /// The program that refuses system calls, if there is one, is read from here.
 inline constexpr int filter_descriptor = 4;
 
 /// What the agent has ordered by arguments.
 struct Orders {
-  struct User {
-    uid_t uid = 0;
-    gid_t gid = 0;
-    std::vector<gid_t> groups{};
-  };
-
-  std::optional<User> user{};
+  std::optional<host::ProcessUser> user{};
   bool is_confined = false;
   std::vector<std::string> paths{};  ///< Which a confined one may read and write, too.
   bool is_program = false;
