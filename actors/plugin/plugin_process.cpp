@@ -19,16 +19,16 @@
 
 #include "actors/plugin/allowance.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/host/process/pointers.hpp"
 #include "runtime/host/process/spawn_settings.hpp"
 #include "runtime/host/process/unique_fd.hpp"
+#include "runtime/plugin/host/confine.hpp"
 
 namespace nomad::plugin {
 namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr std::size_t most_line_bytes = 4096;
-constexpr int socket_of_plugin = 3;
-constexpr int filter_of_plugin = 4;
 constexpr int above_those_of_plugin = 10;
 
 using EndsOfPair = std::pair<net::Descriptor, net::Descriptor>;
@@ -40,14 +40,6 @@ Result<EndsOfPair> make_pair_of_sockets() {
     return errno_error("making a socket pair", errno);
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return EndsOfPair{net::Descriptor{ends[0]}, net::Descriptor{ends[1]}};
-}
-
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const auto& text : texts)
-    list.push_back(const_cast<char*>(text.c_str()));  // posix_spawn changes nothing
-  list.push_back(nullptr);
-  return list;
 }
 
 /// No more of the agent's environment than programs need.
@@ -89,9 +81,9 @@ Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int
   keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0));
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 1));
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 2));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, socket.get(), socket_of_plugin));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, socket.get(), agent_socket));
   if (filter)
-    keep(::posix_spawn_file_actions_adddup2(&settings.actions, filter.get(), filter_of_plugin));
+    keep(::posix_spawn_file_actions_adddup2(&settings.actions, filter.get(), filter_descriptor));
   keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, options.directory.c_str()));
   keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
   keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
@@ -101,9 +93,9 @@ Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int
                                                             | POSIX_SPAWN_SETSIGDEF));
   std::vector<std::string> words{options.program};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
-  const auto arguments = pointers_to(words);
+  const auto arguments = host::pointers_to(words);
   const auto texts = environment_of_plugins();
-  const auto environment = pointers_to(texts);
+  const auto environment = host::pointers_to(texts);
   pid_t pid = 0;
   if (error == 0)
     error = ::posix_spawn(&pid, options.program.c_str(), &settings.actions, &settings.attributes,

@@ -16,6 +16,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include "runtime/host/process/pointers.hpp"
+
 namespace nomad::artifact {
 namespace {
 
@@ -41,14 +43,6 @@ Result<UniqueFd> moved_up(int descriptor) {
   UniqueFd copy{::fcntl(descriptor, F_DUPFD_CLOEXEC, directory_descriptor + 4)};
   if (!copy) return errno_error("copying a descriptor", errno);
   return copy;
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const auto& text : texts)
-    list.push_back(const_cast<char*>(text.c_str()));  // execve changes nothing
-  list.push_back(nullptr);
-  return list;
 }
 
 /// All that the child needs; it shares the parent's memory until it has become the program.
@@ -117,8 +111,8 @@ Result<FetcherProcess> FetcherProcess::start(const FetcherStart& from) {
   const auto reports = NOMAD_TRY(moved_up(theirs.get()));
   const auto directory = NOMAD_TRY(moved_up(from.directory));
   const std::vector<std::string> words{"nomadctl-artifact"};
-  auto arguments = pointers(words);
-  auto environment = pointers(from.environment);
+  auto arguments = host::pointers_to(words);
+  auto environment = host::pointers_to(from.environment);
   Plan plan{.program = from.program.c_str(),
             .arguments = arguments.data(),
             .environment = environment.data(),

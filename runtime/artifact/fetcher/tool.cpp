@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/host/process/pointers.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::artifact {
@@ -32,14 +33,6 @@ std::string find_on_path(const std::string& name) {
     if (directory.starts_with('/') && ::access(file.c_str(), X_OK) == 0) return file;
   }
   return {};
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const auto& text : texts)
-    list.push_back(const_cast<char*>(text.c_str()));  // execve changes nothing
-  list.push_back(nullptr);
-  return list;
 }
 
 /// This process's environment with the changes.
@@ -140,8 +133,8 @@ Result<> run_tool(const ToolRun& run) {
   std::vector<std::string> words{run.program};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   const auto variables = environment_with(run.environment);
-  auto arguments = pointers(words);
-  auto environment = pointers(variables);
+  auto arguments = host::pointers_to(words);
+  auto environment = host::pointers_to(variables);
   const auto pid = ::fork();
   if (pid < 0) return errno_error("starting " + run.program, errno);
   if (pid == 0) become(file.c_str(), arguments.data(), environment.data(), writing.get());

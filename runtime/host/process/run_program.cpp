@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <spawn.h>
 
+#include "runtime/host/process/pointers.hpp"
 #include "runtime/host/process/spawn_settings.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
@@ -48,14 +49,6 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const auto& text : texts)
-    list.push_back(const_cast<char*>(text.c_str()));  // posix_spawn changes nothing
-  list.push_back(nullptr);
-  return list;
-}
-
 Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
   SpawnSettings settings;
   sigset_t none, all;
@@ -76,8 +69,8 @@ Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
                                                             | POSIX_SPAWN_SETSIGDEF));
   std::vector<std::string> words{run.program};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
-  const auto arguments = pointers(words);
-  const auto environment = pointers(run.environment);
+  const auto arguments = pointers_to(words);
+  const auto environment = pointers_to(run.environment);
   pid_t pid = 0;
   if (error == 0)
     error = ::posix_spawn(&pid, run.program.c_str(), &settings.actions, &settings.attributes,

@@ -18,12 +18,12 @@
 
 #include <dlfcn.h>
 
+#include "runtime/host/process/pointers.hpp"
 #include "runtime/plugin/host/confine.hpp"
 #include "runtime/plugin/sdk/serve.hpp"
 
 namespace {
 
-constexpr int agent_socket = 3;
 constexpr int exit_not_loaded = 2;  ///< Another try would end the same way.
 constexpr int exit_failed = 3;
 
@@ -35,7 +35,7 @@ int refuse(const char* why) {
 bool has_socket() {
   int kind = 0;
   socklen_t size = sizeof kind;
-  return getsockopt(agent_socket, SOL_SOCKET, SO_TYPE, &kind, &size) == 0;
+  return getsockopt(nomad::plugin::agent_socket, SOL_SOCKET, SO_TYPE, &kind, &size) == 0;
 }
 
 using Describe = void (*)(nomad::plugin::Plugin&);
@@ -48,17 +48,14 @@ int serve(Describe describe) {
     std::fprintf(stderr, "describing itself it threw: %s\n", thrown.what());
     return exit_not_loaded;
   }
-  const auto outcome = nomad::plugin::serve(plugin, agent_socket);
+  const auto outcome = nomad::plugin::serve(plugin, nomad::plugin::agent_socket);
   if (outcome) return 0;
   std::fprintf(stderr, "%s\n", outcome.error().what.c_str());
   return exit_failed;
 }
 
 int become_program(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (const auto& word : words)
-    pointers.push_back(const_cast<char*>(word.c_str()));  // execv changes nothing
-  pointers.push_back(nullptr);
+  const auto pointers = nomad::host::pointers_to(words);
   execv(pointers.front(), pointers.data());
   std::perror(pointers.front());
   return exit_not_loaded;
@@ -87,7 +84,7 @@ int main(int count, char** arguments) {
   close(nomad::plugin::filter_descriptor);
   if (orders->is_program) return become_program(orders->words);
   // What the plugin starts must not hold the socket: the agent would not see this process's end.
-  fcntl(agent_socket, F_SETFD, FD_CLOEXEC);
+  fcntl(nomad::plugin::agent_socket, F_SETFD, FD_CLOEXEC);
   ignore_broken_pipes();
   // Never closed: code of it may run until the process ends.
   void* library = dlopen(orders->words.front().c_str(), RTLD_NOW | RTLD_LOCAL);
