@@ -27,6 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int tries = 3;
+constexpr std::chrono::milliseconds retry_pause{1000};
+constexpr std::chrono::milliseconds stop_look{50};  ///< Between two looks whether to stop.
+/// Between two tries, and for all of them: plugins that an earlier agent started may be at work.
+constexpr std::chrono::milliseconds lock_pause{5};
+constexpr std::chrono::milliseconds lock_patience{10'000};
 constexpr std::string_view record_suffix = ".json";
 constexpr std::string_view cni_prefix = "cni/";
 
@@ -92,32 +97,6 @@ std::string address_of(const NetworkRecord& record) {
   return status ? status->address : std::string{};
 }
 
-/// Held by the plugins that are at work on an allocation, and by nobody else: they outlive an agent
-/// that is killed, and what they add then must not come behind what the next agent removes. One
-/// that leaves something running holds it for good, so after a while there is another lock.
-Result<host::UniqueFd> lock_of_plugins(const std::string& path,
-                                       std::chrono::milliseconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  for (;;) {
-    host::UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
-    if (!file) return errno_error("making " + path, errno);
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
-    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking " + path, errno);
-    if (std::chrono::steady_clock::now() >= end) {
-      if (::unlink(path.c_str()) != 0) return errno_error("removing " + path, errno);
-      continue;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  }
-}
-
-void pause(std::chrono::milliseconds how_long, const std::stop_token& stopped) {
-  const auto end = std::chrono::steady_clock::now() + how_long;
-  while (!stopped.stop_requested() && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(
-        std::min<std::chrono::milliseconds>(std::chrono::milliseconds{50}, how_long));
-}
-
 }  // namespace
 
 // -- records -------------------------------------------------------------------------------------
@@ -167,6 +146,28 @@ std::vector<std::string> AllocNetworks::recorded() const {
 
 // -- plugins -------------------------------------------------------------------------------------
 
+/// Held by the plugins that are at work on an allocation, and by nobody else: they outlive an agent
+/// that is killed, and what they add then must not come behind what the next agent removes. One
+/// that leaves something running holds it for good, so after a while there is another lock.
+Result<host::UniqueFd> AllocNetworks::lock_of_plugins(const std::string& alloc_id) const {
+  const auto path = lock_path(alloc_id);
+  for (std::chrono::milliseconds waited{0};; waited += lock_pause) {
+    host::UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+    if (!file) return errno_error("making " + path, errno);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking " + path, errno);
+    if (waited < lock_patience)
+      tools_.wait(lock_pause);
+    else if (::unlink(path.c_str()) != 0)
+      return errno_error("removing " + path, errno);
+  }
+}
+
+void AllocNetworks::pause(const std::stop_token& stopped) const {
+  for (auto left = retry_pause; left.count() > 0 && !stopped.stop_requested(); left -= stop_look)
+    tools_.wait(std::min(left, stop_look));
+}
+
 Result<CniNetwork> AllocNetworks::network_of(const std::string& mode) const {
   if (mode == "none") return CniNetwork{.name = "none", .plugins = {}};
   if (mode == "bridge") return parse_cni_network(bridge_config(options_.bridge), true);
@@ -210,8 +211,7 @@ Result<std::string> AllocNetworks::call(CniVerb verb,
                        .environment = cni_environment(verb, target, options_.cni_path)};
   run.input = NOMAD_TRY(cni_input(record.network, plugin, record.mappings, record.result));
   run.timeout = options_.plugin_timeout;
-  const auto lock
-      = NOMAD_TRY(lock_of_plugins(lock_path(target.container_id), options_.lock_patience));
+  const auto lock = NOMAD_TRY(lock_of_plugins(target.container_id));
   run.held = lock.get();
   const auto ended = tools_.run(run);
   if (!ended)
@@ -311,7 +311,7 @@ Result<> AllocNetworks::add_patiently(const NetworkWish& wish,
                           || outcome.error().code == Errc::timeout;
     if (attempt == tries || !may_pass || stopped.stop_requested())
       return first ? *first : outcome.error();
-    pause(options_.retry_pause, stopped);
+    pause(stopped);
   }
 }
 

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "runtime/host/process/run_program.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 #include "runtime/network/network_record.hpp"
 
 namespace nomad::network {
@@ -42,9 +43,6 @@ struct NetworkOptions {
   bool every_address = true;  ///< As `port_mappings` has it.
   std::string namespace_dir = "/run/netns";
   std::chrono::milliseconds plugin_timeout = std::chrono::seconds{30};
-  std::chrono::milliseconds retry_pause = std::chrono::seconds{1};
-  /// For plugins that an earlier agent started and that are still at work.
-  std::chrono::milliseconds lock_patience = std::chrono::seconds{10};
 
   bool operator==(const NetworkOptions&) const = default;
 };
@@ -57,6 +55,8 @@ struct NetworkTools {
   std::function<Result<>(const std::string& name)> remove_namespace;
   /// Whether a process of the host has the port.
   std::function<bool(const PortMapping&)> is_taken;
+  /// Lets time pass.
+  std::function<void(std::chrono::milliseconds)> wait;
 };
 
 NetworkTools real_tools(const NetworkOptions& options);
@@ -99,6 +99,8 @@ private:
   Result<> leave_in_turn(const std::string& alloc_id) const;
   std::string record_path(const std::string& alloc_id) const;
   std::string lock_path(const std::string& alloc_id) const;
+  Result<host::UniqueFd> lock_of_plugins(const std::string& alloc_id) const;
+  void pause(const std::stop_token& stopped) const;
   Result<std::optional<NetworkRecord>> load(const std::string& alloc_id) const;
   Result<> save(const std::string& alloc_id, const NetworkRecord& record) const;
   Result<> forget(const std::string& alloc_id) const;

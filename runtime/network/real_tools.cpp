@@ -1,4 +1,6 @@
 // What AllocNetworks works with on a real machine.
+#include <thread>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -47,7 +49,8 @@ NetworkTools real_tools(const NetworkOptions& options) {
       .has_namespace = [namespaces](const std::string& name) { return namespaces.exists(name); },
       .make_namespace = [namespaces](const std::string& name) { return namespaces.make(name); },
       .remove_namespace = [namespaces](const std::string& name) { return namespaces.remove(name); },
-      .is_taken = is_port_taken};
+      .is_taken = is_port_taken,
+      .wait = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }};
 }
 
 }  // namespace nomad::network

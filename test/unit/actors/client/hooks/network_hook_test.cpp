@@ -54,7 +54,8 @@ struct NetworkFixture : ClientFixture {
                   namespaces.erase(name);
                   return Result<>{};
                 },
-            .is_taken = [](const network::PortMapping&) { return false; }};
+            .is_taken = [](const network::PortMapping&) { return false; },
+            .wait = [](std::chrono::milliseconds) {}};
   }
 
   client::PluginCatalog plugins() override {
@@ -69,7 +70,6 @@ struct NetworkFixture : ClientFixture {
     auto with = options();
     with.network.cni_path = dir.file("cni");
     with.network.cni_config_dir = dir.file("cni");
-    with.network.retry_pause = std::chrono::milliseconds{1};
     start(true, with);
   }
 
