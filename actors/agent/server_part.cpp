@@ -146,8 +146,9 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
   auto raft = NOMAD_TRY(
       raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_));
   raft_.emplace(std::move(raft));
-  cluster_->attach(server_, *raft_);
+  // Whoever hears of a vote must find it after a power cut: first the directories are synced.
   keyring_ = NOMAD_TRY(keyring.get());
+  cluster_->attach(server_, *raft_);
   start_duties(config, links.metrics);
   return {};
 }
