@@ -16,7 +16,6 @@
 
 #include "runtime/base/guard.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/host/file_watcher.hpp"
 
 namespace nomad::host {
 namespace {
@@ -52,7 +51,7 @@ Result<FileMark> FileMark::of(const Beneath& root, std::string_view path) {
 
 class FileNews::Core {
 public:
-  explicit Core(std::chrono::milliseconds gather) : gather_{gather} {}
+  explicit Core(FileNewsTerms terms) : terms_{std::move(terms)} {}
 
   ~Core() {
     {
@@ -91,6 +90,7 @@ private:
     Order order;
     std::vector<FileWatcher::Id> watches{};
     bool stirred = false;  ///< Something has happened on the way to its files.
+    bool blind = false;    ///< Not all of that way could be watched.
   };
 
   void ring() const {
@@ -102,10 +102,13 @@ private:
   bool take_orders();
   void attend(Watched& watched);
   void unwatch(Watched& watched);
+  bool has_watcher();
+  void warn(const Error& why);
+  void look_by(Clock::time_point time);
   static bool is_another(const SeenFile& file);
   void look();
 
-  const std::chrono::milliseconds gather_;
+  const FileNewsTerms terms_;
   UniqueFd bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;
   std::map<Ticket, Order> orders_;  ///< That the thread has not taken yet.
@@ -115,7 +118,8 @@ private:
   std::thread thread_;
 
   // The thread's own.
-  std::unique_ptr<FileWatcher> watcher_;
+  std::unique_ptr<FileWatcher> watcher_;  ///< Null: the kernel had none to spare.
+  bool warned_ = false;
   std::map<Ticket, Watched> watched_;
   std::optional<Clock::time_point> look_at_;
 };
@@ -142,27 +146,57 @@ bool FileNews::Core::take_orders() {
     attend(watched);
     // It may have changed before.
     watched.stirred = true;
-    if (!look_at_) look_at_ = Clock::now();
+    look_by(Clock::now());
   }
   return true;
 }
 
+void FileNews::Core::look_by(Clock::time_point time) {
+  look_at_ = look_at_ ? std::min(*look_at_, time) : time;
+}
+
+void FileNews::Core::warn(const Error& why) {
+  if (std::exchange(warned_, true)) return;
+  log::warn("client", "files that templates read are looked at every {} s, for want of inotify: {}",
+            std::chrono::duration_cast<std::chrono::seconds>(terms_.blind_pause).count(), why.what);
+}
+
+bool FileNews::Core::has_watcher() {
+  if (watcher_) return true;
+  auto opened = terms_.open_watcher();
+  if (opened)
+    watcher_ = std::move(*opened);
+  else
+    warn(opened.error());
+  return opened.has_value();
+}
+
 void FileNews::Core::attend(Watched& watched) {
+  watched.blind = !has_watcher();
+  if (watched.blind) return;
   for (const auto& file : watched.order.files) {
     const auto root = Beneath::open(file.root, false);
-    if (!root) continue;  // The task goes.
+    if (!root) {
+      watched.blind = true;
+      continue;
+    }
     for (const auto& path : directories_to(file.path)) {
       const auto directory = root->open_directory(path);
-      if (!directory) break;
+      if (!directory) {
+        // What is missing comes to the directory above it, which is watched.
+        watched.blind = watched.blind || directory.error().code != Errc::not_found;
+        break;
+      }
       const auto watch = watcher_->watch(directory->get(), [this, &watched] {
         watched.stirred = true;
-        if (!look_at_) look_at_ = Clock::now() + gather_;
+        look_by(Clock::now() + terms_.gather);
       });
-      if (watch)
+      if (watch) {
         watched.watches.push_back(*watch);
-      else
-        log::warn("client", "changes of {}/{} are not followed: {}", file.root, file.path,
-                  watch.error().what);
+      } else {
+        watched.blind = true;
+        warn(watch.error());
+      }
     }
   }
 }
@@ -191,6 +225,8 @@ void FileNews::Core::look() {
     unwatch(watched);
     attend(watched);  // Before looking, so that nothing is missed. The way may be another one now.
     if (std::ranges::none_of(watched.order.files, is_another)) {
+      if (watched.blind) look_by(Clock::now() + terms_.blind_pause);
+      watched.stirred = watched.blind;
       ++at;
       continue;
     }
@@ -201,17 +237,11 @@ void FileNews::Core::look() {
 }
 
 void FileNews::Core::serve() {
-  auto watcher = FileWatcher::open();
-  if (!watcher) {
-    log::warn("client", "changes of files that templates read are not followed: {}",
-              watcher.error().what);
-    return;
-  }
-  watcher_ = std::move(*watcher);
   while (take_orders()) {
-    // While a look is due, what happens waits in the kernel, which forgets nothing but says so.
-    std::array<pollfd, 2> waits{
-        {{bell_.get(), POLLIN, 0}, {look_at_ ? -1 : watcher_->descriptor(), POLLIN, 0}}};
+    // While changes gather, what happens waits in the kernel, which forgets nothing but says so.
+    const bool gathers = look_at_ && *look_at_ <= Clock::now() + terms_.gather;
+    const int watched = watcher_ && !gathers ? watcher_->descriptor() : -1;
+    std::array<pollfd, 2> waits{{{bell_.get(), POLLIN, 0}, {watched, POLLIN, 0}}};
     int patience = -1;
     if (look_at_) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*look_at_ - Clock::now());
@@ -223,15 +253,13 @@ void FileNews::Core::serve() {
     }
     std::uint64_t rings = 0;
     [[maybe_unused]] const auto heard = ::read(bell_.get(), &rings, sizeof rings);
-    if (waits[1].revents != 0) watcher_->dispatch();
-    if (look_at_ && Clock::now() >= *look_at_) {
-      watcher_->dispatch();
-      look();
-    }
+    const bool is_time = look_at_ && Clock::now() >= *look_at_;
+    if (watcher_ && (is_time || waits[1].revents != 0)) watcher_->dispatch();
+    if (is_time) look();
   }
 }
 
-FileNews::FileNews(std::chrono::milliseconds gather) : core_{std::make_unique<Core>(gather)} {}
+FileNews::FileNews(FileNewsTerms terms) : core_{std::make_unique<Core>(std::move(terms))} {}
 
 FileNews::~FileNews() = default;
 

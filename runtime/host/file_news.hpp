@@ -5,6 +5,9 @@
 // first change there, files are looked at `gather` later, together: whoever writes beside them
 // without end wakes nobody more often than that. One that is missing by then is waited for.
 //
+// Where the kernel has no watch to spare (a user has 128 instances of inotify), files are looked at
+// every `blind_pause`, and a warning says so once.
+//
 // May be used from any thread. Its own begins with the first file. What is called back is called
 // there, and once: who reads the files again has them watched again, with what they were then, and
 // so misses nothing.
@@ -19,6 +22,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/host/beneath.hpp"
+#include "runtime/host/file_watcher.hpp"
 
 namespace nomad::host {
 
@@ -43,13 +47,18 @@ struct SeenFile {
   FileMark mark;
 };
 
+/// Tests have shorter times, and kernels that spare nothing.
+struct FileNewsTerms {
+  std::chrono::milliseconds gather{250};
+  std::chrono::milliseconds blind_pause{10'000};
+  std::function<Result<std::unique_ptr<FileWatcher>>()> open_watcher = FileWatcher::open;
+};
+
 class FileNews {
 public:
   using Ticket = std::uint64_t;
 
-  static constexpr auto usual_gather = std::chrono::milliseconds{250};
-
-  explicit FileNews(std::chrono::milliseconds gather = usual_gather);
+  explicit FileNews(FileNewsTerms terms = {});
   FileNews(const FileNews&) = delete;
   FileNews& operator=(const FileNews&) = delete;
 

@@ -2,8 +2,10 @@
 #include "runtime/host/file_news.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <fstream>
-#include <thread>
+#include <memory>
+#include <mutex>
 
 #include <doctest/doctest.h>
 
@@ -20,16 +22,45 @@ void put(const std::string& path, const std::string& text) {
   std::ofstream{path, std::ios::binary} << text;
 }
 
+/// Counts, and lets who waits for a number go on.
+class Count {
+public:
+  void add() {
+    {
+      const std::lock_guard lock{guard_};
+      ++count_;
+    }
+    changed_.notify_all();
+  }
+
+  int get() {
+    const std::lock_guard lock{guard_};
+    return count_;
+  }
+
+  /// False: it took too long.
+  bool reaches(int count) {
+    std::unique_lock lock{guard_};
+    return changed_.wait_for(lock, 30s, [&] { return count_ >= count; });
+  }
+
+private:
+  std::mutex guard_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
 struct Fixture {
   TempDir dir;
-  FileNews news{20ms};
-  std::atomic<int> heard = 0;
+  Count heard;
+  FileNews news;
 
-  Fixture() {
+  explicit Fixture(FileNewsTerms terms = {.gather = 20ms}) : news{std::move(terms)} {
     fs::create_directories(dir / "local/one");
     fs::create_directories(dir / "local/two");
     put(dir / "local/one/conf", "1");
     put(dir / "local/two/conf", "2");
+    put(dir / "aside", "3");
     fs::create_directory_symlink("one", dir / "local/now");
   }
 
@@ -39,20 +70,33 @@ struct Fixture {
   }
 
   FileNews::Ticket watch(const SeenFile& file) {
-    return news.watch({file}, [this] { ++heard; });
+    return news.watch({file}, [this] { heard.add(); });
   }
 
-  bool hears() {
-    for (int i = 0; i < 200 && heard == 0; ++i)
-      std::this_thread::sleep_for(10ms);
-    return heard > 0;
-  }
+  bool hears() { return heard.reaches(1); }
 
+  /// Whether nothing is told of what has happened so far: that comes before the news of a file that
+  /// was another one when it began to be watched.
   bool stays_silent() {
-    std::this_thread::sleep_for(150ms);
-    return heard == 0;
+    const auto before = heard.get();
+    auto other = seen("aside");
+    other.mark.size += 1;
+    Count told;
+    news.watch({other}, [&told] { told.add(); });
+    return told.reaches(1) && heard.get() == before;
   }
 };
+
+/// As often as `times` nothing can be watched.
+FileNewsTerms without_inotify(int times) {
+  const auto left = std::make_shared<std::atomic<int>>(times);
+  return {.gather = 1ms,
+          .blind_pause = 1ms,
+          .open_watcher = [left]() -> Result<std::unique_ptr<FileWatcher>> {
+            if (left->fetch_sub(1) > 0) return Error{Errc::io, "too many open files"};
+            return FileWatcher::open();
+          }};
+}
 
 }  // namespace
 
@@ -72,8 +116,7 @@ TEST_CASE_FIXTURE(Fixture, "file_news: a change is told once") {
   }
   CHECK(hears());
   put(dir / "local/one/conf", "once more");
-  std::this_thread::sleep_for(100ms);
-  CHECK(heard == 1);
+  CHECK(stays_silent());
 }
 
 TEST_CASE_FIXTURE(Fixture, "file_news: a link that leads elsewhere is a change") {
@@ -116,4 +159,17 @@ TEST_CASE_FIXTURE(Fixture, "file_news: nothing is told of what was forgotten") {
   news.forget(ticket);
   put(dir / "local/one/conf", "other");
   CHECK(stays_silent());
+}
+
+TEST_CASE("file_news: without inotify files are looked at from time to time") {
+  int times = 2;  // until there is some
+  SUBCASE("for good") {
+    times = 1'000'000;
+  }
+  SUBCASE("for a while") {}
+  Fixture place{without_inotify(times)};
+  place.watch(place.seen("local/one/conf"));
+  CHECK(place.stays_silent());
+  put(place.dir / "local/one/conf", "other");
+  CHECK(place.hears());
 }
