@@ -170,12 +170,12 @@ class Churn:
             time.sleep(self.random.uniform(0, 2 / rate))
 
 
-def measure_idle(node, count, seconds):
+def measure_idle(node, count, seconds, make=lambda name: of_group(name, STAYS, GROUP)):
     """What `count` idle tasks cost the agent, in hundredths of a core."""
     for number in range(count // GROUP):
-        node.agent.register(of_group(f"idle-{number}", STAYS, GROUP))
+        node.agent.register(make(f"idle-{number}"))
     wait_until(lambda: sum(a["ClientStatus"] == "running" for a in node.agent.get("/v1/allocations").json) >= count,
-               timeout=300, interval=1, what="the idle tasks")
+               timeout=600, interval=1, what="the idle tasks")
     time.sleep(20)  # what starting them has left to do
     pid = node.agent.process.pid
     before, begin = ticks(pid), time.monotonic()
@@ -202,15 +202,20 @@ def churn_and_look(node, run, options):
     return 1 if left or more else 0
 
 
-def main():
+def arguments(count, rate):
+    """What the command line may say; how many allocations and operations there are by default."""
     parser = argparse.ArgumentParser(prefix_chars="-")
     parser.add_argument("-minutes", type=float, default=10)
-    parser.add_argument("-count", type=int, default=500)
-    parser.add_argument("-rate", type=float, default=3, help="operations a second, each of ten allocations")
-    parser.add_argument("-kill", type=float, default=40, help="seconds between two kills of the agent")
+    parser.add_argument("-count", type=int, default=count)
+    parser.add_argument("-rate", type=float, default=rate, help="operations a second, each of ten allocations")
+    parser.add_argument("-kill", type=float, default=40, help="seconds between two kills")
     parser.add_argument("-seed", type=int, default=1)
     parser.add_argument("-idle", type=float, default=0, help="measure idle tasks for so many seconds instead")
-    options = parser.parse_args()
+    return parser
+
+
+def main():
+    options = arguments(count=500, rate=3).parse_args()
     node = Node().start()
     try:
         if options.idle:

@@ -9,7 +9,6 @@ The engine and the networks are its own (test/system/docker/apart.py); as root, 
 containernetworking-plugins. Figures are printed every half minute; at the end what is left over, and the exit code is 1
 if anything is. `-idle 60` measures instead what that many idle docker tasks cost the agent for so many seconds.
 """
-import argparse
 import glob
 import json
 import os
@@ -27,7 +26,7 @@ if "NOMADCTL_TEST_APART" not in os.environ:
     move_apart()
 
 import churn_allocs  # noqa: E402
-from churn_allocs import CRASHES, GROUP, STAYS, WRITES, ticks  # noqa: E402
+from churn_allocs import CRASHES, GROUP, STAYS, WRITES  # noqa: E402
 from engine import Engine, docker_task  # noqa: E402
 from harness import job, wait_until  # noqa: E402
 
@@ -105,41 +104,22 @@ class Churn(churn_allocs.Churn):
             super().kill()
 
 
-def of_idle_task(number):
-    made = job(f"idle-{number}", Count=GROUP, RestartPolicy=RESTARTS)
+def of_idle_tasks(name):
+    made = job(name, Count=GROUP, RestartPolicy=RESTARTS)
     made["TaskGroups"][0]["Tasks"] = [docker_task("task", STAYS)]
     return made
 
 
-def measure_idle(node, count, seconds):
-    """What `count` idle docker tasks cost the agent: hundredths of a core, and MiB each."""
-    before = node.figures()["anonymous MiB"]
-    for number in range(count // GROUP):
-        node.agent.register(of_idle_task(number))
-    wait_until(lambda: sum(a["ClientStatus"] == "running" for a in node.agent.get("/v1/allocations").json) >= count,
-               timeout=600, interval=1, what="the idle tasks")
-    time.sleep(20)  # what starting them has left to do
-    pid = node.agent.process.pid
-    used, begin = ticks(pid), time.monotonic()
-    time.sleep(seconds)
-    share = 100 * (ticks(pid) - used) / (time.monotonic() - begin)
-    return share, (node.figures()["anonymous MiB"] - before) / count
-
-
 def main():
-    parser = argparse.ArgumentParser(prefix_chars="-")
-    parser.add_argument("-minutes", type=float, default=10)
-    parser.add_argument("-count", type=int, default=300)
-    parser.add_argument("-rate", type=float, default=0.5, help="operations a second, each of ten allocations")
-    parser.add_argument("-kill", type=float, default=40, help="seconds between two kills")
-    parser.add_argument("-seed", type=int, default=1)
-    parser.add_argument("-idle", type=float, default=0, help="measure idle docker tasks for so many seconds instead")
+    parser = churn_allocs.arguments(count=300, rate=0.5)
     parser.add_argument("-publish", action="store_true", help="with -idle: with metrics of each task, every second")
     options = parser.parse_args()
     node = Node(options.publish or not options.idle).start()
     try:
         if options.idle:
-            share, each = measure_idle(node, options.count, options.idle)
+            before = node.figures()["anonymous MiB"]
+            share = churn_allocs.measure_idle(node, options.count, options.idle, of_idle_tasks)
+            each = (node.figures()["anonymous MiB"] - before) / options.count
             print(f"{options.count} idle docker tasks: {share:.2f} % of a core, {each:.3f} MiB each")
             return 0
         return churn_allocs.churn_and_look(node, Churn(node, options.seed, options.count, make_job), options)
