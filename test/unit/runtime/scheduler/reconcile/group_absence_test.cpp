@@ -42,6 +42,23 @@ struct ClientReturn : GroupRun {
   }
 };
 
+struct ClientAway : GroupRun {
+  ClientAway() { taint("away", NodeStatus::DISCONNECTED); }
+
+  /// Of a client that has been away for so many seconds; `next` came in the allocation's place.
+  EditAlloc is_away(const char* next, std::int64_t seconds = 100) {
+    return [=, this](schema::Allocation::Builder alloc) {
+      alloc.setNodeId("away");
+      alloc.setClientStatus(ClientStatus::UNKNOWN);
+      alloc.setNextAllocation(next);
+      auto states = alloc.initAllocStates(1);
+      states[0].setField("client_status");
+      states[0].setValue("unknown");
+      states[0].setTime(now - seconds * second);
+    };
+  }
+};
+
 }  // namespace
 
 TEST_CASE_FIXTURE(GroupRun, "absence: the client is given time from when it was first missed") {
@@ -71,21 +88,9 @@ TEST_CASE_FIXTURE(GroupRun, "absence: the client is given time from when it was 
   CHECK(result.followups[0]->getWaitUntil() == now + 500 * second);
 }
 
-TEST_CASE_FIXTURE(GroupRun,
+TEST_CASE_FIXTURE(ClientAway,
                   "absence: a new version replaces who is here, not whom it stands in for") {
   want(1, tolerates_absence);
-  taint("away", NodeStatus::DISCONNECTED);
-  const auto is_away = [this](const char* next) {
-    return [=, this](schema::Allocation::Builder alloc) {
-      alloc.setNodeId("away");
-      alloc.setClientStatus(ClientStatus::UNKNOWN);
-      alloc.setNextAllocation(next);
-      auto states = alloc.initAllocStates(1);
-      states[0].setField("client_status");
-      states[0].setValue("unknown");
-      states[0].setTime(now - 100 * second);
-    };
-  };
   add("a", 0, 0, is_away("b"));
   add("b", 0, 0, [this](auto alloc) {
     failed_before(3600 * second)(alloc);
@@ -155,22 +160,10 @@ TEST_CASE_FIXTURE(GroupRun, "absence: who was told to end before it ran is not l
   CHECK(result.stop.empty());
 }
 
-TEST_CASE_FIXTURE(GroupRun, "absence: whose time is over has no second successor") {
+TEST_CASE_FIXTURE(ClientAway, "absence: whose time is over has no second successor") {
   want(3, tolerates_absence);
-  taint("away", NodeStatus::DISCONNECTED);
-  const auto is_expired = [this](const char* next) {
-    return [=, this](schema::Allocation::Builder alloc) {
-      alloc.setNodeId("away");
-      alloc.setClientStatus(ClientStatus::UNKNOWN);
-      alloc.setNextAllocation(next);
-      auto states = alloc.initAllocStates(1);
-      states[0].setField("client_status");
-      states[0].setValue("unknown");
-      states[0].setTime(now - 3600 * second);
-    };
-  };
-  add("a", 0, 1, is_expired("c"));
-  add("b", 1, 1, is_expired(""));
+  add("a", 0, 1, is_away("c", 3600));
+  add("b", 1, 1, is_away("", 3600));
   add("c", 0, 1);
   add("d", 2, 1);
   run();
