@@ -305,7 +305,8 @@ Result<CapabilityDelta> capability_delta(const TaskSettings& task, host::Capabil
     return forbidden("driver does not allow the following capabilities: " + host::to_text(missing));
   const auto names = [](host::CapabilitySet set) {
     std::vector<std::string> list;
-    for (const auto name : split(host::to_text(set), ','))
+    const auto text = host::to_text(set);
+    for (const auto name : split(text, ','))
       if (!trim(name).empty()) list.emplace_back(trim(name));
     return list;
   };
