@@ -2,6 +2,7 @@
 what becomes of plugins that crash, hang, lie or talk too much."""
 import glob
 import http.server
+import json
 import os
 import re
 import shutil
@@ -26,6 +27,12 @@ def run(*words, cwd=None, env=None):
     return done.stdout
 
 
+def sanitizers():
+    """Of the SDK library; what links it has to be made with them, too."""
+    options = json.loads(run("meson", "introspect", "--buildoptions", BUILD))
+    return next(option["value"] for option in options if option["name"] == "b_sanitize")
+
+
 class Samples:
     """An SDK that is installed, and the samples that were built against it."""
     directory = None
@@ -47,7 +54,7 @@ class Samples:
             kind = {sample: kind for kind, sample in KINDS.items()}[name]
             run(harness.BINARY, "plugin", "init", kind, name, cwd=cls.directory)
             env = dict(os.environ, PKG_CONFIG_PATH=cls.pkgconfig, LD_LIBRARY_PATH=os.path.dirname(cls.pkgconfig))
-            run("meson", "setup", "build", cwd=f"{cls.directory}/{name}", env=env)
+            run("meson", "setup", "build", f"-Db_sanitize={sanitizers()}", "-Db_lundef=false", cwd=f"{cls.directory}/{name}", env=env)
             run("meson", "test", "-C", "build", cwd=f"{cls.directory}/{name}", env=env)
         return built
 
