@@ -16,19 +16,19 @@ bool is_running_until_stopped(schema::Job::Reader job) {
 /// The count that an allocation of this status is in.
 template <class GroupCounts>
 std::int64_t& count_of(GroupCounts& group, schema::ClientStatus status) {
-  using enum schema::ClientStatus;
+  using Status = schema::ClientStatus;
   switch (status) {
-    case PENDING:
+    case Status::PENDING:
       return group.starting;
-    case RUNNING:
+    case Status::RUNNING:
       return group.running;
-    case COMPLETE:
+    case Status::COMPLETE:
       return group.complete;
-    case FAILED:
+    case Status::FAILED:
       return group.failed;
-    case LOST:
+    case Status::LOST:
       return group.lost;
-    case UNKNOWN:
+    case Status::UNKNOWN:
       return group.unknown;
   }
   return group.unknown;

@@ -158,7 +158,7 @@ DeviceAttributes device_attributes(schema::NodeDeviceGroup::Reader group) {
     std::string_view unit;
     if (const auto* given = fields->if_contains("Unit"); given != nullptr && given->is_string())
       unit = given->get_string();
-    const auto put = [&](DeviceAttribute::Value found) {
+    const auto put = [&, &name = name](DeviceAttribute::Value found) {
       attributes.emplace(std::string{name}, DeviceAttribute{std::move(found), unit});
     };
     if (const auto* whole = fields->if_contains("Int"); whole != nullptr && whole->is_int64())
