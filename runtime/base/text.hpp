@@ -4,6 +4,7 @@
 // letter and no space. What depends on Unicode says so.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -72,6 +73,12 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 
 /// The parts between runs of `blanks`, none of them empty.
 std::vector<std::string_view> fields(std::string_view text, std::string_view blanks = ascii_space);
+
+/// Of a text that ends with the statement nothing would be left to look at.
+template <std::same_as<std::string> Text>
+void split(Text&&, char) = delete;
+template <std::same_as<std::string> Text>
+void fields(Text&&, std::string_view = ascii_space) = delete;
 
 /// The texts of a range with `separator` between each two, also where one is empty.
 template <class Texts>
