@@ -165,8 +165,7 @@ void ExecSessions::remember(schema::executor::Start::Reader start) {
   }
   capnp::MallocMessageBuilder builder;  // without what was left out
   builder.setRoot(root.asReader());
-  kj::Array<capnp::word> words = capnp::messageToFlatArray(builder);
-  place_.assign(words.begin(), words.end());
+  place_ = capnp::messageToFlatArray(builder);
 }
 
 std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
@@ -179,7 +178,7 @@ std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
   }
   capnp::ReaderOptions options;
   options.traversalLimitInWords = 4 * place_.size() + 1024;
-  capnp::FlatArrayMessageReader reader{kj::arrayPtr(place_.data(), place_.size()), options};
+  capnp::FlatArrayMessageReader reader{place_, options};
   auto place = reader.getRoot<schema::executor::Start>();
   Program program;
   if (!find(exec, place, program, error)) return {};

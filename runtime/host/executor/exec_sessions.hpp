@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include <capnp/common.h>
+#include <kj/array.h>
 
 #include "runtime/host/executor/launch.hpp"
 #include "runtime/host/executor/protocol.hpp"
@@ -55,7 +56,7 @@ private:
     UniqueFd socket;
   };
 
-  std::vector<capnp::word> place_;  ///< A start message, flat; kept small: it stays for ever.
+  kj::Array<capnp::word> place_;  ///< A start message, flat; kept small: it stays for ever.
   std::vector<Session> sessions_;
 };
 
