@@ -296,6 +296,8 @@ void check_fits(const UnderWay& under_way,
   const auto node = after.node(node_id);
   if (!node) return;
   std::set<std::string_view> ended;
+  for (const auto& alloc : changes.ended_before)
+    ended.insert(view(alloc->alloc->getId()));
   for (const auto* stops : {&changes.stops, &changes.preemptions})
     for (const auto& stop : *stops)
       ended.insert(view(stop.alloc->alloc->getId()));

@@ -44,6 +44,8 @@ struct NodeChanges {
   std::vector<PlannedStop> stops;
   std::vector<PlannedStop> preemptions;
   std::vector<PlannedAlloc> placements;
+  /// What earlier parts of the same plan have told to end here: its room is the plan's.
+  std::vector<state::AllocRef> ended_before = {};
 };
 
 /// Counts for `job plan`.

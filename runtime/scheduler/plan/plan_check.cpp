@@ -136,6 +136,8 @@ std::string check_fit(schema::Node::Reader node,
     if (stored && !stored->client_terminal && freed.insert(id).second)
       usage.remove(stored->demand, stored->alloc->getAllocatedResources());
   };
+  for (const auto& alloc : changes.ended_before)
+    free(alloc);
   for (const auto& stop : changes.stops)
     free(stop.alloc);
   for (const auto& stop : changes.preemptions)

@@ -134,9 +134,19 @@ private:
 
   /// Ends first.
   void add_in_pieces(const std::string& node, const NodeChanges& changes) {
+    const auto first = parts_.size() - 1;
     add_each(node, changes.stops, &NodeChanges::stops);
     add_each(node, changes.preemptions, &NodeChanges::preemptions);
     add_each(node, changes.placements, &NodeChanges::placements);
+    std::vector<state::AllocRef> ended;
+    for (auto part = first; part < parts_.size(); ++part) {
+      const auto piece = parts_[part].nodes.find(node);
+      if (piece == parts_[part].nodes.end()) continue;
+      piece->second.ended_before = ended;
+      for (const auto* stops : {&piece->second.stops, &piece->second.preemptions})
+        for (const auto& stop : *stops)
+          ended.push_back(stop.alloc);
+    }
   }
 
   template <class Item>
@@ -189,10 +199,20 @@ void PlanParts::settle(const PlanResult& result) {
   auto over = std::move(parts_.front());
   parts_.pop_front();
   if (plan_->all_at_once && !result.is_full()) parts_.clear();
+  drop_nodes(result);
   is_done_ = parts_.empty();
   if (is_done_) return;
   if (!result_.made_progress) pass_on(over);
   if (!result_.is_full()) parts_.back().completion = {};
+}
+
+/// A node that has refused a piece of its changes is not asked for the next: it may rest on that.
+void PlanParts::drop_nodes(const PlanResult& result) {
+  if (result.is_full()) return;
+  for (auto& part : parts_)
+    for (const auto& [node, reason] : result.rejected_nodes)
+      part.nodes.erase(node);
+  std::erase_if(parts_, [](const Plan& part) { return part.nodes.empty(); });
 }
 
 /// What belongs to the whole plan was not written with `refused`.

@@ -2,7 +2,8 @@
 // that are verified and written one after the other, each as a plan of its own.
 //
 // A node's changes stay together, unless they alone are too long: then its ends come first, so that
-// no part needs more room than there is. What belongs to the whole plan (deployment, follow-ups,
+// no part needs more room than there is, and what comes after them has their room; once it refuses
+// one, the rest is left. What belongs to the whole plan (deployment, follow-ups,
 // the blocked evaluation) goes with the first part that is written, so that nothing names what is
 // not there; the evaluation's completion with the last one, if nothing was refused. Whatever
 // happens between two parts, the evaluation is still open and the state holds whole parts: who
@@ -52,6 +53,7 @@ public:
   const PlanResult& result() const { return result_; }
 
 private:
+  void drop_nodes(const PlanResult& result);
   void pass_on(Plan& refused);
 
   std::shared_ptr<const Plan> plan_;

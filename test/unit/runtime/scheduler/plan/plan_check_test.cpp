@@ -362,3 +362,26 @@ TEST_CASE_FIXTURE(CheckHarness, "two plans for the same bandwidth: the second is
   CHECK(reason(second) == "bandwidth exceeded");
   CHECK(reason(third).empty());
 }
+
+TEST_CASE_FIXTURE(CheckHarness,
+                  "what an earlier part of the plan has told to end is out of the way") {
+  add_node();
+  process(register_job(named("one", 5)));
+  const auto plan = plan_of(register_job(named("one", 5, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"1s"})");
+  })));
+  REQUIRE(plan.nodes.size() == 1);
+  auto second = plan;
+  auto& changes = second.nodes.begin()->second;
+  REQUIRE(changes.stops.size() == 5);
+  for (auto& stop : changes.stops)
+    changes.ended_before.push_back(stop.alloc);
+  auto first = plan;
+  first.nodes.begin()->second.placements.clear();
+  first.completion = {};
+  submit(first);
+  changes.stops.clear();
+  CHECK(reason(second).empty());
+  changes.ended_before.clear();
+  CHECK(reason(second) == "cpu");
+}

@@ -162,3 +162,34 @@ TEST_CASE_FIXTURE(Harness, "plan parts: a node alone too long ends allocations b
   }
   CHECK(placed == 8);
 }
+
+TEST_CASE_FIXTURE(Harness, "plan parts: what a node's earlier parts end makes room for the later") {
+  const auto node = add_node();
+  process(register_job(make_job(8)));
+  Plan plan;
+  for (const auto& row : live()) {
+    plan.nodes[node].placements.push_back(placement(copy(row->alloc->getId()).substr(0, 4)));
+    plan.nodes[node].stops.push_back({row, schema::DesiredStatus::STOP, "", {}, {}, {}});
+  }
+  plan.nodes["zz"].placements.push_back(placement("other"));
+  PlanParts parts{std::make_shared<const Plan>(plan), room_for(3)};
+  REQUIRE(parts.is_cut());
+  std::size_t stopped = 0;
+  while (parts.next().nodes.at(node).placements.empty()) {
+    const auto& changes = parts.next().nodes.at(node);
+    CHECK(changes.ended_before.size() == stopped);
+    stopped += changes.stops.size();
+    parts.settle(written(9));
+  }
+  const auto& changes = parts.next().nodes.at(node);
+  CHECK(changes.ended_before.size() + changes.stops.size() == 8);
+
+  // Once it refuses one, it is asked for no more.
+  parts.settle(refused(parts.next(), 30));
+  REQUIRE_FALSE(parts.is_done());
+  CHECK_FALSE(parts.next().nodes.contains(node));
+  CHECK(parts.next().nodes.contains("zz"));
+  parts.settle(written(31));
+  CHECK(parts.is_done());
+  CHECK(parts.result().rejected_nodes.size() == 1);
+}
