@@ -190,6 +190,7 @@ private:
   std::vector<AllocRef> healthy_canaries(schema::Deployment::Reader deployment,
                                          const std::set<std::string, std::less<>>& groups) const;
   void promote(const AllocRef& canary);
+  bool is_promoted(schema::Allocation::Reader alloc) const;
   void count_in_deployment(const schema::Allocation::Reader* before, AllocBuilder after);
   DeploymentCounts* deployment_counts(std::string_view deployment_id, std::string_view group);
   void settle_deployments();

@@ -235,6 +235,16 @@ void Applier::promote(const AllocRef& canary) {
   put_alloc(&before, std::move(row), Author::server);
 }
 
+/// Whether the allocation's group needs no canaries any more: a plan may have been under way while
+/// they were promoted.
+bool Applier::is_promoted(schema::Allocation::Reader alloc) const {
+  const auto* deployment = t_.deployments.find(view(alloc.getDeploymentId()));
+  if (deployment == nullptr) return false;
+  for (auto group : (*deployment)->getTaskGroups())
+    if (view(group.getKey()) == view(alloc.getTaskGroup())) return group.getValue().getPromoted();
+  return false;
+}
+
 std::optional<Error> Applier::check_health_ids(
     schema::DeploymentAllocHealth::Reader command) const {
   for (const auto& ids : {command.getHealthyIds(), command.getUnhealthyIds()})

@@ -95,7 +95,10 @@ void Applier::place(schema::Allocation::Reader alloc, schema::PlanResult::Reader
   } else {
     draft->setCreateIndex(index_);
     if (alloc.getCreateTime() == 0) draft->setCreateTime(plan.getModifyTime());
-    if (alloc.hasDeploymentStatus()) draft->getDeploymentStatus().setModifyIndex(index_);
+    if (alloc.hasDeploymentStatus()) {
+      draft->getDeploymentStatus().setModifyIndex(index_);
+      if (is_promoted(alloc)) draft->getDeploymentStatus().setCanary(false);
+    }
   }
   draft->setModifyIndex(index_);
   draft->setAllocModifyIndex(index_);

@@ -280,3 +280,16 @@ TEST_CASE_FIXTURE(Deploying, "deployments: an operator's word on health counts l
   CHECK(now().alloc("a")->alloc->getModifyIndex() == index);
   CHECK(deployment()->getStatus() == DeploymentState::RUNNING);
 }
+
+TEST_CASE_FIXTURE(Deploying, "deployments: what comes as a canary after the promotion is none") {
+  place_canaries();
+  say_health("a", true);
+  CHECK(promote({"api"}) == "done");
+
+  place({{.id = "late", .group = "api", .deployment = "d", .canary = true},
+         {.id = "more", .group = "db", .deployment = "d", .canary = true}});
+  CHECK_FALSE(now().alloc("late")->alloc->getDeploymentStatus().getCanary());
+  CHECK(now().alloc("more")->alloc->getDeploymentStatus().getCanary());
+  CHECK(deployment()->getTaskGroups()[0].getValue().getPlacedCanaries().size() == 1);
+  CHECK(deployment()->getTaskGroups()[1].getValue().getPlacedCanaries().size() == 2);
+}
