@@ -236,8 +236,9 @@ void GroupReconciler::sort_out(const AllocSet& all) {
   if (!reconnecting_.empty()) settle_reconnecting(all);
   if (!disconnecting_.empty()) settle_disconnecting();
   if (!lost_.empty()) settle_lost();
+  settle_succeeded();
   missed_ = filtered(lost_, [this](const AllocEntry& alloc) {
-    return !alloc.row->server_terminal && !has_stand_in(alloc);
+    return !alloc.row->server_terminal && !has_successor(alloc);
   });
   mark_reschedule_later();
 }

@@ -58,6 +58,7 @@ private:
   void mark_reconnected(const AllocSet& kept);
   void settle_disconnecting();
   void settle_lost();
+  void settle_succeeded();
   Ids make_followups(std::vector<Delayed> delayed, schema::EvalTrigger trigger);
   void mark_reschedule_later();
   AllocSet known_others() const;
@@ -65,6 +66,7 @@ private:
   void stop_surplus(std::int64_t remove);
   void stop_ended(std::size_t surplus);
   const AllocEntry* next_of(const AllocEntry& alloc);
+  bool has_successor(const AllocEntry& alloc);
   bool has_stand_in(const AllocEntry& alloc);
   void drop_needless_reschedules();
   void compute_updates();

@@ -143,14 +143,33 @@ const AllocEntry* GroupReconciler::next_of(const AllocEntry& alloc) {
   return known == by_id_.end() ? nullptr : known->second;
 }
 
-/// Whether its client is away and something that came in its place runs. When that is replaced by
-/// the new version, nothing more is; unlike in Nomad, which replaces both and stops one of the two.
-bool GroupReconciler::has_stand_in(const AllocEntry& alloc) {
-  if (alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN) return false;
+/// Whether something that came in its place runs, as far as anybody knows.
+bool GroupReconciler::has_successor(const AllocEntry& alloc) {
   const auto* other = next_of(alloc);
   while (other != nullptr && other->row->terminal())
     other = next_of(*other);
   return other != nullptr && other->alloc().getClientStatus() != ClientStatus::UNKNOWN;
+}
+
+/// Whether its client is away and something that came in its place runs. When that is replaced by
+/// the new version, nothing more is; unlike in Nomad, which replaces both and stops one of the two.
+bool GroupReconciler::has_stand_in(const AllocEntry& alloc) {
+  return alloc.alloc().getClientStatus() == ClientStatus::UNKNOWN && has_successor(alloc);
+}
+
+/// What has a successor already gets no other one: what moves only ends, and who is away is
+/// awaited. That of one that moves may have come without its end, in a part of a plan. Unlike in
+/// Nomad, which places another beside it.
+void GroupReconciler::settle_succeeded() {
+  const auto moved
+      = filtered(migrate_, [this](const AllocEntry& alloc) { return has_successor(alloc); });
+  context_.stop(moved, alloc_not_needed);
+  changes_.stop += moved.size();
+  migrate_ = difference(migrate_, moved);
+  const auto awaited
+      = filtered(reschedule_now_, [this](const AllocEntry& alloc) { return has_stand_in(alloc); });
+  reschedule_now_ = difference(reschedule_now_, awaited);
+  untainted_ = united(untainted_, awaited);
 }
 
 /// Failed ones for which others are there already, or which nobody wants any more, are not

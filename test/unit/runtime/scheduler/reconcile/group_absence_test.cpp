@@ -172,6 +172,56 @@ TEST_CASE_FIXTURE(ClientAway, "absence: whose time is over has no second success
   CHECK(result.place[0].previous->id() == "b");
 }
 
+TEST_CASE_FIXTURE(ClientAway, "absence: who is to move has no second successor") {
+  want(3, tolerates_absence);
+  add("a", 0, 1, [this](auto alloc) {
+    is_away("c")(alloc);
+    migrates(alloc);
+  });
+  add("c", 0, 1);
+  add("d", 1, 1);
+  CHECK(run() == "place 1, stop 1, ignore 2");
+  CHECK(stopped() == "a");
+  CHECK(placed() == "2");
+
+  entries.clear();
+  add("a", 0, 1, [](auto alloc) {  // whose end got lost with a part of a plan
+    migrates(alloc);
+    alloc.setNextAllocation("c");
+  });
+  add("c", 0, 1);
+  CHECK(run() == "place 2, stop 1, ignore 1");
+  CHECK(placed() == "1 2");
+}
+
+TEST_CASE_FIXTURE(ClientAway, "absence: a canary that is to be replaced has no second successor") {
+  want(2, [](auto group) {
+    rolling(1, 1)(group);
+    tolerates_absence(group);
+    group.getReschedulePolicy().setUnlimited(true);
+  });
+  add("a", 0, 0);
+  add("b", 1, 0);
+  add("c", 0, 1, [this](auto alloc) {
+    in_deployment(false)(alloc);
+    is_away("d")(alloc);
+    alloc.setFollowupEvalId("eval");
+    alloc.initDesiredTransition().getReschedule().setValue(true);
+    alloc.getDeploymentStatus().setCanary(true);
+  });
+  add("d", 0, 1, [](auto alloc) {
+    in_deployment(std::nullopt)(alloc);
+    alloc.initDeploymentStatus().setCanary(true);
+  });
+  deploy(DeploymentState::RUNNING, [](schema::DeploymentGroup::Builder group) {
+    with_canaries({"c", "d"}, false)(group);
+    group.setDesiredCanaries(1);
+  });
+  run();
+  CHECK(stopped().empty());
+  CHECK(result.place.empty());
+}
+
 TEST_CASE_FIXTURE(ClientReturn, "absence: who was told to end before has no successor when lost") {
   want(2, tolerates_absence);
   taint("n", NodeStatus::DISCONNECTED);
