@@ -5,6 +5,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/mistake.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -295,10 +296,10 @@ void GroupReconciler::settle_disconnecting() {
 
   std::vector<Delayed> timeouts;
   for (const auto* alloc : disconnecting_) {
-    const auto tolerated = group_.group.getMaxClientDisconnect();
+    const auto group = find_group(alloc->job(), group_.name);  // of its version: is_expired
     const auto since = last_unknown(*alloc);
     const auto from = since != 0 ? since : input_.now;
-    timeouts.push_back({alloc, from + (tolerated.isValue() ? tolerated.getValue() : 0)});
+    timeouts.push_back({alloc, from + group->getMaxClientDisconnect().getValue()});
   }
   const auto ids = make_followups(std::move(timeouts), schema::EvalTrigger::MAX_DISCONNECT_TIMEOUT);
   for (const auto& [alloc, id] : ids) {

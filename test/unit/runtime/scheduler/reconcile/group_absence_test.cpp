@@ -222,6 +222,22 @@ TEST_CASE_FIXTURE(ClientAway, "absence: a canary that is to be replaced has no s
   CHECK(result.place.empty());
 }
 
+TEST_CASE_FIXTURE(GroupRun, "absence: an allocation is awaited as its own version says") {
+  const auto tolerates = [](std::int64_t time) {
+    return [time](auto group) {
+      group.getMaxClientDisconnect().setValue(time);
+      group.getReschedulePolicy().setUnlimited(false);
+    };
+  };
+  want(1, tolerates(600 * second));
+  taint("n", NodeStatus::DISCONNECTED);
+  add("a", 0, 0);
+  want(1, tolerates(5 * second));
+  run();
+  REQUIRE(result.followups.size() == 1);
+  CHECK(result.followups[0]->getWaitUntil() == now + 600 * second);
+}
+
 TEST_CASE_FIXTURE(ClientReturn, "absence: who was told to end before has no successor when lost") {
   want(2, tolerates_absence);
   taint("n", NodeStatus::DISCONNECTED);
