@@ -383,12 +383,13 @@ void GroupReconciler::compute_updates() {
   changes_.in_place_update += in_place_.size();
 }
 
-/// Which canaries are to replace. Once they are awaited, unlike in Nomad, what moves counts, too:
-/// it comes back as the old version, and without an evaluation that waits for them they were
-/// forgotten.
+/// Which canaries are to replace. Once they are awaited, unlike in Nomad, what moves or has failed
+/// counts, too: it comes back as the old version, and without an evaluation that waits for them
+/// they were forgotten.
 AllocSet GroupReconciler::before_canaries() const {
   if (!is_canarying()) return destructive_;
-  return united(destructive_, filtered(migrate_, [this](const AllocEntry& alloc) {
+  const auto replaced = united(united(migrate_, missed_), reschedule_now_);
+  return united(destructive_, filtered(replaced, [this](const AllocEntry& alloc) {
                   return !is_canary(alloc)
                          && context_.decide(alloc, group_) == UpdateKind::destructive;
                 }));

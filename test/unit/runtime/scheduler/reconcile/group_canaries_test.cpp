@@ -123,6 +123,26 @@ TEST_CASE_FIXTURE(GroupRun, "canaries: one is awaited while what it is to replac
   CHECK(run() == "migrate 1, ignore 1");
 }
 
+TEST_CASE_FIXTURE(GroupRun, "canaries: one is awaited while what it is to replace has failed") {
+  want(1, [](auto group) {
+    rolling(1, 1)(group);
+    group.getReschedulePolicy().setUnlimited(true);
+  });
+  deploy(DeploymentState::RUNNING, [](auto group) { group.setDesiredCanaries(1); });
+  SUBCASE("failed") {
+    add("a", 0, 0, failed_before(3600 * second));
+    CHECK(run() == "place 1, canary 1, stop 1");
+  }
+  SUBCASE("lost") {
+    taint("n", NodeStatus::DOWN);
+    add("a", 0, 0);
+    CHECK(run() == "place 1, canary 1, stop 1");
+  }
+  CHECK(placed() == "0 0");
+  CHECK(result.place.at(0).canary);
+  CHECK(result.place.at(1).downgrade);
+}
+
 TEST_CASE_FIXTURE(GroupRun, "canaries: those of a deployment before the last end, too") {
   want(2, rolling(1, 1));
   add("a", 0, 1, in_deployment(true));
