@@ -52,6 +52,8 @@ bool prefers_replacement(const AllocEntry& original, const AllocEntry& replaceme
   return better && (is_running(replacement) || !is_running(original));
 }
 
+}  // namespace
+
 Object<schema::Evaluation> make_followup(const ReconcileInput& input,
                                          const std::string& id,
                                          schema::EvalTrigger trigger,
@@ -76,8 +78,6 @@ Object<schema::Evaluation> make_followup(const ReconcileInput& input,
   eval.setModifyTime(input.now);
   return draft.freeze();
 }
-
-}  // namespace
 
 void ReconcileContext::stop(const AllocSet& set,
                             std::string_view description,

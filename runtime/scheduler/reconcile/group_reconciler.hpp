@@ -35,6 +35,12 @@ struct ReconcileContext {
             std::optional<schema::ClientStatus> status = {});
 };
 
+/// The evaluation of the job that decides what is due at `wait_until`.
+Object<schema::Evaluation> make_followup(const ReconcileInput& input,
+                                         const std::string& id,
+                                         schema::EvalTrigger trigger,
+                                         std::int64_t wait_until);
+
 /// Stops everything of a group that the job does not want any more. Returns how many.
 std::uint64_t stop_all(ReconcileContext& context, const AllocSet& all);
 

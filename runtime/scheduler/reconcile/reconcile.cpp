@@ -1,9 +1,12 @@
 #include "runtime/scheduler/reconcile/reconcile.hpp"
 
+#include <algorithm>
 #include <set>
 
+#include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/reconcile/group_reconciler.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -57,6 +60,27 @@ void change_status(ReconcileContext& context, DeploymentState status, std::strin
   context.result.deployment_changes.push_back({context.deployment->id, status, std::string{text}});
 }
 
+/// Whether something of the deployment has failed that was left to the deployment's watcher, which
+/// does not replace what was healthy before or what nobody has judged.
+bool leaves_failures(const ReconcileContext& context) {
+  return std::ranges::any_of(*context.input.allocs, [&](const AllocEntry& entry) {
+    const auto alloc = entry.alloc();
+    return alloc.getClientStatus() == schema::ClientStatus::FAILED && !entry.row->server_terminal
+           && alloc.getNextAllocation().size() == 0
+           && view(alloc.getDeploymentId()) == context.deployment->id
+           && reschedule_time(alloc, entry.job()).eligible;
+  });
+}
+
+/// Unlike in Nomad, what the deployment left is looked at once it is over.
+void succeed(ReconcileContext& context) {
+  change_status(context, DeploymentState::SUCCESSFUL, "Deployment completed successfully");
+  if (!leaves_failures(context)) return;
+  const auto& input = context.input;
+  context.result.followups.push_back(make_followup(input, make_uuid(context.random),
+                                                   schema::EvalTrigger::ALLOC_FAILURE, input.now));
+}
+
 /// Ends the deployment when its work is done, and writes a new one.
 void finish_deployment(ReconcileContext& context, bool complete) {
   if (!context.deployment) return;
@@ -64,7 +88,7 @@ void finish_deployment(ReconcileContext& context, bool complete) {
   const bool stored = !context.deployment_is_new;
   if (stored && complete && is_active(deployment.status)) {
     if (!deployment.is_multiregion)
-      change_status(context, DeploymentState::SUCCESSFUL, "Deployment completed successfully");
+      succeed(context);
     else if (deployment.status != DeploymentState::UNBLOCKING
              && deployment.status != DeploymentState::BLOCKED)
       change_status(context, DeploymentState::BLOCKED,

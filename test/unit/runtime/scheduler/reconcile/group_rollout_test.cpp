@@ -202,3 +202,26 @@ TEST_CASE_FIXTURE(GroupRun,
   CHECK(status_after(DeploymentState::BLOCKED) == -1);
   CHECK(status_after(DeploymentState::UNBLOCKING) == -1);
 }
+
+TEST_CASE_FIXTURE(GroupRun, "what a deployment has left failed is looked at when it is over") {
+  want(2, [](auto group) {
+    rolling(1)(group);
+    group.getReschedulePolicy().setUnlimited(true);
+  });
+  add("a", 0, 1, in_deployment(true));
+  add("b", 1, 1, [this](auto alloc) {
+    failed_before(0, "d")(alloc);
+    alloc.initDeploymentStatus().getHealthy().setValue(true);  // it was, before
+  });
+  deploy(DeploymentState::RUNNING, [](auto group) { group.setHealthyAllocs(2); });
+  run();
+  CHECK(new_status() == static_cast<int>(DeploymentState::SUCCESSFUL));
+  REQUIRE(result.followups.size() == 1);
+  CHECK(result.followups[0]->getWaitUntil() == now);
+  CHECK(result.followups[0]->getTriggeredBy() == schema::EvalTrigger::ALLOC_FAILURE);
+
+  deploy(DeploymentState::RUNNING, [](auto group) { group.setHealthyAllocs(1); });
+  run();
+  CHECK(new_status() == -1);
+  CHECK(result.followups.empty());
+}
