@@ -369,6 +369,7 @@ void PlanChecks::on_commit(const UnderWay& under_way,
   const bool whole = under_way.verdict.rejected_nodes.empty() && !plan.is_part;
   require(under_way.verdict.rejected_nodes.empty() || !plan.all_at_once || plan.is_part,
           property::all_at_once, "of evaluation " + plan.eval_id);
+  if (!under_way.verdict.rejected_nodes.empty()) partly_refused.insert(copy(plan.job->getId()));
   for (const auto& [node_id, changes] : plan.nodes) {
     if (under_way.verdict.rejected_nodes.contains(node_id)) continue;
     bool has_new = false;

@@ -1,6 +1,7 @@
 // The properties of single plans and of the states that they lead to.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "test/properties/cluster.hpp"
@@ -25,6 +26,9 @@ public:
 
   /// From now on nothing changes but by plans, so there must be none.
   bool nothing_to_do = false;
+
+  /// Jobs of which a node has refused its part of a plan while others took theirs.
+  std::set<std::string> partly_refused;
 };
 
 /// What a plan would do, for people.
@@ -37,11 +41,15 @@ bool is_forced(schema::Node::Reader node, std::int64_t now);
 void check_nodes(const state::Snapshot& state);
 
 /// Not more allocations than a job wants: of one whose evaluations are all done.
-void check_surplus(const state::Snapshot& state, const std::string& job_id);
+/// `partly_refused`: a plan of the job was not written as a whole.
+void check_surplus(const state::Snapshot& state, const std::string& job_id, bool partly_refused);
 
 /// All that a job wants is there, or has no place: nothing is due any more, and clients have done
 /// as they were told. `waits`: an evaluation of the job waits for capacity.
-void check_settled(const state::Snapshot& state, const std::string& job_id, bool waits);
+void check_settled(const state::Snapshot& state,
+                   const std::string& job_id,
+                   bool waits,
+                   bool partly_refused);
 
 /// Whether the job's next evaluation may change something although none is due.
 bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id);

@@ -114,7 +114,7 @@ void Script::check() {
   for (const auto& job : jobs_) {
     if (cluster_.is_busy(job) || cluster_.waits(job, true)) continue;
     try {
-      check_surplus(state, job);
+      check_surplus(state, job, checks_.partly_refused.contains(job));
     } catch (const Violation&) {
       for (const auto& entry : state.evals_by_job("default", job))
         say(job + " has an evaluation " + copy(entry.value()->getId()).substr(0, 8) + " ("
@@ -226,7 +226,7 @@ void Script::check_rest() {
   for (const auto& id : jobs_) {
     const bool waits = cluster_.waits(id);
     if (waits) ++counts_.waiting;
-    check_settled(state, id, waits);
+    check_settled(state, id, waits, checks_.partly_refused.contains(id));
   }
   check_ended(state, cluster_.now);
   for (const auto& id : jobs_) {

@@ -170,7 +170,7 @@ std::set<std::string> canaries_of(const state::Snapshot& state, const std::strin
 
 }  // namespace
 
-void check_surplus(const state::Snapshot& state, const std::string& job_id) {
+void check_surplus(const state::Snapshot& state, const std::string& job_id, bool partly_refused) {
   const Holding holding{state, job_id};
   std::set<std::string> seen;
   const auto canaries = canaries_of(state, job_id);
@@ -185,9 +185,11 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id) {
     const auto place = once_per_node(holding) ? copy(alloc.getNodeId()) : std::string{};
     const auto version = "@" + std::to_string(alloc.getJobVersion());
     // A canary has the name of what it is to replace. When the count grows meanwhile both stay, as
-    // in Nomad.
+    // in Nomad. So do, where there are not too many, what was to end on a node that refused its
+    // part of a plan and what came for it elsewhere.
     require(canaries.contains(copy(alloc.getId()))
-                || seen.insert(copy(alloc.getName()) + version + place).second,
+                || seen.insert(copy(alloc.getName()) + version + place).second
+                || (partly_refused && !once_per_node(holding)),
             "names occur once", text);
     if (!holding.is_canary(row)) continue;
     const auto deployment = state.deployment(view(alloc.getDeploymentId()));
@@ -252,9 +254,12 @@ bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id) 
   });
 }
 
-void check_settled(const state::Snapshot& state, const std::string& job_id, bool waits) {
+void check_settled(const state::Snapshot& state,
+                   const std::string& job_id,
+                   bool waits,
+                   bool partly_refused) {
   const Holding holding{state, job_id};
-  check_surplus(state, job_id);
+  check_surplus(state, job_id, partly_refused);
   if (!holding.is_wanted()) return;
   for (const auto group : holding.job->getTaskGroups()) {
     if (once_per_node(holding))
