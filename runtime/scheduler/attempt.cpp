@@ -1,5 +1,7 @@
 #include "runtime/scheduler/attempt.hpp"
 
+#include <unordered_map>
+
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/plan/placement_rules.hpp"
@@ -56,21 +58,32 @@ bool may_preempt(std::string_view type, schema::PreemptionConfig::Reader config)
 }  // namespace
 
 NodeChoice choose_nodes(const state::Snapshot& state, schema::Job::Reader job) {
+  struct Datacenter {
+    bool is_wanted = false;
+    std::int64_t ready = 0;
+  };
+
   NodeChoice choice;
-  std::map<std::string_view, std::int64_t> by_datacenter;
+  std::unordered_map<std::string_view, Datacenter> datacenters;
   choice.ready.reserve(state.nodes_map().size());
   for (auto cursor = state.nodes_map().first(); cursor.valid(); cursor.next()) {
     const auto& node = cursor.value();
     const auto reader = *node;
-    if (!is_in_job_scope(reader, job)) continue;
+    if (!is_in_pool(reader, job)) continue;
     if (!is_ready(reader)) {
       choice.not_ready.push_back(&node);
       continue;
     }
+    const auto name = view(reader.getDatacenter());
+    const auto [known, is_new] = datacenters.try_emplace(name);
+    auto& [is_wanted, ready] = known->second;
+    if (is_new) is_wanted = is_in_datacenter(name, job);
+    if (!is_wanted) continue;
     choice.ready.push_back(&node);
-    ++by_datacenter[view(reader.getDatacenter())];
+    ++ready;
   }
-  choice.by_datacenter.insert(by_datacenter.begin(), by_datacenter.end());
+  for (const auto& [name, datacenter] : datacenters)
+    if (datacenter.is_wanted) choice.by_datacenter.emplace(name, datacenter.ready);
   return choice;
 }
 

@@ -26,7 +26,7 @@ namespace nomad::scheduler {
 /// Nodes that a job may use, and how many there are where. The pointers live as long as the state.
 struct NodeChoice {
   std::vector<const Object<schema::Node>*> ready;
-  std::vector<const Object<schema::Node>*> not_ready;  ///< In scope, but not for new allocations.
+  std::vector<const Object<schema::Node>*> not_ready;  ///< In the job's pool, but not for new ones.
   std::map<std::string, std::int64_t> by_datacenter;
 };
 

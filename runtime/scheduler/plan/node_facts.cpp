@@ -129,13 +129,19 @@ bool matches_glob(std::string_view pattern, std::string_view text) {
   return at == pattern.size();
 }
 
-bool is_in_job_scope(schema::Node::Reader node, schema::Job::Reader job) {
+bool is_in_pool(schema::Node::Reader node, schema::Job::Reader job) {
   const auto pool = view(job.getNodePool());
-  if (pool != "all" && pool != view(node.getNodePool())) return false;
-  for (const auto datacenter : job.getDatacenters()) {
-    if (matches_glob(view(datacenter), view(node.getDatacenter()))) return true;
-  }
+  return pool == "all" || pool == view(node.getNodePool());
+}
+
+bool is_in_datacenter(std::string_view name, schema::Job::Reader job) {
+  for (const auto pattern : job.getDatacenters())
+    if (matches_glob(view(pattern), name)) return true;
   return false;
+}
+
+bool is_in_job_scope(schema::Node::Reader node, schema::Job::Reader job) {
+  return is_in_pool(node, job) && is_in_datacenter(view(node.getDatacenter()), job);
 }
 
 bool has_driver(schema::Node::Reader node, std::string_view driver) {

@@ -34,6 +34,10 @@ std::string computed_class(schema::Node::Reader node);
 /// Whether `text` matches a pattern in which `*` stands for anything.
 bool matches_glob(std::string_view pattern, std::string_view text);
 
+bool is_in_pool(schema::Node::Reader node, schema::Job::Reader job);
+
+bool is_in_datacenter(std::string_view name, schema::Job::Reader job);
+
 /// Whether the node is in one of the job's datacenters and in its pool.
 bool is_in_job_scope(schema::Node::Reader node, schema::Job::Reader job);
 

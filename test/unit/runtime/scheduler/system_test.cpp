@@ -332,3 +332,22 @@ TEST_CASE_FIXTURE(PlannedSystem,
       = changed([](schema::Job::Builder job) { job.getDatacenters().set(0, "dc9"); });
   CHECK(planned(elsewhere).stop == 2);
 }
+
+TEST_CASE_FIXTURE(SystemHarness, "a node that takes nothing new keeps what its job left it") {
+  const auto node = add_node();
+  process(register_job(system_job()));
+  const auto set_eligibility = [&](schema::SchedulingEligibility eligibility) {
+    apply([&](schema::Command::Builder command) {
+      auto update = command.initNodeEligibilityUpdate();
+      update.setNodeId(text(node));
+      update.setEligibility(eligibility);
+    });
+  };
+  set_eligibility(schema::SchedulingEligibility::INELIGIBLE);
+  process(register_job(system_job(
+      "system", [](schema::Job::Builder job) { job.initDatacenters(1).set(0, "elsewhere"); })));
+  CHECK(live().size() == 1);
+  set_eligibility(schema::SchedulingEligibility::ELIGIBLE);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(live().empty());
+}
