@@ -150,7 +150,8 @@ private:
         const auto known = before->second.find(wanted.name);
         if (known != before->second.end()) previous = known->second;
       }
-      if (is_sysbatch_ && previous != nullptr && is_over(*previous)) {
+      // Of a job that runs once it is over, whatever ended it: only other tasks begin anew.
+      if (is_sysbatch_ && previous != nullptr) {
         if (is_outdated(*previous))
           diff_.update.push_back({previous, wanted.group});
         else

@@ -255,7 +255,7 @@ TEST_CASE_FIXTURE(PreemptionHarness, "preemption: a system job makes room on eac
   CHECK(last_updates.at("api").preemptions == 3);
 }
 
-TEST_CASE_FIXTURE(PreemptionHarness, "preemption: preempted work of a sysbatch job is done later") {
+TEST_CASE_FIXTURE(PreemptionHarness, "preemption: preempted work of a sysbatch job is over") {
   allow({"service"});
   add_node();
   run(job("once", "sysbatch", 20, 3000));
@@ -264,7 +264,7 @@ TEST_CASE_FIXTURE(PreemptionHarness, "preemption: preempted work of a sysbatch j
   report(evicted("once")[0], ClientStatus::COMPLETE);  // as killed tasks do
   report(live("high")[0], ClientStatus::COMPLETE);
   process(evaluate(EvalTrigger::PREEMPTION, "once"));
-  CHECK(live("once").size() == 1);
+  CHECK(live("once").empty());
 }
 
 TEST_CASE_FIXTURE(PreemptionHarness, "preemption: a dry run tells whom it would cost") {
