@@ -6,6 +6,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/attempt.hpp"
 #include "runtime/scheduler/plan/mistake.hpp"
+#include "runtime/scheduler/reconcile/alloc_sets.hpp"
 #include "runtime/scheduler/system_diff.hpp"
 
 namespace nomad::scheduler {
@@ -169,10 +170,13 @@ std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
       continue;
     }
     ++changes(update.group->name).in_place_update;
-    attempt.place(make_in_place_row(*update.alloc, view(eval_->getId()), *attempt.job,
-                                    *update.group, *selection, attempt.keep_metric(*update.alloc),
-                                    attempt.options.memory_oversubscription),
-                  {});
+    const auto metric = attempt.keep_metric(*update.alloc);
+    auto row = make_in_place_row(*update.alloc, view(eval_->getId()), *attempt.job, *update.group,
+                                 *selection, metric, attempt.options.memory_oversubscription);
+    if (supports_disconnect(*update.alloc) && needs_reconnect(*update.alloc))
+      row = make_updated_row({update.alloc, {}, update.alloc->alloc().getClientStatus(), {}, {}},
+                             row.row, metric, attempt.moment.now);
+    attempt.place(std::move(row), {});
   }
   return destructive;
 }

@@ -105,10 +105,13 @@ private:
     if (supports && status == ClientStatus::UNKNOWN
         && alloc.getDesiredStatus() == DesiredStatus::RUN)
       return ignore(entry);
-    if (supports && taint == nullptr && needs_reconnect(entry))
-      return diff_.reconnecting.push_back(&entry);
-    if (taint != nullptr) return judge_tainted(entry, *taint, supports);
     const auto node = view(alloc.getNodeId());
+    if (supports && taint == nullptr && needs_reconnect(entry)) {
+      const bool changes = is_outdated(entry) && !entry.row->terminal() && ready_.contains(node);
+      return changes ? diff_.update.push_back({&entry, group})
+                     : diff_.reconnecting.push_back(&entry);
+    }
+    if (taint != nullptr) return judge_tainted(entry, *taint, supports);
     if (not_ready_.contains(node)) return ignore(entry);
     if (!ready_.contains(node)) return diff_.stop.push_back(&entry);
     if (is_outdated(entry)) return diff_.update.push_back({&entry, group});

@@ -13,9 +13,13 @@ namespace {
 struct SystemAbsence : Harness {
   std::string node;
 
-  Object<schema::Job> everywhere(const char* group_name = "api", bool tolerant = true) {
+  Object<schema::Job> everywhere(const char* group_name = "api",
+                                 bool tolerant = true,
+                                 std::string_view change = {}) {
     return make_job(1, [=](schema::Job::Builder job) {
       job.setType("system");
+      if (change == "priority") job.setPriority(60);
+      if (change == "config") job.getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"1s"})");
       auto group = job.getTaskGroups()[0];
       group.setName(text(std::string{group_name}));
       group.disownReschedulePolicy();
@@ -84,6 +88,27 @@ TEST_CASE_FIXTURE(
   report(allocs().at(0), ClientStatus::RUNNING);
   process(evaluate(EvalTrigger::RECONNECT));
   CHECK(last_noted() == "running");
+}
+
+TEST_CASE_FIXTURE(SystemAbsence, "system: what is back comes to run what is wanted by then") {
+  run_one(everywhere());
+  becomes(NodeStatus::DISCONNECTED);
+  SUBCASE("in place") {
+    process(register_job(everywhere("api", true, "priority")));
+  }
+  SUBCASE("anew") {
+    process(register_job(everywhere("api", true, "config")));
+  }
+  CHECK(allocs().size() == 1);
+  set_status(node, NodeStatus::READY);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());  // nobody knows yet what has become of it
+  report(allocs().at(0), ClientStatus::RUNNING);
+  process(evaluate(EvalTrigger::RECONNECT));
+  REQUIRE(live().size() == 1);
+  CHECK(live().at(0)->alloc->getJobVersion() == 1);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
 }
 
 TEST_CASE_FIXTURE(SystemAbsence,
