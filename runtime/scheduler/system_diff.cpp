@@ -123,18 +123,11 @@ private:
       if (!entry.row->terminal()) diff_.lost.push_back(&entry);
       return;
     }
-    if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
-      if (!supports) return diff_.lost.push_back(&entry);
-      if (entry.alloc().getClientStatus() == ClientStatus::RUNNING)
-        return diff_.disconnecting.push_back(&entry);
-    }
-    ignore(entry);  // draining: the drainer will say so
-  }
-
-  /// What has ended of a job that runs once is over, whatever ended it: only other tasks begin
-  /// anew. What was preempted still has to run.
-  static bool is_over(const AllocEntry& ended) {
-    return ended.alloc().getDesiredStatus() != DesiredStatus::EVICT;
+    if (supports && node->getStatus() == schema::NodeStatus::DISCONNECTED
+        && entry.alloc().getClientStatus() == ClientStatus::RUNNING)
+      return diff_.disconnecting.push_back(&entry);
+    // Draining: the drainer will say so. Away for others' sake: it is lost once its node is down.
+    ignore(entry);
   }
 
   template <class Live, class Ended>

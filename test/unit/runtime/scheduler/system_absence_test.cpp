@@ -112,6 +112,15 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: what is back comes to run what is want
 }
 
 TEST_CASE_FIXTURE(SystemAbsence,
+                  "system: whose absence is not tolerated is lost once the node is down") {
+  run_one(everywhere("api", false));
+  becomes(NodeStatus::DISCONNECTED);  // for another job's sake
+  CHECK(plans.empty());
+  becomes(NodeStatus::DOWN);
+  CHECK(only().getClientStatus() == ClientStatus::LOST);
+}
+
+TEST_CASE_FIXTURE(SystemAbsence,
                   "system: what is unknown is not lost as long as its absence is tolerated") {
   run_one(everywhere());
   becomes(NodeStatus::DISCONNECTED);
