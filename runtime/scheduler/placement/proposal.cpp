@@ -21,17 +21,19 @@ Proposal::Proposal(const state::Snapshot& state,
 }
 
 ProposedNode* Proposal::node(std::string_view id) {
-  const std::string key{id};
-  if (const auto known = nodes_.find(key); known != nodes_.end()) return known->second.get();
-  auto object = state_.node(id);
-  std::unique_ptr<ProposedNode> node;
-  if (object) {
-    const auto* base = state_.usage(id);
-    state::NodeUsage usage = base != nullptr ? *base : state::NodeUsage{};
-    if (reservations_ != nullptr) reservations_->apply(id, state_, usage);
-    node = std::make_unique<ProposedNode>(std::move(object), std::move(usage));
-  }
-  return nodes_.emplace(key, std::move(node)).first->second.get();
+  if (const auto known = nodes_.find(id); known != nodes_.end()) return known->second.get();
+  const auto object = state_.node(id);
+  return object ? &node(object) : nullptr;
+}
+
+ProposedNode& Proposal::node(const Object<schema::Node>& found) {
+  const auto id = view(found->getId());
+  if (const auto known = nodes_.find(id); known != nodes_.end()) return *known->second;
+  const auto* base = state_.usage(id);
+  state::NodeUsage usage = base != nullptr ? *base : state::NodeUsage{};
+  if (reservations_ != nullptr) reservations_->apply(id, state_, usage);
+  auto node = std::make_unique<ProposedNode>(found, std::move(usage));
+  return *nodes_.emplace(id, std::move(node)).first->second;
 }
 
 const JobUsage& Proposal::job_usage(std::string_view node_id) const {

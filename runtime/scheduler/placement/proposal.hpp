@@ -71,6 +71,9 @@ public:
   /// The node, or null if it is gone.
   ProposedNode* node(std::string_view id);
 
+  /// The same of a node that was found in the state already.
+  ProposedNode& node(const Object<schema::Node>& found);
+
   const JobUsage& job_usage(std::string_view node_id) const;
 
   /// Frees what the allocation uses; `unstop` takes it back.
@@ -97,7 +100,8 @@ private:
 
   const state::Snapshot& state_;
   const Reservations* reservations_;
-  std::unordered_map<std::string, std::unique_ptr<ProposedNode>> nodes_;
+  /// By their ids, which they hold.
+  std::unordered_map<std::string_view, std::unique_ptr<ProposedNode>> nodes_;
   std::map<std::string, JobUsage, std::less<>> job_usage_;
   std::set<std::string, std::less<>> freed_;  ///< Ids of stopped and preempted allocations.
   PreemptionCounts preemptions_;

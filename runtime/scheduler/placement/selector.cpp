@@ -242,13 +242,11 @@ std::optional<Selection> Selector::select_on(const Object<schema::Node>& node,
   const auto& here = proposal_.job_usage(view(reader.getId()));
   if (!feasibility_.check(group, reader, request.alloc_name, known.distinct, here, metrics))
     return std::nullopt;
-  auto* proposed = proposal_.node(view(reader.getId()));
-  if (proposed == nullptr) return std::nullopt;
-  Room room{*proposed, proposal_};
+  Room room{proposal_.node(node), proposal_};
   if (request.may_preempt) room.allow_preemption(job_.reader());
   auto selection = fit(group, known, room, metrics);
   if (!selection) return std::nullopt;
-  score(group, known, request, *selection);
+  score(group, known, request, here, *selection);
   metrics.scored(view(reader.getId()), selection->score);
   return selection;
 }
@@ -401,14 +399,14 @@ bool Selector::assign_cores(TaskAssignment& task,
 void Selector::score(const GroupSpec& group,
                      GroupState& known,
                      const SelectRequest& request,
+                     const JobUsage& here,
                      Selection& selection) {
   auto& score = selection.score;
   const auto node = selection.node->reader();
   if (!options_.is_system) {
-    const auto& here = proposal_.job_usage(view(node.getId())).by_group;
-    const auto own = here.find(group.name);
+    const auto own = here.by_group.find(group.name);
     score.set(ScoreName::job_anti_affinity,
-              anti_affinity_score(own == here.end() ? 0 : own->second, group.count));
+              anti_affinity_score(own == here.by_group.end() ? 0 : own->second, group.count));
     const bool penalty
         = request.penalty_nodes.contains(view(node.getId())) && !NOMAD_MISTAKEN(ignore_penalty);
     score.set(ScoreName::node_reschedule_penalty, penalty ? -1 : 0);

@@ -125,6 +125,7 @@ private:
   void score(const GroupSpec& group,
              GroupState& known,
              const SelectRequest& request,
+             const JobUsage& here,
              Selection& selection);
   std::optional<Selection> best_of_ring(const GroupSpec& group,
                                         const SelectRequest& request,
