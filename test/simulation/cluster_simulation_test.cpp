@@ -81,6 +81,18 @@ struct Mistake {
   ClusterWorldOptions options;
 };
 
+/// Logs part from each other when leaders are cut off with writes under way and others follow them:
+/// more of that, and less of what goes on at nodes.
+ClusterWorldOptions with_parting_logs(raft::Mutation mutation) {
+  ClusterWorldOptions options{.nodes = 2, .operators = 12, .raft_mutation = mutation};
+  options.faults.partitions = 0.5;
+  options.faults.server_crashes = 0.3;
+  options.faults.transfers = 0.2;
+  options.faults.slow_disks = 0.4;
+  options.faults.agent_crashes = options.faults.machine_crashes = 0.02;
+  return options;
+}
+
 std::vector<Mistake> mistakes() {
   std::vector<Mistake> all;
   for (const auto& [mutation, name] : raft::mutation_names)
@@ -91,7 +103,7 @@ std::vector<Mistake> mistakes() {
       case raft::Mutation::keep_conflicts:
       case raft::Mutation::ack_unsaved:
       case raft::Mutation::count_sent_as_matched:
-        all.push_back({std::string{name}, {.raft_mutation = mutation}});
+        all.push_back({std::string{name}, with_parting_logs(mutation)});
         break;
       // These need coincidences that are rare here; the simulation of the core alone finds them.
       case raft::Mutation::none:

@@ -83,6 +83,7 @@ void ClusterWorld::add_node() {
       options_.node_mutation, random_.next()));
   node.servers = [this] { return addresses(); };
   node.on_start = [this](SimNode& on, const SimProcess& process) { note_start(on, process); };
+  node.violated = [this](const std::string& rule) { violated(rule); };
   node.start();
 }
 

@@ -10,15 +10,17 @@
 // an exception, an unhandled error or an unexpected message. (11) No server is removed from the log
 // that neither left nor died for good. (14) No node is given more than it has. (15) No evaluation
 // places an allocation twice. (21) No node has two allocations of a system or sysbatch job, or of
-// one whose hosts are to be distinct.
-// At the end, when the cluster was healed: (5) a leader within ten seconds, and a write answered
-// within ten more. (6) Every write that was answered is what the log holds at its index. (7) What
-// operators were answered about some jobs and variables is linearizable. (8) Every allocation is
-// accounted for: what should run does so exactly once, on a node that knows it, and nothing else
-// does. Jobs have what they want in its newest version, or a failed deployment, or an evaluation
-// that waits for room, which no node has, whomever they may preempt. (10) Every member can open
-// every root key. (12) The log's voters are the servers that are there, and no others. (13) No
-// operator's write is in the log twice. (16) Every deployment has succeeded, failed or been
+// one whose hosts are to be distinct. (22) No agent ends a running task unless it is asked to: what
+// it was told is saved is there after a crash. (23) An allocation that waits for an evaluation to
+// be placed again has one. (24) The log does not grow faster than what goes on in the world
+// explains. At the end, when the cluster was healed: (5) a leader within ten seconds, and a write
+// answered within ten more. (6) Every write that was answered is what the log holds at its index.
+// (7) What operators were answered about some jobs and variables is linearizable. (8) Every
+// allocation is accounted for: what should run does so exactly once, on a node that knows it, and
+// nothing else does. Jobs have what they want in its newest version, or a failed deployment, or an
+// evaluation that waits for room, which no node has, whomever they may preempt. (10) Every member
+// can open every root key. (12) The log's voters are the servers that are there, and no others.
+// (13) No operator's write is in the log twice. (16) Every deployment has succeeded, failed or been
 // cancelled, or waits for room. (17) The drainer marks no allocation twice, of a service no more at
 // once than its migrate block allows before the deadline, and calls a drain complete when all that
 // is to go was told so, and not later than its deadline. (18) No write that was refused as not done
@@ -269,6 +271,7 @@ private:
   std::string unsettled();
   void check_states();
   void check_placements();
+  void check_pace();
   void note_failed_deployments();
   std::string find_lag();
   void check_answered();

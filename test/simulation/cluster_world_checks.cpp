@@ -33,6 +33,10 @@ constexpr auto quiet_rest = 250s;
 /// More than this is not written on the way to it.
 constexpr raft::Index entries_to_rest = 10'000;
 
+/// So many at most while there are operators; after that there are far fewer.
+constexpr raft::Index entries_per_second = 200;
+constexpr raft::Index entries_at_once = 1'000;
+
 /// Whether `command` has written `value` to the register `name`; 0: emptied it.
 bool is_write_of(schema::Command::Reader command,
                  std::string_view name,
@@ -254,7 +258,7 @@ void ClusterWorld::check_states() {
   if (!lag.empty()) violated(lag);
 }
 
-/// (14), (15) and (21), in the newest state of any server.
+/// (14), (15), (21) and (23), in the newest state of any server.
 void ClusterWorld::check_placements() {
   for (auto* server : live_servers()) {
     const auto state = server->store()->snapshot();
@@ -263,6 +267,12 @@ void ClusterWorld::check_placements() {
     std::set<std::pair<std::string, std::string>> places;  // of what is alone on its node
     for (const auto& entry : state.allocs()) {
       const auto& row = *entry.value();
+      const auto later = view(row.alloc->getFollowupEvalId());
+      if (!later.empty() && row.alloc->getNextAllocation().size() == 0 && !row.server_terminal
+          && !state.eval(later))
+        return violated(
+            fmt::format("allocation {} of {} waits for evaluation {}, which nobody has made",
+                        entry.key(), view(row.alloc->getJobId()), later));
       if (row.terminal()) continue;
       given[copy(row.alloc->getNodeId())] += row.demand;
       const auto type = view(row.job->getType());
@@ -287,6 +297,14 @@ void ClusterWorld::check_placements() {
         return violated(fmt::format("node {} has less {} than its allocations have", id, lacking));
     }
   }
+}
+
+/// (24)
+void ClusterWorld::check_pace() {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(system_.now()).count();
+  const auto most = entries_at_once + entries_per_second * static_cast<raft::Index>(seconds);
+  if (witness_.last() > most)
+    violated(fmt::format("{} entries were written within {} s", witness_.last(), seconds));
 }
 
 /// Which member has not applied what the leader has; "" when all have, and their states are equal.

@@ -43,6 +43,7 @@ void ClusterWorld::beat() {
   if (random_.chance(0.05)) check_logs_match();
   if (beats_ % beats_per_look == 0) {
     check_placements();
+    check_pace();
     note_failed_deployments();
     check_log();
   }

@@ -1,6 +1,8 @@
 // SimNode's driver and the processes behind it.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/client/drivers/config_schema.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
@@ -173,6 +175,7 @@ driver::Answered SimNode::recover_task(const schema::plugin::RecoverTask::Reader
 driver::Answered SimNode::stop_task(const schema::plugin::StopTask::Reader& order) {
   auto* known = find(driver::read_id(order.getId()));
   if (known == nullptr) return driver::found_nothing();
+  known->asked = true;
   const auto number = known->number;
   const auto takes = std::min<Time>(Nanoseconds{order.getGrace()}, network_.delay(1ms, 2s));
   system_.at(system_.now() + takes, [this, number] {
@@ -207,7 +210,12 @@ void SimNode::destroy_task(const driver::TaskId& id) {
     if (process.id != id || process.forgotten
         || (mutation_ == NodeMutation::leak_processes && process.running))
       return false;
-    if (process.running) ++counts_.killed;
+    if (!process.running) return true;
+    ++counts_.killed;
+    if (!process.asked)
+      violated(fmt::format(
+          "{} loses the running task {} of allocation {}, which nobody has asked to end", name_,
+          process.id.task, process.id.alloc_id));
     return true;
   });
 }

@@ -42,6 +42,7 @@ struct SimProcess {
   bool running = true;
   bool attached = false;   ///< Somebody hears of its end.
   bool forgotten = false;  ///< The agent does not look for it (`NodeMutation::forget_processes`).
+  bool asked = false;      ///< To end.
   workload::ExitResult result;
 };
 
@@ -67,6 +68,8 @@ public:
 
   /// Told before a process starts. Set by the world.
   std::function<void(SimNode&, const SimProcess&)> on_start;
+
+  /// Told of a rule that it breaks. Set by the world.
   std::function<void(const std::string&)> violated;
 
   void start();
