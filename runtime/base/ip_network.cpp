@@ -23,8 +23,12 @@ bool is_ip_address(std::string_view text) {
 }
 
 bool is_loopback(std::string_view host) {
-  const bool is_ipv4 = host.starts_with("127.") && is_ip_address(host);
-  return is_ipv4 || host == "::1" || to_lower(host) == "localhost";
+  using namespace std::string_view_literals;
+  constexpr auto own = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"sv;     // ::1
+  constexpr auto mapped = "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f"sv;  // ::ffff:127.0.0.0
+  const auto bytes = ip_bytes(host);
+  const bool is_ipv4 = bytes.size() == sizeof(in_addr) && bytes.front() == 127;
+  return is_ipv4 || bytes == own || bytes.starts_with(mapped) || to_lower(host) == "localhost";
 }
 
 bool IpNetwork::contains(std::string_view address) const {

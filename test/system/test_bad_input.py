@@ -104,6 +104,8 @@ class Requests(AgentTest):
         for headers in ({**here, **evil, "Content-Type": "text/plain"},
                         {**here, "Origin": "null"}, {**here, "Origin": "http://127.0.0.1:1"},
                         {**here, "Sec-Fetch-Site": "cross-site"},
+                        {**here, "Origin": f"http://127.0.0.1:{self.agent.port}", "Sec-Fetch-Site": "cross-site"},
+                        {"Host": "127.0.0.1:1@evil.example"}, {"Host": "127.0.0.1:evil.example"}, {"Host": "[::1"},
                         {"Host": "evil.example"}, {"Host": f"evil.example:{self.agent.port}"}):
             self.assertEqual(403, self.agent.put("/v1/jobs", job, headers=headers).status, headers)
             self.assertEqual(403, self.agent.get("/v1/client/gc", headers=headers).status, headers)

@@ -20,11 +20,33 @@ bool is_known(std::string_view host, const HostRules& rules) {
          || same_header(host, rules.advertised) || is_named(host, rules);
 }
 
-/// Whom Host names; nobody if an address in brackets is followed by anything but a port.
+/// Whom Host names; nobody if it is anything but a host, with or without a port.
 std::string_view named_by(std::string_view host) {
-  const auto close = host.starts_with('[') ? host.find(']') : std::string_view::npos;
-  const bool is_more = close != std::string_view::npos && close + 1 < host.size();
-  return is_more && host[close + 1] != ':' ? std::string_view{} : host_of(host);
+  const auto close = host.starts_with('[') ? host.find(']') : 0;
+  if (close == std::string_view::npos) return {};
+  const auto colon = host.find(':', close);
+  const auto name_size = std::min(colon, host.size());
+  const bool is_bracketed = host.starts_with('[') && close + 1 == name_size;
+  if (host.starts_with('[') && !is_bracketed) return {};
+  if (colon != std::string_view::npos && !std::ranges::all_of(host.substr(colon + 1), is_digit))
+    return {};
+  return is_bracketed ? host.substr(1, close - 1) : host.substr(0, name_size);
+}
+
+/// The header's value; nothing if there is none. What a browser sends once cannot come twice: then
+/// it is a value that nobody has.
+std::optional<std::string_view> only(const Request& request, std::string_view name) {
+  std::optional<std::string_view> found;
+  for (std::size_t at = 0; at < request.header_count(); ++at) {
+    const auto [field, value] = request.header_at(at);
+    if (same_header(field, name)) found = found ? "twice" : value;
+  }
+  return found;
+}
+
+/// Whether a browser says that the user himself or a page of this agent asks.
+bool is_own_site(std::string_view site) {
+  return same_header(site, "none") || same_header(site, "same-origin");
 }
 
 /// "https://a.example:8080" as "a.example:8080"; "" for "null" and what is no origin.
@@ -36,21 +58,22 @@ std::string_view authority_of(std::string_view origin) {
 }  // namespace
 
 std::optional<std::string> refuse_page(const Request& request, const HostRules& rules, bool acts) {
-  const auto host = request.header("Host");
+  const auto given = only(request, "Host");
+  const auto host = given.value_or("");
   const bool is_unix = request.remote == "@";
-  if (rules.known_only && !is_unix && !host.empty() && !is_known(named_by(host), rules))
+  if (rules.known_only && !is_unix && given && !is_known(named_by(host), rules))
     return "this agent is not known as " + quote(host)
            + "; ask it by its address, or add the name to http_allowed_hosts";
   if (!acts) return {};
-  const auto origin = request.header("Origin");
+  const auto origin = only(request, "Origin").value_or("");
   const auto page = authority_of(origin);
   if (!origin.empty() && (page.empty() || !same_header(page, host))) {
     if (!page.empty() && is_named(host_of(page), rules)) return {};
     return "request origin not allowed: a page of " + quote(origin) + " may not act on "
            + quote(host) + "; add its host to http_allowed_hosts if it may";
   }
-  const auto site = request.header("Sec-Fetch-Site");
-  if (origin.empty() && (same_header(site, "cross-site") || same_header(site, "same-site")))
+  const auto site = only(request, "Sec-Fetch-Site").value_or("");
+  if (!site.empty() && !is_own_site(site))
     return std::string{"a page of another origin may not act on this agent"};
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (reads && origin.empty() && site.empty()

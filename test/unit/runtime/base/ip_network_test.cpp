@@ -55,9 +55,10 @@ TEST_CASE("ip_network: the interface of the default route") {
 }
 
 TEST_CASE("ip_network: what names this machine alone") {
-  for (const auto* near : {"127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"})
+  for (const auto* near : {"127.0.0.1", "127.1.2.3", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1",
+                           "localhost", "LocalHost"})
     CHECK(is_loopback(near));
-  for (const auto* far :
-       {"0.0.0.0", "127.0.0.1.evil.example", "127.", "10.0.0.1", "", "localhost.evil"})
+  for (const auto* far : {"0.0.0.0", "127.0.0.1.evil.example", "127.", "10.0.0.1", "",
+                          "localhost.evil", "::", "::2", "::ffff:10.0.0.1", "7f00::1"})
     CHECK_FALSE(is_loopback(far));
 }

@@ -38,7 +38,9 @@ TEST_CASE("page_guard: programs name an agent by its address or a known name") {
          {"127.0.0.1:4646", "localhost:4646", "LOCALHOST", "[::1]:4646", "10.1.2.3"})
       CHECK(takes({{"Host", host}}, acts));
     for (const auto* host : {"evil.example", "evil.example:4646", "127.0.0.1.evil.example:4646",
-                             "localhost.evil.example", "[::1].evil.example", "[::1]x:80", "x"})
+                             "localhost.evil.example", "[::1].evil.example", "[::1]x:80", "x",
+                             "[::1", "::1]", "[localhost", "localhost:80@evil.example",
+                             "127.0.0.1:evil.example", "localhost:80:80", "::1", "localhost.", ""})
       CHECK_FALSE(takes({{"Host", host}}, acts));
     CHECK(takes({}, acts));  // HTTP/1.0, which no browser sends
     CHECK(takes({{"Host", "Nomad.Example:80"}}, acts,
@@ -62,6 +64,15 @@ TEST_CASE("page_guard: a page of another origin may not act") {
     CHECK_FALSE(takes({host, {"Sec-Fetch-Site", site}}, true));
   for (const auto* site : {"none", "same-origin"})
     CHECK(takes({host, {"Sec-Fetch-Site", site}}, true));
+  for (const auto* site : {"cross-site", "same-site", "cross-site, none", "x"})
+    CHECK_FALSE(takes({host, {"Origin", "http://127.0.0.1:4646"}, {"Sec-Fetch-Site", site}}, true));
+}
+
+TEST_CASE("page_guard: what a browser says once is not said twice") {
+  const Header host{"Host", "127.0.0.1:4646"};
+  const Header own{"Origin", "http://127.0.0.1:4646"};
+  CHECK_FALSE(takes({host, own, {"Origin", "http://evil.example"}}, true));
+  CHECK_FALSE(takes({host, {"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Site", "cross-site"}}, true));
 }
 
 TEST_CASE("page_guard: a browser that says nothing of the page may not act by reading") {
