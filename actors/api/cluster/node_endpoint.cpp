@@ -124,8 +124,8 @@ Result<cluster::DrainWish> read_drain(const net::Request& request) {
   }
   if (meta != nullptr) {
     BodyFields values{*meta, "NodeUpdateDrainRequest.Meta"};
-    for (const JsonNode* key : sorted_keys(*meta))
-      wish.meta.emplace(key->text(), values.text(key->text()));
+    for (auto& [key, value] : values.texts())
+      wish.meta.emplace(std::move(key), std::move(value));
     NOMAD_TRY(values.check());
   }
   return wish;

@@ -132,6 +132,17 @@ const JsonNode* BodyFields::array(std::string_view name) {
   return expect(name, JsonKind::array, "array");
 }
 
+std::vector<std::pair<std::string, std::string>> BodyFields::texts() {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const JsonNode* key : sorted_keys(body_)) {
+    const JsonNode& value = key[1];
+    if (!value.is(JsonKind::text) && !value.is(JsonKind::null))
+      mismatch(key->text(), value, "string");
+    found.emplace_back(key->text(), value.text());
+  }
+  return found;
+}
+
 Result<> BodyFields::check() const {
   if (error_) return *error_;
   return {};

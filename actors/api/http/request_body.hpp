@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/result.hpp"
 #include "runtime/net/http/http_message.hpp"
@@ -47,6 +49,9 @@ public:
   std::optional<std::uint64_t> maybe_unsigned(std::string_view name);
   const JsonNode* object(std::string_view name);
   const JsonNode* array(std::string_view name);
+
+  /// Of a map from names to texts: all of its members, by name. One that is null is "".
+  std::vector<std::pair<std::string, std::string>> texts();
 
   /// The first mismatch: `json: cannot unmarshal string into Go struct field …`.
   Result<> check() const;

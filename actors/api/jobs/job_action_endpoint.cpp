@@ -72,8 +72,7 @@ Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
   request.payload = std::move(*payload);
   if (meta != nullptr) {
     BodyFields values{*meta, "JobDispatchRequest.Meta"};
-    for (const JsonNode* key : sorted_keys(*meta))
-      request.meta.emplace_back(key->text(), values.text(key->text()));
+    request.meta = values.texts();
     NOMAD_TRY(values.check());
   }
   return request;

@@ -1,7 +1,5 @@
 #include "actors/api/jobs/job_source.hpp"
 
-#include <map>
-
 #include <fmt/format.h>
 
 #include "runtime/base/log.hpp"
@@ -24,13 +22,10 @@ Result<JobSource> take_source(BodyFields& fields, std::uint64_t max_bytes) {
   std::uint64_t bytes = source.size() + variables.size();
   if (const auto* flags = inner.object("VariableFlags")) {
     BodyFields values{*flags, "JobSubmission.VariableFlags"};
-    std::map<std::string, std::string> sorted;
-    for (const JsonNode* key : sorted_keys(*flags)) {
-      const auto value = values.text(key->text());
-      bytes += key->text().size() + value.size();
-      sorted.emplace(key->text(), value);
-    }
+    const auto sorted = values.texts();
     NOMAD_TRY(values.check());
+    for (const auto& [key, value] : sorted)
+      bytes += key.size() + value.size();
     fill_entries(draft->initVariableFlags(static_cast<unsigned>(sorted.size())), sorted);
   }
   NOMAD_TRY(inner.check());
