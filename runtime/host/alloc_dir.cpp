@@ -160,8 +160,11 @@ Result<> AllocDir::build() const {
   for (std::size_t at = 0; at != std::string::npos;) {
     at = root_.find('/', at + 1);
     std::string part = root_.substr(0, at);
-    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST)
-      return errno_error("making the directory " + part, errno);
+    const bool is_new = ::mkdir(part.c_str(), 0755) == 0;
+    if (!is_new && errno != EEXIST) return errno_error("making the directory " + part, errno);
+    // Tasks of other users pass through, whatever the umask is.
+    if (is_new && ::chmod(part.c_str(), 0755) != 0)
+      return errno_error("changing the mode of " + part, errno);
   }
   UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!root) return errno_error("making the directory " + root_, errno, Errc::conflict);

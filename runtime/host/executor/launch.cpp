@@ -162,6 +162,7 @@ const char* find_in_place(const Plan& plan, int report) {
   if (plan.network && ::setns(plan.network.get(), CLONE_NEWNET) != 0) fail(report, network);
   take_streams(plan, report);
   reset_oom_score();
+  ::umask(022);  // also for what a root of its own needs
   EnterFailure failure;
   if (plan.isolation
       && !(plan.is_beside ? join_place(plan.place, failure) : enter_root(*plan.isolation, failure)))
@@ -175,7 +176,6 @@ const char* find_in_place(const Plan& plan, int report) {
     fail_with(report, isolate, failure);
   switch_user(plan, report);
   if (::chdir(plan.program.directory.c_str()) != 0) fail(report, directory);
-  ::umask(022);
   reset_signals();
   ::syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
   if (plan.arguments.front() == nullptr) plan.arguments.front() = const_cast<char*>(path);

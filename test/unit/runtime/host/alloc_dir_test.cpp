@@ -46,6 +46,20 @@ bool can_mount() {
 
 }  // namespace
 
+TEST_CASE("alloc_dir: other users pass through, whatever the agent's umask is") {
+  TempDir temp;
+  AllocDir dir{temp / "allocs/id"};
+  const auto before = ::umask(077);
+  const auto built = dir.build();
+  const auto task = dir.build_task("web");
+  ::umask(before);
+  REQUIRE_FALSE(built.has_error());
+  REQUIRE_FALSE(task.has_error());
+  CHECK(mode_of(dir.root()) == 0755);
+  CHECK(mode_of(temp / "allocs") == 0755);
+  CHECK(mode_of(dir.root() + "/web") == 0777);
+}
+
 TEST_CASE("alloc_dir: builds Nomad's layout, again and again") {
   TempDir temp;
   AllocDir dir{temp / "allocs/id"};
