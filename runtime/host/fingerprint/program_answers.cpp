@@ -64,7 +64,7 @@ bool decode_line(std::string_view line, KnownAnswers& known) {
   const auto words = split(line, ' ');
   if (words.size() != words_in_line) return false;
   std::vector<std::string> program, arguments, output, errors;
-  FileMark mark;
+  ProgramMark mark;
   if (!decode(words[0], program) || !decode(words[1], arguments) || !decode(words[2], mark.device)
       || !decode(words[3], mark.inode) || !decode(words[4], mark.size)
       || !decode(words[5], mark.modified_ns) || !decode(words[6], mark.changed_ns)
@@ -122,7 +122,7 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-std::optional<FileMark> mark_of_program(const std::string& path) {
+std::optional<ProgramMark> mark_of_program(const std::string& path) {
   const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
 
   struct stat status {};
@@ -132,11 +132,11 @@ std::optional<FileMark> mark_of_program(const std::string& path) {
       || ::read(file.get(), begin.data(), begin.size()) != static_cast<ssize_t>(begin.size())
       || std::string_view{begin.data(), begin.size()} != elf)
     return std::nullopt;
-  return FileMark{.device = status.st_dev,
-                  .inode = status.st_ino,
-                  .size = static_cast<std::uint64_t>(status.st_size),
-                  .modified_ns = nanoseconds(status.st_mtim),
-                  .changed_ns = nanoseconds(status.st_ctim)};
+  return ProgramMark{.device = status.st_dev,
+                     .inode = status.st_ino,
+                     .size = static_cast<std::uint64_t>(status.st_size),
+                     .modified_ns = nanoseconds(status.st_mtim),
+                     .changed_ns = nanoseconds(status.st_ctim)};
 }
 
 std::string format_answers(const KnownAnswers& known) {

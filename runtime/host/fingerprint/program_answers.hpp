@@ -30,22 +30,22 @@
 namespace nomad::host {
 
 /// What tells a file from any other, and from itself after a change.
-struct FileMark {
+struct ProgramMark {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
   std::uint64_t modified_ns = 0;  ///< Since 1970, like the next.
   std::uint64_t changed_ns = 0;
 
-  bool operator==(const FileMark&) const = default;
+  bool operator==(const ProgramMark&) const = default;
 };
 
 /// Of a compiled program (ELF), behind all links; nothing of anything else, and of what can't be
 /// read.
-std::optional<FileMark> mark_of_program(const std::string& path);
+std::optional<ProgramMark> mark_of_program(const std::string& path);
 
 struct KnownAnswer {
-  FileMark mark;
+  ProgramMark mark;
   ProgramEnded ended;
 
   bool operator==(const KnownAnswer&) const = default;

@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr FileMark some_mark{.device = 1,
-                             .inode = 2,
-                             .size = 3,
-                             .modified_ns = 1'700'000'000'123'456'789,
-                             .changed_ns = 1'700'000'000'987'654'321};
+constexpr ProgramMark some_mark{.device = 1,
+                                .inode = 2,
+                                .size = 3,
+                                .modified_ns = 1'700'000'000'123'456'789,
+                                .changed_ns = 1'700'000'000'987'654'321};
 
 /// A directory of programs and one of the cache.
 struct Machine {
