@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -124,6 +125,18 @@ public:
     command.logs = TaskLogs{.alloc_root = alloc_root(), .task = "web"};
     command.use_cgroup = cgroups_;
     return command;
+  }
+
+  /// Runs a task to its end and acknowledges it.
+  TaskExit run(const std::string& key, TaskCommand command) {
+    Heard heard;
+    client_->start(key, std::move(command), heard.listener());
+    if (const auto started = heard.started(); started.has_error())
+      throw std::runtime_error{started.error().what};
+    const auto exit = heard.exited();
+    if (const auto done = acknowledge(key); done.has_error())
+      throw std::runtime_error{done.error().what};
+    return exit;
   }
 
   Result<> signal(const std::string& key, int number) {
