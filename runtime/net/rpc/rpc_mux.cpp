@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/net/rpc/little_endian.hpp"
+
 namespace nomad::net {
 namespace {
 
@@ -16,33 +18,7 @@ std::size_t index_of(RpcPriority priority) {
   return static_cast<std::size_t>(priority);
 }
 
-template <class Number>
-void append_little_endian(std::string& out, Number value) {
-  for (std::size_t i = 0; i < sizeof value; ++i)
-    out += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i));
-}
-
-Bytes request_head(const RpcRequest& request) {
-  std::string head;
-  head.reserve(rpc_request_fixed_bytes + request.head.size());
-  append_little_endian(head, request.method);
-  append_little_endian(head, std::uint16_t{0});
-  append_little_endian(head, static_cast<std::uint32_t>(
-                                 std::clamp<std::int64_t>(request.timeout.count(), 0, 0xffffffff)));
-  append_little_endian(head, static_cast<std::uint32_t>(request.head.size()));
-  head += request.head.text();
-  return Bytes::copy(head);
-}
-
 constexpr std::uint32_t largest_window = 0x7fffffff;
-
-template <class Number>
-Number number_at(std::span<const std::byte> bytes, std::size_t offset) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i)
-    value |= std::to_integer<std::uint64_t>(bytes[offset + i]) << (8 * i);
-  return static_cast<Number>(value);
-}
 
 Error fault(RpcFrameKind kind, std::string_view what) {
   return {Errc::corrupt, std::string{to_string(kind)} + ": " + std::string{what}};
@@ -53,6 +29,7 @@ Error fault(RpcFrameKind kind, std::string_view what) {
 RpcMux::RpcMux(Side side, const RpcHello& hello, RpcLimits limits, Time now)
     : side_{side},
       limits_{limits},
+      assembly_{limits.max_message_bytes, limits.max_assembling_bytes},
       next_id_{side == Side::dialer ? 1U : 2U},
       last_heard_{now},
       last_ping_{now} {
@@ -78,7 +55,7 @@ Result<RpcStreamId> RpcMux::call(RpcRequest request, Time now) {
   if (request.timeout.count() > 0) set_deadline(id, stream, now + request.timeout);
   enqueue(id, stream,
           {.kind = RpcFrameKind::request,
-           .head = request_head(request),
+           .head = encode_head(request),
            .body = std::move(request.body),
            .byte_stream = request.byte_stream});
   return id;
@@ -93,7 +70,7 @@ Result<> RpcMux::post(RpcRequest request, std::uint64_t number) {
     return Error{Errc::overloaded, "too much waits to be sent to this peer"};
   auto& posts = posts_[index_of(request.priority)];
   posts.out.push_back({.kind = RpcFrameKind::request,
-                       .head = request_head(request),
+                       .head = encode_head(request),
                        .body = std::move(request.body),
                        .one_way = true,
                        .number = number});
@@ -352,7 +329,7 @@ Result<> RpcMux::receive(std::span<const std::byte> bytes, Time now, RpcEvents& 
   }
   // At most one unfinished frame is kept; a wrong magic is noticed before its header is whole.
   if (bytes.size() >= 2 && bytes.size() < rpc_frame_header_bytes
-      && number_at<std::uint16_t>(bytes, 0) != 0x4e52)
+      && little_endian_at<std::uint16_t>(bytes, 0) != 0x4e52)
     return Error{Errc::corrupt, "these are no frames of ours"};
   input_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return {};
@@ -421,53 +398,14 @@ Result<RpcMux::Stream*> RpcMux::find(const RpcFrameHeader& header) {
   return found == streams_.end() ? nullptr : &found->second;
 }
 
-Result<> RpcMux::assemble(std::string& into, Payload payload, bool is_first) {
-  if (is_first && !into.empty()) return Error{Errc::corrupt, "a message within a message"};
-  if (into.size() + payload.size() > limits_.max_message_bytes)
-    return Error{Errc::too_large,
-                 "a message of more than " + std::to_string(limits_.max_message_bytes) + " bytes"};
-  if (assembling_bytes_ + payload.size() > limits_.max_assembling_bytes)
-    return Error{Errc::too_large, "unfinished messages of more than "
-                                      + std::to_string(limits_.max_assembling_bytes) + " bytes"};
-  into.append(reinterpret_cast<const char*>(payload.data()), payload.size());
-  assembling_bytes_ += payload.size();
-  return {};
-}
-
-Bytes RpcMux::finish_message(std::string& assembled) {
-  assembling_bytes_ -= assembled.size();
-  auto owner = std::make_shared<const std::string>(std::exchange(assembled, {}));
-  const auto view = std::as_bytes(std::span{*owner});
-  return {std::move(owner), view};
-}
-
-Result<RpcRequest> RpcMux::split_request(const RpcFrameHeader& header, const Bytes& message) const {
-  const auto bytes = message.view();
-  if (bytes.size() < rpc_request_fixed_bytes) return fault(header.kind, "cut short");
-  const std::size_t head_size = number_at<std::uint32_t>(bytes, 8);
-  if (head_size > bytes.size() - rpc_request_fixed_bytes) return fault(header.kind, "cut short");
-  RpcRequest request;
-  request.method = number_at<std::uint16_t>(bytes, 0);
-  request.timeout = std::chrono::milliseconds{number_at<std::uint32_t>(bytes, 4)};
-  request.priority = header.priority;
-  request.one_way = header.one_way;
-  request.byte_stream = header.byte_stream;
-  request.head = message.slice(rpc_request_fixed_bytes, head_size);
-  request.body = message.slice(rpc_request_fixed_bytes + head_size,
-                               bytes.size() - rpc_request_fixed_bytes - head_size);
-  return request;
-}
-
 Result<> RpcMux::on_post(const RpcFrameHeader& header, Payload payload, RpcEvents& events) {
   if (header.stream != 0 || header.byte_stream) return fault(header.kind, "one-way, but a stream");
   auto& assembling = posts_assembling_[static_cast<std::size_t>(header.priority)];
   if (!header.first && assembling.empty()) return fault(header.kind, "goes on without a beginning");
-  NOMAD_TRY(assemble(assembling, payload, header.first));
-  if (!header.last) {
-    if (assembling.empty()) return fault(header.kind, "an empty piece");
-    return {};
-  }
-  auto request = NOMAD_TRY(split_request(header, finish_message(assembling)));
+  NOMAD_TRY(assembly_.add(assembling, payload, header.first));
+  if (!header.last && assembling.empty()) return fault(header.kind, "an empty piece");
+  if (!header.last) return {};
+  auto request = NOMAD_TRY(decode_rpc_request(header, assembly_.finish(assembling)));
   events.emplace_back(RpcRequested{0, std::move(request)});
   return {};
 }
@@ -501,9 +439,9 @@ Result<> RpcMux::on_request(const RpcFrameHeader& header,
   auto& stream = *found;
   if (stream.request_done || stream.byte_stream != header.byte_stream)
     return fault(header.kind, "goes on after its end");
-  NOMAD_TRY(assemble(stream.assembling, payload, header.first));
+  NOMAD_TRY(assembly_.add(stream.assembling, payload, header.first));
   if (!header.last) return {};
-  auto request = NOMAD_TRY(split_request(header, finish_message(stream.assembling)));
+  auto request = NOMAD_TRY(decode_rpc_request(header, assembly_.finish(stream.assembling)));
   stream.request_done = true;
   if (request.timeout.count() > 0) set_deadline(header.stream, stream, now + request.timeout);
   events.emplace_back(RpcRequested{header.stream, std::move(request)});
@@ -518,13 +456,11 @@ Result<> RpcMux::on_response(const RpcFrameHeader& header, Payload payload, RpcE
   if (!stream.any_sent) return fault(header.kind, "to a request that was not sent");
   if (!header.first && stream.assembling.empty())
     return fault(header.kind, "goes on without a beginning");
-  NOMAD_TRY(assemble(stream.assembling, payload, header.first));
-  if (!header.last) {
-    if (payload.empty()) return fault(header.kind, "an empty piece");
-    return {};
-  }
+  NOMAD_TRY(assembly_.add(stream.assembling, payload, header.first));
+  if (!header.last && payload.empty()) return fault(header.kind, "an empty piece");
+  if (!header.last) return {};
   if (!stream.request_done) control(RpcFrameKind::cancel, header.stream, {});
-  auto body = finish_message(stream.assembling);
+  auto body = assembly_.finish(stream.assembling);
   answered(header.stream, std::move(body), true, events);
   return {};
 }
@@ -566,7 +502,7 @@ Result<> RpcMux::on_window(const RpcFrameHeader& header, Payload payload) {
   auto found = NOMAD_TRY(find(header));
   if (found == nullptr) return {};
   auto& stream = *found;
-  const auto grant = number_at<std::uint32_t>(payload, 0);
+  const auto grant = little_endian_at<std::uint32_t>(payload, 0);
   if (!stream.byte_stream || grant > largest_window - std::min(stream.send_window, largest_window))
     return fault(header.kind, "larger than a window can be");
   stream.send_window += grant;
@@ -597,7 +533,7 @@ void RpcMux::erase(RpcStreamId id) {
   if (found == streams_.end()) return;
   set_deadline(id, found->second, Time::max());
   drop_output(found->second);
-  assembling_bytes_ -= found->second.assembling.size();
+  assembly_.drop(found->second.assembling);
   if (!found->second.ours) --peer_streams_;
   streams_.erase(found);  // a turn that it still has finds nobody
 }

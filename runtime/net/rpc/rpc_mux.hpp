@@ -40,8 +40,8 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/base/bytes.hpp"
-#include "runtime/net/rpc/rpc_frame.hpp"
+#include "runtime/net/rpc/rpc_assembly.hpp"
+#include "runtime/net/rpc/rpc_request.hpp"
 
 namespace nomad::net {
 
@@ -55,18 +55,6 @@ struct RpcLimits {
   std::uint32_t window_bytes = 256 * 1024;       ///< Of a byte stream, per direction.
   std::chrono::milliseconds ping_after{10'000};  ///< Of silence.
   std::chrono::milliseconds dead_after{25'000};  ///< Of silence: the connection ends.
-};
-
-/// A request as it travels. `method` and `head` mean something only to those who serve it.
-struct RpcRequest {
-  std::uint16_t method = 0;
-  RpcPriority priority = RpcPriority::normal;
-  /// What was left when it was sent; 0: none, for streams that end by themselves.
-  std::chrono::milliseconds timeout{0};
-  bool one_way = false;  ///< No answer, no `timeout`.
-  bool byte_stream = false;
-  Bytes head;  ///< At most 64 KiB less the fixed fields.
-  Bytes body;
 };
 
 using RpcStreamId = std::uint32_t;
@@ -257,9 +245,6 @@ private:
 
   /// The stream of a frame; null when it is closed already, an error when it never was.
   Result<Stream*> find(const RpcFrameHeader& header);
-  Result<> assemble(std::string& into, Payload payload, bool is_first);
-  Bytes finish_message(std::string& assembled);
-  Result<RpcRequest> split_request(const RpcFrameHeader& header, const Bytes& message) const;
   void answered(RpcStreamId id, Result<Bytes> outcome, bool by_peer, RpcEvents& events);
 
   void enqueue(RpcStreamId id, Stream& stream, Outgoing outgoing);
@@ -276,6 +261,7 @@ private:
 
   Side side_;
   RpcLimits limits_;
+  RpcAssembly assembly_;
   std::unordered_map<RpcStreamId, Stream> streams_;
   std::set<std::pair<Time, RpcStreamId>> deadlines_;
   std::deque<Piece> control_;  ///< Hello, pings, windows, cancels: before everything.
@@ -288,7 +274,6 @@ private:
   RpcStreamId newest_of_peer_[rpc_priority_count] = {};  ///< Classes overtake each other.
   std::size_t queued_bytes_ = 0;                         ///< Without data of byte streams.
   std::size_t data_bytes_ = 0;                           ///< That (2).
-  std::size_t assembling_bytes_ = 0;
   std::size_t control_bytes_ = 0;
   std::size_t peer_streams_ = 0;
   unsigned higher_in_a_row_ = 0;  ///< Frames sent while a lower class waited.
