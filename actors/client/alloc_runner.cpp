@@ -46,15 +46,6 @@ Result<> check_alloc(const ClientContext& context,
   return {};
 }
 
-HookScope AllocFacts::scope() const {
-  Draft<schema::plugin::HookPlace> place;
-  place->setAllocId(text(id));
-  place->setAllocRoot(text(context->alloc_root(id)));
-  place->setHealthKnown(health.has_value());
-  place->setBegun(begun);
-  return {.alloc = alloc, .job = job, .place = place.freeze()};
-}
-
 namespace {
 
 namespace event = workload::task_event;

@@ -8,6 +8,7 @@
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/client/drivers/config_schema.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_event.hpp"
 
 namespace nomad::client {
