@@ -12,6 +12,7 @@ import unicodedata
 import unittest
 from urllib.parse import quote
 
+import cluster
 import harness
 from harness import AgentTest, ROOT, job
 
@@ -20,7 +21,8 @@ PER_METHOD = 32
 
 # What is no mistake of the caller: docs/HTTP.md.
 ALLOWED = {
-    501: re.compile(r"/v1/(sentinel|quota|recommendation|operator/license)"),  # of Enterprise alone
+    # Of Enterprise alone; and what only the other half of an agent has.
+    501: re.compile(r"/v1/(sentinel|quota|recommendation|operator/license|agent/(servers|join|force-leave)\b)"),
     500: re.compile(r"/v1/agent/health"),  # how load balancers learn of it
 }
 # Streams and writes that are right however odd they look, or take long.
@@ -110,22 +112,15 @@ class Surface:
                 self.paths.add(prefix + "*" + text)
 
 
-class Malformed(AgentTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.surface = Surface()
-        cls.agent.register(job("web", count=1))
-        cls.alloc = cls.agent.wait_for_allocs("web", "running")[0]["ID"]
-        print(f"NOMAD_TEST_SEED={SEED}", flush=True)
+class Asking:
+    """Asks the agent at `port`, and looks at what it answers. `alloc` is one that runs."""
 
-    def setUp(self):
-        self.connection = None
+    connection = None
 
     def ask(self, method, target, body=b""):
         """Status, headers and, of a refusal, the body. Answers of 2xx may be streams without end."""
         if self.connection is None:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.agent.port, timeout=20)
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         self.connection.putrequest(method, target)
         self.connection.putheader("Content-Length", str(len(body)))
         self.connection.endheaders(body)
@@ -173,19 +168,35 @@ class Malformed(AgentTest):
         at[draw.choice(list(at))] = draw.choice(ODD_JSON)
         return whole
 
-    def test_every_route(self):
+    def ask_every_route(self, per_method):
+        """How often each status came."""
         draw = random.Random(SEED)
         self.assertGreater(len(self.surface.paths), 90)
         counts = {}
         for path in self.surface.paths:
             for method in ("GET", "PUT", "POST", "DELETE"):
-                for turn in range(PER_METHOD):
+                for turn in range(per_method):
                     body = self.odd_body(draw) if method in ("PUT", "POST") else b""
                     status = self.check(method, self.odd_target(draw, path), body)
                     counts[status] = counts.get(status, 0) + 1
                     if status in (405, 501) and turn >= 3:
                         break
         print(dict(sorted(counts.items())), flush=True)
+        return counts
+
+
+class Malformed(Asking, AgentTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.surface = Surface()
+        cls.port = cls.agent.port
+        cls.agent.register(job("web", count=1))
+        cls.alloc = cls.agent.wait_for_allocs("web", "running")[0]["ID"]
+        print(f"NOMAD_TEST_SEED={SEED}", flush=True)
+
+    def test_every_route(self):
+        counts = self.ask_every_route(PER_METHOD)
         self.assertGreater(counts[400] + counts[404], sum(counts.values()) // 3)
         self.assertIsNone(self.agent.process.poll())
         self.assertEqual(self.agent.get("/v1/jobs").status, 200)
@@ -276,6 +287,37 @@ class Malformed(AgentTest):
         for each in cls.agent.get("/v1/jobs").json:
             cls.agent.request("DELETE", f"/v1/job/{quote(each['ID'], safe='')}?purge=true")
         super().tearDownClass()
+
+
+class ThroughOthers(Asking, unittest.TestCase):
+    """The same by way of a server that does not lead, and of a client without a server: what they pass on
+    is judged as if it had been asked for where it is served."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.surface = Surface()
+        cls.group = cluster.Cluster().start()
+        cls.addClassCleanup(cls.group.destroy)
+        cls.leader = cls.group.leader(timeout=60)
+        cls.client = cls.group.add_client()
+        harness.wait_until(lambda: cls.group.nodes() == {"c0"}, what="the node")
+        answer = cls.leader.request("PUT", "/v1/jobs", {"Job": harness.shell_job("web", "sleep 1000")})
+        assert answer.status == 200, answer
+        cls.alloc = harness.wait_until(lambda: cls.group.allocs("web", "running"), what="the task")[0]["ID"]
+
+    def test_of_a_follower(self):
+        self.port = next(server for server in self.group.servers if server is not self.leader).http
+        self.ask_every_route(4)
+
+    def test_of_a_client(self):
+        self.port = self.client.http
+        self.ask_every_route(4)
+
+    def tearDown(self):
+        if self.connection:
+            self.connection.close()
+        for member in [*self.group.servers, *self.group.clients]:
+            self.assertTrue(member.is_running(), member.name)
 
 
 if __name__ == "__main__":
