@@ -120,26 +120,23 @@ AwsKeys keys_of_role(Transfers& transfers) {
 }  // namespace
 
 Result<Bucket> Bucket::open(const Source& source,
+                            const AwsKeys& profile,
                             Transfers& transfers,
                             Deadline deadline,
                             std::uint64_t max_bytes) {
   const bool is_google = source.getter == Getter::gcs;
   Bucket bucket{NOMAD_TRY(is_google ? find_google(source.url) : find_s3(source.url)), is_google,
                 transfers, deadline, max_bytes};
-  if (!is_google) NOMAD_TRY(bucket.find_keys());
+  if (!is_google) NOMAD_TRY(bucket.find_keys(profile));
   return bucket;
 }
 
-Result<> Bucket::find_keys() {
-  if (!place_.profile.empty())
-    return Error{Errc::rejected,
-                 "aws_profile is not looked for: give the keys by "
-                 "aws_access_key_id and aws_access_key_secret, or by the "
-                 "environment (client.artifact.set_environment_variables)"};
+Result<> Bucket::find_keys(const AwsKeys& profile) {
   auto& keys = place_.keys;
   if (keys.id.empty() != keys.secret.empty())
     return Error{Errc::invalid_argument,
                  "aws_access_key_id and aws_access_key_secret belong together"};
+  if (!keys.are_given()) keys = profile;
   if (keys.are_given()) return {};
   keys = {.id = environment("AWS_ACCESS_KEY_ID"),
           .secret = environment("AWS_SECRET_ACCESS_KEY"),

@@ -1,8 +1,9 @@
 // Objects of S3 and of Google's Cloud Storage, and of what speaks like them.
 //
-// Keys for S3 come from the source, or else from the environment that the agent's configuration
-// lets in, or else from the role of the machine or container; without any, requests are not signed,
-// which reads public buckets. For Google's it is a token in GOOGLE_OAUTH_ACCESS_TOKEN.
+// Keys for S3 come from the source, or from the profile that it names, or else from the environment
+// that the agent's configuration lets in, or else from the role of the machine or container;
+// without any, requests are not signed, which reads public buckets. For Google's it is a token in
+// GOOGLE_OAUTH_ACCESS_TOKEN.
 #pragma once
 
 #include <chrono>
@@ -20,8 +21,10 @@ class Bucket {
 public:
   using Deadline = std::chrono::steady_clock::time_point;
 
+  /// `profile`: the keys of the profile that the source names, if it names one.
   /// `invalid_argument` for a source that names no object.
   static Result<Bucket> open(const Source& source,
+                             const AwsKeys& profile,
                              Transfers& transfers,
                              Deadline deadline,
                              std::uint64_t max_bytes);
@@ -51,7 +54,7 @@ private:
         deadline_{deadline},
         max_bytes_{max_bytes} {}
 
-  Result<> find_keys();
+  Result<> find_keys(const AwsKeys& profile);
   Result<S3List> list(std::string_view marker);
   Request request(const Url& url) const;
 

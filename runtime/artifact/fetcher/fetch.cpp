@@ -96,8 +96,16 @@ private:
 
 class Fetch {
 public:
-  Fetch(const FetchOrder& order, Source source, Mode mode, Reporter& reporter)
-      : order_{order}, source_{std::move(source)}, mode_{mode}, transfers_{reporter} {}
+  Fetch(const FetchOrder& order,
+        const Credentials& credentials,
+        Source source,
+        Mode mode,
+        Reporter& reporter)
+      : order_{order},
+        credentials_{credentials},
+        source_{std::move(source)},
+        mode_{mode},
+        transfers_{reporter} {}
 
   Result<FetchDone> run();
 
@@ -116,6 +124,7 @@ private:
   Result<> take_subdir(const std::string& tree);
 
   const FetchOrder& order_;
+  const Credentials& credentials_;
   Source source_;
   Mode mode_;
   Transfers transfers_;
@@ -143,7 +152,8 @@ Headers Fetch::headers_for(const Url& url) const {
 }
 
 Result<Bucket> Fetch::bucket() {
-  return Bucket::open(source_, transfers_, after(timeout()), order_.limits.http_max_bytes);
+  return Bucket::open(source_, credentials_.profile, transfers_, after(timeout()),
+                      order_.limits.http_max_bytes);
 }
 
 Result<bool> Fetch::is_directory() {
@@ -170,8 +180,9 @@ Result<std::optional<Checksum>> Fetch::wanted_checksum() {
   const auto list = NOMAD_TRY(parse_source(spec.file).within("checksum"));
   if (list.getter != Getter::http)
     return Error{Errc::rejected, "a file of checksums is fetched by http or https alone"};
-  auto text = transfers_.get_text(
-      {.url = list.url, .headers = headers_for(list.url), .deadline = after(timeout())});
+  auto text = transfers_.get_text({.url = credentials_.with_login(list.url),
+                                   .headers = headers_for(list.url),
+                                   .deadline = after(timeout())});
   if (!text) return text.error().within("Error downloading checksum file");
   return std::optional{NOMAD_TRY(find_checksum(*text, source_.url, list.url))};
 }
@@ -182,7 +193,7 @@ Result<> Fetch::read_into(const Source& source, Written& file) {
     auto of = NOMAD_TRY(bucket());
     return of.read(sink);
   }
-  const auto answer = NOMAD_TRY(transfers_.get({.url = source.url,
+  const auto answer = NOMAD_TRY(transfers_.get({.url = credentials_.with_login(source.url),
                                                 .headers = headers_for(source.url),
                                                 .deadline = after(timeout()),
                                                 .max_bytes = order_.limits.http_max_bytes},
@@ -327,10 +338,12 @@ Result<FetchDone> Fetch::run() {
 
 }  // namespace
 
-Result<FetchDone> fetch(const FetchOrder& order, Reporter& reporter) {
+Result<FetchDone> fetch(const FetchOrder& order,
+                        const Credentials& credentials,
+                        Reporter& reporter) {
   auto source = NOMAD_TRY(parse_source(order.source));
   const auto mode = NOMAD_TRY(parse_mode(order.mode));
-  return Fetch{order, std::move(source), mode, reporter}.run();
+  return Fetch{order, credentials, std::move(source), mode, reporter}.run();
 }
 
 }  // namespace nomad::artifact

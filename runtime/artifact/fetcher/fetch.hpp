@@ -1,6 +1,7 @@
 // Fetches one artifact into the working directory: what the order's source names becomes "out".
 #pragma once
 
+#include "runtime/artifact/fetcher/credential_files.hpp"
 #include "runtime/artifact/fetcher/reporter.hpp"
 #include "runtime/artifact/protocol/protocol.hpp"
 #include "runtime/base/result.hpp"
@@ -8,6 +9,8 @@
 namespace nomad::artifact {
 
 /// Errors say what failed and where, without secrets of the source.
-Result<FetchDone> fetch(const FetchOrder& order, Reporter& reporter);
+Result<FetchDone> fetch(const FetchOrder& order,
+                        const Credentials& credentials,
+                        Reporter& reporter);
 
 }  // namespace nomad::artifact

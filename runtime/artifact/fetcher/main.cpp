@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/artifact/fetcher/confine.hpp"
+#include "runtime/artifact/fetcher/credential_files.hpp"
 #include "runtime/artifact/fetcher/fetch.hpp"
 #include "runtime/artifact/fetcher/reporter.hpp"
 #include "runtime/artifact/protocol/protocol.hpp"
@@ -46,8 +47,10 @@ Result<FetchOrder> receive_order() {
 
 Result<FetchDone> carry_out(Reporter& reporter) {
   const auto order = NOMAD_TRY(receive_order());
+  const auto source = NOMAD_TRY(parse_source(order.source));
+  const auto credentials = NOMAD_TRY(read_credentials(source));  // Before they are out of reach.
   NOMAD_TRY(confine(order.confinement, reporter).within("confining nomadctl-artifact"));
-  return fetch(order, reporter);
+  return fetch(order, credentials, reporter);
 }
 
 }  // namespace

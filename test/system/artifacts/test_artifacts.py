@@ -258,6 +258,70 @@ class Fetching(ArtifactCase):
         self.assertLess(max(most), 12 * 1024)
 
 
+
+class CredentialFiles(ArtifactCase):
+    """Files that nobody but root may read, named by what the agent lets in of its environment."""
+    config = CONFIG.replace("ARTIFACT_SHOWN", "NETRC AWS_SHARED_CREDENTIALS_FILE")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.files = tempfile.mkdtemp(prefix="nomadctl-credentials-", dir="/var/tmp")
+        cls.addClassCleanup(subprocess.run, ["rm", "-r", cls.files], check=True)
+        os.environ.update(NETRC=cls.files + "/netrc", AWS_SHARED_CREDENTIALS_FILE=cls.files + "/credentials")
+        cls.addClassCleanup(os.environ.pop, "NETRC")
+        cls.addClassCleanup(os.environ.pop, "AWS_SHARED_CREDENTIALS_FILE")
+        super().setUpClass()
+        cls.netrc(f"machine {cls.server.url.split('//')[1]} login me password pw\n")
+        cls.write("credentials", f"[other]\naws_access_key_id = NONE\naws_secret_access_key = hidden\n[mine]\n"
+                  f"aws_access_key_id = AKIDTEST\naws_secret_access_key = {KEYS['aws_access_key_secret']}\n")
+
+    @classmethod
+    def write(cls, name, text):
+        path = os.path.join(cls.files, name)
+        with open(path, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+            f.write(text)
+
+    @classmethod
+    def netrc(cls, text):
+        cls.write("netrc", text)
+
+    def test_the_login_of_a_host_is_found_and_told_no_other(self):
+        other = ArtifactServer()
+        self.addCleanup(other.end)
+        task = self.runs("netrc", "/private", f"/redirect/{quote(other.url, safe='')}/f",
+                         {"GetterSource": other.url + "/f", "RelativeDest": "local/other"})
+        self.assertEqual("for me", self.read(task, "local/private"))
+        for headers in other.headers_at("/f"):
+            self.assertNotIn("Authorization", headers)
+        self.start("own", {"GetterSource": self.server.url.replace("//", "//you:hidden@") + "/private"})
+        self.assertIn("bad response code: 401", self.failure("own"))
+
+    def test_the_keys_of_a_profile_are_found(self):
+        source = "s3::" + self.server.url + "/bucket/dist/f.txt?region=eu-test-1&aws_profile="
+        task = self.runs("profile", {"GetterSource": source + "mine"})
+        self.assertEqual("from a bucket", self.read(task, "local/f.txt"))
+        self.start("nobody", {"GetterSource": source + "nobody"})
+        self.assertIn("no keys of the profile \"nobody\"", self.failure("nobody"))
+        self.start("wrong", {"GetterSource": source + "other"})
+        self.assertIn("InvalidAccessKeyId", self.failure("wrong"))
+
+    def test_what_is_no_file_of_logins_is_told_and_not_shown(self):
+        right = self.read(self.files, "netrc")
+        self.addCleanup(self.netrc, right)
+        self.netrc("machine hidden\n")
+        self.runs("short", "/f")
+        self.netrc("hidden words\n")
+        self.start("words", "/f")
+        told = self.failure("words")
+        self.assertIn("a word that is none of a netrc file", told)
+        self.assertNotIn("hidden", told)
+        os.remove(self.files + "/netrc")
+        os.mkfifo(self.files + "/netrc")
+        self.addCleanup(os.remove, self.files + "/netrc")
+        self.start("pipe", "/f")
+        self.assertIn("netrc is no file", self.failure("pipe"))
+
+
 class Repositories(ArtifactCase):
     @classmethod
     def setUpClass(cls):
