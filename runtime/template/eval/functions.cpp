@@ -107,8 +107,11 @@ Result<Value> length(Call& call) {
   if (item.is_nil() && (item.is_invalid() || item.type()->is_pointer))
     return function_error("len of nil pointer");
   if (item.type() == &types::int64_channel) return Value::integer(0);
-  if (item.kind() != Kind::text && item.kind() != Kind::list && item.kind() != Kind::map)
-    return function_error("len of type " + std::string{type_name(item)});
+  if (item.kind() != Kind::text && item.kind() != Kind::list && item.kind() != Kind::map) {
+    std::string_view name = type_name(item);
+    if (item.type()->is_pointer && name.starts_with('*')) name.remove_prefix(1);
+    return function_error("len of type " + std::string{name});
+  }
   return Value::integer(static_cast<std::int64_t>(item.size()));
 }
 

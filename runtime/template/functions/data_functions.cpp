@@ -8,9 +8,9 @@
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/json.hpp"
 #include "runtime/template/functions/merge.hpp"
-#include "runtime/template/functions/strings.hpp"
 #include "runtime/template/functions/toml.hpp"
 #include "runtime/template/functions/yaml.hpp"
+#include "runtime/template/text/strings.hpp"
 #include "runtime/template/value/format.hpp"
 #include "runtime/template/value/number_text.hpp"
 

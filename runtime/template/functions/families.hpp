@@ -59,4 +59,16 @@ namespace sprig_other_family {
 std::span<const Function> functions();
 }
 
+namespace sprig_version_family {
+std::span<const Function> functions();
+}
+
+namespace sprig_url_family {
+std::span<const Function> functions();
+}
+
+namespace sprig_random_family {
+std::span<const Function> functions();
+}
+
 }  // namespace nomad::templates

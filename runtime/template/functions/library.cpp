@@ -8,7 +8,9 @@ namespace {
 void add_sprig(Functions& functions) {
   for (const auto family : {sprig_text_family::functions(), sprig_list_family::functions(),
                             sprig_map_family::functions(), sprig_number_family::functions(),
-                            sprig_date_family::functions(), sprig_other_family::functions()})
+                            sprig_date_family::functions(), sprig_other_family::functions(),
+                            sprig_version_family::functions(), sprig_url_family::functions(),
+                            sprig_random_family::functions()})
     functions.add(family);
 }
 

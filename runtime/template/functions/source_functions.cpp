@@ -7,8 +7,8 @@
 #include "runtime/base/text.hpp"
 #include "runtime/template/functions/cluster_values.hpp"
 #include "runtime/template/functions/families.hpp"
-#include "runtime/template/functions/strings.hpp"
 #include "runtime/template/functions/time_value.hpp"
+#include "runtime/template/text/strings.hpp"
 #include "runtime/template/value/format.hpp"
 
 namespace nomad::templates::source_family {

@@ -1,4 +1,4 @@
-// sprig: defaults, types, JSON, paths, URLs and what else there is.
+// sprig: defaults, types, JSON, paths and what else there is.
 #include <algorithm>
 
 #include "runtime/base/text.hpp"
@@ -158,48 +158,50 @@ Result<Value> environment(Call& call) {
   return Value::text(NOMAD_TRY(call.context.sources())->environment(call.text(0)).value_or(""));
 }
 
-/// 16 random bytes as a UUID of version 4.
-Result<Value> uuid(Call& call) {
-  std::string bytes = NOMAD_TRY(call.context.sources())->random(16);
-  bytes[6] = static_cast<char>((static_cast<unsigned char>(bytes[6]) & 0x0FU) | 0x40U);
-  bytes[8] = static_cast<char>((static_cast<unsigned char>(bytes[8]) & 0x3FU) | 0x80U);
-  std::string out = to_hex(bytes);
-  for (const std::size_t at : {20U, 16U, 12U, 8U})
-    out.insert(at, "-");
-  return Value::text(std::move(out));
-}
-
-/// As many of `letters` as asked for. 256 is no multiple of their number: bytes beyond the last
-/// whole one are drawn again.
-Result<Value> random_text(Call& call, std::string_view letters) {
-  const std::int64_t count = call.integer(0);
-  if (count <= 0) return Value::text("");
-  NOMAD_TRY(call.context.make(static_cast<std::size_t>(count)));
-  NOMAD_TRY(call.context.step(static_cast<std::uint64_t>(count)));
-  Sources& sources = *NOMAD_TRY(call.context.sources());
-  const std::size_t fair = 256 - 256 % letters.size();
-  std::string out;
-  while (out.size() < static_cast<std::size_t>(count)) {
-    for (const char byte : sources.random(static_cast<std::size_t>(count) - out.size()))
-      if (const std::size_t value = static_cast<unsigned char>(byte); value < fair)
-        out += letters[value % letters.size()];
+/// The name behind a dollar sign, taken off; none of what is no name. Braces without a name are
+/// taken off, too.
+std::string_view take_variable(std::string_view& rest) {
+  const auto is_special = [](char c) {
+    return is_digit(c) || std::string_view{"*#$@!?-"}.find(c) != std::string_view::npos;
+  };
+  std::size_t from = 0;
+  std::size_t size = 0;
+  std::size_t taken = 0;
+  if (rest.starts_with('{')) {
+    const std::size_t close = rest.find('}');
+    from = 1;
+    size = close == std::string_view::npos ? 0 : close - 1;
+    taken = close == std::string_view::npos ? 1 : close + 1;
+  } else if (!rest.empty() && is_special(rest.front())) {
+    size = taken = 1;
+  } else {
+    while (size < rest.size() && (is_alphanumeric(rest[size]) || rest[size] == '_'))
+      ++size;
+    taken = size;
   }
-  return Value::text(std::move(out));
+  const std::string_view name = rest.substr(from, size);
+  rest.remove_prefix(taken);
+  return name;
 }
 
-constexpr std::string_view alphanumeric
-    = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-Result<Value> random_alphanumeric(Call& call) {
-  return random_text(call, alphanumeric);
-}
-
-Result<Value> random_letters(Call& call) {
-  return random_text(call, alphanumeric.substr(10));
-}
-
-Result<Value> random_digits(Call& call) {
-  return random_text(call, alphanumeric.substr(0, 10));
+/// Go's os.ExpandEnv, with the task's environment.
+Result<Value> expand_environment(Call& call) {
+  Sources& sources = *NOMAD_TRY(call.context.sources());
+  std::string_view rest = call.text(0);
+  std::string out;
+  for (std::size_t dollar = rest.find('$');
+       dollar != std::string_view::npos && dollar + 1 < rest.size(); dollar = rest.find('$')) {
+    out += rest.substr(0, dollar);
+    rest.remove_prefix(dollar + 1);
+    const bool has_braces = rest.front() == '{';
+    const std::string_view name = take_variable(rest);
+    if (!name.empty())
+      out += sources.environment(name).value_or("");
+    else if (!has_braces)
+      out += '$';
+    if (out.size() > call.context.room()) break;
+  }
+  return made_text(call.context, out + std::string{rest});
 }
 
 std::span<const Function> path_functions() {
@@ -210,7 +212,7 @@ std::span<const Function> path_functions() {
       {"sprig_clean", one, false, clean},       {"sprig_osClean", one, false, clean},
       {"sprig_ext", one, false, extension},     {"sprig_osExt", one, false, extension},
       {"sprig_isAbs", one, false, is_absolute}, {"sprig_osIsAbs", one, false, is_absolute},
-      {"sprig_env", one, false, environment},
+      {"sprig_env", one, false, environment},   {"sprig_expandenv", one, false, expand_environment},
   };
   return table;
 }
@@ -223,7 +225,6 @@ std::span<const Function> functions() {
   static const std::vector<const Type*> two{&types::any, &types::any};
   static const std::vector<const Type*> one_text{text};
   static const std::vector<const Type*> text_and_any{text, &types::any};
-  static const std::vector<const Type*> integer{&types::integer};
   static const std::vector<Function> table = [] {
     std::vector<Function> out{
         {"sprig_default", two, true, default_value},
@@ -248,10 +249,6 @@ std::span<const Function> functions() {
         {"sprig_deepEqual", two, false, are_deep_equal},
         {"sprig_fail", one_text, false, fail},
         {"sprig_hello", {}, false, hello},
-        {"sprig_uuidv4", {}, false, uuid},
-        {"sprig_randAlphaNum", integer, false, random_alphanumeric},
-        {"sprig_randAlpha", integer, false, random_letters},
-        {"sprig_randNumeric", integer, false, random_digits},
     };
     const auto paths = path_functions();
     out.insert(out.end(), paths.begin(), paths.end());

@@ -3,12 +3,12 @@
 
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/template/functions/digest.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/regex.hpp"
 #include "runtime/template/functions/sprig.hpp"
-#include "runtime/template/functions/strings.hpp"
-#include "runtime/template/functions/words.hpp"
+#include "runtime/template/text/digest.hpp"
+#include "runtime/template/text/strings.hpp"
+#include "runtime/template/text/words.hpp"
 #include "runtime/template/value/number_text.hpp"
 
 namespace nomad::templates::sprig_text_family {
@@ -107,6 +107,10 @@ Result<Value> trim_suffix(Call& call) {
 
 Result<Value> abbreviate(Call& call) {
   return made(call, abbreviated(call.text(1), call.integer(0)));
+}
+
+Result<Value> abbreviate_both(Call& call) {
+  return made(call, abbreviated_both(call.text(2), call.integer(0), call.integer(1)));
 }
 
 Result<Value> wrap(Call& call) {
@@ -339,6 +343,7 @@ std::span<const Function> functions() {
         {"sprig_trimPrefix", two, false, trim_prefix},
         {"sprig_trimSuffix", two, false, trim_suffix},
         {"sprig_abbrev", count_and_text, false, abbreviate},
+        {"sprig_abbrevboth", {integer_type, integer_type, text_type}, false, abbreviate_both},
         {"sprig_wrap", count_and_text, false, wrap},
         {"sprig_wrapWith", {integer_type, text_type, text_type}, false, wrap_with},
         {"sprig_contains", two, false, has_part},

@@ -3,10 +3,10 @@
 
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/template/functions/digest.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/regex.hpp"
-#include "runtime/template/functions/strings.hpp"
+#include "runtime/template/text/digest.hpp"
+#include "runtime/template/text/strings.hpp"
 #include "runtime/template/value/number_text.hpp"
 
 namespace nomad::templates::text_family {

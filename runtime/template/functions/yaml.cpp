@@ -289,8 +289,11 @@ private:
         return text(value.as_text());
       case Kind::list:
         return sequence(value, depth);
-      case Kind::map:
       case Kind::structure:
+        if (value.type()->fields.empty() && value.type()->show != nullptr)
+          return text(value.type()->show(value));
+        return mapping(value, depth);
+      case Kind::map:
         return mapping(value, depth);
       case Kind::any:
       case Kind::function:

@@ -108,6 +108,43 @@ TEST_CASE("render: addresses and random texts come from the sources") {
   CHECK(render("{{sockaddr \"GetPrivateIP\"}}")->text == "{{ GetPrivateIP }}");
   CHECK(render("{{sprig_uuidv4}}")->text == "07070707-0707-4707-8707-070707070707");
   CHECK(render("{{sprig_randNumeric 4}}")->text == "7777");
+  CHECK(render("{{sprig_randAscii 3}}")->text == "'''");
+  CHECK(render("{{sprig_randBytes 3}}")->text == "BwcH");
+  CHECK(render("{{sprig_randInt 10 20}}")->text == "11");
+  CHECK(render("{{sprig_shuffle \"ab\"}}")->text == "ab");
+}
+
+TEST_CASE("render: the environment that texts are filled from is the task's") {
+  // What Go's os.Expand makes of them.
+  for (const auto& [text, expected] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"$NOMAD_TASK_NAME", "web"},
+           {"${NOMAD_TASK_NAME}", "web"},
+           {"a$NOMAD_TASK_NAME/b", "aweb/b"},
+           {"$NOPE", ""},
+           {"${NOPE}x", "x"},
+           {"$", "$"},
+           {"$$", ""},
+           {"a$", "a$"},
+           {"${", ""},
+           {"${}", ""},
+           {"${NOMAD_TASK_NAME", "NOMAD_TASK_NAME"},
+           {"$/", "$/"},
+           {"$ x", "$ x"},
+           {"$1", ""},
+           {"$12", "2"},
+           {"$NOMAD_TASK_NAME_X", ""},
+           {"$NOMAD_TASK_NAMEX", ""},
+           {"${NOMAD_TASK_NAME}${NOMAD_TASK_NAME}", "webweb"},
+           {"$-x", "x"},
+           {"${*}", ""},
+           {"é$NOMAD_TASK_NAMEé", "éwebé"},
+           {"x$NOMAD_TASK_NAME.y", "xweb.y"},
+           {"$_x", ""},
+           {"${a b}", ""},
+           {"{NOMAD_TASK_NAME}", "{NOMAD_TASK_NAME}"}}) {
+    CAPTURE(text);
+    CHECK(render("{{sprig_expandenv `" + std::string{text} + "`}}")->text == expected);
+  }
 }
 
 TEST_CASE("render: ends, whatever a template wants") {

@@ -1,4 +1,4 @@
-#include "runtime/template/functions/digest.hpp"
+#include "runtime/template/text/digest.hpp"
 
 #include <algorithm>
 #include <array>

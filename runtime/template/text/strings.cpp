@@ -1,4 +1,4 @@
-#include "runtime/template/functions/strings.hpp"
+#include "runtime/template/text/strings.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -29,4 +29,7 @@ std::string wrapped(std::string_view text,
 /// At most `width` characters of `text`, the last three of them dots.
 std::string abbreviated(std::string_view text, std::int64_t width);
 
+/// At most `width` characters from `offset` on, with dots on both sides, as sprig has them.
+std::string abbreviated_both(std::string_view text, std::int64_t offset, std::int64_t width);
+
 }  // namespace nomad::templates

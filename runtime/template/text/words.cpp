@@ -1,4 +1,4 @@
-#include "runtime/template/functions/words.hpp"
+#include "runtime/template/text/words.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <unicode/uchar.h>
 
 #include "runtime/base/utf8.hpp"
-#include "runtime/template/functions/strings.hpp"
+#include "runtime/template/text/strings.hpp"
 
 namespace nomad::templates {
 namespace {
@@ -313,6 +313,20 @@ std::string wrapped(std::string_view text,
 std::string abbreviated(std::string_view text, std::int64_t width) {
   if (width < 4 || text.size() <= static_cast<std::size_t>(width)) return std::string{text};
   return std::string{text.substr(0, static_cast<std::size_t>(width) - 3)} + "...";
+}
+
+std::string abbreviated_both(std::string_view text, std::int64_t offset, std::int64_t width) {
+  if (width < 4 || (offset > 0 && width < 7)) return std::string{text};
+  const auto size = static_cast<std::int64_t>(text.size());
+  const std::int64_t kept = width - 3;
+  if (size <= width) return std::string{text};
+  offset = std::min(offset, size);
+  if (size - offset < kept) offset = size - kept;
+  if (offset <= 4) return abbreviated(text, width);
+  if (width < 7) return "";
+  if (size - offset <= kept)
+    return "..." + std::string{text.substr(static_cast<std::size_t>(size - kept))};
+  return "..." + abbreviated(text.substr(static_cast<std::size_t>(offset)), kept);
 }
 
 }  // namespace nomad::templates
