@@ -8,6 +8,7 @@
 #include <string>
 
 #include "actors/api/forward/remote_requests.hpp"
+#include "actors/roles/job_types.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/net/tls/tls_context.hpp"
@@ -20,6 +21,7 @@ struct AgentLinks {
   std::shared_ptr<net::TlsContext> certificates;  ///< Null without TLS.
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
   std::shared_ptr<telemetry::Registry> metrics;   ///< Null: nothing is measured.
+  std::shared_ptr<server::JobTypes> job_types;    ///< That plugins schedule.
 };
 
 /// How an agent reaches others, and is reached.

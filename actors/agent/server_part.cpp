@@ -149,12 +149,11 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
   // Whoever hears of a vote must find it after a power cut: first the directories are synced.
   keyring_ = NOMAD_TRY(keyring.get());
   cluster_->attach(server_, *raft_);
-  start_duties(config, links.metrics);
+  start_duties(config, links);
   return {};
 }
 
-void ServerPart::start_duties(const config::AgentConfig& config,
-                              const std::shared_ptr<telemetry::Registry>& metrics) {
+void ServerPart::start_duties(const config::AgentConfig& config, const AgentLinks& links) {
   auto random = Random::from_system();
   const auto& proposer = raft_->proposer;
   const auto sealed
@@ -168,7 +167,8 @@ void ServerPart::start_duties(const config::AgentConfig& config,
                 .workers = worker_count(config.server),
                 .default_configuration = scheduler_defaults(config.server.default_scheduler_config),
                 .plans = {.rejected_nodes = rejected_nodes(config.server.plan_rejection_tracker)},
-                .metrics = metrics},
+                .job_types = links.job_types,
+                .metrics = links.metrics},
                random)
                .nodes;
   actor::tell(server_, server::AddDuty{cluster_->autopilot()});

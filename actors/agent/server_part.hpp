@@ -63,8 +63,7 @@ private:
                        const std::string& http_address,
                        const AgentLinks& links,
                        FutureKeyring& keyring);
-  void start_duties(const config::AgentConfig& config,
-                    const std::shared_ptr<telemetry::Registry>& metrics);
+  void start_duties(const config::AgentConfig& config, const AgentLinks& links);
   bool await_removal();
 
   actor::System* system_ = nullptr;

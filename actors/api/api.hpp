@@ -33,6 +33,10 @@
 #include "runtime/state/store.hpp"
 #include "runtime/telemetry/registry.hpp"
 
+namespace nomad::server {
+class JobTypes;
+}
+
 namespace nomad::api {
 
 /// What the API says of this agent; fixed at the start.
@@ -97,6 +101,7 @@ struct ApiOptions {
   client::ClientApi client = {};
 
   std::shared_ptr<const plugin::PluginBoard> plugins = {};  ///< Empty: the agent has none.
+  std::shared_ptr<const server::JobTypes> job_types = {};   ///< That plugins schedule.
 
   std::shared_ptr<telemetry::Registry> metrics = {};
   bool prometheus = true;     ///< Whether /v1/metrics answers `format=prometheus`.

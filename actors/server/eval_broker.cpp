@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <list>
+#include <map>
 #include <set>
 
 #include "actors/core/supervise.hpp"
@@ -166,8 +167,9 @@ struct BrokerState {
   std::uint64_t term = 0;  ///< Counts leaderships.
   std::list<Waiter> waiters;
   std::uint64_t next_waiter = 1;
-  std::uint64_t round = 0;                  ///< Of the newest Due timer.
-  std::optional<cluster::TimePoint> armed;  ///< When that timer fires.
+  std::map<std::string, std::string, std::less<>> refusals;  ///< Why evaluations were refused last.
+  std::uint64_t round = 0;                                   ///< Of the newest Due timer.
+  std::optional<cluster::TimePoint> armed;                   ///< When that timer fires.
 
   std::deque<std::uint64_t> past_indexes;  ///< Of the state, at each of the last RetryFailed.
 
@@ -255,6 +257,7 @@ struct BrokerState {
   }
 
   void forget() {
+    refusals.clear();
     queue.clear();
     blocked.clear();
   }
@@ -329,6 +332,7 @@ struct BrokerState {
   }
 
   void settle(const std::string& id, const std::string& token) {
+    refusals.erase(id);
     if (auto done = queue.ack(id, token, now()); !done)
       log::warn("eval_broker", "evaluation {}: {}", short_id(id), done.error().what);
   }
@@ -388,7 +392,11 @@ struct BrokerState {
     const auto follow_up_id = make_uuid(random);
     Draft<schema::Evaluation> failed{eval};
     failed->setStatus(EvalStatus::FAILED);
-    failed->setStatusDescription("evaluation reached delivery limit (3)");
+    const auto refusal = refusals.find(id);
+    const auto why = fmt::format("evaluation reached delivery limit (3){}{}",
+                                 refusal == refusals.end() ? "" : ": ",
+                                 refusal == refusals.end() ? "" : refusal->second);
+    failed->setStatusDescription(text(why));
     failed->setNextEval(text(follow_up_id));
     failed->setModifyTime(unix_now());
     Draft<schema::Evaluation> follow_up;
@@ -518,10 +526,13 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
       [self](const eval_broker::Dequeue& msg) { return self->state.dequeue(msg); },
       [self](const eval_broker::Ack& msg) {
         auto& state = self->state;
+        state.refusals.erase(msg.eval_id);
         return state.done(state.queue.ack(msg.eval_id, msg.token, state.now()));
       },
       [self](const eval_broker::Nack& msg) {
         auto& state = self->state;
+        if (!msg.why.empty() && state.queue.outstanding(msg.eval_id) == msg.token)
+          state.refusals.insert_or_assign(msg.eval_id, msg.why);
         return state.done(state.queue.nack(msg.eval_id, msg.token, state.now()));
       },
       [self](const eval_broker::PauseNack& msg) {

@@ -38,7 +38,8 @@ struct Delivery {
   std::uint64_t wait_index = 0;  ///< Decide on a snapshot of at least this index.
 };
 
-/// Asks for the next evaluation of one of `types` ("service", "batch", …). Answered at once when
+/// Asks for the next evaluation of one of `types` ("service", "batch", …, or "*": of any that is
+/// not named). Answered at once when
 /// there is one, else when one comes or `max_wait` is over. `unavailable` while not leading.
 struct Dequeue {
   using is_message = void;
@@ -62,6 +63,7 @@ struct Nack {
   using is_message = void;
   std::string eval_id;
   std::string token;
+  std::string why{};  ///< For its users, if it fails for good.
 };
 
 /// The plan of a living worker waits in the plan queue: its delivery does not time out meanwhile.

@@ -34,6 +34,7 @@ using WorkerSelf
 
 constexpr auto broker_timeout = 90s;
 constexpr auto plan_timeout = 60s;
+constexpr auto decision_timeout = 30s;
 constexpr auto ask_again_after = 250ms;
 constexpr int most_looks = 500;  // of 10 ms each: the state must be there within 5 s
 
@@ -51,6 +52,7 @@ struct WorkerState {
     std::unique_ptr<scheduler::Scheduler> scheduler;
     std::uint64_t needed_index = 0;
     int looks = 0;
+    scheduler::Question* question = nullptr;      ///< Of the scheduler; a plugin is asked it.
     std::optional<scheduler::PlanResult> result;  ///< To resume with once the state is there.
     TimePoint since{};                            ///< Of what is measured next.
 
@@ -105,11 +107,9 @@ struct WorkerState {
     work.needed_index = delivery.wait_index;
     work.scheduler = scheduler::make_scheduler(delivery.eval);
     work.since = self->now();
-    if (!work.scheduler) {
-      log::error("scheduler_worker", "evaluation {} has the unknown type \"{}\"", name_of(token),
-                 view(delivery.eval->getType()));
-      return refuse(token);
-    }
+    if (!work.scheduler)
+      return give_back(token, {Errc::rejected, fmt::format("it has the unknown type \"{}\"",
+                                                           view(delivery.eval->getType()))});
     go_on(token);
   }
 
@@ -140,9 +140,42 @@ struct WorkerState {
     });
     options.metrics->measure("worker.invoke_scheduler." + copy(work.delivery.eval->getType()),
                              self->now() - begun);
+    if (!step) return give_back(token, step.error());
+    if (step->question != nullptr) return consult(token, step->question);
+    take(token, std::move(*step));
+  }
+
+  // -- schedulers of plugins ---------------------------------------------------------------------
+
+  void consult(const std::string& token, scheduler::Question* question) {
+    const auto type = copy(works.at(token).delivery.eval->getType());
+    const auto known = options.job_types ? options.job_types->find(type) : std::nullopt;
+    if (!known)
+      return give_back(
+          token, {Errc::unavailable,
+                  fmt::format("no plugin of this server schedules jobs of type \"{}\"", type)});
+    works.at(token).since = self->now();
+    works.at(token).question = question;
+    self->request(known->decider, decision_timeout, decider::Decide{question->make(known->reads)})
+        .then(
+            [this, token](const decider::Decided& decided) {
+              if (works.contains(token)) follow(token, decided.decision);
+            },
+            [this, token, plugin = known->plugin](const Error& err) {
+              if (works.contains(token)) give_back(token, err.within("plugin " + plugin));
+            });
+  }
+
+  void follow(const std::string& token, const Object<schema::plugin::Decision>& decision) {
+    auto& work = works.at(token);
+    const auto type = copy(work.delivery.eval->getType());
+    options.metrics->measure("worker.ask_scheduler." + type, self->now() - work.since);
+    auto step = decide([&]() -> Result<scheduler::Step> {
+      if (work.question == nullptr) return Error{Errc::internal, "it was not asked"};
+      return std::exchange(work.question, nullptr)->answer(decision);
+    });
     if (step) return take(token, std::move(*step));
-    log::error("scheduler_worker", "evaluation {}: {}", name_of(token), step.error().what);
-    refuse(token);
+    give_back(token, step.error().within("the scheduler of type " + type));
   }
 
   /// What throws there is this evaluation's failure: the broker counts them.
@@ -332,11 +365,17 @@ struct WorkerState {
     ask();
   }
 
-  void refuse(const std::string& token) {
+  /// Its scheduler has come to no step.
+  void give_back(const std::string& token, const Error& error) {
+    log::error("scheduler_worker", "evaluation {}: {}", name_of(token), error.what);
+    refuse(token, error.what);
+  }
+
+  void refuse(const std::string& token, const std::string& why = {}) {
     ++stats.failed;
     const auto name = name_of(token);
     const auto begun = self->now();
-    self->request(broker, broker_timeout, eval_broker::Nack{id_of(token), token})
+    self->request(broker, broker_timeout, eval_broker::Nack{id_of(token), token, why})
         .then(
             [this, begun](eval_broker::Done) {
               measure(Names{"worker.send_ack", "eval.nack"}, begun);

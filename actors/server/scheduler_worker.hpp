@@ -3,6 +3,10 @@
 // that finds no room with such plans in the way waits until these are settled, and those alone:
 // then its decision stands if they were written as they are, and is made anew if not.
 //
+// What schedules jobs of a plugin's type is a question to the plugin. It has half a minute. Without
+// an answer, or with nonsense for one, the evaluation is refused with the reason: the broker
+// delivers it twice more and ends it then, and another one follows some minutes later.
+//
 // Owns:   the schedulers of the evaluations it works on; a thread.
 // Takes:  nothing but its own messages; asks the broker and the plan applier.
 // Parent: server, restart, with others of its kind. The broker begins anew with it.
@@ -16,6 +20,7 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
+#include "actors/roles/job_types.hpp"
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "runtime/state/store.hpp"
@@ -24,8 +29,10 @@
 namespace nomad::server {
 
 struct SchedulerWorkerOptions {
-  std::vector<std::string> types{"service", "batch", "system", "sysbatch"};
-  std::size_t most_at_once = 32;  ///< Evaluations worked on at the same time.
+  std::vector<std::string> types{"service", "batch", "system", "sysbatch",
+                                 std::string{cluster::EvalQueue::other_types}};
+  std::shared_ptr<const JobTypes> job_types{};  ///< Of plugins; null: none.
+  std::size_t most_at_once = 32;                ///< Evaluations worked on at the same time.
   std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
   bool detached = true;  ///< Not in deterministic tests.
 };

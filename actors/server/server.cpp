@@ -102,9 +102,11 @@ Duties start_duties(const Server& server,
   // again.
   AddDuty scheduling{broker, {}};
   for (unsigned i = 0; i < options.workers; ++i)
-    scheduling.helpers.emplace_back(spawn_scheduler_worker(
-        owner, store, proposer, broker, applier,
-        SchedulerWorkerOptions{.metrics = metrics, .detached = options.detached_workers}));
+    scheduling.helpers.emplace_back(
+        spawn_scheduler_worker(owner, store, proposer, broker, applier,
+                               SchedulerWorkerOptions{.job_types = options.job_types,
+                                                      .metrics = metrics,
+                                                      .detached = options.detached_workers}));
   parts.fsm->set_listener([broker, server](auto outcomes) {
     const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
                                       [](const auto& outcome) { return outcome->replaced; });

@@ -17,6 +17,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
+#include "actors/roles/job_types.hpp"
 #include "actors/server/core_gc.hpp"
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/drain/node_drainer.hpp"
@@ -66,6 +67,7 @@ struct DutyOptions {
   bool detached_workers = true;  ///< Not in deterministic tests.
   Object<schema::SchedulerConfiguration> default_configuration = {};  ///< If the state has none.
   PlanApplierOptions plans = {};
+  std::shared_ptr<const JobTypes> job_types = {};     ///< Of plugins; null: none.
   std::shared_ptr<telemetry::Registry> metrics = {};  ///< Null: nothing is measured.
 };
 

@@ -58,15 +58,22 @@ std::optional<EvalDelivery> EvalQueue::dequeue(std::span<const std::string> type
                                                Random& random) {
   std::set<EvalEntry, ReadyOrder>* best = nullptr;
   std::uint64_t ties = 0;
-  for (const auto& type : types) {
-    auto queue = ready_.find(type);
-    if (queue == ready_.end() || queue->second.empty()) continue;
-    const auto priority = queue->second.begin()->priority;
+  const auto consider = [&](std::set<EvalEntry, ReadyOrder>& queue) {
+    if (queue.empty()) return;
+    const auto priority = queue.begin()->priority;
     if (best == nullptr || priority > best->begin()->priority) {
-      best = &queue->second;
+      best = &queue;
       ties = 1;
     } else if (priority == best->begin()->priority && random.below(++ties) == 0) {
-      best = &queue->second;
+      best = &queue;
+    }
+  };
+  for (const auto& type : types) {
+    if (type == other_types) {
+      for (auto& [name, queue] : ready_)
+        if (name != failed_queue && std::ranges::find(types, name) == types.end()) consider(queue);
+    } else if (const auto queue = ready_.find(type); queue != ready_.end()) {
+      consider(queue->second);
     }
   }
   if (best == nullptr) return std::nullopt;

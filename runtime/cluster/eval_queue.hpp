@@ -41,7 +41,7 @@ struct EvalEntry {
   std::string id;
   std::string ns;
   std::string job_id;
-  std::string type;  ///< The scheduler: "service", "batch", "system", "sysbatch".
+  std::string type;  ///< The scheduler: "service", "batch", "system", "sysbatch", or a plugin's.
   std::int32_t priority = 50;
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
@@ -67,6 +67,8 @@ class EvalQueue {
 public:
   /// The type under which evaluations wait that were delivered too often.
   static constexpr std::string_view failed_queue = "_failed";
+  /// As a type to be asked for: every one that is not named beside it.
+  static constexpr std::string_view other_types = "*";
 
   struct Stats {
     std::size_t ready = 0;

@@ -100,6 +100,7 @@ Result<DryRun> dry_run(const state::Snapshot& snapshot,
     accepted.completion_written = static_cast<bool>(step.plan->completion);
     step = scheduler->resume(moment, accepted);
   }
+  result.is_asked = step.question != nullptr;
   collect(step.evaluations, eval_id, result);
   for (const auto& [group, updates] : scheduler->desired_updates())
     result.desired_updates.emplace_back(group, updates);

@@ -23,6 +23,8 @@ struct DryRun {
   std::vector<std::pair<std::string, Object<schema::AllocMetric>>> failed_groups;  ///< By group.
   /// What would follow: blocked evaluations, follow-ups, the next step of a rolling update.
   std::vector<Object<schema::Evaluation>> created_evals;
+  /// The type is a plugin's, who would be asked for the rest: nothing of it is known here.
+  bool is_asked = false;
 };
 
 /// Registers `job`, which is canonicalized and validated, on a private continuation of `snapshot`

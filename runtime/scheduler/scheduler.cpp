@@ -1,6 +1,7 @@
 #include "runtime/scheduler/scheduler.hpp"
 
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/asking.hpp"
 #include "runtime/scheduler/generic.hpp"
 #include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/system.hpp"
@@ -17,7 +18,8 @@ std::unique_ptr<Scheduler> scheduler_for(Object<schema::Evaluation> eval,
   if (type == "batch") return make_generic_scheduler(std::move(eval), salt, true, before);
   if (type == "system") return make_system_scheduler(std::move(eval), salt, false, before);
   if (type == "sysbatch") return make_system_scheduler(std::move(eval), salt, true, before);
-  return nullptr;
+  if (type.empty() || type.starts_with('_')) return nullptr;
+  return make_asking_scheduler(std::move(eval), salt, before);
 }
 
 /// Stirs `value` into `seed` (splitmix64).
@@ -29,6 +31,10 @@ std::uint64_t stir(std::uint64_t seed, std::uint64_t value) {
 }
 
 }  // namespace
+
+bool is_built_in_type(std::string_view type) {
+  return type == "service" || type == "batch" || type == "system" || type == "sysbatch";
+}
 
 std::unique_ptr<Scheduler> make_scheduler(Object<schema::Evaluation> eval, std::uint64_t salt) {
   return scheduler_for(std::move(eval), salt, {});

@@ -5,6 +5,9 @@
 //       │                                                   │
 //       └──────────────> Step without a plan: the end <─────┘
 //
+// Where the job's type is that of a plugin, a step may be a question instead: whoever drives the
+// scheduler has it answered, and takes the step that follows (asking.hpp).
+//
 // A decision is a function of its `DecisionInputs` and the state at their index: ids and choices
 // are drawn from a seed that evaluation, index and attempt make. Who keeps the inputs can make the
 // decision again (`decide_again`).
@@ -15,7 +18,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/object/object.hpp"
@@ -24,7 +29,14 @@
 #include "runtime/state/snapshot.hpp"
 #include "schema/eval.capnp.h"
 
+namespace nomad::schema::plugin {
+struct Decision;
+struct Scheduling;
+}  // namespace nomad::schema::plugin
+
 namespace nomad::scheduler {
+
+class Question;
 
 /// What the attempts before have left to the next one.
 struct Progress {
@@ -45,6 +57,9 @@ struct DecisionInputs {
 };
 
 struct Step {
+  /// To be answered; there is nothing else in the step then. Of the scheduler, until it is resumed.
+  Question* question = nullptr;
+
   /// What the decision was made from. Null when there was nothing to decide.
   std::shared_ptr<const DecisionInputs> inputs;
 
@@ -58,6 +73,18 @@ struct Step {
   /// Something could not be placed. If that was decided with reservations in the way, the
   /// evaluation is to be started again once they are gone, instead of taking this step.
   bool lacks_room = false;
+};
+
+/// What a plugin's scheduler is asked.
+class Question {
+public:
+  virtual ~Question() = default;
+
+  /// `reads` are what it wants to know of nodes, as `${meta.rack}`.
+  virtual Object<schema::plugin::Scheduling> make(std::span<const std::string> reads) const = 0;
+
+  /// The step that its decision leads to; once. The error says what of the decision is nonsense.
+  virtual Result<Step> answer(const Object<schema::plugin::Decision>& decision) = 0;
 };
 
 /// What every attempt gets.
@@ -81,7 +108,10 @@ public:
   virtual const std::map<std::string, DesiredUpdates, std::less<>>& desired_updates() const = 0;
 };
 
-/// The scheduler for the evaluation's type: service, batch, system or sysbatch; null for others.
+/// The types of jobs that are scheduled here. Of a job of any other type a plugin is asked.
+bool is_built_in_type(std::string_view type);
+
+/// The scheduler for the evaluation's type; null without one, and for "_core".
 /// `salt` makes ids and choices others than they would be: for tests, and for dry runs, of which
 /// nothing may be what is written later.
 std::unique_ptr<Scheduler> make_scheduler(Object<schema::Evaluation> eval, std::uint64_t salt = 0);

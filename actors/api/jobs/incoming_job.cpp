@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "actors/api/http/request_body.hpp"
+#include "actors/roles/job_types.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/validate/namespace_rules.hpp"
@@ -69,6 +70,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   rules.max_priority = limits.max_priority;
   rules.max_count = limits.max_count;
   rules.allow_refused = limits.allow_unsupported;
+  if (const auto& types = call.context->options.job_types) rules.job_types = types->names();
   if (store) {
     rules.memory_oversubscription
         = scheduler::placement_rules(snapshot, job.text("NodePool")).memory_oversubscription;

@@ -206,6 +206,11 @@ Outcome plan_here(Call& call) {
   const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
   const auto planned = NOMAD_TRY(
       scheduler::dry_run(state, job, is_changed, unix_now(), Random::from_system().next()));
+  if (planned.is_asked)
+    incoming.validation.warnings.push_back(
+        fmt::format("Jobs of type \"{}\" are scheduled by a plugin, which decides when the job is "
+                    "registered: no placements are shown",
+                    view(job->getType())));
   return plan_answer(planned, state.index(), tree, with_diff, incoming.validation.warning_text());
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/jobspec/validate/validate.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -27,7 +28,18 @@ bool is_multiregion(const DraftBlock& job) {
 /// not in Nomad.
 constexpr std::size_t longest_name = 1024;
 
-void check_names(const DraftBlock& job, Mistakes& out) {
+bool is_built_in(std::string_view type) {
+  return type == "service" || type == "batch" || type == "system" || type == "sysbatch"
+         || type == "_core";
+}
+
+/// Whether somebody may schedule jobs of the type.
+bool is_known_type(std::string_view type, const ValidateOptions& options) {
+  return is_built_in(type) || !options.job_types
+         || std::ranges::find(*options.job_types, type) != options.job_types->end();
+}
+
+void check_names(const DraftBlock& job, const ValidateOptions& options, Mistakes& out) {
   if (job.text("Region").empty() && !job.has("Multiregion")) out.add("Missing job region");
   const std::string_view id = job.text("ID");
   if (id.empty())
@@ -50,8 +62,7 @@ void check_names(const DraftBlock& job, Mistakes& out) {
   const std::string_view type = job.text("Type");
   if (type.empty())
     out.add("Missing job type");
-  else if (type != "service" && type != "batch" && type != "system" && type != "sysbatch"
-           && type != "_core")
+  else if (!is_known_type(type, options))
     out.add("Invalid job type: " + quote(type));
 }
 
@@ -106,10 +117,10 @@ void check_launching(const DraftBlock& job, std::string_view type, Mistakes& out
   if (is_multiregion(job)) out.add("Multiregion jobs are unlicensed.");
 }
 
-Mistakes check_job(const DraftBlock& job) {
+Mistakes check_job(const DraftBlock& job, const ValidateOptions& options) {
   Mistakes out;
   const std::string_view type = job.text("Type");
-  check_names(job, out);
+  check_names(job, options, out);
   check_datacenters(job, out);
   if (job.list("TaskGroups").empty()) out.add("Missing job task groups");
   check_constraints(job, out);
@@ -139,6 +150,9 @@ void check_registration(const DraftBlock& job, const ValidateOptions& options, M
 }
 
 void collect_warnings(const DraftBlock& job, const ValidateOptions& options, Mistakes& out) {
+  if (const auto type = job.text("Type"); !options.job_types && !is_built_in(type))
+    out.add("Job type " + quote(type)
+            + " is known only to servers with a plugin that schedules it");
   bool any_auto_promote = false;
   bool all_auto_promote = true;
   job.each("TaskGroups", [&](const DraftBlock& group) {
@@ -206,7 +220,7 @@ Validation validate(const DraftBlock& job, const ValidateOptions& options) {
     mistakes.add(std::move(refused));
   for (const std::string& error : options.state_errors)
     mistakes.add(error);
-  mistakes.add_each(check_job(job));
+  mistakes.add_each(check_job(job, options));
   check_registration(job, options, mistakes);
 
   Mistakes warnings;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct ValidateOptions {
   bool allow_refused = false;
   /// Whether `memory_max` has an effect in the job's node pool.
   bool memory_oversubscription = false;
+  /// Types that plugins schedule, beside the built-in ones. Nothing: it is not known which there
+  /// are, and others are only warned of.
+  std::optional<std::vector<std::string>> job_types = std::vector<std::string>{};
   /// What the cluster's state has against the job, to be told among the rest.
   std::vector<std::string> state_errors{};
 };

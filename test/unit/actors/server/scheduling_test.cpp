@@ -24,6 +24,136 @@ TEST_CASE_FIXTURE(SchedulingFixture, "a registered job is placed and its evaluat
   CHECK(entries == before + 2);  // the registration; the plan, which completes the evaluation
 }
 
+namespace {
+
+struct CustomFixture : SchedulingFixture {
+  std::shared_ptr<JobTypes> types = std::make_shared<JobTypes>();
+  std::vector<std::string> asked;  ///< Ids of evaluations.
+  std::optional<Error> error;      ///< What the plugin says to all of them.
+  bool is_silent = false;
+  std::string node;  ///< Where it places.
+
+  CustomFixture() {
+    node = add_node();
+    SchedulerWorkerOptions options;
+    options.job_types = types;
+    options.detached = false;
+    adopt(spawn_scheduler_worker(system(), store, proposer, broker, applier, options));
+  }
+
+  void load_plugin() {
+    using Promise = actor::Promise<decider::Decided>;
+    const auto decider = adopt(actor::spawn(
+        system(),
+        [this, open = std::make_shared<std::vector<Promise>>()](
+            Decider::pointer self) -> Decider::behavior_type {
+          return {
+              [this, self, open](const decider::Decide& msg) -> actor::Answer<decider::Decided> {
+                asked.push_back(copy(msg.question->getEvalId()));
+                if (error) return *error;
+                if (is_silent) {
+                  open->push_back(self->make_response_promise<decider::Decided>());
+                  return open->back();
+                }
+                Draft<schema::plugin::Decision> draft;
+                const auto missing = msg.question->getJob().getTaskGroups()[0].getCount()
+                                     - msg.question->getAllocs().size();
+                auto placements = draft->initPlacements(static_cast<unsigned>(missing));
+                for (auto placement : placements) {
+                  placement.setGroup("api");
+                  placement.setNodeId(text(node));
+                }
+                return decider::Decided{draft.freeze()};
+              }};
+        }));
+    REQUIRE(types->enter("custom", {.plugin = "p", .decider = decider}));
+  }
+
+  std::string register_custom(std::int64_t count) {
+    Draft<schema::Job> job{make_job("own", count)};
+    job->setType("custom");
+    const auto id = make_uuid(random);
+    write([&](schema::Command::Builder command) {
+      auto entry = command.initJobRegister();
+      entry.setJob(job.reader());
+      fill_eval(entry.initEvaluation(), id, "own");
+      entry.getEvaluation().setType("custom");
+    });
+    return id;
+  }
+
+  std::string description(const std::string& eval) {
+    return copy(state().eval(eval)->getStatusDescription());
+  }
+
+  /// Until it was refused often enough.
+  void refuse_thrice() {
+    for (const auto delay : {1s, 20s, 1s}) {
+      advance(delay + 10ms);
+      commit();
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(CustomFixture, "a plugin decides for jobs of its type, and its plan is written") {
+  load_plugin();
+  const auto id = register_custom(2);
+  CHECK(eval_status(id) == schema::EvalStatus::COMPLETE);
+  CHECK(asked == std::vector<std::string>{id});
+  CHECK(live("own").size() == 2);
+}
+
+TEST_CASE_FIXTURE(CustomFixture,
+                  "a plugin that is away: its evaluations fail with the reason, and others go on") {
+  load_plugin();
+  error = Error{Errc::unavailable, "its process ended"};
+  const auto id = register_custom(2);
+  CHECK(eval_status(id) == schema::EvalStatus::PENDING);
+  CHECK(eval_status(register_job(make_job("web", 1))) == schema::EvalStatus::COMPLETE);
+  refuse_thrice();
+  CHECK(asked.size() == 3);
+  CHECK(eval_status(id) == schema::EvalStatus::FAILED);
+  CHECK(description(id) == "evaluation reached delivery limit (3): plugin p: its process ended");
+
+  error.reset();  // it is back, and the follow-up finds it
+  advance(400s);
+  commit();
+  CHECK(live("own").size() == 2);
+}
+
+TEST_CASE_FIXTURE(CustomFixture,
+                  "a plugin that does not answer, or answers nonsense, costs its job") {
+  load_plugin();
+  is_silent = true;
+  const auto id = register_custom(1);
+  for (int tries = 0; tries < 3; ++tries) {
+    advance(31s);
+    commit();
+    advance(21s);
+    commit();
+  }
+  CHECK(eval_status(id) == schema::EvalStatus::FAILED);
+  CHECK(description(id).find("plugin p") != std::string::npos);
+
+  is_silent = false;
+  node = "elsewhere";
+  advance(400s);
+  commit();
+  refuse_thrice();
+  const auto follow_up = copy(state().eval(id)->getNextEval());
+  CHECK(description(follow_up).find("it places on a node \"elsewhere\"") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(CustomFixture, "a job of a type that no plugin has says so") {
+  const auto id = register_custom(1);
+  refuse_thrice();
+  CHECK(description(id)
+        == "evaluation reached delivery limit (3): no plugin of this server schedules jobs of type "
+           "\"custom\"");
+}
+
 TEST_CASE_FIXTURE(SchedulingFixture, "many jobs are under way at once and share the room") {
   add_node();
   std::vector<std::string> evals;

@@ -52,6 +52,24 @@ TEST_CASE_FIXTURE(Fixture, "higher priority goes first, then the older evaluatio
   CHECK(next().empty());
 }
 
+TEST_CASE_FIXTURE(Fixture, "types that nobody names are given to who asks for all others") {
+  auto custom = eval("custom", "a", 80);
+  custom.type = "custom";
+  queue.enqueue(custom, start);
+  queue.enqueue(eval("service", "b", 90), start);
+  CHECK(next({"batch", "*"}) == "service");
+  CHECK(queue.ack("service", last->token, start));
+  CHECK(next({"service"}).empty());
+  CHECK(next({"custom", "*"}) == "custom");
+  for (auto now = start; last; now += 100s) {
+    REQUIRE(queue.nack(last->eval.id, last->token, now));
+    queue.advance(now + 99s);
+    next({"*"}, now + 99s);
+  }
+  CHECK_MESSAGE(next({std::string{EvalQueue::failed_queue}}, start + 1000s) == "custom",
+                "what has failed is none of these");
+}
+
 TEST_CASE_FIXTURE(Fixture, "priority counts across types, and only allowed types are given") {
   auto batch = eval("batch", "a", 80);
   batch.type = "batch";

@@ -47,6 +47,20 @@ std::string joined(const value& texts) {
 
 }  // namespace
 
+TEST_CASE("types of jobs that plugins schedule are known to who names them") {
+  auto job = small_job();
+  job["Type"] = "labels";
+  CHECK(joined(errors_of(job)).find("Invalid job type: \"labels\"") != std::string::npos);
+  CHECK(errors_of(job, {.job_types = std::vector<std::string>{"other", "labels"}}).empty());
+  CHECK_FALSE(errors_of(job, {.job_types = std::vector<std::string>{"other"}}).empty());
+  const auto unknown = validate(admitted(job).job(), {.job_types = std::nullopt});
+  CHECK(unknown.ok());
+  CHECK(joined(unknown.warnings).find("known only to servers with a plugin") != std::string::npos);
+  CHECK(joined(validate(admitted(small_job()).job(), {.job_types = std::nullopt}).warnings)
+            .find("known only")
+        == std::string::npos);
+}
+
 TEST_CASE("the table of rules") {
   const value table = load_json("validate.json");
   ValidateOptions options;
