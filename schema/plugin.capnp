@@ -304,6 +304,22 @@ struct Fingerprint {
   healthy @1 :Bool;
   description @2 :Text;
   attributes @3 :List(Common.TextEntry);  # of the node
+  devices @4 :List(DeviceGroup);      # by fingerprinters
+}
+
+# Devices of a node that are alike. Jobs ask for them by vendor, type and name, and get instances.
+struct DeviceGroup {
+  vendor @0 :Text;
+  type @1 :Text;
+  name @2 :Text;
+  attributes @3 :List(Common.TextEntry);  # as constraints read them: "11 GiB", "true", "1.5"
+  instances @4 :List(DeviceInstance);
+}
+
+struct DeviceInstance {
+  id @0 :Text;
+  healthy @1 :Bool;                   # only such are given out
+  healthDescription @2 :Text;
 }
 
 struct TaskLogs {

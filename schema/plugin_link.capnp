@@ -13,6 +13,7 @@ using Common = import "common.capnp";
 using Alloc = import "alloc.capnp";
 using Job = import "job.capnp";
 using Plugin = import "plugin.capnp";
+using Scheduling = import "scheduling.capnp";
 
 struct Frame {
   # Of a question: counted up by who asks it, from 1. Of an answer: its question's. Else 0.
@@ -24,7 +25,7 @@ struct Frame {
     hookAnswer @3 :Plugin.HookAnswer;
     hostAnswer @4 :Plugin.HostAnswer;
     driverAnswer @5 :Plugin.DriverAnswer;
-    facts @6 :Plugin.Fingerprint;       # description is not shown
+    facts @6 :Plugin.Fingerprint;       # attributes and devices; what else is in it is not shown
     apiAnswer @7 :ApiAnswer;
 
     # -- the agent's questions
@@ -56,6 +57,17 @@ struct Frame {
     nodeEvent @27 :NodeEvent;
     streamTaken @28 :StreamTaken;
     unsubscribe @29 :UInt64;            # the subscription's number
+
+    # -- schedulers
+    decide @30 :Scheduling.Scheduling;  # the agent asks; decision
+    decision @31 :Scheduling.Decision;
+
+    # -- commands beside a task: what flows under the number of the askDriver that began it
+    execBytes @32 :ExecBytes;           # either side; no more than was taken, and `window` before that
+    execTaken @33 :StreamTaken;         # either side, of what the other has sent; of all streams together
+    execSize @34 :ExecSize;             # the agent tells
+    execEnded @35 :ExecEnded;           # the plugin tells, behind the last of its bytes; nothing follows
+    closeExec @36 :UInt64;              # the agent tells: nobody waits for it, kill it; nothing follows
   }
 }
 
@@ -71,6 +83,7 @@ struct Declaration {
   fingerprinters @6 :List(Fingerprinter);
   actors @7 :List(Text);
   sdk @8 :Text;                         # "C++ 1.0": shown
+  schedulers @9 :List(Scheduler);
 
   struct Hook {
     name @0 :Text;
@@ -83,11 +96,18 @@ struct Declaration {
     patience @7 :Int64;                 # of prerun and prestart; 0: ten minutes
     meta @8 :Text;                      # wanted only if the task's meta has this key (of an
                                         # allocation's: the group's); empty: always
+    devices @9 :Text;                   # of tasks: wanted only if the task has got devices of this kind,
+                                        # "vendor/type"; empty: always
   }
 
   struct Fingerprinter {
     name @0 :Text;
     interval @1 :Int64;                 # asked again so often; 0: once
+  }
+
+  struct Scheduler {
+    type @0 :Text;                      # of jobs
+    reads @1 :List(Text);               # what it is to know of nodes: "${meta.rack}"
   }
 }
 
@@ -132,6 +152,25 @@ struct AskHost {
 struct AskDriver {
   driver @0 :Text;
   request @1 :Plugin.DriverRequest;
+}
+
+# Of a command that a driver runs beside a task (`execTask`).
+struct ExecBytes {
+  number @0 :UInt64;
+  stream @1 :UInt8;                     # 0: input; 1: output, and a terminal's; 2: errors
+  bytes @2 :Data;
+  last @3 :Bool;                        # nothing follows on this stream
+}
+
+struct ExecSize {
+  number @0 :UInt64;
+  rows @1 :UInt16;
+  columns @2 :UInt16;
+}
+
+struct ExecEnded {
+  number @0 :UInt64;
+  result @1 :Plugin.ExitResult;
 }
 
 # -- the agent's API -------------------------------------------------------------------------------

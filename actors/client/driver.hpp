@@ -22,6 +22,7 @@
 
 #include "actors/client/plugin_host.hpp"
 #include "actors/core/actor.hpp"
+#include "runtime/host/exec_session.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/plugin.capnp.h"
@@ -43,6 +44,7 @@ struct Answered {
   using is_message = void;
   Object<schema::plugin::DriverAnswer> answer;  ///< Empty: it is done.
   Descriptors descriptors{};
+  std::shared_ptr<host::ExecSession> session{};  ///< Of a command, in place of descriptors.
 };
 
 /// A task's name, as a value.

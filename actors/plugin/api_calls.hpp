@@ -9,7 +9,7 @@
 #include <shared_mutex>
 #include <string>
 
-#include "actors/plugin/plugin_process.hpp"
+#include "actors/plugin/body/plugin_peer.hpp"
 #include "runtime/net/http/http_message.hpp"
 #include "runtime/net/http/router.hpp"
 

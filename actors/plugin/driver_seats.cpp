@@ -9,7 +9,11 @@ namespace nomad::plugin {
 
 void DriverSeats::ask(const std::string& driver,
                       const Object<schema::plugin::DriverRequest>& request,
+                      const ExecRelay::Tell& orders,
                       actor::Promise<client::driver::Answered> promise) {
+  if (request->isExecTask() && commands_.is_full())
+    return promise.deliver(client::driver::failed(
+        {Errc::overloaded, "too many commands run beside tasks of this plugin's drivers"}));
   auto& seat = seats_[driver];
   seat.has_asked = true;
   if (request->isStartTask())
@@ -24,10 +28,13 @@ void DriverSeats::ask(const std::string& driver,
         to.setDriver(text(driver));
         to.setRequest(*request);
       },
-      [promise](schema::plugin::Frame::Reader frame) {
+      [this, promise, request, orders](schema::plugin::Frame::Reader frame) {
         client::driver::Answered answered;
         if (frame.isDriverAnswer())
           answered.answer = Object<schema::plugin::DriverAnswer>::freeze(frame.getDriverAnswer());
+        if (request->isExecTask() && answered.answer && answered.answer->isExec())
+          answered.session
+              = commands_.open(frame.getNumber(), request->getExecTask().getTty(), orders);
         promise.deliver(std::move(answered));
       },
       [promise](const Error& err) { promise.deliver(err); });

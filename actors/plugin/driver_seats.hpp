@@ -7,13 +7,15 @@
 #include <string>
 
 #include "actors/client/driver.hpp"
+#include "actors/plugin/exec_relay.hpp"
 #include "actors/plugin/questions.hpp"
 
 namespace nomad::plugin {
 
 class DriverSeats {
 public:
-  DriverSeats(actor::Self* self, Questions& questions) : self_{self}, questions_{questions} {}
+  DriverSeats(actor::Self* self, Questions& questions, ExecRelay& commands)
+      : self_{self}, questions_{questions}, commands_{commands} {}
 
   DriverSeats(const DriverSeats&) = delete;
   DriverSeats& operator=(const DriverSeats&) = delete;
@@ -22,9 +24,11 @@ public:
     seats_[driver] = {std::move(actor), std::move(host), false, {}};
   }
 
-  /// Asks the present process; from now on that one's end is the actor's.
+  /// Asks the present process; from now on that one's end is the actor's. `orders` brings those for
+  /// a command that it has begun back to the link.
   void ask(const std::string& driver,
            const Object<schema::plugin::DriverRequest>& request,
+           const ExecRelay::Tell& orders,
            actor::Promise<client::driver::Answered> promise);
 
   /// What it says of itself, and of tasks that it was asked to start or recover.
@@ -43,6 +47,7 @@ private:
 
   actor::Self* self_;
   Questions& questions_;
+  ExecRelay& commands_;
   std::map<std::string, Seat> seats_;
 };
 

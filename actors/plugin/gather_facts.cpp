@@ -2,6 +2,7 @@
 
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/plugin/found_devices.hpp"
 #include "runtime/plugin/said.hpp"
 
 namespace nomad::plugin {
@@ -19,11 +20,11 @@ void gather_facts(Questions& questions,
       [facts, then, failed, fingerprinter](schema::plugin::Frame::Reader frame) {
         then();
         if (!frame.isFacts()) return failed({Errc::corrupt, "it answered something else"});
-        auto found = read_facts(frame.getFacts().getAttributes());
-        if (found)
-          facts->set(fingerprinter, std::move(*found));
-        else
-          failed(found.error());
+        auto attributes = read_facts(frame.getFacts().getAttributes());
+        if (!attributes) return failed(attributes.error());
+        auto devices = read_devices(frame.getFacts().getDevices());
+        if (!devices) return failed(devices.error());
+        facts->set(fingerprinter, {std::move(*attributes), std::move(*devices)});
       },
       [then, failed](const Error& err) {
         then();

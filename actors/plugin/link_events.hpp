@@ -97,6 +97,27 @@ struct ReplaceDue {
   unsigned waited = 0;
 };
 
+/// What happens to a process, as messages: `tell` takes any of them.
+template <class Tell>
+ProcessEvents events_of(std::uint64_t life, const Tell& tell) {
+  return {.started =
+              [tell, life](int pid) {
+                tell(Started{life, pid});
+              },
+          .frame =
+              [tell, life](Frame frame, std::size_t bytes) {
+                tell(Received{life, std::move(frame), bytes});
+              },
+          .line =
+              [tell, life](std::string line, std::uint64_t dropped) {
+                tell(Wrote{life, std::move(line), dropped});
+              },
+          .ended =
+              [tell, life](Error why) {
+                tell(Ended{life, std::move(why)});
+              }};
+}
+
 }  // namespace nomad::plugin::link_event
 
 namespace nomad::plugin {

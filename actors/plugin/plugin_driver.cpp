@@ -1,6 +1,5 @@
 #include "actors/plugin/plugin_driver.hpp"
 
-#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/supervise.hpp"
 
 namespace nomad::plugin {
@@ -22,8 +21,6 @@ client::Driver::behavior_type plugin_driver_actor(
   self->send(self->state.link,
              plugin_link::ServeDriver{options.name, client::Driver{self}, options.host});
   return {[self](const client::driver::Ask& msg) -> actor::Answer<client::driver::Answered> {
-    // Descriptors do not travel to another process yet, and a command beside a task needs some.
-    if (msg.request->isExecTask()) return client::driver::no_exec();
     return self->delegate(self->state.link,
                           plugin_link::AskDriver{self->state.driver, msg.request});
   }};

@@ -8,27 +8,33 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "runtime/host/fingerprint/fingerprint.hpp"
 
 namespace nomad::plugin {
 
 class PluginFacts {
 public:
-  using Attributes = std::map<std::string, std::string>;
+  struct Found {
+    std::map<std::string, std::string> attributes{};
+    std::vector<host::DeviceGroup> devices{};
+  };
 
-  void set(const std::string& fingerprinter, Attributes facts) {
+  void set(const std::string& fingerprinter, Found facts) {
     const std::lock_guard lock{guard_};
     facts_[fingerprinter] = std::move(facts);
   }
 
-  Attributes get(const std::string& fingerprinter) const {
+  Found get(const std::string& fingerprinter) const {
     const std::lock_guard lock{guard_};
     const auto found = facts_.find(fingerprinter);
-    return found == facts_.end() ? Attributes{} : found->second;
+    return found == facts_.end() ? Found{} : found->second;
   }
 
 private:
   mutable std::mutex guard_;
-  std::map<std::string, Attributes> facts_;
+  std::map<std::string, Found> facts_;
 };
 
 }  // namespace nomad::plugin

@@ -1,6 +1,9 @@
 #include "actors/plugin/plugin_hook.hpp"
 
 #include <atomic>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
 #include "runtime/object/draft.hpp"
@@ -86,6 +89,17 @@ bool has_meta(const client::HookScope& scope, const std::string& key) {
   return false;
 }
 
+/// Whether the task has got devices of the kind, "vendor/type".
+bool has_devices(const client::HookScope& scope, std::string_view kind) {
+  for (const auto task : scope.alloc->getAllocatedResources().getTasks()) {
+    if (view(task.getKey()) != view(scope.place->getTask())) continue;
+    for (const auto device : task.getValue().getDevices())
+      if (fmt::format("{}/{}", view(device.getVendor()), view(device.getType())) == kind)
+        return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 client::Hook spawn_plugin_hook(const actor::Owner& owner,
@@ -112,6 +126,11 @@ client::HookEntry plugin_hook(const PluginLink& link,
   if (auto key = copy(hook.getMeta()); !key.empty())
     entry.wanted
         = [key = std::move(key)](const client::HookScope& scope) { return has_meta(scope, key); };
+  if (auto kind = copy(hook.getDevices()); !kind.empty())
+    entry.wanted
+        = [kind = std::move(kind), too = std::move(entry.wanted)](const client::HookScope& scope) {
+            return has_devices(scope, kind) && (!too || too(scope));
+          };
   entry.spawn = [link, name = entry.name](const actor::Owner& owner, const client::HookTools& tools,
                                           const client::HookScope& scope) {
     return spawn_plugin_hook(owner, link, name, tools, scope);

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "actors/plugin/plugin_process.hpp"
+#include "actors/plugin/body/plugin_peer.hpp"
 
 namespace nomad::plugin {
 

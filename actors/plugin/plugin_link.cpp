@@ -1,29 +1,19 @@
 #include "actors/plugin/plugin_link.hpp"
 
-#include <optional>
 #include <utility>
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
-#include "actors/plugin/api_calls.hpp"
 #include "actors/plugin/config_place.hpp"
-#include "actors/plugin/driver_seats.hpp"
 #include "actors/plugin/gather_facts.hpp"
-#include "actors/plugin/hook_instances.hpp"
-#include "actors/plugin/intake.hpp"
-#include "actors/plugin/link_events.hpp"
-#include "actors/plugin/link_memory.hpp"
-#include "actors/plugin/plugin_life.hpp"
-#include "actors/plugin/questions.hpp"
-#include "actors/plugin/reports.hpp"
-#include "actors/plugin/waiting_room.hpp"
+#include "actors/plugin/job_schedulers.hpp"
+#include "actors/plugin/link_state.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/plugin/declared.hpp"
 #include "runtime/plugin/said.hpp"
-#include "runtime/workload/respawn_delay.hpp"
 
 namespace nomad::plugin {
 namespace {
@@ -32,7 +22,6 @@ using namespace std::chrono_literals;
 using namespace link_event;
 using FrameBuilder = schema::plugin::Frame::Builder;
 using Message = schema::plugin::Frame;
-using Fill = Questions::Fill;
 
 constexpr auto intake_pause = 100ms;
 constexpr auto reap_interval = 10ms;
@@ -40,98 +29,7 @@ constexpr auto replace_interval = 50ms;
 constexpr unsigned most_replace_waits = 200;
 constexpr unsigned most_pong_waits = 3;
 
-class LinkState {
-public:
-  static constexpr const char* name = "plugin_link";
-
-  explicit LinkState(LinkSelf::pointer self) : self_{self} {}
-
-  void init(const std::shared_ptr<LinkMemory>& memory);
-
-  actor::Answer<client::hook::Answered> run_hook(plugin_link::RunHook& msg);
-  actor::Answer<client::hook::Settled> cancel_hook(const plugin_link::CancelHook& msg);
-  void close_hook(const plugin_link::CloseHook& msg);
-
-  void tasks_changed(const plugin_link::TasksChanged& msg) { hooks_.tasks_changed(msg); }
-
-  void serve_driver(const plugin_link::ServeDriver& msg);
-  actor::Answer<client::driver::Answered> ask_driver(plugin_link::AskDriver& msg);
-  void serve(const plugin_link::Serve& msg);
-  actor::Answer<plugin_link::Reconfigured> reconfigure(const plugin_link::Reconfigure& msg);
-  void refuse(const std::string& why);
-  actor::Answer<plugin_link::Stopped> stop();
-
-  void started(const Started& msg);
-  void received(Received& msg);
-  void wrote(const Wrote& msg);
-  void ended(const Ended& msg);
-  void reaped(const ReapDue& msg);
-  void stage_due(const StageDue& msg);
-  void ping_due(const PingDue& msg);
-  void pong_due(const PongDue& msg);
-  void stop_due(const StopDue& msg);
-  void pause_over(const PauseOver& msg);
-  void facts_due(const FactsDue& msg);
-  void replace_due(const ReplaceDue& msg);
-
-  void respawn_due(const RespawnDue& msg) {
-    if (life_.is(msg.life) && state_ == PluginState::restarting && !stopped_) spawn();
-  }
-
-  void api_heard(const ApiHeard& msg) {
-    if (life_.is(msg.life) && calls_) calls_->heard(msg.what);
-  }
-
-private:
-  using Failed = Questions::Failed;
-
-  const LinkOptions& options() const { return memory_->options; }
-
-  void spawn();
-  void set_state(PluginState state, const std::string& problem = {});
-
-  void update(const std::function<void(PluginStatus&)>& change) const {
-    options().board->update(options().name, change);
-  }
-
-  Result<> send(const Fill& fill);
-
-  std::uint64_t ask(const Fill& fill, Questions::Then then, Failed failed) {
-    return questions_.ask(fill, std::move(then), std::move(failed));
-  }
-
-  void when_running(WaitingRoom::Guest guest);
-  void drain();
-  void take(Message::Reader frame);
-  void declared(schema::plugin::Declaration::Reader declaration);
-  void configure();
-  void configured();
-  void start_actors();
-  void shut_down();
-
-  Nanoseconds now() const { return self_->now().time_since_epoch(); }
-
-  std::string title() const { return fmt::format("plugin {}", options().name); }
-
-  LinkSelf::pointer self_;
-  std::shared_ptr<LinkMemory> memory_;
-  PluginState state_ = PluginState::starting;
-  PluginLife life_;
-  std::unique_ptr<ApiCalls> calls_;
-  workload::RespawnDelay delay_;
-
-  Questions questions_{[this](const Fill& fill) { return send(fill); }};
-  HookInstances hooks_{self_, questions_, life_.number()};
-  DriverSeats drivers_{self_, questions_};
-  std::optional<Reports> reports_;
-  WaitingRoom waiting_;     ///< Until it runs.
-  Intake intake_;           ///< What is not looked at yet.
-  bool paused_ = false;     ///< A PauseOver is to come.
-  std::uint64_t ping_ = 0;  ///< The question; 0: none is open.
-  bool replacing_ = false;  ///< It is asked nothing more, for another one follows.
-  bool stopped_ = false;    ///< The agent ends: no other one follows.
-  std::vector<actor::Promise<plugin_link::Stopped>> stopping_;
-};
+}  // namespace
 
 // -- the process ----------------------------------------------------------------------------------
 
@@ -167,23 +65,7 @@ void LinkState::spawn() {
       },
       [this](const Fill& fill) { static_cast<void>(send(fill)); });
   if (memory_->served) calls_->open(memory_->served->gate);
-  life_.take(
-      options().make_peer(ProcessEvents{.started =
-                                            [tell, life](int pid) {
-                                              tell(Started{life, pid});
-                                            },
-                                        .frame =
-                                            [tell, life](Frame frame, std::size_t bytes) {
-                                              tell(Received{life, std::move(frame), bytes});
-                                            },
-                                        .line =
-                                            [tell, life](std::string line, std::uint64_t dropped) {
-                                              tell(Wrote{life, std::move(line), dropped});
-                                            },
-                                        .ended =
-                                            [tell, life](Error why) {
-                                              tell(Ended{life, std::move(why)});
-                                            }}));
+  life_.take(options().make_peer(events_of(life, tell)));
   actor::send_self_after(self_, options().patience.declaration,
                          StageDue{life, PluginState::starting});
 }
@@ -195,6 +77,7 @@ void LinkState::started(const Started& msg) {
 void LinkState::ended(const Ended& msg) {
   if (!life_.is(msg.life) || !life_.ended(msg.why, now())) return;
   questions_.end({Errc::unavailable, fmt::format("{} has ended", title())});
+  commands_.end(fmt::format("{} has ended", title()));
   drivers_.end();
   actor::send_self(self_, ReapDue{msg.life});
 }
@@ -240,6 +123,7 @@ void LinkState::refuse(const std::string& why) {
   log::error("plugin", "{} is refused: {}", title(), why);
   memory_->refusal = why;
   set_state(PluginState::refused, why);
+  if (options().job_types) options().job_types->forget(options().name);
   const Error refused{Errc::rejected, fmt::format("{} is refused: {}", title(), why)};
   questions_.end(refused);
   waiting_.fail_all(refused);
@@ -330,6 +214,10 @@ void LinkState::take(Message::Reader frame) {
       if (!frame.getDriverNotice().isEvent() || reports_->takes_event(now()))
         drivers_.take_notice(frame.getDriverNotice(), options().unix_now());
       return;
+    case Message::EXEC_BYTES:
+    case Message::EXEC_TAKEN:
+    case Message::EXEC_ENDED:
+      return commands_.take(frame);
     case Message::ASK_HOST:
       return hooks_.take_question(number, frame.getAskHost());
     case Message::REQUEST:
@@ -349,7 +237,7 @@ void LinkState::take(Message::Reader frame) {
       break;
   }
   // An answer that comes too late, or a question that is newer than this agent.
-  if (number != 0 && frame.which() > Message::API_ANSWER)
+  if (number != 0 && frame.which() > Message::API_ANSWER && !is_answer(frame))
     questions_.refuse(number, {Errc::invalid_argument, "this agent is older than the question"});
 }
 
@@ -363,6 +251,9 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
   auto& known = memory_->declaration;
   if (known && !known.equals(object))
     return refuse("it is another one than when the agent started");
+  if (const auto entered = enter_types(options().job_types, *object, server::Decider{self_});
+      !entered)
+    return refuse(entered.error().what);
   known = object;
   life_.peer()->has_drivers(object->getDrivers().size() > 0);
   configure();  // Before the declaration is seen: who waits for it sees what follows from it.
@@ -501,6 +392,7 @@ void LinkState::shut_down() {
 
 actor::Answer<plugin_link::Stopped> LinkState::stop() {
   const bool is_first = !std::exchange(stopped_, true);
+  if (options().job_types) options().job_types->forget(options().name);
   waiting_.fail_all({Errc::unavailable, fmt::format("{} ends", title())});
   if (!life_.is_there()) return plugin_link::Stopped{};
   stopping_.push_back(self_->make_response_promise<plugin_link::Stopped>());
@@ -542,7 +434,18 @@ void LinkState::serve_driver(const plugin_link::ServeDriver& msg) {
 
 actor::Answer<client::driver::Answered> LinkState::ask_driver(plugin_link::AskDriver& msg) {
   auto promise = self_->make_response_promise<client::driver::Answered>();
-  when_running({.ask = [this, msg, promise] { drivers_.ask(msg.driver, msg.request, promise); },
+  const auto orders = [weak = actor::weak(LinkSelf{self_})](plugin_link::ExecOrder order) {
+    if (const auto link = weak.lock()) actor::tell(link, std::move(order));
+  };
+  when_running({.ask = [this, msg, orders,
+                        promise] { drivers_.ask(msg.driver, msg.request, orders, promise); },
+                .fail = [promise](const Error& err) { promise.deliver(err); }});
+  return promise;
+}
+
+actor::Answer<server::decider::Decided> LinkState::decide(server::decider::Decide& msg) {
+  auto promise = self_->make_response_promise<server::decider::Decided>();
+  when_running({.ask = [this, msg, promise] { ask_decision(questions_, msg, promise); },
                 .fail = [promise](const Error& err) { promise.deliver(err); }});
   return promise;
 }
@@ -557,6 +460,8 @@ void LinkState::wrote(const Wrote& msg) {
   life_.wrote(msg.line);
 }
 
+namespace {
+
 LinkSelf::behavior_type plugin_link_actor(LinkSelf::stateful_pointer<LinkState> self,
                                           const std::shared_ptr<LinkMemory>& memory) {
   auto& state = self->state;
@@ -568,6 +473,8 @@ LinkSelf::behavior_type plugin_link_actor(LinkSelf::stateful_pointer<LinkState> 
       [&state](const plugin_link::TasksChanged& msg) { state.tasks_changed(msg); },
       [&state](const plugin_link::ServeDriver& msg) { state.serve_driver(msg); },
       [&state](plugin_link::AskDriver& msg) { return state.ask_driver(msg); },
+      [&state](server::decider::Decide& msg) { return state.decide(msg); },
+      [&state](const plugin_link::ExecOrder& msg) { state.exec_ordered(msg); },
       [&state](const plugin_link::Serve& msg) { state.serve(msg); },
       [&state](const plugin_link::Reconfigure& msg) { return state.reconfigure(msg); },
       [&state](const plugin_link::Refuse& msg) { state.refuse(msg.why); },

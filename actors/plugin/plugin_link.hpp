@@ -1,11 +1,12 @@
-// PluginLink: one isolated plugin: its process, which it starts, watches and starts again, and the
-// conversation with it.
+// PluginLink: one plugin: its process (or a thread, for one that is trusted with the agent), which
+// it starts, watches and starts again, and the conversation with it.
 //
 // Owns:   the process, the questions that are open in either direction, the instances of the
 //         plugin's hooks.
 // Takes:  RunHook, CancelHook, CloseHook, TasksChanged of the actors that stand for hooks
 //         (plugin_hook); AskDriver of those that stand for drivers (plugin_driver), which say who
-//         they are by ServeDriver; Serve once the agent answers; Reconfigure; Refuse; Stop.
+//         they are by ServeDriver; ExecOrder of sessions of commands; Decide of the scheduler
+//         workers; Serve once the agent answers; Reconfigure; Refuse; Stop.
 // Parent: root, restart: a new process follows. What was asked of the old one is answered with
 //         `unavailable`, and those that stand for drivers are ended, so that others recover tasks.
 // Ends:   with the agent, after Stop.
@@ -32,9 +33,11 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/plugin/api_calls.hpp"
+#include "actors/plugin/body/plugin_peer.hpp"
+#include "actors/plugin/exec_relay.hpp"
 #include "actors/plugin/plugin_board.hpp"
 #include "actors/plugin/plugin_facts.hpp"
-#include "actors/plugin/plugin_process.hpp"
+#include "actors/roles/job_types.hpp"
 #include "runtime/telemetry/registry.hpp"
 
 namespace nomad::plugin {
@@ -134,6 +137,8 @@ using PluginLink = actor::Interface<client::hook::Answered(plugin_link::RunHook)
                                     void(plugin_link::TasksChanged),
                                     void(plugin_link::ServeDriver),
                                     client::driver::Answered(plugin_link::AskDriver),
+                                    server::decider::Decided(server::decider::Decide),
+                                    void(plugin_link::ExecOrder),
                                     void(plugin_link::Serve),
                                     plugin_link::Reconfigured(plugin_link::Reconfigure),
                                     void(plugin_link::Refuse),
@@ -153,6 +158,7 @@ struct LinkOptions {
   std::shared_ptr<PluginBoard> board;
   std::shared_ptr<PluginFacts> facts;
   std::shared_ptr<telemetry::Registry> metrics;
+  std::shared_ptr<server::JobTypes> job_types{};  ///< Null: its schedulers are not asked.
   std::function<std::int64_t()> unix_now;
   plugin_link::Patience patience{};
 };

@@ -43,8 +43,10 @@ host::NamedFingerprinter plugin_fingerprinter(std::string name,
   const auto period = std::chrono::duration_cast<std::chrono::seconds>(interval);
   return {.name = name,
           .run = [name, facts](const host::FingerprintOptions&, host::NodeFacts& node) -> Result<> {
-            for (auto& [key, value] : facts->get(name))
-              node.attributes[key] = value;
+            auto found = facts->get(name);
+            for (auto& [key, value] : found.attributes)
+              node.attributes[key] = std::move(value);
+            node.devices = std::move(found.devices);
             return {};
           },
           // What is not known when the node registers is known soon; to look costs nothing.
@@ -86,19 +88,42 @@ Result<ProcessOptions> process_of(const PluginFile& file,
   return process;
 }
 
-MakePeer peer_of(const std::shared_ptr<PluginLoop>& loop, ProcessOptions process) {
-  return [loop, process = std::move(process)](ProcessEvents events) {
-    return std::make_unique<PluginProcess>(loop, process, std::move(events));
-  };
+/// Where the library is that plugins are made with, beside their host's program.
+std::vector<std::string> sdk_places(const std::string& host_program) {
+  const auto folder = host_program.substr(0, host_program.rfind('/'));
+  std::vector<std::string> places;
+  for (const auto* place : {"sdk", NOMADCTL_LIBDIR})
+    places.push_back(fmt::format("{}/../{}/libnomadctl-plugin.so.1", folder, place));
+  return places;
+}
+
+/// How it begins: in a process or on a thread, each time anew.
+Result<MakePeer> peer_of(const std::shared_ptr<PluginLoop>& loop,
+                         const PluginFile& file,
+                         const config::AgentConfig& config,
+                         const config::PluginBlock& block,
+                         const std::string& host_program) {
+  auto process = NOMAD_TRY(process_of(file, config, block, host_program));
+  if (block.isolated)
+    return MakePeer{[loop, process = std::move(process)](ProcessEvents events) {
+      return std::make_unique<SocketPeer>(loop, process_body(process), std::move(events));
+    }};
+  ThreadOptions thread{file.name, file.path, sdk_places(host_program)};
+  return MakePeer{[loop, thread = std::move(thread)](ProcessEvents events) {
+    return std::make_unique<SocketPeer>(loop, thread_body(thread), std::move(events));
+  }};
 }
 
 /// Why it is not to be started; empty: it is.
 std::string problem_of(const PluginFile& file, const config::PluginBlock& settings) {
   if (!file.refusal.empty()) return file.refusal;
+  if (!settings.isolated && !file.is_library)
+    return "isolated = false: a program runs in a process of its own only";
+  if (!settings.isolated && (!settings.user.empty() || settings.confined))
+    return "isolated = false: a user and what confines it need a process of its own";
   if (file.is_library)
-    if (const auto mark = check_library(file.path); !mark) return mark.error().what;
-  if (!settings.isolated)
-    return "isolated = false: this release runs plugins in processes of their own only";
+    if (const auto mark = check_library(file.path, !settings.isolated); !mark)
+      return mark.error().what;
   return {};
 }
 
@@ -202,14 +227,14 @@ Result<> PluginLoader::start(const actor::Owner& owner,
                              const config::AgentConfig& config,
                              const PluginFile& file,
                              const config::PluginBlock& settings) {
-  auto process = NOMAD_TRY(process_of(file, config, settings, options_.host_program));
   if (!loop_) {
     loop_ = std::make_shared<PluginLoop>();
     loop_->start();
   }
+  auto peer = NOMAD_TRY(peer_of(loop_, file, config, settings, options_.host_program));
   LinkOptions link{
       .name = file.name,
-      .make_peer = peer_of(loop_, std::move(process)),
+      .make_peer = std::move(peer),
       .config = settings.config,
       .places = settings.places,
       .data_dir = directory_of(config, file.name),
@@ -220,6 +245,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
       .board = board_,
       .facts = std::make_shared<PluginFacts>(),
       .metrics = options_.metrics,
+      .job_types = options_.job_types,
       .unix_now = wall_clock,
       .patience = options_.patience};
   auto facts = link.facts;
@@ -237,20 +263,19 @@ bool PluginLoader::reconfigure(const config::AgentConfig& config,
                                const config::PluginBlock& settings) {
   const bool was_refused = state_of(known.name) == PluginState::refused;
   if (!was_refused && known.settings == settings) return false;
-  auto process = process_of(file, config, settings, options_.host_program);
+  const auto peer = peer_of(loop_, file, config, settings, options_.host_program);
   Result<> outcome;
-  if (process) {
+  if (peer) {
     actor::Outsider self{*system_};
-    self.request(known.link, 3s,
-                 plugin_link::Reconfigure{peer_of(loop_, std::move(*process)), settings.config,
-                                          settings.places})
+    self.request(known.link, 3s, plugin_link::Reconfigure{*peer, settings.config, settings.places})
         .receive([](const plugin_link::Reconfigured&) {},
                  [&outcome](const Error& err) { outcome = err; });
   } else {
-    outcome = process.error();
+    outcome = peer.error();
   }
   if (outcome) {
     known.settings = settings;
+    board_->update(known.name, [&](PluginStatus& status) { status.isolated = settings.isolated; });
     return was_refused;
   }
   log::error("plugin", "plugin {} keeps its configuration: {}", known.name, outcome.error().what);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/client/plugin_catalog.hpp"
+#include "actors/plugin/body/socket_peer.hpp"
 #include "actors/plugin/plugin_link.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/plugin/plugin_file.hpp"
@@ -22,6 +23,7 @@ struct LoaderOptions {
   const config::AgentConfig* config = nullptr;
   std::string host_program;  ///< nomadctl-plugin-host.
   std::shared_ptr<telemetry::Registry> metrics;
+  std::shared_ptr<server::JobTypes> job_types{};  ///< Where they enter theirs.
   plugin_link::Patience patience{};
 };
 

@@ -34,16 +34,7 @@ void Questions::refuse(std::uint64_t number, const Error& why) const {
 }
 
 bool Questions::awaits(Message::Reader frame) const {
-  switch (frame.which()) {
-    case Message::DONE:
-    case Message::FAILED:
-    case Message::HOOK_ANSWER:
-    case Message::DRIVER_ANSWER:
-    case Message::FACTS:
-      return is_open(frame.getNumber());
-    default:
-      return false;
-  }
+  return is_answer(frame) && is_open(frame.getNumber());
 }
 
 bool Questions::answer(Message::Reader frame) {

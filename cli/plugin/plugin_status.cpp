@@ -14,11 +14,9 @@ namespace nomad::cli {
 namespace {
 
 constexpr std::pair<const char*, const char*> kind_headings[]
-    = {{"TaskHooks", "Task Hooks"},
-       {"AllocHooks", "Alloc Hooks"},
-       {"Drivers", "Drivers"},
-       {"Fingerprinters", "Fingerprinters"},
-       {"Actors", "Actors"}};
+    = {{"TaskHooks", "Task Hooks"}, {"AllocHooks", "Alloc Hooks"},
+       {"Drivers", "Drivers"},      {"Fingerprinters", "Fingerprinters"},
+       {"Actors", "Actors"},        {"Schedulers", "Schedulers"}};
 
 std::string names_in(const View& list) {
   std::string all;

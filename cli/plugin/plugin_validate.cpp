@@ -167,6 +167,7 @@ void print_declaration(schema::plugin::Declaration::Reader is) {
        {"Fingerprinters",
         names_of(is.getFingerprinters(), [](auto each) { return copy(each.getName()); })},
        {"Actors", names_of(is.getActors(), [](auto each) { return copy(each); })},
+       {"Schedulers", names_of(is.getSchedulers(), [](auto each) { return copy(each.getType()); })},
        {"Configuration", names_of(is.getConfig(), [](auto each) { return copy(each.getName()); })}})
             << "\n\n";
 }
@@ -236,6 +237,18 @@ Result<> try_out(Trial& trial, const std::string& name, const std::string& confi
         trial.ask([&](FrameBuilder to) { to.setGatherFacts(each.getName()); }).within("facts"));
     if (!answer->isFacts()) return Error{Errc::rejected, "a fingerprinter gives no facts"};
     passed(fmt::format("fingerprinter {} gives facts", copy(each.getName())));
+  }
+  for (const auto each : is.getSchedulers()) {
+    const auto answer = NOMAD_TRY(trial
+                                      .ask([&](FrameBuilder to) {
+                                        auto question = to.initDecide();
+                                        question.setType(each.getType());
+                                        question.initJob().setId("trial");
+                                      })
+                                      .within("a decision"));
+    if (!answer->isDecision() || answer->getDecision().getPlacements().size() > 0)
+      return Error{Errc::rejected, "a scheduler does not decide, or places where there is no node"};
+    passed(fmt::format("scheduler {} decides", copy(each.getType())));
   }
   if (is.getActors().size() > 0) {
     NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setStartActors(); }).within("its actors"));

@@ -62,6 +62,29 @@ Result<> check_fields(Fields fields, unsigned depth, unsigned& count) {
   return {};
 }
 
+/// `${…}` of something, and nothing else.
+bool is_target(std::string_view text) {
+  return text.size() > 3 && text.size() <= most_bytes && text.starts_with("${")
+         && text.find('}') == text.size() - 1 && said(text) == text;
+}
+
+Result<> check_scheduler(Declaration::Scheduler::Reader scheduler) {
+  const auto type = view(scheduler.getType());
+  if (type == "service" || type == "batch" || type == "system" || type == "sysbatch")
+    return Error{Errc::conflict,
+                 fmt::format("jobs of type \"{}\" are scheduled by the servers", type)};
+  if (scheduler.getReads().size() > most_reads)
+    return wrong(fmt::format("the scheduler of type \"{}\" reads more than {} things of nodes",
+                             type, most_reads));
+  for (const auto target : scheduler.getReads())
+    if (!is_target(view(target)))
+      return wrong(
+          fmt::format("the scheduler of type \"{}\" reads \"{}\": expected one such as "
+                      "${{meta.rack}}",
+                      type, said(view(target), most_bytes)));
+  return {};
+}
+
 Result<> check_hook(Declaration::Hook::Reader hook) {
   const auto name = view(hook.getName());
   if (hook.getPhases().size() == 0)
@@ -71,7 +94,8 @@ Result<> check_hook(Declaration::Hook::Reader hook) {
       return wrong(fmt::format("hook \"{}\" has a phase that this agent does not know", name));
   if (hook.getPatience() < 0 || hook.getPatience() > longest_time)
     return wrong(fmt::format("hook \"{}\" has no patience, or more than a year's", name));
-  if (view(hook.getAnnouncement()).size() > most_bytes || view(hook.getMeta()).size() > most_bytes)
+  if (view(hook.getAnnouncement()).size() > most_bytes || view(hook.getMeta()).size() > most_bytes
+      || view(hook.getDevices()).size() > 2 * most_bytes)
     return wrong(fmt::format("a text of hook \"{}\" is too long", name));
   return {};
 }
@@ -91,7 +115,8 @@ Result<> check_declaration(Declaration::Reader declaration, std::string_view nam
       return wrong("its version is too long, or can't be shown");
   unsigned fields = 0;
   NOMAD_TRY(check_fields(declaration.getConfig(), 1, fields));
-  Names hooks{"hook"}, drivers{"driver"}, fingerprinters{"fingerprinter"}, actors{"actor"};
+  Names hooks{"hook"}, drivers{"driver"}, fingerprinters{"fingerprinter"}, actors{"actor"},
+      schedulers{"scheduler"};
   for (const auto hook : declaration.getHooks()) {
     NOMAD_TRY(hooks.add(view(hook.getName())));
     NOMAD_TRY(check_hook(hook));
@@ -106,6 +131,10 @@ Result<> check_declaration(Declaration::Reader declaration, std::string_view nam
   }
   for (const auto actor : declaration.getActors())
     NOMAD_TRY(actors.add(view(actor)));
+  for (const auto scheduler : declaration.getSchedulers()) {
+    NOMAD_TRY(schedulers.add(view(scheduler.getType())));
+    NOMAD_TRY(check_scheduler(scheduler));
+  }
   return {};
 }
 

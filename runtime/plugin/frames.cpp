@@ -47,6 +47,21 @@ Result<Frame> join_segments(std::string_view bytes) {
 
 }  // namespace
 
+bool is_answer(schema::plugin::Frame::Reader frame) {
+  using Kind = schema::plugin::Frame;
+  switch (frame.which()) {
+    case Kind::DONE:
+    case Kind::FAILED:
+    case Kind::HOOK_ANSWER:
+    case Kind::DRIVER_ANSWER:
+    case Kind::FACTS:
+    case Kind::DECISION:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Result<Frame> decode_frame(std::string_view bytes) {
   if (bytes.size() < 2 * word_bytes || bytes.size() % word_bytes != 0)
     return no_frame("its length is no multiple of 8");

@@ -18,6 +18,9 @@ using Frame = Object<schema::plugin::Frame>;
 
 inline constexpr std::size_t most_frame_bytes = std::size_t{16} << 20;
 
+/// Whether it is an answer of a plugin's to what it was asked.
+bool is_answer(schema::plugin::Frame::Reader frame);
+
 /// One frame of the stream form, without its length. `corrupt` for what is none.
 Result<Frame> decode_frame(std::string_view bytes);
 

@@ -43,6 +43,7 @@ public:
       : TaskDriver{
           host,
           {.name = "naps",
+           .exec = true,
            .config = {{.name = "length", .kind = ConfigKind::DURATION, .required = true}}}} {
     look();
   }
@@ -93,6 +94,16 @@ private:
     if (known == naps_.end()) return Error{Errc::not_found, "no such nap"};
     kill_all_of(known->second);
     return {};
+  }
+
+  /// Beside the nap, which it finds as $NAP.
+  Result<ExecPlan> run_beside(const TaskId& id, std::vector<std::string> command) override {
+    const auto known = naps_.find(id);
+    if (known == naps_.end() || !is_there(known->second))
+      return Error{Errc::not_found, "no such nap"};
+    return ExecPlan{.command = std::move(command),
+                    .environment = {{"PATH=/usr/local/bin:/usr/bin:/bin",
+                                     "NAP=" + std::to_string(known->second.pid)}}};
   }
 
   void destroy(const TaskId& id) override {

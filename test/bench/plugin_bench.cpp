@@ -15,6 +15,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
+#include "actors/plugin/body/socket_peer.hpp"
 #include "actors/plugin/plugin_hook.hpp"
 #include "actors/plugin/plugin_link.hpp"
 #include "runtime/base/log.hpp"
@@ -138,23 +139,36 @@ int main() {
   const auto board = std::make_shared<plugin::PluginBoard>();
   const plugin::ProcessOptions process{
       .program = host, .arguments = {library}, .directory = "/tmp"};
-  const auto link = plugin::spawn_plugin_link(
-      system, {.name = "probe",
-               .make_peer =
-                   [loop, process](plugin::ProcessEvents events) {
-                     return std::make_unique<plugin::PluginProcess>(loop, process,
-                                                                    std::move(events));
-                   },
-               .post = [loop](std::function<void()> action) { loop->post(std::move(action)); },
-               .board = board,
-               .facts = std::make_shared<plugin::PluginFacts>(),
-               .metrics = {},
-               .unix_now = [] { return std::int64_t{0}; }});
+  const auto start = [&](plugin::MakePeer make_peer) {
+    return plugin::spawn_plugin_link(
+        system, {.name = "probe",
+                 .make_peer = std::move(make_peer),
+                 .post = [loop](std::function<void()> action) { loop->post(std::move(action)); },
+                 .board = board,
+                 .facts = std::make_shared<plugin::PluginFacts>(),
+                 .metrics = {},
+                 .unix_now = [] { return std::int64_t{0}; }});
+  };
+  const auto link = start([loop, process](plugin::ProcessEvents events) {
+    return std::make_unique<plugin::SocketPeer>(loop, plugin::process_body(process),
+                                                std::move(events));
+  });
   const client::HookTools tools{
       .host = {}, .steps = {}, .checks = {}, .unix_now = [] { return std::int64_t{0}; }};
   const auto isolated = plugin::spawn_plugin_hook(system, link, "probe", tools, scope());
   microseconds_a_phase(system, isolated, 1);  // when this is through, it runs
   measure(system, "hook of an isolated plugin", isolated, board->list().at(0).pid);
+  const auto folder = std::filesystem::path{host}.parent_path().string();
+  const plugin::ThreadOptions thread{.plugin = "probe",
+                                     .library = library,
+                                     .sdk_places = {folder + "/../sdk/libnomadctl-plugin.so.1"}};
+  const auto near_link = start([loop, thread](plugin::ProcessEvents events) {
+    return std::make_unique<plugin::SocketPeer>(loop, plugin::thread_body(thread),
+                                                std::move(events));
+  });
+  const auto near = plugin::spawn_plugin_hook(system, near_link, "probe", tools, scope());
+  microseconds_a_phase(system, near, 1);
+  measure(system, "hook of a plugin in the agent", near, 0);
   const auto built_in
       = actor::spawn(system, [](client::Hook::pointer) -> client::Hook::behavior_type {
           return {[](const client::hook::Run&) -> actor::Answer<client::hook::Answered> {
@@ -167,13 +181,14 @@ int main() {
         });
   measure(system, "hook of the agent", built_in, 0);
   actor::kill(isolated);
+  actor::kill(near);
   actor::kill(built_in);
-  {
+  for (const auto& each : {link, near_link}) {
     actor::Outsider self{system};
-    self.request(link, 3s, plugin::plugin_link::Stop{})
+    self.request(each, 3s, plugin::plugin_link::Stop{})
         .receive([](plugin::plugin_link::Stopped) {}, [](const Error&) {});
+    actor::kill(each);
   }
-  actor::kill(link);
   loop->stop_all();
   return 0;
 }

@@ -42,6 +42,24 @@ void write_networks(const host::NodeFacts& facts, schema::NodeResources::Builder
   }
 }
 
+void write_devices(const host::NodeFacts& facts, schema::NodeResources::Builder to) {
+  if (facts.devices.empty()) return;
+  auto groups = to.initDevices(facts.devices.size());
+  for (unsigned i = 0; i < groups.size(); ++i) {
+    const auto& from = facts.devices[i];
+    groups[i].setVendor(text(from.vendor));
+    groups[i].setType(text(from.type));
+    groups[i].setName(text(from.name));
+    if (!from.attributes.empty()) groups[i].setAttributes(text(from.attributes));
+    auto instances = groups[i].initInstances(from.instances.size());
+    for (unsigned j = 0; j < instances.size(); ++j) {
+      instances[j].setId(text(from.instances[j].id));
+      instances[j].setHealthy(from.instances[j].healthy);
+      instances[j].setHealthDescription(text(from.instances[j].health_description));
+    }
+  }
+}
+
 void write_resources(const ClientOptions& options,
                      const host::NodeFacts& facts,
                      schema::Node::Builder node) {
@@ -57,6 +75,7 @@ void write_resources(const ClientOptions& options,
   resources.setMinDynamicPort(options.min_dynamic_port);
   resources.setMaxDynamicPort(options.max_dynamic_port);
   write_networks(facts, resources);
+  write_devices(facts, resources);
 
   const auto& reserved = options.reserved;
   auto kept = node.initReservedResources();

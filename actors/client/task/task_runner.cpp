@@ -364,6 +364,7 @@ actor::Answer<client_api::ExecStarted> TaskRunnerState::exec(task_runner::Exec& 
   link_->ask_once(
       driver::exec_task(id(), msg.command), driver_timeout, driver::DriverAnswer::EXEC,
       [promise, pump = setup_.context->exec_pump](driver::Answered& answer) {
+        if (answer.session) return promise.deliver(client_api::ExecStarted{answer.session});
         auto streams
             = answer.descriptors ? std::move(*answer.descriptors) : std::vector<host::UniqueFd>{};
         auto ends = host::ends_of(std::move(streams));

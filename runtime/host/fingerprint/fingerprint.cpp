@@ -370,6 +370,7 @@ NodeFacts together(const std::vector<NodeFacts>& parts) {
     append(all.reservable_cores, part.reservable_cores);
     append(all.networks, part.networks);
     append(all.node_networks, part.node_networks);
+    append(all.devices, part.devices);
   }
   return all;
 }

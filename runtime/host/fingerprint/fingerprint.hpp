@@ -85,6 +85,26 @@ struct NetworkResource {
   bool operator==(const NetworkResource&) const = default;
 };
 
+/// One of a group of devices.
+struct DeviceInstance {
+  std::string id{};
+  bool healthy = true;
+  std::string health_description{};
+
+  bool operator==(const DeviceInstance&) const = default;
+};
+
+/// Devices that are alike (NodeResources.Devices).
+struct DeviceGroup {
+  std::string vendor{};
+  std::string type{};
+  std::string name{};
+  std::string attributes{};  ///< JSON, as NodeDeviceGroup has them; empty: none.
+  std::vector<DeviceInstance> instances{};
+
+  bool operator==(const DeviceGroup&) const = default;
+};
+
 struct NodeFacts {
   std::map<std::string, std::string> attributes{};
   std::uint64_t cpu_total_compute = 0;  ///< MHz over all cores.
@@ -94,6 +114,7 @@ struct NodeFacts {
   std::uint64_t disk_mb = 0;  ///< Free at the time.
   std::vector<NetworkResource> networks{};
   std::vector<NodeNetwork> node_networks{};
+  std::vector<DeviceGroup> devices{};
 
   bool operator==(const NodeFacts&) const = default;
 };

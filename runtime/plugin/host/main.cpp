@@ -7,7 +7,6 @@
 //        serves itself
 // options: --user UID:GID:GROUP,…, --confine, --path PATH (confine.hpp)
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -24,8 +23,7 @@
 
 namespace {
 
-constexpr int exit_not_loaded = 2;  ///< Another try would end the same way.
-constexpr int exit_failed = 3;
+using nomad::plugin::exit_not_loaded;
 
 int refuse(const char* why) {
   std::fprintf(stderr, "%s\n", why);
@@ -38,20 +36,11 @@ bool has_socket() {
   return getsockopt(nomad::plugin::agent_socket, SOL_SOCKET, SO_TYPE, &kind, &size) == 0;
 }
 
-using Describe = void (*)(nomad::plugin::Plugin&);
-
-int serve(Describe describe) {
-  nomad::plugin::Plugin plugin;
-  try {
-    describe(plugin);
-  } catch (const std::exception& thrown) {
-    std::fprintf(stderr, "describing itself it threw: %s\n", thrown.what());
-    return exit_not_loaded;
-  }
-  const auto outcome = nomad::plugin::serve(plugin, nomad::plugin::agent_socket);
-  if (outcome) return 0;
-  std::fprintf(stderr, "%s\n", outcome.error().what.c_str());
-  return exit_failed;
+int serve(void* describe) {
+  char why[512] = "";
+  const int code = nomadctl_plugin_serve(describe, nomad::plugin::agent_socket, why, sizeof why);
+  if (code != 0) std::fprintf(stderr, "%s\n", why);
+  return code;
 }
 
 int become_program(const std::vector<std::string>& words) {
@@ -89,7 +78,7 @@ int main(int count, char** arguments) {
   // Never closed: code of it may run until the process ends.
   void* library = dlopen(orders->words.front().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return refuse(dlerror());
-  const auto describe = reinterpret_cast<Describe>(dlsym(library, "nomadctl_plugin_describe"));
+  void* describe = dlsym(library, "nomadctl_plugin_describe");
   if (describe == nullptr) return refuse("the library has no NOMADCTL_PLUGIN");
   const int code = serve(describe);
   std::fflush(nullptr);

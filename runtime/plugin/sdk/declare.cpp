@@ -24,6 +24,7 @@ void fill_hook(schema::plugin::Declaration::Hook::Builder to,
   to.setAnnouncement(text_of(from.announcement));
   to.setPatience(from.patience.count());
   to.setMeta(text_of(from.meta));
+  to.setDevices(text_of(from.devices));
 }
 
 }  // namespace
@@ -35,6 +36,43 @@ void fill_fields(capnp::List<schema::plugin::ConfigField>::Builder to,
     to[i].setKind(from[i].kind);
     to[i].setRequired(from[i].required);
     fill_fields(to[i].initFields(count(from[i].fields)), from[i].fields);
+  }
+}
+
+void fill_decision(schema::plugin::Decision::Builder to, const Decision& from) {
+  auto stops = to.initStops(count(from.stops));
+  for (unsigned i = 0; i < stops.size(); ++i) {
+    stops[i].setAllocId(text_of(from.stops[i].alloc_id));
+    stops[i].setDescription(text_of(from.stops[i].description));
+  }
+  auto placements = to.initPlacements(count(from.placements));
+  for (unsigned i = 0; i < placements.size(); ++i) {
+    placements[i].setGroup(text_of(from.placements[i].group));
+    placements[i].setNodeId(text_of(from.placements[i].node_id));
+    placements[i].setReplaces(text_of(from.placements[i].replaces));
+  }
+  auto unplaced = to.initUnplaced(count(from.unplaced));
+  for (unsigned i = 0; i < unplaced.size(); ++i) {
+    unplaced[i].setGroup(text_of(from.unplaced[i].group));
+    unplaced[i].setCount(from.unplaced[i].count);
+    unplaced[i].setReason(text_of(from.unplaced[i].reason));
+  }
+}
+
+void fill_devices(capnp::List<schema::plugin::DeviceGroup>::Builder to,
+                  const DeviceSpec& spec,
+                  const std::vector<DeviceGroup>& from) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    to[i].setVendor(text_of(spec.vendor));
+    to[i].setType(text_of(spec.type));
+    to[i].setName(text_of(from[i].name));
+    fill_entries(to[i].initAttributes(count(from[i].attributes)), from[i].attributes);
+    auto instances = to[i].initInstances(count(from[i].instances));
+    for (unsigned j = 0; j < instances.size(); ++j) {
+      instances[j].setId(text_of(from[i].instances[j].id));
+      instances[j].setHealthy(from[i].instances[j].healthy);
+      instances[j].setHealthDescription(text_of(from[i].instances[j].health_description));
+    }
   }
 }
 
@@ -53,14 +91,28 @@ void fill_declaration(schema::plugin::Declaration::Builder to, const Plugin& plu
   auto drivers = to.initDrivers(count(plugin.drivers));
   for (unsigned i = 0; i < drivers.size(); ++i)
     drivers.set(i, text_of(plugin.drivers[i].spec));
-  auto fingerprinters = to.initFingerprinters(count(plugin.fingerprinters));
-  for (unsigned i = 0; i < fingerprinters.size(); ++i) {
-    fingerprinters[i].setName(text_of(plugin.fingerprinters[i].spec.name));
-    fingerprinters[i].setInterval(plugin.fingerprinters[i].spec.interval.count());
+  auto fingerprinters
+      = to.initFingerprinters(count(plugin.fingerprinters) + count(plugin.device_finders));
+  unsigned next = 0;
+  for (const auto& each : plugin.fingerprinters) {
+    fingerprinters[next].setName(text_of(each.spec.name));
+    fingerprinters[next++].setInterval(each.spec.interval.count());
+  }
+  for (const auto& each : plugin.device_finders) {
+    fingerprinters[next].setName(text_of(each.spec.name));
+    fingerprinters[next++].setInterval(each.spec.spec.interval.count());
   }
   auto actors = to.initActors(count(plugin.actors));
   for (unsigned i = 0; i < actors.size(); ++i)
     actors.set(i, text_of(plugin.actors[i].spec));
+  auto schedulers = to.initSchedulers(count(plugin.schedulers));
+  for (unsigned i = 0; i < schedulers.size(); ++i) {
+    const auto& spec = plugin.schedulers[i].spec;
+    schedulers[i].setType(text_of(spec.type));
+    auto reads = schedulers[i].initReads(count(spec.reads));
+    for (unsigned j = 0; j < reads.size(); ++j)
+      reads.set(j, text_of(spec.reads[j]));
+  }
 }
 
 }  // namespace nomad::plugin

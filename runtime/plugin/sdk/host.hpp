@@ -97,6 +97,12 @@ public:
   virtual std::uint64_t after(Nanoseconds delay, std::function<void()> then) = 0;
   virtual void cancel_timer(std::uint64_t number) = 0;
 
+  /// Calls `ready` again and again when the descriptor can be read (POLLIN) or written (POLLOUT),
+  /// or was hung up, with what poll(2) says of it, until `unwatch`. `events` 0: not now. Replaces
+  /// what was watched of it. Who closes a descriptor ends its watch before.
+  virtual void watch(int descriptor, short events, std::function<void(short events)> ready) = 0;
+  virtual void unwatch(int descriptor) = 0;
+
   /// Of the clock that `after` uses; since an unknown time.
   virtual Nanoseconds now() const = 0;
 

@@ -1,14 +1,15 @@
-// The kinds of actors that a plugin may bring: hooks, drivers, fingerprinters and background
-// actors. Each is an object that its factory makes when it is wanted and that is destroyed when it
-// is not. All of a plugin's objects live on one thread: none of them needs a lock, and one that
-// blocks makes all of them wait.
+// The kinds of actors that a plugin may bring: hooks, drivers, fingerprinters, schedulers and
+// background actors. Each is an object that its factory makes when it is wanted and that is
+// destroyed when it is not. All of a plugin's objects live on one thread: none of them needs a
+// lock, and one that blocks makes all of them wait.
 //
-// What an author throws is the failure of what was asked (hooks, drivers, fingerprinters). An actor
+// What an author throws is the failure of what was asked (all but actors). An actor
 // that throws ends the plugin's process, and the agent starts another.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/plugin.capnp.h"
+#include "schema/scheduling.capnp.h"
 
 namespace nomad::plugin {
 
@@ -120,6 +122,7 @@ struct HookSpec {
   /// Wanted only by tasks whose meta has this key (by groups, for an allocation's hook), which
   /// costs the others nothing. Empty: by all.
   std::string meta{};
+  std::string devices{};  ///< Wanted only by tasks that have got devices of this "vendor/type".
 };
 
 /// `host` lives as long as the hook.
@@ -135,6 +138,17 @@ HookFactory hook_of(HookFunction function);
 using FillAnswer = std::function<void(schema::plugin::DriverAnswer::Builder)>;
 using DriverReply = Reply<FillAnswer>;
 
+/// A command beside a task, as it is to be started. Its streams, its terminal and its end are the
+/// SDK's, and so is that it ends when nobody waits for it any more.
+struct ExecPlan {
+  std::vector<std::string> command;  ///< The program, by its path or found in $PATH, and arguments.
+  std::string directory{};           ///< Empty: the plugin's.
+  std::optional<std::vector<std::string>> environment{};  ///< "NAME=value"; nothing: the plugin's.
+  /// Called in the new process before it becomes the program: enters namespaces, changes its user.
+  /// False, with errno set: it can't be. Only what may follow a fork may be done there.
+  std::function<bool()> enter{};
+};
+
 /// Serves all tasks of a node that name it. See the part "drivers" of plugin.capnp for the rules.
 class Driver {
 public:
@@ -142,6 +156,12 @@ public:
 
   /// The request is valid during the call.
   virtual void ask(schema::plugin::DriverRequest::Reader request, const DriverReply& reply) = 0;
+
+  /// How a command beside a task is run. A driver that can has `exec` among its capabilities.
+  virtual Result<ExecPlan> exec(schema::plugin::ExecTask::Reader order) {
+    static_cast<void>(order);
+    return Error{Errc::rejected, "this driver runs no commands beside its tasks"};
+  }
 };
 
 using DriverFactory = std::function<std::unique_ptr<Driver>(Host& host)>;
@@ -150,6 +170,88 @@ using DriverFactory = std::function<std::unique_ptr<Driver>(Host& host)>;
 
 /// Attributes of the node. Called again at the interval.
 using Fingerprinter = std::function<Result<std::map<std::string, std::string>>(Host& host)>;
+
+// -- devices --------------------------------------------------------------------------------------
+
+struct DeviceInstance {
+  std::string id;
+  bool healthy = true;  ///< Others are not given out.
+  std::string health_description{};
+};
+
+/// Devices that are alike.
+struct DeviceGroup {
+  std::string name;
+  std::map<std::string, std::string> attributes{};  ///< "memory": "11 GiB"; constraints read them.
+  std::vector<DeviceInstance> instances{};
+};
+
+/// Devices of one kind. A job asks for them by `device "vendor/type"` or `device
+/// "vendor/type/name"`.
+struct DeviceSpec {
+  std::string vendor;
+  std::string type;
+  Nanoseconds interval{0};  ///< Looked for again so often; 0: once.
+};
+
+using DeviceFinder = std::function<Result<std::vector<DeviceGroup>>(Host& host)>;
+
+/// Some of a group that a task has got: what it needs to use them. Asked before each start.
+struct ReservedDevices {
+  std::string name;  ///< Of the group.
+  std::vector<std::string> ids{};
+};
+
+using DeviceReserver = std::function<Result<HookAnswer>(
+    HookHost& host, const HookCall& call, const ReservedDevices& devices)>;
+
+// -- schedulers -----------------------------------------------------------------------------------
+
+/// What is decided for a job; see scheduling.capnp for what the agent makes of it.
+struct Decision {
+  struct Stop {
+    std::string alloc_id;
+    std::string description{};
+  };
+
+  struct Placement {
+    std::string group;
+    std::string node_id;
+    std::string replaces{};  ///< An allocation that has ended, or is stopped by this decision.
+  };
+
+  struct Unplaced {
+    std::string group;
+    unsigned count = 1;
+    std::string reason{};
+  };
+
+  std::vector<Stop> stops{};
+  std::vector<Placement> placements{};
+  std::vector<Unplaced> unplaced{};
+};
+
+using DecisionReply = Reply<Decision>;
+
+struct SchedulerSpec {
+  std::string type;  ///< Of jobs: `type = "…"`. No built-in one, and no other plugin's.
+  /// What of nodes it decides by, as `${meta.rack}`: facts as in constraints.
+  std::vector<std::string> reads{};
+};
+
+/// Asked when a job of its type is registered, when its allocations or their nodes change, and when
+/// something that did not fit might. To be answered within half a minute. The question is valid
+/// during the call.
+using Scheduler = std::function<void(
+    Host& host, schema::plugin::Scheduling::Reader question, const DecisionReply& reply)>;
+
+/// One that decides at once.
+using SchedulerFunction
+    = std::function<Result<Decision>(Host& host, schema::plugin::Scheduling::Reader question)>;
+Scheduler scheduler_of(SchedulerFunction function);
+
+/// Whether the allocation counts for its group: it runs, or will.
+bool counts(schema::plugin::PlacedAlloc::Reader alloc);
 
 // -- actors ---------------------------------------------------------------------------------------
 

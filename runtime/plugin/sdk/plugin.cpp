@@ -195,4 +195,61 @@ Plugin& Plugin::actor(std::string its_name, ActorFactory factory) {
   return *this;
 }
 
+namespace {
+
+/// What all groups of the kind that the task has got come to, together.
+Result<HookAnswer> reserve_all(const DeviceSpec& spec,
+                               const DeviceReserver& reserve,
+                               HookHost& host,
+                               const HookCall& call) {
+  HookAnswer all;
+  for (const auto task : call.alloc.getAllocatedResources().getTasks()) {
+    if (view(task.getKey()) != view(call.place.getTask())) continue;
+    for (const auto device : task.getValue().getDevices()) {
+      if (view(device.getVendor()) != spec.vendor || view(device.getType()) != spec.type) continue;
+      ReservedDevices reserved{.name = copy(device.getName())};
+      for (const auto id : device.getDeviceIds())
+        reserved.ids.push_back(copy(id));
+      auto one = reserve(host, call, reserved);
+      if (!one) return one.error();
+      all.environment.merge(one->environment);
+      all.mounts.insert(all.mounts.end(), one->mounts.begin(), one->mounts.end());
+      all.devices.insert(all.devices.end(), one->devices.begin(), one->devices.end());
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Plugin& Plugin::devices(const std::string& its_name,
+                        const DeviceSpec& spec,
+                        DeviceFinder find,
+                        const DeviceReserver& reserve) {
+  device_finders.push_back({{its_name, spec}, std::move(find)});
+  return task_hook(
+      {.name = its_name, .phases = {Phase::PRESTART}, .devices = spec.vendor + '/' + spec.type},
+      hook_of([spec, reserve](HookHost& host, const HookCall& call) {
+        return reserve_all(spec, reserve, host, call);
+      }));
+}
+
+Plugin& Plugin::scheduler(SchedulerSpec spec, Scheduler run) {
+  schedulers.push_back({std::move(spec), std::move(run)});
+  return *this;
+}
+
+Scheduler scheduler_of(SchedulerFunction function) {
+  return [function = std::move(function)](Host& host, schema::plugin::Scheduling::Reader question,
+                                          const DecisionReply& reply) {
+    reply(function(host, question));
+  };
+}
+
+bool counts(schema::plugin::PlacedAlloc::Reader alloc) {
+  const auto status = alloc.getStatus();
+  return status != schema::ClientStatus::COMPLETE && status != schema::ClientStatus::FAILED
+         && status != schema::ClientStatus::LOST;
+}
+
 }  // namespace nomad::plugin

@@ -63,6 +63,11 @@ public:
     Nanoseconds interval;
   };
 
+  struct OfDevices {
+    std::string name;
+    DeviceSpec spec;
+  };
+
   /// The name is also that of its file: "stamp.so", or "libstamp.so".
   Plugin& is(std::string name, std::string version);
 
@@ -77,6 +82,13 @@ public:
   Plugin& fingerprinter(std::string name, Nanoseconds interval, Fingerprinter run);
   Plugin& actor(std::string name, ActorFactory factory);
 
+  /// `name` is that of a fingerprinter and of a task hook, which come of it.
+  Plugin& devices(const std::string& name,
+                  const DeviceSpec& spec,
+                  DeviceFinder find,
+                  const DeviceReserver& reserve);
+  Plugin& scheduler(SchedulerSpec spec, Scheduler run);
+
   // -- for whoever runs it
 
   std::string name, version;
@@ -86,6 +98,8 @@ public:
   std::vector<Named<std::string, DriverFactory>> drivers;
   std::vector<Named<OfFingerprinter, Fingerprinter>> fingerprinters;
   std::vector<Named<std::string, ActorFactory>> actors;
+  std::vector<Named<OfDevices, DeviceFinder>> device_finders;
+  std::vector<Named<SchedulerSpec, Scheduler>> schedulers;
 };
 
 }  // namespace nomad::plugin

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include <fcntl.h>
@@ -120,9 +122,12 @@ Result<> serve(const Plugin& plugin, int socket) {
   session.begin();
   NOMAD_TRY(stream.flush());
   while (!session.is_over() || stream.has_output()) {
-    pollfd wait{socket, static_cast<short>(POLLIN | (stream.has_output() ? POLLOUT : 0)), 0};
-    if (::poll(&wait, 1, timeout_of(session)) < 0 && errno != EINTR)
+    auto waits = session.watched();
+    waits.push_back({socket, static_cast<short>(POLLIN | (stream.has_output() ? POLLOUT : 0)), 0});
+    if (::poll(waits.data(), waits.size(), timeout_of(session)) < 0 && errno != EINTR)
       return errno_error("waiting for the agent", errno);
+    const auto wait = waits.back();
+    waits.pop_back();
     if ((wait.revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
       const auto goes_on = stream.read();
       if (!goes_on) return goes_on.error();
@@ -131,6 +136,7 @@ Result<> serve(const Plugin& plugin, int socket) {
       }));
       if (!*goes_on) return {};
     }
+    NOMAD_TRY(session.run_ready(waits, monotonic()));
     NOMAD_TRY(session.run_timers(monotonic()));
     NOMAD_TRY(stream.flush());
   }
@@ -138,3 +144,21 @@ Result<> serve(const Plugin& plugin, int socket) {
 }
 
 }  // namespace nomad::plugin
+
+int nomadctl_plugin_serve(void* describe, int socket, char* why, std::size_t size) {
+  const auto fail = [why, size](int code, const std::string& reason) {
+    std::snprintf(why, size, "%s", reason.c_str());
+    return code;
+  };
+  nomad::plugin::Plugin plugin;
+  try {
+    reinterpret_cast<void (*)(nomad::plugin::Plugin&)>(describe)(plugin);
+  } catch (const std::exception& thrown) {
+    return fail(nomad::plugin::exit_not_loaded,
+                std::string{"describing itself it threw: "} + thrown.what());
+  } catch (...) {
+    return fail(nomad::plugin::exit_not_loaded, "describing itself it threw");
+  }
+  const auto outcome = nomad::plugin::serve(plugin, socket);
+  return outcome ? 0 : fail(nomad::plugin::exit_failed, outcome.error().what);
+}

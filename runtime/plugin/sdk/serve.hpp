@@ -1,6 +1,8 @@
 // Serves a plugin over a connected socket until the agent hangs up or ends it. Blocks.
 #pragma once
 
+#include <cstddef>
+
 #include "runtime/plugin/sdk/plugin.hpp"
 
 namespace nomad::plugin {
@@ -8,4 +10,14 @@ namespace nomad::plugin {
 /// `socket` stays the caller's. The error says why it ended, if the agent has not ended it.
 Result<> serve(const Plugin& plugin, int socket);
 
+inline constexpr int exit_not_loaded = 2;  ///< Another try would end the same way.
+inline constexpr int exit_failed = 3;
+
 }  // namespace nomad::plugin
+
+/// Has a plugin described by `describe`, a `void(nomad::plugin::Plugin&)`, and serves it. 0, or one
+/// of the codes above with the reason in `why`. For those who load this library as they run.
+extern "C" __attribute__((visibility("default"))) int nomadctl_plugin_serve(void* describe,
+                                                                            int socket,
+                                                                            char* why,
+                                                                            std::size_t size);

@@ -6,6 +6,7 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include "runtime/plugin/sdk/commands.hpp"
 #include "runtime/plugin/sdk/declare.hpp"
 #include "runtime/plugin/sdk/hook_instance.hpp"
 #include "runtime/plugin/sdk/session_host.hpp"
@@ -59,6 +60,8 @@ public:
         return tasks_changed(frame.getTasksChanged());
       case Frame::ASK_DRIVER:
         return ask_driver(number, frame.getAskDriver());
+      case Frame::DECIDE:
+        return decide(number, frame.getDecide());
       case Frame::GATHER_FACTS:
         return gather_facts(number, view(frame.getGatherFacts()));
       case Frame::START_ACTORS:
@@ -70,6 +73,11 @@ public:
         return shut_down(number);
       case Frame::STREAM_PART:
         return host_.stream_part(frame.getStreamPart());
+      case Frame::EXEC_BYTES:
+      case Frame::EXEC_TAKEN:
+      case Frame::EXEC_SIZE:
+      case Frame::CLOSE_EXEC:
+        return commands_.take(frame);
       default:
         break;
     }
@@ -152,40 +160,57 @@ private:
         host_.log(Level::error, "a hook was told of its tasks: " + thrown->what);
   }
 
-  /// One that nobody keeps any more fails; the guard is what notices.
-  DriverReply driver_reply(std::uint64_t number) {
+  /// A question that is answered by what `fill` makes of the value. One that nobody keeps any more
+  /// fails; the guard is what notices.
+  template <class Value, class Fill>
+  Reply<Value> reply_to(std::uint64_t number, const char* who, Fill fill) {
     struct Question {
       Wire& wire;
       std::uint64_t number;
+      const char* who;
       bool open = true;
 
-      Question(Wire& to, std::uint64_t of) : wire{to}, number{of} {}
+      Question(Wire& to, std::uint64_t of, const char* by) : wire{to}, number{of}, who{by} {}
 
       ~Question() {
-        if (open) wire.failed(number, {Errc::internal, "the driver dropped the question"});
+        if (open) wire.failed(number, {Errc::internal, std::string{who} + " dropped the question"});
       }
     };
 
-    const auto question = std::make_shared<Question>(wire_, number);
-    return DriverReply{[question](Result<FillAnswer> outcome) {
+    const auto question = std::make_shared<Question>(wire_, number, who);
+    return Reply<Value>{[question, fill](Result<Value> outcome) {
       if (!std::exchange(question->open, false)) return;
       if (!outcome) return question->wire.failed(question->number, outcome.error());
-      question->wire.answer(question->number, [&outcome](Frame::Builder frame) {
-        (*outcome)(frame.initDriverAnswer());
-      });
+      question->wire.answer(question->number, [&](Frame::Builder frame) { fill(frame, *outcome); });
     }};
+  }
+
+  void decide(std::uint64_t number, schema::plugin::Scheduling::Reader question) {
+    const auto reply = reply_to<Decision>(number, "the scheduler",
+                                          [](Frame::Builder frame, const Decision& decision) {
+                                            fill_decision(frame.initDecision(), decision);
+                                          });
+    for (const auto& each : plugin_.schedulers) {
+      if (each.spec.type != view(question.getType())) continue;
+      if (auto thrown = caught([&] { each.factory(host_, question, reply); })) reply(*thrown);
+      return;
+    }
+    reply(Error{Errc::not_found, "the plugin has no such scheduler"});
   }
 
   void ask_driver(std::uint64_t number, schema::plugin::AskDriver::Reader order) {
     const auto name = copy(order.getDriver());
-    const auto reply = driver_reply(number);
+    const auto reply = reply_to<FillAnswer>(
+        number, "the driver",
+        [](Frame::Builder frame, const FillAnswer& answer) { answer(frame.initDriverAnswer()); });
     auto thrown = caught([&] {
       auto& driver = drivers_[name];
       if (!driver) driver = make_driver(name);
-      if (driver)
-        driver->ask(order.getRequest(), reply);
+      if (!driver) return reply(Error{Errc::not_found, "the plugin has no such driver"});
+      if (order.getRequest().isExecTask())
+        commands_.begin(number, *driver, order.getRequest().getExecTask(), reply);
       else
-        reply(Error{Errc::not_found, "the plugin has no such driver"});
+        driver->ask(order.getRequest(), reply);
     });
     if (thrown) reply(*thrown);
   }
@@ -207,7 +232,19 @@ private:
                      *facts);
       });
     }
+    for (const auto& each : plugin_.device_finders)
+      if (each.spec.name == name) return find_devices(number, each.spec.spec, each.factory);
     wire_.failed(number, {Errc::not_found, "the plugin has no such fingerprinter"});
+  }
+
+  void find_devices(std::uint64_t number, const DeviceSpec& spec, const DeviceFinder& find) {
+    Result<std::vector<DeviceGroup>> groups = std::vector<DeviceGroup>{};
+    if (auto thrown = caught([&] { groups = find(host_); })) groups = *thrown;
+    if (!groups) return wire_.failed(number, groups.error());
+    wire_.answer(number, [&](Frame::Builder frame) {
+      fill_devices(frame.initFacts().initDevices(static_cast<unsigned>(groups->size())), spec,
+                   *groups);
+    });
   }
 
   void start_actors() {
@@ -227,6 +264,7 @@ private:
   const Plugin& plugin_;
   Wire wire_;
   SessionHost host_;
+  Commands commands_{wire_, host_};
   std::map<std::uint64_t, std::unique_ptr<HookInstance>> hooks_;
   std::map<std::string, std::unique_ptr<Driver>, std::less<>> drivers_;
   std::vector<std::unique_ptr<Actor>> actors_;
@@ -256,6 +294,17 @@ std::optional<Nanoseconds> Session::next_timer() const {
 Result<> Session::run_timers(Nanoseconds now) {
   core_->host().set_now(now);
   auto thrown = caught([&] { core_->host().run_timers(); });
+  if (thrown) return *thrown;
+  return {};
+}
+
+std::vector<pollfd> Session::watched() const {
+  return core_->host().watched();
+}
+
+Result<> Session::run_ready(std::span<const pollfd> seen, Nanoseconds now) {
+  core_->host().set_now(now);
+  auto thrown = caught([&] { core_->host().run_ready(seen); });
   if (thrown) return *thrown;
   return {};
 }

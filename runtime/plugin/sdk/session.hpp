@@ -10,6 +10,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
+
+#include <poll.h>
 
 #include <capnp/message.h>
 
@@ -40,6 +43,10 @@ public:
   std::optional<Nanoseconds> next_timer() const;
 
   Result<> run_timers(Nanoseconds now);
+
+  /// Which descriptors to wait for beside the agent's, and what became of them.
+  std::vector<pollfd> watched() const;
+  Result<> run_ready(std::span<const pollfd> seen, Nanoseconds now);
 
   /// The agent has ended it: nothing more is to be done but to send what waits.
   bool is_over() const;

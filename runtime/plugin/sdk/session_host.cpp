@@ -159,6 +159,31 @@ void SessionHost::run_timers() {
   }
 }
 
+void SessionHost::watch(int descriptor, short events, std::function<void(short)> ready) {
+  watches_[descriptor] = {events, std::make_shared<std::function<void(short)>>(std::move(ready))};
+}
+
+void SessionHost::unwatch(int descriptor) {
+  const auto watch = watches_.extract(descriptor);  // what it holds may look here in its end
+}
+
+std::vector<pollfd> SessionHost::watched() const {
+  std::vector<pollfd> made;
+  for (const auto& [descriptor, watch] : watches_)
+    if (watch.events != 0) made.push_back({descriptor, watch.events, 0});
+  return made;
+}
+
+void SessionHost::run_ready(std::span<const pollfd> seen) {
+  for (const auto& each : seen) {
+    if (each.revents == 0) continue;
+    const auto found = watches_.find(each.fd);
+    if (found == watches_.end() || found->second.events == 0) continue;
+    const auto ready = found->second.ready;  // it may end its own watch
+    (*ready)(each.revents);
+  }
+}
+
 void SessionHost::tell(schema::plugin::Notice::Reader notice) {
   wire_.tell([&notice](Frame::Builder frame) { frame.setDriverNotice(notice); });
 }

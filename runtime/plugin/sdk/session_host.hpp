@@ -3,6 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <vector>
+
+#include <poll.h>
 
 #include "runtime/plugin/sdk/host.hpp"
 #include "runtime/plugin/sdk/wire.hpp"
@@ -29,6 +33,8 @@ public:
                   const std::map<std::string, std::string>& details) override;
   std::uint64_t after(Nanoseconds delay, std::function<void()> then) override;
   void cancel_timer(std::uint64_t number) override;
+  void watch(int descriptor, short events, std::function<void(short)> ready) override;
+  void unwatch(int descriptor) override;
 
   Nanoseconds now() const override { return now_; }
 
@@ -40,6 +46,8 @@ public:
 
   std::optional<Nanoseconds> next_timer() const;
   void run_timers();
+  std::vector<pollfd> watched() const;
+  void run_ready(std::span<const pollfd> seen);
   void stream_part(schema::plugin::StreamPart::Reader part);
 
 private:
@@ -47,6 +55,11 @@ private:
     std::function<void(std::string_view)> line;
     std::function<void(const Error&)> ended;
     std::string rest;  ///< Of a line whose end has not come.
+  };
+
+  struct Watch {
+    short events = 0;
+    std::shared_ptr<std::function<void(short)>> ready;
   };
 
   void metric(std::string_view name, double value, schema::plugin::Metric::Kind kind);
@@ -58,6 +71,7 @@ private:
   std::uint64_t last_timer_ = 0;
   std::map<std::pair<Nanoseconds, std::uint64_t>, std::function<void()>> timers_;
   std::map<std::uint64_t, std::shared_ptr<Subscription>> streams_;
+  std::map<int, Watch> watches_;
 };
 
 }  // namespace nomad::plugin

@@ -1,5 +1,6 @@
 #include "runtime/plugin/sdk/task_driver.hpp"
 
+#include "runtime/plugin/sdk/commands.hpp"
 #include "runtime/plugin/sdk/declare.hpp"
 #include "runtime/plugin/sdk/wire.hpp"
 
@@ -8,18 +9,6 @@ namespace {
 
 using DriverRequest = schema::plugin::DriverRequest;
 using AnswerBuilder = schema::plugin::DriverAnswer::Builder;
-
-/// What a driver refuses is an answer; an error in its place would say that it is broken.
-void refuse_request(const DriverReply& reply, const Error& why) {
-  const bool recoverable
-      = why.code == Errc::unavailable || why.code == Errc::overloaded || why.code == Errc::timeout;
-  reply(FillAnswer{[&why, recoverable](AnswerBuilder to) {
-    auto failure = to.initFailed();
-    failure.setCode(static_cast<std::uint8_t>(why.code));
-    failure.setMessage(text_of(why.what));
-    failure.setRecoverable(recoverable);
-  }});
-}
 
 void answer_done(const DriverReply& reply, const Result<>& outcome) {
   if (!outcome) return refuse_request(reply, outcome.error());
@@ -42,6 +31,7 @@ void TaskDriver::describe(const DriverReply& reply) const {
     auto can = description.initCapabilities();
     can.setFsIsolation(text_of(about_.fs_isolation));
     can.setSendSignals(about_.send_signals);
+    can.setExec(about_.exec);
     fill_fields(description.initConfig(static_cast<unsigned>(about_.config.size())), about_.config);
   }});
 }
@@ -99,6 +89,13 @@ void TaskDriver::ask(DriverRequest::Reader request, const DriverReply& reply) {
     default:
       refuse_request(reply, {Errc::invalid_argument, "this driver does not know the request"});
   }
+}
+
+Result<ExecPlan> TaskDriver::exec(schema::plugin::ExecTask::Reader order) {
+  std::vector<std::string> command;
+  for (const auto word : order.getCommand())
+    command.push_back(copy(word));
+  return run_beside(task_id(order.getId()), std::move(command));
 }
 
 void TaskDriver::tell_end(const TaskId& id, std::string_view run_id, const RunEnd& end) {

@@ -34,6 +34,7 @@ public:
     std::string name;
     std::string fs_isolation = "none";  ///< Or "chroot", "image".
     bool send_signals = false;
+    bool exec = false;                  ///< `run_beside` is there.
     std::vector<ConfigField> config{};  ///< Of the task's `config` block.
   };
 
@@ -47,6 +48,7 @@ public:
   TaskDriver(Host& host, About about) : host_{host}, about_{std::move(about)} {}
 
   void ask(schema::plugin::DriverRequest::Reader request, const DriverReply& reply) final;
+  Result<ExecPlan> exec(schema::plugin::ExecTask::Reader order) final;
 
 protected:
   virtual Health fingerprint() { return {}; }
@@ -73,6 +75,12 @@ protected:
   virtual Result<> signal(const TaskId& id, std::string_view signal) {
     static_cast<void>(id), static_cast<void>(signal);
     return Error{Errc::rejected, "this driver sends no signals"};
+  }
+
+  /// How `command` is run beside the task (`alloc exec`).
+  virtual Result<ExecPlan> run_beside(const TaskId& id, std::vector<std::string> command) {
+    static_cast<void>(id), static_cast<void>(command);
+    return Error{Errc::rejected, "this driver runs no commands beside its tasks"};
   }
 
   void tell_end(const TaskId& id, std::string_view run_id, const RunEnd& end);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+
+#include <poll.h>
 
 #include "runtime/plugin/sdk/session.hpp"
 #include "runtime/plugin/sdk/wire.hpp"
@@ -44,12 +47,35 @@ HookAnswer hook_answer_of(schema::plugin::HookAnswer::Reader from) {
   return made;
 }
 
+Decision decision_of(schema::plugin::Decision::Reader from) {
+  Decision made;
+  for (const auto stop : from.getStops())
+    made.stops.push_back({copy(stop.getAllocId()), copy(stop.getDescription())});
+  for (const auto each : from.getPlacements())
+    made.placements.push_back(
+        {copy(each.getGroup()), copy(each.getNodeId()), copy(each.getReplaces())});
+  for (const auto each : from.getUnplaced())
+    made.unplaced.push_back({copy(each.getGroup()), each.getCount(), copy(each.getReason())});
+  return made;
+}
+
 void fill_scope(schema::plugin::RunHook::Builder to, const TestTask& task) {
   auto alloc = to.initAlloc();
   alloc.setId(text_of(task.alloc_id));
   alloc.setJobId(text_of(task.job));
   alloc.setTaskGroup(text_of(task.group));
   alloc.setNamespace("default");
+  auto resources = alloc.initAllocatedResources().initTasks(1)[0];
+  resources.setKey(text_of(task.task));
+  auto devices = resources.initValue().initDevices(static_cast<unsigned>(task.devices.size()));
+  for (unsigned i = 0; i < devices.size(); ++i) {
+    devices[i].setVendor(text_of(task.kind.vendor));
+    devices[i].setType(text_of(task.kind.type));
+    devices[i].setName(text_of(task.devices[i].name));
+    auto ids = devices[i].initDeviceIds(static_cast<unsigned>(task.devices[i].ids.size()));
+    for (unsigned j = 0; j < ids.size(); ++j)
+      ids.set(j, text_of(task.devices[i].ids[j]));
+  }
   auto job = to.initJob();
   job.setId(text_of(task.job));
   job.setName(text_of(task.job));
@@ -118,6 +144,18 @@ public:
       case FrameKind::METRIC:
         counts[copy(frame.getMetric().getName())] += frame.getMetric().getValue();
         return;
+      case FrameKind::EXEC_BYTES:
+        return wrote(frame.getExecBytes());
+      case FrameKind::EXEC_TAKEN:
+        commands[frame.getExecTaken().getNumber()].input_taken += frame.getExecTaken().getBytes();
+        return;
+      case FrameKind::EXEC_ENDED: {
+        const auto result = frame.getExecEnded().getResult();
+        auto& command = commands[frame.getExecEnded().getNumber()];
+        command.ended = true;
+        command.code = result.getSignal() != 0 ? 128 + result.getSignal() : result.getCode();
+        return;
+      }
       case FrameKind::NODE_EVENT:
         node_events.push_back({{},
                                copy(frame.getNodeEvent().getMessage()),
@@ -138,6 +176,14 @@ public:
   void noticed(schema::plugin::Notice::Reader notice) {
     if (notice.isEvent()) events.push_back(event_of(notice.getEvent()));
     if (notice.isExited()) exits.push_back(copy(notice.getExited().getRunId()));
+  }
+
+  void wrote(schema::plugin::ExecBytes::Reader part) {
+    const auto bytes = part.getBytes();
+    auto& command = commands[part.getNumber()];
+    (part.getStream() == 2 ? command.errors : command.output)
+        .append(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+    taken.emplace_back(part.getNumber(), bytes.size());
   }
 
   void asked(std::uint64_t number, schema::plugin::ApiRequest::Reader from, bool subscription) {
@@ -176,6 +222,8 @@ public:
   std::vector<Event> events, node_events;
   std::vector<std::string> logs, exits;
   std::map<std::string, double> counts;
+  std::map<std::uint64_t, TestAgent::Command> commands;
+  std::vector<std::pair<std::uint64_t, std::size_t>> taken;  ///< And not said yet.
 };
 
 TestAgent::TestAgent(const std::function<void(Plugin&)>& describe)
@@ -256,6 +304,39 @@ Result<std::map<std::string, std::string>> TestAgent::gather_facts(
   return facts;
 }
 
+Result<std::vector<DeviceGroup>> TestAgent::find_devices(const std::string& name) {
+  std::vector<DeviceGroup> groups;
+  const auto outcome = core_->ask(
+      [&](FrameBuilder frame) { frame.setGatherFacts(text_of(name)); },
+      [&](FrameReader frame) {
+        for (const auto group : frame.getFacts().getDevices()) {
+          auto& to = groups.emplace_back(DeviceGroup{
+              .name = copy(group.getName()), .attributes = entries_of(group.getAttributes())});
+          for (const auto instance : group.getInstances())
+            to.instances.push_back({copy(instance.getId()), instance.getHealthy(),
+                                    copy(instance.getHealthDescription())});
+        }
+      });
+  core_->reading = {};  // what it refers to is gone
+  if (!outcome) return outcome.error();
+  return groups;
+}
+
+Result<Decision> TestAgent::decide(
+    const std::string& type, const std::function<void(schema::plugin::Scheduling::Builder)>& fill) {
+  Decision decision;
+  const auto outcome = core_->ask(
+      [&](FrameBuilder frame) {
+        auto question = frame.initDecide();
+        question.setType(text_of(type));
+        fill(question);
+      },
+      [&](FrameReader frame) { decision = decision_of(frame.getDecision()); });
+  core_->reading = {};  // what it refers to is gone
+  if (!outcome) return outcome.error();
+  return decision;
+}
+
 Result<> TestAgent::start_actors() {
   return core_->ask([](FrameBuilder frame) { frame.setStartActors(); });
 }
@@ -269,6 +350,66 @@ Result<> TestAgent::advance(Nanoseconds time) {
   }
   core_->now = end;
   return core_->session.run_timers(end);
+}
+
+Result<std::uint64_t> TestAgent::run_beside(const std::string& driver,
+                                            const std::vector<std::string>& command,
+                                            bool tty) {
+  Result<> begun;
+  NOMAD_TRY(ask_driver(
+      driver,
+      [&](schema::plugin::DriverRequest::Builder request) {
+        auto order = request.initExecTask();
+        auto words = order.initCommand(static_cast<unsigned>(command.size()));
+        for (unsigned i = 0; i < words.size(); ++i)
+          words.set(i, text_of(command[i]));
+        order.setTty(tty);
+      },
+      [&](schema::plugin::DriverAnswer::Reader answer) {
+        if (answer.isFailed())
+          begun = Error{Errc{answer.getFailed().getCode()}, copy(answer.getFailed().getMessage())};
+      }));
+  if (!begun) return begun.error();
+  return core_->last;
+}
+
+Result<> TestAgent::send_input(std::uint64_t number, const std::string& bytes, bool last) {
+  return core_->tell(0, [&](FrameBuilder frame) {
+    auto to = frame.initExecBytes();
+    to.setNumber(number);
+    to.setBytes({reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()});
+    to.setLast(last);
+  });
+}
+
+Result<> TestAgent::resize(std::uint64_t number, unsigned rows, unsigned columns) {
+  return core_->tell(0, [&](FrameBuilder frame) {
+    auto to = frame.initExecSize();
+    to.setNumber(number);
+    to.setRows(static_cast<std::uint16_t>(rows));
+    to.setColumns(static_cast<std::uint16_t>(columns));
+  });
+}
+
+Result<> TestAgent::close_command(std::uint64_t number) {
+  return core_->tell(0, [number](FrameBuilder frame) { frame.setCloseExec(number); });
+}
+
+Result<> TestAgent::wait(std::chrono::milliseconds real_time) {
+  auto waits = core_->session.watched();
+  ::poll(waits.data(), waits.size(), static_cast<int>(real_time.count()));
+  NOMAD_TRY(core_->session.run_ready(waits, core_->now));
+  for (const auto& [number, bytes] : std::exchange(core_->taken, {}))
+    NOMAD_TRY(core_->tell(0, [&, number = number, bytes = bytes](FrameBuilder frame) {
+      auto to = frame.initExecTaken();
+      to.setNumber(number);
+      to.setBytes(static_cast<std::uint32_t>(bytes));
+    }));
+  return {};
+}
+
+const TestAgent::Command& TestAgent::command(std::uint64_t number) const {
+  return core_->commands[number];
 }
 
 const std::vector<TestAgent::Asked>& TestAgent::open_requests() const {

@@ -26,6 +26,8 @@ struct TestTask {
   std::map<std::string, std::string> meta{};  ///< The task's.
   std::map<std::string, std::string> environment{};
   std::map<std::string, std::string> data{};
+  DeviceSpec kind{};  ///< Of the devices that it has got.
+  std::vector<ReservedDevices> devices{};
 };
 
 class TestAgent {
@@ -62,11 +64,41 @@ public:
 
   Result<std::map<std::string, std::string>> gather_facts(const std::string& fingerprinter);
 
+  /// What the plugin finds by this name. Devices are reserved by `run_hook`, for a task that has
+  /// some (`TestTask::devices`).
+  Result<std::vector<DeviceGroup>> find_devices(const std::string& name);
+
+  /// As `run_hook`. `fill` makes the question; `type` is in it already.
+  Result<Decision> decide(const std::string& type,
+                          const std::function<void(schema::plugin::Scheduling::Builder)>& fill);
+
   /// The API answers from now on.
   Result<> start_actors();
 
   /// Runs what is due until then.
   Result<> advance(Nanoseconds time);
+
+  // -- commands beside tasks, which are real processes
+
+  struct Command {
+    std::string output, errors;
+    bool ended = false;
+    int code = 0;  ///< 128 + signal when a signal ended it.
+    std::size_t input_taken = 0;
+  };
+
+  /// Begins one; its number. The error is the driver's refusal.
+  Result<std::uint64_t> run_beside(const std::string& driver,
+                                   const std::vector<std::string>& command,
+                                   bool tty = false);
+  Result<> send_input(std::uint64_t number, const std::string& bytes, bool last = false);
+  Result<> resize(std::uint64_t number, unsigned rows, unsigned columns);
+  Result<> close_command(std::uint64_t number);
+
+  /// Waits so long for a descriptor that the plugin watches, and lets it work. All that a command
+  /// writes is taken at once.
+  Result<> wait(std::chrono::milliseconds real_time);
+  const Command& command(std::uint64_t number) const;
 
   // -- what the plugin has asked of the API and waits for, and what it is told
 

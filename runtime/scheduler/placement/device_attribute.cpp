@@ -147,6 +147,16 @@ std::optional<int> DeviceAttribute::compare(const DeviceAttribute& a, const Devi
   return a.value_ == b.value_ ? 0 : 1;
 }
 
+std::string DeviceAttribute::json() const {
+  boost::json::object made;
+  if (const auto* whole = std::get_if<std::int64_t>(&value_)) made["Int"] = *whole;
+  if (const auto* number = std::get_if<double>(&value_)) made["Float"] = *number;
+  if (const auto* truth = std::get_if<bool>(&value_)) made["Bool"] = *truth;
+  if (const auto* text = std::get_if<std::string>(&value_)) made["String"] = *text;
+  if (!unit_.empty()) made["Unit"] = unit_;
+  return boost::json::serialize(made);
+}
+
 DeviceAttributes device_attributes(schema::NodeDeviceGroup::Reader group) {
   DeviceAttributes attributes;
   if (group.getAttributes().size() == 0) return attributes;

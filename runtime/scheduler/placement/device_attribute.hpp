@@ -23,6 +23,9 @@ public:
   /// Reads one side of a constraint: "11 GiB", "1.5", "true"; a text if it is nothing else.
   static DeviceAttribute parse(std::string_view text);
 
+  /// As a node's row has it, `{"Int":11,"Unit":"GiB"}`: `device_attributes` reads it.
+  std::string json() const;
+
   /// The text, if it is one.
   const std::string* text() const { return std::get_if<std::string>(&value_); }
 

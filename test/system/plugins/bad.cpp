@@ -67,6 +67,19 @@ void describe_bad(Plugin& plugin) {
     sleep(1000);
     return {};
   });
+#elif BAD == 7  // a good one: two devices, of which one is out of order
+  plugin.is("gadgets", "1.0.0");
+  plugin.devices(
+      "gadgets", {.vendor = "acme", .type = "gadget", .interval = std::chrono::seconds{1}},
+      [](Host&) -> Result<std::vector<DeviceGroup>> {
+        return std::vector<DeviceGroup>{{.name = "small",
+                                         .attributes = {{"memory", "11 GiB"}},
+                                         .instances = {{"a"}, {"b", false, "out of order"}}}};
+      },
+      [](HookHost& host, const HookCall&, const ReservedDevices& got) -> Result<HookAnswer> {
+        host.event("Gadgets", got.name + ' ' + got.ids.at(0));
+        return HookAnswer{.environment = {{"GADGET", got.ids[0]}}};
+      });
 #else
   plugin.is("probe", "1.0.0");
   plugin.config({{.name = "wait", .kind = ConfigKind::DURATION}});

@@ -17,7 +17,7 @@ from harness import Agent, job, shell_job, wait_until
 
 BUILD = os.environ["NOMADCTL_BUILD"]
 BAD = os.path.join(BUILD, "test/system/plugins")
-KINDS = {"task-hook": "stamp", "actor": "webhook", "driver": "naps", "fingerprinter": "tools"}
+KINDS = {"task-hook": "stamp", "actor": "webhook", "driver": "naps", "fingerprinter": "tools", "scheduler": "labels"}
 
 
 def run(*words, cwd=None, env=None):
@@ -158,11 +158,143 @@ telemetry {{
         self.assertEqual((attributes["tools.sh"], attributes["tools.nothing-such"]), ("true", "false"))
 
     def test_validate_runs_a_plugin(self):
-        for name, config in (("stamp", "{}"), ("webhook", '{"url":"http://127.0.0.1:1/"}'), ("tools", "{}")):
+        for name, config in (("stamp", "{}"), ("webhook", '{"url":"http://127.0.0.1:1/"}'), ("tools", "{}"), ("labels", "{}")):
             done = subprocess.run([harness.BINARY, "plugin", "validate", "-run", "-config", config, Samples.library(name)],
                                   capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("passed  it ends when it is told to", done.stdout)
+
+
+class SchedulerTest(Case):
+    def labelled(self, label, count=2):
+        one = shell_job("placed", "sleep 1000", kind="labels", count=count)
+        one["Meta"] = {"label": label}
+        return one
+
+    def test_a_scheduler_places_by_a_label_and_its_end_stops_no_job(self):
+        agent = self.start(Samples.library("labels"), config='client {\n  meta {\n    label = "ssd"\n  }\n}\n')
+        self.wait_for(agent, "labels", "running")
+        agent.register(self.labelled("ssd"))
+        allocs = agent.wait_for_allocs("placed", "running", 2)
+        self.assertEqual({a["Name"] for a in allocs}, {"placed.group[0]", "placed.group[1]"})
+        self.assertIn("labels", agent.run("job", "status", "placed", check=True).stdout)
+        shown = agent.run("plugin", "status", "labels", check=True).stdout
+        self.assertRegex(shown, r"Schedulers\s+= labels")
+
+        plan = agent.put("/v1/job/placed/plan", {"Job": self.labelled("ssd", 3), "Diff": True}).json
+        self.assertIn("are scheduled by a plugin", plan["Warnings"])
+        agent.register(self.labelled("hdd"))
+        wait_until(lambda: not [a for a in agent.allocs("placed") if a["ClientStatus"] == "running"], what="the ends of those on the wrong node")
+        blocked = wait_until(lambda: next((e for e in agent.get("/v1/job/placed/evaluations").json if e["Status"] == "blocked"), None),
+                             what="the blocked evaluation")
+        self.assertIn('no node has the label "hdd"', agent.run("eval", "status", blocked["ID"], check=True).stdout)
+
+        os.kill(self.plugin(agent, "labels")["PID"], signal.SIGKILL)
+        agent.register(self.labelled("ssd"))
+        agent.wait_for_allocs("placed", "running", 2)
+        self.assertEqual(self.plugin(agent, "labels")["Restarts"], 1)
+
+        os.remove(f"{agent.plugin_dir}/labels.so")
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: not agent.get("/v1/agent/plugins").json, what="the plugin's end")
+        refused = agent.put("/v1/jobs", {"Job": self.labelled("hdd")})
+        self.assertNotEqual(refused.status, 200)
+        self.assertIn('Invalid job type: "labels"', refused.body)
+        agent.request("DELETE", "/v1/job/placed")
+        wait_until(lambda: not [a for a in agent.allocs("placed") if a["ClientStatus"] == "running"],
+                   what="the job's end, for which nobody is needed")
+
+    def test_a_job_whose_scheduler_is_gone_says_so(self):
+        agent = self.start(Samples.library("labels"), config='client {\n  meta {\n    label = "ssd"\n  }\n}\n')
+        self.wait_for(agent, "labels", "running")
+        agent.register(self.labelled("ssd"))
+        allocs = agent.wait_for_allocs("placed", "running", 2)
+        os.remove(f"{agent.plugin_dir}/labels.so")
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: not agent.get("/v1/agent/plugins").json, what="the plugin's end")
+        agent.put(f"/v1/allocation/{allocs[0]['ID']}/stop")
+        failed = wait_until(lambda: next((e for e in agent.get("/v1/job/placed/evaluations").json if e["Status"] == "failed"), None),
+                            timeout=90, what="the failed evaluation")
+        self.assertIn('no plugin of this server schedules jobs of type "labels"', failed["StatusDescription"])
+        self.assertEqual(len([a for a in agent.allocs("placed") if a["ClientStatus"] == "running"]), 2)
+
+
+class DevicesTest(Case):
+    def gadget_job(self, name, memory):
+        one = shell_job(name, 'echo "$GADGET" > local/gadget; sleep 1000')
+        one["TaskGroups"][0]["Tasks"][0]["Resources"] = {"CPU": 10, "MemoryMB": 10, "Devices": [
+            {"Name": "acme/gadget", "Count": 1,
+             "Constraints": [{"LTarget": "${device.attr.memory}", "Operand": ">=", "RTarget": memory}]}]}
+        return one
+
+    def test_devices_are_found_given_out_once_and_reserved(self):
+        agent = self.start(f"{BAD}/gadgets.so")
+        node = agent.get("/v1/nodes").json[0]["ID"]
+        devices = wait_until(lambda: agent.get(f"/v1/node/{node}").json["NodeResources"]["Devices"], what="the node's devices")
+        self.assertEqual([(d["Vendor"], d["Type"], d["Name"], [(i["ID"], i["Healthy"]) for i in d["Instances"]]) for d in devices],
+                         [("acme", "gadget", "small", [("a", True), ("b", False)])])
+        agent.register(self.gadget_job("first", "10 GiB"))
+        alloc = agent.wait_for_allocs("first", "running")[0]
+        local = os.path.join(agent.data_dir, "alloc", alloc["ID"], "task", "local")
+        self.assertEqual(wait_until(lambda: self.content(f"{local}/gadget")), "a")
+        self.assertIn(("Gadgets", "small a"), self.events(agent, alloc))
+        for name, memory in (("second", "10 GiB"), ("large", "12 GiB")):
+            agent.register(self.gadget_job(name, memory))
+            wait_until(lambda: any(e["Status"] == "blocked" for e in agent.get(f"/v1/job/{name}/evaluations").json), what="what waits")
+            self.assertEqual(agent.allocs(name), [])
+        agent.request("DELETE", "/v1/job/first")
+        self.assertEqual(len(agent.wait_for_allocs("second", "running")), 1)
+
+
+class InProcessTest(Case):
+    """isolated = false: on a thread of the agent."""
+
+    def test_the_samples_run_in_the_agent(self):
+        block = '  isolated = false\n'
+        agent = self.start(Samples.library("stamp"), Samples.library("labels"), Samples.library("naps"),
+                           config=f'plugin "stamp" {{\n{block}  config {{\n    file = "here"\n  }}\n}}\nplugin "labels" {{\n{block}}}\n'
+                                  f'plugin "naps" {{\n{block}}}\nclient {{\n  meta {{\n    label = "ssd"\n  }}\n}}\n')
+        for name in ("stamp", "labels", "naps"):
+            plugin = self.wait_for(agent, name, "running")
+            self.assertEqual((plugin["PID"], plugin["Isolated"]), (0, False))
+        self.assertRegex(agent.run("plugin", "status", "stamp", check=True).stdout, r"Mode\s+= in process")
+        one = shell_job("placed", "sleep 1000", kind="labels")
+        one["Meta"] = {"label": "ssd"}
+        agent.register(one)
+        alloc = agent.wait_for_allocs("placed", "running")[0]
+        self.assertIn(("Stamp", "wrote local/here"), self.events(agent, alloc))
+        nap = job("nap")
+        nap["TaskGroups"][0]["Tasks"][0].update(Driver="naps", Config={"length": "1000s"})
+        agent.register(nap)
+        nap = agent.wait_for_allocs("nap", "running")[0]["ID"]
+        done = agent.run("alloc", "exec", "-i=false", "-t=false", nap, "sh", "-c", "echo $NAP; exit 3")
+        self.assertEqual((done.returncode, done.stdout.strip().isdigit()), (3, True), done.stderr)
+        agent.request("DELETE", "/v1/job/nap")
+        agent.wait_for_allocs("nap", "complete")
+
+        with open(agent.config_path) as f:
+            text = f.read()
+        with open(agent.config_path, "w") as f:
+            f.write(text.replace('"here"', '"there"'))
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "begins anew with another configuration" in agent.log(), what="the next thread")
+        self.wait_for(agent, "stamp", "running")
+        again = shell_job("again", "sleep 1000")
+        agent.register(again)
+        self.assertIn(("Stamp", "wrote local/there"), self.events(agent, agent.wait_for_allocs("again", "running")[0]))
+        os.remove(f"{agent.plugin_dir}/stamp.so")
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(agent.get("/v1/agent/plugins").json) == 2, what="the plugin's end")
+        agent.stop()
+
+    def test_what_throws_begins_anew_and_what_needs_a_process_is_refused(self):
+        agent = self.start(f"{BAD}/throws.so", f"{BAD}/probe.so", f"{harness.ROOT}/subprojects/plugin-python/count.py",
+                           config='plugin "throws" {\n  isolated = false\n}\nplugin "count" {\n  isolated = false\n}\n'
+                                  'plugin "probe" {\n  isolated = false\n  user = "nobody"\n}\n')
+        for name, why in (("throws", "it has a bad day"), ("count", "a program runs in a process"), ("probe", "need a process of its own")):
+            self.assertIn(why, self.wait_for(agent, name, "refused")["StatusDescription"])
+        agent.register(shell_job("web", "sleep 1000"))
+        agent.wait_for_allocs("web", "running")
 
 
 class PythonTest(Case):
@@ -200,6 +332,31 @@ class DriverTest(Case):
         self.nap(agent, "wrong", "long")
         wait_until(lambda: any("expected a duration" in e[1] for a in agent.allocs("wrong") for e in self.events(agent, a)),
                    what="the refusal")
+
+    def test_commands_beside_a_nap(self):
+        agent = self.start(Samples.library("naps"))
+        self.nap(agent, "long", "1000s")
+        alloc = agent.wait_for_allocs("long", "running")[0]["ID"]
+
+        def execute(*words, stdin=None):
+            return agent.run("alloc", "exec", *words, stdin=stdin, timeout=60)
+
+        done = execute("-i=true", "-t=false", alloc, "sh", "-c", "cat; echo $NAP >&2; exit 5", stdin="hello")
+        self.assertEqual((done.returncode, done.stdout), (5, "hello"), done.stderr)
+        self.assertEqual({int(done.stderr)}, self.sleepers(agent))
+        done = execute("-i=false", "-t=false", alloc, "head", "-c", "5000000", "/dev/zero")
+        self.assertEqual((done.returncode, len(done.stdout)), (0, 5_000_000))
+        done = execute("-i=false", "-t=false", alloc, "no-such-program")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no-such-program", done.stderr)
+        asked = subprocess.Popen([harness.BINARY, "alloc", "exec", "-i=false", "-t=false", alloc, "sh", "-c", "echo $$; exec sleep 4243.19"],
+                                 env=dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{agent.port}"), stdout=subprocess.PIPE, text=True)
+        pid = int(asked.stdout.readline())
+        asked.kill()
+        asked.wait()
+        asked.stdout.close()
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), what="the end of a command that nobody waits for")
+        self.assertEqual(self.plugin(agent, "naps")["Restarts"], 0)
 
     def test_tasks_outlive_the_plugin_s_process_and_the_agent(self):
         agent = self.start(Samples.library("naps"))
@@ -244,6 +401,7 @@ class DriverTest(Case):
 class KilledAgainTest(DriverTest):
     """Numbers of the whole run: PLUGIN_KILLS=20 PLUGIN_TASKS=50."""
     test_a_nap_ends_and_a_wrong_config_is_refused = test_tasks_outlive_the_plugin_s_process_and_the_agent = None
+    test_commands_beside_a_nap = None
 
     def test_kills_of_the_plugin_s_process_of_the_agent_and_of_both(self):
         kills, tasks = int(os.environ.get("PLUGIN_KILLS", 2)), int(os.environ.get("PLUGIN_TASKS", 8))
@@ -289,6 +447,7 @@ class KilledAgainTest(DriverTest):
 
 class ReloadTest(DriverTest):
     test_a_nap_ends_and_a_wrong_config_is_refused = test_tasks_outlive_the_plugin_s_process_and_the_agent = None
+    test_commands_beside_a_nap = None
 
     def reload(self, agent):
         count = agent.log().count("the log level is")

@@ -9,7 +9,7 @@
 
 #include <capnp/serialize.h>
 
-#include "actors/plugin/plugin_process.hpp"
+#include "actors/plugin/body/plugin_peer.hpp"
 #include "runtime/plugin/sdk/session.hpp"
 
 namespace nomad::test {
@@ -18,11 +18,12 @@ namespace nomad::test {
 struct MemoryPlugin {
   std::function<void(plugin::Plugin&)> describe;
   int lives = 0;
-  bool mute = false;             ///< Answers nothing any more.
-  bool has_drivers = true;       ///< As the link says.
-  int refusals = 0;              ///< Of what it has asked.
-  std::size_t handled = 0;       ///< Bytes.
-  plugin::ProcessEvents events;  ///< Of the present life.
+  bool mute = false;                ///< Answers nothing any more.
+  bool has_drivers = true;          ///< As the link says.
+  int refusals = 0;                 ///< Of what it has asked.
+  std::size_t handled = 0;          ///< Bytes.
+  plugin::ProcessEvents events;     ///< Of the present life.
+  std::function<void(int)> poll{};  ///< Lets it look at what it watches, for so many ms.
 };
 
 class MemoryPeer final : public plugin::PluginPeer {
@@ -35,7 +36,14 @@ public:
     session_ = std::make_unique<plugin::Session>(
         plugin_, [this](capnp::MessageBuilder& frame) { tell(frame); });
     session_->begin();
+    of_.poll = [this](int milliseconds) {
+      auto waits = session_->watched();
+      ::poll(waits.data(), waits.size(), milliseconds);
+      static_cast<void>(session_->run_ready(waits, plugin::Nanoseconds{0}));
+    };
   }
+
+  ~MemoryPeer() override { of_.poll = {}; }
 
   void send(std::string frame) override {
     const auto body = std::string_view{frame}.substr(sizeof(std::uint32_t));

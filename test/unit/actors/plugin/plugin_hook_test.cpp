@@ -36,6 +36,53 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   CHECK_FALSE(entry.wanted(with_meta(scope(), false)));
 }
 
+TEST_CASE_FIXTURE(
+    test::LinkFixture,
+    "plugin hook: one for devices is asked for tasks that have got some of its kind") {
+  Draft<schema::plugin::Declaration::Hook> hook;
+  hook->setName("h");
+  hook->setDevices("acme/gadget");
+  hook->initPhases(1).set(0, schema::plugin::Phase::PRESTART);
+  const auto entry = plugin::plugin_hook({}, hook.reader());
+  const auto wanted = [&](const char* task, const char* type) {
+    auto whom = scope();
+    Draft<schema::Allocation> alloc{whom.alloc};
+    auto resources = alloc->initAllocatedResources().initTasks(1)[0];
+    resources.setKey(task);
+    auto device = resources.initValue().initDevices(1)[0];
+    device.setVendor("acme");
+    device.setType(type);
+    whom.alloc = alloc.freeze();
+    return entry.wanted(whom);
+  };
+  CHECK(wanted("t", "gadget"));
+  CHECK_FALSE(wanted("t", "gpu"));
+  CHECK_FALSE(wanted("other", "gadget"));
+  CHECK_FALSE(entry.wanted(scope()));
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin hook: a fingerprinter's devices are kept, and nonsense is not") {
+  auto vendor = std::make_shared<std::string>("acme");
+  start([vendor](plugin::Plugin& plugin) {
+    plugin.is("p", "1").devices(
+        "gadgets", {.vendor = *vendor, .type = "gadget", .interval = std::chrono::seconds{2}},
+        [vendor](plugin::Host&) -> Result<std::vector<plugin::DeviceGroup>> {
+          return std::vector<plugin::DeviceGroup>{
+              {.name = *vendor, .attributes = {{"memory", "11 GiB"}}, .instances = {{"a"}, {"b"}}}};
+        },
+        [](plugin::HookHost&, const plugin::HookCall&, const plugin::ReservedDevices&)
+            -> Result<plugin::HookAnswer> { return plugin::HookAnswer{}; });
+  });
+  const auto found = facts->get("gadgets").devices;
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].vendor == "acme");
+  CHECK(found[0].instances.size() == 2);
+  *vendor = "no/name";
+  advance(std::chrono::seconds{3});
+  CHECK(facts->get("gadgets").devices[0].name == "acme");
+}
+
 TEST_CASE_FIXTURE(test::LinkFixture,
                   "plugin hook: the instance of the plugin ends with its actor") {
   auto lives = std::make_shared<int>(0);

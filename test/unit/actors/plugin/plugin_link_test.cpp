@@ -381,7 +381,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
           return std::map<std::string, std::string>{{"n", std::string(5000, 'z')}};
         });
   });
-  CHECK_MESSAGE(facts->get("f").empty(), "a value of 5,000 bytes is no attribute");
+  CHECK_MESSAGE(facts->get("f").attributes.empty(), "a value of 5,000 bytes is no attribute");
   plugin.mute = true;
   const auto before = status().frames_out;
   advance(20s);
@@ -396,9 +396,9 @@ TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: facts are asked for again at 
           return std::map<std::string, std::string>{{"n", std::to_string(++*asked)}};
         });
   });
-  CHECK(facts->get("f").at("n") == "1");
+  CHECK(facts->get("f").attributes.at("n") == "1");
   advance(11s);
-  CHECK(facts->get("f").at("n") == "2");
+  CHECK(facts->get("f").attributes.at("n") == "2");
 }
 
 namespace {

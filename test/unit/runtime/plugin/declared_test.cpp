@@ -71,6 +71,25 @@ TEST_CASE("declared: there are bounds to how much there is of a kind") {
               }).empty());
 }
 
+TEST_CASE("declared: a scheduler has a type of its own, and reads facts of nodes") {
+  const auto reads = [](const char* type, const std::vector<std::string>& targets) {
+    return refusal([&](auto is) {
+      auto each = is.initSchedulers(1)[0];
+      each.setType(type);
+      auto to = each.initReads(static_cast<unsigned>(targets.size()));
+      for (unsigned i = 0; i < to.size(); ++i)
+        to.set(i, targets[i]);
+    });
+  };
+  CHECK(reads("labels", {"${meta.label}", "${attr.kernel.name}"}).empty());
+  CHECK(reads("service", {}).find("scheduled by the servers") != std::string::npos);
+  CHECK_FALSE(reads("_core", {}).empty());
+  for (const auto* target : {"meta.label", "${}", "${a}b", "${a}${b}", "${a\n}"})
+    CHECK_FALSE(reads("labels", {target}).empty());
+  CHECK_FALSE(
+      reads("labels", std::vector<std::string>(plugin::most_reads + 1, "${meta.a}")).empty());
+}
+
 TEST_CASE("declared: a hook is asked in phases that there are") {
   CHECK_FALSE(refusal([](auto is) { is.getHooks()[0].initPhases(0); }).empty());
   CHECK_FALSE(refusal([](auto is) {

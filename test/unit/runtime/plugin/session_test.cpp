@@ -1,11 +1,13 @@
 // A plugin as its author writes it, seen through the test kit that authors have.
 #include "runtime/plugin/sdk/session.hpp"
 
+#include <csignal>
 #include <stdexcept>
 
 #include <capnp/serialize.h>
 #include <doctest/doctest.h>
 
+#include "runtime/plugin/sdk/task_driver.hpp"
 #include "runtime/plugin/sdk/test_kit.hpp"
 
 using namespace nomad;
@@ -115,6 +117,177 @@ TEST_CASE("session: a driver's question that is dropped fails, and so does what 
         == Errc::internal);
   CHECK(agent.run_hook("throws", Phase::PRESTART).error().what.find("std::exception")
         != std::string::npos);
+}
+
+TEST_CASE("session: a scheduler decides now or later; what throws or is dropped is a failure") {
+  std::vector<DecisionReply> open;
+  TestAgent agent{[&open](Plugin& plugin) {
+    plugin.is("p", "1")
+        .scheduler(
+            {.type = "now"}, scheduler_of([](Host&, auto question) -> Result<Decision> {
+              Decision decision{.placements = {{"g", "n", "a"}}, .unplaced = {{"h", 2, "w"}}};
+              for (const auto alloc : question.getAllocs())
+                decision.stops.push_back({copy(alloc.getId()), counts(alloc) ? "yes" : "no"});
+              return decision;
+            }))
+        .scheduler({.type = "later"},
+                   [&open](Host&, auto, const DecisionReply& reply) { open.push_back(reply); })
+        .scheduler({.type = "drops"}, [](Host&, auto, const DecisionReply&) {})
+        .scheduler({.type = "throws"}, scheduler_of([](Host&, auto) -> Result<Decision> {
+                     throw std::runtime_error{"no luck"};
+                   }));
+  }};
+
+  const auto now = agent.decide("now", [](auto question) {
+    auto allocs = question.initAllocs(2);
+    allocs[0].setStatus(nomad::schema::ClientStatus::RUNNING);
+    allocs[1].setStatus(nomad::schema::ClientStatus::FAILED);
+  });
+  REQUIRE(now);
+  CHECK(now->stops[0].description == "yes");
+  CHECK(now->stops[1].description == "no");
+  CHECK(now->placements[0].replaces == "a");
+  CHECK(now->unplaced[0].count == 2);
+  CHECK(agent.decide("drops", [](auto) {}).error().what == "the scheduler dropped the question");
+  CHECK(agent.decide("throws", [](auto) {}).error().what == "it threw: no luck");
+  CHECK(agent.decide("other", [](auto) {}).error().code == Errc::not_found);
+  CHECK(agent.decide("later", [](auto) {}).error().code == Errc::timeout);
+  open.clear();
+}
+
+TEST_CASE("session: devices are found, and those that a task has got are reserved") {
+  TestAgent agent{[](Plugin& plugin) {
+    plugin.is("p", "1").devices(
+        "gadgets", {.vendor = "acme", .type = "gadget"},
+        [](Host&) -> Result<std::vector<DeviceGroup>> {
+          return std::vector<DeviceGroup>{{.name = "one",
+                                           .attributes = {{"memory", "1 GiB"}},
+                                           .instances = {{"a"}, {"b", false}}}};
+        },
+        [](HookHost&, const HookCall&, const ReservedDevices& got) -> Result<HookAnswer> {
+          if (got.ids.empty()) return Error{Errc::not_found, "no such gadget"};
+          return HookAnswer{.environment = {{"GADGET_" + got.name, got.ids[0]}},
+                            .devices = {{"/dev/g", "/dev/g" + got.ids[0]}}};
+        });
+  }};
+  const auto found = agent.find_devices("gadgets");
+  REQUIRE(found);
+  CHECK((*found)[0].attributes.at("memory") == "1 GiB");
+  CHECK_FALSE((*found)[0].instances[1].healthy);
+
+  const TestTask task{.kind = {.vendor = "acme", .type = "gadget"},
+                      .devices = {{"one", {"a"}}, {"two", {"b", "c"}}}};
+  const auto answer = agent.run_hook("gadgets", Phase::PRESTART, task);
+  REQUIRE(answer);
+  CHECK(answer->environment
+        == std::map<std::string, std::string>{{"GADGET_one", "a"}, {"GADGET_two", "b"}});
+  CHECK(answer->devices.size() == 2);
+  const TestTask other{.kind = {.vendor = "other", .type = "gadget"}, .devices = {{"one", {"a"}}}};
+  CHECK(agent.run_hook("gadgets", Phase::PRESTART, other)->environment.empty());
+  const TestTask wrong{.task = "w", .kind = task.kind, .devices = {{"one", {}}}};
+  CHECK(agent.run_hook("gadgets", Phase::PRESTART, wrong).error().what == "no such gadget");
+}
+
+namespace {
+
+/// A driver whose commands run as they are given.
+class Beside final : public TaskDriver {
+public:
+  explicit Beside(Host& host) : TaskDriver{host, {.name = "d", .exec = true}} {}
+
+private:
+  Result<std::string> start(schema::plugin::TaskConfig::Reader) override { return std::string{}; }
+
+  Result<std::string> recover(const TaskId&, std::string_view, std::string_view) override {
+    return Error{Errc::not_found, "none"};
+  }
+
+  Result<> stop(const TaskId&, std::string_view, Nanoseconds) override { return {}; }
+
+  void destroy(const TaskId&) override {}
+
+  Result<ExecPlan> run_beside(const TaskId&, std::vector<std::string> command) override {
+    if (command.front() == "refused") return Error{Errc::rejected, "not here"};
+    return ExecPlan{.command = std::move(command),
+                    .directory = "/",
+                    .environment = {{"PATH=/usr/bin:/bin", "WORD=here"}}};
+  }
+};
+
+void beside(Plugin& plugin) {
+  plugin.is("p", "1").driver("d", [](Host& host) { return std::make_unique<Beside>(host); });
+}
+
+/// Until it has ended; what it has started gets the second that it has.
+const TestAgent::Command& end_of(TestAgent& agent, std::uint64_t number) {
+  for (int tries = 0; tries < 1000 && !agent.command(number).ended; ++tries) {
+    REQUIRE(agent.wait(10ms));
+    REQUIRE(agent.advance(10ms));
+  }
+  REQUIRE(agent.command(number).ended);
+  return agent.command(number);
+}
+
+}  // namespace
+
+TEST_CASE("session: a command's streams, its end and its code") {
+  TestAgent agent{beside};
+  const auto number
+      = agent.run_beside("d", {"sh", "-c", "cat; pwd; echo $WORD >&2; kill -0 $$; exit 3"});
+  REQUIRE(number);
+  REQUIRE(agent.send_input(*number, "one\n"));
+  REQUIRE(agent.send_input(*number, "two\n", true));
+  const auto& command = end_of(agent, *number);
+  CHECK(command.output == "one\ntwo\n/\n");
+  CHECK(command.errors == "here\n");
+  CHECK(command.code == 3);
+  CHECK(command.input_taken == 8);
+
+  const auto killed = agent.run_beside("d", {"sh", "-c", "kill -9 $$"});
+  REQUIRE(killed);
+  CHECK(end_of(agent, *killed).code == 128 + 9);
+  CHECK(agent.run_beside("d", {"refused"}).error().what == "not here");
+  CHECK(agent.run_beside("d", {"no-such-program"}).error().what
+        == "running no-such-program: No such file or directory");
+}
+
+TEST_CASE("session: more output than the window waits until it is taken") {
+  TestAgent agent{beside};
+  const auto number = agent.run_beside("d", {"head", "-c", "3000000", "/dev/zero"});
+  REQUIRE(number);
+  CHECK(end_of(agent, *number).output.size() == 3'000'000);
+}
+
+TEST_CASE("session: a command has a terminal, and its size") {
+  TestAgent agent{beside};
+  const auto number
+      = agent.run_beside("d", {"sh", "-c", "test -t 0 && read line && stty size"}, true);
+  REQUIRE(number);
+  REQUIRE(agent.resize(*number, 30, 90));
+  REQUIRE(agent.send_input(*number, "go\n"));
+  const auto& command = end_of(agent, *number);
+  CHECK(command.output.find("30 90") != std::string::npos);
+  CHECK(command.errors.empty());
+}
+
+TEST_CASE(
+    "session: a command ends when nobody wants it, and one that leaves somebody behind ends") {
+  TestAgent agent{beside};
+  const auto number = agent.run_beside("d", {"sh", "-c", "echo $$; exec sleep 1000"});
+  REQUIRE(number);
+  for (int tries = 0; tries < 500 && agent.command(*number).output.empty(); ++tries)
+    REQUIRE(agent.wait(10ms));
+  const auto pid = std::stoi(agent.command(*number).output);
+  REQUIRE(agent.close_command(*number));
+  for (int tries = 0; tries < 500 && ::kill(pid, 0) == 0; ++tries)
+    REQUIRE(agent.wait(10ms));
+  CHECK(::kill(pid, 0) != 0);
+  CHECK_FALSE(agent.command(*number).ended);
+
+  const auto left = agent.run_beside("d", {"sh", "-c", "setsid sleep 1000 & echo $!; exit 4"});
+  REQUIRE(left);
+  CHECK(end_of(agent, *left).code == 4);
+  ::kill(std::stoi(agent.command(*left).output), SIGKILL);
 }
 
 TEST_CASE("session: a timer that is due at once lets the agent be heard first") {

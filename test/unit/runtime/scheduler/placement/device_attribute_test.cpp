@@ -77,3 +77,18 @@ TEST_CASE("device attributes: those that a node tells are read by their kind") {
   group->setAttributes("");
   CHECK(device_attributes(group.reader()).empty());
 }
+
+TEST_CASE(
+    "device attributes: what a plugin has found is read from the node's row as it was meant") {
+  Draft<schema::NodeDeviceGroup> group;
+  std::string json = "{";
+  for (const auto* value : {"11 GiB", "1.5", "true", "P100"})
+    json += (json.size() > 1 ? "," : "") + ('"' + std::string{value} + "\":")
+            + DeviceAttribute::parse(value).json();
+  group->setAttributes(text(json + '}'));
+  const auto found = device_attributes(group.reader());
+  REQUIRE(found.size() == 4);
+  for (const auto& [name, value] : found)
+    CHECK_MESSAGE(DeviceAttribute::compare(value, DeviceAttribute::parse(name)) == 0, name);
+  CHECK(DeviceAttribute::compare(found.at("11 GiB"), DeviceAttribute::parse("10 GiB")) > 0);
+}

@@ -1,0 +1,170 @@
+// A plugin in a process of its own.
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <spawn.h>
+
+#include "actors/plugin/body/plugin_body.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/process/pointers.hpp"
+#include "runtime/host/process/spawn_settings.hpp"
+#include "runtime/host/process/unique_fd.hpp"
+#include "runtime/plugin/host/confine.hpp"
+
+namespace nomad::plugin {
+namespace {
+
+constexpr int above_those_of_plugin = 10;
+
+/// No more of the agent's environment than programs need.
+std::vector<std::string> environment_of_plugins() {
+  std::vector<std::string> made{
+      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
+  for (const char* name : {"LANG", "LC_ALL", "TZ", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH"})
+    if (const char* value = ::getenv(name)) made.push_back(fmt::format("{}={}", name, value));
+  return made;
+}
+
+/// The descriptor under a number that none of the plugin's has.
+Result<host::UniqueFd> lifted(int descriptor) {
+  host::UniqueFd made{::fcntl(descriptor, F_DUPFD_CLOEXEC, above_those_of_plugin)};
+  if (!made) return errno_error("copying a descriptor", errno);
+  return made;
+}
+
+/// A file in memory that has the bytes.
+Result<host::UniqueFd> file_of(const std::string& bytes) {
+  const host::UniqueFd file{::memfd_create("calls", MFD_CLOEXEC)};
+  if (!file) return errno_error("making a file in memory", errno);
+  if (::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return errno_error("writing a file in memory", errno);
+  return lifted(file.get());
+}
+
+Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int given_output) {
+  const auto socket = NOMAD_TRY(lifted(given_socket));
+  const auto output = NOMAD_TRY(lifted(given_output));
+  host::UniqueFd filter;
+  if (!options.call_filter.empty()) filter = NOMAD_TRY(file_of(options.call_filter));
+  host::SpawnSettings settings;
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  int error = 0;
+  const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
+  keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 1));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 2));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, socket.get(), agent_socket));
+  if (filter)
+    keep(::posix_spawn_file_actions_adddup2(&settings.actions, filter.get(), filter_descriptor));
+  keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, options.directory.c_str()));
+  keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
+  keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
+  keep(::posix_spawnattr_setpgroup(&settings.attributes, 0));
+  keep(::posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETPGROUP
+                                                            | POSIX_SPAWN_SETSIGMASK
+                                                            | POSIX_SPAWN_SETSIGDEF));
+  std::vector<std::string> words{options.program};
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  const auto arguments = host::pointers_to(words);
+  const auto texts = environment_of_plugins();
+  const auto environment = host::pointers_to(texts);
+  pid_t pid = 0;
+  if (error == 0)
+    error = ::posix_spawn(&pid, options.program.c_str(), &settings.actions, &settings.attributes,
+                          arguments.data(), environment.data());
+  if (error != 0) return errno_error("starting " + options.program, error);
+  if (options.memory_bytes > 0) {
+    const rlimit bound{options.memory_bytes, RLIM_INFINITY};
+    if (::prlimit(pid, RLIMIT_DATA, &bound, nullptr) != 0)
+      log::warn("plugin", "the memory of process {} is not bounded: {}", pid, std::strerror(errno));
+  }
+  return pid;
+}
+
+class ProcessBody final : public PluginBody {
+public:
+  explicit ProcessBody(ProcessOptions options) : options_{std::move(options)} {}
+
+  Result<> start(int socket, int output) override {
+    const auto started = NOMAD_TRY(spawn_process(options_, socket, output));
+    const std::lock_guard lock{guard_};
+    pid_ = started;
+    return {};
+  }
+
+  int pid() override {
+    const std::lock_guard lock{guard_};
+    return pid_;
+  }
+
+  void kill() override {
+    const std::lock_guard lock{guard_};
+    send_kill();
+  }
+
+  bool has_ended() override {
+    const std::lock_guard lock{guard_};
+    siginfo_t end{};
+    return pid_ > 0
+           && ::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0
+           && end.si_pid != 0;
+  }
+
+  void has_drivers(bool has_some) override {
+    const std::lock_guard lock{guard_};
+    ends_children_ = !has_some;
+    const auto bytes = options_.memory_bytes;
+    if (pid_ <= 0 || bytes == 0) return;
+    const rlimit bound = has_some ? rlimit{RLIM_INFINITY, RLIM_INFINITY} : rlimit{bytes, bytes};
+    if (::prlimit(pid_, RLIMIT_DATA, &bound, nullptr) != 0 && errno != ESRCH)
+      log::warn("plugin", "the memory of process {}: {}", pid_, std::strerror(errno));
+  }
+
+  std::string reap(bool kill) override {
+    const std::lock_guard lock{guard_};
+    if (pid_ == 0) return "it never ran";
+    siginfo_t end{};
+    const auto seen = ::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT);
+    const bool runs = seen == 0 && end.si_pid == 0;
+    // Its group while its number is still its own.
+    if (seen == 0 && (kill || (!runs && ends_children_))) send_kill();
+    if (runs) return {};
+    int status = 0;
+    const auto got = ::waitpid(pid_, &status, WNOHANG);
+    pid_ = 0;
+    if (got < 0) return "its end is unknown";
+    if (WIFSIGNALED(status)) return fmt::format("killed by signal {}", WTERMSIG(status));
+    return fmt::format("exited with status {}", WEXITSTATUS(status));
+  }
+
+private:
+  void send_kill() const {
+    if (pid_ > 0) ::kill(ends_children_ ? -pid_ : pid_, SIGKILL);
+  }
+
+  ProcessOptions options_;
+  std::mutex guard_;
+  pid_t pid_ = 0;              ///< 0: there is no process, or it has been reaped.
+  bool ends_children_ = true;  ///< Its group is killed with it.
+};
+
+}  // namespace
+
+std::unique_ptr<PluginBody> process_body(ProcessOptions options) {
+  return std::make_unique<ProcessBody>(std::move(options));
+}
+
+}  // namespace nomad::plugin

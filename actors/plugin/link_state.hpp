@@ -1,0 +1,126 @@
+// The inside of the PluginLink: its state, and what is done in its turns. Included by
+// plugin_link.cpp alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "actors/plugin/driver_seats.hpp"
+#include "actors/plugin/exec_relay.hpp"
+#include "actors/plugin/hook_instances.hpp"
+#include "actors/plugin/intake.hpp"
+#include "actors/plugin/link_events.hpp"
+#include "actors/plugin/link_memory.hpp"
+#include "actors/plugin/plugin_life.hpp"
+#include "actors/plugin/questions.hpp"
+#include "actors/plugin/reports.hpp"
+#include "actors/plugin/waiting_room.hpp"
+#include "runtime/workload/respawn_delay.hpp"
+
+namespace nomad::plugin {
+
+class LinkState {
+public:
+  static constexpr const char* name = "plugin_link";
+
+  explicit LinkState(LinkSelf::pointer self) : self_{self} {}
+
+  using Fill = Questions::Fill;
+
+  void init(const std::shared_ptr<LinkMemory>& memory);
+
+  actor::Answer<client::hook::Answered> run_hook(plugin_link::RunHook& msg);
+  actor::Answer<client::hook::Settled> cancel_hook(const plugin_link::CancelHook& msg);
+  void close_hook(const plugin_link::CloseHook& msg);
+
+  void tasks_changed(const plugin_link::TasksChanged& msg) { hooks_.tasks_changed(msg); }
+
+  void serve_driver(const plugin_link::ServeDriver& msg);
+  actor::Answer<client::driver::Answered> ask_driver(plugin_link::AskDriver& msg);
+
+  void exec_ordered(const plugin_link::ExecOrder& msg) { commands_.order(msg); }
+
+  actor::Answer<server::decider::Decided> decide(server::decider::Decide& msg);
+  void serve(const plugin_link::Serve& msg);
+  actor::Answer<plugin_link::Reconfigured> reconfigure(const plugin_link::Reconfigure& msg);
+  void refuse(const std::string& why);
+  actor::Answer<plugin_link::Stopped> stop();
+
+  void started(const link_event::Started& msg);
+  void received(link_event::Received& msg);
+  void wrote(const link_event::Wrote& msg);
+  void ended(const link_event::Ended& msg);
+  void reaped(const link_event::ReapDue& msg);
+  void stage_due(const link_event::StageDue& msg);
+  void ping_due(const link_event::PingDue& msg);
+  void pong_due(const link_event::PongDue& msg);
+  void stop_due(const link_event::StopDue& msg);
+  void pause_over(const link_event::PauseOver& msg);
+  void facts_due(const link_event::FactsDue& msg);
+  void replace_due(const link_event::ReplaceDue& msg);
+
+  void respawn_due(const link_event::RespawnDue& msg) {
+    if (life_.is(msg.life) && state_ == PluginState::restarting && !stopped_) spawn();
+  }
+
+  void api_heard(const link_event::ApiHeard& msg) {
+    if (life_.is(msg.life) && calls_) calls_->heard(msg.what);
+  }
+
+private:
+  using Failed = Questions::Failed;
+
+  const LinkOptions& options() const { return memory_->options; }
+
+  void spawn();
+  void set_state(PluginState state, const std::string& problem = {});
+
+  void update(const std::function<void(PluginStatus&)>& change) const {
+    options().board->update(options().name, change);
+  }
+
+  Result<> send(const Fill& fill);
+
+  std::uint64_t ask(const Fill& fill, Questions::Then then, Failed failed) {
+    return questions_.ask(fill, std::move(then), std::move(failed));
+  }
+
+  void when_running(WaitingRoom::Guest guest);
+  void drain();
+  void take(schema::plugin::Frame::Reader frame);
+  void declared(schema::plugin::Declaration::Reader declaration);
+  void configure();
+  void configured();
+  void start_actors();
+  void shut_down();
+
+  Nanoseconds now() const { return self_->now().time_since_epoch(); }
+
+  std::string title() const { return fmt::format("plugin {}", options().name); }
+
+  LinkSelf::pointer self_;
+  std::shared_ptr<LinkMemory> memory_;
+  PluginState state_ = PluginState::starting;
+  PluginLife life_;
+  std::unique_ptr<ApiCalls> calls_;
+  workload::RespawnDelay delay_;
+
+  Questions questions_{[this](const Fill& fill) { return send(fill); }};
+  HookInstances hooks_{self_, questions_, life_.number()};
+  ExecRelay commands_{questions_};
+  DriverSeats drivers_{self_, questions_, commands_};
+  std::optional<Reports> reports_;
+  WaitingRoom waiting_;     ///< Until it runs.
+  Intake intake_;           ///< What is not looked at yet.
+  bool paused_ = false;     ///< A PauseOver is to come.
+  std::uint64_t ping_ = 0;  ///< The question; 0: none is open.
+  bool replacing_ = false;  ///< It is asked nothing more, for another one follows.
+  bool stopped_ = false;    ///< The agent ends: no other one follows.
+  std::vector<actor::Promise<plugin_link::Stopped>> stopping_;
+};
+
+}  // namespace nomad::plugin

@@ -1,0 +1,75 @@
+// ExecProcess: a command beside a task, in a process of its own: its streams, its terminal, its
+// end. Carries no more of its output than was taken. Internal to the SDK.
+//
+// Threads: the plugin's one. It lives as long as somebody watches it or holds it, and kills what is
+// left with its end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+#include "runtime/plugin/sdk/kinds.hpp"
+
+namespace nomad::plugin {
+
+class ExecProcess : public std::enable_shared_from_this<ExecProcess> {
+public:
+  static constexpr std::size_t window = 256 * 1024;
+
+  struct Told {
+    std::function<void(unsigned stream, std::string_view bytes, bool last)> output;
+    std::function<void(std::size_t bytes)> input_taken;
+    /// Once, behind all output; nothing follows.
+    std::function<void(int code, int signal)> ended;
+  };
+
+  static Result<std::shared_ptr<ExecProcess>> start(Host& host,
+                                                    const ExecPlan& plan,
+                                                    bool tty,
+                                                    Told told);
+  ~ExecProcess();
+  ExecProcess(const ExecProcess&) = delete;
+  ExecProcess& operator=(const ExecProcess&) = delete;
+
+  void input(std::string_view bytes, bool last);
+  void resize(unsigned rows, unsigned columns);
+
+  /// Of its output.
+  void taken(std::size_t bytes);
+
+  /// Nobody wants it any more.
+  void close();
+
+private:
+  explicit ExecProcess(Host& host, Told told) : host_{host}, told_{std::move(told)} {}
+
+  Result<> run(const ExecPlan& plan, bool tty);
+  void watch();
+  void read(unsigned stream);
+  void end_output(unsigned stream);
+  void write();
+  void reap();
+  void give_up_output();
+  void finish();
+  void kill() const;
+
+  Host& host_;
+  Told told_;
+  pid_t pid_ = 0;  ///< 0: it is over.
+  bool tty_ = false;
+  std::array<int, 3> streams_{-1, -1, -1};  ///< Input, output (or the terminal), errors; our ends.
+  int process_ = -1;                        ///< A pidfd.
+  std::string waiting_;                     ///< Input that it has not read.
+  bool input_ends_ = false;
+  std::size_t untaken_ = 0;
+  int status_ = 0;
+  bool has_ended_ = false;
+  bool told_end_ = false;
+};
+
+}  // namespace nomad::plugin
