@@ -42,12 +42,19 @@ void Evaluator::error(const Expression& at, Span span, std::string summary, std:
 /// Takes `steps` off the budget; false, after one complaint, when it is used up.
 bool Evaluator::spend(const Expression& at, std::uint64_t steps) {
   budget_.steps_used += steps;
-  if (budget_.steps_used <= budget_.limits.steps) return true;
+  if (budget_.steps_used <= budget_.limits.steps && budget_.bytes_made <= budget_.limits.made_bytes)
+    return true;
   if (!std::exchange(budget_.exhausted, true))
     error(at, "Evaluation limit exceeded", "Evaluating this text takes more work than is allowed.");
   else
     ++errors_;
   return false;
+}
+
+/// The same, of bytes that a new value takes: each may be small, and all of them kept.
+bool Evaluator::make(const Expression& at, std::uint64_t bytes) {
+  budget_.bytes_made += bytes;
+  return spend(at, 0);
 }
 
 /// `value`, unless it is larger or deeper than a value may be.
@@ -366,6 +373,7 @@ Value Evaluator::template_text(const TemplateExpr& expression) {
   std::string text;
   bool known = true;
   for (const Expression* part : expression.parts) {
+    const auto before = text.size();
     const Value value = eval(*part);
     if (value.is_null()) {
       error(*part, summary,
@@ -382,6 +390,7 @@ Value Evaluator::template_text(const TemplateExpr& expression) {
       else
         text += std::get<Value>(converted).as_string();
     }
+    if (!make(expression, text.size() - before)) return Value::unknown(Type::string());
     if (text.size() > budget_.limits.value_weight) {
       error(expression, "Evaluation limit exceeded", "This text is longer than is allowed.");
       return Value::unknown(Type::string());

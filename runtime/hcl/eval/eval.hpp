@@ -33,12 +33,14 @@ struct EvalLimits {
   std::uint64_t steps = 20'000'000;  ///< nodes evaluated, plus the size of what functions read
   std::uint64_t value_weight = 64U << 20U;  ///< bytes of one value, counted as a tree
   std::uint32_t value_height = 300;         ///< nesting of one value
+  std::uint64_t made_bytes = 512U << 20U;   ///< of texts and results of functions, all together
 };
 
 /// What is left of the limits; shared by contexts, not safe for concurrent use.
 struct EvalBudget {
   EvalLimits limits{};
   std::uint64_t steps_used = 0;
+  std::uint64_t bytes_made = 0;
   bool exhausted = false;
 };
 

@@ -44,6 +44,7 @@ private:
   }
 
   bool spend(const Expression& at, std::uint64_t steps);
+  bool make(const Expression& at, std::uint64_t bytes);
   Value bounded(const Expression& at, Value value);
 
   Value variable(const VariableExpr& expression);

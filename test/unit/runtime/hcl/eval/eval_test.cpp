@@ -85,6 +85,25 @@ TEST_CASE(
   CHECK(budget.steps_used < 20'000);
 }
 
+TEST_CASE("evaluate: what is made in all is bounded, however small each value is") {
+  Scope scope;
+  EvalBudget budget;
+  budget.limits.made_bytes = 10'000;
+  scope.context.budget = &budget;
+  const char* texts[] = {"\"0123456789${\"\"}\"", "upper(\"0123456789\")"};
+  for (const char* text : texts) {
+    CAPTURE(text);
+    budget.bytes_made = 0;
+    budget.exhausted = false;
+    const Parsed parsed = parse_expression("f.hcl", text);
+    int fits = 0;
+    while (fits < 2'000 && evaluate(*parsed.file->expression(), &scope.context).ok())
+      ++fits;
+    CHECK(fits > 100);
+    CHECK(fits <= 1'000);
+  }
+}
+
 TEST_CASE("evaluate: values that double at each step hit the limit on a value's size") {
   Scope scope;
   std::string text = "\"0123456789\"";
