@@ -27,7 +27,7 @@ Evaluated evaluate(const Expression& expression, const EvalContext* context) {
   EvalBudget* shared = find_budget(context);
   Evaluator evaluator{context, shared != nullptr ? *shared : own};
   Evaluated out;
-  out.value = evaluator.eval(expression);
+  out.value = evaluator.eval_whole(expression);
   out.diagnostics = evaluator.take_diagnostics();
   return out;
 }
@@ -65,6 +65,12 @@ Value Evaluator::bounded(const Expression& at, Value value) {
   error(at, "Evaluation limit exceeded",
         "This value is larger or more deeply nested than is allowed.");
   return {};
+}
+
+/// Whoever asked keeps the value, and may copy what it shares with others.
+Value Evaluator::eval_whole(const Expression& expression) {
+  Value value = eval(expression);
+  return make(expression, value.weight()) ? value : Value{};
 }
 
 Value Evaluator::eval(const Expression& expression) {

@@ -33,7 +33,8 @@ struct EvalLimits {
   std::uint64_t steps = 20'000'000;  ///< nodes evaluated, plus the size of what functions read
   std::uint64_t value_weight = 64U << 20U;  ///< bytes of one value, counted as a tree
   std::uint32_t value_height = 300;         ///< nesting of one value
-  std::uint64_t made_bytes = 512U << 20U;   ///< of texts and results of functions, all together
+  std::uint64_t made_bytes
+      = 512U << 20U;  ///< of texts, results of functions and of evaluations, together
 };
 
 /// What is left of the limits; shared by contexts, not safe for concurrent use.

@@ -19,6 +19,9 @@ class Evaluator {
 public:
   Evaluator(const EvalContext* context, EvalBudget& budget) : context_{context}, budget_{budget} {}
 
+  /// An expression by itself; its value counts among what is made.
+  Value eval_whole(const Expression& expression);
+
   Value eval(const Expression& expression);
 
   Diagnostics take_diagnostics() { return std::move(diagnostics_); }

@@ -90,7 +90,7 @@ TEST_CASE("evaluate: what is made in all is bounded, however small each value is
   EvalBudget budget;
   budget.limits.made_bytes = 10'000;
   scope.context.budget = &budget;
-  const char* texts[] = {"\"0123456789${\"\"}\"", "upper(\"0123456789\")"};
+  const char* texts[] = {"\"0123456789${\"\"}\"", "upper(\"0123456789\")", "\"0123456789\""};
   for (const char* text : texts) {
     CAPTURE(text);
     budget.bytes_made = 0;
