@@ -271,6 +271,17 @@ class Killed(Templates):
         self.assertEqual("port=80", self.read("gone"))
 
     def test_secrets_are_in_memory_and_nothing_is_left(self):
+    def test_what_was_written_and_not_told_is_told(self):
+        self.put("app/untold", port="80")
+        self.run_job(group_of("untold", [task("task", [
+            template(port_of("app/untold"), mode="signal", ChangeSignal="SIGHUP", Splay=15 * 10**9)])]))
+        self.wait_for(lambda: self.heard("untold"), ["start "])
+        self.put("app/untold", port="81")
+        wait_until(lambda: self.read("untold") == "port=81", what="the new text", interval=0.001)
+        self.agent.kill9()
+        self.agent.start()
+        self.wait_for(lambda: self.heard("untold"), ["start ", "hup"], "the signal")
+
         if os.geteuid() != 0:
             self.skipTest("mounts need root")
         self.put("app/secret", port="tulip-and-quince")

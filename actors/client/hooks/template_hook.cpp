@@ -1,6 +1,7 @@
 #include "actors/client/hooks/template_hook.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,7 +11,9 @@
 #include "actors/client/hooks/template_actions.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/client/templates/render.hpp"
+#include "actors/client/templates/unsettled.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
@@ -115,6 +118,11 @@ private:
     std::uint64_t asked = 0;  ///< The question that is open; 0: none.
   };
 
+  struct Placed {
+    TemplatePlaces places;
+    std::set<std::size_t> unsettled;
+  };
+
   /// What `file` has read for a template.
   struct FollowedFiles {
     host::FileNews::Ticket ticket = 0;
@@ -185,15 +193,19 @@ private:
     busy_ = true;
     self_
         ->request(tools_.steps, actor::infinite,
-                  step::make([scope = scope_, request, settings = settings_] {
-                    return place_templates(
-                        scope, workload::TaskEnv::read(request->getEnvironment()), *settings);
+                  step::make([scope = scope_, request, settings = settings_]() -> Result<Placed> {
+                    return Placed{
+                        NOMAD_TRY(place_templates(
+                            scope, workload::TaskEnv::read(request->getEnvironment()), *settings)),
+                        read_unsettled(scope)};
                   }))
         .then(
             [this, request](const step::Outcome& outcome) {
               busy_ = false;
-              places_
-                  = std::make_shared<const TemplatePlaces>(std::move(outcome.as<TemplatePlaces>()));
+              auto& placed = outcome.as<Placed>();
+              noted_ = !placed.unsettled.empty();
+              machine_->resume(placed.unsettled);
+              places_ = std::make_shared<const TemplatePlaces>(std::move(placed.places));
               keep_environment(*request);
               settle();
             },
@@ -251,7 +263,27 @@ private:
         machine_->acted();
         go_on();
       });
+    forget_note();
     wait();
+  }
+
+  /// The task knows all. What is rendered next waits, so that its note comes after.
+  void forget_note() {
+    if (busy_ || !noted_ || !machine_->unsettled().empty()) return;
+    noted_ = false;
+    busy_ = true;
+    const auto done = [this] {
+      busy_ = false;
+      settle();
+    };
+    self_
+        ->request(tools_.steps, actor::infinite,
+                  step::make([scope = scope_] { return note_unsettled(scope, {}); }))
+        .then([done](const step::Outcome&) { done(); },
+              [done](const Error& err) {
+                log::warn("client", "{}", err.what);
+                done();
+              });
   }
 
   void release() {
@@ -373,7 +405,9 @@ private:
                       .known = known(),
                       .region = tools_.region,
                       .unix_now = tools_.unix_now(),
-                      .stopped = stop_rendering_.get_token()};
+                      .stopped = stop_rendering_.get_token(),
+                      .notes_changes = machine_->acts_on_changes(),
+                      .unsettled = machine_->unsettled()};
     self_
         ->request(tools_.steps, actor::infinite,
                   step::make([order = std::move(order)] { return render_templates(order); }))
@@ -384,6 +418,7 @@ private:
   void rendered(RenderResult& result) {
     busy_ = false;
     machine_->rendered(result.done);
+    noted_ = noted_ || result.noted;
     if (!stopped_) follow_files(result);
     for (auto& [index, variables] : result.environments)
       environments_.insert_or_assign(index, std::move(variables));
@@ -421,6 +456,7 @@ private:
   std::uint64_t looks_ = 0;
   std::uint64_t look_ = 0;  ///< The LookDue that is to come; 0: none.
   bool busy_ = false;       ///< A step runs.
+  bool noted_ = false;      ///< A note says what the task is still to be told.
   bool stopped_ = false;
   bool given_up_ = false;  ///< The task starts nothing any more.
 };

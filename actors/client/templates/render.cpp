@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "actors/client/task/task_config.hpp"
+#include "actors/client/templates/unsettled.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/config/address_template.hpp"
 #include "runtime/host/beneath.hpp"
 #include "runtime/object/draft.hpp"
@@ -209,13 +211,33 @@ host::FileOwner file_owner_of(schema::Template::Reader of) {
   return owner;
 }
 
+/// Before the file is another one: the agent may die in between. Without a note the task hears of
+/// it none the less, unless that happens.
+void note_change(const RenderOrder& order,
+                 std::size_t index,
+                 schema::Template::Reader of,
+                 RenderResult& into) {
+  if (!order.notes_changes || view(of.getChangeMode()) == "noop") return;
+  auto which = order.unsettled;
+  for (const auto& done : into.done)
+    if (done.written) which.insert(done.index);
+  which.insert(index);
+  if (const auto noted = note_unsettled(order.scope, which); !noted)
+    log::warn("client", "a change of a template is not noted: {}", noted.error().what);
+  into.noted = true;
+}
+
 /// Whether the file had another text.
-Result<bool> write_text(schema::Template::Reader of,
-                        const TemplatePlace& place,
-                        std::string_view text) {
+Result<bool> write_text(const RenderOrder& order,
+                        std::size_t index,
+                        schema::Template::Reader of,
+                        std::string_view text,
+                        RenderResult& into) {
+  const auto& place = (*order.places)[index];
   const auto root = NOMAD_TRY(host::Beneath::open(place.root, false));
   const auto present = root.read_at(place.path, 0, text.size() + 1);
   if (present && *present == text) return false;
+  note_change(order, index, of, into);
   const auto slash = place.path.rfind('/');
   if (slash != place.path.npos)
     NOMAD_TRY(root.make_directories(place.path.substr(0, slash), directory_mode));
@@ -252,7 +274,7 @@ Result<> render_one(const RenderOrder& order,
   if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
   if (done.missing.empty()) {
     if (of.getEnvvars()) into.environments[index] = NOMAD_TRY(parse_environment(place, text->text));
-    auto written = write_text(of, place, text->text);
+    auto written = write_text(order, index, of, text->text, into);
     if (!written) return template_failed(written.error());
     done.written = *written;
   }

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -72,6 +73,8 @@ struct RenderOrder {
   std::string region;
   std::int64_t unix_now = 0;
   std::stop_token stopped;
+  bool notes_changes = false;            ///< The task is to be told of what is written.
+  std::set<std::size_t> unsettled = {};  ///< Of what it is still to be told (unsettled.hpp).
 };
 
 struct RenderResult {
@@ -80,6 +83,7 @@ struct RenderResult {
   std::map<std::size_t, workload::Variables> environments;
   /// What `file` has read for each of `done`, by their places; nothing for those that read none.
   std::map<std::size_t, std::vector<host::SeenFile>> files;
+  bool noted = false;  ///< There is a note of what the task is still to be told.
 };
 
 /// Renders each of `which`, and writes those that are whole and have another text than their file.

@@ -1,6 +1,7 @@
 #include "runtime/workload/templates/task_templates.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace nomad::workload {
 
@@ -60,9 +61,20 @@ void TaskTemplates::rendered(const std::vector<TemplateRendering>& done) {
     one.asked = result.asked;
     one.missing = result.missing;
     if (result.missing.empty()) one.is_whole = true;
-    const bool starts_with_it = holds_start_ && !was_running_;
-    if (result.written && !starts_with_it) changed_.insert(result.index);
+    if (result.written && acts_on_changes()) changed_.insert(result.index);
   }
+}
+
+void TaskTemplates::resume(const std::set<std::size_t>& which) {
+  if (!was_running_) return;
+  for (const auto index : which)
+    if (index < all_.size()) changed_.insert(index);
+}
+
+std::set<std::size_t> TaskTemplates::unsettled() const {
+  auto which = changed_;
+  if (acting_) which.insert(acting_on_.begin(), acting_on_.end());
+  return which;
 }
 
 std::vector<std::size_t> TaskTemplates::take_due(Time now) {
@@ -105,7 +117,7 @@ std::optional<templates::ChangePlan> TaskTemplates::take_plan(Time now, std::uin
   auto plan = templates::plan_changes(rules);
   if (!plan.is_empty() && !plan_due_) plan_due_ = now + templates::splay_delay(plan.splay, random);
   if (!plan.is_empty() && now < *plan_due_) return std::nullopt;
-  changed_.clear();
+  acting_on_ = std::exchange(changed_, {});
   plan_due_.reset();
   if (plan.is_empty()) return std::nullopt;
   acting_ = true;

@@ -8,6 +8,8 @@
 // (3) What was written before a start needs nothing else: the task starts with it. What is written
 //     after the start was allowed and before the task runs is dealt with when it runs, so nothing
 //     is lost in between. (Nomad finds no running task then, and forgets it.)
+//     An agent that dies before it has dealt with it leaves a note (`unsettled`), which the next
+//     one hands back if the task still runs.
 // (4) Changes that are dealt with together are one plan (runtime/template/change); the next one is
 //     made when the last has been carried out.
 #pragma once
@@ -69,6 +71,10 @@ public:
   /// The last plan has been carried out.
   void acted() { acting_ = false; }
 
+  /// An earlier agent had written these and not dealt with them. Nothing of it counts for a task
+  /// that has not been found running.
+  void resume(const std::set<std::size_t>& which);
+
   // What to do.
 
   /// The templates to be rendered now; `rendered` follows.
@@ -86,6 +92,12 @@ public:
 
   bool is_running() const { return life_ == Life::running; }
 
+  /// Whether what is written now is to be dealt with: the task has not been let start with it.
+  bool acts_on_changes() const { return !holds_start_ || was_running_; }
+
+  /// What was written and not dealt with; those of a plan that is being carried out among them.
+  std::set<std::size_t> unsettled() const;
+
 private:
   enum class Life : std::uint8_t { down, starting, running };
 
@@ -101,8 +113,9 @@ private:
   void changed(One& one, Time now) const;
 
   std::vector<One> all_;
-  std::set<std::size_t> changed_;  ///< Written, and not dealt with.
-  std::optional<Time> plan_due_;   ///< The splay of `changed_` ends.
+  std::set<std::size_t> changed_;    ///< Written, and not dealt with.
+  std::set<std::size_t> acting_on_;  ///< Of the plan that is being carried out.
+  std::optional<Time> plan_due_;     ///< The splay of `changed_` ends.
   Life life_ = Life::down;
   bool holds_start_ = true;   ///< The task is not let start.
   bool was_running_ = false;  ///< It runs although it is held.

@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "runtime/base/text.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
@@ -156,6 +157,41 @@ TEST_CASE_FIXTURE(TemplateFixture, "template_hook: a signal is sent, and told") 
   CHECK(said("Signaling") == Said{"Template re-rendered"});
   CHECK(said("Restart Signaled").empty());
   CHECK(is_running());
+}
+
+TEST_CASE_FIXTURE(TemplateFixture,
+                  "template_hook: what was written when the agent died is dealt with by the next") {
+  const auto note = dir.file("allocs") + '/' + alloc_id(1) + "/.templates/web";
+  std::string mode = "signal";
+  SUBCASE("a signal") {}
+  SUBCASE("a restart") {
+    mode = "restart";
+  }
+  make({{.data = port_of_app, .mode = mode, .signal = "SIGHUP", .splay = 10min}});
+  set_variable("app", {{"port", "80"}});
+  start(true);
+  assign(make_alloc(job, 1), job);
+  advance(1s);
+  CHECK_FALSE(std::filesystem::exists(note));
+  set_variable("app", {{"port", "81"}});
+  advance(1s);
+  REQUIRE(file() == "port=81");
+  const auto told
+      = [this, &mode] { return said(mode == "signal" ? "Signaling" : "Restart Signaled").size(); };
+  CHECK(std::filesystem::exists(note) == (told() == 0));  // The splay may be over by chance.
+
+  crash();
+  start(true);
+  advance(11min);
+  CHECK(told() == 1);
+  CHECK(is_running());
+  CHECK_FALSE(std::filesystem::exists(note));
+
+  crash();
+  start(true);
+  advance(11min);
+  INFO(join(events(1), ", "));
+  CHECK(told() == 1);
 }
 
 TEST_CASE_FIXTURE(TemplateFixture, "template_hook: ten changes within the wait are one restart") {

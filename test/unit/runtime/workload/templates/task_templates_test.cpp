@@ -201,3 +201,40 @@ TEST_CASE("task_templates: a file that has changed is read when its template's w
   task.rendered({{.index = 0, .written = true}});
   CHECK(task.take_plan(3s, 0)->restarts);
 }
+
+TEST_CASE("task_templates: what an earlier agent left undone is done if the task still runs") {
+  for (const bool is_running : {true, false}) {
+    CAPTURE(is_running);
+    TaskTemplates task{{signalling("SIGHUP"), signalling("SIGUSR1")}};
+    task.begin(is_running, false);
+    task.resume({1, 7});  // The job may have fewer templates than it had.
+    std::vector<TemplateRendering> done;
+    for (const auto index : task.take_due(0s))
+      done.push_back({.index = index, .asked = {app}});
+    task.rendered(done);
+    task.released();
+    CHECK(task.unsettled() == (is_running ? std::set<std::size_t>{1} : std::set<std::size_t>{}));
+    task.started();
+    const auto plan = task.take_plan(0s, 0);
+    REQUIRE(plan.has_value() == is_running);
+    if (!plan) continue;
+    CHECK(plan->signals == std::vector<std::string>{"SIGUSR1"});
+    CHECK(task.unsettled() == std::set<std::size_t>{1});
+    task.acted();
+    CHECK(task.unsettled().empty());
+  }
+}
+
+TEST_CASE("task_templates: a task acts on what is written unless it starts with it") {
+  TaskTemplates task{{restarting()}};
+  task.begin(false, false);
+  CHECK_FALSE(task.acts_on_changes());
+  task.released();
+  CHECK(task.acts_on_changes());
+  task.started();
+  CHECK(task.acts_on_changes());
+  task.exited();
+  CHECK_FALSE(task.acts_on_changes());
+  task.begin(true, false);
+  CHECK(task.acts_on_changes());
+}
