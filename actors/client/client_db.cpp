@@ -309,6 +309,10 @@ struct DbState {
     const storage::NodeIdentityText identity{std::move(msg.node_id), std::move(msg.secret_id)};
     write_copy(identity);
     NOMAD_FAILPOINT("client.identity_filed");
+    add_identity(identity);
+  }
+
+  void add_identity(const storage::NodeIdentityText& identity) {
     ClientBatch changes;
     changes.put(Bucket::meta, node_id_key, identity.id);
     changes.put(Bucket::meta, secret_id_key, identity.secret);
@@ -325,7 +329,7 @@ struct DbState {
 
   /// Of database and file, who has lost the node's identity takes the other's. The database is the
   /// older witness where they differ.
-  void reconcile(Loaded& loaded) const {
+  void reconcile(Loaded& loaded) {
     if (identity_path.empty()) return;
     const auto filed = storage::read_identity_file(identity_path);
     if (!filed) log::error("client", "the copy of the node's id: {}", filed.error().what);
@@ -333,6 +337,7 @@ struct DbState {
       if (!filed || !*filed) return;
       loaded.node_id = (*filed)->id;
       loaded.secret_id = (*filed)->secret;
+      add_identity(**filed);
       return;
     }
     const storage::NodeIdentityText known{loaded.node_id, loaded.secret_id};

@@ -105,7 +105,10 @@ TEST_CASE_FIXTURE(DbFixture, "client db: the node's id is where one of two place
   const auto done = ask<Committed>(saved, SaveIdentity{"id", "secret"});
   settle();
   CHECK((done->has_value() && (*done)->has_value()));
-  CHECK(id_in(open(other_store("new.db"))) == "id secret");  // The database is lost,
+  const auto successor = other_store("new.db");
+  CHECK(id_in(open(successor)) == "id secret");  // The database is lost,
+  std::filesystem::resize_file(file, 10);
+  CHECK(id_in(open(successor)) == "id secret");  // and its successor knows it from then on,
   std::filesystem::resize_file(file, 10);
   CHECK(id_in(open(other_store("newer.db"))) == " ");  // both are,
   CHECK(id_in(saved) == "id secret");                  // the file is, and is written again.
