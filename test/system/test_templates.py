@@ -169,7 +169,8 @@ class Files(Templates):
                     f.write(text)
                 os.rename(place + "/local/new", place + "/local/part")
             else:
-                with open(place + "/local/part", "w") as f:
+                # Not emptied first: an agent that looks in between is right to tell of that.
+                with open(place + "/local/part", "r+") as f:
                     f.write(text)
             self.wait_for(lambda: self.read("files"), "read=" + text)
             self.wait_for(lambda: self.heard("files"), ["start"] + ["hup"] * (number + 1), "the signal")
@@ -270,7 +271,6 @@ class Killed(Templates):
         self.wait_for(lambda: self.heard("gone"), ["start ", "hup"], "the signal")
         self.assertEqual("port=80", self.read("gone"))
 
-    def test_secrets_are_in_memory_and_nothing_is_left(self):
     def test_what_was_written_and_not_told_is_told(self):
         self.put("app/untold", port="80")
         self.run_job(group_of("untold", [task("task", [
@@ -282,6 +282,7 @@ class Killed(Templates):
         self.agent.start()
         self.wait_for(lambda: self.heard("untold"), ["start ", "hup"], "the signal")
 
+    def test_secrets_are_in_memory_and_nothing_is_left(self):
         if os.geteuid() != 0:
             self.skipTest("mounts need root")
         self.put("app/secret", port="tulip-and-quince")
