@@ -128,6 +128,9 @@ def cards():
             text = f.read()
         card = re.search(r"^// Parent: +((?:\w+, )*\w+), (report|end_owner|restart)\b", text, re.M)
         sources = text + (open(header[:-4] + ".cpp").read() if os.path.exists(header[:-4] + ".cpp") else "")
+        for state in re.findall(r'#include "actors/(.*_state\.hpp)"', sources):
+            with open(os.path.join(ACTORS, state)) as f:
+                sources += f.read()
         for name in re.findall(r'static constexpr const char\* name = "(\w+)"', sources) if card else ():
             found[name] = (card[1].split(", "), card[2])
     # Two kinds share a card, or have none of their own.

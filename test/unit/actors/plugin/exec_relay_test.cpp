@@ -114,7 +114,8 @@ TEST_CASE_FIXTURE(CommandFixture, "exec relay: who takes nothing is sent no more
   const auto session = begin({"head", "-c", "1000000", "/dev/zero"});
   takes = false;
   listen(session);
-  for (int i = 0; i < 50; ++i) {
+  run([this] { return heard->output.size() >= host::ExecSession::output_window; });
+  for (int i = 0; i < 20; ++i) {
     plugin.poll(10);
     settle();
   }
