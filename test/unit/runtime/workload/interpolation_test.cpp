@@ -35,10 +35,24 @@ TEST_CASE("interpolation: what is no name stays as it is") {
   CHECK(replaced("${a}${") == "1${");
 }
 
-TEST_CASE("interpolation: names of variables keep letters, underscores and later digits") {
+TEST_CASE("interpolation: members are named in brackets, too") {
+  const Lookup known = [](std::string_view name) -> std::optional<std::string_view> {
+    if (name == "meta.a/b c") return "of the node";
+    if (name == "odd name") return "of the task";
+    return std::nullopt;
+  };
+  CHECK(interpolate(R"(x${meta["a/b c"]}y)", known) == "xof the nodey");
+  CHECK(interpolate(R"(${env["odd name"]})", known) == "of the task");
+  for (const auto* text : {R"(${env["unknown"]})", R"(${env["odd name"})", R"(${env["odd name"] })",
+                           R"(${env["odd name]})", R"(${env[""]})", R"(${["odd name"]})",
+                           R"(${env["odd name)", "${env["})
+    CHECK(interpolate(text, known) == text);
+}
+
+TEST_CASE("interpolation: names of variables keep letters, underscores, dots and later digits") {
   CHECK(clean_variable("azAZ_09") == "azAZ_09");
   CHECK(clean_variable("9to5") == "_to5");
-  CHECK(clean_variable("a-b.c/d") == "a_b_c_d");
+  CHECK(clean_variable("a-b.c/d") == "a_b.c_d");
   CHECK(clean_variable("@[`{:/") == "______");  // the neighbours of letters and digits
   CHECK(clean_variable("").empty());
 }

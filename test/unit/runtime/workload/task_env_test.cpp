@@ -144,7 +144,7 @@ TEST_CASE("task_env: names made from labels and keys are cleaned") {
   set_entries(sample.job->initMeta(1), {{"a.b", "x"}});
   const auto env = TaskEnv::build(sample.input());
   CHECK(value(env, "NOMAD_PORT_my_port") == "8080");
-  CHECK(value(env, "NOMAD_META_a_b") == "x");
+  CHECK(value(env, "NOMAD_META_a.b") == "x");
 }
 
 TEST_CASE("task_env: paths on this machine, and those that lead outside") {
