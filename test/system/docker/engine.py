@@ -74,7 +74,8 @@ class Engine:
                 entry.type, entry.mode = tarfile.DIRTYPE, 0o755
                 tar.addfile(entry)
             tar.add(BUSYBOX, "bin/busybox")
-            for applet in ("sh", "sleep", "cat", "echo", "httpd", "ls", "env", "stty", "id", "wget", "dd", "tail", "hostname", "ip", "grep", "cut", "readlink"):
+            for applet in ("sh", "sleep", "cat", "echo", "httpd", "ls", "env", "stty", "id", "wget", "dd", "tail", "hostname", "ip", "grep", "cut", "readlink",
+                           "sort", "stat", "touch", "true"):
                 link = tarfile.TarInfo(f"bin/{applet}")
                 link.type, link.linkname = tarfile.SYMTYPE, "busybox"
                 tar.addfile(link)
