@@ -63,22 +63,42 @@ def start(build):
     show("start to node ready", f"median {statistics.median(times):.0f} ms, worst {max(times):.0f} ms")
 
 
+def register_until_running(agent, made):
+    """Milliseconds from the registration until the job's one allocation is seen running."""
+    before = time.monotonic()
+    agent.register(made)
+    index = 0
+    while True:
+        reply = agent.get(f"/v1/job/{made['ID']}/allocations?index={index}&wait=2s")
+        if any(a["ClientStatus"] == "running" for a in reply.json):
+            return (time.monotonic() - before) * 1000
+        index = reply.index
+
+
 def register(build):
     agent = Agent(log_level="WARN").start()
     times = []
     for n in range(30):
         time.sleep(0.3)
-        before = time.monotonic()
-        agent.register(job(f"one-{n}"))
-        index = 0
-        while True:
-            reply = agent.get(f"/v1/job/one-{n}/allocations?index={index}&wait=2s")
-            if any(a["ClientStatus"] == "running" for a in reply.json):
-                break
-            index = reply.index
-        times.append((time.monotonic() - before) * 1000)
+        times.append(register_until_running(agent, job(f"one-{n}")))
     show("register to running visible, idle, mock_driver",
          f"median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms")
+    agent.destroy()
+
+
+def exec_tasks(build):
+    """Tasks in namespaces and control groups of their own. Wants root."""
+    agent, tasks, times = idle_agent(), 150, []
+    command = {"command": "/bin/sh", "args": ["-c", "echo started; exec sleep 100000"]}
+    for n in range(20):
+        time.sleep(0.3)
+        times.append(register_until_running(agent, job(f"alone-{n}", "exec", command)))
+    show("register to running visible, idle, exec", f"median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms")
+    before = time.monotonic()
+    agent.register(job("apart", "exec", command, count=tasks))
+    wait_until(lambda: count_running(agent, "apart") >= tasks, timeout=120, interval=0.01)
+    took = time.monotonic() - before
+    show(f"{tasks} exec tasks with logs until all run", f"{tasks / took:.0f} tasks/s ({took:.2f} s)")
     agent.destroy()
 
 
@@ -417,7 +437,7 @@ def templates(build):
 
 
 SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, single_reads, watchers,
-             writes, raw_exec, logging_tasks, dispatches, idle_tasks, templates]
+             writes, raw_exec, exec_tasks, logging_tasks, dispatches, idle_tasks, templates]
 
 
 def run(build, only):
