@@ -3,6 +3,7 @@
 All of it happens in a network namespace of the test's own, with its own /run/netns and /var/lib/cni:
 the machine's interfaces and rules are never touched.
 """
+import contextlib
 import glob
 import json
 import os
@@ -158,8 +159,9 @@ class Case(unittest.TestCase):
         """What the machine still has of an allocation's network."""
         found = glob.glob(f"/run/netns/{alloc_id}") + glob.glob(f"{self.agent.data_dir}/client/networks/{alloc_id}*")
         found += [line for line in rules().splitlines() if alloc_id in line or (address and f"{address}/32" in line)]
-        found += [path for path in glob.glob("/var/lib/cni/networks/*/*.*.*.*")
-                  if open(path).read().startswith(alloc_id)]
+        for path in glob.glob("/var/lib/cni/networks/*/*.*.*.*"):
+            with contextlib.suppress(FileNotFoundError), open(path) as lease:  # other tests' come and go
+                found += [path] if lease.read().startswith(alloc_id) else []
         return found
 
     def gone(self, alloc_id, address=""):
