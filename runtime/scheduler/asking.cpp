@@ -111,23 +111,8 @@ private:
 };
 
 Step AskingScheduler::resume(const Moment& moment, const PlanResult& result) {
-  if (result.is_full()) {
-    Step step = std::move(*finished_);
-    if (result.completion_written) step.evaluations.clear();
-    return step;
-  }
-  progress_.fruitless = result.made_progress ? 0 : progress_.fruitless + 1;
-  if (result.made_progress)
-    progress_.blocked_id = outcome_.blocked_id();
-  else
-    outcome_.forget_blocked(progress_.blocked_id);
-  if (progress_.fruitless < attempts) return begin(moment);
-  Step step;
-  step.evaluations.push_back(outcome_.make_conflicted(moment.state.index(), moment.now));
-  step.evaluations.push_back(
-      outcome_.finished(schema::EvalStatus::FAILED,
-                        fmt::format("maximum attempts reached ({})", attempts), moment.now));
-  return step;
+  auto end = settle(moment, result, *finished_, progress_, outcome_, attempts);
+  return end ? std::move(*end) : begin(moment);
 }
 
 /// What needs no choice; then the question, or the end.

@@ -1,6 +1,8 @@
 #include "runtime/scheduler/attempt.hpp"
 
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
@@ -261,6 +263,30 @@ bool VersionComparison::tasks_updated(const AllocEntry& alloc,
   const bool updated = scheduler::tasks_updated(alloc.job(), job.reader(), group.name);
   known_.emplace(key, updated);
   return updated;
+}
+
+std::optional<Step> settle(const Moment& moment,
+                           const PlanResult& result,
+                           Step& finished,
+                           Progress& progress,
+                           EvalOutcome& outcome,
+                           int limit) {
+  if (result.is_full()) {
+    if (result.completion_written) finished.evaluations.clear();
+    return std::move(finished);
+  }
+  progress.fruitless = result.made_progress ? 0 : progress.fruitless + 1;
+  if (result.made_progress)
+    progress.blocked_id = outcome.blocked_id();
+  else
+    outcome.forget_blocked(progress.blocked_id);
+  if (progress.fruitless < limit) return std::nullopt;
+  Step step;  // Too many conflicts with other plans: the rest waits in a blocked evaluation.
+  step.evaluations.push_back(outcome.make_conflicted(moment.state.index(), moment.now));
+  step.evaluations.push_back(
+      outcome.finished(schema::EvalStatus::FAILED,
+                       "maximum attempts reached (" + std::to_string(limit) + ")", moment.now));
+  return step;
 }
 
 }  // namespace nomad::scheduler

@@ -117,4 +117,14 @@ private:
   std::map<std::pair<const void*, std::string_view>, bool> known_;
 };
 
+/// What the answer to an attempt's plan comes to: the step that was `finished` if all of it was
+/// written, the evaluation's failure after `limit` attempts in a row that came to nothing, or
+/// nothing where another attempt is due, of which `progress` and `outcome` know then.
+std::optional<Step> settle(const Moment& moment,
+                           const PlanResult& result,
+                           Step& finished,
+                           Progress& progress,
+                           EvalOutcome& outcome,
+                           int limit);
+
 }  // namespace nomad::scheduler

@@ -71,7 +71,6 @@ private:
   };
 
   Step attempt(const Moment& moment);
-  Step give_up(const Moment& moment);
   UpdateKind decide_update(Attempt& attempt, const AllocEntry& alloc, const GroupSpec& group);
   void stage(Attempt& attempt, const Reconciliation& result);
   void place_all(Attempt& attempt, Reconciliation& result);
@@ -113,28 +112,8 @@ Step GenericScheduler::start(const Moment& moment) {
 }
 
 Step GenericScheduler::resume(const Moment& moment, const PlanResult& result) {
-  if (result.is_full()) {
-    Step step = std::move(*finished_);
-    if (result.completion_written) step.evaluations.clear();
-    return step;
-  }
-  progress_.fruitless = result.made_progress ? 0 : progress_.fruitless + 1;
-  if (result.made_progress)
-    progress_.blocked_id = outcome_.blocked_id();
-  else
-    outcome_.forget_blocked(progress_.blocked_id);
-  if (progress_.fruitless >= attempt_limit(is_batch_)) return give_up(moment);
-  return attempt(moment);
-}
-
-/// Too many conflicts with other plans: the rest waits in a blocked evaluation.
-Step GenericScheduler::give_up(const Moment& moment) {
-  Step step;
-  step.evaluations.push_back(outcome_.make_conflicted(moment.state.index(), moment.now));
-  step.evaluations.push_back(outcome_.finished(
-      schema::EvalStatus::FAILED,
-      "maximum attempts reached (" + std::to_string(attempt_limit(is_batch_)) + ")", moment.now));
-  return step;
+  auto end = settle(moment, result, *finished_, progress_, outcome_, attempt_limit(is_batch_));
+  return end ? std::move(*end) : attempt(moment);
 }
 
 Step GenericScheduler::attempt(const Moment& moment) {
