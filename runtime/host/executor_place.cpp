@@ -51,9 +51,6 @@ Result<UniqueFd> move_up(UniqueFd descriptor) {
 }
 
 int fill(SpawnSettings& settings, int directory, int listener, int log) {
-  sigset_t none, all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
   int error = 0;
   auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
   keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0));
@@ -62,10 +59,7 @@ int fill(SpawnSettings& settings, int directory, int listener, int log) {
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, directory, 3));
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, listener, 4));
   keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
-  keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
-  keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
-  keep(::posix_spawnattr_setflags(
-      &settings.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  keep(settings.reset_signals(POSIX_SPAWN_SETSID));
   return error;
 }
 

@@ -58,9 +58,6 @@ Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int
   host::UniqueFd filter;
   if (!options.call_filter.empty()) filter = NOMAD_TRY(file_of(options.call_filter));
   host::SpawnSettings settings;
-  sigset_t none, all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
   int error = 0;
   const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
   keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0));
@@ -70,12 +67,8 @@ Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int
   if (filter)
     keep(::posix_spawn_file_actions_adddup2(&settings.actions, filter.get(), filter_descriptor));
   keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, options.directory.c_str()));
-  keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
-  keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
   keep(::posix_spawnattr_setpgroup(&settings.attributes, 0));
-  keep(::posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETPGROUP
-                                                            | POSIX_SPAWN_SETSIGMASK
-                                                            | POSIX_SPAWN_SETSIGDEF));
+  keep(settings.reset_signals(POSIX_SPAWN_SETPGROUP));
   std::vector<std::string> words{options.program};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   const auto arguments = host::pointers_to(words);

@@ -51,9 +51,6 @@ Result<Pipe> make_pipe() {
 
 Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
   SpawnSettings settings;
-  sigset_t none, all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
   int error = 0;
   const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, input, 0));
@@ -61,12 +58,8 @@ Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, errors, 2));
   if (run.held >= 0) keep(::posix_spawn_file_actions_adddup2(&settings.actions, run.held, 3));
   keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
-  keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
-  keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
   keep(::posix_spawnattr_setpgroup(&settings.attributes, 0));
-  keep(::posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETPGROUP
-                                                            | POSIX_SPAWN_SETSIGMASK
-                                                            | POSIX_SPAWN_SETSIGDEF));
+  keep(settings.reset_signals(POSIX_SPAWN_SETPGROUP));
   std::vector<std::string> words{run.program};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   const auto arguments = pointers_to(words);
