@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <xxhash.h>
+
 #include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
 
@@ -20,6 +22,13 @@ std::uint64_t sum_of(const LogMessage& message) {
   for (const char c : message.text)
     add(static_cast<unsigned char>(c));
   return sum;
+}
+
+/// For what lives no longer than the process.
+std::uint64_t quick_sum_of(const LogMessage& message) {
+  return XXH3_64bits_withSeed(
+      message.text.data(), message.text.size(),
+      static_cast<XXH64_hash_t>(message.time) ^ static_cast<XXH64_hash_t>(message.output));
 }
 
 Error no_frame(std::string what) {
@@ -82,6 +91,7 @@ Result<> MessageSplitter::take(std::string_view bytes, const Taker& taker) {
 LogCursor::LogCursor(const LogPosition& from) : from_{from}, to_skip_{from.messages} {}
 
 bool LogCursor::take(const LogMessage& message) {
+  if (is_repeated(message)) return false;
   if (seen_ == 0) {
     prefix_is_lost_ = to_skip_ > 0 && sum_of(message) != from_.first;
     if (prefix_is_lost_) to_skip_ = 0;
@@ -94,6 +104,16 @@ bool LogCursor::take(const LogMessage& message) {
   }
   // What we know is gone from the engine's files; what is left we know by its time.
   return !prefix_is_lost_ || message.time > from_.newest;
+}
+
+bool LogCursor::is_repeated(const LogMessage& message) {
+  const auto sum = quick_sum_of(message);
+  if (message.time <= newest_ && std::ranges::find(recent_, sum) != recent_.end()) return true;
+  if (recent_.size() < most_recent)
+    recent_.push_back(sum);
+  else
+    recent_[next_recent_++ % most_recent] = sum;
+  return false;
 }
 
 void LogCursor::count(const LogMessage& message) {

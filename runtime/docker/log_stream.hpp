@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/result.hpp"
 
@@ -74,8 +75,15 @@ struct LogPosition {
 /// Where in a container's log we are. The engine gives out messages in their order, filtered by
 /// their times, which may differ a little from that order. So a position is a moment a while before
 /// the newest message, and the number of messages from it on that were taken.
+///
+/// An engine of 20.10 that begins a new file of its own gives some messages out again to who
+/// follows. They come with an older time, and are known by their sums; who asks anew does not get
+/// them, so they are not counted.
 class LogCursor {
 public:
+  static constexpr std::size_t most_recent
+      = 1024;  ///< Messages that are known when they come again.
+
   LogCursor() = default;
 
   /// Goes on from a position that was kept.
@@ -100,6 +108,7 @@ private:
     std::uint64_t met = 0;    ///< and after how many others.
   };
 
+  bool is_repeated(const LogMessage& message);
   void count(const LogMessage& message);
 
   LogPosition from_{};
@@ -107,7 +116,9 @@ private:
   std::uint64_t seen_ = 0;
   bool prefix_is_lost_ = false;  ///< The engine has dropped what we counted.
   std::int64_t newest_ = 0;
-  std::deque<Bucket> buckets_;  ///< By number.
+  std::deque<Bucket> buckets_;         ///< By number.
+  std::vector<std::uint64_t> recent_;  ///< Sums, in a ring.
+  std::size_t next_recent_ = 0;
 };
 
 }  // namespace nomad::docker

@@ -118,7 +118,7 @@ class Requests(AgentTest):
         self.assertEqual(200, self.agent.put("/v1/jobs", job, headers=own).status)
 
     def test_scaling_and_reverting_keep_to_job_max_count(self):
-        self.agent.register(harness.job("counted", count=1))
+        self.agent.register(harness.job("counted", count=1, kind="batch"))  # no deployment in the way
         reply = self.agent.put("/v1/job/counted/scale", {"Count": 50_001, "Target": {"Group": "group"}})
         self.assertEqual(400, reply.status)
         self.assertIn("job_max_count", reply.body)

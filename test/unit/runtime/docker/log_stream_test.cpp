@@ -139,6 +139,21 @@ TEST_CASE("docker logs: what the engine has dropped is not counted") {
   CHECK(second.take({Output::out, begin + 10, "x"}));
 }
 
+TEST_CASE("docker logs: what an engine gives out again is taken once and not counted") {
+  LogCursor cursor;
+  for (int i = 0; i < 100; ++i)
+    CHECK(cursor.take({Output::out, begin + i, "x"}));
+  const auto position = cursor.position();
+  for (int i = 60; i < 100; ++i)
+    CHECK_FALSE(cursor.take({Output::out, begin + i, "x"}));
+  CHECK(cursor.position() == position);
+  // The same moment on the other output, another text, and one that was late are none of these.
+  CHECK(cursor.take({Output::err, begin + 99, "x"}));
+  CHECK(cursor.take({Output::out, begin + 99, "y"}));
+  CHECK(cursor.take({Output::out, begin - 5, "x"}));
+  CHECK_FALSE(cursor.take({Output::out, begin - 5, "x"}));
+}
+
 TEST_CASE("docker logs: an agent that dies loses no line and writes none twice") {
   const auto root = std::filesystem::temp_directory_path() / "docker_logs_test";
   Random random{11};
