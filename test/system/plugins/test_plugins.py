@@ -1,5 +1,7 @@
 """Plugins: the samples, built against an installed SDK as an author would; what they do in an agent; and
 what becomes of plugins that crash, hang, lie or talk too much."""
+import contextlib
+import fcntl
 import glob
 import http.server
 import json
@@ -34,38 +36,55 @@ def sanitizers():
 
 
 class Samples:
-    """An SDK that is installed, and the samples that were built against it."""
-    directory = None
+    """An SDK that is installed, and the samples that were built against it: once for the programs that they
+    were built with, by whichever share of these tests needs one first."""
+    directory = os.path.join(BAD, "samples")
+
+    @staticmethod
+    def made_with():
+        found = [harness.BINARY, *glob.glob(f"{BUILD}/runtime/plugin/*/*nomadctl-plugin*")]
+        return "\n".join(f"{path} {os.stat(path).st_size} {os.stat(path).st_mtime_ns}"
+                         for path in sorted(found) if os.path.isfile(path))
+
+    @classmethod
+    @contextlib.contextmanager
+    def alone(cls, what):
+        with open(f"{cls.directory}.{what}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @classmethod
+    def install(cls):
+        """Where the SDK's description for pkg-config is."""
+        stamp = f"{cls.directory}/made_with"
+        with cls.alone("sdk"):
+            if not os.path.exists(stamp) or open(stamp).read() != cls.made_with():
+                shutil.rmtree(cls.directory, ignore_errors=True)
+                run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--tags", "devel,plugin",
+                    "--destdir", cls.directory)
+                package = glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0]
+                with open(package) as f:  # It was installed elsewhere than it says.
+                    text = re.sub(r"^prefix=(.*)", lambda m: f"prefix={cls.directory}{m[1]}", f.read(), flags=re.M)
+                with open(package, "w") as f:
+                    f.write(text)
+                with open(stamp, "w") as f:
+                    f.write(cls.made_with())
+        return os.path.dirname(glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0])
 
     @classmethod
     def library(cls, name):
-        if cls.directory is None:
-            cls.directory = tempfile.mkdtemp(prefix="nomadctl-plugins-")
-            run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--tags", "devel,plugin",
-                "--destdir", cls.directory)
-            package = glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0]
-            cls.pkgconfig = os.path.dirname(package)
-            with open(package) as f:  # It was installed elsewhere than it says.
-                text = re.sub(r"^prefix=(.*)", lambda m: f"prefix={cls.directory}{m[1]}", f.read(), flags=re.M)
-            with open(package, "w") as f:
-                f.write(text)
-        built = f"{cls.directory}/{name}/build/{name}.so"
-        if not os.path.exists(built):
-            kind = {sample: kind for kind, sample in KINDS.items()}[name]
-            run(harness.BINARY, "plugin", "init", kind, name, cwd=cls.directory)
-            env = dict(os.environ, PKG_CONFIG_PATH=cls.pkgconfig, LD_LIBRARY_PATH=os.path.dirname(cls.pkgconfig))
-            run("meson", "setup", "build", f"-Db_sanitize={sanitizers()}", "-Db_lundef=false", cwd=f"{cls.directory}/{name}", env=env)
-            run("meson", "test", "-C", "build", cwd=f"{cls.directory}/{name}", env=env)
-        return built
-
-    @classmethod
-    def clear(cls):
-        if cls.directory:
-            shutil.rmtree(cls.directory, ignore_errors=True)
-
-
-def tearDownModule():
-    Samples.clear()
+        pkgconfig = cls.install()
+        project = f"{cls.directory}/{name}"
+        with cls.alone(name):
+            if not os.path.exists(f"{project}/tested"):
+                shutil.rmtree(project, ignore_errors=True)
+                kind = {sample: kind for kind, sample in KINDS.items()}[name]
+                run(harness.BINARY, "plugin", "init", kind, name, cwd=cls.directory)
+                env = dict(os.environ, PKG_CONFIG_PATH=pkgconfig, LD_LIBRARY_PATH=os.path.dirname(pkgconfig))
+                run("meson", "setup", "build", f"-Db_sanitize={sanitizers()}", "-Db_lundef=false", cwd=project, env=env)
+                run("meson", "test", "-C", "build", cwd=project, env=env)
+                open(f"{project}/tested", "w").close()
+        return f"{project}/build/{name}.so"
 
 
 class Case(unittest.TestCase):
