@@ -191,6 +191,7 @@ struct Agent::Parts {
           .members = server->cluster().members(),
       });
       options.writer = server->writer();
+      options.decisions = server->decisions();
     }
     if (client) options.client = client->api();
     options.transport = server ? server->cluster().transport() : dialer->handle();

@@ -153,6 +153,18 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
   return {};
 }
 
+/// A server works without, too.
+std::shared_ptr<server::DecisionFeed> ServerPart::keep_decisions(const AgentLinks& links) {
+  auto started
+      = server::start_decision_keeper(server_, directory_, telemetry::Meter::make(links.metrics));
+  if (!started) {
+    log::warn("agent", "what decisions are made from is not kept: {}", started.error().what);
+    return nullptr;
+  }
+  decisions_ = started->keeper;
+  return started->feed;
+}
+
 void ServerPart::start_duties(const config::AgentConfig& config, const AgentLinks& links) {
   auto random = Random::from_system();
   const auto& proposer = raft_->proposer;
@@ -168,6 +180,7 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
                 .default_configuration = scheduler_defaults(config.server.default_scheduler_config),
                 .plans = {.rejected_nodes = rejected_nodes(config.server.plan_rejection_tracker)},
                 .job_types = links.job_types,
+                .decisions = keep_decisions(links),
                 .metrics = links.metrics},
                random)
                .nodes;
@@ -205,6 +218,7 @@ bool ServerPart::await_removal() {
 
 void ServerPart::stop(bool leaving) {
   nodes_ = {};
+  decisions_ = {};
   actor::Outsider self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {
     self.request(raft_->node, removal_patience, raft::TransferLeadership{})

@@ -85,6 +85,7 @@ void add_routes(Routes& routes) {
   add_keyring_routes(routes);
   add_snapshot_routes(routes);
   add_search_routes(routes);
+  add_decision_routes(routes);
   add_operator_routes(routes);
   add_agent_routes(routes);
   add_actor_routes(routes);

@@ -23,6 +23,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/rpc/forwarder.hpp"
+#include "actors/server/decisions/decision_keeper.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authorize.hpp"
 #include "runtime/net/http/http_server.hpp"
@@ -86,6 +87,7 @@ struct ApiOptions {
   std::shared_ptr<security::Keyring> keyring = {};
   RaftReader raft = {};
   std::optional<server::Writer> writer = {};
+  server::DecisionKeeper decisions = {};              ///< Empty: none are kept.
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
 
   // How others are reached, for requests that they must serve; empty: everything is served here.

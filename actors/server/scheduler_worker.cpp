@@ -45,6 +45,12 @@ struct WorkerState {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Names = std::vector<std::string_view>;  ///< Of metrics.
 
+  /// A scheduler's step, ready to be carried out.
+  struct Decided {
+    std::shared_ptr<const scheduler::Plan> plan;  ///< Null: it is the end.
+    std::vector<Object<schema::Evaluation>> evaluations;
+  };
+
   /// A delivery that is worked on. Several may be of one evaluation: the broker delivers again what
   /// took too long, and when its server leads again, while what was begun before is not over.
   struct Work {
@@ -56,9 +62,11 @@ struct WorkerState {
     std::optional<scheduler::PlanResult> result;  ///< To resume with once the state is there.
     TimePoint since{};                            ///< Of what is measured next.
 
+    std::uint64_t decision = 0;  ///< The number of the last one; 0: none is kept.
+
     /// A step that found no room with plans under way in the way. It is right if these are written
     /// as they are; a decision on the state with them would be the same. If not, decide anew.
-    std::optional<scheduler::Step> held;
+    std::optional<Decided> held;
   };
 
   Self self = nullptr;
@@ -174,8 +182,8 @@ struct WorkerState {
       if (work.question == nullptr) return Error{Errc::internal, "it was not asked"};
       return std::exchange(work.question, nullptr)->answer(decision);
     });
-    if (step) return take(token, std::move(*step));
-    give_back(token, step.error().within("the scheduler of type " + type));
+    if (step) return take(token, std::move(*step), decision);
+    give_back(token, step.error().within("the scheduler of type " + type), decision);
   }
 
   /// What throws there is this evaluation's failure: the broker counts them.
@@ -190,13 +198,29 @@ struct WorkerState {
 
   // -- the scheduler's steps ---------------------------------------------------------------------
 
-  void take(const std::string& token, scheduler::Step step) {
-    if (step.lacks_room && !reservations.empty()) return hold(token, std::move(step));
-    carry_out(token, std::move(step));
+  void take(const std::string& token,
+            scheduler::Step step,
+            const Object<schema::plugin::Decision>& answer = {}) {
+    auto& work = works.at(token);
+    work.decision = options.decisions && step.inputs ? options.decisions->next_number() : 0;
+    Decided decided{.plan = nullptr, .evaluations = std::move(step.evaluations)};
+    if (step.plan) {
+      step.plan->eval_token = token;
+      step.plan->decision = work.decision;
+      decided.plan = std::make_shared<const scheduler::Plan>(std::move(*step.plan));
+    }
+    if (work.decision != 0)
+      options.decisions->add(scheduler::Decided{.number = work.decision,
+                                                .inputs = std::move(step.inputs),
+                                                .plan = decided.plan,
+                                                .answer = answer,
+                                                .lacks_room = step.lacks_room});
+    if (step.lacks_room && !reservations.empty()) return hold(token, std::move(decided));
+    carry_out(token, std::move(decided));
   }
 
-  void carry_out(const std::string& token, scheduler::Step step) {
-    if (step.plan) return submit(token, std::move(*step.plan));
+  void carry_out(const std::string& token, Decided step) {
+    if (step.plan) return submit(token, step.plan);
     if (step.evaluations.empty()) return settle(token);
     const auto command = make_command([&](schema::Command::Builder command) {
       auto list = command.initEvalUpdate().initEvaluations(
@@ -252,12 +276,10 @@ struct WorkerState {
               [this, token](const Error& err) { fail(token, err); });
   }
 
-  void submit(const std::string& token, scheduler::Plan plan) {
+  void submit(const std::string& token, const std::shared_ptr<const scheduler::Plan>& plan) {
     ++stats.plans;
-    plan.eval_token = token;
-    auto shared = std::make_shared<const scheduler::Plan>(std::move(plan));
-    reservations.add(shared);
-    keep(token, [this, token, shared] { apply(token, shared); });
+    reservations.add(plan);
+    keep(token, [this, token, plan] { apply(token, plan); });
   }
 
   void apply(const std::string& token, const std::shared_ptr<const scheduler::Plan>& plan) {
@@ -269,6 +291,9 @@ struct WorkerState {
               auto evaluations = plan->evaluations;
               if (applied.result.completion_written) evaluations.push_back(plan->completion);
               measure(names_of_write(plan->eval_id, evaluations), begun);
+              if (options.decisions && plan->decision != 0)
+                options.decisions->add(
+                    scheduler::PlanEnded{.number = plan->decision, .result = applied.result});
               if (!works.contains(token)) return;
               resume_nack(token);
               auto& work = works.at(token);
@@ -284,15 +309,33 @@ struct WorkerState {
             [this, token](const Error& err) { fail(token, err); });
   }
 
+  // -- what is told of decisions -----------------------------------------------------------------
+
+  void tell_failed_decision(const Work& work,
+                            const Error& why,
+                            const Object<schema::plugin::Decision>& answer) const {
+    if (!options.decisions || !work.scheduler) return;
+    const auto& inputs = work.scheduler->unused_inputs();
+    if (!inputs) return;
+    options.decisions->add(scheduler::Decided{.number = options.decisions->next_number(),
+                                              .inputs = inputs,
+                                              .answer = answer,
+                                              .failure = why.what});
+  }
+
+  /// The plan of the last decision, if it came to one, is not judged any more.
+  void tell_lost_plan(const Work& work, std::string why) const {
+    if (options.decisions && work.decision != 0)
+      options.decisions->add(
+          scheduler::PlanEnded{.number = work.decision, .failure = std::move(why)});
+  }
+
   // -- steps that wait for plans of others -------------------------------------------------------
 
   /// What it wants to place is reserved meanwhile.
-  void hold(const std::string& token, scheduler::Step step) {
+  void hold(const std::string& token, Decided step) {
     held.hold(token, reservations.tokens());
-    if (step.plan) {
-      step.plan->eval_token = token;
-      reservations.add(std::make_shared<const scheduler::Plan>(*step.plan));
-    }
+    if (step.plan) reservations.add(step.plan);
     works.at(token).held = std::move(step);
     keep(token, [] {});
   }
@@ -320,6 +363,8 @@ struct WorkerState {
       const auto found = works.find(token);
       if (found == works.end()) continue;
       auto& work = found->second;
+      if (work.held && work.held->plan)
+        tell_lost_plan(work, "decided anew: a plan that it counted on was not written as it was");
       work.held.reset();
       work.scheduler = scheduler::make_scheduler(work.delivery.eval);
       work.result.reset();
@@ -343,6 +388,7 @@ struct WorkerState {
     if (!works.contains(token)) return;  // it was over before
     log::warn("scheduler_worker", "the plan of evaluation {} failed: {}", name_of(token),
               error.what);
+    tell_lost_plan(works.at(token), error.what);
     reservations.remove(token);
     held.erase(token);
     refuse(token);
@@ -366,8 +412,11 @@ struct WorkerState {
   }
 
   /// Its scheduler has come to no step.
-  void give_back(const std::string& token, const Error& error) {
+  void give_back(const std::string& token,
+                 const Error& error,
+                 const Object<schema::plugin::Decision>& answer = {}) {
     log::error("scheduler_worker", "evaluation {}: {}", name_of(token), error.what);
+    tell_failed_decision(works.at(token), error, answer);
     refuse(token, error.what);
   }
 

@@ -21,6 +21,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
 #include "actors/roles/job_types.hpp"
+#include "actors/server/decisions/decision_feed.hpp"
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "runtime/state/store.hpp"
@@ -33,6 +34,7 @@ struct SchedulerWorkerOptions {
                                  std::string{cluster::EvalQueue::other_types}};
   std::shared_ptr<const JobTypes> job_types{};  ///< Of plugins; null: none.
   std::size_t most_at_once = 32;                ///< Evaluations worked on at the same time.
+  std::shared_ptr<DecisionFeed> decisions{};    ///< Who is told of them; null: nobody.
   std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
   bool detached = true;  ///< Not in deterministic tests.
 };

@@ -105,6 +105,7 @@ Duties start_duties(const Server& server,
     scheduling.helpers.emplace_back(
         spawn_scheduler_worker(owner, store, proposer, broker, applier,
                                SchedulerWorkerOptions{.job_types = options.job_types,
+                                                      .decisions = options.decisions,
                                                       .metrics = metrics,
                                                       .detached = options.detached_workers}));
   parts.fsm->set_listener([broker, server](auto outcomes) {

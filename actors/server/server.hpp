@@ -19,6 +19,7 @@
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/job_types.hpp"
 #include "actors/server/core_gc.hpp"
+#include "actors/server/decisions/decision_feed.hpp"
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/drain/node_drainer.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
@@ -68,6 +69,7 @@ struct DutyOptions {
   Object<schema::SchedulerConfiguration> default_configuration = {};  ///< If the state has none.
   PlanApplierOptions plans = {};
   std::shared_ptr<const JobTypes> job_types = {};     ///< Of plugins; null: none.
+  std::shared_ptr<DecisionFeed> decisions = {};       ///< Who is told of them; null: nobody.
   std::shared_ptr<telemetry::Registry> metrics = {};  ///< Null: nothing is measured.
 };
 

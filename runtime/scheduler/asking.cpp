@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -117,14 +118,14 @@ Step AskingScheduler::resume(const Moment& moment, const PlanResult& result) {
 
 /// What needs no choice; then the question, or the end.
 Step AskingScheduler::begin(const Moment& moment) {
-  auto inputs = inputs_of(eval_, moment, progress_, salt_);
-  random_ = Random{decision_seed(*inputs)};
+  inputs_ = inputs_of(eval_, moment, progress_, salt_);
+  random_ = Random{decision_seed(*inputs_)};
   ++progress_.attempts;
   outcome_.begin(moment.state.index());
   desired_updates_.clear();
   names_.clear();
   stopped_.clear();
-  ground_ = std::make_unique<Ground>(moment, std::move(inputs), eval_, random_);
+  ground_ = std::make_unique<Ground>(moment, inputs_, eval_, random_);
   auto& ground = *ground_;
   ground.attempt.finish_lost_stops();
   const bool is_wanted = ground.attempt.job != nullptr && !job().is_stopped();
@@ -385,7 +386,7 @@ Result<> AskingScheduler::leave(Decision::Unplaced::Reader rest) {
 /// What a plugin looks at is not known: whatever happens to a node may help.
 Step AskingScheduler::conclude() {
   auto& attempt = ground_->attempt;
-  const auto inputs = ground_->inputs;
+  const auto inputs = std::exchange(inputs_, nullptr);
   const auto index = ground_->state.index();
   const bool failed = outcome_.has_failures();
   attempt.eligibility.set_job(true);

@@ -1,6 +1,7 @@
 #include "runtime/scheduler/generic.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
@@ -117,8 +118,8 @@ Step GenericScheduler::resume(const Moment& moment, const PlanResult& result) {
 }
 
 Step GenericScheduler::attempt(const Moment& moment) {
-  const auto inputs = inputs_of(eval_, moment, progress_, salt_);
-  random_ = Random{decision_seed(*inputs)};
+  inputs_ = inputs_of(eval_, moment, progress_, salt_);
+  random_ = Random{decision_seed(*inputs_)};
   ++progress_.attempts;
   outcome_.begin(moment.state.index());
   in_place_rows_.clear();
@@ -129,6 +130,7 @@ Step GenericScheduler::attempt(const Moment& moment) {
   Attempt ground{moment, eval_, random_, options};
   if (ground.job != nullptr && !ground.job->is_stopped() && asks_for_too_many(*ground.job)) {
     Step step;
+    step.inputs = std::exchange(inputs_, nullptr);
     step.evaluations.push_back(outcome_.finished(schema::EvalStatus::FAILED,
                                                  "the job asks for more than "
                                                      + std::to_string(most_allocations)
@@ -156,7 +158,7 @@ Step GenericScheduler::attempt(const Moment& moment) {
   stage(ground, result);
   place_all(ground, result);
   auto step = conclude(ground, result);
-  step.inputs = inputs;
+  step.inputs = std::exchange(inputs_, nullptr);
   return step;
 }
 

@@ -104,8 +104,15 @@ public:
   /// `result.refresh_index`.
   virtual Step resume(const Moment& moment, const PlanResult& result) = 0;
 
+  /// What a step was to be made from that could not be made: `start`, `resume` or an answer has
+  /// failed. Else null.
+  const std::shared_ptr<const DecisionInputs>& unused_inputs() const { return inputs_; }
+
   /// For `job plan`: counts by group of the last step, filled also if nothing is to be changed.
   virtual const std::map<std::string, DesiredUpdates, std::less<>>& desired_updates() const = 0;
+
+protected:
+  std::shared_ptr<const DecisionInputs> inputs_;  ///< Of the attempt in progress.
 };
 
 /// The types of jobs that are scheduled here. Of a job of any other type a plugin is asked.

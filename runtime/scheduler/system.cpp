@@ -1,6 +1,7 @@
 #include "runtime/scheduler/system.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
@@ -80,8 +81,8 @@ Step SystemScheduler::resume(const Moment& moment, const PlanResult& result) {
 }
 
 Step SystemScheduler::attempt(const Moment& moment) {
-  const auto inputs = inputs_of(eval_, moment, progress_, salt_);
-  random_ = Random{decision_seed(*inputs)};
+  inputs_ = inputs_of(eval_, moment, progress_, salt_);
+  random_ = Random{decision_seed(*inputs_)};
   ++progress_.attempts;
   outcome_.begin(moment.state.index());
   desired_updates_.clear();
@@ -113,7 +114,7 @@ Step SystemScheduler::attempt(const Moment& moment) {
     block(ground);
   }
   auto step = conclude(ground);
-  step.inputs = inputs;
+  step.inputs = std::exchange(inputs_, nullptr);
   return step;
 }
 

@@ -38,6 +38,10 @@ void Meter::measure(std::string_view name, std::chrono::nanoseconds took) {
   sample->observe(std::chrono::duration<double, std::milli>{took}.count());
 }
 
+void Meter::count(std::string_view name, std::uint64_t more) {
+  if (registry_) registry_->counter(full_name(name)).add(static_cast<double>(more));
+}
+
 void Meter::count_rejected(const std::string& node_id) {
   if (registry_)
     registry_->passing_counter(full_name("plan.node_rejected"), {{"node_id", node_id}})->add();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,9 @@ public:
 
   /// `name` without prefixes: "plan.evaluate".
   void measure(std::string_view name, std::chrono::nanoseconds took);
+
+  /// Counts `more` of what happens; the same names as of `measure`.
+  void count(std::string_view name, std::uint64_t more);
 
   /// A plan's part for the node was refused.
   void count_rejected(const std::string& node_id);

@@ -202,6 +202,8 @@ private:
   void start(Work work);
   void proceed(Work work, scheduler::Step step);
   void carry_out(Work work, scheduler::Step step);
+  void decide_again(const Work& work, const scheduler::Step& step);
+  void reserve(const Work& work, const std::shared_ptr<const scheduler::Plan>& plan);
   void submit(Work work, scheduler::Plan plan);
   void let_go(const std::string& settled, bool is_full);
   void decide_anew(const std::string& first);
@@ -236,6 +238,11 @@ private:
 
   std::map<std::string, Work> works_;  ///< By token.
   scheduler::HeldSteps held_;          ///< Of these.
+  std::uint64_t decisions_ = 0;        ///< That came to a plan.
+
+  /// Plans that have been under way, by the number of the decision that they came of.
+  std::map<std::uint64_t, std::shared_ptr<const scheduler::Plan>> decided_;
+
   std::vector<scheduler::Reservations> workers_;
 
   cluster::PlanQueue<std::shared_ptr<Waiting>> plans_;

@@ -1,6 +1,7 @@
 // The workers of a Cluster: they do with evaluations and steps what the actor of that name does.
 #include <algorithm>
 
+#include "runtime/scheduler/kept_decision.hpp"
 #include "test/properties/cluster.hpp"
 #include "test/properties/violation.hpp"
 
@@ -60,18 +61,35 @@ void Cluster::start(Work work) {
   work.seen = state();
   const scheduler::Moment moment{work.seen, now, &workers_[work.worker]};
   auto step = work.scheduler->start(moment);
-  if (step.inputs && random.chance(0.2)) {
-    ++counts_.decided_again;
-    const auto again = scheduler::decide_again(*step.inputs, work.seen);
-    require(again && essence(step, work.seen, now) == essence(*again, work.seen, now),
-            property::equal_plans, "evaluation of " + copy(work.eval->getJobId()));
-  }
+  if (step.inputs && random.chance(0.2)) decide_again(work, step);
   proceed(std::move(work), std::move(step));
+}
+
+/// A decision is kept, read back and made again: it is the same to the bit.
+void Cluster::decide_again(const Work& work, const scheduler::Step& step) {
+  ++counts_.decided_again;
+  const auto read_back = [](const scheduler::Decided& decided) {
+    return Object<schema::KeptDecision>::from_bytes(scheduler::keep_decision(decided).bytes());
+  };
+  // What others have under way, as it was kept with their decisions.
+  const auto find = [&](std::uint64_t number) -> Result<Object<schema::KeptDecision>> {
+    const auto other = decided_.find(number);
+    if (other == decided_.end()) return Object<schema::KeptDecision>{};
+    return read_back({.number = number, .inputs = step.inputs, .plan = other->second});
+  };
+  const auto kept = read_back({.number = 1, .inputs = step.inputs});
+  const auto inputs = kept ? scheduler::inputs_of_kept(*kept, find) : kept.error();
+  require(inputs.has_value(), property::equal_plans,
+          "what a decision was made from was not read back");
+  const auto again = scheduler::decide_again(*inputs, work.seen);
+  require(again && essence(step, work.seen, now) == essence(*again, work.seen, now),
+          property::equal_plans, "evaluation of " + copy(work.eval->getJobId()));
 }
 
 void Cluster::proceed(Work work, scheduler::Step step) {
   if (step.plan) {
     step.plan->eval_token = work.token;
+    step.plan->decision = ++decisions_;
     checks_.on_plan(work, *step.plan);
     auto evals = step.plan->evaluations;
     if (step.plan->completion) evals.push_back(step.plan->completion);
@@ -83,12 +101,17 @@ void Cluster::proceed(Work work, scheduler::Step step) {
   if (!step.lacks_room || reservations.empty()) return carry_out(std::move(work), std::move(step));
   ++counts_.held_back;
   held_.hold(work.token, reservations.tokens());
-  if (step.plan) reservations.add(std::make_shared<const scheduler::Plan>(*step.plan));
+  if (step.plan) reserve(work, std::make_shared<const scheduler::Plan>(*step.plan));
   work.held = std::move(step);
   const auto token = work.token;
   const auto id = copy(work.eval->getId());
   works_.insert_or_assign(token, std::move(work));
   if (!queue_.pause_nack(id, token)) fail(token);
+}
+
+void Cluster::reserve(const Work& work, const std::shared_ptr<const scheduler::Plan>& plan) {
+  workers_[work.worker].add(plan);
+  decided_.insert_or_assign(plan->decision, plan);
 }
 
 void Cluster::carry_out(Work work, scheduler::Step step) {
@@ -114,7 +137,7 @@ void Cluster::submit(Work work, scheduler::Plan plan) {
   const auto token = work.token;
   const auto id = copy(work.eval->getId());
   auto shared = std::make_shared<const scheduler::Plan>(std::move(plan));
-  workers_[work.worker].add(shared);
+  reserve(work, shared);
   works_.insert_or_assign(token, std::move(work));
   if (!queue_.pause_nack(id, token)) return fail(token);
   enqueue(std::make_shared<Waiting>(Waiting{shared, scheduler::PlanParts{shared, part_limits_}}));
@@ -131,6 +154,7 @@ bool Cluster::resume() {
   workers_[work.worker].remove(token);
   work.seen = state();
   auto step = work.scheduler->resume({work.seen, now, &workers_[work.worker]}, result);
+  if (step.inputs) decide_again(work, step);
   proceed(std::move(work), std::move(step));
   let_go(token, result.is_full());
   return true;

@@ -20,7 +20,7 @@ TASKS = 3
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "data_watcher", "heartbeat_tracker", "near_servers",
     "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
-    "keyring_keeper", "core_gc", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
+    "keyring_keeper", "core_gc", "decision_keeper", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
@@ -106,6 +106,7 @@ USES = {
     "network_hook": part_from_the_network,
     "artifact_hook": fetch,
     "node_drainer": drain_a_moment,
+    "decision_keeper": lambda agent: agent.get("/v1/operator/decisions"),
 }
 
 

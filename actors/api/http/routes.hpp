@@ -92,6 +92,7 @@ void add_variable_routes(Routes& routes);
 void add_keyring_routes(Routes& routes);
 void add_snapshot_routes(Routes& routes);
 void add_search_routes(Routes& routes);
+void add_decision_routes(Routes& routes);
 void add_operator_routes(Routes& routes);
 void add_agent_routes(Routes& routes);
 void add_actor_routes(Routes& routes);

@@ -62,7 +62,8 @@ struct DesiredUpdates {
 
 struct Plan {
   std::string eval_id;
-  std::string eval_token;  ///< Of the delivery under which the plan was made.
+  std::string eval_token;      ///< Of the delivery under which the plan was made.
+  std::uint64_t decision = 0;  ///< That it came of, where decisions are kept (kept_decision.hpp).
   std::int64_t priority = 50;
   bool all_at_once = false;  ///< All nodes or none.
   bool is_part = false;      ///< Of a plan that is too long for one entry (PlanParts).

@@ -16,6 +16,13 @@ std::set<std::string> Reservations::tokens() const {
   return tokens;
 }
 
+std::vector<std::uint64_t> Reservations::decisions() const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [token, plan] : plans_)
+    numbers.push_back(plan->decision);
+  return numbers;
+}
+
 template <class Visit>
 void Reservations::for_each_new(std::string_view node_id,
                                 const state::Snapshot& state,

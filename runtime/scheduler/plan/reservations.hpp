@@ -4,11 +4,13 @@
 // May depend on: runtime/state. A value: copies share the plans.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/scheduler/plan/network.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
@@ -28,6 +30,9 @@ public:
 
   /// Of the plans under way.
   std::set<std::string> tokens() const;
+
+  /// The numbers of the decisions that these came of.
+  std::vector<std::uint64_t> decisions() const;
 
   /// Adds what is under way on the node to `usage`, and to the bandwidth in use of its devices; not
   /// what `state` has already, for a plan is under way here until its worker hears of its end.

@@ -189,6 +189,13 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.raft = raft_;
   options.writer.emplace(options.store, raft::Proposer{log_}, leader);
   options.client = client_;
+  auto ring = storage::RowRing::open(uploads.file("decisions.db"));
+  REQUIRE(ring.has_value());
+  auto keeper = server::start_decision_keeper_inline(
+      system_, std::make_shared<storage::RowRing>(std::move(*ring)), telemetry::Meter::make({}));
+  decisions_ = std::move(keeper.keeper);
+  decision_feed = std::move(keeper.feed);
+  options.decisions = decisions_;
   keyring = *security::Keyring::open({.server_id = "server-1"});
   options.keyring = keyring;
   options.upload_directory = uploads.file("uploads");
@@ -203,6 +210,7 @@ ApiFixture::~ApiFixture() {
   api.reset();
   actor::stop(client_);
   actor::stop(raft_);
+  actor::stop(decisions_);
 }
 
 void ApiFixture::apply() {

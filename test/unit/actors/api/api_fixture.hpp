@@ -83,6 +83,7 @@ public:
   std::shared_ptr<security::Keyring> keyring;
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
   std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
+  std::shared_ptr<server::DecisionFeed> decision_feed;
 
 private:
   /// Applies what is proposed, or refuses it as the test asked.
@@ -96,6 +97,7 @@ private:
   raft::StateFsm fsm_{std::shared_ptr<state::Store>{state_, &state_->store}};
   client::ClientApi client_;
   RaftReader raft_;
+  server::DecisionKeeper decisions_;
 
 public:
   std::unique_ptr<Api> api;
