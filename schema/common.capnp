@@ -93,6 +93,6 @@ struct Resources $nullable(true) {
       $partly("without effect since Nomad 0.5: ephemeral_disk has the size");
   networks @6 :List(NetworkResource) $hcl("network") $update(special) $works;
   devices @7 :List(RequestedDevice) $hcl("device")
-      $partly("nodes report no devices yet, so that the group is not placed");
+      $partly("nodes have the devices that plugins find; without such a plugin the group is not placed");
   iops @5 :Int64 $json("IOPS") $update(inPlace) $partly("without effect since Nomad 0.9");
 }
