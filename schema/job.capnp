@@ -133,7 +133,7 @@ struct Service {
   taskName @1 :Text $hcl("task") $works;
   onUpdate @14 :Text $default("require_healthy") $works;
   provider @15 :Text $default("consul")
-      $partly("\"nomad\"; with \"consul\" the group is not placed");
+      $partly("\"nomad\", or one that a plugin brings; with \"consul\" the group is not placed");
   namespace @13 :Text $serverOnly;
 }
 

@@ -14,6 +14,7 @@ using Alloc = import "alloc.capnp";
 using Job = import "job.capnp";
 using Plugin = import "plugin.capnp";
 using Scheduling = import "scheduling.capnp";
+using Service = import "service.capnp";
 
 struct Frame {
   # Of a question: counted up by who asks it, from 1. Of an answer: its question's. Else 0.
@@ -68,6 +69,11 @@ struct Frame {
     execSize @34 :ExecSize;             # the agent tells
     execEnded @35 :ExecEnded;           # the plugin tells, behind the last of its bytes; nothing follows
     closeExec @36 :UInt64;              # the agent tells: nobody waits for it, kill it; nothing follows
+
+    # -- providers of services: the agent asks, and tells of checks
+    registerServices @37 :RegisterServices;      # `done`
+    deregisterServices @38 :DeregisterServices;  # `done`
+    checksChanged @39 :ChecksChanged;
   }
 }
 
@@ -84,6 +90,7 @@ struct Declaration {
   actors @7 :List(Text);
   sdk @8 :Text;                         # "C++ 1.0": shown
   schedulers @9 :List(Scheduler);
+  serviceProviders @10 :List(ServiceProvider);
 
   struct Hook {
     name @0 :Text;
@@ -108,6 +115,11 @@ struct Declaration {
   struct Scheduler {
     type @0 :Text;                      # of jobs
     reads @1 :List(Text);               # what it is to know of nodes: "${meta.rack}"
+  }
+
+  struct ServiceProvider {
+    name @0 :Text;                      # as `service { provider = "…" }` has it
+    hearsChecks @1 :Bool;               # it wants `checksChanged`
   }
 }
 
@@ -171,6 +183,47 @@ struct ExecSize {
 struct ExecEnded {
   number @0 :UInt64;
   result @1 :Plugin.ExitResult;
+}
+
+# -- providers of services ---------------------------------------------------------------------------
+#
+# What is registered under an id takes the place of what was there before. To deregister what is not there is
+# done, too: the agent asks again when it does not know what became of a question. The next process of a plugin
+# is told everything again.
+
+# Services of an allocation's group, or of one of its tasks: all that are new or have changed.
+struct RegisterServices {
+  provider @0 :Text;
+  allocId @1 :Text;
+  task @2 :Text;                        # empty: they are the group's
+  services @3 :List(Service.ServiceRegistration);
+}
+
+struct DeregisterServices {
+  provider @0 :Text;
+  allocId @1 :Text;
+  ids @2 :List(Text);                   # of registrations
+}
+
+# All checks of an allocation, whenever one of them has another status. The agent runs them.
+struct ChecksChanged {
+  provider @0 :Text;
+  allocId @1 :Text;
+  checks @2 :List(Check);
+
+  struct Check {
+    task @0 :Text;                      # whose service it is of; empty: the group's
+    service @1 :Text;
+    name @2 :Text;
+    status @3 :Status;
+    output @4 :Text;                    # the beginning of what its last run has said
+
+    enum Status {
+      pending @0;                       # it has not run yet
+      passing @1;
+      failing @2;
+    }
+  }
 }
 
 # -- the agent's API -------------------------------------------------------------------------------

@@ -171,6 +171,7 @@ struct Agent::Parts {
         .allow_unsupported = config.server.allow_unsupported_blocks};
     if (plugins) options.plugins = plugins->board();
     options.job_types = links.job_types;
+    options.providers = links.providers;
     options.metrics = metrics;
     options.prometheus = config.telemetry.prometheus_metrics;
     options.task_metrics = config.telemetry.publish_allocation_metrics;
@@ -370,13 +371,15 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   all.root = actor::spawn_root(all.system, std::move(on_fatal));
   all.links.metrics = all.metrics;
   all.links.job_types = std::make_shared<server::JobTypes>();
+  all.links.providers = std::make_shared<client::ServiceProviders>();
   all.links.certificates = NOMAD_TRY(rpc_certificates(all.config));
   all.http_certificates = NOMAD_TRY(http_certificates(all.config));
   all.plugins
       = NOMAD_TRY(plugin::PluginLoader::load(all.root, {.config = &all.config,
                                                         .host_program = programs.plugin_host,
                                                         .metrics = all.metrics,
-                                                        .job_types = all.links.job_types}));
+                                                        .job_types = all.links.job_types,
+                                                        .providers = all.links.providers}));
   // Beside the server's start, for they need nothing of each other.
   std::future<Result<client::PreparedClient>> prepared;
   if (config.client.enabled)

@@ -9,6 +9,7 @@
 
 #include "actors/api/forward/remote_requests.hpp"
 #include "actors/roles/job_types.hpp"
+#include "actors/roles/service_providers.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/net/tls/tls_context.hpp"
@@ -22,6 +23,7 @@ struct AgentLinks {
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
   std::shared_ptr<telemetry::Registry> metrics;   ///< Null: nothing is measured.
   std::shared_ptr<server::JobTypes> job_types;    ///< That plugins schedule.
+  std::shared_ptr<client::ServiceProviders> providers;  ///< Of services, that plugins bring.
 };
 
 /// How an agent reaches others, and is reached.

@@ -38,6 +38,10 @@ namespace nomad::server {
 class JobTypes;
 }
 
+namespace nomad::client {
+class ServiceProviders;
+}
+
 namespace nomad::api {
 
 /// What the API says of this agent; fixed at the start.
@@ -102,8 +106,9 @@ struct ApiOptions {
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};
 
-  std::shared_ptr<const plugin::PluginBoard> plugins = {};  ///< Empty: the agent has none.
-  std::shared_ptr<const server::JobTypes> job_types = {};   ///< That plugins schedule.
+  std::shared_ptr<const plugin::PluginBoard> plugins = {};         ///< Empty: the agent has none.
+  std::shared_ptr<const server::JobTypes> job_types = {};          ///< That plugins schedule.
+  std::shared_ptr<const client::ServiceProviders> providers = {};  ///< Of services, of plugins.
 
   std::shared_ptr<telemetry::Registry> metrics = {};
   bool prometheus = true;     ///< Whether /v1/metrics answers `format=prometheus`.

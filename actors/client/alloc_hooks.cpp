@@ -19,7 +19,8 @@ HookTools tools_of(const ClientContext& context, PluginHost host) {
           .checks = context.checks,
           .unix_now = context.unix_now,
           .peers = context.peers,
-          .network = context.network};
+          .network = context.network,
+          .providers = context.plugins->providers};
 }
 
 /// Of hooks that remove what is left.

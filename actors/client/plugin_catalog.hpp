@@ -56,6 +56,7 @@ struct PluginCatalog {
   std::vector<HookEntry> task_hooks;           ///< In their order.
   std::map<std::string, DriverEntry> drivers;  ///< By name.
   std::vector<host::NamedFingerprinter> fingerprinters;
+  std::shared_ptr<ServiceProviders> providers{};  ///< Of plugins; null: there are none.
 };
 
 /// The hooks in their order: each as it is given, or right behind the one that it names as `after`.

@@ -16,6 +16,7 @@
 #include "actors/plugin/link_events.hpp"
 #include "actors/plugin/link_memory.hpp"
 #include "actors/plugin/plugin_life.hpp"
+#include "actors/plugin/provided_services.hpp"
 #include "actors/plugin/questions.hpp"
 #include "actors/plugin/reports.hpp"
 #include "actors/plugin/waiting_room.hpp"
@@ -45,6 +46,11 @@ public:
   void exec_ordered(const plugin_link::ExecOrder& msg) { commands_.order(msg); }
 
   actor::Answer<server::decider::Decided> decide(server::decider::Decide& msg);
+  actor::Answer<client::service_provider::Done> register_services(
+      client::service_provider::Register& msg);
+  actor::Answer<client::service_provider::Done> deregister_services(
+      client::service_provider::Deregister& msg);
+  void checks_changed(const client::service_provider::ChecksChanged& msg);
   void serve(const plugin_link::Serve& msg);
   actor::Answer<plugin_link::Reconfigured> reconfigure(const plugin_link::Reconfigure& msg);
   void refuse(const std::string& why);
@@ -97,6 +103,8 @@ private:
   void configured();
   void start_actors();
   void shut_down();
+  void forget_names() const;
+  void deregister(const client::service_provider::Deregister& order, const ProviderDone& promise);
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
 

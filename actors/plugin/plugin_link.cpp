@@ -123,7 +123,7 @@ void LinkState::refuse(const std::string& why) {
   log::error("plugin", "{} is refused: {}", title(), why);
   memory_->refusal = why;
   set_state(PluginState::refused, why);
-  if (options().job_types) options().job_types->forget(options().name);
+  forget_names();
   const Error refused{Errc::rejected, fmt::format("{} is refused: {}", title(), why)};
   questions_.end(refused);
   waiting_.fail_all(refused);
@@ -254,6 +254,10 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
   if (const auto entered = enter_types(options().job_types, *object, server::Decider{self_});
       !entered)
     return refuse(entered.error().what);
+  if (const auto entered
+      = enter_providers(options().providers, *object, client::ServiceProvider{self_});
+      !entered)
+    return refuse(entered.error().what);
   known = object;
   life_.peer()->has_drivers(object->getDrivers().size() > 0);
   configure();  // Before the declaration is seen: who waits for it sees what follows from it.
@@ -299,6 +303,15 @@ void LinkState::configured() {
     actor::send_self(self_, FactsDue{life_.number(), copy(fingerprinter.getName())});
   if (memory_->served && memory_->served->gate) start_actors();
   waiting_.admit();
+  if (!options().providers) return;
+  for (const auto each : memory_->declaration->getServiceProviders())
+    options().providers->began(copy(each.getName()));
+}
+
+/// It is not used any more: nobody is to find what it brings.
+void LinkState::forget_names() const {
+  if (options().job_types) options().job_types->forget(options().name);
+  if (options().providers) options().providers->forget(options().name);
 }
 
 /// The next process gets it: at once if one runs, when it has answered what it was asked.
@@ -392,7 +405,7 @@ void LinkState::shut_down() {
 
 actor::Answer<plugin_link::Stopped> LinkState::stop() {
   const bool is_first = !std::exchange(stopped_, true);
-  if (options().job_types) options().job_types->forget(options().name);
+  forget_names();
   waiting_.fail_all({Errc::unavailable, fmt::format("{} ends", title())});
   if (!life_.is_there()) return plugin_link::Stopped{};
   stopping_.push_back(self_->make_response_promise<plugin_link::Stopped>());
@@ -450,6 +463,42 @@ actor::Answer<server::decider::Decided> LinkState::decide(server::decider::Decid
   return promise;
 }
 
+// -- providers of services ------------------------------------------------------------------------
+
+actor::Answer<client::service_provider::Done> LinkState::register_services(
+    client::service_provider::Register& msg) {
+  auto promise = self_->make_response_promise<client::service_provider::Done>();
+  when_running({.ask = [this, msg, promise] { ask_to_register(questions_, msg, promise); },
+                .fail = [promise](const Error& err) { promise.deliver(err); }});
+  return promise;
+}
+
+actor::Answer<client::service_provider::Done> LinkState::deregister_services(
+    client::service_provider::Deregister& msg) {
+  auto promise = self_->make_response_promise<client::service_provider::Done>();
+  deregister(msg, promise);
+  return promise;
+}
+
+/// What a process did not answer before it ended the next one is asked: who has asked is about to
+/// end, and nobody else would.
+void LinkState::deregister(const client::service_provider::Deregister& order,
+                           const ProviderDone& promise) {
+  const auto failed = [this, order, promise](const Error& err) {
+    if (life_.runs() || stopped_)
+      promise.deliver(err);
+    else
+      deregister(order, promise);
+  };
+  when_running({.ask = [this, order, promise,
+                        failed] { ask_to_deregister(questions_, order, promise, failed); },
+                .fail = [promise](const Error& err) { promise.deliver(err); }});
+}
+
+void LinkState::checks_changed(const client::service_provider::ChecksChanged& msg) {
+  if (state_ == PluginState::running && life_.runs()) tell_of_checks(questions_, msg);
+}
+
 // -- what it tells --------------------------------------------------------------------------------
 
 void LinkState::wrote(const Wrote& msg) {
@@ -474,6 +523,11 @@ LinkSelf::behavior_type plugin_link_actor(LinkSelf::stateful_pointer<LinkState> 
       [&state](const plugin_link::ServeDriver& msg) { state.serve_driver(msg); },
       [&state](plugin_link::AskDriver& msg) { return state.ask_driver(msg); },
       [&state](server::decider::Decide& msg) { return state.decide(msg); },
+      [&state](client::service_provider::Register& msg) { return state.register_services(msg); },
+      [&state](client::service_provider::Deregister& msg) {
+        return state.deregister_services(msg);
+      },
+      [&state](const client::service_provider::ChecksChanged& msg) { state.checks_changed(msg); },
       [&state](const plugin_link::ExecOrder& msg) { state.exec_ordered(msg); },
       [&state](const plugin_link::Serve& msg) { state.serve(msg); },
       [&state](const plugin_link::Reconfigure& msg) { return state.reconfigure(msg); },

@@ -6,7 +6,8 @@
 // Takes:  RunHook, CancelHook, CloseHook, TasksChanged of the actors that stand for hooks
 //         (plugin_hook); AskDriver of those that stand for drivers (plugin_driver), which say who
 //         they are by ServeDriver; ExecOrder of sessions of commands; Decide of the scheduler
-//         workers; Serve once the agent answers; Reconfigure; Refuse; Stop.
+//         workers; what a ServiceProvider takes, of hooks of the client; Serve once the agent
+//         answers; Reconfigure; Refuse; Stop.
 // Parent: root, restart: a new process follows. What was asked of the old one is answered with
 //         `unavailable`, and those that stand for drivers are ended, so that others recover tasks.
 // Ends:   with the agent, after Stop.
@@ -38,6 +39,7 @@
 #include "actors/plugin/plugin_board.hpp"
 #include "actors/plugin/plugin_facts.hpp"
 #include "actors/roles/job_types.hpp"
+#include "actors/roles/service_providers.hpp"
 #include "runtime/telemetry/registry.hpp"
 
 namespace nomad::plugin {
@@ -131,18 +133,22 @@ struct Patience {
 
 }  // namespace plugin_link
 
-using PluginLink = actor::Interface<client::hook::Answered(plugin_link::RunHook),
-                                    client::hook::Settled(plugin_link::CancelHook),
-                                    void(plugin_link::CloseHook),
-                                    void(plugin_link::TasksChanged),
-                                    void(plugin_link::ServeDriver),
-                                    client::driver::Answered(plugin_link::AskDriver),
-                                    server::decider::Decided(server::decider::Decide),
-                                    void(plugin_link::ExecOrder),
-                                    void(plugin_link::Serve),
-                                    plugin_link::Reconfigured(plugin_link::Reconfigure),
-                                    void(plugin_link::Refuse),
-                                    plugin_link::Stopped(plugin_link::Stop)>;
+using PluginLink
+    = actor::Interface<client::hook::Answered(plugin_link::RunHook),
+                       client::hook::Settled(plugin_link::CancelHook),
+                       void(plugin_link::CloseHook),
+                       void(plugin_link::TasksChanged),
+                       void(plugin_link::ServeDriver),
+                       client::driver::Answered(plugin_link::AskDriver),
+                       server::decider::Decided(server::decider::Decide),
+                       client::service_provider::Done(client::service_provider::Register),
+                       client::service_provider::Done(client::service_provider::Deregister),
+                       void(client::service_provider::ChecksChanged),
+                       void(plugin_link::ExecOrder),
+                       void(plugin_link::Serve),
+                       plugin_link::Reconfigured(plugin_link::Reconfigure),
+                       void(plugin_link::Refuse),
+                       plugin_link::Stopped(plugin_link::Stop)>;
 
 struct LinkOptions {
   std::string name;
@@ -158,7 +164,8 @@ struct LinkOptions {
   std::shared_ptr<PluginBoard> board;
   std::shared_ptr<PluginFacts> facts;
   std::shared_ptr<telemetry::Registry> metrics;
-  std::shared_ptr<server::JobTypes> job_types{};  ///< Null: its schedulers are not asked.
+  std::shared_ptr<server::JobTypes> job_types{};          ///< Null: its schedulers are not asked.
+  std::shared_ptr<client::ServiceProviders> providers{};  ///< Null: nor are its providers.
   std::function<std::int64_t()> unix_now;
   plugin_link::Patience patience{};
 };

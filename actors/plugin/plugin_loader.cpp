@@ -16,6 +16,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/host/isolation/system_calls.hpp"
 #include "runtime/host/users.hpp"
+#include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/plugin/plugin_file.hpp"
 #include "runtime/storage/directory.hpp"
@@ -35,6 +36,16 @@ std::int64_t wall_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+/// That services of the provider can be registered here, which jobs that name it ask for.
+host::NamedFingerprinter provider_fingerprinter(const std::string& provider) {
+  return {.name = "service_provider_" + provider,
+          .run = [key = jobspec::provider_attribute(provider)](const host::FingerprintOptions&,
+                                                               host::NodeFacts& node) -> Result<> {
+            node.attributes[key] = "true";
+            return {};
+          }};
 }
 
 host::NamedFingerprinter plugin_fingerprinter(std::string name,
@@ -150,6 +161,8 @@ Result<client::PluginCatalog> with_plugin(client::PluginCatalog catalog,
     catalog.fingerprinters.push_back(
         plugin_fingerprinter(std::move(name), std::chrono::nanoseconds{each.getInterval()}, facts));
   }
+  for (const auto each : declaration.getServiceProviders())
+    catalog.fingerprinters.push_back(provider_fingerprinter(copy(each.getName())));
   return catalog;
 }
 
@@ -246,6 +259,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
       .facts = std::make_shared<PluginFacts>(),
       .metrics = options_.metrics,
       .job_types = options_.job_types,
+      .providers = options_.providers,
       .unix_now = wall_clock,
       .patience = options_.patience};
   auto facts = link.facts;
@@ -314,6 +328,7 @@ PluginLoader::~PluginLoader() {
 }
 
 void PluginLoader::enter(client::PluginCatalog& catalog) {
+  catalog.providers = options_.providers;
   base_ = catalog;
   enter_all(catalog);
 }

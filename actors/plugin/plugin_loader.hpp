@@ -23,7 +23,8 @@ struct LoaderOptions {
   const config::AgentConfig* config = nullptr;
   std::string host_program;  ///< nomadctl-plugin-host.
   std::shared_ptr<telemetry::Registry> metrics;
-  std::shared_ptr<server::JobTypes> job_types{};  ///< Where they enter theirs.
+  std::shared_ptr<server::JobTypes> job_types{};          ///< Where they enter theirs.
+  std::shared_ptr<client::ServiceProviders> providers{};  ///< And theirs of services.
   plugin_link::Patience patience{};
 };
 

@@ -150,7 +150,7 @@ void print_addresses(const View& alloc) {
 bool has_nomad_checks(const View& services) {
   const auto all = services.items();
   return std::any_of(all.begin(), all.end(), [](const View& service) {
-    return service["Provider"].text() == "nomad" && !service["Checks"].items().empty();
+    return service["Provider"].text() != "consul" && !service["Checks"].items().empty();
   });
 }
 

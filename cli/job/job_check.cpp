@@ -158,7 +158,8 @@ Result<int> run_job_validate(const std::vector<std::string>& arguments) {
   } else {
     auto draft = NOMAD_TRY(jobspec::JobDraft::decode(file.job).within("Error validating job"));
     jobspec::admit(draft.job());
-    const auto validation = jobspec::validate(draft.job(), {.job_types = std::nullopt});
+    const auto validation
+        = jobspec::validate(draft.job(), {.job_types = std::nullopt, .providers = std::nullopt});
     errors = validation.errors;
     warnings = validation.warning_text();
   }

@@ -3,7 +3,7 @@ import os
 import sys
 
 out, depfile, root = sys.argv[1:]
-SAMPLES = ("stamp", "webhook", "naps", "tools", "labels")
+SAMPLES = ("stamp", "webhook", "naps", "tools", "labels", "filesd")
 
 lines = ["// The samples of plugins, as text.", '#include "cli/plugin/samples.hpp"', "",
          "namespace nomad::cli {", "namespace {", "", "constexpr SampleFile files[] = {"]

@@ -16,11 +16,9 @@ namespace nomad::cli {
 namespace {
 
 /// Kinds by the names that users give them, and which sample each is.
-const std::map<std::string, std::string> samples_by_kind{{"task-hook", "stamp"},
-                                                         {"actor", "webhook"},
-                                                         {"driver", "naps"},
-                                                         {"fingerprinter", "tools"},
-                                                         {"scheduler", "labels"}};
+const std::map<std::string, std::string> samples_by_kind{
+    {"task-hook", "stamp"},     {"actor", "webhook"},    {"driver", "naps"},
+    {"fingerprinter", "tools"}, {"scheduler", "labels"}, {"service-provider", "filesd"}};
 
 std::string kind_list() {
   std::string all;

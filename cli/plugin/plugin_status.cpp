@@ -14,9 +14,13 @@ namespace nomad::cli {
 namespace {
 
 constexpr std::pair<const char*, const char*> kind_headings[]
-    = {{"TaskHooks", "Task Hooks"}, {"AllocHooks", "Alloc Hooks"},
-       {"Drivers", "Drivers"},      {"Fingerprinters", "Fingerprinters"},
-       {"Actors", "Actors"},        {"Schedulers", "Schedulers"}};
+    = {{"TaskHooks", "Task Hooks"},
+       {"AllocHooks", "Alloc Hooks"},
+       {"Drivers", "Drivers"},
+       {"Fingerprinters", "Fingerprinters"},
+       {"Actors", "Actors"},
+       {"Schedulers", "Schedulers"},
+       {"ServiceProviders", "Service Providers"}};
 
 std::string names_in(const View& list) {
   std::string all;

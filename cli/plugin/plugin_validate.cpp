@@ -168,6 +168,8 @@ void print_declaration(schema::plugin::Declaration::Reader is) {
         names_of(is.getFingerprinters(), [](auto each) { return copy(each.getName()); })},
        {"Actors", names_of(is.getActors(), [](auto each) { return copy(each); })},
        {"Schedulers", names_of(is.getSchedulers(), [](auto each) { return copy(each.getType()); })},
+       {"Service Providers",
+        names_of(is.getServiceProviders(), [](auto each) { return copy(each.getName()); })},
        {"Configuration", names_of(is.getConfig(), [](auto each) { return copy(each.getName()); })}})
             << "\n\n";
 }
@@ -196,6 +198,41 @@ public:
 private:
   char path_[32] = "/tmp/nomadctl-plugin-XXXXXX";
 };
+
+void fill_trial_service(schema::plugin::RegisterServices::Builder order) {
+  order.setAllocId("00000000-0000-0000-0000-000000000000");
+  auto service = order.initServices(1)[0];
+  service.setId("nomadctl-plugin-validate");
+  service.setServiceName("trial");
+  service.setNamespace("default");
+  service.setJobId("trial");
+  service.setAllocId(order.getAllocId());
+  service.setAddress("127.0.0.1");
+  service.setPort(1);
+}
+
+/// One service is registered, twice, and deregistered, twice: neither is a mistake.
+Result<> try_provider(Trial& trial, capnp::Text::Reader provider) {
+  const auto ask = [&](std::string_view what, const auto& fill) -> Result<> {
+    for (int times = 0; times < 2; ++times) {
+      const auto answer = NOMAD_TRY(trial.ask(fill).within(what));
+      if (!answer->isDone())
+        return Error{Errc::rejected,
+                     fmt::format("{}: it answers something else than `done`", what)};
+    }
+    return {};
+  };
+  NOMAD_TRY(ask("registering a service", [&](FrameBuilder to) {
+    auto order = to.initRegisterServices();
+    order.setProvider(provider);
+    fill_trial_service(order);
+  }));
+  return ask("deregistering it", [&](FrameBuilder to) {
+    auto order = to.initDeregisterServices();
+    order.setProvider(provider);
+    order.initIds(1).set(0, "nomadctl-plugin-validate");
+  });
+}
 
 /// The conversation that every plugin must be able to have.
 Result<> try_out(Trial& trial, const std::string& name, const std::string& config) {
@@ -249,6 +286,10 @@ Result<> try_out(Trial& trial, const std::string& name, const std::string& confi
     if (!answer->isDecision() || answer->getDecision().getPlacements().size() > 0)
       return Error{Errc::rejected, "a scheduler does not decide, or places where there is no node"};
     passed(fmt::format("scheduler {} decides", copy(each.getType())));
+  }
+  for (const auto each : is.getServiceProviders()) {
+    NOMAD_TRY(try_provider(trial, each.getName()));
+    passed(fmt::format("provider {} registers and deregisters a service", copy(each.getName())));
   }
   if (is.getActors().size() > 0) {
     NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setStartActors(); }).within("its actors"));

@@ -116,7 +116,7 @@ Result<> check_declaration(Declaration::Reader declaration, std::string_view nam
   unsigned fields = 0;
   NOMAD_TRY(check_fields(declaration.getConfig(), 1, fields));
   Names hooks{"hook"}, drivers{"driver"}, fingerprinters{"fingerprinter"}, actors{"actor"},
-      schedulers{"scheduler"};
+      schedulers{"scheduler"}, providers{"provider of service"};
   for (const auto hook : declaration.getHooks()) {
     NOMAD_TRY(hooks.add(view(hook.getName())));
     NOMAD_TRY(check_hook(hook));
@@ -134,6 +134,12 @@ Result<> check_declaration(Declaration::Reader declaration, std::string_view nam
   for (const auto scheduler : declaration.getSchedulers()) {
     NOMAD_TRY(schedulers.add(view(scheduler.getType())));
     NOMAD_TRY(check_scheduler(scheduler));
+  }
+  for (const auto provider : declaration.getServiceProviders()) {
+    const auto name = view(provider.getName());
+    NOMAD_TRY(providers.add(name));
+    if (name == "nomad" || name == "consul")
+      return Error{Errc::conflict, fmt::format("the provider \"{}\" is built in", name)};
   }
   return {};
 }

@@ -18,7 +18,7 @@ void append_names(std::string& out, const std::vector<std::string>& names) {
 /// What it brings, each kind with its names.
 void append_kinds(std::string& out, const Object<schema::plugin::Declaration>& declaration) {
   std::vector<std::string> task_hooks, alloc_hooks, drivers, fingerprinters, actors, schedulers,
-      config;
+      providers, config;
   if (declaration) {
     for (const auto hook : declaration->getHooks())
       (hook.getOfAllocation() ? alloc_hooks : task_hooks).push_back(copy(hook.getName()));
@@ -30,6 +30,8 @@ void append_kinds(std::string& out, const Object<schema::plugin::Declaration>& d
       actors.push_back(copy(each));
     for (const auto each : declaration->getSchedulers())
       schedulers.push_back(copy(each.getType()));
+    for (const auto each : declaration->getServiceProviders())
+      providers.push_back(copy(each.getName()));
     for (const auto field : declaration->getConfig())
       config.push_back(copy(field.getName()));
   }
@@ -40,6 +42,7 @@ void append_kinds(std::string& out, const Object<schema::plugin::Declaration>& d
   append_names(object.raw("Fingerprinters"), fingerprinters);
   append_names(object.raw("Actors"), actors);
   append_names(object.raw("Schedulers"), schedulers);
+  append_names(object.raw("ServiceProviders"), providers);
   append_names(object.raw("Config"), config);
 }
 

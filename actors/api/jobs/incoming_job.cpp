@@ -4,6 +4,7 @@
 
 #include "actors/api/http/request_body.hpp"
 #include "actors/roles/job_types.hpp"
+#include "actors/roles/service_providers.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/validate/namespace_rules.hpp"
@@ -71,6 +72,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   rules.max_count = limits.max_count;
   rules.allow_refused = limits.allow_unsupported;
   if (const auto& types = call.context->options.job_types) rules.job_types = types->names();
+  if (const auto& providers = call.context->options.providers) rules.providers = providers->names();
   if (store) {
     rules.memory_oversubscription
         = scheduler::placement_rules(snapshot, job.text("NodePool")).memory_oversubscription;

@@ -7,7 +7,10 @@
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/utf8.hpp"
+#include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
 
@@ -28,7 +31,27 @@ using ChecksSelf = actor::WithInternal<Hook,
                                        void(check::Changed),
                                        void(check::RestartWanted),
                                        check::ScriptEnded(check::RunScript),
+                                       void(service_provider::Began),
                                        void(WatchAgain)>;
+
+/// Of what a check has said, a provider hears so much.
+constexpr std::size_t most_told_output = 512;
+
+/// The plugin that provides for the services of a group; all have the same. Empty: none does.
+std::string plugin_provider_of(schema::Allocation::Reader alloc, schema::Job::Reader job) {
+  std::string provider;
+  const auto look = [&provider](auto services) {
+    for (const auto service : services)
+      if (jobspec::is_plugin_provider(view(service.getProvider())))
+        provider = copy(service.getProvider());
+  };
+  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
+  if (!group) return provider;
+  look(group->getServices());
+  for (const auto task : group->getTasks())
+    look(task.getServices());
+  return provider;
+}
 
 class ChecksState {
 public:
@@ -47,6 +70,7 @@ public:
     if (!begins) self_->send(tools_.checks, check::Forget{alloc_id_});  // With its grace, too.
     watches_ = begins || phase == TASK_RESTART;
     if (!watches_) return hook::Answered{};
+    choose_provider(msg);
     const auto environments = environments_of(*msg.request);
     checks_ = workload::checks_of(
         *msg.alloc, *msg.job, [&environments](std::string_view task, std::string_view text) {
@@ -73,6 +97,12 @@ public:
               actor::send_self_after(self_, std::chrono::seconds{1}, WatchAgain{});
               then();
             });
+  }
+
+  void provider_began(const std::string& provider) {
+    if (provider != provider_) return;
+    told_.clear();
+    tell_provider();
   }
 
   void watch_again() {
@@ -143,6 +173,34 @@ private:
     draft->setAllocId(text(alloc_id_));
     write_standings(standings, draft->initChecks(standings.size()));
     self_->send(tools_.host, plugin_host::Notice{draft.freeze()});
+    tell_provider();
+  }
+
+  void choose_provider(const hook::Run& msg) {
+    provider_ = plugin_provider_of(*msg.alloc, *msg.job);
+    if (hears_ || !tools_.providers || provider_.empty()) return;
+    tools_.providers->watch(ChecksSelf{self_});
+    hears_ = true;
+  }
+
+  /// If a plugin provides for the services and wants to hear of checks, and one stands otherwise
+  /// than it was told.
+  void tell_provider() {
+    if (provider_.empty() || !tools_.providers) return;
+    const auto known = tools_.providers->find(provider_);
+    if (!known || !known->hears_checks) return;
+    std::vector<service_provider::Check> checks;
+    for (const auto& check : checks_) {
+      const auto run = std::ranges::find(results_, check.id, &workload::RunCheck::id);
+      if (run == results_.end()) continue;
+      checks.push_back({check.restarts_task, check.service, check.name, run->result.status,
+                        std::string{utf8_prefix(run->result.output, most_told_output)}});
+    }
+    const auto same = [](const auto& a, const auto& b) { return a.stands_as(b); };
+    if (std::ranges::equal(checks, told_, same)) return;
+    told_ = checks;
+    self_->send(known->provider,
+                service_provider::ChecksChanged{provider_, alloc_id_, std::move(checks)});
   }
 
   ChecksSelf::pointer self_;
@@ -151,6 +209,9 @@ private:
   std::vector<workload::ServiceCheck> checks_;
   std::vector<workload::RunCheck> results_;
   bool watches_ = false;
+  std::string provider_;  ///< The plugin's that provides for the services; empty: none does.
+  std::vector<service_provider::Check> told_;  ///< What it has heard.
+  bool hears_ = false;                         ///< Began comes.
 };
 
 ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksState> self,
@@ -164,6 +225,7 @@ ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksS
       [self](const check::Changed& msg) { self->state.changed(msg); },
       [self](const check::RestartWanted& msg) { self->state.restart(msg); },
       [self](const check::RunScript& msg) { return self->state.run_script(msg); },
+      [self](const service_provider::Began& msg) { self->state.provider_began(msg.provider); },
       [self](WatchAgain) { self->state.watch_again(); },
   };
 }

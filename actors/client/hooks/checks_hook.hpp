@@ -1,8 +1,11 @@
 // ChecksHook ("checks_hook"): has the node's check_runner watch the checks of an allocation's
-// services, tells its host how they stand, and asks it for the restarts that check_restart wants.
+// services, tells its host how they stand (and the plugin that provides for the services, if that
+// wants to hear), and asks the host for the restarts that check_restart wants.
 //
 // Owns:   the allocation's checks and the newest result of each.
-// Takes:  what the role Hook lists; from the check_runner what CheckListener lists.
+// Takes:  what the role Hook lists; from the check_runner what CheckListener lists; Began of
+// plugins
+//         that bring providers.
 // Parent: alloc_runner, report: the next phase finds a new one, which watches again.
 // Ends:   by the parent's exit message.
 #pragma once

@@ -22,6 +22,7 @@
 #include "actors/client/steps.hpp"
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/core/actor.hpp"
+#include "actors/roles/service_providers.hpp"
 #include "runtime/net/byte_stream.hpp"
 #include "runtime/network/alloc_networks.hpp"
 #include "runtime/object/object.hpp"
@@ -112,6 +113,7 @@ struct HookTools {
   std::string region{};  ///< The node's.
   DataWatcher data{};    ///< Follows what templates ask for.
   std::shared_ptr<const TemplateSettings> templates{};
+  std::shared_ptr<ServiceProviders> providers{};  ///< Of plugins; null: there are none.
 };
 
 /// A hook in the catalog.

@@ -4,10 +4,13 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/services/service_registrations.hpp"
@@ -36,7 +39,34 @@ struct PatienceOver {
   std::uint64_t round;
 };
 
-using ServicesSelf = actor::WithInternal<Hook, void(TryAgain), void(PatienceOver)>;
+using ServicesSelf
+    = actor::WithInternal<Hook, void(service_provider::Began), void(TryAgain), void(PatienceOver)>;
+
+using Services = capnp::List<schema::Service>::Reader;
+
+/// Whom services that clients register name; all of a group the same. Empty: there are none.
+std::string provider_of(Services services) {
+  for (const auto service : services)
+    if (jobspec::is_served_by_clients(view(service.getProvider())))
+      return copy(service.getProvider());
+  return {};
+}
+
+/// Of the group, or of the task.
+std::optional<Services> services_of(const HookScope& scope) {
+  const auto task_name = view(scope.place->getTask());
+  if (!task_name.empty()) {
+    const auto task = find_task(*scope.alloc, *scope.job, task_name);
+    return task ? std::optional{task->getServices()} : std::nullopt;
+  }
+  const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
+  return group ? std::optional{group->getServices()} : std::nullopt;
+}
+
+bool has_services(const HookScope& scope) {
+  const auto services = services_of(scope);
+  return services && !provider_of(*services).empty();
+}
 
 class ServicesState {
 public:
@@ -52,6 +82,7 @@ public:
   actor::Answer<hook::Answered> run(hook::Run& msg) {
     scope_.alloc = std::move(msg.alloc);
     scope_.job = std::move(msg.job);
+    choose_provider();
     const auto phase = msg.request->getPhase();
     const bool registers = phase == PRERUN || phase == POSTSTART || phase == TASK_RESTART
                            || (phase == UPDATE && (!is_task() || msg.request->getRunning()));
@@ -73,6 +104,17 @@ public:
     return answer;
   }
 
+  /// Nothing of what it was told is known there. What is to be deregistered still is: it may be
+  /// known elsewhere.
+  void provider_began(const std::string& provider) {
+    if (provider != provider_ && provider != holder_) return;
+    if (provider == holder_)
+      for (const auto& one : wanted_)
+        known_.erase(copy(one->getId()));
+    pause_ = first_pause;
+    go_on();
+  }
+
   void try_again(std::uint64_t round) {
     if (round == tries_) go_on();
   }
@@ -82,6 +124,15 @@ public:
   }
 
 private:
+  void choose_provider() {
+    const auto services = services_of(scope_);
+    if (auto named = services ? provider_of(*services) : std::string{}; !named.empty())
+      provider_ = std::move(named);
+    if (watches_ || !tools_.providers || !jobspec::is_plugin_provider(provider_)) return;
+    tools_.providers->watch(ServicesSelf{self_});
+    watches_ = true;
+  }
+
   bool is_task() const { return scope_.place->getTask().size() > 0; }
 
   Result<std::vector<ServiceRegistration>> registrations(
@@ -105,8 +156,19 @@ private:
   void go_on() {
     if (busy_) return;
     ++tries_;
-    const auto changes = workload::registration_changes(known(), wanted_);
+    if (known_.empty()) holder_ = provider_;
+    const bool moves = holder_ != provider_;  // All of it goes from there first.
+    const auto changes = workload::registration_changes(
+        known(), moves ? std::vector<ServiceRegistration>{} : wanted_);
     if (changes.empty()) return answer_all();
+    busy_ = true;
+    if (jobspec::is_plugin_provider(holder_))
+      ask_provider(changes);
+    else
+      ask_servers(changes);
+  }
+
+  void ask_servers(const workload::RegistrationChanges& changes) {
     Draft<schema::plugin::HostRequest> request;
     request->setAllocId(scope_.place->getAllocId());
     request->setTask(scope_.place->getTask());
@@ -119,10 +181,31 @@ private:
       for (unsigned i = 0; i < services.size(); ++i)
         services.setWithCaveats(i, *changes.put[i]);
     }
-    busy_ = true;
     self_->request(tools_.host, host_timeout, plugin_host::Ask{request.freeze()})
         .then([this, changes](const plugin_host::Answered&) { done(changes); },
-              [this](const Error& err) { failed(err); });
+              [this](const Error& err) {
+                if (err.code == Errc::not_found)
+                  forgotten();
+                else
+                  failed(err, "the servers");
+              });
+  }
+
+  void ask_provider(const workload::RegistrationChanges& changes) {
+    const auto known = tools_.providers ? tools_.providers->find(holder_) : std::nullopt;
+    const auto whom = fmt::format("provider \"{}\"", holder_);
+    if (!known) return failed({Errc::unavailable, "no plugin of this node brings it"}, whom);
+    const auto ask = [&](auto order) {
+      self_->request(known->provider, host_timeout, std::move(order))
+          .then([this, changes](service_provider::Done) { done(changes); },
+                [this, whom](const Error& err) { failed(err, whom); });
+    };
+    const auto alloc_id = copy(scope_.place->getAllocId());
+    if (!changes.gone.empty())
+      ask(service_provider::Deregister{holder_, alloc_id, changes.gone});
+    else
+      ask(service_provider::Register{holder_, alloc_id, copy(scope_.place->getTask()),
+                                     changes.put});
   }
 
   void done(const workload::RegistrationChanges& changes) {
@@ -136,16 +219,19 @@ private:
     go_on();
   }
 
-  void failed(const Error& err) {
+  /// The servers know the allocation no more.
+  void forgotten() {
     busy_ = false;
-    if (err.code == Errc::not_found) {  // The servers have forgotten the allocation.
-      known_.clear();
-      wanted_.clear();
-      return answer_all();
-    }
+    known_.clear();
+    wanted_.clear();
+    answer_all();
+  }
+
+  void failed(const Error& err, std::string_view whom) {
+    busy_ = false;
     if (err.code != failure_)
-      log::warn("client", "services of allocation {} wait for the servers: {}",
-                view(scope_.place->getAllocId()), err.what);
+      log::warn("client", "services of allocation {} wait for {}: {}",
+                view(scope_.place->getAllocId()), whom, err.what);
     failure_ = err.code;
     actor::send_self_after(self_, pause_, TryAgain{tries_});
     pause_ = std::min(pause_ * 2, longest_pause);
@@ -160,7 +246,9 @@ private:
   HookTools tools_;
   HookScope scope_;
   std::vector<ServiceRegistration> wanted_;
-  std::map<std::string, ServiceRegistration> known_;  ///< That the servers have, by id.
+  std::map<std::string, ServiceRegistration> known_;  ///< That `holder_` has, by id.
+  std::string provider_;  ///< Where they are wanted: "nomad", or one of a plugin.
+  std::string holder_;    ///< Where they are; another one after an update.
   std::vector<actor::Promise<hook::Answered>> waiting_;
   Nanoseconds pause_ = first_pause;
   std::optional<Errc> failure_;  ///< The last one; repeated ones are not logged.
@@ -168,6 +256,7 @@ private:
   std::uint64_t round_ = 0;  ///< Of the latest request.
   bool busy_ = false;
   bool began_ = false;
+  bool watches_ = false;  ///< It hears when providers begin.
 };
 
 ServicesSelf::behavior_type services_hook(ServicesSelf::stateful_pointer<ServicesState> self,
@@ -178,15 +267,10 @@ ServicesSelf::behavior_type services_hook(ServicesSelf::stateful_pointer<Service
       [self](hook::Run& msg) { return self->state.run(msg); },
       [](hook::Cancel) { return hook::Settled{}; },
       [](const hook::TasksChanged&) {},
+      [self](const service_provider::Began& msg) { self->state.provider_began(msg.provider); },
       [self](TryAgain msg) { self->state.try_again(msg.round); },
       [self](PatienceOver msg) { self->state.patience_over(msg.round); },
   };
-}
-
-bool has_nomad_services(capnp::List<schema::Service>::Reader services) {
-  for (const auto service : services)
-    if (view(service.getProvider()) == "nomad") return true;
-  return false;
 }
 
 Hook spawn_services_hook(const actor::Owner& owner,
@@ -201,12 +285,7 @@ HookEntry group_services_hook() {
   return {.name = "group_services",
           .phases = {PRERUN, UPDATE, TASK_RESTART, PRE_KILL, POSTRUN},
           .reads_environment = true,
-          .wanted =
-              [](const HookScope& scope) {
-                const auto group
-                    = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
-                return group && has_nomad_services(group->getServices());
-              },
+          .wanted = has_services,
           .spawn = spawn_services_hook};
 }
 
@@ -214,11 +293,7 @@ HookEntry task_services_hook() {
   return {.name = "task_services",
           .phases = {POSTSTART, UPDATE, PRE_KILL, EXITED, STOP},
           .reads_environment = true,
-          .wanted =
-              [](const HookScope& scope) {
-                const auto task = find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
-                return task && has_nomad_services(task->getServices());
-              },
+          .wanted = has_services,
           .spawn = spawn_services_hook};
 }
 

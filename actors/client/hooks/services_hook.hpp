@@ -1,13 +1,14 @@
 // ServicesHook ("group_services", "task_services"): keeps the registrations of a group's or a
-// task's services in Nomad's own discovery as the job wants them. What they are is worked out by
-// workload::service_registrations; the host passes them to the servers.
+// task's services as the job wants them: in Nomad's own discovery, where the host passes them to
+// the servers, or with the provider that a plugin brings, which is told anew whenever it begins
+// anew. What they are is worked out by workload::service_registrations.
 //
 // A group's services are registered before its tasks start, a task's when it runs; both go when
-// they are about to be ended, before anything else. A server that can't be reached holds nothing
-// up for long: the hook goes on trying by itself.
+// they are about to be ended, before anything else. A server or plugin that can't be reached holds
+// nothing up for long: the hook goes on trying by itself.
 //
-// Owns:   what is wanted, what the servers are known to have, a timer for the next try.
-// Takes:  what the role Hook lists.
+// Owns:   what is wanted, what is known to be registered, a timer for the next try.
+// Takes:  what the role Hook lists; Began of plugins that bring providers.
 // Parent: alloc_runner, task_runner, report: the next phase finds a new one, which registers again.
 // Ends:   by the parent's exit message.
 #pragma once

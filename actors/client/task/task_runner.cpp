@@ -181,7 +181,8 @@ HookTools TaskRunnerState::hook_tools() const {
           .unix_now = setup_.context->unix_now,
           .region = setup_.context->region,
           .data = setup_.context->data,
-          .templates = setup_.context->templates};
+          .templates = setup_.context->templates,
+          .providers = setup_.context->plugins->providers};
 }
 
 /// What hooks have to know of the task; its driver may have become another one.

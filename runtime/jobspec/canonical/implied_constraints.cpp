@@ -3,6 +3,7 @@
 #include <string>
 
 #include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/service_provider.hpp"
 
 namespace nomad::jobspec {
 
@@ -43,11 +44,13 @@ struct Usage {
   bool native_services = false;
   bool native_checks = false;
   std::set<std::string, std::less<>> signals;
+  std::set<std::string, std::less<>> plugins;  ///< Providers of services.
 
   void note_services(const DraftBlock& in) {
     in.each("Services", [&](const DraftBlock& service) {
       const std::string_view provider = service.text("Provider");
       if (provider.empty() || provider == "consul") consul = true;
+      if (is_plugin_provider(provider)) plugins.emplace(provider);
       if (provider != "nomad") return;
       native_services = true;
       if (!service.list("Checks").empty()) native_checks = true;
@@ -86,6 +89,9 @@ void add_implied_constraints(DraftBlock job) {
     if (usage.native_services) add_constraint(group, Match::whole, native_services_constraint);
     if (usage.native_checks) add_constraint(group, Match::whole, native_checks_constraint);
     if (usage.consul) add_constraint(group, Match::left, consul_constraint);
+    for (const auto& provider : usage.plugins)
+      add_constraint(group, Match::whole,
+                     {"${attr." + provider_attribute(provider) + '}', "=", "true"});
   });
 }
 

@@ -105,25 +105,34 @@ Mistakes check_parameterized(const DraftBlock& parameterized);
 Mistakes check_scaling(const DraftBlock& group, const DraftBlock& job);
 
 // groups and tasks
-Mistakes check_group(const DraftBlock& group, const DraftBlock& job);
+Mistakes check_group(const DraftBlock& group,
+                     const DraftBlock& job,
+                     const ValidateOptions& options);
 Mistakes check_volume(const DraftBlock& volume,
                       std::string_view job_type,
                       std::int64_t count,
                       std::int64_t canaries);
-Mistakes check_task(const DraftBlock& task, std::string_view job_type, const DraftBlock& group);
+Mistakes check_task(const DraftBlock& task,
+                    std::string_view job_type,
+                    const DraftBlock& group,
+                    const ValidateOptions& options);
 Mistakes check_template(const DraftBlock& tmpl);
 Mistakes check_artifact(const DraftBlock& artifact);
 Mistakes group_warnings(const DraftBlock& group, bool multiregion);
 
 // networks and services
 Mistakes check_networks(const DraftBlock& group);
-Mistakes check_service(const DraftBlock& service);
-Mistakes check_group_services(const DraftBlock& group);
+Mistakes check_service(const DraftBlock& service, const ValidateOptions& options);
+Mistakes check_group_services(const DraftBlock& group, const ValidateOptions& options);
+/// Providers that the job names and that may be known to servers alone.
+void warn_of_providers(const DraftBlock& job, Mistakes& out);
 Mistakes check_script_checks(const DraftBlock& group);
 /// Adds a warning for each check of the group's or task's own services that runs here, and that
 /// Nomad would refuse.
 void warn_of_checks(const DraftBlock& owner, Mistakes& out);
-Mistakes check_task_services(const DraftBlock& task, const DraftBlock& group);
+Mistakes check_task_services(const DraftBlock& task,
+                             const DraftBlock& group,
+                             const ValidateOptions& options);
 /// "" or the first thing wrong with a connect block by itself.
 std::string check_connect(const DraftBlock& connect);
 /// "" or the first reason why the job's use of Connect, or of exposed checks, is refused.

@@ -242,7 +242,9 @@ Mistakes check_volume(const DraftBlock& volume,
   return out;
 }
 
-Mistakes check_group(const DraftBlock& group, const DraftBlock& job) {
+Mistakes check_group(const DraftBlock& group,
+                     const DraftBlock& job,
+                     const ValidateOptions& options) {
   Mistakes out;
   const std::string_view type = job.text("Type");
   const std::string_view name = group.text("Name");
@@ -259,11 +261,11 @@ Mistakes check_group(const DraftBlock& group, const DraftBlock& job) {
   check_tasks_together(group, out);
   check_volumes(group, type, out);
   out.add_joined("Task group network validation failed: ", check_networks(group));
-  out.add_joined("Task group service validation failed: ", check_group_services(group));
+  out.add_joined("Task group service validation failed: ", check_group_services(group, options));
   out.add_joined("Task group service check validation failed: ", check_script_checks(group));
   out.add_joined("Task group scaling policy validation failed: ", check_scaling(group, job));
   group.each("Tasks", [&](const DraftBlock& task) {
-    if (const Mistakes found = check_task(task, type, group); !found.empty())
+    if (const Mistakes found = check_task(task, type, group, options); !found.empty())
       out.add(fmt::format("Task {} validation failed: {}", task.text("Name"), found.text()));
   });
   return out;

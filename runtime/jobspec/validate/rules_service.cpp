@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
+#include "runtime/jobspec/service_provider.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
@@ -237,12 +239,15 @@ void check_consul_service(const DraftBlock& service, Mistakes& out) {
                         service.text("Name")));
 }
 
-void check_nomad_service(const DraftBlock& service, Mistakes& out) {
+/// Of a provider whose checks clients run.
+void check_served_service(const DraftBlock& service, Mistakes& out) {
   service.each("Checks", [&](const DraftBlock& check) {
     if (lacks_port(service, check, out)) return;
     if (std::string wrong = check_nomad_check(check); !wrong.empty()) out.add(std::move(wrong));
   });
-  if (service.has("Connect")) out.add("Service with provider nomad cannot include Connect blocks");
+  if (service.has("Connect"))
+    out.add(fmt::format("Service with provider {} cannot include Connect blocks",
+                        service.text("Provider")));
 }
 
 /// Ports that a task's services and checks refer to, with the services that do.
@@ -282,12 +287,16 @@ void check_task_check(const DraftBlock& service,
   }
 }
 
-void check_task_service(const DraftBlock& service, int index, UsedPorts& used, Mistakes& out) {
+void check_task_service(const DraftBlock& service,
+                        int index,
+                        const ValidateOptions& options,
+                        UsedPorts& used,
+                        Mistakes& out) {
   const std::string_view name = service.text("Name");
   const std::string_view mode = service.text("AddressMode");
   const std::string_view port = service.text("PortLabel");
   out.add_joined(fmt::format("service[{}] {} validation failed: ", index, quote_ascii(name)),
-                 check_service(service));
+                 check_service(service, options));
   if (mode == "alloc")
     out.add(
         fmt::format("service {} cannot use address_mode=\"alloc\", only services defined in a "
@@ -370,9 +379,10 @@ bool has_task(const DraftBlock& group, std::string_view name) {
 void check_group_service(const DraftBlock& service,
                          int index,
                          const DraftBlock& group,
+                         const ValidateOptions& options,
                          Mistakes& out) {
   const std::string_view name = service.text("Name");
-  if (const Mistakes found = check_service(service); !found.empty()) {
+  if (const Mistakes found = check_service(service, options); !found.empty()) {
     out.add(fmt::format("Service[{}] {} validation failed: {}", index, name, found.text()));
     return;
   }
@@ -395,9 +405,28 @@ void check_group_service(const DraftBlock& service,
   });
 }
 
+bool is_known_provider(std::string_view provider, const ValidateOptions& options) {
+  return !options.providers
+         || std::ranges::find(*options.providers, provider) != options.providers->end();
+}
+
+/// In Nomad's words, with those that there are here.
+std::string unknown_provider(std::string_view provider, const ValidateOptions& options) {
+  std::vector<std::string> known{"consul"};
+  if (options.providers)
+    known.insert(known.end(), options.providers->begin(), options.providers->end());
+  std::string names;
+  for (const auto& each : known)
+    names += quote(each) + ", ";
+  known.emplace_back("nomad");
+  const auto meant = closest_name(provider, {known.begin(), known.end()});
+  return fmt::format("Service provider must be {}or \"nomad\"; not {}{}", names, quote(provider),
+                     meant.empty() ? std::string{} : "; did you mean " + quote(meant) + '?');
+}
+
 }  // namespace
 
-Mistakes check_service(const DraftBlock& service) {
+Mistakes check_service(const DraftBlock& service, const ValidateOptions& options) {
   Mistakes out;
   const std::string_view name = service.text("Name");
   const std::string_view mode = service.text("AddressMode");
@@ -421,14 +450,14 @@ Mistakes check_service(const DraftBlock& service) {
         + quote(on_update));
   if (provider == "consul")
     check_consul_service(service, out);
-  else if (provider == "nomad")
-    check_nomad_service(service, out);
+  else if (provider == "nomad" || is_known_provider(provider, options))
+    check_served_service(service, out);
   else
-    out.add("Service provider must be \"consul\", or \"nomad\"; not " + quote(provider));
+    out.add(unknown_provider(provider, options));
   return out;
 }
 
-Mistakes check_group_services(const DraftBlock& group) {
+Mistakes check_group_services(const DraftBlock& group, const ValidateOptions& options) {
   Mistakes out;
   ServiceRegister services;
   group.each("Tasks", [&](const DraftBlock& task) {
@@ -440,7 +469,7 @@ Mistakes check_group_services(const DraftBlock& group) {
   int index = 0;
   group.each("Services", [&](const DraftBlock& service) {
     services.add(service, "group");
-    check_group_service(service, index++, group, out);
+    check_group_service(service, index++, group, options, out);
   });
   services.report(out);
   return out;
@@ -448,7 +477,7 @@ Mistakes check_group_services(const DraftBlock& group) {
 
 void warn_of_checks(const DraftBlock& owner, Mistakes& out) {
   owner.each("Services", [&](const DraftBlock& service) {
-    if (service.text("Provider") != "nomad") return;
+    if (!is_served_by_clients(service.text("Provider"))) return;
     service.each("Checks", [&](const DraftBlock& check) {
       if (const std::string type = to_lower(check.text("Type")); is_beyond_nomad(type))
         out.add([&] {
@@ -476,14 +505,32 @@ Mistakes check_script_checks(const DraftBlock& group) {
   return out;
 }
 
-Mistakes check_task_services(const DraftBlock& task, const DraftBlock& group) {
+void warn_of_providers(const DraftBlock& job, Mistakes& out) {
+  std::set<std::string_view> named;
+  const auto look = [&named](const DraftBlock& owner) {
+    owner.each("Services", [&named](const DraftBlock& service) {
+      if (is_plugin_provider(service.text("Provider"))) named.insert(service.text("Provider"));
+    });
+  };
+  job.each("TaskGroups", [&look](const DraftBlock& group) {
+    look(group);
+    group.each("Tasks", look);
+  });
+  for (const auto provider : named)
+    out.add("Service provider " + quote(provider)
+            + " is known only to servers with a plugin that brings it");
+}
+
+Mistakes check_task_services(const DraftBlock& task,
+                             const DraftBlock& group,
+                             const ValidateOptions& options) {
   Mistakes out;
   UsedPorts used;
   std::set<std::string> known;
   int index = 0;
   task.each("Services", [&](const DraftBlock& service) {
     const std::string_view name = service.text("Name");
-    check_task_service(service, index++, used, out);
+    check_task_service(service, index++, options, used, out);
     if (!known.insert(std::string{name} + std::string{service.text("PortLabel")}).second)
       out.add(fmt::format("service {} is duplicate", quote(name)));
     if (service.has("Connect"))

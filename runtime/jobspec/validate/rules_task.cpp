@@ -348,7 +348,10 @@ Mistakes check_artifact(const DraftBlock& artifact) {
   return out;
 }
 
-Mistakes check_task(const DraftBlock& task, std::string_view job_type, const DraftBlock& group) {
+Mistakes check_task(const DraftBlock& task,
+                    std::string_view job_type,
+                    const DraftBlock& group,
+                    const ValidateOptions& options) {
   Mistakes out;
   check_name(task.text("Name"), out);
   if (task.text("Driver").empty()) out.add("Missing task driver");
@@ -363,7 +366,7 @@ Mistakes check_task(const DraftBlock& task, std::string_view job_type, const Dra
     out.add("Missing Log Config");
   check_task_constraints(task, out);
   check_affinities(task, job_type == "system", out);
-  out.add_joined("", check_task_services(task, group));
+  out.add_joined("", check_task_services(task, group, options));
   int position = 0;
   task.each("Artifacts", [&](const DraftBlock& artifact) {
     out.add_joined(fmt::format("Artifact {} validation failed: ", ++position),

@@ -128,7 +128,7 @@ Mistakes check_job(const DraftBlock& job, const ValidateOptions& options) {
   check_spreads(job, type == "system", out);
   check_groups_together(job, type, out);
   job.each("TaskGroups", [&](const DraftBlock& group) {
-    if (const Mistakes found = check_group(group, job); !found.empty())
+    if (const Mistakes found = check_group(group, job, options); !found.empty())
       out.add(fmt::format("Task group {} validation failed: {}", group.text("Name"), found.text()));
   });
   check_launching(job, type, out);
@@ -153,6 +153,7 @@ void collect_warnings(const DraftBlock& job, const ValidateOptions& options, Mis
   if (const auto type = job.text("Type"); !options.job_types && !is_built_in(type))
     out.add("Job type " + quote(type)
             + " is known only to servers with a plugin that schedules it");
+  if (!options.providers) warn_of_providers(job, out);
   bool any_auto_promote = false;
   bool all_auto_promote = true;
   job.each("TaskGroups", [&](const DraftBlock& group) {

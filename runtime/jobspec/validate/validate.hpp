@@ -29,6 +29,8 @@ struct ValidateOptions {
   /// Types that plugins schedule, beside the built-in ones. Nothing: it is not known which there
   /// are, and others are only warned of.
   std::optional<std::vector<std::string>> job_types = std::vector<std::string>{};
+  /// Providers of services that plugins bring, likewise.
+  std::optional<std::vector<std::string>> providers = std::vector<std::string>{};
   /// What the cluster's state has against the job, to be told among the rest.
   std::vector<std::string> state_errors{};
 };

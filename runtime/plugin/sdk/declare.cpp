@@ -113,6 +113,11 @@ void fill_declaration(schema::plugin::Declaration::Builder to, const Plugin& plu
     for (unsigned j = 0; j < reads.size(); ++j)
       reads.set(j, text_of(spec.reads[j]));
   }
+  auto providers = to.initServiceProviders(count(plugin.service_providers));
+  for (unsigned i = 0; i < providers.size(); ++i) {
+    providers[i].setName(text_of(plugin.service_providers[i].spec.name));
+    providers[i].setHearsChecks(plugin.service_providers[i].spec.hears_checks);
+  }
 }
 
 }  // namespace nomad::plugin

@@ -106,12 +106,12 @@ HookReply HookInstance::reply_to(std::uint64_t number) {
 
   // A question that nobody keeps any more fails; the guard is what notices.
   struct Question {
-    Wire& wire;
+    Answerer wire;
     std::uint64_t number;
     std::shared_ptr<Life> life;
     bool open = true;
 
-    Question(Wire& to, std::uint64_t of, std::shared_ptr<Life> its_life)
+    Question(const Answerer& to, std::uint64_t of, std::shared_ptr<Life> its_life)
         : wire{to}, number{of}, life{std::move(its_life)} {}
 
     ~Question() { settle(Error{Errc::internal, "the hook dropped the question"}); }

@@ -1,7 +1,7 @@
-// The kinds of actors that a plugin may bring: hooks, drivers, fingerprinters, schedulers and
-// background actors. Each is an object that its factory makes when it is wanted and that is
-// destroyed when it is not. All of a plugin's objects live on one thread: none of them needs a
-// lock, and one that blocks makes all of them wait.
+// The kinds of actors that a plugin may bring: hooks, drivers, fingerprinters, schedulers,
+// providers of services and background actors. Each is an object that its factory makes when it is
+// wanted and that is destroyed when it is not. All of a plugin's objects live on one thread: none
+// of them needs a lock, and one that blocks makes all of them wait.
 //
 // What an author throws is the failure of what was asked (all but actors). An actor
 // that throws ends the plugin's process, and the agent starts another.
@@ -252,6 +252,68 @@ Scheduler scheduler_of(SchedulerFunction function);
 
 /// Whether the allocation counts for its group: it runs, or will.
 bool counts(schema::plugin::PlacedAlloc::Reader alloc);
+
+// -- providers of services ------------------------------------------------------------------------
+
+/// A service of an allocation as others are to find it.
+struct Service {
+  std::string id{};    ///< Of this registration; the same again after a restart of either side.
+  std::string name{};  ///< Interpolated, as all that follows.
+  std::string address{};
+  std::int64_t port = 0;  ///< 0: the job names none.
+  std::vector<std::string> tags{};
+  std::string job_namespace{};
+  std::string job_id{};
+  std::string alloc_id{};
+  std::string task{};  ///< Empty: it is the group's.
+  std::string node_id{};
+  std::string datacenter{};
+};
+
+/// How a check of a service stands, which the agent runs.
+struct ServiceCheck {
+  enum class Status : std::uint8_t { pending, passing, failing };
+
+  std::string task{};  ///< Whose service it is of; empty: the group's.
+  std::string service{};
+  std::string name{};
+  Status status = Status::pending;
+  std::string output{};  ///< The beginning of what its last run has said.
+};
+
+using DoneReply = Reply<void>;
+
+/// Registers services of jobs that name it: `service { provider = "…" }`. An error, or no answer
+/// within half a minute, and the agent asks again.
+///
+/// Whoever is asked does not know what was done before: what is registered takes the place of what
+/// was there under its id, and to deregister what is not there is done, too. A process that begins
+/// is told all that there is; what was registered elsewhere and is not told again has ended while
+/// nobody looked.
+class ServiceProvider {
+public:
+  virtual ~ServiceProvider() = default;
+
+  /// All new or changed services of an allocation's group, or of one of its tasks.
+  virtual void register_services(const std::vector<Service>& services, const DoneReply& reply) = 0;
+
+  virtual void deregister_services(const std::vector<std::string>& ids, const DoneReply& reply) = 0;
+
+  /// All checks of an allocation, of a provider that hears of them, whenever one has another
+  /// status.
+  virtual void checks_changed(const std::string& alloc_id,
+                              const std::vector<ServiceCheck>& checks) {
+    static_cast<void>(alloc_id), static_cast<void>(checks);
+  }
+};
+
+struct ServiceProviderSpec {
+  std::string name;  ///< [a-z][a-z0-9_-]*; no other plugin's, nor "nomad" or "consul".
+  bool hears_checks = false;
+};
+
+/// `host` lives as long as the provider, which is made when it is first asked.
+using ServiceProviderFactory = std::function<std::unique_ptr<ServiceProvider>(Host& host)>;
 
 // -- actors ---------------------------------------------------------------------------------------
 

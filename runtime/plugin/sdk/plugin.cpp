@@ -239,6 +239,11 @@ Plugin& Plugin::scheduler(SchedulerSpec spec, Scheduler run) {
   return *this;
 }
 
+Plugin& Plugin::service_provider(ServiceProviderSpec spec, ServiceProviderFactory factory) {
+  service_providers.push_back({std::move(spec), std::move(factory)});
+  return *this;
+}
+
 Scheduler scheduler_of(SchedulerFunction function) {
   return [function = std::move(function)](Host& host, schema::plugin::Scheduling::Reader question,
                                           const DecisionReply& reply) {

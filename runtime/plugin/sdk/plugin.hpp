@@ -88,6 +88,7 @@ public:
                   DeviceFinder find,
                   const DeviceReserver& reserve);
   Plugin& scheduler(SchedulerSpec spec, Scheduler run);
+  Plugin& service_provider(ServiceProviderSpec spec, ServiceProviderFactory factory);
 
   // -- for whoever runs it
 
@@ -100,6 +101,7 @@ public:
   std::vector<Named<std::string, ActorFactory>> actors;
   std::vector<Named<OfDevices, DeviceFinder>> device_finders;
   std::vector<Named<SchedulerSpec, Scheduler>> schedulers;
+  std::vector<Named<ServiceProviderSpec, ServiceProviderFactory>> service_providers;
 };
 
 }  // namespace nomad::plugin

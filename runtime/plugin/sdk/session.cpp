@@ -1,37 +1,18 @@
 #include "runtime/plugin/sdk/session.hpp"
 
-#include <exception>
-#include <set>
-
 #include <capnp/serialize.h>
-#include <kj/exception.h>
 
+#include "runtime/plugin/sdk/caught.hpp"
 #include "runtime/plugin/sdk/commands.hpp"
 #include "runtime/plugin/sdk/declare.hpp"
 #include "runtime/plugin/sdk/hook_instance.hpp"
+#include "runtime/plugin/sdk/provider_desk.hpp"
+#include "runtime/plugin/sdk/replies.hpp"
 #include "runtime/plugin/sdk/session_host.hpp"
 
 namespace nomad::plugin {
-namespace {
 
 using schema::plugin::Frame;
-
-/// What a call of the author's code has thrown, as an error; nothing if it has not.
-template <class Call>
-std::optional<Error> caught(const Call& call) {
-  try {
-    call();
-    return std::nullopt;
-  } catch (const kj::Exception& thrown) {
-    return Error{Errc::internal, std::string{"it threw: "} + thrown.getDescription().cStr()};
-  } catch (const std::exception& thrown) {
-    return Error{Errc::internal, std::string{"it threw: "} + thrown.what()};
-  } catch (...) {
-    return Error{Errc::internal, "it threw something that is no std::exception"};
-  }
-}
-
-}  // namespace
 
 class Session::Core {
 public:
@@ -78,6 +59,10 @@ public:
       case Frame::EXEC_SIZE:
       case Frame::CLOSE_EXEC:
         return commands_.take(frame);
+      case Frame::REGISTER_SERVICES:
+      case Frame::DEREGISTER_SERVICES:
+      case Frame::CHECKS_CHANGED:
+        return providers_.take(frame);
       default:
         break;
     }
@@ -160,33 +145,8 @@ private:
         host_.log(Level::error, "a hook was told of its tasks: " + thrown->what);
   }
 
-  /// A question that is answered by what `fill` makes of the value. One that nobody keeps any more
-  /// fails; the guard is what notices.
-  template <class Value, class Fill>
-  Reply<Value> reply_to(std::uint64_t number, const char* who, Fill fill) {
-    struct Question {
-      Wire& wire;
-      std::uint64_t number;
-      const char* who;
-      bool open = true;
-
-      Question(Wire& to, std::uint64_t of, const char* by) : wire{to}, number{of}, who{by} {}
-
-      ~Question() {
-        if (open) wire.failed(number, {Errc::internal, std::string{who} + " dropped the question"});
-      }
-    };
-
-    const auto question = std::make_shared<Question>(wire_, number, who);
-    return Reply<Value>{[question, fill](Result<Value> outcome) {
-      if (!std::exchange(question->open, false)) return;
-      if (!outcome) return question->wire.failed(question->number, outcome.error());
-      question->wire.answer(question->number, [&](Frame::Builder frame) { fill(frame, *outcome); });
-    }};
-  }
-
   void decide(std::uint64_t number, schema::plugin::Scheduling::Reader question) {
-    const auto reply = reply_to<Decision>(number, "the scheduler",
+    const auto reply = reply_to<Decision>(wire_, number, "the scheduler",
                                           [](Frame::Builder frame, const Decision& decision) {
                                             fill_decision(frame.initDecision(), decision);
                                           });
@@ -201,7 +161,7 @@ private:
   void ask_driver(std::uint64_t number, schema::plugin::AskDriver::Reader order) {
     const auto name = copy(order.getDriver());
     const auto reply = reply_to<FillAnswer>(
-        number, "the driver",
+        wire_, number, "the driver",
         [](Frame::Builder frame, const FillAnswer& answer) { answer(frame.initDriverAnswer()); });
     auto thrown = caught([&] {
       auto& driver = drivers_[name];
@@ -265,6 +225,7 @@ private:
   Wire wire_;
   SessionHost host_;
   Commands commands_{wire_, host_};
+  ProviderDesk providers_{plugin_, wire_, host_};
   std::map<std::uint64_t, std::unique_ptr<HookInstance>> hooks_;
   std::map<std::string, std::unique_ptr<Driver>, std::less<>> drivers_;
   std::vector<std::unique_ptr<Actor>> actors_;

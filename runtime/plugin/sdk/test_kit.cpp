@@ -59,6 +59,21 @@ Decision decision_of(schema::plugin::Decision::Reader from) {
   return made;
 }
 
+void fill_service(schema::ServiceRegistration::Builder to, const Service& from) {
+  to.setId(text_of(from.id));
+  to.setServiceName(text_of(from.name));
+  to.setNamespace(text_of(from.job_namespace));
+  to.setNodeId(text_of(from.node_id));
+  to.setDatacenter(text_of(from.datacenter));
+  to.setJobId(text_of(from.job_id));
+  to.setAllocId(text_of(from.alloc_id));
+  to.setAddress(text_of(from.address));
+  to.setPort(from.port);
+  auto tags = to.initTags(static_cast<unsigned>(from.tags.size()));
+  for (unsigned i = 0; i < tags.size(); ++i)
+    tags.set(i, text_of(from.tags[i]));
+}
+
 void fill_scope(schema::plugin::RunHook::Builder to, const TestTask& task) {
   auto alloc = to.initAlloc();
   alloc.setId(text_of(task.alloc_id));
@@ -335,6 +350,53 @@ Result<Decision> TestAgent::decide(
   core_->reading = {};  // what it refers to is gone
   if (!outcome) return outcome.error();
   return decision;
+}
+
+Result<> TestAgent::register_services(const std::string& provider,
+                                      const std::vector<Service>& services) {
+  return core_->ask([&](FrameBuilder frame) {
+    auto order = frame.initRegisterServices();
+    order.setProvider(text_of(provider));
+    if (!services.empty()) order.setAllocId(text_of(services.front().alloc_id));
+    if (!services.empty()) order.setTask(text_of(services.front().task));
+    auto list = order.initServices(static_cast<unsigned>(services.size()));
+    for (unsigned i = 0; i < list.size(); ++i)
+      fill_service(list[i], services[i]);
+  });
+}
+
+Result<> TestAgent::deregister_services(const std::string& provider,
+                                        const std::vector<std::string>& ids) {
+  return core_->ask([&](FrameBuilder frame) {
+    auto order = frame.initDeregisterServices();
+    order.setProvider(text_of(provider));
+    auto list = order.initIds(static_cast<unsigned>(ids.size()));
+    for (unsigned i = 0; i < list.size(); ++i)
+      list.set(i, text_of(ids[i]));
+  });
+}
+
+Result<> TestAgent::take_done() {
+  return core_->take_outcome();
+}
+
+Result<> TestAgent::change_checks(const std::string& provider,
+                                  const std::string& alloc_id,
+                                  const std::vector<ServiceCheck>& checks) {
+  return core_->tell(0, [&](FrameBuilder frame) {
+    auto change = frame.initChecksChanged();
+    change.setProvider(text_of(provider));
+    change.setAllocId(text_of(alloc_id));
+    auto list = change.initChecks(static_cast<unsigned>(checks.size()));
+    for (unsigned i = 0; i < list.size(); ++i) {
+      list[i].setTask(text_of(checks[i].task));
+      list[i].setService(text_of(checks[i].service));
+      list[i].setName(text_of(checks[i].name));
+      list[i].setStatus(
+          static_cast<schema::plugin::ChecksChanged::Check::Status>(checks[i].status));
+      list[i].setOutput(text_of(checks[i].output));
+    }
+  });
 }
 
 Result<> TestAgent::start_actors() {

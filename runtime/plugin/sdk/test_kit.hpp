@@ -72,6 +72,15 @@ public:
   Result<Decision> decide(const std::string& type,
                           const std::function<void(schema::plugin::Scheduling::Builder)>& fill);
 
+  /// As `run_hook`, of a provider of services: those of one allocation's group or task.
+  Result<> register_services(const std::string& provider, const std::vector<Service>& services);
+  Result<> deregister_services(const std::string& provider, const std::vector<std::string>& ids);
+  Result<> take_done();
+
+  Result<> change_checks(const std::string& provider,
+                         const std::string& alloc_id,
+                         const std::vector<ServiceCheck>& checks);
+
   /// The API answers from now on.
   Result<> start_actors();
 

@@ -49,35 +49,52 @@ void fill_entries(Entries to, const std::map<std::string, std::string>& from) {
   }
 }
 
-class Wire {
+/// Sends answers. Authors may keep a question longer than its session lives: what is answered then
+/// goes nowhere.
+class Answerer {
 public:
+  using Send = std::function<void(capnp::MessageBuilder&)>;
   using Fill = std::function<void(schema::plugin::Frame::Builder)>;
-  /// Of an answer, which is valid during the call.
-  using Answered = std::function<void(const Result<schema::plugin::Frame::Reader>&)>;
 
-  explicit Wire(std::function<void(capnp::MessageBuilder&)> send) : send_{std::move(send)} {}
+  explicit Answerer(Send send) : send_{std::make_shared<Send>(std::move(send))} {}
 
-  void tell(const Fill& fill) { answer(0, fill); }
-
-  void answer(std::uint64_t number, const Fill& fill) {
+  void answer(std::uint64_t number, const Fill& fill) const {
+    if (!*send_) return;
     capnp::MallocMessageBuilder message;
     auto frame = message.initRoot<schema::plugin::Frame>();
     frame.setNumber(number);
     fill(frame);
-    send_(message);
+    (*send_)(message);
   }
 
-  void done(std::uint64_t number) {
+  void done(std::uint64_t number) const {
     answer(number, [](schema::plugin::Frame::Builder frame) { frame.setDone(); });
   }
 
-  void failed(std::uint64_t number, const Error& why) {
+  void failed(std::uint64_t number, const Error& why) const {
     answer(number, [&why](schema::plugin::Frame::Builder frame) {
       auto failure = frame.initFailed();
       failure.setCode(static_cast<std::uint8_t>(why.code));
       failure.setMessage(text_of(why.what));
     });
   }
+
+protected:
+  std::shared_ptr<Send> send_;  ///< Nothing: the session is over.
+};
+
+class Wire : public Answerer {
+public:
+  /// Of an answer, which is valid during the call.
+  using Answered = std::function<void(const Result<schema::plugin::Frame::Reader>&)>;
+
+  using Answerer::Answerer;
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  ~Wire() { *send_ = {}; }
+
+  void tell(const Fill& fill) const { answer(0, fill); }
 
   /// Returns the question's number.
   std::uint64_t ask(const Fill& fill, Answered then) {
@@ -99,7 +116,6 @@ public:
   }
 
 private:
-  std::function<void(capnp::MessageBuilder&)> send_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Answered> waiting_;
 };

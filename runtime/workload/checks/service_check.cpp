@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/services/service_address.hpp"
@@ -37,7 +38,7 @@ public:
 
   /// `task`: whose service it is; "" for one of the group.
   void add(schema::Service::Reader service, std::string_view task) {
-    if (view(service.getProvider()) != "nomad") return;
+    if (!jobspec::is_served_by_clients(view(service.getProvider()))) return;
     task_ = task;
     for (const auto check : service.getChecks())
       out_.push_back(make(service, check));

@@ -2,7 +2,8 @@
 // is called in results. Worked out of an allocation and its job when the allocation begins or
 // changes; a value.
 //
-// Only checks of provider "nomad"; those of others are not the client's to run.
+// Only checks of provider "nomad" and of those that plugins bring; Consul's are not the client's to
+// run.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/services/service_address.hpp"
@@ -78,7 +79,7 @@ Result<std::vector<ServiceRegistration>> register_all(
   std::vector<ServiceRegistration> all;
   std::set<std::string> ids;
   for (const auto service : services) {
-    if (view(service.getProvider()) != "nomad") continue;
+    if (!jobspec::is_served_by_clients(view(service.getProvider()))) continue;
     const auto what = "service " + quote(view(service.getName()));
     all.push_back(NOMAD_TRY(register_one(scope, service).within(what)));
     if (!ids.insert(copy(all.back()->getId())).second)

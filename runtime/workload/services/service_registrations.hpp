@@ -1,6 +1,6 @@
 // The registrations of an allocation's services in Nomad's own service discovery (provider
-// "nomad"): which a group and each of its tasks have, and what changes from one such list to the
-// next. Pure.
+// "nomad"), or with a provider that a plugin brings: which a group and each of its tasks have, and
+// what changes from one such list to the next. A group has one provider. Pure.
 //
 // A registration's id is Nomad's: "_nomad-task-<allocation>-<task, or group-<group>>-<service>-
 // <port label>". Names, tags, port labels and addresses are interpolated; what the job leaves

@@ -19,7 +19,8 @@ from harness import Agent, job, shell_job, wait_until
 
 BUILD = os.environ["NOMADCTL_BUILD"]
 BAD = os.path.join(BUILD, "test/system/plugins")
-KINDS = {"task-hook": "stamp", "actor": "webhook", "driver": "naps", "fingerprinter": "tools", "scheduler": "labels"}
+KINDS = {"task-hook": "stamp", "actor": "webhook", "driver": "naps", "fingerprinter": "tools", "scheduler": "labels",
+         "service-provider": "filesd"}
 
 
 def run(*words, cwd=None, env=None):
@@ -177,7 +178,8 @@ telemetry {{
         self.assertEqual((attributes["tools.sh"], attributes["tools.nothing-such"]), ("true", "false"))
 
     def test_validate_runs_a_plugin(self):
-        for name, config in (("stamp", "{}"), ("webhook", '{"url":"http://127.0.0.1:1/"}'), ("tools", "{}"), ("labels", "{}")):
+        for name, config in (("stamp", "{}"), ("webhook", '{"url":"http://127.0.0.1:1/"}'), ("tools", "{}"), ("labels", "{}"),
+                             ("filesd", '{"file":"/tmp/nomadctl-validated.json"}')):
             done = subprocess.run([harness.BINARY, "plugin", "validate", "-run", "-config", config, Samples.library(name)],
                                   capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -236,6 +238,100 @@ class SchedulerTest(Case):
                             timeout=90, what="the failed evaluation")
         self.assertIn('no plugin of this server schedules jobs of type "labels"', failed["StatusDescription"])
         self.assertEqual(len([a for a in agent.allocs("placed") if a["ClientStatus"] == "running"]), 2)
+
+
+class ProviderTest(Case):
+    """Services of a provider that a plugin brings: a file that Prometheus would read."""
+
+    def start_provider(self):
+        directory = tempfile.mkdtemp(prefix="nomadctl-targets-")
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        self.targets = os.path.join(directory, "targets.json")
+        agent = self.start(Samples.library("filesd"), config=f'plugin "filesd" {{\n  config {{\n    file = "{self.targets}"\n  }}\n}}\n')
+        self.wait_for(agent, "filesd", "running")
+        return agent
+
+    def served(self, tag="first", provider="filesd"):
+        one = shell_job("served", "trap '' TERM; sleep 1000", Services=[
+            {"Name": "front", "Provider": provider, "Tags": [tag], "PortLabel": "8080", "Checks": [
+                {"Name": "up", "Type": "script", "Command": "/bin/sh", "Args": ["-c", "test -e $NOMAD_TASK_DIR/up"],
+                 "TaskName": "task", "Interval": 10**9, "Timeout": 10**9}]}], ShutdownDelay=3 * 10**9)
+        one["TaskGroups"][0]["Tasks"][0]["Services"] = [{"Name": "back", "Provider": provider, "Tags": ["first"]}]
+        return one
+
+    def registered(self):
+        """(service, health, tags) of each, as the file has them."""
+        if not os.path.exists(self.targets):
+            return []
+        with open(self.targets) as f:
+            return sorted((t["labels"]["service"], t["labels"]["health"], t["labels"]["tags"]) for t in json.load(f))
+
+    def until(self, wanted, what):
+        seen = []
+
+        def is_so():
+            seen[:] = self.registered()
+            return seen == wanted
+        try:
+            wait_until(is_so, what=what)
+        except AssertionError:
+            self.fail(f"{what}: {seen}")
+
+    def test_services_are_registered_over_kills_and_go_before_their_tasks(self):
+        agent = self.start_provider()
+        agent.register(self.served())
+        alloc = agent.wait_for_allocs("served", "running")[0]
+        self.until([("back", "unchecked", ",first,"), ("front", "failing", ",first,")], "the registrations")
+        up = os.path.join(agent.data_dir, "alloc", alloc["ID"], "task", "local", "up")
+        with open(up, "w"):
+            pass
+        self.until([("back", "unchecked", ",first,"), ("front", "passing", ",first,")], "the passing check")
+        self.assertEqual(agent.get("/v1/services").json, [])
+
+        agent.register(self.served(tag="second"))
+        second = [("back", "unchecked", ",first,"), ("front", "passing", ",second,")]
+        self.until(second, "the update")
+        self.assertEqual(agent.allocs("served")[0]["ID"], alloc["ID"])
+
+        os.remove(self.targets)
+        os.kill(self.plugin(agent, "filesd")["PID"], signal.SIGKILL)
+        self.until(second, "what the next process is told")
+        os.remove(self.targets)
+        agent.kill9()
+        agent.start()
+        self.until(second, "what the next agent tells")
+
+        os.kill(self.plugin(agent, "filesd")["PID"], signal.SIGKILL)
+        agent.request("DELETE", "/v1/job/served")
+        self.until([], "the deregistration, by the process that follows")
+        wait_until(lambda: agent.allocs("served")[0]["ClientStatus"] == "complete", what="its end")
+        self.assertEqual(self.registered(), [])
+
+    def test_what_ends_is_deregistered_before_its_shutdown_delay(self):
+        agent = self.start_provider()
+        agent.register(self.served())
+        agent.wait_for_allocs("served", "running")
+        wait_until(lambda: len(self.registered()) == 2, what="the registrations")
+        agent.request("DELETE", "/v1/job/served")
+        self.until([], "the deregistration")
+        self.assertEqual(agent.allocs("served")[0]["ClientStatus"], "running")
+        agent.wait_for_allocs("served", "complete")
+
+    def test_a_provider_that_nobody_brings_is_refused(self):
+        agent = self.start_provider()
+        refused = agent.put("/v1/jobs", {"Job": self.served(provider="filsd")})
+        self.assertEqual(refused.status, 400, refused.body)
+        self.assertIn('must be "consul", "filesd", or "nomad"; not "filsd"; did you mean "filesd"?', refused.body)
+        checked = agent.put("/v1/validate/job", {"Job": self.served(provider="filsd")}).json
+        self.assertIn("did you mean", checked["Error"])
+        node = agent.get("/v1/nodes").json[0]["ID"]
+        self.assertEqual(agent.get(f"/v1/node/{node}").json["Attributes"]["service_provider.filesd"], "true")
+        self.assertRegex(agent.run("plugin", "status", "filesd", check=True).stdout, r"Service Providers\s+= filesd")
+        os.remove(f"{agent.plugin_dir}/filesd.so")
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: not agent.get("/v1/agent/plugins").json, what="the plugin's end")
+        refused = agent.put("/v1/jobs", {"Job": self.served()})
+        self.assertEqual(refused.status, 400, refused.body)
 
 
 class DevicesTest(Case):

@@ -21,6 +21,8 @@ public:
   std::shared_ptr<plugin::PluginBoard> board = std::make_shared<plugin::PluginBoard>();
   std::shared_ptr<plugin::PluginFacts> facts = std::make_shared<plugin::PluginFacts>();
   std::shared_ptr<server::JobTypes> job_types = std::make_shared<server::JobTypes>();
+  std::shared_ptr<client::ServiceProviders> providers
+      = std::make_shared<client::ServiceProviders>();
   bool clock_breaks = false;  ///< The next look at the clock throws.
 
   /// The link's end is before that of the plugin, which lives here.
@@ -43,6 +45,7 @@ public:
                    .facts = facts,
                    .metrics = {},
                    .job_types = job_types,
+                   .providers = providers,
                    .unix_now = [this]() -> std::int64_t {
                      if (std::exchange(clock_breaks, false)) throw std::runtime_error{"no clock"};
                      return 1;

@@ -90,6 +90,21 @@ TEST_CASE("declared: a scheduler has a type of its own, and reads facts of nodes
       reads("labels", std::vector<std::string>(plugin::most_reads + 1, "${meta.a}")).empty());
 }
 
+TEST_CASE("declared: a provider of services has a name of its own") {
+  const auto provides = [](const std::vector<std::string>& names) {
+    return refusal([&](auto is) {
+      auto list = is.initServiceProviders(static_cast<unsigned>(names.size()));
+      for (unsigned i = 0; i < list.size(); ++i)
+        list[i].setName(names[i]);
+    });
+  };
+  CHECK(provides({"filesd", "other"}).empty());
+  CHECK(provides({"consul"}).find("is built in") != std::string::npos);
+  CHECK(provides({"nomad"}).find("is built in") != std::string::npos);
+  CHECK(provides({"a", "a"}).find("two provider") != std::string::npos);
+  CHECK_FALSE(provides({"File SD"}).empty());
+}
+
 TEST_CASE("declared: a hook is asked in phases that there are") {
   CHECK_FALSE(refusal([](auto is) { is.getHooks()[0].initPhases(0); }).empty());
   CHECK_FALSE(refusal([](auto is) {

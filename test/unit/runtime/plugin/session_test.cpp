@@ -69,6 +69,51 @@ TEST_CASE(
   CHECK(agent.run_hook("unknown", Phase::PRESTART).error().code == Errc::not_found);
 }
 
+TEST_CASE("session: a provider of services is asked, and what it drops or throws is told") {
+  struct Odd final : ServiceProvider {
+    void register_services(const std::vector<Service>& services, const DoneReply& reply) override {
+      if (services.at(0).name == "drop") return;
+      if (services.at(0).name == "throw") throw std::runtime_error{"no luck"};
+      reply({});
+      reply(Error{Errc::internal, "twice"});
+    }
+
+    void deregister_services(const std::vector<std::string>&, const DoneReply& reply) override {
+      reply(Error{Errc::rejected, "never"});
+    }
+  };
+
+  TestAgent agent{[](Plugin& plugin) {
+    plugin.is("p", "1").service_provider({.name = "odd"},
+                                         [](Host&) { return std::make_unique<Odd>(); });
+    plugin.service_provider({.name = "none"}, [](Host&) { return std::unique_ptr<Odd>{}; });
+  }};
+
+  CHECK(agent.register_services("odd", {{.id = "1", .name = "web"}}));
+  CHECK(agent.register_services("odd", {{.id = "1", .name = "drop"}}).error().what
+        == "the provider of services dropped the question");
+  CHECK(agent.register_services("odd", {{.id = "1", .name = "throw"}}).error().what
+        == "it threw: no luck");
+  CHECK(agent.deregister_services("odd", {"1"}).error().what == "never");
+  for (const auto* name : {"none", "unknown"})
+    CHECK(agent.deregister_services(name, {"1"}).error().code == Errc::not_found);
+}
+
+TEST_CASE(
+    "session: a question that its author keeps longer than the session is answered to nobody") {
+  std::vector<DecisionReply> kept;
+  {
+    TestAgent agent{[&kept](Plugin& plugin) {
+      plugin.is("p", "1").scheduler(
+          {.type = "t"}, [&kept](Host&, auto, const auto& reply) { kept.push_back(reply); });
+    }};
+    CHECK_FALSE(agent.decide("t", [](auto) {}));
+    CHECK_FALSE(agent.decide("t", [](auto) {}));
+  }
+  kept[0](Decision{});
+  kept.clear();
+}
+
 TEST_CASE("session: an answer may come later, and a cancel makes it come") {
   Late* made = nullptr;
   TestAgent agent{[&made](Plugin& plugin) {

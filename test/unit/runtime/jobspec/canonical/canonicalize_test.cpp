@@ -128,6 +128,10 @@ TEST_CASE("constraints that services imply") {
   job.at("TaskGroups").at(0).at("Services").at(0).as_object()["Provider"] = "consul";
   CHECK(constraints(job)
         == R"([{"LTarget":"${attr.consul.version}","Operand":"semver","RTarget":">= 1.7.0"}])");
+
+  job.at("TaskGroups").at(0).at("Services").at(0).as_object()["Provider"] = "filesd";
+  CHECK(constraints(job)
+        == R"([{"LTarget":"${attr.service_provider.filesd}","Operand":"=","RTarget":"true"}])");
 }
 
 TEST_CASE("constraints that signals and vault imply") {

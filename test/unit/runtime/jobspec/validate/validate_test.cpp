@@ -47,6 +47,30 @@ std::string joined(const value& texts) {
 
 }  // namespace
 
+TEST_CASE("providers of services that plugins bring are known to who names them") {
+  auto job = small_job();
+  group_of(job)["Services"] = boost::json::parse(
+      R"([{"Name": "web", "Provider": "filsd", "Checks": [{"Name": "c", "Type": "tcp"}]}])");
+  const auto mistakes = joined(errors_of(job, {.providers = std::vector<std::string>{"filesd"}}));
+  CHECK(mistakes.find("Service provider must be \"consul\", \"filesd\", or \"nomad\"; not "
+                      "\"filsd\"; did you mean \"filesd\"?")
+        != std::string::npos);
+  CHECK(joined(errors_of(job)).find(R"(must be "consul", or "nomad"; not "filsd")")
+        != std::string::npos);
+
+  group_of(job).at("Services").at(0).as_object()["Provider"] = "filesd";
+  const auto known = joined(errors_of(job, {.providers = std::vector<std::string>{"filesd"}}));
+  CHECK(known.find("provider must be") == std::string::npos);
+  CHECK_MESSAGE(known.find("check requires a port") != std::string::npos,
+                "its checks are run here");
+
+  group_of(job).at("Services").at(0).as_object().erase("Checks");
+  const auto unknown = validate(admitted(job).job(), {.providers = std::nullopt});
+  CHECK(unknown.ok());
+  CHECK(joined(unknown.warnings).find("Service provider \"filesd\" is known only to servers")
+        != std::string::npos);
+}
+
 TEST_CASE("types of jobs that plugins schedule are known to who names them") {
   auto job = small_job();
   job["Type"] = "labels";
