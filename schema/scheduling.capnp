@@ -17,6 +17,7 @@ struct Scheduling {
   job @5 :Job.Job;                      # never a stopped one: its allocations end without a question
   allocs @6 :List(PlacedAlloc);         # of the job: all that the servers have not told to end
   nodes @7 :List(CandidateNode);        # of the job's datacenters and pool that take allocations; not all fit all groups
+  dryRun @8 :Bool;                      # somebody plans the job: nothing of the decision is carried out
 }
 
 struct PlacedAlloc {

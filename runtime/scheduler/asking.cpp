@@ -226,6 +226,7 @@ Object<Scheduling> AskingScheduler::make(std::span<const std::string> reads) con
   draft->setNow(ground.moment.now);
   draft->setSeed(decision_seed(*ground.inputs));
   draft->setJob(job().reader());
+  draft->setDryRun(eval_->getAnnotatePlan());
   auto allocs = draft->initAllocs(static_cast<unsigned>(ground.staying.size()));
   for (unsigned i = 0; i < allocs.size(); ++i) {
     const auto& entry = *ground.staying[i];

@@ -1,9 +1,10 @@
 #include "runtime/scheduler/dry_run.hpp"
 
+#include <utility>
+
 #include "runtime/base/ids.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/scheduler.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::scheduler {
@@ -44,67 +45,125 @@ Object<schema::Command> register_command(schema::Job::Reader job,
   return draft.freeze();
 }
 
-/// Sorts what the run would write into what `job plan` shows.
-void collect(const std::vector<Object<schema::Evaluation>>& evals,
-             std::string_view own_id,
-             DryRun& result) {
-  for (const auto& eval : evals) {
-    if (view(eval->getId()) != own_id) {
-      result.created_evals.push_back(eval);
-      continue;
-    }
-    for (const auto entry : eval->getFailedTgAllocs())
-      result.failed_groups.emplace_back(copy(entry.getKey()),
-                                        Object<schema::AllocMetric>::freeze(entry.getValue()));
+}  // namespace
+
+class DryRunUnderWay::Core {
+public:
+  Core(const state::Snapshot& snapshot, std::int64_t now, std::uint64_t seed)
+      : store_{snapshot}, now_{now}, random_{seed} {}
+
+  Result<> begin(const Object<schema::Job>& job, bool is_changed) {
+    const auto before = store_.snapshot();
+    result_.stored = before.job(view(job->getNamespace()), view(job->getId()));
+    if (result_.stored) result_.job_modify_index = result_.stored->getJobModifyIndex();
+    eval_id_ = make_uuid(random_);
+    const bool registers = is_changed || !result_.stored;
+    const auto scheduled = registers ? *job : *result_.stored;
+    const auto command = register_command(scheduled, registers, eval_id_, now_);
+    const auto outcome = store_.apply(before.index() + 1, *command);
+    if (outcome.error) return *outcome.error;
+    store_.publish();
+    ahead_ = store_.snapshot();
+    scheduler_ = make_scheduler(ahead_.eval(eval_id_), random_.next());
+    if (scheduler_ == nullptr)
+      return Error{Errc::rejected, "unknown job type \"" + copy(job->getType()) + '"'};
+    go_on(scheduler_->start(moment()));
+    return {};
   }
+
+  const Question* question() const { return question_; }
+
+  Result<> answer(const Object<schema::plugin::Decision>& decision) {
+    if (question_ == nullptr) return Error{Errc::internal, "the dry run has asked nothing"};
+    go_on(NOMAD_TRY(std::exchange(question_, nullptr)->answer(decision)));
+    return {};
+  }
+
+  DryRun take() {
+    for (const auto& [group, updates] : scheduler_->desired_updates())
+      result_.desired_updates.emplace_back(group, updates);
+    return std::move(result_);
+  }
+
+private:
+  Moment moment() const { return {ahead_, now_, nullptr}; }
+
+  /// Takes every plan as if it had been written whole, until the end, or a question.
+  void go_on(Step step) {
+    while (step.plan && steps_++ < most_steps) {
+      auto evals = step.plan->evaluations;
+      if (step.plan->completion) evals.push_back(step.plan->completion);
+      collect(evals);
+      for (const auto& [node, changes] : step.plan->nodes)
+        for (const auto& stop : changes.preemptions)
+          result_.preempted.push_back(stop.alloc);
+      PlanResult accepted;
+      accepted.made_progress = true;
+      accepted.completion_written = static_cast<bool>(step.plan->completion);
+      step = scheduler_->resume(moment(), accepted);
+    }
+    question_ = steps_ < most_steps ? step.question : nullptr;
+    collect(step.evaluations);
+  }
+
+  /// Sorts what the run would write into what `job plan` shows.
+  void collect(const std::vector<Object<schema::Evaluation>>& evals) {
+    for (const auto& eval : evals) {
+      if (view(eval->getId()) != eval_id_) {
+        result_.created_evals.push_back(eval);
+        continue;
+      }
+      for (const auto entry : eval->getFailedTgAllocs())
+        result_.failed_groups.emplace_back(copy(entry.getKey()),
+                                           Object<schema::AllocMetric>::freeze(entry.getValue()));
+    }
+  }
+
+  state::Store store_;
+  std::int64_t now_;
+  Random random_;
+  std::string eval_id_;
+  state::Snapshot ahead_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Question* question_ = nullptr;  ///< Of the scheduler.
+  int steps_ = 0;
+  DryRun result_;
+};
+
+DryRunUnderWay::DryRunUnderWay(std::unique_ptr<Core> core) : core_{std::move(core)} {}
+
+DryRunUnderWay::DryRunUnderWay(DryRunUnderWay&&) noexcept = default;
+DryRunUnderWay& DryRunUnderWay::operator=(DryRunUnderWay&&) noexcept = default;
+DryRunUnderWay::~DryRunUnderWay() = default;
+
+Result<DryRunUnderWay> DryRunUnderWay::begin(const state::Snapshot& snapshot,
+                                             const Object<schema::Job>& job,
+                                             bool is_changed,
+                                             std::int64_t now,
+                                             std::uint64_t seed) {
+  auto core = std::make_unique<Core>(snapshot, now, seed);
+  NOMAD_TRY(core->begin(job, is_changed));
+  return DryRunUnderWay{std::move(core)};
 }
 
-}  // namespace
+const Question* DryRunUnderWay::question() const {
+  return core_->question();
+}
+
+Result<> DryRunUnderWay::answer(const Object<schema::plugin::Decision>& decision) {
+  return core_->answer(decision);
+}
+
+DryRun DryRunUnderWay::take() && {
+  return core_->take();
+}
 
 Result<DryRun> dry_run(const state::Snapshot& snapshot,
                        const Object<schema::Job>& job,
                        bool is_changed,
                        std::int64_t now,
                        std::uint64_t seed) {
-  DryRun result;
-  const auto reader = *job;
-  result.stored = snapshot.job(view(reader.getNamespace()), view(reader.getId()));
-  if (result.stored) result.job_modify_index = result.stored->getJobModifyIndex();
-  Random random{seed};
-  const auto eval_id = make_uuid(random);
-  const bool registers = is_changed || !result.stored;
-
-  state::Store store{snapshot};
-  const auto scheduled = registers ? reader : *result.stored;
-  const auto command = register_command(scheduled, registers, eval_id, now);
-  const auto outcome = store.apply(snapshot.index() + 1, *command);
-  if (outcome.error) return *outcome.error;
-  store.publish();
-
-  const auto ahead = store.snapshot();
-  const auto eval = ahead.eval(eval_id);
-  auto scheduler = make_scheduler(eval, random.next());
-  if (scheduler == nullptr)
-    return Error{Errc::rejected, "unknown job type \"" + copy(reader.getType()) + '"'};
-  const Moment moment{ahead, now, nullptr};
-  auto step = scheduler->start(moment);
-  for (int steps = 0; step.plan && steps < most_steps; ++steps) {
-    auto evals = step.plan->evaluations;
-    if (step.plan->completion) evals.push_back(step.plan->completion);
-    collect(evals, eval_id, result);
-    for (const auto& [node, changes] : step.plan->nodes)
-      for (const auto& stop : changes.preemptions)
-        result.preempted.push_back(stop.alloc);
-    PlanResult accepted;
-    accepted.made_progress = true;
-    accepted.completion_written = static_cast<bool>(step.plan->completion);
-    step = scheduler->resume(moment, accepted);
-  }
-  result.is_asked = step.question != nullptr;
-  collect(step.evaluations, eval_id, result);
-  for (const auto& [group, updates] : scheduler->desired_updates())
-    result.desired_updates.emplace_back(group, updates);
-  return result;
+  return NOMAD_TRY(DryRunUnderWay::begin(snapshot, job, is_changed, now, seed)).take();
 }
 
 }  // namespace nomad::scheduler

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/result.hpp"
 #include "runtime/object/object.hpp"
-#include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/scheduler/scheduler.hpp"
 #include "runtime/state/snapshot.hpp"
 
 namespace nomad::scheduler {
@@ -23,14 +24,44 @@ struct DryRun {
   std::vector<std::pair<std::string, Object<schema::AllocMetric>>> failed_groups;  ///< By group.
   /// What would follow: blocked evaluations, follow-ups, the next step of a rolling update.
   std::vector<Object<schema::Evaluation>> created_evals;
-  /// The type is a plugin's, who would be asked for the rest: nothing of it is known here.
-  bool is_asked = false;
 };
 
-/// Registers `job`, which is canonicalized and validated, on a private continuation of `snapshot`
-/// and schedules it there. `is_changed`: its specification differs from the stored one's; if it
-/// does not, the stored version is scheduled again. Errors are those of registration. Periodic and
-/// parameterized jobs place nothing.
+/// A dry run under way. One of a job whose type is a plugin's waits for the plugin's decisions;
+/// others are over when they begin.
+class DryRunUnderWay {
+public:
+  /// Registers `job`, which is canonicalized and validated, on a private continuation of `snapshot`
+  /// and schedules it there. `is_changed`: its specification differs from the stored one's; if it
+  /// does not, the stored version is scheduled again. Errors are those of registration. Periodic
+  /// and parameterized jobs place nothing.
+  static Result<DryRunUnderWay> begin(const state::Snapshot& snapshot,
+                                      const Object<schema::Job>& job,
+                                      bool is_changed,
+                                      std::int64_t now,
+                                      std::uint64_t seed);
+
+  DryRunUnderWay(DryRunUnderWay&&) noexcept;
+  DryRunUnderWay& operator=(DryRunUnderWay&&) noexcept;
+  ~DryRunUnderWay();
+
+  /// What the plugin is to be asked; null: it is over.
+  const Question* question() const;
+
+  /// Goes on with the decision. The error says what of it is nonsense.
+  Result<> answer(const Object<schema::plugin::Decision>& decision);
+
+  /// Once it is over.
+  DryRun take() &&;
+
+private:
+  class Core;
+
+  explicit DryRunUnderWay(std::unique_ptr<Core> core);
+
+  std::unique_ptr<Core> core_;
+};
+
+/// As `begin`, of a job whose type is built in.
 Result<DryRun> dry_run(const state::Snapshot& snapshot,
                        const Object<schema::Job>& job,
                        bool is_changed,

@@ -2,6 +2,7 @@
 // what all handlers of an Api share.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -44,6 +45,7 @@ struct Context {
   ResponseCache cache;
   std::unique_ptr<FileService> files;
   std::shared_ptr<LeaderWatch> leader_watch;  ///< Of what was passed on to a leader.
+  std::atomic<int> asked_plans{0};            ///< Of jobs, that wait for schedulers of plugins.
 
   /// A random number below `bound`. Thread-safe.
   std::uint64_t random_below(std::uint64_t bound);

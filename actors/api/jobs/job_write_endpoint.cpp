@@ -11,6 +11,7 @@
 #include "actors/api/jobs/incoming_job.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
 #include "actors/api/jobs/job_source.hpp"
+#include "actors/roles/job_types.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
@@ -189,6 +190,71 @@ Outcome plan_answer(const DryRun& planned,
   return Answer::json(object.take()).with_index(index);
 }
 
+/// A plan on its way to its answer.
+struct PlanUnderWay {
+  std::string type;
+  scheduler::DryRunUnderWay run;
+  std::uint64_t index = 0;
+  json::object job;
+  bool with_diff = false;
+  std::string warnings;
+  std::shared_ptr<void> place{};  ///< Among those that wait for plugins.
+};
+
+/// So long a plan waits for a plugin, and so many at a time.
+constexpr std::chrono::seconds decision_timeout{30};
+constexpr int most_asked_plans = 16;
+
+/// Holds a place among the plans that wait, while it is kept; null: too many do.
+std::shared_ptr<void> take_place(const std::shared_ptr<Context>& context) {
+  if (context->asked_plans.fetch_add(1) < most_asked_plans)
+    return {context.get(), [context](void*) { context->asked_plans.fetch_sub(1); }};
+  context->asked_plans.fetch_sub(1);
+  return {};
+}
+
+Error undecided(const PlanUnderWay& plan, const std::string& plugin, const Error& why) {
+  if (why.code == Errc::timeout)
+    return {Errc::timeout, fmt::format("plugin {}, which schedules jobs of type \"{}\", has not "
+                                       "decided within {} s",
+                                       plugin, plan.type, decision_timeout.count())};
+  return why.within(
+      fmt::format("plugin {}, which schedules jobs of type \"{}\"", plugin, plan.type));
+}
+
+/// Answers, or has the plugin asked that schedules the job. No thread waits for it.
+Outcome show_plan(Call& call, PlanUnderWay plan) {
+  const auto* const question = plan.run.question();
+  if (question == nullptr)
+    return plan_answer(std::move(plan.run).take(), plan.index, plan.job, plan.with_diff,
+                       plan.warnings);
+  const auto context = call.context;
+  const auto& types = context->options.job_types;
+  const auto known = types ? types->find(plan.type) : std::nullopt;
+  if (!known)
+    return Error{Errc::unavailable,
+                 fmt::format("no plugin of this server schedules jobs of type \"{}\"", plan.type)};
+  if (!plan.place) plan.place = take_place(context);
+  if (!plan.place)
+    return Error{Errc::overloaded,
+                 fmt::format("{} plans wait for plugins already", most_asked_plans)};
+  const server::decider::Decide order{question->make(known->reads)};
+  const auto kept = std::make_shared<PlanUnderWay>(std::move(plan));
+  context->asker.ask<server::decider::Decided>(
+      known->decider, order, decision_timeout,
+      [shared = share(std::move(call)), kept,
+       plugin = known->plugin](Result<server::decider::Decided> decided) {
+        if (!decided) return shared->fail(undecided(*kept, plugin, decided.error()));
+        run_on(shared->context->pool, shared,
+               [kept, plugin, decision = decided->decision](Call& again) -> Outcome {
+                 if (const auto taken = kept->run.answer(decision); !taken)
+                   return undecided(*kept, plugin, taken.error());
+                 return show_plan(again, std::move(*kept));
+               });
+      });
+  return later;
+}
+
 Outcome plan_here(Call& call) {
   auto incoming = NOMAD_TRY(take_job(
       call, call.rest, {"JobPlanRequest", "Job must have a valid ID", "Job ID does not match"}));
@@ -204,14 +270,14 @@ Outcome plan_here(Call& call) {
   const auto state = store->snapshot();
   const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
   const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
-  const auto planned = NOMAD_TRY(
-      scheduler::dry_run(state, job, is_changed, unix_now(), Random::from_system().next()));
-  if (planned.is_asked)
-    incoming.validation.warnings.push_back(
-        fmt::format("Jobs of type \"{}\" are scheduled by a plugin, which decides when the job is "
-                    "registered: no placements are shown",
-                    view(job->getType())));
-  return plan_answer(planned, state.index(), tree, with_diff, incoming.validation.warning_text());
+  auto run = NOMAD_TRY(scheduler::DryRunUnderWay::begin(state, job, is_changed, unix_now(),
+                                                        Random::from_system().next()));
+  return show_plan(call, {.type = copy(job->getType()),
+                          .run = std::move(run),
+                          .index = state.index(),
+                          .job = tree,
+                          .with_diff = with_diff,
+                          .warnings = incoming.validation.warning_text()});
 }
 
 // --- parse and validate --------------------------------------------------------------------------

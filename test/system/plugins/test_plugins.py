@@ -203,7 +203,12 @@ class SchedulerTest(Case):
         self.assertRegex(shown, r"Schedulers\s+= labels")
 
         plan = agent.put("/v1/job/placed/plan", {"Job": self.labelled("ssd", 3), "Diff": True}).json
-        self.assertIn("are scheduled by a plugin", plan["Warnings"])
+        updates = plan["Annotations"]["DesiredTGUpdates"]["group"]
+        self.assertEqual((updates["Place"], updates["InPlaceUpdate"]), (1, 2))
+        self.assertEqual(len(agent.allocs("placed")), 2, "nothing is placed")
+        plan = agent.put("/v1/job/placed/plan", {"Job": self.labelled("hdd"), "Diff": False}).json
+        self.assertEqual(plan["Annotations"]["DesiredTGUpdates"]["group"]["Stop"], 2)
+        self.assertIn('no node has the label "hdd"', plan["FailedTGAllocs"]["group"]["ConstraintFiltered"])
         agent.register(self.labelled("hdd"))
         wait_until(lambda: not [a for a in agent.allocs("placed") if a["ClientStatus"] == "running"], what="the ends of those on the wrong node")
         blocked = wait_until(lambda: next((e for e in agent.get("/v1/job/placed/evaluations").json if e["Status"] == "blocked"), None),
@@ -224,6 +229,31 @@ class SchedulerTest(Case):
         agent.request("DELETE", "/v1/job/placed")
         wait_until(lambda: not [a for a in agent.allocs("placed") if a["ClientStatus"] == "running"],
                    what="the job's end, for which nobody is needed")
+
+    def test_a_plan_waits_for_a_scheduler_for_so_long(self):
+        agent = self.start(Samples.library("labels"))
+        pid = self.wait_for(agent, "labels", "running")["PID"]
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGCONT))
+        answers = []
+
+        def plan():
+            answers.append(agent.put("/v1/job/placed/plan", {"Job": self.labelled("ssd")}))
+        waiting = [threading.Thread(target=plan) for _ in range(20)]
+        for each in waiting:
+            each.start()
+        wait_until(lambda: len(answers) >= 4, timeout=10, what="the refusal of those that are too many")
+        self.assertEqual({a.status for a in answers}, {429}, answers)
+        self.assertIn("16 plans wait for plugins already", answers[0].body)
+        self.assertEqual(agent.get("/v1/jobs").status, 200, "others are served meanwhile")
+        os.kill(pid, signal.SIGCONT)
+        for each in waiting:
+            each.join(timeout=60)
+        self.assertEqual([a.status for a in answers[4:]], [200] * 16, answers)
+        os.kill(pid, signal.SIGSTOP)
+        late = agent.put("/v1/job/placed/plan", {"Job": self.labelled("ssd")}, timeout=60)
+        self.assertNotEqual(late.status, 200)
+        self.assertRegex(late.body, 'plugin labels, which schedules jobs of type "labels"(, has not decided within 30 s|: plugin labels has ended)')
 
     def test_a_job_whose_scheduler_is_gone_says_so(self):
         agent = self.start(Samples.library("labels"), config='client {\n  meta {\n    label = "ssd"\n  }\n}\n')

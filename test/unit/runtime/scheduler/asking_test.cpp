@@ -308,11 +308,40 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: an attempt asks the same when it is mad
   CHECK(asked().equals(asked()));
 }
 
-TEST_CASE_FIXTURE(AskedHarness, "asking: a dry run says that somebody else decides") {
-  add_node();
-  const auto planned = dry_run(state(), custom_job(1), true, now, 1);
-  REQUIRE(planned);
-  CHECK(planned->is_asked);
+TEST_CASE_FIXTURE(AskedHarness,
+                  "asking: a dry run waits for the decision, and shows what follows") {
+  const auto node = add_node();
+  auto run = DryRunUnderWay::begin(state(), custom_job(3), true, now, 1);
+  REQUIRE(run);
+  REQUIRE(run->question() != nullptr);
+  const auto asked = run->question()->make(reads);
+  CHECK(asked->getDryRun());
+  Draft<schema::plugin::Decision> decision;
+  auto placements = decision->initPlacements(2);
+  for (auto placement : placements) {
+    placement.setGroup("api");
+    placement.setNodeId(text(node));
+  }
+  auto rest = decision->initUnplaced(1)[0];
+  rest.setGroup("api");
+  rest.setCount(1);
+  rest.setReason("no room");
+
+  REQUIRE(run->answer(decision.freeze()));
+
+  CHECK(run->question() == nullptr);
+  const auto planned = std::move(*run).take();
+  REQUIRE(planned.desired_updates.size() == 1);
+  CHECK(planned.desired_updates[0].second.place == 2);
+  REQUIRE(planned.failed_groups.size() == 1);
+  CHECK(planned.created_evals.size() == 1);
+  CHECK(live().empty());
+
+  Draft<schema::plugin::Decision> nonsense;
+  nonsense->initStops(1)[0].setAllocId("nobody");
+  auto other = DryRunUnderWay::begin(state(), custom_job(1), true, now, 1);
+  CHECK_FALSE(other->answer(nonsense.freeze()).has_value());
+  CHECK_FALSE(other->answer(decision.freeze()).has_value());
 }
 
 TEST_CASE("asking: core evaluations and those without a type are nobody's") {
