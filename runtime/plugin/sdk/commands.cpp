@@ -21,7 +21,7 @@ void Commands::begin(std::uint64_t number,
                      const DriverReply& reply) {
   const auto plan = driver.exec(order);
   if (!plan) return refuse_request(reply, plan.error());
-  ExecProcess::Told told{
+  CommandTold told{
       .output = [this, number](unsigned stream, std::string_view bytes,
                                bool last) { tell_output(number, stream, bytes, last); },
       .input_taken =
@@ -32,8 +32,14 @@ void Commands::begin(std::uint64_t number,
               to.setBytes(static_cast<std::uint32_t>(bytes));
             });
           },
-      .ended = [this, number](int code, int signal) { end(number, code, signal); }};
-  const auto started = ExecProcess::start(host_, *plan, order.getTty(), std::move(told));
+      .ended = [this, number](const CommandEnd& how) { end(number, how); }};
+  Result<std::shared_ptr<Command>> started{nullptr};
+  if (plan->elsewhere)
+    started = plan->elsewhere(order.getTty(), std::move(told));
+  else if (auto process = ExecProcess::start(host_, *plan, order.getTty(), std::move(told)))
+    started = std::move(*process);
+  else
+    started = process.error();
   if (!started) return refuse_request(reply, started.error());
   running_[number] = *started;
   reply(FillAnswer{[](schema::plugin::DriverAnswer::Builder to) { to.setExec(); }});
@@ -52,13 +58,15 @@ void Commands::tell_output(std::uint64_t number,
   });
 }
 
-void Commands::end(std::uint64_t number, int code, int signal) {
+void Commands::end(std::uint64_t number, const CommandEnd& how) {
   running_.erase(number);
   wire_.tell([&](Frame::Builder frame) {
     auto to = frame.initExecEnded();
     to.setNumber(number);
-    to.initResult().setCode(code);
-    to.getResult().setSignal(signal);
+    auto result = to.initResult();
+    result.setCode(how.code);
+    result.setSignal(how.signal);
+    result.setError(text_of(how.error));
   });
 }
 

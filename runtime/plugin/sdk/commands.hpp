@@ -20,7 +20,7 @@ public:
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
 
-  /// Runs what the driver makes of the order.
+  /// Begins what the driver makes of the order.
   void begin(std::uint64_t number,
              Driver& driver,
              schema::plugin::ExecTask::Reader order,
@@ -31,11 +31,11 @@ public:
 
 private:
   void tell_output(std::uint64_t number, unsigned stream, std::string_view bytes, bool last);
-  void end(std::uint64_t number, int code, int signal);
+  void end(std::uint64_t number, const CommandEnd& how);
 
   Wire& wire_;
   Host& host_;
-  std::map<std::uint64_t, std::shared_ptr<ExecProcess>> running_;
+  std::map<std::uint64_t, std::shared_ptr<Command>> running_;
 };
 
 }  // namespace nomad::plugin

@@ -106,7 +106,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 Result<std::shared_ptr<ExecProcess>> ExecProcess::start(Host& host,
                                                         const ExecPlan& plan,
                                                         bool tty,
-                                                        Told told) {
+                                                        CommandTold told) {
   std::shared_ptr<ExecProcess> made{new ExecProcess{host, std::move(told)}};
   const auto outcome = made->run(plan, tty);
   if (!outcome) return outcome.error();
@@ -254,7 +254,7 @@ void ExecProcess::finish() {
     close_fd(streams_[0]);
   }
   const auto code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 0;
-  told_.ended(code, WIFSIGNALED(status_) ? WTERMSIG(status_) : 0);
+  told_.ended({.code = code, .signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0});
 }
 
 void ExecProcess::kill() const {

@@ -17,36 +17,23 @@
 
 namespace nomad::plugin {
 
-class ExecProcess : public std::enable_shared_from_this<ExecProcess> {
+class ExecProcess final : public Command, public std::enable_shared_from_this<ExecProcess> {
 public:
-  static constexpr std::size_t window = 256 * 1024;
-
-  struct Told {
-    std::function<void(unsigned stream, std::string_view bytes, bool last)> output;
-    std::function<void(std::size_t bytes)> input_taken;
-    /// Once, behind all output; nothing follows.
-    std::function<void(int code, int signal)> ended;
-  };
-
   static Result<std::shared_ptr<ExecProcess>> start(Host& host,
                                                     const ExecPlan& plan,
                                                     bool tty,
-                                                    Told told);
-  ~ExecProcess();
+                                                    CommandTold told);
+  ~ExecProcess() override;
   ExecProcess(const ExecProcess&) = delete;
   ExecProcess& operator=(const ExecProcess&) = delete;
 
-  void input(std::string_view bytes, bool last);
-  void resize(unsigned rows, unsigned columns);
-
-  /// Of its output.
-  void taken(std::size_t bytes);
-
-  /// Nobody wants it any more.
-  void close();
+  void input(std::string_view bytes, bool last) override;
+  void resize(unsigned rows, unsigned columns) override;
+  void taken(std::size_t bytes) override;
+  void close() override;
 
 private:
-  explicit ExecProcess(Host& host, Told told) : host_{host}, told_{std::move(told)} {}
+  explicit ExecProcess(Host& host, CommandTold told) : host_{host}, told_{std::move(told)} {}
 
   Result<> run(const ExecPlan& plan, bool tty);
   void watch();
@@ -59,7 +46,7 @@ private:
   void kill() const;
 
   Host& host_;
-  Told told_;
+  CommandTold told_;
   pid_t pid_ = 0;  ///< 0: it is over.
   bool tty_ = false;
   std::array<int, 3> streams_{-1, -1, -1};  ///< Input, output (or the terminal), errors; our ends.

@@ -138,6 +138,40 @@ HookFactory hook_of(HookFunction function);
 using FillAnswer = std::function<void(schema::plugin::DriverAnswer::Builder)>;
 using DriverReply = Reply<FillAnswer>;
 
+/// How a command beside a task ended.
+struct CommandEnd {
+  int code = 0;
+  int signal = 0;
+  std::string error{};  ///< Why it failed beyond these.
+};
+
+/// What is told of a command beside a task, on the plugin's thread.
+struct CommandTold {
+  /// Of output (1, and a terminal's) or errors (2); the last one of each with `last`.
+  std::function<void(unsigned stream, std::string_view bytes, bool last)> output;
+  std::function<void(std::size_t bytes)> input_taken;
+  /// Once, behind all output; nothing follows.
+  std::function<void(const CommandEnd& end)> ended;
+};
+
+/// A command that runs beside a task, whoever runs it. It tells nothing before the call that began
+/// it has returned.
+class Command {
+public:
+  static constexpr std::size_t window = 256 * 1024;
+
+  virtual ~Command() = default;
+
+  virtual void input(std::string_view bytes, bool last) = 0;
+  virtual void resize(unsigned rows, unsigned columns) = 0;
+
+  /// Of its output, of which it tells no more than `window` that was not taken.
+  virtual void taken(std::size_t bytes) = 0;
+
+  /// Nobody wants it any more: it is to end, and tells nothing.
+  virtual void close() = 0;
+};
+
 /// A command beside a task, as it is to be started. Its streams, its terminal and its end are the
 /// SDK's, and so is that it ends when nobody waits for it any more.
 struct ExecPlan {
@@ -147,6 +181,9 @@ struct ExecPlan {
   /// Called in the new process before it becomes the program: enters namespaces, changes its user.
   /// False, with errno set: it can't be. Only what may follow a fork may be done there.
   std::function<bool()> enter{};
+  /// In place of all of these, and of a process of the plugin's: begins a command that somebody
+  /// else runs.
+  std::function<Result<std::shared_ptr<Command>>(bool tty, CommandTold told)> elsewhere{};
 };
 
 /// Serves all tasks of a node that name it. See the part "drivers" of plugin.capnp for the rules.

@@ -235,6 +235,31 @@ TEST_CASE("session: devices are found, and those that a task has got are reserve
 
 namespace {
 
+/// A command that is no process: says what it is given, and how it ended.
+class Echo final : public Command {
+public:
+  Echo(Host& host, bool tty, CommandTold told) : told_{std::move(told)} {
+    host.after(1ms, [this, tty] { told_.output(1, tty ? "terminal " : "pipes ", false); });
+  }
+
+  void input(std::string_view bytes, bool last) override {
+    told_.output(1, bytes, last);
+    told_.input_taken(bytes.size());
+    if (!last) return;
+    told_.output(2, {}, true);
+    told_.ended({.code = 7, .error = "enough"});
+  }
+
+  void resize(unsigned, unsigned) override {}
+
+  void taken(std::size_t) override {}
+
+  void close() override {}
+
+private:
+  CommandTold told_;
+};
+
 /// A driver whose commands run as they are given.
 class Beside final : public TaskDriver {
 public:
@@ -253,6 +278,12 @@ private:
 
   Result<ExecPlan> run_beside(const TaskId&, std::vector<std::string> command) override {
     if (command.front() == "refused") return Error{Errc::rejected, "not here"};
+    if (command.front() == "elsewhere") {
+      return ExecPlan{.command = {}, .elsewhere = [this](bool tty, CommandTold told) {
+                        return Result<std::shared_ptr<Command>>{
+                            std::make_shared<Echo>(host(), tty, std::move(told))};
+                      }};
+    }
     return ExecPlan{.command = std::move(command),
                     .directory = "/",
                     .environment = {{"PATH=/usr/bin:/bin", "WORD=here"}}};
@@ -294,6 +325,18 @@ TEST_CASE("session: a command's streams, its end and its code") {
   CHECK(agent.run_beside("d", {"refused"}).error().what == "not here");
   CHECK(agent.run_beside("d", {"no-such-program"}).error().what
         == "running no-such-program: No such file or directory");
+}
+
+TEST_CASE("session: a command that somebody else runs is carried like a process") {
+  TestAgent agent{beside};
+  const auto number = agent.run_beside("d", {"elsewhere"}, true);
+  REQUIRE(number);
+  REQUIRE(agent.advance(1ms));
+  REQUIRE(agent.send_input(*number, "words", true));
+  const auto& command = end_of(agent, *number);
+  CHECK(command.output == "terminal words");
+  CHECK(command.code == 7);
+  CHECK(command.input_taken == 5);
 }
 
 TEST_CASE("session: more output than the window waits until it is taken") {
