@@ -289,6 +289,7 @@ struct ConfigField {
     block @5;                         # the driver gets an object
     map @6;                           # texts under free names; the driver gets an object of texts
     blocks @7;                        # the driver gets a list of objects
+    any @8;                           # the driver gets it as it stands, and checks it itself
   }
 }
 

@@ -18,7 +18,7 @@ constexpr unsigned deepest_field = 8;
 constexpr std::size_t most_bytes = 256;
 constexpr std::int64_t longest_time = std::int64_t{365} * 24 * 3600 * 1'000'000'000;  // a year
 constexpr auto last_phase = schema::plugin::Phase::STOP;
-constexpr auto last_kind = schema::plugin::ConfigField::Kind::BLOCK;
+constexpr auto last_kind = schema::plugin::ConfigField::Kind::ANY;
 
 Error wrong(std::string why) {
   return {Errc::invalid_argument, "it declares nonsense: " + std::move(why)};

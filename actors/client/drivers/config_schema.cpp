@@ -116,6 +116,8 @@ std::string_view expectation(ConfigKind kind) {
       return "texts under names";
     case ConfigKind::BLOCKS:
       return "blocks";
+    case ConfigKind::ANY:
+      return "anything";
   }
   return "what this agent does not know: it is older than the driver";
 }
@@ -134,6 +136,8 @@ std::optional<value> as_kind(ConfigKind kind, const value& from) {
       return as_texts(from);
     case ConfigKind::MAP:
       return as_map(from);
+    case ConfigKind::ANY:
+      return from;
     case ConfigKind::BLOCK:
     case ConfigKind::BLOCKS:
       break;  // not a value by itself

@@ -123,3 +123,19 @@ TEST_CASE("config_schema: texts under names, and several blocks") {
            "mean \"target\"?");
   CHECK(problem_of(R"({"mount":["/a"]})") == "failed to parse config: mount[0]: expected a block");
 }
+
+TEST_CASE("config_schema: what the driver checks itself passes as it stands") {
+  static constexpr ConfigFieldSpec free[] = {{"any", ConfigKind::ANY, true}};
+  const auto apply_free = [](std::string_view config) {
+    Draft<schema::plugin::DriverDescription> draft;
+    write_fields(free, draft->initConfig(1));
+    return apply_fields(draft.freeze()->getConfig(), *parse_json(config));
+  };
+  for (const auto* config : {R"({"any":1.5})", R"({"any":[{"a":{"b":[true,"x"]}}]})"}) {
+    const auto applied = apply_free(config);
+    REQUIRE(applied.has_value());
+    CHECK(boost::json::value(*applied) == *parse_json(config));
+  }
+  CHECK(apply_free(R"({"any":null})").error().what
+        == "failed to parse config: missing required argument \"any\"");
+}
