@@ -22,6 +22,7 @@
 #include <sched.h>
 
 #include "runtime/host/executor/executor.hpp"
+#include "runtime/host/executor/log_keeper.hpp"
 
 namespace {
 
@@ -70,6 +71,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc == 3 && std::strcmp(argv[1], "pause") == 0) return hold_network(argv[2]);
+  if (argc > 2 && std::strcmp(argv[1], "logs") == 0)
+    return nomad::host::executor::keep_logs(argc - 2, argv + 2);
   if (!take_over(3, S_IFDIR) || !take_over(4, S_IFSOCK)) {
     std::fputs("nomadctl-executor is started by the agent\n", stderr);
     return 2;
