@@ -215,12 +215,13 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   auto executor = find_program("nomadctl-executor", "../runtime/host/executor");
   if (!executor) return refuse_agent(executor.error());
   const auto artifact = find_program("nomadctl-artifact", "../runtime/artifact/fetcher");
-  agent::Programs programs{
-      .executor = *executor, .artifact = artifact.value_or(""), .plugin_host = {}};
+  agent::Programs programs{.executor = *executor, .artifact = artifact.value_or("")};
   if (!config->plugin_dir.empty()) {
     auto host = find_program("nomadctl-plugin-host", "../runtime/plugin/host");
     if (!host) return refuse_agent(host.error());
     programs.plugin_host = *host;
+    programs.go_plugin
+        = find_program("nomadctl-go-plugin", "../runtime/plugin/bridge").value_or("");
   }
   auto level = log::parse_level(config->log_level);
   if (!level) return refuse_agent(level.error());

@@ -374,12 +374,14 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   all.links.providers = std::make_shared<client::ServiceProviders>();
   all.links.certificates = NOMAD_TRY(rpc_certificates(all.config));
   all.http_certificates = NOMAD_TRY(http_certificates(all.config));
-  all.plugins
-      = NOMAD_TRY(plugin::PluginLoader::load(all.root, {.config = &all.config,
-                                                        .host_program = programs.plugin_host,
-                                                        .metrics = all.metrics,
-                                                        .job_types = all.links.job_types,
-                                                        .providers = all.links.providers}));
+  all.plugins = NOMAD_TRY(
+      plugin::PluginLoader::load(all.root, {.config = &all.config,
+                                            .programs = {.host = programs.plugin_host,
+                                                         .go_plugin = programs.go_plugin,
+                                                         .executor = programs.executor},
+                                            .metrics = all.metrics,
+                                            .job_types = all.links.job_types,
+                                            .providers = all.links.providers}));
   // Beside the server's start, for they need nothing of each other.
   std::future<Result<client::PreparedClient>> prepared;
   if (config.client.enabled)

@@ -9,6 +9,7 @@ struct Programs {
   std::string executor;       ///< nomadctl-executor.
   std::string artifact;       ///< nomadctl-artifact; empty: tasks with artifacts fail.
   std::string plugin_host{};  ///< nomadctl-plugin-host; only where there are plugins.
+  std::string go_plugin{};    ///< nomadctl-go-plugin; empty: Nomad's own plugins are refused.
 };
 
 }  // namespace nomad::agent

@@ -32,6 +32,9 @@ constexpr std::uint64_t memory_of_plugin = 0;  // the shadow counts
 constexpr std::uint64_t memory_of_plugin = std::uint64_t{512} << 20;
 #endif
 
+/// A plugin of Nomad's is asked what it is by another program, which gives up earlier.
+constexpr auto nomad_declaration = 10s;
+
 std::int64_t wall_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -68,13 +71,30 @@ std::string directory_of(const config::AgentConfig& config, const std::string& p
   return fmt::format("{}/plugins/{}", config.data_dir, plugin);
 }
 
+/// What stands before the file's own path: a plugin of Nomad's speaks by another program.
+Result<> add_bridge(ProcessOptions& process,
+                    const PluginFile& file,
+                    const config::PluginBlock& block,
+                    const LoaderPrograms& programs) {
+  if (block.confined)
+    return Error{Errc::rejected, "confined = true: plugins of Nomad's can't be confined"};
+  if (programs.go_plugin.empty())
+    return Error{Errc::rejected,
+                 "it is a plugin of Nomad's, and nomadctl-go-plugin, which runs such, is not "
+                 "installed beside this agent"};
+  process.memory_bytes = 0;  // It would hold for the tasks.
+  process.arguments.insert(process.arguments.end(),
+                           {programs.go_plugin, programs.executor, file.name});
+  return {};
+}
+
 /// With the directory made and given to its user.
 Result<ProcessOptions> process_of(const PluginFile& file,
                                   const config::AgentConfig& config,
                                   const config::PluginBlock& block,
-                                  const std::string& host_program) {
+                                  const LoaderPrograms& programs) {
   ProcessOptions process;
-  process.program = host_program;
+  process.program = programs.host;
   process.directory = directory_of(config, file.name);
   process.memory_bytes = memory_of_plugin;
   NOMAD_TRY(storage::make_directory(config.data_dir + "/plugins", storage::passable_mode));
@@ -94,6 +114,7 @@ Result<ProcessOptions> process_of(const PluginFile& file,
     process.call_filter = NOMAD_TRY(host::make_call_filter({}));
   }
   if (!file.is_library) words.emplace_back("--program");
+  if (is_nomad_plugin(file)) NOMAD_TRY(add_bridge(process, file, block, programs));
   words.push_back(file.path);
   words.insert(words.end(), block.args.begin(), block.args.end());
   return process;
@@ -113,13 +134,13 @@ Result<MakePeer> peer_of(const std::shared_ptr<PluginLoop>& loop,
                          const PluginFile& file,
                          const config::AgentConfig& config,
                          const config::PluginBlock& block,
-                         const std::string& host_program) {
-  auto process = NOMAD_TRY(process_of(file, config, block, host_program));
+                         const LoaderPrograms& programs) {
+  auto process = NOMAD_TRY(process_of(file, config, block, programs));
   if (block.isolated)
     return MakePeer{[loop, process = std::move(process)](ProcessEvents events) {
       return std::make_unique<SocketPeer>(loop, process_body(process), std::move(events));
     }};
-  ThreadOptions thread{file.name, file.path, sdk_places(host_program)};
+  ThreadOptions thread{file.name, file.path, sdk_places(programs.host)};
   return MakePeer{[loop, thread = std::move(thread)](ProcessEvents events) {
     return std::make_unique<SocketPeer>(loop, thread_body(thread), std::move(events));
   }};
@@ -231,8 +252,11 @@ Result<> PluginLoader::look(const actor::Owner& owner,
     has_changed_ = has_changed_ || started;
   }
   refuse_absent(blocks);
+  auto patience = options_.patience.declaration;
+  for (const auto& each : loaded_)
+    patience = std::max(patience, each.patience);
   // The links give up a moment earlier, each by itself.
-  declared_by_ = std::chrono::steady_clock::now() + options_.patience.declaration + 500ms;
+  declared_by_ = std::chrono::steady_clock::now() + patience + 500ms;
   return {};
 }
 
@@ -244,7 +268,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
     loop_ = std::make_shared<PluginLoop>();
     loop_->start();
   }
-  auto peer = NOMAD_TRY(peer_of(loop_, file, config, settings, options_.host_program));
+  auto peer = NOMAD_TRY(peer_of(loop_, file, config, settings, options_.programs));
   LinkOptions link{
       .name = file.name,
       .make_peer = std::move(peer),
@@ -262,9 +286,13 @@ Result<> PluginLoader::start(const actor::Owner& owner,
       .providers = options_.providers,
       .unix_now = wall_clock,
       .patience = options_.patience};
+  if (is_nomad_plugin(file))
+    link.patience.declaration
+        = std::max<std::chrono::nanoseconds>(link.patience.declaration, nomad_declaration);
+  const auto patience = link.patience.declaration;
   auto facts = link.facts;
   loaded_.push_back(
-      {file.name, settings, spawn_plugin_link(owner, std::move(link)), std::move(facts)});
+      {file.name, settings, spawn_plugin_link(owner, std::move(link)), std::move(facts), patience});
   if (served_) actor::tell(loaded_.back().link, plugin_link::Serve{*served_});
   return {};
 }
@@ -277,7 +305,7 @@ bool PluginLoader::reconfigure(const config::AgentConfig& config,
                                const config::PluginBlock& settings) {
   const bool was_refused = state_of(known.name) == PluginState::refused;
   if (!was_refused && known.settings == settings) return false;
-  const auto peer = peer_of(loop_, file, config, settings, options_.host_program);
+  const auto peer = peer_of(loop_, file, config, settings, options_.programs);
   Result<> outcome;
   if (peer) {
     actor::Outsider self{*system_};

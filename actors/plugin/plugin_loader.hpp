@@ -19,9 +19,16 @@
 
 namespace nomad::plugin {
 
+/// By their paths.
+struct LoaderPrograms {
+  std::string host;         ///< nomadctl-plugin-host.
+  std::string go_plugin{};  ///< nomadctl-go-plugin; empty: it was not built, or not installed.
+  std::string executor{};   ///< nomadctl-executor, for what go_plugin runs.
+};
+
 struct LoaderOptions {
   const config::AgentConfig* config = nullptr;
-  std::string host_program;  ///< nomadctl-plugin-host.
+  LoaderPrograms programs{};
   std::shared_ptr<telemetry::Registry> metrics;
   std::shared_ptr<server::JobTypes> job_types{};          ///< Where they enter theirs.
   std::shared_ptr<client::ServiceProviders> providers{};  ///< And theirs of services.
@@ -71,6 +78,7 @@ private:
     config::PluginBlock settings;
     PluginLink link;
     std::shared_ptr<PluginFacts> facts;
+    std::chrono::nanoseconds patience{0};  ///< With its declaration.
   };
 
   PluginLoader(actor::System& system, const LoaderOptions& options)

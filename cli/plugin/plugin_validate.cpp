@@ -116,14 +116,19 @@ private:
   std::vector<Frame> frames_;
 };
 
-Result<std::unique_ptr<Trial>> start_trial(const std::string& path, bool is_library) {
+Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file) {
   const auto program = NOMAD_TRY(find_program("nomadctl-plugin-host", "../runtime/plugin/host"));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return errno_error("making a socket pair", errno);
   std::vector<std::string> words{program};
-  if (!is_library) words.emplace_back("--program");
-  words.push_back(path);
+  if (!file.is_library) words.emplace_back("--program");
+  if (plugin::is_nomad_plugin(file)) {
+    words.push_back(NOMAD_TRY(find_program("nomadctl-go-plugin", "../runtime/plugin/bridge")));
+    words.push_back(NOMAD_TRY(find_program("nomadctl-executor", "../runtime/host/executor")));
+    words.push_back(file.name);
+  }
+  words.push_back(file.path);
   std::vector<char*> pointers;
   for (auto& word : words)
     pointers.push_back(word.data());
@@ -330,7 +335,7 @@ Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
   if (whole == nullptr) return errno_error(path, errno);
   const std::string absolute = whole;
   ::free(whole);
-  const auto trial = NOMAD_TRY(start_trial(absolute, is_library));
+  const auto trial = NOMAD_TRY(start_trial({name, absolute, is_library}));
   NOMAD_TRY(try_out(*trial, name, config).within(path));
   return 0;
 }

@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::size_t most_name_bytes = 64;
 constexpr off_t most_file_bytes = off_t{1} << 32;
+constexpr std::size_t most_searched_bytes = std::size_t{512} << 20;
+constexpr std::string_view nomad_cookie = "NOMAD_PLUGIN_MAGIC_COOKIE";
 
 #if defined(__x86_64__)
 constexpr Elf64_Half own_machine = EM_X86_64;
@@ -129,6 +131,27 @@ std::string plugin_name(std::string_view file) {
   auto name = file.substr(0, file.find('.'));
   if (is_library && name.starts_with("lib")) name.remove_prefix(3);
   return is_plugin_name(name) ? std::string{name} : std::string{};
+}
+
+bool is_nomad_plugin(const PluginFile& plugin) {
+  if (plugin.is_library) return false;
+  if (plugin.name.starts_with("nomad-driver-") || plugin.name.starts_with("nomad-device-"))
+    return true;
+  const host::UniqueFd file{::open(plugin.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (!file) return false;
+  std::vector<char> part(1 << 20);
+  std::size_t kept = 0;  // What may be the beginning of the word.
+  for (std::size_t searched = 0; searched < most_searched_bytes;) {
+    const auto got = ::read(file.get(), part.data() + kept, part.size() - kept);
+    if (got <= 0) return false;
+    const std::string_view text{part.data(), kept + static_cast<std::size_t>(got)};
+    if (::memmem(text.data(), text.size(), nomad_cookie.data(), nomad_cookie.size()) != nullptr)
+      return true;
+    searched += static_cast<std::size_t>(got);
+    kept = std::min(text.size(), nomad_cookie.size() - 1);
+    std::memmove(part.data(), text.data() + text.size() - kept, kept);
+  }
+  return false;
 }
 
 Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {

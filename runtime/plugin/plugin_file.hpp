@@ -24,6 +24,11 @@ bool is_plugin_name(std::string_view name);
 /// of an interpreter "stamp.py". Empty: it is no plugin's.
 std::string plugin_name(std::string_view file);
 
+/// Whether a program is a plugin of Nomad's (go-plugin), which needs nomadctl-go-plugin to speak
+/// with this agent: by its name ("nomad-driver-podman", "nomad-device-nvidia"), or for it has the
+/// name of the variable in it that such programs look for. Reads the file.
+bool is_nomad_plugin(const PluginFile& plugin);
+
 /// The plugins of a directory, by their names. Files that are no libraries and can't be executed
 /// are passed over; what can't be a plugin for another reason is there with its refusal. The error
 /// says why the directory can't be read.

@@ -128,3 +128,30 @@ TEST_CASE("plugin files: no damaged file is read beyond its end") {
     static_cast<void>(refusal(bad));
   }
 }
+
+TEST_CASE(
+    "plugin files: Nomad's own plugins are known by their names, or by the variable they read") {
+  const test::TempDir dir;
+  const auto path = [&dir](std::string_view name) { return dir.path() + "/" + std::string{name}; };
+  const auto is = [&](std::string_view name, bool is_library = false) {
+    return plugin::is_nomad_plugin({std::string{name}, path(name), is_library});
+  };
+  write(path("script"), "#!/bin/sh\n");
+  write(path("nomad-driver-x"), "#!/bin/sh\n");
+  const std::string word = "NOMAD_PLUGIN_MAGIC_COOKIE";
+  write(path("early"), word + std::string(100, 'x'));
+  // Where one reading of the file ends, the word may be begun.
+  write(path("split"), std::string((1 << 20) - 7, 'x') + word);
+  write(path("late"), std::string((3 << 20) - 1, 'x') + word);
+  write(path("nearly"), std::string((1 << 20) - 7, 'x') + word.substr(0, 20));
+
+  CHECK(is("nomad-driver-x"));
+  CHECK(is("nomad-device-absent"));
+  CHECK(is("early"));
+  CHECK(is("split"));
+  CHECK(is("late"));
+  CHECK_FALSE(is("script"));
+  CHECK_FALSE(is("nearly"));
+  CHECK_FALSE(is("absent"));
+  CHECK_FALSE(is("nomad-driver-x", true));
+}

@@ -1,0 +1,525 @@
+#include "runtime/plugin/bridge/bridge_driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/json/parse.hpp>
+#include <fmt/format.h>
+
+#include "runtime/plugin/bridge/remote_command.hpp"
+#include "runtime/plugin/bridge/replies.hpp"
+#include "runtime/plugin/bridge/values.hpp"
+#include "runtime/plugin/sdk/declare.hpp"
+
+namespace nomad::plugin::bridge {
+namespace {
+
+using namespace std::chrono_literals;
+using AnswerBuilder = schema::plugin::DriverAnswer::Builder;
+using DriverRequest = schema::plugin::DriverRequest;
+using NoticeBuilder = schema::plugin::Notice::Builder;
+using Stub = drivers::Driver::StubInterface::async_interface;
+
+/// However long it takes: the agent has its own patience with starts and kills.
+constexpr auto unbounded = 0ms;
+constexpr auto signal_patience = 10s;
+constexpr auto recover_patience = 30s;
+constexpr auto destroy_patience = 45s;
+constexpr Nanoseconds stop_margin = 10s;  ///< Behind the grace, until a task is ended by force.
+constexpr Nanoseconds stream_pause = 5s;
+constexpr Nanoseconds health_patience = 5s;
+
+std::string isolation_of(const drivers::DriverCapabilities& can) {
+  switch (can.fs_isolation()) {
+    case drivers::DriverCapabilities::CHROOT:
+      return "chroot";
+    case drivers::DriverCapabilities::IMAGE:
+      return "image";
+    default:
+      return "none";
+  }
+}
+
+std::string_view bytes_of(capnp::Data::Reader data) {
+  return {reinterpret_cast<const char*>(data.begin()), data.size()};
+}
+
+Error no_task() {
+  return {Errc::not_found, "the driver has no such task"};
+}
+
+}  // namespace
+
+BridgeDriver::BridgeDriver(Host& host, Bridge& bridge)
+    : host_{host},
+      bridge_{bridge},
+      remote_{bridge.remote()},
+      kept_{host.surroundings().data_dir + "/runs"},
+      logs_{host, bridge.options().executor, host.surroundings().data_dir + "/logs"} {
+  watch_health();
+  watch_events();
+}
+
+BridgeDriver::~BridgeDriver() {
+  if (health_stream_) health_stream_->cancel();
+  if (event_stream_) event_stream_->cancel();
+  for (const auto& [id, run] : runs_)
+    if (run->usage) run->usage->end();
+}
+
+void BridgeDriver::ask(DriverRequest::Reader request, const DriverReply& reply) {
+  switch (request.which()) {
+    case DriverRequest::DESCRIBE:
+      return describe(reply);
+    case DriverRequest::FINGERPRINT:
+      return fingerprint(reply);
+    case DriverRequest::START_TASK:
+      return start(request.getStartTask(), reply);
+    case DriverRequest::RECOVER_TASK:
+      return recover(request.getRecoverTask(), reply);
+    case DriverRequest::STOP_TASK:
+      return stop(request.getStopTask(), reply);
+    case DriverRequest::DESTROY_TASK:
+      return destroy(task_id(request.getDestroyTask()), reply);
+    case DriverRequest::END_OTHERS:
+      return end_others(request.getEndOthers(), reply);
+    case DriverRequest::SIGNAL_TASK:
+      return signal(request.getSignalTask(), reply);
+    case DriverRequest::TASK_STATS:
+      return usage(request.getTaskStats(), reply);
+    default:
+      reject(reply,
+             {Errc::invalid_argument, "the bridge to Nomad's drivers does not know the request"});
+  }
+}
+
+void BridgeDriver::describe(const DriverReply& reply) const {
+  reply(FillAnswer{[this](AnswerBuilder to) {
+    const auto& from = bridge_.capabilities();
+    auto description = to.initDescription();
+    auto can = description.initCapabilities();
+    can.setFsIsolation(text_of(isolation_of(from)));
+    can.setSendSignals(from.send_signals());
+    can.setExec(from.exec());
+    can.setMounts(from.mount_configs() != drivers::DriverCapabilities::NO_MOUNTS);
+    const auto& fields = bridge_.task_config().fields();
+    fill_fields(description.initConfig(static_cast<unsigned>(fields.size())), fields);
+  }});
+}
+
+// -- how it feels ---------------------------------------------------------------------------------
+
+void BridgeDriver::fingerprint(const DriverReply& reply) {
+  if (!health_) {
+    asked_health_.push_back(reply);
+    host_.after(health_patience, [this] {
+      if (health_) return;
+      drivers::FingerprintResponse unknown;
+      unknown.set_health_description("the driver has not said how it feels");
+      take_health(std::move(unknown));
+    });
+    return;
+  }
+  reply(FillAnswer{[this](AnswerBuilder to) { fill_fingerprint(to.initFingerprint(), *health_); }});
+}
+
+void BridgeDriver::watch_health() {
+  health_stream_ = FingerprintStream::open(
+      remote_.turns(), {},
+      {.answer = [this](const drivers::FingerprintResponse& health) { take_health(health); },
+       .ended =
+           [this](const grpc::Status& status) {
+             drivers::FingerprintResponse health;
+             health.set_health_description(status.ok()
+                                               ? "the driver has ended what it tells of its health"
+                                               : refusal_of("Fingerprint", status).error.what);
+             take_health(std::move(health));
+             host_.after(stream_pause, [this] { watch_health(); });
+           }},
+      [this](auto* context, auto* request, auto* reactor) {
+        remote_.driver().async()->Fingerprint(context, request, reactor);
+      });
+}
+
+void BridgeDriver::take_health(drivers::FingerprintResponse health) {
+  health_ = std::move(health);
+  for (const auto& reply : std::exchange(asked_health_, {}))
+    fingerprint(reply);
+  tell({}, [this](NoticeBuilder notice) { fill_fingerprint(notice.initFingerprint(), *health_); });
+}
+
+void BridgeDriver::watch_events() {
+  event_stream_ = EventStream::open(
+      remote_.turns(), {},
+      {.answer =
+           [this](const drivers::DriverTaskEvent& event) {
+             const TaskId id{event.alloc_id(), event.task_name()};
+             if (find(id))
+               tell(id, [&event](NoticeBuilder notice) { fill_event(notice.initEvent(), event); });
+           },
+       .ended =
+           [this](const grpc::Status& status) {
+             if (status.error_code() != grpc::StatusCode::UNIMPLEMENTED)
+               host_.after(stream_pause, [this] { watch_events(); });
+           }},
+      [this](auto* context, auto* request, auto* reactor) {
+        remote_.driver().async()->TaskEvents(context, request, reactor);
+      });
+}
+
+// -- starts ---------------------------------------------------------------------------------------
+
+BridgeDriver::RunPtr BridgeDriver::find(const TaskId& id) const {
+  const auto found = runs_.find(id);
+  return found == runs_.end() ? nullptr : found->second;
+}
+
+bool BridgeDriver::is_known(const TaskId& id, const RunPtr& run) const {
+  return find(id) == run;
+}
+
+void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply) {
+  const auto id = task_id(config.getId());
+  const auto run_id = copy(config.getRunId());
+  const auto then = [this, id, reply](const Refusal* why) {
+    const auto run = find(id);
+    if (why != nullptr) return refuse(reply, *why);
+    if (run) answer_started(reply, *run);
+  };
+  if (const auto known = find(id)) {
+    if (known->kept.run_id() != run_id)
+      return reject(reply, {Errc::conflict, "another run of the task is not over yet"}, true);
+    if (known->runs) return then(nullptr);
+    known->asked.push_back(then);
+    return;
+  }
+  // Started by an earlier process, which had no time to say so.
+  if (auto kept = kept_.find(id); kept && kept->run_id() == run_id)
+    return recover_run(id, std::move(*kept), then);
+  boost::json::error_code failure;
+  const auto json = boost::json::parse(view(config.getConfig()), failure);
+  if (failure || !json.is_object())
+    return reject(reply, {Errc::invalid_argument, "the task's config is no object"});
+  const auto value = bridge_.task_config().decode(json.get_object());
+  if (!value) return reject(reply, value.error());
+  if (bridge_.capabilities().must_create_network() && config.getNetworkNamespace().size() > 0)
+    return reject(reply, {Errc::rejected,
+                          "the driver wants to make the group's network itself, which plugins of "
+                          "Nomad's can't do here: use the network mode \"host\""});
+  auto logs = logs_.start(config, fmt::format("{}.{}.{}", file_name(id.alloc_id),
+                                              file_name(id.task), file_name(run_id)));
+  if (!logs) return reject(reply, logs.error(), true);
+  const auto run = std::make_shared<Run>();
+  drivers::StartTaskRequest request;
+  *request.mutable_task() = task_config(config, to_msgpack(*value), logs->paths);
+  run->kept.set_run_id(run_id);
+  *run->kept.mutable_logs() = logs->process;
+  *run->kept.mutable_handle()->mutable_config() = request.task();
+  run->asked.push_back(then);
+  runs_[id] = run;
+  const auto held = std::make_shared<std::vector<host::UniqueFd>>(std::move(logs->held));
+  remote_.ask<drivers::StartTaskRequest, drivers::StartTaskResponse>(
+      "StartTask", &Stub::StartTask, std::move(request), unbounded,
+      [this, id, run, held](const drivers::StartTaskResponse* response, const Refusal& why) {
+        held->clear();
+        started(id, run, response, why);
+      });
+}
+
+void BridgeDriver::started(const TaskId& id,
+                           const RunPtr& run,
+                           const drivers::StartTaskResponse* response,
+                           const Refusal& why) {
+  std::optional<Refusal> problem;
+  if (response == nullptr)
+    problem = why;
+  else if (response->result() != drivers::StartTaskResponse::SUCCESS)
+    problem = Refusal{{Errc::rejected, response->driver_error_msg()},
+                      response->result() == drivers::StartTaskResponse::RETRY};
+  else if (!response->has_handle())
+    problem
+        = Refusal{{Errc::corrupt, "the driver has started a task without a handle for it"}, false};
+  if (!is_known(id, run)) {  // It was to be destroyed meanwhile.
+    logs_.finish(run->kept.logs());
+    if (!problem) remove(run->id(), [] {});
+    return;
+  }
+  if (problem) {
+    logs_.finish(run->kept.logs());
+    runs_.erase(id);
+    for (const auto& then : std::exchange(run->asked, {}))
+      then(&*problem);
+    return;
+  }
+  const auto config = run->kept.handle().config();
+  *run->kept.mutable_handle() = response->handle();
+  if (response->handle().config().id() != config.id())  // All that finds it is ours to know.
+    *run->kept.mutable_handle()->mutable_config() = config;
+  if (response->has_network_override()) *run->kept.mutable_network() = response->network_override();
+  if (const auto put = kept_.put(id, run->kept); !put)
+    host_.log(Level::warn, fmt::format("a task that is started may be lost with its record: {}",
+                                       put.error().what));
+  settle(id, run, nullptr);
+}
+
+/// It runs, or never will.
+void BridgeDriver::settle(const TaskId& id, const RunPtr& run, const Refusal* why) {
+  run->runs = why == nullptr;
+  if (why != nullptr) runs_.erase(id);
+  for (const auto& then : std::exchange(run->asked, {}))
+    then(why);
+  if (why == nullptr) await_end(id, run);
+}
+
+void BridgeDriver::answer_started(const DriverReply& reply, const Run& run) const {
+  const auto bytes = write_run(run.kept);
+  reply(FillAnswer{[&](AnswerBuilder to) {
+    auto made = to.initStarted();
+    made.initHandle().setVersion(1);
+    made.getHandle().setData({reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()});
+    if (run.kept.has_network()) fill_network(made.initNetwork(), run.kept.network());
+  }});
+}
+
+// -- finding them again ---------------------------------------------------------------------------
+
+void BridgeDriver::recover(schema::plugin::RecoverTask::Reader order, const DriverReply& reply) {
+  const auto id = task_id(order.getId());
+  const auto then = [this, id, reply](const Refusal* why) {
+    const auto run = find(id);
+    if (why != nullptr) return refuse(reply, *why);
+    if (!run) return reject(reply, no_task());
+    reply(FillAnswer{[&run](AnswerBuilder to) { to.setRecovered(text_of(run->kept.run_id())); }});
+    if (run->end) ended(id, run, *run->end);
+  };
+  if (const auto known = find(id)) {
+    if (known->runs) return then(nullptr);
+    known->asked.push_back(then);
+    return;
+  }
+  const auto run_id = view(order.getRunId());
+  auto kept = read_run(bytes_of(order.getHandle().getData()));
+  if (!kept) kept = kept_.find(id);
+  if (!kept || (!run_id.empty() && kept->run_id() != run_id)) return reject(reply, no_task());
+  recover_run(id, std::move(*kept), then);
+}
+
+void BridgeDriver::recover_run(const TaskId& id,
+                               drivers::KeptRun kept,
+                               const std::function<void(const Refusal*)>& then) {
+  const auto run = std::make_shared<Run>();
+  run->kept = std::move(kept);
+  run->asked.push_back(then);
+  runs_[id] = run;
+  drivers::RecoverTaskRequest request;
+  request.set_task_id(run->id());
+  *request.mutable_handle() = run->kept.handle();
+  remote_.ask<drivers::RecoverTaskRequest, drivers::RecoverTaskResponse>(
+      "RecoverTask", &Stub::RecoverTask, std::move(request), recover_patience,
+      [this, id, run](const drivers::RecoverTaskResponse* response, const Refusal& why) {
+        if (!is_known(id, run)) {
+          if (response != nullptr) remove(run->id(), [] {});
+          return logs_.finish(run->kept.logs());
+        }
+        if (response != nullptr) return settle(id, run, nullptr);
+        // Whatever it was, it is not to be found any more: `not_found` would say that it never ran.
+        Refusal lost = why;
+        if (lost.error.code == Errc::not_found) lost.error.code = Errc::rejected;
+        logs_.finish(run->kept.logs());
+        kept_.forget(id);
+        settle(id, run, &lost);
+      });
+}
+
+void BridgeDriver::end_others(capnp::List<schema::plugin::TaskId>::Reader kept,
+                              const DriverReply& reply) {
+  std::set<TaskId> known;
+  for (const auto each : kept)
+    known.insert(task_id(each));
+  for (auto& [id, run] : kept_.all()) {
+    if (known.contains(id) || find(id)) continue;
+    host_.log(Level::info, fmt::format("ends a task that nobody knows any more: {}",
+                                       run.handle().config().id()));
+    recover_run(id, std::move(run), [this, id = id](const Refusal* why) {
+      if (why != nullptr) return;
+      destroy(id, DriverReply{[](const Result<FillAnswer>&) {}});
+    });
+  }
+  answer_done(reply);
+}
+
+// -- ends -----------------------------------------------------------------------------------------
+
+void BridgeDriver::await_end(const TaskId& id, const RunPtr& run) {
+  drivers::WaitTaskRequest request;
+  request.set_task_id(run->id());
+  run->forget_end = remote_.ask<drivers::WaitTaskRequest, drivers::WaitTaskResponse>(
+      "WaitTask", &Stub::WaitTask, std::move(request), unbounded,
+      [this, id, run](const drivers::WaitTaskResponse* response, const Refusal& why) {
+        if (!is_known(id, run) || run->end) return;
+        // With the program this process ends, and the next one recovers the task.
+        if (response == nullptr && why.error.code == Errc::unavailable) return;
+        run->end = response != nullptr ? run_end(*response)
+                                       : RunEnd{.code = -1, .error = why.error.what};
+        ended(id, run, *run->end);
+      });
+}
+
+void BridgeDriver::ended(const TaskId& id, const RunPtr& run, const RunEnd& end) {
+  if (run->usage) run->usage->end();
+  tell(id, [&](NoticeBuilder notice) {
+    auto exited = notice.initExited();
+    exited.setRunId(text_of(run->kept.run_id()));
+    auto result = exited.initResult();
+    result.setCode(end.code);
+    result.setSignal(end.signal);
+    result.setOomKilled(end.oom_killed);
+    result.setError(text_of(end.error));
+  });
+}
+
+void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverReply& reply) {
+  const auto id = task_id(order.getId());
+  const auto run = find(id);
+  if (!run || !run->runs) return reject(reply, no_task());
+  const Nanoseconds grace{std::max<std::int64_t>(order.getGrace(), 0)};
+  drivers::StopTaskRequest request;
+  request.set_task_id(run->id());
+  request.set_signal(copy(order.getSignal()));
+  set_duration(*request.mutable_timeout(), grace);
+  remote_.ask<drivers::StopTaskRequest, drivers::StopTaskResponse>(
+      "StopTask", &Stub::StopTask, std::move(request), unbounded,
+      [this, id, run](const drivers::StopTaskResponse* response, const Refusal& why) {
+        if (response != nullptr || run->end || !is_known(id, run)) return;
+        tell_event(id, "the driver has not stopped the task: " + why.error.what);
+      });
+  host_.after(grace + stop_margin, [this, id, run] {
+    if (run->end || !is_known(id, run)) return;
+    tell_event(id, "the driver has not stopped the task in time: it is ended by force");
+    remove(run->id(), [] {});
+  });
+  answer_done(reply);
+}
+
+/// Of the driver, by force.
+void BridgeDriver::remove(const std::string& remote, const std::function<void()>& then) {
+  drivers::DestroyTaskRequest request;
+  request.set_task_id(remote);
+  request.set_force(true);
+  remote_.ask<drivers::DestroyTaskRequest, drivers::DestroyTaskResponse>(
+      "DestroyTask", &Stub::DestroyTask, std::move(request), destroy_patience,
+      [this, remote, then](const drivers::DestroyTaskResponse* response, const Refusal& why) {
+        if (response == nullptr && why.error.code != Errc::not_found)
+          host_.log(Level::warn,
+                    fmt::format("what is left of task {} is not gone: {}", remote, why.error.what));
+        then();
+      });
+}
+
+void BridgeDriver::destroy(const TaskId& id, const DriverReply& reply) {
+  const auto run = find(id);
+  if (!run) {
+    kept_.forget(id);
+    return answer_done(reply);
+  }
+  runs_.erase(id);
+  if (run->forget_end) run->forget_end();
+  if (run->usage) run->usage->end();
+  if (!run->runs) {  // What asks for it now is the one who hears of it.
+    const Refusal gone{{Errc::cancelled, "the task is destroyed before it has begun"}, false};
+    for (const auto& then : std::exchange(run->asked, {}))
+      then(&gone);
+    kept_.forget(id);
+    return answer_done(reply);
+  }
+  remove(run->id(), [this, id, run, reply] {
+    logs_.finish(run->kept.logs());
+    if (!find(id)) kept_.forget(id);
+    answer_done(reply);
+  });
+}
+
+// -- beside them ----------------------------------------------------------------------------------
+
+void BridgeDriver::signal(schema::plugin::SignalTask::Reader order, const DriverReply& reply) {
+  const auto run = find(task_id(order.getId()));
+  if (!run || !run->runs || run->end) return reject(reply, no_task());
+  drivers::SignalTaskRequest request;
+  request.set_task_id(run->id());
+  request.set_signal(copy(order.getSignal()));
+  remote_.ask<drivers::SignalTaskRequest, drivers::SignalTaskResponse>(
+      "SignalTask", &Stub::SignalTask, std::move(request), signal_patience,
+      [reply](const drivers::SignalTaskResponse* response, const Refusal& why) {
+        response != nullptr ? answer_done(reply) : refuse(reply, why);
+      });
+}
+
+void BridgeDriver::usage(schema::plugin::TaskStats::Reader order, const DriverReply& reply) {
+  const auto id = task_id(order.getId());
+  const auto run = find(id);
+  if (!run || !run->runs || run->end) return reject(reply, no_task());
+  if (!run->usage)
+    run->usage = std::make_shared<UsageFeed>(
+        host_, remote_, run->id(),
+        UsageFeed::Told{
+            .usage = [this, id, run_id = run->kept.run_id()](
+                         const drivers::TaskStats& stats) { tell_usage(id, run_id, stats); },
+            .failed = [this, id, run_id = run->kept.run_id()](
+                          const Refusal& why) { tell_no_usage(id, run_id, why); }});
+  run->usage->ask(Nanoseconds{order.getInterval()}, reply);
+}
+
+Result<ExecPlan> BridgeDriver::exec(schema::plugin::ExecTask::Reader order) {
+  const auto run = find(task_id(order.getId()));
+  if (!run || !run->runs || run->end) return no_task();
+  std::vector<std::string> command;
+  for (const auto word : order.getCommand())
+    command.push_back(copy(word));
+  return ExecPlan{.command = {},
+                  .elsewhere = [this, run, command](
+                                   bool tty, CommandTold told) -> Result<std::shared_ptr<Command>> {
+                    return std::shared_ptr<Command>{
+                        RemoteCommand::start(remote_, run->id(), command, tty, std::move(told))};
+                  }};
+}
+
+// -- what it tells --------------------------------------------------------------------------------
+
+void BridgeDriver::tell(const TaskId& id, const std::function<void(NoticeBuilder)>& fill) {
+  capnp::MallocMessageBuilder message;
+  auto notice = message.initRoot<schema::plugin::Notice>();
+  notice.setAllocId(text_of(id.alloc_id));
+  notice.setTask(text_of(id.task));
+  notice.setDriver(text_of(bridge_.driver_name()));
+  fill(notice);
+  host_.tell(notice.asReader());
+}
+
+void BridgeDriver::tell_event(const TaskId& id, std::string_view message) {
+  tell(id, [&](NoticeBuilder notice) {
+    auto event = notice.initEvent();
+    event.setType("Driver");
+    event.setMessage(text_of(std::string{message}));
+  });
+}
+
+void BridgeDriver::tell_usage(const TaskId& id,
+                              const std::string& run_id,
+                              const drivers::TaskStats& stats) {
+  tell(id, [&](NoticeBuilder notice) {
+    notice.setRunId(text_of(run_id));
+    fill_usage(notice.initUsage(), stats);
+  });
+}
+
+void BridgeDriver::tell_no_usage(const TaskId& id, const std::string& run_id, const Refusal& why) {
+  tell(id, [&](NoticeBuilder notice) {
+    notice.setRunId(text_of(run_id));
+    auto failure = notice.initUsageFailed();
+    failure.setCode(static_cast<std::uint8_t>(why.error.code));
+    failure.setMessage(text_of(why.error.what));
+    failure.setRecoverable(why.recoverable);
+  });
+}
+
+}  // namespace nomad::plugin::bridge

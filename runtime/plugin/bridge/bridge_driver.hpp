@@ -1,0 +1,96 @@
+// BridgeDriver: a task driver of Nomad's, asked what this agent asks of drivers (plugin.capnp).
+//
+// A run is known to it by the agent's id of the run, and to the driver by an id like Nomad's. What
+// the driver gives to find it again is the run's handle, which the agent keeps, and this keeps,
+// too.
+//
+// Threads: the plugin's. Answers of the driver come in turns.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/plugin/bridge/answer_stream.hpp"
+#include "runtime/plugin/bridge/bridge.hpp"
+#include "runtime/plugin/bridge/kept_runs.hpp"
+#include "runtime/plugin/bridge/log_keepers.hpp"
+#include "runtime/plugin/bridge/usage_feed.hpp"
+#include "runtime/plugin/sdk/task_driver.hpp"
+
+namespace nomad::plugin::bridge {
+
+class BridgeDriver final : public Driver {
+public:
+  BridgeDriver(Host& host, Bridge& bridge);
+  ~BridgeDriver() override;
+  BridgeDriver(const BridgeDriver&) = delete;
+  BridgeDriver& operator=(const BridgeDriver&) = delete;
+
+  void ask(schema::plugin::DriverRequest::Reader request, const DriverReply& reply) override;
+  Result<ExecPlan> exec(schema::plugin::ExecTask::Reader order) override;
+
+private:
+  struct Run {
+    drivers::KeptRun kept;
+    bool runs = false;  ///< It was started, or recovered; until then `asked` waits.
+    std::optional<RunEnd> end{};
+    std::vector<std::function<void(const Refusal*)>> asked{};  ///< Null: it runs.
+    std::function<void()> forget_end{};  ///< Withdraws the question for its end.
+    std::shared_ptr<UsageFeed> usage{};
+
+    const std::string& id() const { return kept.handle().config().id(); }
+  };
+
+  using RunPtr = std::shared_ptr<Run>;
+  using FingerprintStream = AnswerStream<drivers::FingerprintRequest, drivers::FingerprintResponse>;
+  using EventStream = AnswerStream<drivers::TaskEventsRequest, drivers::DriverTaskEvent>;
+
+  void describe(const DriverReply& reply) const;
+  void fingerprint(const DriverReply& reply);
+  void start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply);
+  void started(const TaskId& id,
+               const RunPtr& run,
+               const drivers::StartTaskResponse* response,
+               const Refusal& why);
+  void recover(schema::plugin::RecoverTask::Reader order, const DriverReply& reply);
+  void recover_run(const TaskId& id,
+                   drivers::KeptRun kept,
+                   const std::function<void(const Refusal*)>& then);
+  void await_end(const TaskId& id, const RunPtr& run);
+  void ended(const TaskId& id, const RunPtr& run, const RunEnd& end);
+  void stop(schema::plugin::StopTask::Reader order, const DriverReply& reply);
+  void destroy(const TaskId& id, const DriverReply& reply);
+  void end_others(capnp::List<schema::plugin::TaskId>::Reader kept, const DriverReply& reply);
+  void signal(schema::plugin::SignalTask::Reader order, const DriverReply& reply);
+  void usage(schema::plugin::TaskStats::Reader order, const DriverReply& reply);
+
+  void settle(const TaskId& id, const RunPtr& run, const Refusal* why);
+  void remove(const std::string& remote, const std::function<void()>& then);
+  void answer_started(const DriverReply& reply, const Run& run) const;
+  RunPtr find(const TaskId& id) const;
+  bool is_known(const TaskId& id, const RunPtr& run) const;
+  void watch_health();
+  void watch_events();
+  void take_health(drivers::FingerprintResponse health);
+  void tell(const TaskId& id, const std::function<void(schema::plugin::Notice::Builder)>& fill);
+  void tell_event(const TaskId& id, std::string_view message);
+  void tell_usage(const TaskId& id, const std::string& run_id, const drivers::TaskStats& usage);
+  void tell_no_usage(const TaskId& id, const std::string& run_id, const Refusal& why);
+
+  Host& host_;
+  Bridge& bridge_;
+  Remote& remote_;
+  KeptRuns kept_;
+  LogKeepers logs_;
+  std::map<TaskId, RunPtr> runs_;
+  std::optional<drivers::FingerprintResponse> health_;
+  std::vector<DriverReply> asked_health_;
+  std::shared_ptr<FingerprintStream> health_stream_;
+  std::shared_ptr<EventStream> event_stream_;
+};
+
+}  // namespace nomad::plugin::bridge

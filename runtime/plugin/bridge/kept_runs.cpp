@@ -1,0 +1,92 @@
+#include "runtime/plugin/bridge/kept_runs.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "runtime/host/process/unique_fd.hpp"
+#include "runtime/plugin/bridge/log_keepers.hpp"
+
+namespace nomad::plugin::bridge {
+namespace {
+
+constexpr std::uintmax_t greatest_run = 1 << 20;
+
+std::optional<drivers::KeptRun> read_file(const std::string& path) {
+  std::error_code failure;
+  if (const auto size = std::filesystem::file_size(path, failure); failure || size > greatest_run)
+    return std::nullopt;
+  std::ifstream file{path, std::ios::binary};
+  const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+  return read_run(bytes);
+}
+
+}  // namespace
+
+std::string write_run(const drivers::KeptRun& run) {
+  auto written = run;
+  auto& config = *written.mutable_handle()->mutable_config();
+  config.clear_env();
+  config.clear_device_env();
+  return written.SerializeAsString();
+}
+
+std::optional<drivers::KeptRun> read_run(std::string_view bytes) {
+  drivers::KeptRun run;
+  if (!run.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || run.run_id().empty()
+      || run.handle().config().id().empty())
+    return std::nullopt;
+  return run;
+}
+
+KeptRuns::KeptRuns(std::string directory) : directory_{std::move(directory)} {
+  ::mkdir(directory_.c_str(), 0700);  // a failure shows where a file is written
+}
+
+std::string KeptRuns::path(const TaskId& id) const {
+  return fmt::format("{}/{}.{}", directory_, file_name(id.alloc_id), file_name(id.task));
+}
+
+Result<> KeptRuns::put(const TaskId& id, const drivers::KeptRun& run) const {
+  const auto name = path(id);
+  const auto fresh = directory_ + "/.new";  // of no task: their names have no dot there
+  const auto bytes = write_run(run);
+  const host::UniqueFd file{
+      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (!file) return errno_error("writing " + name, errno);
+  if (::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())
+      || ::rename(fresh.c_str(), name.c_str()) != 0)
+    return errno_error("writing " + name, errno);
+  return {};
+}
+
+std::optional<drivers::KeptRun> KeptRuns::find(const TaskId& id) const {
+  return read_file(path(id));
+}
+
+void KeptRuns::forget(const TaskId& id) const {
+  ::unlink(path(id).c_str());
+}
+
+std::vector<std::pair<TaskId, drivers::KeptRun>> KeptRuns::all() const {
+  std::vector<std::pair<TaskId, drivers::KeptRun>> found;
+  std::error_code failure;
+  for (std::filesystem::directory_iterator entry{directory_, failure};
+       !failure && entry != std::filesystem::directory_iterator{}; entry.increment(failure)) {
+    if (entry->path().filename().native().starts_with('.')) continue;
+    auto run = read_file(entry->path());
+    if (!run) continue;
+    const auto& config = run->handle().config();
+    TaskId id{config.alloc_id(), config.name()};
+    found.emplace_back(std::move(id), std::move(*run));
+  }
+  return found;
+}
+
+}  // namespace nomad::plugin::bridge
