@@ -25,6 +25,8 @@ class OneServerTest(cluster.Case):
         self.wait_for("spread", "running", 4)
         allocs = self.wait_for("everywhere", "running", 2)
         self.assertEqual({a["NodeName"] for a in allocs}, {"c0", "c1"})
+        for client in self.cluster.clients:
+            self.assertEqual(client.request("GET", "/v1/agent/servers").json, [f"127.0.0.1:{self.server.rpc}"])
 
         self.server.request("DELETE", "/v1/job/spread")
         self.wait_for("spread", "complete", 4)

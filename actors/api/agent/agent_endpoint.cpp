@@ -1,4 +1,5 @@
 // /v1/agent/self, members, servers and health: what this agent says of itself.
+#include <algorithm>
 #include <thread>
 
 #include <sys/utsname.h>
@@ -234,11 +235,20 @@ Outcome agent_health(Call& call) {
   return later;
 }
 
+/// The servers that the client uses.
 Outcome agent_servers(Call& call) {
-  if (!call.context->options.client) return Answer::text(501, "Invalid method");
-  std::string out = "[";
-  append_json_text(out, call.context->options.agent.rpc_address);
-  return Answer::json(out + ']');
+  const auto& options = call.context->options;
+  if (!options.client) return Answer::text(501, "Invalid method");
+  std::vector<std::string> addresses{options.agent.rpc_address};
+  if (!options.agent.server_enabled && options.cluster_view)
+    addresses = options.cluster_view->servers_in(options.agent.region);
+  std::ranges::sort(addresses);
+  std::string out;
+  for (const auto& address : addresses) {
+    out += out.empty() ? '[' : ',';
+    append_json_text(out, address);
+  }
+  return Answer::json(out.empty() ? "[]" : out + ']');
 }
 
 }  // namespace
