@@ -126,6 +126,8 @@ public:
       sigaddset(&signals, number);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    // What a limit of file sizes (ulimit -f) refuses is an error of writing, as on a full disk.
+    std::signal(SIGXFSZ, SIG_IGN);
     signals_ = signalfd(-1, &signals, SFD_CLOEXEC);
     fatal_ = eventfd(0, EFD_CLOEXEC);
   }

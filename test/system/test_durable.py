@@ -1,6 +1,7 @@
 """What was acknowledged stays, or the agent says what is damaged: flipped bits in every file that it
 keeps, a full disk, and who may look into its directories."""
 import os
+import resource
 import shutil
 import subprocess
 import unittest
@@ -201,6 +202,26 @@ class FullDisk(unittest.TestCase):
         self.assertEqual(429, self.register(1).status)
         os.unlink(self.filler)
         wait_until(lambda: self.register(2).status == 200, what="the server's taking writes")
+
+    def test_a_limit_of_file_sizes_is_like_a_full_disk(self):
+        pid = self.agent.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        largest = max(os.path.getsize(os.path.join(where, name))
+                      for where, _, names in os.walk(self.agent.data_dir) for name in names)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (largest + (1 << 20), before[1]))
+        written = set()
+        for number in range(3000):
+            if self.register(number).status != 200:
+                break
+            written.add(f"job-{number}")
+        self.assertLess(len(written), 3000)
+        self.assertIsNone(self.agent.process.poll())
+        self.assertLessEqual(written, self.jobs())
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+        wait_until(lambda: self.register(9000).status == 200, what="the server's taking writes")
+        self.agent.kill9()
+        self.agent.start()
+        self.assertLessEqual(written | {"job-9000"}, self.jobs())
 
     def jobs_if_up(self):
         try:

@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   }
   // The task's end is what ends us, so a machine that shuts down, and a terminal that closes, may
   // signal everyone without our losing the status.
-  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE})
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ})
     ::signal(number, SIG_IGN);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_NAME, "nomad-executor");
