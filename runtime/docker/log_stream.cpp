@@ -26,9 +26,9 @@ std::uint64_t sum_of(const LogMessage& message) {
 
 /// For what lives no longer than the process.
 std::uint64_t quick_sum_of(const LogMessage& message) {
-  return XXH3_64bits_withSeed(
-      message.text.data(), message.text.size(),
-      static_cast<XXH64_hash_t>(message.time) ^ static_cast<XXH64_hash_t>(message.output));
+  const auto seed
+      = static_cast<std::uint64_t>(message.time) << 2 | static_cast<std::uint64_t>(message.output);
+  return XXH3_64bits_withSeed(message.text.data(), message.text.size(), seed);
 }
 
 Error no_frame(std::string what) {
@@ -108,11 +108,16 @@ bool LogCursor::take(const LogMessage& message) {
 
 bool LogCursor::is_repeated(const LogMessage& message) {
   const auto sum = quick_sum_of(message);
-  if (message.time <= newest_ && std::ranges::find(recent_, sum) != recent_.end()) return true;
-  if (recent_.size() < most_recent)
-    recent_.push_back(sum);
-  else
-    recent_[next_recent_++ % most_recent] = sum;
+  if (message.time <= newest_
+      && (message.time <= forgotten_
+          || std::ranges::find(recent_, sum, &Recent::sum) != recent_.end()))
+    return true;
+  recent_.push_back({message.time, sum});
+  while (recent_.size() > most_recent
+         || (!recent_.empty() && recent_.front().time < newest_ - latest)) {
+    forgotten_ = std::max(forgotten_, recent_.front().time);
+    recent_.pop_front();
+  }
   return false;
 }
 

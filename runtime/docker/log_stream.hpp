@@ -12,7 +12,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "runtime/base/result.hpp"
 
@@ -76,14 +75,11 @@ struct LogPosition {
 /// their times, which may differ a little from that order. So a position is a moment a while before
 /// the newest message, and the number of messages from it on that were taken.
 ///
-/// An engine of 20.10 that begins a new file of its own gives some messages out again to who
-/// follows. They come with an older time, and are known by their sums; who asks anew does not get
-/// them, so they are not counted.
+/// An engine of 20.10 that begins a new file of its own gives a file out again to who follows. Such
+/// messages are older than the newest one, and are known by their sums, or are older than any that
+/// may be late. Who asks anew does not get them, so they are not counted.
 class LogCursor {
 public:
-  static constexpr std::size_t most_recent
-      = 1024;  ///< Messages that are known when they come again.
-
   LogCursor() = default;
 
   /// Goes on from a position that was kept.
@@ -101,6 +97,15 @@ private:
   static constexpr std::int64_t bucket_span = 50'000'000;  ///< Nanoseconds.
   static constexpr std::size_t most_buckets = 8;           ///< They reach back four tenths.
 
+  /// Nanoseconds. No message comes later than that behind a newer one.
+  static constexpr std::int64_t latest = 2'000'000'000;
+  static constexpr std::size_t most_recent = 16 * 1024;
+
+  struct Recent {
+    std::int64_t time = 0;
+    std::uint64_t sum = 0;
+  };
+
   struct Bucket {
     std::int64_t number = 0;
     std::uint64_t messages = 0;
@@ -116,9 +121,9 @@ private:
   std::uint64_t seen_ = 0;
   bool prefix_is_lost_ = false;  ///< The engine has dropped what we counted.
   std::int64_t newest_ = 0;
-  std::deque<Bucket> buckets_;         ///< By number.
-  std::vector<std::uint64_t> recent_;  ///< Sums, in a ring.
-  std::size_t next_recent_ = 0;
+  std::deque<Bucket> buckets_;  ///< By number.
+  std::deque<Recent> recent_;
+  std::int64_t forgotten_ = 0;  ///< The newest time that was in `recent_`.
 };
 
 }  // namespace nomad::docker

@@ -272,6 +272,16 @@ class Tasks(Case):
         self.assertGreater(len(glob.glob(f"{self.agent.data_dir}/alloc/{alloc['ID']}/alloc/logs/task.stdout.*")), 1)
 
 
+    def test_a_log_that_the_engine_gives_out_again_is_kept_once(self):
+        alloc = self.run_job(docker_job(
+            "rotated", "i=0; while [ $i -lt 12000 ]; do echo line $i " + "that fills files " * 4 + "; i=$((i+1)); done", kind="batch",
+            logging=[{"type": "json-file", "config": [{"max-size": "200k", "max-file": "20"}]}]), "complete")
+        numbers = [int(line.split()[1]) for line in self.logs(alloc).splitlines()]
+        # An engine that rotates that fast may pass over files.
+        self.assertTrue(all(one < other for one, other in zip(numbers, numbers[1:])), "a line came again")
+        self.assertEqual(numbers[-1], 11999)
+
+
 class Survival(Case):
     options = 'gc {\n image_delay = "15s"\n }'
 

@@ -154,6 +154,18 @@ TEST_CASE("docker logs: what an engine gives out again is taken once and not cou
   CHECK_FALSE(cursor.take({Output::out, begin - 5, "x"}));
 }
 
+TEST_CASE("docker logs: a file of any length that is given out again is known") {
+  LogCursor cursor;
+  constexpr std::int64_t millisecond = 1'000'000;
+  for (int i = 0; i < 40'000; ++i)
+    REQUIRE(cursor.take({Output::out, begin + i * millisecond / 100, "x"}));
+  for (int i = 0; i < 40'000; ++i)
+    REQUIRE_FALSE(cursor.take({Output::out, begin + i * millisecond / 100, "x"}));
+  for (int i = 0; i < 100; ++i)
+    REQUIRE(cursor.take({Output::out, begin + 10'000 * millisecond + i * 100 * millisecond, "x"}));
+  CHECK_FALSE(cursor.take({Output::out, begin + 10'000 * millisecond, "x"}));
+}
+
 TEST_CASE("docker logs: an agent that dies loses no line and writes none twice") {
   const auto root = std::filesystem::temp_directory_path() / "docker_logs_test";
   Random random{11};
