@@ -83,7 +83,7 @@ std::set<std::string> flags_of(const Command& command) {
 }
 
 /// Files and folders that `typed` is the beginning of.
-std::set<std::string> files(const std::string& typed) {
+std::set<std::string> files_like(const std::string& typed) {
   const std::size_t slash = typed.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
   std::set<std::string> out;
@@ -235,7 +235,7 @@ std::vector<std::string> completions(std::span<const Command> commands, std::str
     } else {
       const std::string_view context = context_of(command->name);
       if (context.empty())
-        found = files(typed);
+        found = files_like(typed);
       else if (context != "nothing")
         found = ids(context, typed);
     }

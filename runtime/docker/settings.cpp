@@ -13,7 +13,7 @@ namespace {
 
 const boost::json::object no_members;
 
-Error wrong(std::string what) {
+Error wrong_setting(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
 }
 
@@ -39,10 +39,10 @@ Result<MountSetting> read_mount(const Members& from) {
                      .volume_options = driver.map("options")};
   if (mount.type.empty()) mount.type = "volume";
   if (mount.type != "volume" && mount.type != "bind" && mount.type != "tmpfs")
-    return wrong(fmt::format("invalid mount type, must be \"bind\", \"volume\", \"tmpfs\": \"{}\"",
-                             mount.type));
+    return wrong_setting(fmt::format(
+        "invalid mount type, must be \"bind\", \"volume\", \"tmpfs\": \"{}\"", mount.type));
   if (mount.type == "tmpfs" && !mount.source.empty())
-    return wrong("invalid source, must be \"\" for tmpfs");
+    return wrong_setting("invalid source, must be \"\" for tmpfs");
   return mount;
 }
 
@@ -50,34 +50,37 @@ Result<DeviceSetting> read_device(const Members& from) {
   DeviceSetting device{.host_path = from.text("host_path"),
                        .container_path = from.text("container_path"),
                        .permissions = from.text("cgroup_permissions")};
-  if (device.host_path.empty()) return wrong("host path must be set in configuration for devices");
+  if (device.host_path.empty())
+    return wrong_setting("host path must be set in configuration for devices");
   if (device.container_path.empty()) device.container_path = device.host_path;
   if (device.permissions.empty()) device.permissions = "rwm";
   if (device.permissions.find_first_not_of("rwm") != std::string::npos)
-    return wrong(fmt::format("invalid cgroup permission string: \"{}\"", device.permissions));
+    return wrong_setting(
+        fmt::format("invalid cgroup permission string: \"{}\"", device.permissions));
   return device;
 }
 
 Result<UlimitSetting> read_ulimit(const std::string& name, std::string_view given) {
   if (given.empty())
-    return wrong(fmt::format("Malformed ulimit specification {}: \"\", cannot be empty", name));
+    return wrong_setting(
+        fmt::format("Malformed ulimit specification {}: \"\", cannot be empty", name));
   const auto colon = given.find(':');
   const auto soft = given.substr(0, colon);
   const auto hard = colon == given.npos ? soft : given.substr(colon + 1);
   UlimitSetting limit{.name = name};
   if (!to_whole(soft, limit.soft))
-    return wrong(fmt::format("Malformed soft ulimit {}: {}:{}", name, soft, hard));
+    return wrong_setting(fmt::format("Malformed soft ulimit {}: {}:{}", name, soft, hard));
   if (!to_whole(hard, limit.hard))
-    return wrong(fmt::format("Malformed hard ulimit {}: {}:{}", name, soft, hard));
+    return wrong_setting(fmt::format("Malformed hard ulimit {}: {}:{}", name, soft, hard));
   return limit;
 }
 
 /// Nomad's rule: one word without space around it.
 Result<> check_command(const std::string& command) {
   const auto trimmed = trim(command, ascii_space);
-  if (trimmed.empty()) return wrong(fmt::format("command empty: \"{}\"", command));
+  if (trimmed.empty()) return wrong_setting(fmt::format("command empty: \"{}\"", command));
   if (trimmed.size() != command.size())
-    return wrong(fmt::format("command contains extra white space: \"{}\"", command));
+    return wrong_setting(fmt::format("command contains extra white space: \"{}\"", command));
   return {};
 }
 
@@ -104,7 +107,7 @@ Result<> read_lists(const Members& from, TaskSettings& to) {
   }
   for (const auto& [label, text] : from.map("port_map"))
     if (!to_whole(text, to.port_map[label]))
-      return wrong(fmt::format("port_map.{}: expected a port, got \"{}\"", label, text));
+      return wrong_setting(fmt::format("port_map.{}: expected a port, got \"{}\"", label, text));
   return {};
 }
 
@@ -223,7 +226,7 @@ Result<TaskSettings> read_task_settings(const boost::json::object& config) {
   TaskSettings to;
   to.image = from.text("image");
   if (to.image.starts_with("https://")) to.image.erase(0, 8);
-  if (to.image.empty()) return wrong("image name required for docker driver");
+  if (to.image.empty()) return wrong_setting("image name required for docker driver");
   to.command = from.text("command");
   if (!to.command.empty()) NOMAD_TRY(check_command(to.command));
   to.args = from.texts("args");
@@ -252,7 +255,7 @@ Result<TaskSettings> read_task_settings(const boost::json::object& config) {
   to.interactive = from.flag("interactive");
   to.tty = from.flag("tty");
   if (const auto isolation = from.text("isolation"); !isolation.empty())
-    return wrong(
+    return wrong_setting(
         fmt::format("Failed to create container configuration, cannot use isolation mode "
                     "\"{}\" on linux",
                     isolation));

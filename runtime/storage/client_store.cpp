@@ -29,7 +29,7 @@ std::uint64_t checksum_of(Bucket bucket, std::string_view key, std::string_view 
   return checksum(value, checksum(key, mix(seed_of_rows, static_cast<std::uint64_t>(bucket))));
 }
 
-constexpr std::string_view remedy
+constexpr std::string_view client_remedy
     = "The node can go on without: what it has to run is known to the servers, what runs here to "
       "the executors";
 
@@ -139,7 +139,9 @@ struct ClientStore::Parts {
     return verify(version);
   }
 
-  Error lost(std::string_view what) const { return lost_data(database.path(), what, remedy); }
+  Error lost(std::string_view what) const {
+    return lost_data(database.path(), what, client_remedy);
+  }
 
   Result<> verify(std::int32_t version) {
     if (const auto sound = database.check_structure(); !sound) return lost(sound.error().what);
@@ -293,7 +295,7 @@ struct ClientStore::Parts {
 };
 
 Result<ClientStore> ClientStore::open(const std::string& path) {
-  auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : open_mark(path, remedy));
+  auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : open_mark(path, client_remedy));
   const bool is_marked = mark.content().has_value();
   auto database = NOMAD_TRY(
       Database::open(path, {.begin_with = set_format(format_of_store) + table_of_rows}));

@@ -26,7 +26,7 @@ constexpr auto table_of_log
       " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL);";
 constexpr std::uint64_t seed_of_log = 0x6c6f'6700'0000'0001;
 
-constexpr std::string_view remedy
+constexpr std::string_view log_remedy
     = "Put back a sound copy of the directory; or let this server join anew with an empty one, if "
       "the others have its data; or, if this is the only copy, put an empty file "
       "\"accept-log-as-is\" into the directory: the server starts with what it finds";
@@ -114,7 +114,7 @@ struct RaftLog::Parts {
     return {};
   }
 
-  Error lost(std::string_view what) const { return lost_data(database.path(), what, remedy); }
+  Error lost(std::string_view what) const { return lost_data(database.path(), what, log_remedy); }
 
   /// The entry that the mark names: in the log, or covered by a snapshot.
   Result<> find_marked(raft::Index covered) {
@@ -254,7 +254,7 @@ struct RaftLog::Parts {
 
 Result<RaftLog> RaftLog::open(const std::string& path, const LogOptions& options) {
   auto mark = NOMAD_TRY(options.accept_as_is ? MarkFile::begin_anew(path + ".mark")
-                                             : open_mark(path, remedy));
+                                             : open_mark(path, log_remedy));
   const bool is_marked = mark.content().has_value();
   auto database = NOMAD_TRY(Database::open(
       path, {.begin_with = set_format(format_of_log) + table_of_log + StableStore::table,

@@ -51,7 +51,7 @@ using DrainerSelf = actor::WithInternal<LeaderDuty,
                                         void(DrainRoundDue),
                                         void(WriteDone)>;
 
-constexpr auto retry_delay = 1s;
+constexpr auto failed_round_delay = 1s;
 
 struct DrainerState {
   static constexpr const char* name = "node_drainer";
@@ -149,7 +149,7 @@ struct DrainerState {
     if (!drains_due && due_nodes.empty() && due_jobs.empty()) return;
     const auto now = self->now();
     const auto next
-        = last_round ? *last_round + (failed ? retry_delay : options.round_period) : now;
+        = last_round ? *last_round + (failed ? failed_round_delay : options.round_period) : now;
     if (next <= now) return go_round();
     round_is_due = true;
     actor::send_self_after(self, next - now, DrainRoundDue{term});

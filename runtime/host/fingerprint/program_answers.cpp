@@ -29,7 +29,7 @@ constexpr std::size_t most_answers = 128;
 constexpr std::size_t longest_answer = 8UL << 10;
 constexpr off_t largest_file = 2L << 20;
 
-std::uint64_t nanoseconds(const timespec& time) {
+std::uint64_t stamp_of(const timespec& time) {
   return static_cast<std::uint64_t>(time.tv_sec * 1'000'000'000L + time.tv_nsec);
 }
 
@@ -135,8 +135,8 @@ std::optional<ProgramMark> mark_of_program(const std::string& path) {
   return ProgramMark{.device = status.st_dev,
                      .inode = status.st_ino,
                      .size = static_cast<std::uint64_t>(status.st_size),
-                     .modified_ns = nanoseconds(status.st_mtim),
-                     .changed_ns = nanoseconds(status.st_ctim)};
+                     .modified_ns = stamp_of(status.st_mtim),
+                     .changed_ns = stamp_of(status.st_ctim)};
 }
 
 std::string format_answers(const KnownAnswers& known) {
