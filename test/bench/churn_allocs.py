@@ -79,7 +79,7 @@ class Node:
         # Two removals at a time would be fewer than what ends, and the rest would look like a leak.
         base = churn.CONFIG if publishes else churn.CONFIG.replace("publish_allocation_metrics = true", "")
         self.agent = Agent(base + f'client {{\n  cgroup_parent = "{self.parent}"\n'
-                           '  gc_parallel_destroys = 16\n}\n' + config, log_level="WARN")
+                           '  gc_parallel_destroys = 16\n}\n' + config, log_level="INFO")
 
     def start(self):
         self.agent.start()
@@ -199,7 +199,25 @@ def churn_and_look(node, run, options):
     for kind, found in [*left.items(), ("actors", more)]:
         if found:
             print(f"left over: {kind} {found}")
+    if left:
+        explain(left, node.agent)
     return 1 if left or more else 0
+
+
+def explain(left, agent):
+    """Whose the processes are that were left over, what they wait for, and what the log says of their allocations."""
+    for pid in left.get("processes", []):
+        with contextlib.suppress(OSError):
+            of = {}
+            for name in ("cmdline", "cgroup", "wchan", "stack", "status"):
+                with open(f"/proc/{pid}/{name}") as f:
+                    of[name] = f.read().replace("\0", " ").strip()
+            status = dict(line.split(":", 1) for line in of.pop("status").splitlines())
+            print(f"  {pid}: parent {status['PPid'].strip()}, {status['State'].strip()}, {of}")
+    ids = {os.path.basename(group).split(".")[0] for group in left.get("groups", [])}
+    for line in agent.log().splitlines():
+        if any(alloc in line for alloc in ids):
+            print(f"  {line}")
 
 
 def arguments(count, rate):

@@ -70,11 +70,12 @@ plugin "docker" {{
 """, publishes)
 
     def left(self):
-        links = json.loads(output_of("ip", "-j", "link"))
+        # Those of the bridge of networks of groups: an engine that is killed forgets some of its own.
+        links = [link for link in json.loads(output_of("ip", "-j", "link")) if link.get("master") == "nomad"]
         return dict(super().left(),
                     containers=[made["Names"] for made in self.engine.containers()],
                     namespaces=glob.glob("/run/netns/*"),
-                    links=[link["ifname"] for link in links if link["ifname"].startswith("veth")],
+                    links=[link["ifname"] for link in links],
                     rules=[line for line in output_of("iptables-save").splitlines() if "CNI-DN-" in line or "CNI-SN-" in line],
                     addresses=[path for path in glob.glob("/var/lib/cni/networks/*/*")
                                if os.path.basename(path)[0].isdigit()])
