@@ -156,9 +156,6 @@ const char* find_in_place(const Plan& plan, int report) {
   ::setsid();
   plan.report.reset();
   die_with_parent(report);
-  for (const UniqueFd& file : plan.cgroup_files) {
-    if (::write(file.get(), "0", 1) < 0) fail(report, join);
-  }
   if (plan.network && ::setns(plan.network.get(), CLONE_NEWNET) != 0) fail(report, network);
   take_streams(plan, report);
   reset_oom_score();
@@ -168,6 +165,11 @@ const char* find_in_place(const Plan& plan, int report) {
       && !(plan.is_beside ? join_place(plan.place, failure) : enter_root(*plan.isolation, failure)))
     fail_with(report, isolate, failure);
   if (plan.isolation) leave_keys();
+  // Not before: what is above has the executor's share of a busy processor, not the
+  // task's.
+  for (const UniqueFd& file : plan.cgroup_files) {
+    if (::write(file.get(), "0", 1) < 0) fail(report, join);
+  }
   for (const auto& [resource, limit] : plan.limits) {
     if (::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) fail(report, limits);
   }
