@@ -1,5 +1,6 @@
 #include "actors/core/self.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -9,6 +10,13 @@
 #include "actors/core/caf_bridge.hpp"
 
 namespace nomad::actor {
+
+namespace {
+
+/// What users may let an actor wait is longer than any clock goes on.
+constexpr std::chrono::nanoseconds longest_delay = std::chrono::hours{24 * 365 * 100};
+
+}  // namespace
 
 System& Self::system() const {
   return actor_.system();
@@ -52,7 +60,7 @@ void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
 
 Timer Self::send_mail_after(std::chrono::nanoseconds delay, Mail mail) {
   mail.set_incarnation(actor_.incarnation());
-  return actor_.send_after(delay, std::move(mail));
+  return actor_.send_after(std::min(delay, longest_delay), std::move(mail));
 }
 
 void Self::cancel(const Timer& timer) {

@@ -14,6 +14,7 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/saturated.hpp"
 #include "runtime/cluster/blocked_evals.hpp"
 
 namespace nomad::server {
@@ -74,7 +75,8 @@ std::chrono::nanoseconds delay_left(schema::Evaluation::Reader eval) {
   if (eval.getWait() <= 0) return left;
   const std::chrono::nanoseconds wait{eval.getWait()};
   if (eval.getCreateTime() == 0) return std::max(left, wait);
-  return std::max(left, std::min(since_now(eval.getCreateTime() + eval.getWait()), wait));
+  return std::max(left,
+                  std::min(since_now(saturated_sum(eval.getCreateTime(), eval.getWait())), wait));
 }
 
 cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint now) {

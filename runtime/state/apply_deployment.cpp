@@ -2,6 +2,7 @@
 // operators. Terminal states are final.
 #include <algorithm>
 
+#include "runtime/base/saturated.hpp"
 #include "runtime/object/enum_name.hpp"
 #include "runtime/state/applier.hpp"
 
@@ -192,7 +193,7 @@ void Applier::deployment_promotion(schema::DeploymentPromotion::Reader command) 
     auto value = group.getValue();
     value.setPromoted(true);
     if (value.getProgressDeadline() > 0 && value.getRequireProgressBy() != 0 && now != 0)
-      value.setRequireProgressBy(now + value.getProgressDeadline());
+      value.setRequireProgressBy(saturated_sum(now, value.getProgressDeadline()));
   }
   if (draft->getStatus() == State::RUNNING && !needs_promotion(draft.reader()))
     draft->setStatusDescription("Deployment is running");
@@ -319,11 +320,11 @@ void Applier::count_in_deployment(const schema::Allocation::Reader* before, Allo
     counts->canaries.push_back(copy(alloc.getId()));
   if (counts->progress_deadline == 0) return;
   if (placed && counts->require_progress_by == 0)
-    counts->require_progress_by = alloc.getModifyTime() + counts->progress_deadline;
+    counts->require_progress_by = saturated_sum(alloc.getModifyTime(), counts->progress_deadline);
   else if (judged && *has)
-    counts->require_progress_by
-        = std::max(counts->require_progress_by,
-                   alloc.getDeploymentStatus().getTimestamp() + counts->progress_deadline);
+    counts->require_progress_by = std::max(
+        counts->require_progress_by,
+        saturated_sum(alloc.getDeploymentStatus().getTimestamp(), counts->progress_deadline));
 }
 
 /// The command's counts of a group; null if the deployment or its group is unknown.

@@ -4,10 +4,16 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/saturated.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::workload {
 namespace {
+
+/// A wait of centuries ends never, not at once.
+Nanoseconds later(Nanoseconds now, Nanoseconds wait) {
+  return Nanoseconds{saturated_sum(now.count(), wait.count())};
+}
 
 bool all_pass(std::span<const CheckStanding> standings, std::size_t wanted) {
   return standings.size() >= wanted
@@ -19,7 +25,7 @@ bool all_pass(std::span<const CheckStanding> standings, std::size_t wanted) {
 }  // namespace
 
 AllocHealth::AllocHealth(HealthRules rules, std::vector<HealthTask> tasks, Nanoseconds now)
-    : rules_{rules}, tasks_{std::move(tasks)}, deadline_{now + rules.healthy_deadline} {}
+    : rules_{rules}, tasks_{std::move(tasks)}, deadline_{later(now, rules.healthy_deadline)} {}
 
 AllocHealth::Verdict AllocHealth::update(std::span<const TaskState* const> states,
                                          bool alloc_failed,
@@ -82,7 +88,7 @@ std::optional<Nanoseconds> AllocHealth::next_tick() const {
   if (!running_since_ || (needs_checks() && !passing_since_)) return deadline_;
   auto since = *running_since_;
   if (needs_checks()) since = std::max(since, *passing_since_);
-  return std::min(deadline_, since + rules_.min_healthy_time);
+  return std::min(deadline_, later(since, rules_.min_healthy_time));
 }
 
 /// By the checks of the task's services and of the group's, which are every task's.
@@ -125,7 +131,8 @@ std::string AllocHealth::explain(std::size_t task,
       return {};
     case TaskRunState::RUNNING: {
       const auto until_deadline = (deadline_ - now).count();
-      if (state.started_at + rules_.min_healthy_time.count() > unix_now + until_deadline)
+      if (saturated_sum(state.started_at, rules_.min_healthy_time.count())
+          > saturated_sum(unix_now, until_deadline))
         return fmt::format("Task not running for min_healthy_time of {} by healthy_deadline of {}",
                            format_duration(rules_.min_healthy_time), deadline);
       return needs_checks() && !passing_since_ ? explain_checks(about.name) : std::string{};

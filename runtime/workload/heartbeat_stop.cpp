@@ -25,7 +25,7 @@ void HeartbeatStop::forget(const std::string& alloc_id) {
 std::vector<std::string> HeartbeatStop::expire(Nanoseconds now) {
   std::vector<std::string> over;
   for (const auto& [patience, id] : by_patience_) {
-    if (now <= last_ok_ + patience) break;
+    if (now - last_ok_ <= patience) break;
     over.push_back(id);
   }
   for (const auto& id : over)
@@ -41,8 +41,9 @@ std::optional<Nanoseconds> HeartbeatStop::shortest() const {
 std::optional<Nanoseconds> HeartbeatStop::next_look(Nanoseconds now) const {
   const auto patience = shortest();
   if (!patience) return std::nullopt;
-  const auto left = last_ok_ + *patience - now + std::chrono::milliseconds{1};
-  return std::clamp<Nanoseconds>(left, std::chrono::milliseconds{1}, longest_look);
+  const auto left = std::min(*patience - (now - last_ok_), longest_look);
+  return std::clamp<Nanoseconds>(left + std::chrono::milliseconds{1}, std::chrono::milliseconds{1},
+                                 longest_look);
 }
 
 }  // namespace nomad::workload

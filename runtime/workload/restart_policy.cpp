@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/saturated.hpp"
+
 namespace nomad::workload {
 
 using Kind = RestartDecision::Kind;
@@ -63,7 +65,7 @@ RestartDecision RestartTracker::decide_noted(Nanoseconds now, Random& random) {
     return {.kind = ended_well ? Kind::terminated : Kind::not_restarting,
             .reason = "Policy allows no restarts"};
 
-  if (now > interval_start_ + rules_.interval) {
+  if (now - interval_start_ > rules_.interval) {
     count_ = 0;
     interval_start_ = now;
   }
@@ -85,13 +87,13 @@ RestartDecision RestartTracker::after_failure(Nanoseconds now, Random& random) c
           .reason = fmt::format(R"(Exceeded allowed attempts {} in interval {} and mode is "fail")",
                                 rules_.attempts, format_duration(rules_.interval))};
     return {.kind = Kind::restart,
-            .delay = std::max(interval_start_ + rules_.interval - now, Nanoseconds{0}),
+            .delay = std::max(rules_.interval - (now - interval_start_), Nanoseconds{0}),
             .reason = "Exceeded allowed attempts, applying a delay"};
   }
   const auto delay = std::max<std::int64_t>(rules_.delay.count(), 1);
   const auto jitter = random.below(static_cast<std::uint64_t>(delay)) / 4;
   return {.kind = Kind::restart,
-          .delay = Nanoseconds{delay + static_cast<std::int64_t>(jitter)},
+          .delay = Nanoseconds{saturated_sum(delay, static_cast<std::int64_t>(jitter))},
           .reason = "Restart within policy"};
 }
 

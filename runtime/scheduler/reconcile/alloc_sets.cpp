@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/saturated.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/reconcile/name_index.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
@@ -106,7 +107,7 @@ bool is_expired(const AllocEntry& alloc, std::int64_t now) {
   const auto group = find_group(alloc.job(), view(alloc.alloc().getTaskGroup()));
   if (!group || !group->getMaxClientDisconnect().isValue()) return false;
   const auto since = last_unknown(alloc);
-  return since != 0 && since + group->getMaxClientDisconnect().getValue() <= now;
+  return since != 0 && saturated_sum(since, group->getMaxClientDisconnect().getValue()) <= now;
 }
 
 bool needs_reconnect(const AllocEntry& alloc) {
@@ -303,7 +304,7 @@ std::vector<Delayed> delayed_by_client_stop(const AllocSet& lost, std::int64_t n
     std::int64_t kill_timeout = default_kill_timeout;
     for (const auto task : group->getTasks())
       kill_timeout = std::max(kill_timeout, task.getKillTimeout());
-    const auto until = since + patience + kill_timeout;
+    const auto until = saturated_sum(saturated_sum(since, patience), kill_timeout);
     if (until > now) delayed.push_back({entry, until});
   }
   return delayed;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/base/saturated.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
@@ -299,7 +300,7 @@ void GroupReconciler::settle_disconnecting() {
     const auto group = find_group(alloc->job(), group_.name);  // of its version: is_expired
     const auto since = last_unknown(*alloc);
     const auto from = since != 0 ? since : input_.now;
-    timeouts.push_back({alloc, from + group->getMaxClientDisconnect().getValue()});
+    timeouts.push_back({alloc, saturated_sum(from, group->getMaxClientDisconnect().getValue())});
   }
   const auto ids = make_followups(std::move(timeouts), schema::EvalTrigger::MAX_DISCONNECT_TIMEOUT);
   for (const auto& [alloc, id] : ids) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/saturated.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::scheduler {
@@ -19,7 +20,7 @@ std::int64_t fibonacci_delay(Events events, schema::ReschedulePolicy::Reader pol
   const auto before = events[count - 2].getDelay();
   // The series was just started anew.
   if (before == policy.getMaxDelay() && last == policy.getDelay()) return policy.getDelay();
-  return last + before;
+  return saturated_sum(last, before);
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ std::int64_t next_delay(schema::Allocation::Reader alloc, schema::ReschedulePoli
   const auto last = events[events.size() - 1];
   std::int64_t delay = policy.getDelay();
   if (function == "exponential")
-    delay = 2 * last.getDelay();
+    delay = saturated_sum(last.getDelay(), last.getDelay());
   else if (function == "fibonacci")
     delay = fibonacci_delay(events, policy);
   else
@@ -62,7 +63,8 @@ RescheduleTime reschedule_time(schema::Allocation::Reader alloc,
                                schema::ReschedulePolicy::Reader policy,
                                std::int64_t failed_at) {
   const auto delay = next_delay(alloc, policy);
-  RescheduleTime result{failed_at + delay, policy.getUnlimited()};
+  // A delay of centuries ends never, not at once.
+  RescheduleTime result{saturated_sum(failed_at, delay), policy.getUnlimited()};
   if (policy.getAttempts() <= 0 || policy.getUnlimited()) return result;
   std::int64_t attempted = 0;
   for (const auto event : alloc.getRescheduleTracker().getEvents()) {

@@ -1,6 +1,7 @@
 // Allocations whose client is away for a while: what becomes of them, of what replaces them, and of
 // both when the client is back.
 #include <algorithm>
+#include <limits>
 
 #include "test/unit/runtime/scheduler/harness.hpp"
 
@@ -80,6 +81,19 @@ struct Disconnection : Harness {
 };
 
 }  // namespace
+
+TEST_CASE_FIXTURE(Disconnection,
+                  "an absence that is tolerated for centuries does not end at once") {
+  auto patient = Draft<schema::Job>{tolerant(1)};
+  patient->getTaskGroups()[0].getMaxClientDisconnect().setValue(
+      std::numeric_limits<std::int64_t>::max());
+  run_one(patient.freeze());
+  disconnect();
+  CHECK(now_of(original)->alloc->getClientStatus() == ClientStatus::UNKNOWN);
+  now += 3600 * second;
+  process(evaluate(EvalTrigger::MAX_DISCONNECT_TIMEOUT));
+  CHECK(now_of(original)->alloc->getClientStatus() == ClientStatus::UNKNOWN);
+}
 
 TEST_CASE_FIXTURE(Disconnection, "disconnect: the allocation becomes unknown and is replaced") {
   run_one(tolerant(1));

@@ -1,4 +1,6 @@
 // Deployments of several groups: what counts in which, what promotes which, what ends them.
+#include <limits>
+
 #include "fixture.hpp"
 
 using namespace nomad;
@@ -121,6 +123,13 @@ TEST_CASE_FIXTURE(Deploying, "deployments: health is counted once, and from good
   CHECK(counts(0) == "2 1 1, 5600");
   say_health("b", false, 6000);
   CHECK(counts(0) == "2 0 2, 5600");
+}
+
+TEST_CASE_FIXTURE(Deploying, "deployments: a deadline beyond all time is never, not at once") {
+  place_canaries();
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  say_health("a", true, most - 10);
+  CHECK(counts(0) == "1 1 0, " + std::to_string(most));
 }
 
 TEST_CASE_FIXTURE(Deploying, "deployments: progress only moves a deadline forward") {

@@ -41,6 +41,16 @@ TEST_CASE("alloc_health: healthy after running for min_healthy_time") {
   CHECK_FALSE(health.next_tick().has_value());
 }
 
+TEST_CASE("alloc_health: a deadline of centuries is not over at once") {
+  constexpr auto most = nomad::Nanoseconds::max();
+  AllocHealth health{{.min_healthy_time = most - 2s, .healthy_deadline = most - 1s},
+                     {{.name = "web", .hook = ""}},
+                     100s};
+  CHECK(update(health, {running_since(5)}, 105s) == Verdict::undecided);
+  CHECK(health.tick(1h) == Verdict::undecided);
+  CHECK(*health.next_tick() > 24h * 365 * 200);
+}
+
 TEST_CASE("alloc_health: a restart of any task starts the wait again") {
   AllocHealth health{rules, {{.name = "a", .hook = ""}, {.name = "b", .hook = ""}}, 0s};
   update(health, {running_since(1), running_since(1)}, 1s);

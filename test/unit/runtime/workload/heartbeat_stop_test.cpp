@@ -25,6 +25,14 @@ TEST_CASE("heartbeat_stop: ends what has waited longer than its patience, once")
   CHECK(stop.expire(161s) == Ids{"long"});
 }
 
+TEST_CASE("heartbeat_stop: a patience of centuries is not over at once") {
+  HeartbeatStop stop{100s};
+  stop.watch("patient", Nanoseconds::max());
+  CHECK(stop.expire(100s).empty());
+  CHECK(stop.expire(1h).empty());
+  CHECK(stop.next_look(100s) == 5s);
+}
+
 TEST_CASE("heartbeat_stop: a heartbeat starts the count anew") {
   HeartbeatStop stop{0s};
   stop.watch("a", 10s);

@@ -59,6 +59,20 @@ TEST_CASE("restart_policy: mode delay waits for the interval's end") {
   CHECK(decision.reason == "Exceeded allowed attempts, applying a delay");
 }
 
+TEST_CASE(
+    "restart_policy: an interval of centuries counts, and a delay of centuries is waited for") {
+  for (const bool delays : {false, true}) {
+    Tracked task{{.attempts = 1, .interval = Nanoseconds::max(), .delay = 15s, .delays = delays}};
+    CHECK(task.fail(1s).kind == Kind::restart);
+    const auto last = task.fail(2s);
+    CHECK(last.kind == (delays ? Kind::restart : Kind::not_restarting));
+    if (delays) CHECK(last.delay > 24h * 365 * 200);
+  }
+  Tracked patient{{.attempts = 9, .interval = 1h, .delay = Nanoseconds::max()}};
+  for (int i = 0; i < 9; ++i)
+    CHECK(patient.fail(1s).delay > 24h * 365 * 200);
+}
+
 TEST_CASE("restart_policy: asked-for restarts are immediate and do not count") {
   Tracked task{{.attempts = 1, .interval = 30min, .delay = 15s}};
   for (int i = 0; i < 5; ++i) {

@@ -1,5 +1,7 @@
 #include "runtime/scheduler/reconcile/reschedule.hpp"
 
+#include <limits>
+
 #include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
@@ -45,6 +47,20 @@ TEST_CASE_FIXTURE(Failed, "reschedule delays: constant, exponential, fibonacci, 
   CHECK(delay() == 60 * second);
   set_delays({40 * second}, 900 * second);  // it ran for longer than max_delay
   CHECK(delay() == 5 * second);
+}
+
+TEST_CASE_FIXTURE(Failed, "reschedule delays: one of centuries ends never, not at once") {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  policy->setDelay(most);
+  policy->setMaxDelay(most);
+  policy->setUnlimited(true);
+  for (const char* function : {"constant", "exponential", "fibonacci"}) {
+    CAPTURE(function);
+    policy->setDelayFunction(function);
+    set_delays({most, most}, 990 * second);
+    CHECK(delay() == most);
+    CHECK(reschedule_time(alloc.reader(), policy.reader(), 1'700'000'000 * second).time == most);
+  }
 }
 
 TEST_CASE_FIXTURE(Failed, "attempts are counted within the interval") {
