@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "actors/core/supervise.hpp"
+#include "actors/plugin/body/thread_peer.hpp"
 #include "actors/plugin/plugin_driver.hpp"
 #include "actors/plugin/plugin_hook.hpp"
 #include "runtime/base/log.hpp"
@@ -140,9 +141,9 @@ Result<MakePeer> peer_of(const std::shared_ptr<PluginLoop>& loop,
     return MakePeer{[loop, process = std::move(process)](ProcessEvents events) {
       return std::make_unique<SocketPeer>(loop, process_body(process), std::move(events));
     }};
-  ThreadOptions thread{file.name, file.path, sdk_places(programs.host)};
-  return MakePeer{[loop, thread = std::move(thread)](ProcessEvents events) {
-    return std::make_unique<SocketPeer>(loop, thread_body(thread), std::move(events));
+  LibraryOptions library{file.path, sdk_places(programs.host)};
+  return MakePeer{[name = file.name, library = std::move(library)](ProcessEvents events) {
+    return std::make_unique<ThreadPeer>(name, serve_library(library), std::move(events));
   }};
 }
 

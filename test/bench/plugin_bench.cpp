@@ -16,6 +16,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "actors/plugin/body/socket_peer.hpp"
+#include "actors/plugin/body/thread_peer.hpp"
 #include "actors/plugin/plugin_hook.hpp"
 #include "actors/plugin/plugin_link.hpp"
 #include "runtime/base/log.hpp"
@@ -159,11 +160,10 @@ int main() {
   microseconds_a_phase(system, isolated, 1);  // when this is through, it runs
   measure(system, "hook of an isolated plugin", isolated, board->list().at(0).pid);
   const auto folder = std::filesystem::path{host}.parent_path().string();
-  const plugin::ThreadOptions thread{.plugin = "probe",
-                                     .library = library,
-                                     .sdk_places = {folder + "/../sdk/libnomadctl-plugin.so.1"}};
-  const auto near_link = start([loop, thread](plugin::ProcessEvents events) {
-    return std::make_unique<plugin::SocketPeer>(loop, plugin::thread_body(thread),
+  const plugin::LibraryOptions near_library{
+      .library = library, .sdk_places = {folder + "/../sdk/libnomadctl-plugin.so.1"}};
+  const auto near_link = start([near_library](plugin::ProcessEvents events) {
+    return std::make_unique<plugin::ThreadPeer>("probe", plugin::serve_library(near_library),
                                                 std::move(events));
   });
   const auto near = plugin::spawn_plugin_hook(system, near_link, "probe", tools, scope());

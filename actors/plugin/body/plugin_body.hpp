@@ -1,5 +1,4 @@
-// PluginBody: what a plugin runs in, at the other end of its sockets: a process of its own, or a
-// thread of the agent.
+// PluginBody: the process that a plugin runs in, at the other end of its sockets.
 //
 // Threads: any, but for `start`.
 #pragma once
@@ -47,16 +46,5 @@ struct ProcessOptions {
 };
 
 std::unique_ptr<PluginBody> process_body(ProcessOptions options);
-
-/// A library that is trusted with the agent: what it breaks is the agent's. It is never unloaded. A
-/// thread that blocks can't be ended; its plugin stays as it is until the agent ends.
-struct ThreadOptions {
-  std::string plugin;   ///< Its name.
-  std::string library;  ///< Absolute path; its mark has been looked at.
-  /// Where libnomadctl-plugin may be; the first that is there.
-  std::vector<std::string> sdk_places;
-};
-
-std::unique_ptr<PluginBody> thread_body(ThreadOptions options);
 
 }  // namespace nomad::plugin

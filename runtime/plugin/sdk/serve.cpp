@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <exception>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,6 +12,7 @@
 #include <capnp/serialize.h>
 #include <time.h>
 
+#include "runtime/plugin/sdk/describe.hpp"
 #include "runtime/plugin/sdk/session.hpp"
 
 namespace nomad::plugin {
@@ -146,19 +145,7 @@ Result<> serve(const Plugin& plugin, int socket) {
 }  // namespace nomad::plugin
 
 int nomadctl_plugin_serve(void* describe, int socket, char* why, std::size_t size) {
-  const auto fail = [why, size](int code, const std::string& reason) {
-    std::snprintf(why, size, "%s", reason.c_str());
-    return code;
-  };
-  nomad::plugin::Plugin plugin;
-  try {
-    reinterpret_cast<void (*)(nomad::plugin::Plugin&)>(describe)(plugin);
-  } catch (const std::exception& thrown) {
-    return fail(nomad::plugin::exit_not_loaded,
-                std::string{"describing itself it threw: "} + thrown.what());
-  } catch (...) {
-    return fail(nomad::plugin::exit_not_loaded, "describing itself it threw");
-  }
-  const auto outcome = nomad::plugin::serve(plugin, socket);
-  return outcome ? 0 : fail(nomad::plugin::exit_failed, outcome.error().what);
+  return nomad::plugin::serve_described(
+      describe, [socket](const auto& plugin) { return nomad::plugin::serve(plugin, socket); }, why,
+      size);
 }

@@ -1,0 +1,221 @@
+// A plugin on a thread of the agent: real threads and time.
+#include "actors/plugin/body/thread_peer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/plugin/frames.hpp"
+#include "runtime/plugin/sdk/serve.hpp"
+
+using namespace nomad;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What the peer tells, and who waits for it.
+class Heard {
+public:
+  plugin::ProcessEvents events() {
+    return {.started = [](int) {},
+            .frame =
+                [this](plugin::Frame frame, std::size_t bytes) {
+                  note([&] {
+                    frames_.push_back(std::move(frame));
+                    bytes_ += bytes;
+                  });
+                },
+            .line = [](const std::string&, std::uint64_t) {},
+            .ended = [this](const Error& why) { note([&] { ends_.push_back(why.what); }); }};
+  }
+
+  /// Whether so many frames, or the end, come within ten seconds.
+  bool wait_for(std::size_t frames) {
+    std::unique_lock lock{guard_};
+    return news_.wait_for(lock, 10s, [&] { return frames_.size() >= frames; });
+  }
+
+  bool wait_for_end() {
+    std::unique_lock lock{guard_};
+    return news_.wait_for(lock, 10s, [&] { return !ends_.empty(); });
+  }
+
+  std::vector<plugin::Frame> frames() {
+    const std::lock_guard lock{guard_};
+    return frames_;
+  }
+
+  std::size_t bytes() {
+    const std::lock_guard lock{guard_};
+    return bytes_;
+  }
+
+  std::vector<std::string> ends() {
+    const std::lock_guard lock{guard_};
+    return ends_;
+  }
+
+private:
+  template <class Change>
+  void note(const Change& change) {
+    const std::lock_guard lock{guard_};
+    change();
+    news_.notify_all();
+  }
+
+  std::mutex guard_;
+  std::condition_variable news_;
+  std::vector<plugin::Frame> frames_;
+  std::vector<std::string> ends_;
+  std::size_t bytes_ = 0;
+};
+
+std::string frame(const std::function<void(schema::plugin::Frame::Builder)>& fill) {
+  Draft<schema::plugin::Frame> draft;
+  fill(*draft);
+  std::string bytes;
+  REQUIRE(plugin::append_frame(bytes, draft.freeze()));
+  return bytes;
+}
+
+plugin::ThreadPeer::Serve serving(std::function<void(plugin::Plugin&)> describe) {
+  return [describe = std::move(describe)](const plugin::Channel& agent) {
+    plugin::Plugin plugin;
+    describe(plugin);
+    const auto outcome = plugin::serve(plugin, agent);
+    return outcome ? std::string{"its thread ended"} : outcome.error().what;
+  };
+}
+
+std::string reaped(plugin::PluginPeer& peer) {
+  for (int looks = 0; looks < 1000; ++looks) {
+    if (auto end = peer.reap(false); !end.empty()) return end;
+    std::this_thread::sleep_for(10ms);
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("thread peer: a plugin says what it is, answers, keeps its timers, and ends when told") {
+  Heard heard;
+  plugin::ThreadPeer peer{"p", serving([](plugin::Plugin& plugin) {
+                            plugin.is("p", "1").actor("a", [](plugin::Host& host) {
+                              struct Ticks final : plugin::Actor {
+                                explicit Ticks(plugin::Host& on) : host{on} {}
+
+                                void start() override {
+                                  host.after(20ms,
+                                             [this] { host.log(plugin::Level::info, "tick"); });
+                                }
+
+                                plugin::Host& host;
+                              };
+
+                              return std::make_unique<Ticks>(host);
+                            });
+                          }),
+                          heard.events()};
+  REQUIRE(heard.wait_for(1));
+  CHECK(heard.frames()[0]->isDeclaration());
+  peer.send(frame([](auto to) {
+    to.setNumber(7);
+    to.setPing();
+  }));
+  REQUIRE(heard.wait_for(2));
+  CHECK(heard.frames()[1]->getNumber() == 7);
+  peer.send(frame([](auto to) {
+    to.setNumber(8);
+    to.setStartActors();
+  }));
+  REQUIRE(heard.wait_for(4));
+  CHECK(heard.frames()[3]->isLog());
+  peer.handled(heard.bytes());
+  CHECK(peer.reap(true).empty());
+
+  peer.send(frame([](auto to) {
+    to.setNumber(9);
+    to.setShutdown();
+  }));
+  REQUIRE(heard.wait_for_end());
+  CHECK(heard.ends() == std::vector<std::string>{"it hung up"});
+  CHECK(reaped(peer) == "its thread ended");
+}
+
+TEST_CASE(
+    "thread peer: one that floods waits for what it has said to be handled, and loses nothing") {
+  constexpr std::size_t lines = 20'000;
+  Heard heard;
+  plugin::ThreadPeer peer{
+      "p", serving([](plugin::Plugin& plugin) {
+        plugin.is("p", "1").on_configure([](const plugin::Config&) -> Result<> { return {}; });
+        plugin.fingerprinter("f", 0s,
+                             [](plugin::Host& host) -> Result<std::map<std::string, std::string>> {
+                               for (std::size_t i = 0; i < lines; ++i)
+                                 host.log(plugin::Level::info, std::string(100, 'x'));
+                               return std::map<std::string, std::string>{};
+                             });
+      }),
+      heard.events()};
+  peer.send(frame([](auto to) {
+    to.setNumber(1);
+    to.setGatherFacts("f");
+  }));
+  std::size_t handled = 0;
+  std::size_t most_open = 0;
+  for (int looks = 0; looks < 2000 && heard.frames().size() < lines + 2; ++looks) {
+    std::this_thread::sleep_for(5ms);
+    const auto bytes = heard.bytes();
+    most_open = std::max(most_open, bytes - handled);
+    peer.handled(bytes - handled);
+    handled = bytes;
+  }
+  CHECK(heard.frames().size() == lines + 2);
+  CHECK(heard.frames().back()->isFacts());
+  CHECK(most_open < (std::size_t{1} << 20) + 1000);
+}
+
+TEST_CASE("thread peer: one that is killed hears of nothing more, and one that throws says why") {
+  Heard heard;
+  plugin::ThreadPeer peer{"p", serving([](plugin::Plugin& plugin) { plugin.is("p", "1"); }),
+                          heard.events()};
+  REQUIRE(heard.wait_for(1));
+  peer.kill();
+  CHECK(heard.ends() == std::vector<std::string>{"it was ended"});
+  CHECK(reaped(peer) == "its thread ended");
+
+  Heard other;
+  plugin::ThreadPeer thrown{
+      "q", [](const plugin::Channel&) -> std::string { throw std::runtime_error{"no luck"}; },
+      other.events()};
+  REQUIRE(other.wait_for_end());
+  CHECK(reaped(thrown) == "its thread threw: no luck");
+}
+
+TEST_CASE("thread peer: a thread that blocks outlives its peer and is not waited for") {
+  static std::atomic<bool> goes_on{false};
+  {
+    Heard heard;
+    const plugin::ThreadPeer peer{"p",
+                                  [](const plugin::Channel& agent) {
+                                    while (!goes_on)
+                                      std::this_thread::sleep_for(1ms);
+                                    const char nothing[16]{};
+                                    agent.tell(agent.agent, nothing, sizeof nothing);
+                                    return std::string{"late"};
+                                  },
+                                  heard.events()};
+  }
+  goes_on = true;
+  std::this_thread::sleep_for(50ms);
+}
