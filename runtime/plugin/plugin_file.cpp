@@ -102,6 +102,31 @@ std::string_view text_in(const char (&field)[size]) {
   return whole.substr(0, whole.find('\0'));
 }
 
+/// Who beside root and the agent's user could put something else into its place; empty: nobody.
+std::string others_with(const std::string& path, bool is_directory) {
+  struct stat is {};
+
+  if (::stat(path.c_str(), &is) != 0) return {};
+  const bool is_common = is_directory && (is.st_mode & S_ISVTX) != 0;  // as /tmp
+  if ((is.st_mode & S_IWOTH) != 0 && !is_common)
+    return fmt::format("everybody may write to \"{}\"", path);
+  if (is.st_uid != 0 && is.st_uid != ::geteuid() && !is_common)
+    return fmt::format(
+        "\"{}\" belongs to user {}, who could change what the agent runs: it must be root's, or "
+        "the agent's user's",
+        path, is.st_uid);
+  return {};
+}
+
+/// The same of a file, and of where it is if a link has led there.
+std::string others_with_file(const std::filesystem::directory_entry& entry) {
+  if (auto whose = others_with(entry.path(), false); !whose.empty()) return whose;
+  std::error_code failure;
+  if (!entry.is_symlink(failure)) return {};
+  const auto target = std::filesystem::canonical(entry.path(), failure);
+  return failure ? failure.message() : others_with(target.parent_path(), true);
+}
+
 struct Mapping {
   void* at = MAP_FAILED;
   std::size_t size = 0;
@@ -163,6 +188,8 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
   if (::stat(directory.c_str(), &place) == 0 && (place.st_mode & S_IWOTH) != 0)
     return Error{Errc::rejected,
                  fmt::format("plugin_dir \"{}\": everybody may write to it", directory)};
+  if (const auto whose = others_with(directory, true); !whose.empty())
+    return Error{Errc::rejected, "plugin_dir: " + whose};
   std::error_code failure;
   for (fs::directory_iterator entry{directory, failure};
        !failure && entry != fs::directory_iterator{}; entry.increment(failure)) {
@@ -178,12 +205,7 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
           = fmt::format("\"{}\" gives no name of a plugin: [a-z][a-z0-9_-]*, at most {} signs",
                         file, most_name_bytes);
     }
-
-    struct stat is {};
-
-    if (plugin.refusal.empty() && ::stat(plugin.path.c_str(), &is) == 0
-        && (is.st_mode & S_IWOTH) != 0)
-      plugin.refusal = fmt::format("everybody may write to \"{}\"", plugin.path);
+    if (plugin.refusal.empty()) plugin.refusal = others_with_file(*entry);
     const auto [known, is_new] = found.emplace(plugin.name, plugin);
     if (!is_new)
       known->second.refusal = fmt::format("two files have its name: \"{}\" and \"{}\"",

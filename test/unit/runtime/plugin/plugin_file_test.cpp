@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 #include <elf.h>
@@ -89,6 +90,36 @@ TEST_CASE("plugin files: what can't be a plugin is passed over, or says why") {
     all << each.name << (each.is_library ? " library" : " program")
         << (each.refusal.empty() ? ";" : " refused;");
   CHECK(all.str() == "Three.so library refused;four library refused;one library;open library refused;two program;");
+}
+
+TEST_CASE("plugin files: others may not change what the agent runs, wherever a link leads") {
+  const test::TempDir dir, open;
+  write(open.path() + "/target.so", "");
+  ::chmod(open.path().c_str(), 0777);
+  const auto link = [&dir](const std::string& target, const char* name) {
+    REQUIRE(::symlink(target.c_str(), (dir.path() + name).c_str()) == 0);
+  };
+  link(open.path() + "/target.so", "/linked.so");
+  link("/nowhere", "/dangling.so");
+  const auto refusal_of = [&dir] {
+    const auto found = plugin::find_plugins(dir.path());
+    return !found ? found.error().what : found->size() == 1 ? found->front().refusal : "none";
+  };
+  CHECK(refusal_of().find("everybody may write to \"" + open.path()) != std::string::npos);
+  ::chmod(open.path().c_str(), 0755);
+  CHECK(refusal_of().empty());
+
+  if (::geteuid() != 0) return;
+  const auto give
+      = [](const std::string& path, uid_t user) { REQUIRE(::chown(path.c_str(), user, 0) == 0); };
+  give(open.path() + "/target.so", 65534);
+  CHECK(refusal_of().find("belongs to user 65534") != std::string::npos);
+  give(open.path() + "/target.so", 0);
+  give(open.path(), 65534);
+  CHECK(refusal_of().find("belongs to user 65534") != std::string::npos);
+  give(open.path(), 0);
+  give(dir.path(), 65534);
+  CHECK(refusal_of().find("plugin_dir: ") == 0);
 }
 
 TEST_CASE("plugin files: a directory that is not there is an error that names it") {
