@@ -87,6 +87,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   };
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setsid();
+  // What an agent ignores, in which a plugin may stand, would be ignored by the program, too.
+  for (int number = 1; number < NSIG; ++number)
+    ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -225,9 +228,12 @@ void ExecProcess::resize(unsigned rows, unsigned columns) {
 
 void ExecProcess::reap() {
   const auto self = shared_from_this();
-  if (::waitpid(pid_, &status_, WNOHANG) != pid_) return;
-  kill();  // what it has started and left in its session's group
-  pid_ = 0;
+  siginfo_t end{};
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) != 0
+      || end.si_pid == 0)
+    return;
+  kill();  // what it has started and left in its session's group, while that is its own still
+  ::waitpid(std::exchange(pid_, 0), &status_, 0);
   has_ended_ = true;
   host_.unwatch(process_);
   close_fd(process_);

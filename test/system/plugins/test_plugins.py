@@ -414,6 +414,8 @@ class InProcessTest(Case):
         nap = agent.wait_for_allocs("nap", "running")[0]["ID"]
         done = agent.run("alloc", "exec", "-i=false", "-t=false", nap, "sh", "-c", "echo $NAP; exit 3")
         self.assertEqual((done.returncode, done.stdout.strip().isdigit()), (3, True), done.stderr)
+        done = agent.run("alloc", "exec", "-i=false", "-t=false", nap, "grep", "SigIgn", "/proc/self/status")
+        self.assertEqual(done.stdout.split(), ["SigIgn:", "0" * 16], "what the agent ignores is none of the command's")
         agent.request("DELETE", "/v1/job/nap")
         agent.wait_for_allocs("nap", "complete")
 
