@@ -29,10 +29,12 @@ void DriverSeats::ask(const std::string& driver,
         to.setRequest(*request);
       },
       [this, promise, request, orders](schema::plugin::Frame::Reader frame) {
+        if (!frame.isDriverAnswer())
+          return promise.deliver(
+              Error{Errc::corrupt, "it answered something else than a driver does"});
         client::driver::Answered answered;
-        if (frame.isDriverAnswer())
-          answered.answer = Object<schema::plugin::DriverAnswer>::freeze(frame.getDriverAnswer());
-        if (request->isExecTask() && answered.answer && answered.answer->isExec())
+        answered.answer = Object<schema::plugin::DriverAnswer>::freeze(frame.getDriverAnswer());
+        if (request->isExecTask() && answered.answer->isExec())
           answered.session
               = commands_.open(frame.getNumber(), request->getExecTask().getTty(), orders);
         promise.deliver(std::move(answered));

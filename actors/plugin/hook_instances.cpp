@@ -50,8 +50,12 @@ void HookInstances::run(const plugin_link::RunHook& msg,
         if (tells_job) to.setJob(*msg.run.job);
         if (tells_place) to.setPlace(*msg.place);
       },
-      [promise](schema::plugin::Frame::Reader frame) {
+      [promise, title, hook = msg.hook](schema::plugin::Frame::Reader frame) {
         client::hook::Answered answered;
+        if (!frame.isHookAnswer() && !frame.isDone())
+          return promise.deliver(Error{
+              Errc::corrupt, fmt::format("{}, hook {}: it answered something else than a hook does",
+                                         title, hook)});
         if (frame.isHookAnswer())
           answered.answer = Object<schema::plugin::HookAnswer>::freeze(frame.getHookAnswer());
         promise.deliver(std::move(answered));

@@ -64,6 +64,17 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   ask<client::driver::Answered>(driver, client::driver::recover_task({"a1", ""}, {}));
   CHECK(told == std::vector<std::string>{"d r"});
 
+  plugin.mute = true;
+  const auto odd = ask<client::driver::Answered>(driver, client::driver::fingerprint());
+  for (std::uint64_t number = 1; number < 10; ++number)
+    say([number](schema::plugin::Frame::Builder frame) {
+      frame.setNumber(number);
+      frame.setDone();
+    });
+  settle();
+  REQUIRE(odd->has_value());
+  CHECK((*odd)->error().what == "it answered something else than a driver does");
+
   plugin.events.ended({Errc::unavailable, "it hung up"});
   settle();
 

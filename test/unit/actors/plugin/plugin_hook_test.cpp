@@ -116,3 +116,26 @@ TEST_CASE_FIXTURE(test::LinkFixture,
 
   CHECK(*lives == 0);
 }
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin hook: an answer of another kind than a hook's is a failure") {
+  const auto link = start([](plugin::Plugin& plugin) {
+    plugin.is("p", "1").task_hook({.name = "h", .phases = {plugin::Phase::PRESTART}},
+                                  plugin::hook_of([](auto&, auto&) -> Result<plugin::HookAnswer> {
+                                    return plugin::HookAnswer{};
+                                  }));
+  });
+  plugin.mute = true;
+  const client::HookTools tools{
+      .host = {}, .steps = {}, .checks = {}, .unix_now = [] { return std::int64_t{0}; }};
+  const auto hook = adopt(plugin::spawn_plugin_hook(system(), link, "h", tools, scope()));
+  const auto answer = ask<client::hook::Answered>(hook, phase(schema::plugin::Phase::PRESTART));
+  for (std::uint64_t number = 1; number < 8; ++number)
+    say([number](schema::plugin::Frame::Builder frame) {
+      frame.setNumber(number);
+      frame.initDecision();
+    });
+  settle();
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().what == "plugin p, hook h: it answered something else than a hook does");
+}
