@@ -107,6 +107,7 @@ private:
   // Of the attempt in progress.
   std::unique_ptr<Ground> ground_;              ///< Null once it is decided.
   std::set<std::string, std::less<>> stopped_;  ///< By the decision.
+  std::set<std::string, std::less<>> replaced_;
   std::map<std::string_view, NameIndex> names_;
   std::optional<Step> finished_;
 };
@@ -125,6 +126,7 @@ Step AskingScheduler::begin(const Moment& moment) {
   desired_updates_.clear();
   names_.clear();
   stopped_.clear();
+  replaced_.clear();
   ground_ = std::make_unique<Ground>(moment, inputs_, eval_, random_);
   auto& ground = *ground_;
   ground.attempt.finish_lost_stops();
@@ -331,6 +333,9 @@ Result<> AskingScheduler::place(Decision::Placement::Reader wish) {
     if (!ends)
       return nonsense(fmt::format("it replaces an allocation \"{}\" that does not end",
                                   said(wish.getReplaces())));
+    if (!replaced_.emplace(replaced->first).second)
+      return nonsense(
+          fmt::format("it replaces an allocation \"{}\" twice", said(wish.getReplaces())));
     previous = replaced->second;
   }
   const auto name = next_name(*group);

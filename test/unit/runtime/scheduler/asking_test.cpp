@@ -238,6 +238,24 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: a stopped allocation's place and name a
   CHECK(last_updates.at("api").place == 1);
 }
 
+TEST_CASE_FIXTURE(AskedHarness, "asking: an allocation is replaced once") {
+  const auto node = add_node();
+  run(register_job(custom_job(1)));
+  report_all_running();
+  const auto old = copy(live()[0]->alloc->getId());
+  decides = [&](Asked, schema::plugin::Decision::Builder decision) {
+    decision.initStops(1)[0].setAllocId(text(old));
+    for (auto placement : decision.initPlacements(2)) {
+      placement.setGroup("api");
+      placement.setNodeId(text(node));
+      placement.setReplaces(text(old));
+    }
+  };
+  run(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(refusal.find("replaces an allocation") != std::string::npos);
+  CHECK(live().size() == 1);
+}
+
 TEST_CASE_FIXTURE(AskedHarness, "asking: what needs no choice is done without a question") {
   const auto first = add_node();
   add_node();
