@@ -370,7 +370,12 @@ NodeFacts together(const std::vector<NodeFacts>& parts) {
     append(all.reservable_cores, part.reservable_cores);
     append(all.networks, part.networks);
     append(all.node_networks, part.node_networks);
-    append(all.devices, part.devices);
+    for (const auto& group : part.devices)  // What two have found is there once.
+      if (std::ranges::none_of(all.devices, [&group](const DeviceGroup& known) {
+            return known.vendor == group.vendor && known.type == group.type
+                   && known.name == group.name;
+          }))
+        all.devices.push_back(group);
   }
   return all;
 }

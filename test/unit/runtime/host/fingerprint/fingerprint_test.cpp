@@ -101,6 +101,17 @@ TEST_CASE("fingerprint: parts put together are those of one look") {
   CHECK(parts->size() == fingerprinters().size());
 }
 
+TEST_CASE("fingerprint: devices that two have found are there once") {
+  NodeFacts first, second;
+  first.devices = {{.vendor = "acme", .type = "gadget", .name = "small", .instances = {{"a"}}}};
+  second.devices = {{.vendor = "acme", .type = "gadget", .name = "small", .instances = {{"b"}}},
+                    {.vendor = "acme", .type = "gadget", .name = "large", .instances = {{"a"}}}};
+  const auto all = together({first, second}).devices;
+  REQUIRE(all.size() == 2);
+  CHECK(all[0] == first.devices[0]);
+  CHECK(all[1].name == "large");
+}
+
 TEST_CASE("fingerprint: a network for each CNI configuration that can be read") {
   TempDir dir;
   const auto write
