@@ -56,8 +56,9 @@ public:
     ::waitpid(pid_, nullptr, 0);
   }
 
-  Result<Frame> next() {
-    const auto end = Clock::now() + patience;
+  Result<Frame> next() { return next(Clock::now() + patience); }
+
+  Result<Frame> next(Clock::time_point end) {
     while (frames_.empty()) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
       pollfd wait{socket_, POLLIN, 0};
@@ -78,8 +79,12 @@ public:
   Result<Frame> ask(const std::function<void(FrameBuilder)>& fill) {
     const auto number = ++last_;
     NOMAD_TRY(send(number, fill));
+    const auto end = Clock::now() + patience;
     for (;;) {
-      const auto frame = NOMAD_TRY(next());
+      if (Clock::now() > end)
+        return Error{Errc::timeout,
+                     fmt::format("it talks, but has not answered for {} s", patience.count())};
+      const auto frame = NOMAD_TRY(next(end));
       if (frame->isRequest() || frame->isSubscribe() || frame->isAskHost()) {
         NOMAD_TRY(send(frame->getNumber(), [](FrameBuilder to) {
           auto failure = to.initFailed();
