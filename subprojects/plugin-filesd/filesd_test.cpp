@@ -13,7 +13,7 @@ void describe(Plugin& plugin);
 
 namespace {
 
-const auto path = std::filesystem::temp_directory_path() / "filesd-test.json";
+const auto path = std::filesystem::temp_directory_path() / "filesd_test.json";
 
 std::string content() {
   std::ifstream file{path};
