@@ -21,6 +21,8 @@ public:
   struct Told {
     std::function<void(const Response&)> answer;
     std::function<void(const grpc::Status&)> ended;  ///< Once; not if it was cancelled.
+    /// Calls `read` in a later turn, when the next answer may come.
+    std::function<void(std::function<void()> read)> next;
   };
 
   /// `begin(context, request, reactor)` is the stub's method.
@@ -50,7 +52,11 @@ public:
     turns_->post([self = self_] {
       if (self->told_.answer) self->told_.answer(self->response_);
       self->response_.Clear();
-      self->StartRead(&self->response_);
+      const auto read = [self] { self->StartRead(&self->response_); };
+      if (self->told_.next)
+        self->told_.next(read);
+      else
+        read();
     });
   }
 

@@ -135,7 +135,8 @@ void BridgeDriver::watch_health() {
                                                : refusal_of("Fingerprint", status).error.what);
              take_health(std::move(health));
              host_.after(stream_pause, [this] { watch_health(); });
-           }},
+           },
+       .next = unhurried(host_)},
       [this](auto* context, auto* request, auto* reactor) {
         remote_.driver().async()->Fingerprint(context, request, reactor);
       });
@@ -161,7 +162,8 @@ void BridgeDriver::watch_events() {
            [this](const grpc::Status& status) {
              if (status.error_code() != grpc::StatusCode::UNIMPLEMENTED)
                host_.after(stream_pause, [this] { watch_events(); });
-           }},
+           },
+       .next = unhurried(host_)},
       [this](auto* context, auto* request, auto* reactor) {
         remote_.driver().async()->TaskEvents(context, request, reactor);
       });
@@ -184,7 +186,9 @@ void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const Driver
   const auto then = [this, id, reply](const Refusal* why) {
     const auto run = find(id);
     if (why != nullptr) return refuse(reply, *why);
-    if (run) answer_started(reply, *run);
+    if (!run) return reject(reply, no_task());
+    answer_started(reply, *run);
+    if (run->end) ended(id, run, *run->end);
   };
   if (const auto known = find(id)) {
     if (known->kept.run_id() != run_id)
@@ -206,8 +210,7 @@ void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const Driver
     return reject(reply, {Errc::rejected,
                           "the driver wants to make the group's network itself, which plugins of "
                           "Nomad's can't do here: use the network mode \"host\""});
-  auto logs = logs_.start(config, fmt::format("{}.{}.{}", file_name(id.alloc_id),
-                                              file_name(id.task), file_name(run_id)));
+  auto logs = logs_.start(config, file_name(run_id));
   if (!logs) return reject(reply, logs.error(), true);
   const auto run = std::make_shared<Run>();
   drivers::StartTaskRequest request;

@@ -67,7 +67,11 @@ Result<LogKeepers::Kept> LogKeepers::start(schema::plugin::TaskConfig::Reader co
       = spawn({executor_, "logs", copy(config.getAllocRoot()), copy(config.getId().getTask()),
                std::to_string(logs.getMaxFiles()), std::to_string(logs.getMaxFileBytes()),
                kept.paths.out, kept.paths.errors});
-  if (!pid) return pid.error();
+  if (!pid) {
+    for (const auto& path : {kept.paths.out, kept.paths.errors})
+      ::unlink(path.c_str());
+    return pid.error();
+  }
   const auto identity = host::identify(*pid);
   kept.process.set_pid(identity.pid);
   kept.process.set_start_ticks(identity.start_ticks);

@@ -32,7 +32,7 @@ public:
     std::vector<host::UniqueFd> held{};
   };
 
-  /// `run` names the run: a part of the files' names.
+  /// `run` names the run, and the files.
   Result<Kept> start(schema::plugin::TaskConfig::Reader config, const std::string& run);
 
   /// It reads what is left, and ends. Whatever has its number now but is another process is let be.

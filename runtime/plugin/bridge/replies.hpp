@@ -12,6 +12,13 @@ inline void set_duration(google::protobuf::Duration& to, Nanoseconds from) {
   to.set_nanos(static_cast<int>(from.count() % 1'000'000'000));
 }
 
+/// For AnswerStream: no more than a hundred answers a second.
+inline std::function<void(std::function<void()>)> unhurried(Host& host) {
+  return [&host](std::function<void()> read) {
+    host.after(std::chrono::milliseconds{10}, std::move(read));
+  };
+}
+
 inline void refuse(const DriverReply& reply, const Refusal& why) {
   reply(FillAnswer{[&why](schema::plugin::DriverAnswer::Builder to) {
     auto failure = to.initFailed();

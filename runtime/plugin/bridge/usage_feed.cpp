@@ -54,7 +54,8 @@ void UsageFeed::open(Nanoseconds interval) {
            [weak, number](const grpc::Status& status) {
              if (const auto self = weak.lock(); self && self->number_ == number)
                self->ended(status);
-           }},
+           },
+       .next = unhurried(host_)},
       [this](auto* context, auto* asked, auto* reactor) {
         remote_.driver().async()->TaskStats(context, asked, reactor);
       });
