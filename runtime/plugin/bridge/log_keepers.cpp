@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto reap_interval = 1s;
+constexpr auto reap_interval = 200ms;
 
 Result<host::UniqueFd> make_fifo(const std::string& path) {
   if (::mkfifo(path.c_str(), 0600) != 0 && errno != EEXIST)
@@ -94,21 +94,21 @@ Result<pid_t> LogKeepers::spawn(std::vector<std::string> words) {
     error = ::posix_spawn(&pid, executor_.c_str(), &settings.actions, &settings.attributes,
                           host::pointers_to(words).data(), host::pointers_to(nothing).data());
   if (error != 0) return errno_error("starting " + executor_, error, Errc::unavailable);
-  children_.push_back(pid);
-  if (!std::exchange(reaps_, true)) host_.after(reap_interval, [this] { reap(); });
   return pid;
 }
 
+/// One of an earlier process's is nobody's child here, and let go of.
 void LogKeepers::reap() {
-  std::erase_if(children_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
-  reaps_ = !children_.empty();
-  if (reaps_) host_.after(reap_interval, [this] { reap(); });
+  std::erase_if(finishing_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  if (!finishing_.empty()) host_.after(reap_interval, [this] { reap(); });
 }
 
 void LogKeepers::finish(const drivers::LogKeeper& process) {
-  if (process.pid() > 0
-      && host::is_alive({process.pid(), process.start_ticks(), process.boot_id()}))
+  if (process.pid() <= 0) return;
+  if (host::is_alive({process.pid(), process.start_ticks(), process.boot_id()}))
     ::kill(process.pid(), SIGTERM);
+  finishing_.push_back(process.pid());
+  if (finishing_.size() == 1) host_.after(reap_interval, [this] { reap(); });
 }
 
 }  // namespace nomad::plugin::bridge

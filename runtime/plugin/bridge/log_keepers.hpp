@@ -45,8 +45,7 @@ private:
   Host& host_;
   std::string executor_;
   std::string directory_;
-  std::vector<pid_t> children_;  ///< Which may have ended.
-  bool reaps_ = false;
+  std::vector<pid_t> finishing_;  ///< Told to end; those that are children are reaped.
 };
 
 }  // namespace nomad::plugin::bridge
