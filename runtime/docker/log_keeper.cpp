@@ -136,7 +136,7 @@ void LogKeeper::write(const LogMessage& message) {
 
 void LogKeeper::restart() {
   if (!is_skipping()) kept_ = cursor_.position();
-  cursor_ = LogCursor{kept_};
+  cursor_.restart(kept_);
   frames_ = {};
   messages_ = {};
 }

@@ -88,16 +88,48 @@ Result<> MessageSplitter::take(std::string_view bytes, const Taker& taker) {
   return {};
 }
 
+bool LogCursor::Recent::has(const One& message) const {
+  return message.time <= newest
+         && (message.time <= forgotten
+             || std::ranges::find(messages, message.sum, &One::sum) != messages.end());
+}
+
+void LogCursor::Recent::add(const One& message) {
+  newest = std::max(newest, message.time);
+  messages.push_back(message);
+  while (messages.size() > most_recent || messages.front().time < newest - latest) {
+    forgotten = std::max(forgotten, messages.front().time);
+    messages.pop_front();
+    if (messages.empty()) return;
+  }
+}
+
 LogCursor::LogCursor(const LogPosition& from) : from_{from}, to_skip_{from.messages} {}
 
+void LogCursor::restart(const LogPosition& from) {
+  LogCursor next{from};
+  // One that has not come as far as the one before it knows less.
+  const bool is_behind = recent_.newest < taken_before_.newest;
+  next.taken_before_ = std::move(is_behind ? taken_before_ : recent_);
+  if (next.taken_before_.newest > 0) next.to_skip_ = 0;
+  *this = std::move(next);
+}
+
 bool LogCursor::take(const LogMessage& message) {
-  if (is_repeated(message)) return false;
+  const Recent::One one{message.time, quick_sum_of(message)};
+  if (recent_.has(one)) return false;
+  recent_.add(one);
   if (seen_ == 0) {
     prefix_is_lost_ = to_skip_ > 0 && sum_of(message) != from_.first;
     if (prefix_is_lost_) to_skip_ = 0;
   }
   count(message);
   ++seen_;
+  if (taken_before_.newest > 0) {
+    const bool is_known = taken_before_.has(one);
+    if (message.time > taken_before_.newest + latest) taken_before_ = {};
+    return !is_known;
+  }
   if (to_skip_ > 0) {
     --to_skip_;
     return false;
@@ -106,25 +138,9 @@ bool LogCursor::take(const LogMessage& message) {
   return !prefix_is_lost_ || message.time > from_.newest;
 }
 
-bool LogCursor::is_repeated(const LogMessage& message) {
-  const auto sum = quick_sum_of(message);
-  if (message.time <= newest_
-      && (message.time <= forgotten_
-          || std::ranges::find(recent_, sum, &Recent::sum) != recent_.end()))
-    return true;
-  recent_.push_back({message.time, sum});
-  while (recent_.size() > most_recent
-         || (!recent_.empty() && recent_.front().time < newest_ - latest)) {
-    forgotten_ = std::max(forgotten_, recent_.front().time);
-    recent_.pop_front();
-  }
-  return false;
-}
-
 void LogCursor::count(const LogMessage& message) {
-  newest_ = std::max(newest_, message.time);
   const auto number = message.time / bucket_span;
-  const auto oldest = newest_ / bucket_span - static_cast<std::int64_t>(most_buckets) + 1;
+  const auto oldest = recent_.newest / bucket_span - static_cast<std::int64_t>(most_buckets) + 1;
   while (!buckets_.empty() && buckets_.front().number < oldest)
     buckets_.pop_front();
   // One that comes far too late is before what a position would ask for.
@@ -144,7 +160,7 @@ LogPosition LogCursor::position() const {
   LogPosition position{.since = buckets_.front().number * bucket_span,
                        .messages = 0,
                        .first = met_first->first,
-                       .newest = std::max(newest_, from_.newest)};
+                       .newest = std::max(recent_.newest, from_.newest)};
   for (const auto& bucket : buckets_)
     position.messages += bucket.messages;
   return position;

@@ -85,13 +85,17 @@ public:
   /// Goes on from a position that was kept.
   explicit LogCursor(const LogPosition& from);
 
+  /// The stream has ended, and another one begins at what `from` asks for. What was taken is still
+  /// known one by one: other streams may have what this one has passed over.
+  void restart(const LogPosition& from);
+
   /// Whether the message is new. Counts it.
   bool take(const LogMessage& message);
 
   LogPosition position() const;
 
   /// Whether what comes is known still; positions are not worth keeping until it has come.
-  bool is_skipping() const { return to_skip_ > 0; }
+  bool is_skipping() const { return to_skip_ > 0 || recent_.newest < taken_before_.newest; }
 
 private:
   static constexpr std::int64_t bucket_span = 50'000'000;  ///< Nanoseconds.
@@ -101,9 +105,19 @@ private:
   static constexpr std::int64_t latest = 2'000'000'000;
   static constexpr std::size_t most_recent = 16 * 1024;
 
+  /// The messages that came last.
   struct Recent {
-    std::int64_t time = 0;
-    std::uint64_t sum = 0;
+    struct One {
+      std::int64_t time = 0;
+      std::uint64_t sum = 0;
+    };
+
+    std::deque<One> messages;
+    std::int64_t newest = 0;
+    std::int64_t forgotten = 0;  ///< The newest time that was among them.
+
+    bool has(const One& message) const;
+    void add(const One& message);
   };
 
   struct Bucket {
@@ -113,17 +127,15 @@ private:
     std::uint64_t met = 0;    ///< and after how many others.
   };
 
-  bool is_repeated(const LogMessage& message);
   void count(const LogMessage& message);
 
   LogPosition from_{};
   std::uint64_t to_skip_ = 0;
   std::uint64_t seen_ = 0;
   bool prefix_is_lost_ = false;  ///< The engine has dropped what we counted.
-  std::int64_t newest_ = 0;
-  std::deque<Bucket> buckets_;  ///< By number.
-  std::deque<Recent> recent_;
-  std::int64_t forgotten_ = 0;  ///< The newest time that was in `recent_`.
+  std::deque<Bucket> buckets_;   ///< By number.
+  Recent recent_;                ///< Of this stream.
+  Recent taken_before_;          ///< Of the streams before, until this one is well beyond them.
 };
 
 }  // namespace nomad::docker

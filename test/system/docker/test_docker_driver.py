@@ -277,9 +277,9 @@ class Tasks(Case):
             "rotated", "i=0; while [ $i -lt 12000 ]; do echo line $i " + "that fills files " * 4 + "; i=$((i+1)); done", kind="batch",
             logging=[{"type": "json-file", "config": [{"max-size": "200k", "max-file": "20"}]}]), "complete")
         numbers = [int(line.split()[1]) for line in self.logs(alloc).splitlines()]
-        # An engine that rotates that fast may pass over files.
-        self.assertTrue(all(one < other for one, other in zip(numbers, numbers[1:])), "a line came again")
-        self.assertEqual(numbers[-1], 11999)
+        # An engine that rotates that fast may pass over files, and give them out when it is asked again.
+        self.assertEqual(len(set(numbers)), len(numbers))
+        self.assertIn(11999, numbers)
 
 
 class Survival(Case):

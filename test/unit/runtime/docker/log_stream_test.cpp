@@ -166,6 +166,24 @@ TEST_CASE("docker logs: a file of any length that is given out again is known") 
   CHECK_FALSE(cursor.take({Output::out, begin + 10'000 * millisecond, "x"}));
 }
 
+TEST_CASE(
+    "docker logs: another stream brings what one before it has passed over, and nothing twice") {
+  LogCursor all;
+  LogCursor cursor;
+  for (int i = 0; i < 100; ++i) {
+    all.take({Output::out, begin + i, "x"});
+    if (i < 40 || i >= 60) CHECK(cursor.take({Output::out, begin + i, "x"}));
+  }
+  cursor.restart(cursor.position());
+  CHECK(cursor.is_skipping());
+  for (int i = 0; i < 100; ++i)
+    CHECK(cursor.take({Output::out, begin + i, "x"}) == (i >= 40 && i < 60));
+  CHECK_FALSE(cursor.is_skipping());
+  CHECK(cursor.position() == all.position());
+  CHECK(cursor.take({Output::err, begin + 50, "late"}));
+  CHECK(cursor.take({Output::out, begin + 200, "x"}));
+}
+
 TEST_CASE("docker logs: an agent that dies loses no line and writes none twice") {
   const auto root = std::filesystem::temp_directory_path() / "docker_logs_test";
   Random random{11};
