@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// What the peer tells, and who waits for it.
-class Heard {
+class HeardOfThread {
 public:
   plugin::ProcessEvents events() {
     return {.started = [](int) {},
@@ -108,7 +108,7 @@ std::string reaped(plugin::PluginPeer& peer) {
 }  // namespace
 
 TEST_CASE("thread peer: a plugin says what it is, answers, keeps its timers, and ends when told") {
-  Heard heard;
+  HeardOfThread heard;
   plugin::ThreadPeer peer{"p", serving([](plugin::Plugin& plugin) {
                             plugin.is("p", "1").actor("a", [](plugin::Host& host) {
                               struct Ticks final : plugin::Actor {
@@ -155,7 +155,7 @@ TEST_CASE("thread peer: a plugin says what it is, answers, keeps its timers, and
 TEST_CASE(
     "thread peer: one that floods waits for what it has said to be handled, and loses nothing") {
   constexpr std::size_t lines = 20'000;
-  Heard heard;
+  HeardOfThread heard;
   plugin::ThreadPeer peer{
       "p", serving([](plugin::Plugin& plugin) {
         plugin.is("p", "1").on_configure([](const plugin::Config&) -> Result<> { return {}; });
@@ -186,7 +186,7 @@ TEST_CASE(
 }
 
 TEST_CASE("thread peer: one that is killed hears of nothing more, and one that throws says why") {
-  Heard heard;
+  HeardOfThread heard;
   plugin::ThreadPeer peer{"p", serving([](plugin::Plugin& plugin) { plugin.is("p", "1"); }),
                           heard.events()};
   REQUIRE(heard.wait_for(1));
@@ -194,7 +194,7 @@ TEST_CASE("thread peer: one that is killed hears of nothing more, and one that t
   CHECK(heard.ends() == std::vector<std::string>{"it was ended"});
   CHECK(reaped(peer) == "its thread ended");
 
-  Heard other;
+  HeardOfThread other;
   plugin::ThreadPeer thrown{
       "q", [](const plugin::Channel&) -> std::string { throw std::runtime_error{"no luck"}; },
       other.events()};
@@ -205,7 +205,7 @@ TEST_CASE("thread peer: one that is killed hears of nothing more, and one that t
 TEST_CASE("thread peer: a thread that blocks outlives its peer and is not waited for") {
   static std::atomic<bool> goes_on{false};
   {
-    Heard heard;
+    HeardOfThread heard;
     const plugin::ThreadPeer peer{"p",
                                   [](const plugin::Channel& agent) {
                                     while (!goes_on)
