@@ -54,8 +54,11 @@ Result<std::unique_ptr<Bridge>> Bridge::begin(Options options) {
   made->remote_ = std::make_unique<Remote>(made->program_->handshake().target, made->turns_);
   auto asked = made->ask_what_it_is();
   unlink_socket(made->program_->handshake().socket);
-  if (!asked) return asked.error();
-  return made;
+  if (asked) return made;
+  // Its thread listens until this process ends, and the program with it; it has nothing to add.
+  made->ends_ = true;
+  static_cast<void>(made.release());
+  return asked.error();
 }
 
 Result<> Bridge::ask_what_it_is() {
