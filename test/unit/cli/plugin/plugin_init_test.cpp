@@ -62,5 +62,5 @@ TEST_CASE("plugin init: what is there is left alone, and names and kinds are jud
 }
 
 TEST_CASE("plugin init: every kind has a source, a test and a build file") {
-  CHECK(cli::plugin_samples().size() == 15);
+  CHECK(cli::plugin_samples().size() == 18);
 }
