@@ -2,10 +2,11 @@
 #include "actors/plugin/body/thread_peer.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -53,6 +54,11 @@ public:
   std::vector<plugin::Frame> frames() {
     const std::lock_guard lock{guard_};
     return frames_;
+  }
+
+  std::size_t count() {
+    const std::lock_guard lock{guard_};
+    return frames_.size();
   }
 
   std::size_t bytes() {
@@ -173,8 +179,8 @@ TEST_CASE(
   }));
   std::size_t handled = 0;
   std::size_t most_open = 0;
-  for (int looks = 0; looks < 2000 && heard.frames().size() < lines + 2; ++looks) {
-    std::this_thread::sleep_for(5ms);
+  // It waits for what was handled; so there is always one more, or it is stuck.
+  while (heard.count() < lines + 2 && heard.wait_for(heard.count() + 1)) {
     const auto bytes = heard.bytes();
     most_open = std::max(most_open, bytes - handled);
     peer.handled(bytes - handled);
@@ -203,19 +209,22 @@ TEST_CASE("thread peer: one that is killed hears of nothing more, and one that t
 }
 
 TEST_CASE("thread peer: a thread that blocks outlives its peer and is not waited for") {
-  static std::atomic<bool> goes_on{false};
+  std::promise<void> goes_on;
+  const auto is_over = std::make_shared<std::promise<void>>();  // the thread may outlive this case
+  HeardOfThread heard;
   {
-    HeardOfThread heard;
     const plugin::ThreadPeer peer{"p",
-                                  [](const plugin::Channel& agent) {
-                                    while (!goes_on)
-                                      std::this_thread::sleep_for(1ms);
+                                  [&goes_on, is_over](const plugin::Channel& agent) {
+                                    goes_on.get_future().wait();
                                     const char nothing[16]{};
                                     agent.tell(agent.agent, nothing, sizeof nothing);
+                                    is_over->set_value();
                                     return std::string{"late"};
                                   },
                                   heard.events()};
   }
-  goes_on = true;
-  std::this_thread::sleep_for(50ms);
+  goes_on.set_value();
+  REQUIRE(is_over->get_future().wait_for(10s) == std::future_status::ready);
+  CHECK(heard.count() == 0);
+  CHECK(heard.ends().empty());
 }
