@@ -118,7 +118,7 @@ int keep_logs(int count, char** arguments) {
   ::sigemptyset(&awaited);
   ::sigaddset(&awaited, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &awaited, nullptr);
-  for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE})
+  for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ})
     ::signal(number, SIG_IGN);
   ::prctl(PR_SET_NAME, "nomad-logs");
   const UniqueFd order{::signalfd(-1, &awaited, SFD_CLOEXEC)};
