@@ -16,15 +16,12 @@
 
 #include "runtime/base/guard.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/host/file_time.hpp"
 
 namespace nomad::host {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::int64_t nanoseconds(const timespec& time) {
-  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
-}
 
 /// "", "a", "a/b" of "a/b/c".
 std::vector<std::string> directories_to(const std::string& path) {
@@ -45,8 +42,8 @@ Result<FileMark> FileMark::of(const Beneath& root, std::string_view path) {
   return FileMark{.device = status.st_dev,
                   .inode = status.st_ino,
                   .size = static_cast<std::uint64_t>(status.st_size),
-                  .modified = nanoseconds(status.st_mtim),
-                  .changed = nanoseconds(status.st_ctim)};
+                  .modified = nanoseconds_of(status.st_mtim),
+                  .changed = nanoseconds_of(status.st_ctim)};
 }
 
 class FileNews::Core {

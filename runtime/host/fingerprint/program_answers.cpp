@@ -16,6 +16,7 @@
 #include "runtime/base/base64.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/host/file_time.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
@@ -28,10 +29,6 @@ constexpr std::size_t words_in_line = 9;
 constexpr std::size_t most_answers = 128;
 constexpr std::size_t longest_answer = 8UL << 10;
 constexpr off_t largest_file = 2L << 20;
-
-std::uint64_t stamp_of(const timespec& time) {
-  return static_cast<std::uint64_t>(time.tv_sec * 1'000'000'000L + time.tv_nsec);
-}
 
 /// Texts with an end of their own each, for there may be none of them, or empty ones.
 std::string encode(const std::vector<std::string>& texts) {
@@ -135,8 +132,8 @@ std::optional<ProgramMark> mark_of_program(const std::string& path) {
   return ProgramMark{.device = status.st_dev,
                      .inode = status.st_ino,
                      .size = static_cast<std::uint64_t>(status.st_size),
-                     .modified_ns = stamp_of(status.st_mtim),
-                     .changed_ns = stamp_of(status.st_ctim)};
+                     .modified_ns = static_cast<std::uint64_t>(nanoseconds_of(status.st_mtim)),
+                     .changed_ns = static_cast<std::uint64_t>(nanoseconds_of(status.st_ctim))};
 }
 
 std::string format_answers(const KnownAnswers& known) {
