@@ -1,5 +1,8 @@
 // Values of configurations between the forms that they have: JSON of the agent, HCL's, and the
 // MessagePack that Nomad's plugins get. Pure.
+//
+// MessagePack is written here, not by libmsgpack: what there is to write is one walk over HCL's
+// values, which would be as long with a packer of the library's, and nothing is read.
 #pragma once
 
 #include <string>
