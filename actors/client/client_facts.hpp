@@ -32,7 +32,8 @@ struct StopLook {
   std::uint64_t round;
 };
 
-/// Whether allocations that have ended are to be removed for want of disk.
+/// Whether allocations that have ended are to be removed for want of disk, and networks be taken
+/// down that are left of some.
 struct CollectDue {
   using is_message = void;
 };

@@ -312,6 +312,7 @@ void NodeAllocs::end_others() {
 
 /// Which these are is known now: an allocation that comes while they go is none of them.
 void NodeAllocs::leave_other_networks() {
+  if (!contacted_ || leaves_networks_) return;
   const auto& options = *facts_.context->network;
   network::AllocNetworks networks{options, network::real_tools(options)};
   auto others = networks.recorded();
@@ -322,10 +323,12 @@ void NodeAllocs::leave_other_networks() {
   const auto run = [networks = std::move(networks), others = std::move(others)] {
     return networks.leave_all(others);
   };
+  leaves_networks_ = true;
   self_->request(facts_.context->steps, actor::infinite, step::make(run))
-      .then([](const step::Outcome&) {},
-            [](const Error& err) {
-              log::error("client", "a network stays until the agent's next start: {}", err.what);
+      .then([this](const step::Outcome&) { leaves_networks_ = false; },
+            [this](const Error& err) {
+              leaves_networks_ = false;
+              log::error("client", "a network stays until the next collection: {}", err.what);
             });
 }
 

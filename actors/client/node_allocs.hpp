@@ -87,6 +87,10 @@ public:
   /// Collects when the disk is too full.
   void look_at_disk();
 
+  /// Takes networks down that are of no allocation here: the agent was killed, or plugins failed
+  /// when the allocation was removed. Nothing before the servers have said which these are.
+  void leave_other_networks();
+
   actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
 
   /// The servers know that these have ended.
@@ -176,7 +180,6 @@ private:
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
   void end_others();
-  void leave_other_networks();
   void end_others_of(const std::string& name, const Driver& driver);
   void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);
@@ -192,8 +195,9 @@ private:
   std::map<actor::Address, std::string> runners_;      ///< Alloc id by runner.
   std::set<std::string> others_owed_;  ///< Drivers that have not heard what is to go on.
   bool wants_all_ = false;
-  bool contacted_ = false;  ///< The servers' first answer is in force.
-  bool impatient_ = false;  ///< Of the present `apply`.
+  bool leaves_networks_ = false;  ///< A step is at it.
+  bool contacted_ = false;        ///< The servers' first answer is in force.
+  bool impatient_ = false;        ///< Of the present `apply`.
   /// Of the reports on allocations without a runner: nothing that a runner told comes after them.
   std::uint64_t rest_version_ = std::uint64_t{1} << 62;
 

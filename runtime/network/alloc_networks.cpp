@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/network/firewall.hpp"
@@ -29,9 +31,8 @@ namespace fs = std::filesystem;
 constexpr int tries = 3;
 constexpr std::chrono::milliseconds retry_pause{1000};
 constexpr std::chrono::milliseconds stop_look{50};  ///< Between two looks whether to stop.
-/// Between two tries, and for all of them: plugins that an earlier agent started may be at work.
+/// Between two looks for plugins that an earlier agent started and that are still at work.
 constexpr std::chrono::milliseconds lock_pause{5};
-constexpr std::chrono::milliseconds lock_patience{10'000};
 constexpr std::string_view record_suffix = ".json";
 constexpr std::string_view cni_prefix = "cni/";
 
@@ -92,6 +93,18 @@ Result<> replace_file(const std::string& path, std::string_view content) {
   return {};
 }
 
+bool is_v6(std::string_view address) {
+  return address.find(':') != address.npos;
+}
+
+std::vector<std::string> addresses_of(const NetworkRecord& record) {
+  std::vector<std::string> addresses;
+  if (const auto made = parse_cni_result(record.result); made)
+    for (const auto& each : made->addresses)
+      addresses.push_back(each.address);
+  return addresses;
+}
+
 std::string address_of(const NetworkRecord& record) {
   const auto status = record.status();
   return status ? status->address : std::string{};
@@ -147,8 +160,9 @@ std::vector<std::string> AllocNetworks::recorded() const {
 // -- plugins -------------------------------------------------------------------------------------
 
 /// Held by the plugins that are at work on an allocation, and by nobody else: they outlive an agent
-/// that is killed, and what they add then must not come behind what the next agent removes. One
-/// that leaves something running holds it for good, so after a while there is another lock.
+/// that is killed, and what they add then must not come behind what the next agent removes. They
+/// get the time that their own agent would have given them. One that has ended but left something
+/// running holds it for good, so after that time there is another lock.
 Result<host::UniqueFd> AllocNetworks::lock_of_plugins(const std::string& alloc_id) const {
   const auto path = lock_path(alloc_id);
   for (std::chrono::milliseconds waited{0};; waited += lock_pause) {
@@ -156,9 +170,17 @@ Result<host::UniqueFd> AllocNetworks::lock_of_plugins(const std::string& alloc_i
     if (!file) return errno_error("making " + path, errno);
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
     if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking " + path, errno);
-    if (waited < lock_patience)
+    if (waited < options_.plugin_timeout) {
       tools_.wait(lock_pause);
-    else if (::unlink(path.c_str()) != 0)
+      continue;
+    }
+    log::warn(
+        "client",
+        "allocation {}: a CNI plugin that an earlier agent started is still at work after {} ms: "
+        "{}",
+        short_id(alloc_id), waited.count(),
+        tools_.end_holders(path) ? "it was killed" : "what it has left running is passed over");
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
       return errno_error("removing " + path, errno);
   }
 }
@@ -247,15 +269,13 @@ Result<> AllocNetworks::admit(const std::string& mode) const {
 /// The plugin portmap (of 1.1.1) misses the rules of both families of addresses, where the kernel
 /// has tables for both; of a family of which the allocation has no address there are none.
 static bool is_of_other_family(const Error& failure, const NetworkRecord& record) {
-  const auto made = parse_cni_result(record.result);
-  if (!made) return false;
-  const auto is_v6
-      = [](const CniAddress& each) { return each.address.find(':') != each.address.npos; };
+  if (!parse_cni_result(record.result)) return false;
+  const auto addresses = addresses_of(record);
   const auto says = [&failure](std::string_view words) {
     return failure.what.find(words) != failure.what.npos;
   };
-  return (std::ranges::none_of(made->addresses, is_v6) && says("could not check ipv6"))
-         || (std::ranges::all_of(made->addresses, is_v6) && says("could not check ipv4"));
+  return (std::ranges::none_of(addresses, is_v6) && says("could not check ipv6"))
+         || (std::ranges::all_of(addresses, is_v6) && says("could not check ipv4"));
 }
 
 Result<> AllocNetworks::check(const std::string& alloc_id, const NetworkRecord& record) const {
@@ -323,27 +343,35 @@ Result<> AllocNetworks::undo(const std::string& alloc_id, const NetworkRecord& r
        ++plugin)
     if (auto done = call(CniVerb::del, target, record, *plugin); !done && outcome)
       outcome = done.error();
-  // Without its namespace a plugin does not know the rules of its addresses any more.
-  const bool has_rules = !record.network.plugins.empty();
-  if (has_rules && (!outcome || target.namespace_path.empty())) {
-    const auto swept = sweep(alloc_id, record);
+  if (record.network.plugins.empty()) return outcome;
+  // Also after success: portmap passes over tables that it can't list. By its address, which
+  // another allocation may have by now, only what a plugin without its namespace does not know any
+  // more.
+  const auto addresses = addresses_of(record);
+  const bool has_v6 = std::ranges::any_of(addresses, is_v6);
+  const bool by_address = !outcome || target.namespace_path.empty();
+  for (const auto* program : {"iptables", "ip6tables"}) {
+    if (program == std::string_view{"ip6tables"} && !has_v6) continue;
+    const auto swept
+        = sweep(program, alloc_id, by_address ? addresses : std::vector<std::string>{});
     if (!swept && outcome) outcome = swept.error();
   }
   return outcome;
 }
 
-/// Removes what is left of it among the rules of iptables.
-Result<> AllocNetworks::sweep(const std::string& alloc_id, const NetworkRecord& record) const {
-  const auto saver = host::find_program("iptables-save", host::system_path);
-  const auto restorer = host::find_program("iptables-restore", host::system_path);
+/// Removes what is left of it among the rules: what names it, or in a chain of CNI's one of the
+/// addresses.
+Result<> AllocNetworks::sweep(std::string_view program,
+                              const std::string& alloc_id,
+                              const std::vector<std::string>& addresses) const {
+  const auto saver = host::find_program(fmt::format("{}-save", program), host::system_path);
+  const auto restorer = host::find_program(fmt::format("{}-restore", program), host::system_path);
   if (saver.empty() || restorer.empty()) return {};  // Then nobody has made any.
-  std::vector<std::string> addresses;
-  if (const auto made = parse_cni_result(record.result); made)
-    for (const auto& each : made->addresses)
-      addresses.push_back(each.address);
   const std::vector<std::string> environment{fmt::format("PATH={}", host::system_path)};
   const auto saved = NOMAD_TRY(tools_.run(
       {.program = saver, .arguments = {}, .environment = environment, .max_output = 64UL << 20}));
+  if (saved.exit_code != 0)
+    return Error{Errc::unavailable, fmt::format("listing rules of {}: {}", program, saved.errors)};
   const auto removal = rules_removal(saved.output, alloc_id, addresses);
   if (removal.empty()) return {};
   const auto restored = NOMAD_TRY(tools_.run({.program = restorer,
@@ -351,7 +379,8 @@ Result<> AllocNetworks::sweep(const std::string& alloc_id, const NetworkRecord& 
                                               .environment = environment,
                                               .input = removal}));
   if (restored.exit_code != 0)
-    return Error{Errc::unavailable, "removing rules of iptables: " + restored.errors};
+    return Error{Errc::unavailable,
+                 fmt::format("removing rules of {}: {}", program, restored.errors)};
   return {};
 }
 
@@ -444,7 +473,7 @@ Result<> AllocNetworks::leave_in_turn(const std::string& alloc_id) const {
   if (record && *record)
     outcome = undo(alloc_id, **record);
   else if (tools_.has_namespace(alloc_id) || !record)
-    outcome = sweep(alloc_id, {});
+    outcome = sweep("iptables", alloc_id, {});
   else
     return {};
   if (auto removed = tools_.remove_namespace(alloc_id); !removed && outcome)

@@ -26,6 +26,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/host/process/run_program.hpp"
@@ -55,6 +56,9 @@ struct NetworkTools {
   std::function<Result<>(const std::string& name)> remove_namespace;
   /// Whether a process of the host has the port.
   std::function<bool(const PortMapping&)> is_taken;
+  /// Kills the programs that were started with this file as `ProgramRun::held` and have not ended,
+  /// with what they have started; false if there is none.
+  std::function<bool(const std::string& path)> end_holders;
   /// Lets time pass.
   std::function<void(std::chrono::milliseconds)> wait;
 };
@@ -123,7 +127,9 @@ private:
                          NetworkRecord& record,
                          const std::stop_token& stopped) const;
   Result<> undo(const std::string& alloc_id, const NetworkRecord& record) const;
-  Result<> sweep(const std::string& alloc_id, const NetworkRecord& record) const;
+  Result<> sweep(std::string_view program,
+                 const std::string& alloc_id,
+                 const std::vector<std::string>& addresses) const;
 
   NetworkOptions options_;
   NetworkTools tools_;

@@ -50,6 +50,7 @@ NetworkTools real_tools(const NetworkOptions& options) {
       .make_namespace = [namespaces](const std::string& name) { return namespaces.make(name); },
       .remove_namespace = [namespaces](const std::string& name) { return namespaces.remove(name); },
       .is_taken = is_port_taken,
+      .end_holders = host::end_holders,
       .wait = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }};
 }
 

@@ -1,8 +1,10 @@
 #include "runtime/host/process/run_program.hpp"
 
 #include <array>
+#include <charconv>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +17,7 @@
 #include <fmt/format.h>
 #include <spawn.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/host/process/pointers.hpp"
 #include "runtime/host/process/spawn_settings.hpp"
 #include "runtime/host/process/unique_fd.hpp"
@@ -23,6 +26,8 @@ namespace nomad::host {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int held_fd = 3;
 
 /// The input as a file without a name: the program may read it whenever it likes.
 Result<UniqueFd> input_file(const std::string& input) {
@@ -56,7 +61,7 @@ Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, input, 0));
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, output, 1));
   keep(::posix_spawn_file_actions_adddup2(&settings.actions, errors, 2));
-  if (run.held >= 0) keep(::posix_spawn_file_actions_adddup2(&settings.actions, run.held, 3));
+  if (run.held >= 0) keep(::posix_spawn_file_actions_adddup2(&settings.actions, run.held, held_fd));
   keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
   keep(::posix_spawnattr_setpgroup(&settings.attributes, 0));
   keep(settings.reset_signals(POSIX_SPAWN_SETPGROUP));
@@ -138,6 +143,25 @@ Result<ProgramEnded> run_program(const ProgramRun& run) {
   if (!outcome) return outcome.error();
   ended.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return ended;
+}
+
+bool end_holders(const std::string& path) {
+  namespace fs = std::filesystem;
+  bool any = false;
+  std::error_code failure;
+  for (fs::directory_iterator entry{"/proc", failure};
+       !failure && entry != fs::directory_iterator{}; entry.increment(failure)) {
+    pid_t pid = 0;
+    const auto name = entry->path().filename().string();
+    if (!is_digits(name)) continue;
+    std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (::getpgid(pid) != pid) continue;
+    std::error_code gone;  // Processes end while they are looked at.
+    const auto held = fs::read_symlink(entry->path() / "fd" / std::to_string(held_fd), gone);
+    if (gone || held != path) continue;
+    any = ::kill(-pid, SIGKILL) == 0 || any;
+  }
+  return any;
 }
 
 std::string find_program(std::string_view name, std::string_view path) {

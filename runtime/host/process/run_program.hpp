@@ -40,6 +40,11 @@ struct ProgramEnded {
 /// bounds, and was killed; `io`.
 Result<ProgramEnded> run_program(const ProgramRun& run);
 
+/// Kills the programs that have been run with the file at `path` as `held`, by whatever process,
+/// and have not ended; each with its process group. What one that has ended left running goes on.
+/// False if there is none. Reads all of /proc.
+bool end_holders(const std::string& path);
+
 /// The first directory of `path`, separated by colons, that has an executable file `name`; empty
 /// without one.
 std::string find_program(std::string_view name, std::string_view path);

@@ -36,6 +36,9 @@ struct Machine {
   std::string address = "10.9.0.2";
   std::chrono::milliseconds waited{0};
   std::function<void()> as_time_passes = [] {};
+  std::function<bool(const std::string&)> end_holders = [](const std::string&) { return false; };
+  std::string rules;                 ///< What iptables-save answers.
+  std::vector<std::string> removed;  ///< What iptables-restore was told.
 
   Machine() {
     std::filesystem::create_directories(dir.file("bin"));
@@ -52,6 +55,8 @@ struct Machine {
 
   host::ProgramEnded run(const host::ProgramRun& run) {
     const auto name = std::filesystem::path{run.program}.filename().string();
+    if (name == "iptables-save") return {.exit_code = rules == "?" ? 1 : 0, .output = rules};
+    if (name == "iptables-restore") removed.push_back(run.input);
     if (name.starts_with("iptables")) return {};
     std::string verb, arguments;
     for (const auto& variable : run.environment) {
@@ -100,6 +105,7 @@ struct Machine {
                    return Result<>{};
                  },
              .is_taken = [this](const PortMapping& port) { return taken.contains(port.host_port); },
+             .end_holders = [this](const std::string& path) { return end_holders(path); },
              .wait =
                  [this](std::chrono::milliseconds time) {
                    waited += time;
@@ -373,7 +379,59 @@ TEST_CASE("alloc networks: a plugin that leaves something running holds up nobod
   REQUIRE(::flock(forever.get(), LOCK_EX) == 0);
   CHECK(machine.networks().leave("a1"));
   CHECK(machine.take() == Machine::Calls{"DEL two", "DEL one"});
-  CHECK(machine.waited == std::chrono::seconds{10});  // Once: then there is another lock.
+  CHECK(machine.waited == std::chrono::seconds{30});  // Once: then there is another lock.
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: a dead agent's plugin is killed when its time is over") {
+  Machine machine;
+  REQUIRE(machine.join());
+  machine.take();
+  const auto lock = machine.dir.file("networks/a1.lock");
+  const host::UniqueFd forever{::open(lock.c_str(), O_RDWR | O_CLOEXEC)};
+  REQUIRE(::flock(forever.get(), LOCK_EX) == 0);
+  std::vector<std::string> ended;
+  machine.end_holders = [&](const std::string& path) {
+    CHECK(machine.calls.empty());
+    ended.push_back(path);
+    return true;
+  };
+  CHECK(machine.networks().leave("a1"));
+  CHECK(ended == std::vector{lock});
+  CHECK(machine.take() == Machine::Calls{"DEL two", "DEL one"});
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: rules that a plugin has passed over are removed") {
+  Machine machine;
+  REQUIRE(machine.join());
+  // Another allocation has the address by now.
+  machine.rules = R"(*nat
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \"net\" id: \"a1\"" -j CNI-DN-1
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \"net\" id: \"a2\"" -j CNI-DN-2
+-A CNI-DN-2 -s 10.9.0.2/32 -p tcp -j CNI-HOSTPORT-SETMARK
+COMMIT
+)";
+  CHECK(machine.networks().leave("a1"));
+  CHECK(machine.removed == std::vector<std::string>{R"(*nat
+-D CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \"net\" id: \"a1\"" -j CNI-DN-1
+-F CNI-DN-1
+-X CNI-DN-1
+COMMIT
+)"});
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: where rules can't be listed the record stays") {
+  Machine machine;
+  REQUIRE(machine.join());
+  machine.rules = "?";
+  const auto left = machine.networks().leave("a1");
+  REQUIRE_FALSE(left);
+  CHECK(left.error().what.starts_with("listing rules of iptables"));
+  CHECK(machine.networks().recorded() == std::vector<std::string>{"a1"});
+  machine.rules.clear();
+  CHECK(machine.networks().leave("a1"));
   CHECK(machine.is_clean());
 }
 

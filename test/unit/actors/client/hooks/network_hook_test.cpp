@@ -55,6 +55,7 @@ struct NetworkFixture : ClientFixture {
                   return Result<>{};
                 },
             .is_taken = [](const network::PortMapping&) { return false; },
+            .end_holders = [](const std::string&) { return false; },
             .wait = [](std::chrono::milliseconds) {}};
   }
 
@@ -266,4 +267,16 @@ TEST_CASE_FIXTURE(NamesFixture, "network files: a hostname that nobody would hav
   CHECK(entry.wanted(scope()));
   network().setHostname("");
   CHECK_FALSE(entry.wanted(scope()));
+}
+
+TEST_CASE_FIXTURE(
+    NetworkFixture,
+    "network hook: what is left of an allocation that is gone goes with a collection") {
+  begin();
+  run_in("none");
+  std::ofstream{dir.file("state/networks/" + alloc_id(2) + ".json")}
+      << network::to_text({.network = {.name = "none", .plugins = {}}, .mappings = {}});
+  advance(60s);
+  CHECK_FALSE(std::filesystem::exists(dir.file("state/networks/" + alloc_id(2) + ".json")));
+  CHECK(is_recorded());
 }

@@ -1,7 +1,15 @@
 // Programs with bounds on their time and their output.
 #include "runtime/host/process/run_program.hpp"
 
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <doctest/doctest.h>
+
+#include "runtime/host/process/unique_fd.hpp"
+#include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::host;
@@ -45,6 +53,30 @@ TEST_CASE("run program: a child that stays behind is not waited for") {
   const auto begin = std::chrono::steady_clock::now();
   CHECK(shell("sleep 5 & echo done")->output == "done\n");
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{4});
+}
+
+TEST_CASE("run program: who holds a file is killed, what it has left running goes on") {
+  const test::TempDir dir;
+  const auto lock = dir.file("lock");
+  const UniqueFd file{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  const auto run = [&](const std::string& script) {
+    return run_program({.program = "/bin/sh",
+                        .arguments = {"-c", script},
+                        .environment = {"PATH=/usr/bin:/bin"},
+                        .held = file.get()});
+  };
+  CHECK_FALSE(end_holders(lock));
+  REQUIRE(run("sleep 600 & echo $! > " + dir.file("left")));
+  CHECK_FALSE(end_holders(lock));
+  CHECK(shell("kill $(cat " + dir.file("left") + ")")->exit_code == 0);
+
+  Result<ProgramEnded> ended;
+  std::thread running{[&] { ended = run("sleep 600; true"); }};
+  while (!end_holders(lock))
+    std::this_thread::yield();
+  running.join();
+  REQUIRE(ended);
+  CHECK(ended->exit_code == 137);
 }
 
 TEST_CASE("find program: the first executable file of the path") {
