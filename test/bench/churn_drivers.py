@@ -75,6 +75,7 @@ plugin "docker" {{
         return dict(super().left(),
                     containers=[made["Names"] for made in self.engine.containers()],
                     namespaces=glob.glob("/run/netns/*"),
+                    records=glob.glob(os.path.join(self.agent.data_dir, "client/networks/*.json")),
                     links=[link["ifname"] for link in links],
                     rules=[line for line in output_of("iptables-save").splitlines() if "CNI-DN-" in line or "CNI-SN-" in line],
                     addresses=[path for path in glob.glob("/var/lib/cni/networks/*/*")
