@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/replace_file.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::docker {
@@ -155,18 +155,8 @@ void LogKeeper::save() {
   const auto text = fmt::format("{} {} {} {} {} {} {} {} {}\n", position_form, kept_.since,
                                 kept_.messages, kept_.first, kept_.newest, out_.writer->index(),
                                 out_.writer->size(), err_.writer->index(), err_.writer->size());
-  const auto beside = options_.position_file + ".new";
-  {
-    std::ofstream file{beside, std::ios::trunc};
-    file << text;
-    if (!file.flush()) {
-      complaint_ = "how far the logs were taken can't be kept";
-      return;
-    }
-  }
-  std::error_code failure;
-  std::filesystem::rename(beside, options_.position_file, failure);
-  if (failure) complaint_ = "how far the logs were taken can't be kept: " + failure.message();
+  if (const auto saved = replace_file(options_.position_file, text, Durability::of_process); !saved)
+    complaint_ = saved.error().within("how far the logs were taken can't be kept").what;
 }
 
 std::string LogKeeper::take_complaint() {

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/replace_file.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
@@ -77,22 +78,6 @@ Result<std::string> read_file(const fs::path& path) {
   return std::move(content).str();
 }
 
-/// The new content, or the old one.
-Result<> replace_file(const std::string& path, std::string_view content) {
-  const auto fresh = path + ".new";
-  {
-    const host::UniqueFd file{
-        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)};
-    if (!file) return errno_error("making " + fresh, errno);
-    const auto wrote = ::write(file.get(), content.data(), content.size());
-    if (wrote < 0 || static_cast<std::size_t>(wrote) != content.size())
-      return errno_error("writing " + fresh, wrote < 0 ? errno : ENOSPC,
-                         wrote < 0 && errno != ENOSPC ? Errc::io : Errc::overloaded);
-  }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) return errno_error("replacing " + path, errno);
-  return {};
-}
-
 bool is_v6(std::string_view address) {
   return address.find(':') != address.npos;
 }
@@ -134,7 +119,8 @@ Result<> AllocNetworks::save(const std::string& alloc_id, const NetworkRecord& r
   const auto directory = options_.state_dir + "/networks";
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return errno_error("making " + directory, errno);
-  return replace_file(record_path(alloc_id), to_text(record));
+  // Networks end with the power.
+  return replace_file(record_path(alloc_id), to_text(record), Durability::of_process);
 }
 
 Result<> AllocNetworks::forget(const std::string& alloc_id) const {

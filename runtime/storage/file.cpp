@@ -6,17 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "runtime/base/files/replace_file.hpp"
+
 namespace nomad::storage {
-
-bool is_no_space(int errno_value) {
-  return errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EFBIG;
-}
-
-Error disk_error(std::string_view attempt, int errno_value) {
-  auto error = errno_error(attempt, errno_value);
-  if (is_no_space(errno_value)) error.code = Errc::overloaded;
-  return error;
-}
 
 Result<File> File::open(const std::string& path, int flags) {
   const int number = ::open(path.c_str(), flags | O_CLOEXEC, 0600);

@@ -42,11 +42,4 @@ private:
   std::string path_;
 };
 
-/// The failure of a system call: `overloaded` where the disk, a quota or a limit of sizes is
-/// exhausted, else `io`.
-Error disk_error(std::string_view attempt, int errno_value);
-
-/// Whether `errno_value` says that no more bytes fit.
-bool is_no_space(int errno_value);
-
 }  // namespace nomad::storage

@@ -1,8 +1,6 @@
 #include "runtime/storage/identity_file.hpp"
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <span>
 
@@ -10,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/replace_file.hpp"
 #include "runtime/storage/checksum.hpp"
-#include "runtime/storage/directory.hpp"
 #include "runtime/storage/file.hpp"
 
 namespace nomad::storage {
@@ -50,16 +48,7 @@ Result<std::optional<NodeIdentityText>> read_identity_file(const std::string& pa
 }
 
 Result<> write_identity_file(const std::string& path, const NodeIdentityText& identity) {
-  const auto fresh = path + ".new";
-  {
-    const auto file = NOMAD_TRY(File::open(fresh, O_WRONLY | O_CREAT | O_TRUNC));
-    const auto text = text_of(identity);
-    NOMAD_TRY(file.write(std::as_bytes(std::span{text}), 0));
-    NOMAD_TRY(file.sync());
-  }
-  if (std::rename(fresh.c_str(), path.c_str()) != 0)
-    return errno_error("cannot rename \"" + fresh + "\"", errno);
-  return sync_directory(directory_of(path));
+  return replace_file(path, text_of(identity), Durability::of_disk);
 }
 
 }  // namespace nomad::storage

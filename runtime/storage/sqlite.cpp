@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include "runtime/base/files/replace_file.hpp"
 #include "runtime/storage/file.hpp"
 
 namespace nomad::storage {

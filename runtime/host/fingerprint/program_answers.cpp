@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/files/replace_file.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/file_time.hpp"
@@ -86,26 +87,6 @@ std::string read_own(const std::string& path) {
   const auto got = ::read(file.get(), text.data(), text.size());
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
-}
-
-Result<> write_whole(const std::string& path, std::string_view text) {
-  const UniqueFd file{
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (!file) return errno_error("making " + path, errno);
-  const auto wrote = ::write(file.get(), text.data(), text.size());
-  if (wrote < 0) return errno_error("writing " + path, errno);
-  if (static_cast<std::size_t>(wrote) != text.size())
-    return Error{Errc::io, "writing " + path + ": the disk is full"};
-  return {};
-}
-
-Result<> replace(const std::string& path, std::string_view text) {
-  const auto fresh = path + ".new";
-  auto written = write_whole(fresh, text);
-  if (written && ::rename(fresh.c_str(), path.c_str()) != 0)
-    written = errno_error("renaming " + fresh, errno);
-  if (!written) ::unlink(fresh.c_str());
-  return written;
 }
 
 bool is_current(const KnownAnswers::value_type& answer) {
@@ -204,7 +185,7 @@ Result<> ProgramAnswers::save() {
   auto all = std::exchange(learned_, {});
   for (auto& other : parse_answers(read_own(file())))
     if (all.size() < most_answers && is_current(other)) all.insert(std::move(other));
-  return replace(file(), format_answers(all));
+  return replace_file(file(), format_answers(all), Durability::of_process);
 }
 
 Result<ProgramEnded> program_answer(const std::string& directory, const ProgramRun& run) {

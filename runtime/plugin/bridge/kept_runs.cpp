@@ -1,16 +1,15 @@
 #include "runtime/plugin/bridge/kept_runs.hpp"
 
-#include <cerrno>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "runtime/host/process/unique_fd.hpp"
+#include "runtime/base/files/replace_file.hpp"
 #include "runtime/plugin/bridge/log_keepers.hpp"
 
 namespace nomad::plugin::bridge {
@@ -54,16 +53,7 @@ std::string KeptRuns::path(const TaskId& id) const {
 }
 
 Result<> KeptRuns::put(const TaskId& id, const drivers::KeptRun& run) const {
-  const auto name = path(id);
-  const auto fresh = directory_ + "/.new";  // of no task: their names have no dot there
-  const auto bytes = write_run(run);
-  const host::UniqueFd file{
-      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (!file) return errno_error("writing " + name, errno);
-  if (::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())
-      || ::rename(fresh.c_str(), name.c_str()) != 0)
-    return errno_error("writing " + name, errno);
-  return {};
+  return replace_file(path(id), write_run(run), Durability::of_process);
 }
 
 std::optional<drivers::KeptRun> KeptRuns::find(const TaskId& id) const {
@@ -79,7 +69,8 @@ std::vector<std::pair<TaskId, drivers::KeptRun>> KeptRuns::all() const {
   std::error_code failure;
   for (std::filesystem::directory_iterator entry{directory_, failure};
        !failure && entry != std::filesystem::directory_iterator{}; entry.increment(failure)) {
-    if (entry->path().filename().native().starts_with('.')) continue;
+    // A run's name has one dot; what was being written when a process died has more.
+    if (std::ranges::count(entry->path().filename().native(), '.') != 1) continue;
     auto run = read_file(entry->path());
     if (!run) continue;
     const auto& config = run->handle().config();

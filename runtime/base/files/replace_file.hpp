@@ -1,0 +1,31 @@
+// replace_file: a file has its new content or the old one, never half of one, also when the process
+// dies while it writes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.hpp"
+
+namespace nomad {
+
+/// Whether a file that was replaced must survive a power cut, too.
+enum class Durability : bool {
+  of_process,  ///< What the system has taken is enough.
+  of_disk,     ///< Content and name are synced on return.
+};
+
+/// Puts `content` in the place of `path`, readable by its owner alone (0600). It is written to
+/// "<path>.new" first, which is no link and is not left behind by a failure; one writer of a path
+/// at a time. A disk, quota or limit of sizes that is exhausted is `overloaded`, other failures are
+/// `io`. Blocks for as long as the disk does.
+Result<> replace_file(const std::string& path, std::string_view content, Durability durability);
+
+/// The failure of a system call: `overloaded` where the disk, a quota or a limit of sizes is
+/// exhausted, else `io`.
+Error disk_error(std::string_view attempt, int errno_value);
+
+/// Whether `errno_value` says that no more bytes fit.
+bool is_no_space(int errno_value);
+
+}  // namespace nomad
