@@ -20,10 +20,6 @@ namespace {
 using boost::json::array;
 using boost::json::object;
 
-Error wrong(std::string what) {
-  return {Errc::invalid_argument, std::move(what)};
-}
-
 Error forbidden(std::string what) {
   return {Errc::rejected, std::move(what)};
 }
@@ -103,7 +99,7 @@ Result<> put_cpu(const ContainerWish& wish, object& host) {
   put(host, "CpusetCpus", task.cpuset.empty() ? wish.cpuset : task.cpuset);
   if (!task.cpu_hard_limit) return {};
   if (task.cpu_period < 0 || task.cpu_period > 1000000)
-    return wrong("invalid value for cpu_cfs_period");
+    return wrong_setting("invalid value for cpu_cfs_period");
   if (wish.node_cpu_shares == 0)
     return Error{Errc::unavailable,
                  "cpu_hard_limit: it is not known how much of processors the node has"};
@@ -130,7 +126,7 @@ Result<std::vector<std::string>> security_options(const std::vector<std::string>
     auto sign = option.find('=');
     if (sign == std::string::npos && option != "no-new-privileges") sign = option.find(':');
     if (sign == std::string::npos && option != "no-new-privileges")
-      return wrong(fmt::format("invalid security_opt: {}", quote(option)));
+      return wrong_setting(fmt::format("invalid security_opt: {}", quote(option)));
     const auto name = option.substr(0, sign);
     const auto value = sign == std::string::npos ? std::string{} : option.substr(sign + 1);
     if (name != "seccomp" || value == "unconfined") {
@@ -139,14 +135,14 @@ Result<std::vector<std::string>> security_options(const std::vector<std::string>
     }
     std::ifstream file{value};
     if (!file)
-      return wrong(
+      return wrong_setting(
           fmt::format("opening seccomp profile ({}) failed: no such file can be read", value));
     std::ostringstream text;
     text << file.rdbuf();
     const auto profile = parse_json(std::move(text).str());
     if (!profile)
-      return wrong(fmt::format("compacting json for seccomp profile ({}) failed: {}", value,
-                               profile.error().what));
+      return wrong_setting(fmt::format("compacting json for seccomp profile ({}) failed: {}", value,
+                                       profile.error().what));
     options.push_back("seccomp=" + boost::json::serialize(*profile));
   }
   return options;
@@ -215,16 +211,16 @@ void publish(const PortBinding& port, std::int64_t to, object& exposed, object& 
 Result<> put_ports(const ContainerWish& wish, bool shares_network, object& body, object& host) {
   const auto& task = wish.settings;
   if (!task.port_map.empty())
-    return wrong(wish.ports.empty()
-                     ? "Trying to map ports but no network interface is available"
-                     : "'port_map' cannot map group network ports, use 'ports' instead");
+    return wrong_setting(wish.ports.empty()
+                             ? "Trying to map ports but no network interface is available"
+                             : "'port_map' cannot map group network ports, use 'ports' instead");
   if (shares_network) return {};
   object exposed;
   object bindings;
   for (const auto& name : task.ports) {
     const auto port = std::ranges::find(wish.ports, name, &PortBinding::label);
     if (port == wish.ports.end())
-      return wrong(fmt::format("Port {} not found, check network block", quote(name)));
+      return wrong_setting(fmt::format("Port {} not found, check network block", quote(name)));
     publish(*port, port->to > 0 ? port->to : port->value, exposed, bindings);
   }
   if (exposed.empty()) return {};
@@ -245,7 +241,7 @@ Result<> put_network(const ContainerWish& wish, object& body, object& host) {
   put(body, "MacAddress", task.mac_address);
   for (const auto& server : task.dns_servers)
     if (server.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos)
-      return wrong(fmt::format("dns_servers: invalid ip address {}", quote(server)));
+      return wrong_setting(fmt::format("dns_servers: invalid ip address {}", quote(server)));
   put(host, "Dns", task.dns_servers);
   put(host, "DnsSearch", task.dns_searches);
   put(host, "DnsOptions", task.dns_options);

@@ -9,13 +9,14 @@
 #include "runtime/base/text.hpp"
 
 namespace nomad::docker {
-namespace {
-
-const boost::json::object no_members;
 
 Error wrong_setting(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
 }
+
+namespace {
+
+const boost::json::object no_members;
 
 bool to_whole(std::string_view text, std::int64_t& to) {
   const auto* const end = text.data() + text.size();

@@ -23,6 +23,9 @@ namespace nomad::docker {
 
 using Texts = std::map<std::string, std::string>;
 
+/// The `invalid_argument` of a setting that no container can have; `what` in Nomad's words.
+Error wrong_setting(std::string what);
+
 /// Of the agent, for all tasks. The defaults are Nomad's.
 struct AgentSettings {
   std::string socket = "/var/run/docker.sock";  ///< Path of the engine's.
