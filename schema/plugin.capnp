@@ -445,6 +445,7 @@ struct ExecTask {
   id @0 :TaskId;
   command @1 :List(Text);             # the program, and its arguments
   tty @2 :Bool;
+  inTaskDirectory @3 :Bool;           # else in "/", as Nomad's `alloc exec`; a task with a root of its own has that
 }
 
 struct DriverRequest {

@@ -19,6 +19,7 @@ namespace nomad::host {
 struct ExecCommand {
   std::vector<std::string> command;  ///< Program and its arguments; never empty.
   bool tty = false;                  ///< One terminal for all three streams.
+  bool in_task_directory = false;    ///< Or else in "/"; a task with a root of its own has that.
 };
 
 /// How it ended. 128 + signal when a signal ended it.

@@ -133,12 +133,14 @@ class ThreeTasks(Templates):
             self.skipTest(f"{driver} is not there")
         name = "script-" + driver.replace("_", "-")
         self.put("app/script", port="80")
-        script = {"Command": "/bin/sh", "Args": ["-c", "echo script >> ${NOMAD_TASK_DIR:-local}/heard"], "Timeout": 5 * SECOND}
+        script = {"Command": "/bin/sh", "Args": ["-c", "pwd > $NOMAD_TASK_DIR/where; echo script >> $NOMAD_TASK_DIR/heard"],
+                  "Timeout": 5 * SECOND}
         self.run_job(group_of(name, [task("task", [
             template(port_of("app/script"), mode="script", ChangeScript=script)], driver=driver)]))
         self.wait_for(lambda: self.heard(name), ["start "])
         self.put("app/script", port="81")
         self.wait_for(lambda: self.heard(name), ["start ", "script"], "the script")
+        self.assertEqual(self.place(name) if driver == "raw_exec" else "/", self.read(name, "local/where").strip())
         self.wait_for(lambda: [text.split(" with ")[0] for text in self.events(name, "Task hook message")],
                       ["Template successfully ran script /bin/sh"], "the event")
 

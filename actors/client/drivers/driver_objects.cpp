@@ -184,6 +184,7 @@ Ask exec_task(const TaskId& id, const host::ExecCommand& command) {
   write_id(id, order.initId());
   write_texts(order.initCommand(static_cast<unsigned>(command.command.size())), command.command);
   order.setTty(command.tty);
+  order.setInTaskDirectory(command.in_task_directory);
   return {draft.freeze()};
 }
 

@@ -392,7 +392,7 @@ struct ExecutorTasks::State {
     const ExecutorDriver internal{self};
     auto answer = self->make_response_promise<Answered>();
     commands.emplace(ticket, answer);
-    executors->exec(key(id), std::move(command), "/",
+    executors->exec(key(id), std::move(command), order_to.getInTaskDirectory() ? "" : "/",
                     [internal, ticket](Result<std::vector<host::UniqueFd>> outcome) {
                       CommandKnown known{ticket, Error{}};
                       if (outcome)

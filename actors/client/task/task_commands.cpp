@@ -21,7 +21,7 @@ struct Written {
 
 actor::Answer<plugin_host::Answered> TaskCommands::run(const TaskRunner& task,
                                                        schema::plugin::Command::Reader command) {
-  host::ExecCommand order{.command = {copy(command.getProgram())}};
+  host::ExecCommand order{.command = {copy(command.getProgram())}, .in_task_directory = true};
   for (const auto argument : command.getArguments())
     order.command.push_back(copy(argument));
   const auto number = ++last_;
