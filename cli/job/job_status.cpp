@@ -29,6 +29,11 @@ std::string shown_type(const View& job) {
   return type;
 }
 
+/// What was dispatched has the block, too.
+bool is_parameterized(const View& job) {
+  return !job["ParameterizedJob"].members().empty() && !job["Dispatched"].truth();
+}
+
 std::string shown_status(const View& job) {
   return job["Status"].text() + (job["Stop"].truth() ? " (stopped)" : "");
 }
@@ -52,18 +57,17 @@ Result<int> list_jobs(Api& api) {
 }
 
 void print_basics(const View& job) {
-  std::cout << pairs(
-      {{"ID", job["ID"].text()},
-       {"Name", job["Name"].text()},
-       {"Submit Date", clock_time(job["SubmitTime"].number())},
-       {"Type", job["Type"].text()},
-       {"Priority", job["Priority"].text()},
-       {"Datacenters", join(texts(job["Datacenters"]), ",")},
-       {"Namespace", job["Namespace"].text()},
-       {"Node Pool", job["NodePool"].text()},
-       {"Status", shown_status(job)},
-       {"Periodic", job["Periodic"].members().empty() ? "false" : "true"},
-       {"Parameterized", job["ParameterizedJob"].members().empty() ? "false" : "true"}})
+  std::cout << pairs({{"ID", job["ID"].text()},
+                      {"Name", job["Name"].text()},
+                      {"Submit Date", clock_time(job["SubmitTime"].number())},
+                      {"Type", job["Type"].text()},
+                      {"Priority", job["Priority"].text()},
+                      {"Datacenters", join(texts(job["Datacenters"]), ",")},
+                      {"Namespace", job["Namespace"].text()},
+                      {"Node Pool", job["NodePool"].text()},
+                      {"Status", shown_status(job)},
+                      {"Periodic", job["Periodic"].members().empty() ? "false" : "true"},
+                      {"Parameterized", is_parameterized(job) ? "true" : "false"}})
             << '\n';
 }
 
@@ -87,6 +91,11 @@ Result<int> print_children(Api& api, const View& job, const View& summary) {
       {std::to_string(children["Pending"].number()), std::to_string(children["Running"].number()),
        std::to_string(children["Dead"].number())}};
   const bool periodic = !job["Periodic"].members().empty();
+  if (const auto wants = job["ParameterizedJob"]; is_parameterized(job))
+    print_section("Parameterized Job",
+                  pairs({{"Payload", wants["Payload"].text()},
+                         {"Required Metadata", join(texts(wants["MetaRequired"]), ", ")},
+                         {"Optional Metadata", join(texts(wants["MetaOptional"]), ", ")}}));
   print_section(periodic ? "Children Job Summary" : "Parameterized Job Summary", table(counts));
   const auto prefix = job["ID"].text() + (periodic ? "/periodic-" : "/dispatch-");
   auto list
@@ -134,8 +143,8 @@ Result<int> show_job(Api& api, const JobStatusFlags& flags, const std::string& i
   print_basics(job->view());
   if (flags.brief) return 0;
   auto summary = NOMAD_TRY(api.get(path + "/summary").within("Error querying job summary"));
-  const bool has_children = !job->view()["Periodic"].members().empty()
-                            || !job->view()["ParameterizedJob"].members().empty();
+  const bool has_children
+      = !job->view()["Periodic"].members().empty() || is_parameterized(job->view());
   if (has_children) return print_children(api, job->view(), summary.view());
   print_summary(summary.view());
   auto evals = NOMAD_TRY(api.get(path + "/evaluations").within("Error querying job evaluations"));

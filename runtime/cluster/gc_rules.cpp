@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/object/job_kind.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::cluster {
@@ -163,7 +164,7 @@ void choose_deployment(Turn& turn, schema::Deployment::Reader deployment) {
 /// Whether a job of this kind is over without anybody having to stop it again. A parent ends by
 /// being stopped alone; services that died have failed, and are there to be looked at.
 bool may_forget(schema::Job::Reader job) {
-  if (job.hasPeriodic() || job.hasParameterizedJob()) return job.getStop();
+  if (job.hasPeriodic() || is_parameterized(job)) return job.getStop();
   return view(job.getStatus()) == "dead" && (job.getStop() || is_batch(view(job.getType())));
 }
 

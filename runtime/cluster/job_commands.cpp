@@ -15,6 +15,7 @@
 #include "runtime/object/annotations.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/object/job_kind.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -37,7 +38,7 @@ Error version_not_found(std::string_view ns, std::string_view job_id, std::uint6
 }
 
 bool has_no_evals(schema::Job::Reader job) {
-  return job.hasPeriodic() || job.hasParameterizedJob();
+  return job.hasPeriodic() || is_parameterized(job);
 }
 
 Result<> check_update(schema::Job::Reader stored, schema::Job::Reader job) {
@@ -48,9 +49,9 @@ Result<> check_update(schema::Job::Reader stored, schema::Job::Reader job) {
     return refused("cannot update periodic job to being non-periodic");
   if (!stored.hasPeriodic() && job.hasPeriodic())
     return refused("cannot update non-periodic job to being periodic");
-  if (stored.hasParameterizedJob() && !job.hasParameterizedJob())
+  if (is_parameterized(stored) && !is_parameterized(job))
     return refused("cannot update parameterized job to being non-parameterized");
-  if (!stored.hasParameterizedJob() && job.hasParameterizedJob())
+  if (!is_parameterized(stored) && is_parameterized(job))
     return refused("cannot update non-parameterized job to being parameterized");
   if (stored.getDispatched() != job.getDispatched())
     return refused("field 'Dispatched' is read-only");
@@ -238,7 +239,7 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
   const auto job = snapshot.job(ns, job_id);
   if (!job) return job_not_found();
   if (job->hasPeriodic()) return refused("can't evaluate periodic job");
-  if (job->hasParameterizedJob()) return refused("can't evaluate parameterized job");
+  if (is_parameterized(*job)) return refused("can't evaluate parameterized job");
   const auto eval = eval_for_job(*job, EvalTrigger::JOB_REGISTER, seed);
   Decision decision{.allowed = allowed,
                     .eval_id = copy(eval->getId()),
@@ -377,7 +378,7 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
   NOMAD_TRY(check_registration_open(snapshot));
   const auto parent = snapshot.job(request.ns, request.job_id);
   if (!parent) return Error{Errc::not_found, "parameterized job not found"};
-  if (!parent->hasParameterizedJob())
+  if (!is_parameterized(*parent))
     return refused("Specified job \"" + request.job_id + "\" is not a parameterized job");
   if (parent->getStop()) return refused("Specified job \"" + request.job_id + "\" is stopped");
   NOMAD_TRY(check_dispatch(*parent, request));
@@ -391,7 +392,6 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
   const auto prefix = request.id_prefix.empty() ? "" : request.id_prefix + '-';
   make_child(child, fmt::format("{}/dispatch-{}{}-{}", request.job_id, prefix, unix_seconds(seed),
                                 short_id(make_uuid(*seed.random))));
-  child->disownParameterizedJob();
   child->setDispatched(true);
   child->setDispatchIdempotencyToken(text(request.idempotency_token));
   if (!request.payload.empty())

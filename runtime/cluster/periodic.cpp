@@ -5,6 +5,7 @@
 
 #include "runtime/jobspec/cron/cron.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/job_kind.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -58,7 +59,7 @@ std::optional<std::int64_t> next_periodic_launch(schema::PeriodicConfig::Reader 
 
 bool is_periodic_active(schema::Job::Reader job) {
   return job.hasPeriodic() && job.getPeriodic().getEnabled() && !job.getStop()
-         && !job.hasParameterizedJob();
+         && !is_parameterized(job);
 }
 
 bool has_running_child(const state::Snapshot& snapshot,

@@ -2,6 +2,7 @@
 //
 // A summary's counts of completed and failed allocations are of the job's whole life, longer than
 // that of the allocations: so the summary is stored, and only ever changed by steps.
+#include "runtime/object/job_kind.hpp"
 #include "runtime/state/applier.hpp"
 
 namespace nomad::state {
@@ -9,8 +10,7 @@ namespace nomad::state {
 namespace {
 
 bool is_running_until_stopped(schema::Job::Reader job) {
-  return view(job.getType()) == "system" || job.hasPeriodic()
-         || (job.hasParameterizedJob() && !job.getDispatched());
+  return view(job.getType()) == "system" || job.hasPeriodic() || is_parameterized(job);
 }
 
 /// The count that an allocation of this status is in.

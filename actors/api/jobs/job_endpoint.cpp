@@ -12,6 +12,7 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/jobspec/diff/diff.hpp"
+#include "runtime/object/job_kind.hpp"
 
 namespace nomad::api {
 namespace {
@@ -49,7 +50,7 @@ void append_job_stub(std::string& out,
   object.text("Name", job.getName())
       .text("Namespace", job.getNamespace())
       .text("NodePool", job.getNodePool())
-      .boolean("ParameterizedJob", job.hasParameterizedJob() && !job.getDispatched())
+      .boolean("ParameterizedJob", is_parameterized(job))
       .text("ParentID", job.getParentId())
       .boolean("Periodic", job.hasPeriodic())
       .number("Priority", job.getPriority())

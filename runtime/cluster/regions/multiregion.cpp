@@ -6,6 +6,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/object/flat_json.hpp"
+#include "runtime/object/job_kind.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -166,7 +167,7 @@ std::vector<std::string> dropped_regions(const MultiregionBlock& before,
 }
 
 bool has_deployments(schema::Job::Reader job) {
-  return view(job.getType()) == "service" && !job.hasPeriodic() && !job.hasParameterizedJob();
+  return view(job.getType()) == "service" && !job.hasPeriodic() && !is_parameterized(job);
 }
 
 Object<schema::Deployment> first_deployment(schema::Job::Reader job,
