@@ -88,16 +88,18 @@ Result<EngineInfo> read_info(std::string_view body) {
   return info;
 }
 
-std::string read_bridge_ip(std::string_view body) {
+BridgeNetwork read_bridge(std::string_view body) {
   const auto object = read_object(body, "network");
   if (!object) return {};
   const Members members{*object};
+  BridgeNetwork bridge{
+      .gateway = {}, .interface = members.object("Options").text("com.docker.network.bridge.name")};
   const auto ipam = members.object("IPAM");
   const auto* const config = ipam.find("Config");
-  if (config == nullptr || !config->is_array()) return {};
-  for (const auto& each : config->get_array())
-    if (each.is_object()) return Members{each.get_object()}.text("Gateway");
-  return {};
+  if (config == nullptr || !config->is_array() || config->get_array().empty()) return bridge;
+  const auto& first = config->get_array().front();
+  if (first.is_object()) bridge.gateway = Members{first.get_object()}.text("Gateway");
+  return bridge;
 }
 
 Result<std::string> read_image_id(std::string_view body) {

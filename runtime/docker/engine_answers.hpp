@@ -45,8 +45,14 @@ struct EngineInfo {
 
 Result<EngineInfo> read_info(std::string_view body);
 
-/// The gateway of the network "bridge"; "" without one.
-std::string read_bridge_ip(std::string_view body);
+/// The network "bridge". Both are "" where the engine does not say them: engines have gateways of
+/// networks whose addresses somebody has chosen alone.
+struct BridgeNetwork {
+  std::string gateway;
+  std::string interface;  ///< Of this machine, which has the gateway's address: "docker0".
+};
+
+BridgeNetwork read_bridge(std::string_view body);
 
 /// Of an image that was asked for: its id.
 Result<std::string> read_image_id(std::string_view body);

@@ -84,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
       static_cast<void>(read_container(bytes));
       static_cast<void>(read_containers(bytes));
       static_cast<void>(read_usage(bytes));
-      static_cast<void>(read_bridge_ip(bytes));
+      static_cast<void>(read_bridge(bytes));
       static_cast<void>(engine_complaint({500, std::string{bytes}}));
       static_cast<void>(read_helper_answer(bytes));
       return 0;

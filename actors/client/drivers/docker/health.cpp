@@ -8,6 +8,7 @@
 
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/config/address_template.hpp"
 
 namespace nomad::client {
 
@@ -17,6 +18,15 @@ namespace {
 
 constexpr auto health_time = std::chrono::seconds{5};
 constexpr auto health_pause = std::chrono::seconds{1};
+
+/// Where containers find this machine; "" where it is not known.
+std::string bridge_ip(const docker::BridgeNetwork& bridge) {
+  if (!bridge.gateway.empty() || bridge.interface.empty()) return bridge.gateway;
+  for (const auto& address : config::LocalAddresses::read().all)
+    if (address.interface == bridge.interface && address.ip.find(':') == std::string::npos)
+      return address.ip;
+  return {};
+}
 
 }  // namespace
 
@@ -79,7 +89,7 @@ void DockerHealth::ask_network() {
   desk_.ask({.target = "/networks/bridge"}, health_time,
             [this](const Result<EngineAnswer>& answer) {
               if (answer)
-                if (auto ip = docker::read_bridge_ip(answer->body); !ip.empty())
+                if (auto ip = bridge_ip(docker::read_bridge(answer->body)); !ip.empty())
                   look_.attributes["driver.docker.bridge_ip"] = std::move(ip);
               const bool came = !std::exchange(is_there_, true);
               was_there_ = true;

@@ -9,6 +9,20 @@
 using namespace nomad;
 using namespace nomad::docker;
 
+TEST_CASE("engine answers: a network says its gateway, or whose interface has it") {
+  const auto chosen = read_bridge(
+      R"({"IPAM":{"Config":[{"Subnet":"10.0.0.0/8","Gateway":"10.0.0.1"}]},"Options":{}})");
+  CHECK(chosen.gateway == "10.0.0.1");
+  CHECK(chosen.interface.empty());
+  const auto usual = read_bridge(R"({"IPAM":{"Config":[{"Subnet":"172.17.0.0/16"}]},)"
+                                 R"("Options":{"com.docker.network.bridge.name":"docker0"}})");
+  CHECK(usual.gateway.empty());
+  CHECK(usual.interface == "docker0");
+  for (const auto* const odd :
+       {"", "[]", R"({"IPAM":{"Config":[1]}})", R"({"IPAM":{"Config":[]}})"})
+    CHECK(read_bridge(odd).gateway.empty());
+}
+
 TEST_CASE("docker answers: complaints are in words that users know") {
   CHECK(engine_complaint({200, "{}"}).empty());
   CHECK(engine_complaint({304, ""}).empty());
