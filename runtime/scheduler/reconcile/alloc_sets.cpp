@@ -80,8 +80,11 @@ AllocSet by_name_index(AllocSet set) {
 
 bool is_older(const AllocEntry& alloc, const JobSpec& job) {
   const auto row = alloc.alloc();
-  return row.getJobVersion() < job.reader().getVersion()
-         || row.getJobCreateIndex() < job.reader().getCreateIndex();
+  return row.getJobVersion() < job.reader().getVersion() || !is_of(alloc, job);
+}
+
+bool is_of(const AllocEntry& alloc, const JobSpec& job) {
+  return alloc.alloc().getJobCreateIndex() >= job.reader().getCreateIndex();
 }
 
 bool is_canary(const AllocEntry& alloc) {

@@ -28,6 +28,9 @@ AllocSet by_name_index(AllocSet set);
 /// Of an older version or an older incarnation than `job`.
 bool is_older(const AllocEntry& alloc, const JobSpec& job);
 
+/// Of this incarnation of `job`, and not of one of its name that was purged.
+bool is_of(const AllocEntry& alloc, const JobSpec& job);
+
 bool is_canary(const AllocEntry& alloc);
 
 /// Whether its group tolerates that its client is away for a while.

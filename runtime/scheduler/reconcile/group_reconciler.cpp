@@ -161,11 +161,12 @@ void GroupReconciler::begin_deployment_state() {
   state_.progress_deadline = update_.getProgressDeadline();
 }
 
-/// Finished work of an earlier version of a batch job is not looked at.
+/// Finished work of an earlier version of a batch job is not looked at. Nor is what failed of a job
+/// that was purged: in Nomad it takes a place of the next job of that name.
 AllocSet GroupReconciler::drop_old_terminal(const AllocSet& all) {
-  if (!input_.is_batch) return all;
   auto kept = filtered(all, [this](const AllocEntry& alloc) {
-    return !(alloc.row->terminal() && is_older(alloc, *input_.job));
+    if (!alloc.row->terminal()) return true;
+    return input_.is_batch ? !is_older(alloc, *input_.job) : is_of(alloc, *input_.job);
   });
   changes_.ignore += all.size() - kept.size();
   return kept;

@@ -143,6 +143,33 @@ TEST_CASE_FIXTURE(Harness, "a purged job's allocations are stopped") {
   CHECK(live().empty());
 }
 
+TEST_CASE_FIXTURE(Harness, "what failed of a purged job takes no place of the next of its name") {
+  add_node();
+  const auto hopeless = [](schema::Job::Builder job) {
+    auto policy = job.getTaskGroups()[0].initReschedulePolicy();
+    policy.setAttempts(0);
+    policy.setUnlimited(false);
+  };
+  const auto job = make_job(1, hopeless);
+  process(register_job(job));
+  report(live().at(0), schema::ClientStatus::FAILED);
+  const auto id = make_uuid(random);
+  apply([&](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("web");
+    stop.setPurge(true);
+    fill_eval(stop.initEvaluation(), *job, id, EvalTrigger::JOB_DEREGISTER);
+  });
+  process(state().eval(id));
+  process(register_job(make_job(1, hopeless)));
+  const auto incarnation = state().job("default", "web")->getCreateIndex();
+  std::size_t placed = 0;
+  for (const auto& row : allocs())
+    placed += row->alloc->getJobCreateIndex() == incarnation ? 1 : 0;
+  CHECK(placed == 1);
+}
+
 TEST_CASE_FIXTURE(Harness, "a job that is purged and back before it is looked at takes over") {
   add_node();
   const auto job = make_job(2);
