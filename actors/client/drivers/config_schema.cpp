@@ -161,7 +161,9 @@ std::string unknown_field(ConfigFields::Reader fields,
   std::vector<std::string_view> names;
   for (const auto field : fields)
     names.push_back(view(field.getName()));
-  auto text = fmt::format("{}no argument or block type is named \"{}\"", where, name);
+  std::string text{where.substr(0, where.rfind('.'))};  // of a block: "mount."
+  if (!text.empty()) text += ": ";
+  text += fmt::format("no argument or block type is named \"{}\"", name);
   if (const auto meant = closest_name(name, names); !meant.empty())
     text += fmt::format("; did you mean \"{}\"?", meant);
   return text;
@@ -202,6 +204,11 @@ Result<value> apply_one(ConfigField::Reader field, const value& from, const std:
 Result<boost::json::object> apply(ConfigFields::Reader fields,
                                   const boost::json::object& config,
                                   const std::string& where) {
+  // First: what is missing may have been meant by it.
+  for (const auto& member : config)
+    if (const std::string_view key{member.key().data(), member.key().size()};
+        !has_field(fields, key))
+      return refused(unknown_field(fields, where, key));
   boost::json::object made;
   for (const auto field : fields) {
     const auto name = view(field.getName());
@@ -213,10 +220,6 @@ Result<boost::json::object> apply(ConfigFields::Reader fields,
     if (field.getRequired() && !made.contains({name.data(), name.size()}))
       return refused(fmt::format("missing required argument \"{}{}\"", where, name));
   }
-  for (const auto& member : config)
-    if (const std::string_view key{member.key().data(), member.key().size()};
-        !has_field(fields, key))
-      return refused(unknown_field(fields, where, key));
   return made;
 }
 

@@ -189,7 +189,7 @@ class Inside(ExecTest):
 
     def test_what_its_configuration_can_not_mean_is_refused(self):
         self.assertIn('no argument or block type is named "comand"; did you mean "command"?',
-                      self.refused(Config={"command": "/bin/true", "comand": "x"}))
+                      self.refused(Config={"comand": "/bin/true"}))
         self.assertIn('missing required argument "command"', self.refused(Config={}))
         self.assertIn('pid_mode must be "private" or "host", got "shared"',
                       self.refused(Config={"command": "/bin/true", "pid_mode": "shared"}))

@@ -67,7 +67,9 @@ TEST_CASE("config_schema: what does not belong there is said by its name") {
   CHECK(problem(R"({"command":"ls","cuont":1})")
         == head + "no argument or block type is named \"cuont\"; did you mean \"count\"?");
   CHECK(problem(R"({"command":"ls","in":{"deep":1,"x":1}})")
-        == head + "in.no argument or block type is named \"x\"");
+        == head + "in: no argument or block type is named \"x\"");
+  CHECK(problem(R"({"comand":"ls"})")  // It is meant by what is missing.
+        == head + "no argument or block type is named \"comand\"; did you mean \"command\"?");
   CHECK(problem("{}") == head + "missing required argument \"command\"");
   CHECK(problem(R"({"command":null})") == head + "missing required argument \"command\"");
   CHECK(problem(R"({"command":"ls","in":{}})") == head + "missing required argument \"in.deep\"");
