@@ -252,16 +252,22 @@ Result<> AllocNetworks::admit(const std::string& mode) const {
   return {};
 }
 
-/// The plugin portmap (of 1.1.1) misses the rules of both families of addresses, where the kernel
-/// has tables for both; of a family of which the allocation has no address there are none.
-static bool is_of_other_family(const Error& failure, const NetworkRecord& record) {
+/// The plugin portmap (of 1.1.1) looks for the rules of each family of addresses in the tables of
+/// both, where the kernel has both. Of a family of which the allocation has no address there are
+/// none; if it has both, IPv6's table is judged by whether the allocation's rules are there at all.
+bool AllocNetworks::is_false_alarm(const Error& failure,
+                                   const std::string& alloc_id,
+                                   const NetworkRecord& record) const {
   if (!parse_cni_result(record.result)) return false;
   const auto addresses = addresses_of(record);
   const auto says = [&failure](std::string_view words) {
     return failure.what.find(words) != failure.what.npos;
   };
-  return (std::ranges::none_of(addresses, is_v6) && says("could not check ipv6"))
-         || (std::ranges::all_of(addresses, is_v6) && says("could not check ipv4"));
+  if (std::ranges::all_of(addresses, is_v6)) return says("could not check ipv4");
+  if (!says("could not check ipv6")) return false;
+  if (std::ranges::none_of(addresses, is_v6)) return true;
+  const auto saved = saved_rules("ip6tables");
+  return saved && saved->find(alloc_id) != saved->npos;
 }
 
 Result<> AllocNetworks::check(const std::string& alloc_id, const NetworkRecord& record) const {
@@ -269,7 +275,7 @@ Result<> AllocNetworks::check(const std::string& alloc_id, const NetworkRecord& 
   const auto target = target_of(alloc_id);
   for (const auto& plugin : record.network.plugins) {
     const auto checked = call(CniVerb::check, target, record, plugin);
-    if (!checked && !is_of_other_family(checked.error(), record)) return checked.error();
+    if (!checked && !is_false_alarm(checked.error(), alloc_id, record)) return checked.error();
   }
   return {};
 }
@@ -336,37 +342,44 @@ Result<> AllocNetworks::undo(const std::string& alloc_id, const NetworkRecord& r
   const auto addresses = addresses_of(record);
   const bool has_v6 = std::ranges::any_of(addresses, is_v6);
   const bool by_address = !outcome || target.namespace_path.empty();
-  for (const auto* program : {"iptables", "ip6tables"}) {
-    if (program == std::string_view{"ip6tables"} && !has_v6) continue;
-    const auto swept
-        = sweep(program, alloc_id, by_address ? addresses : std::vector<std::string>{});
+  for (const std::string_view family : {"iptables", "ip6tables"}) {
+    if (family == "ip6tables" && !has_v6) continue;
+    const auto swept = sweep(family, alloc_id, by_address ? addresses : std::vector<std::string>{});
     if (!swept && outcome) outcome = swept.error();
   }
   return outcome;
 }
 
+/// Of "iptables" or "ip6tables". Nothing without the program: then nobody has made any.
+Result<std::string> AllocNetworks::saved_rules(std::string_view family) const {
+  const auto program = host::find_program(fmt::format("{}-save", family), host::system_path);
+  if (program.empty()) return std::string{};
+  auto saved = NOMAD_TRY(tools_.run({.program = program,
+                                     .arguments = {},
+                                     .environment = {fmt::format("PATH={}", host::system_path)},
+                                     .max_output = 64UL << 20}));
+  if (saved.exit_code != 0)
+    return Error{Errc::unavailable, fmt::format("listing rules of {}: {}", family, saved.errors)};
+  return std::move(saved.output);
+}
+
 /// Removes what is left of it among the rules: what names it, or in a chain of CNI's one of the
 /// addresses.
-Result<> AllocNetworks::sweep(std::string_view program,
+Result<> AllocNetworks::sweep(std::string_view family,
                               const std::string& alloc_id,
                               const std::vector<std::string>& addresses) const {
-  const auto saver = host::find_program(fmt::format("{}-save", program), host::system_path);
-  const auto restorer = host::find_program(fmt::format("{}-restore", program), host::system_path);
-  if (saver.empty() || restorer.empty()) return {};  // Then nobody has made any.
-  const std::vector<std::string> environment{fmt::format("PATH={}", host::system_path)};
-  const auto saved = NOMAD_TRY(tools_.run(
-      {.program = saver, .arguments = {}, .environment = environment, .max_output = 64UL << 20}));
-  if (saved.exit_code != 0)
-    return Error{Errc::unavailable, fmt::format("listing rules of {}: {}", program, saved.errors)};
-  const auto removal = rules_removal(saved.output, alloc_id, addresses);
-  if (removal.empty()) return {};
-  const auto restored = NOMAD_TRY(tools_.run({.program = restorer,
-                                              .arguments = {"-w", "5", "--noflush"},
-                                              .environment = environment,
-                                              .input = removal}));
+  const auto saved = NOMAD_TRY(saved_rules(family));
+  const auto removal = rules_removal(saved, alloc_id, addresses);
+  const auto restorer = host::find_program(fmt::format("{}-restore", family), host::system_path);
+  if (removal.empty() || restorer.empty()) return {};
+  const auto restored
+      = NOMAD_TRY(tools_.run({.program = restorer,
+                              .arguments = {"-w", "5", "--noflush"},
+                              .environment = {fmt::format("PATH={}", host::system_path)},
+                              .input = removal}));
   if (restored.exit_code != 0)
     return Error{Errc::unavailable,
-                 fmt::format("removing rules of {}: {}", program, restored.errors)};
+                 fmt::format("removing rules of {}: {}", family, restored.errors)};
   return {};
 }
 

@@ -127,9 +127,13 @@ private:
                          NetworkRecord& record,
                          const std::stop_token& stopped) const;
   Result<> undo(const std::string& alloc_id, const NetworkRecord& record) const;
-  Result<> sweep(std::string_view program,
+  Result<std::string> saved_rules(std::string_view family) const;
+  Result<> sweep(std::string_view family,
                  const std::string& alloc_id,
                  const std::vector<std::string>& addresses) const;
+  bool is_false_alarm(const Error& failure,
+                      const std::string& alloc_id,
+                      const NetworkRecord& record) const;
 
   NetworkOptions options_;
   NetworkTools tools_;

@@ -34,6 +34,9 @@ struct Machine {
   std::set<std::string> namespaces;
   std::set<int> taken;
   std::string address = "10.9.0.2";
+  std::string address_of_v6{};          ///< Empty: none.
+  std::string rules_of_v6{};            ///< Of ip6tables.
+  std::vector<std::string> removals{};  ///< Which ip6tables was told.
   std::chrono::milliseconds waited{0};
   std::function<void()> as_time_passes = [] {};
   std::function<bool(const std::string&)> end_holders = [](const std::string&) { return false; };
@@ -57,7 +60,9 @@ struct Machine {
     const auto name = std::filesystem::path{run.program}.filename().string();
     if (name == "iptables-save") return {.exit_code = rules == "?" ? 1 : 0, .output = rules};
     if (name == "iptables-restore") removed.push_back(run.input);
-    if (name.starts_with("iptables")) return {};
+    if (name == "ip6tables-save") return {.exit_code = 0, .output = rules_of_v6};
+    if (name == "ip6tables-restore") removals.push_back(run.input);
+    if (name.starts_with("iptables") || name.starts_with("ip6tables")) return {};
     std::string verb, arguments;
     for (const auto& variable : run.environment) {
       if (variable.starts_with("CNI_COMMAND=")) verb = variable.substr(12);
@@ -78,7 +83,11 @@ struct Machine {
     return {.exit_code = 0,
             .output = R"({"cniVersion":"0.4.0","interfaces":[{"name":"eth0","sandbox":"/n"}],)"
                       R"("ips":[{"interface":0,"address":")"
-                      + ip + R"(/24"}]})"};
+                      + ip + R"(/24"})"
+                      + (address_of_v6.empty()
+                             ? ""
+                             : R"(,{"interface":0,"address":")" + address_of_v6 + R"(/64"})")
+                      + "]}"};
   }
 
   AllocNetworks networks() {
@@ -246,6 +255,36 @@ TEST_CASE("alloc networks: no rules are missed of a family without an address") 
 
   machine.fail("CHECK two", R"({"code":999,"msg":"could not check ipv4 dnat: no such chain"})");
   CHECK(machine.join()->news.size() == 1);
+}
+
+constexpr auto rules_of_a1 = R"(*nat
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \"net\" id: \"a1\"" -j CNI-DN-1
+COMMIT
+)";
+
+TEST_CASE("alloc networks: with addresses of both families rules are there or are missed"
+          * doctest::skip(host::find_program("ip6tables-save", host::system_path).empty())) {
+  Machine machine;
+  machine.address_of_v6 = "fd00::2";
+  REQUIRE(machine.join());
+  machine.fail("CHECK two", R"({"code":999,"msg":"could not check ipv6 dnat: no such rule"})");
+  machine.rules_of_v6 = rules_of_a1;
+  CHECK(machine.join()->news.empty());
+  machine.rules_of_v6.clear();
+  CHECK(machine.join()->news.size() == 1);
+}
+
+TEST_CASE("alloc networks: what a plugin leaves is removed of the newer protocol, too"
+          * doctest::skip(host::find_program("ip6tables-save", host::system_path).empty()
+                          || host::find_program("ip6tables-restore", host::system_path).empty())) {
+  Machine machine;
+  machine.address_of_v6 = "fd00::2";
+  REQUIRE(machine.join());
+  machine.rules_of_v6 = rules_of_a1;
+  machine.namespaces.clear();  // Without it plugins don't know its rules.
+  CHECK(machine.networks().leave("a1"));
+  REQUIRE(machine.removals.size() == 1);
+  CHECK(machine.removals[0].find("-X CNI-DN-1") != std::string::npos);
 }
 
 TEST_CASE("alloc networks: a namespace that is gone is another one afterwards") {
