@@ -307,6 +307,11 @@ TaskEnv::ClientPath TaskEnv::client_path(std::string_view raw, bool join_escapin
   auto path = std::filesystem::path{replace_client(raw)}.lexically_normal().string();
   if (!path.starts_with('/') || (join_escaping && escapes(path)))
     path = std::filesystem::path{client_task_dir_ + "/" + path}.lexically_normal().string();
+  // In a root of its own the task has the group's directory there.
+  constexpr std::string_view inside = "/alloc";
+  if (const auto hidden = client_task_dir_ + std::string{inside};
+      find(variables_, "NOMAD_ALLOC_DIR") == inside && is_below(hidden, path))
+    path.replace(0, hidden.size(), client_alloc_dir_);
   return {.path = path, .escapes = escapes(path)};
 }
 

@@ -86,7 +86,8 @@ public:
 
   /// Where a path of the job (a template's destination, a payload's file) is on this machine:
   /// interpolated, relative to the task's directory, lexically cleaned. With `join_escaping`, a
-  /// path that leads outside is taken as relative too, so that "/local/x" means the task's own.
+  /// path that leads outside is taken as relative too, so that "/local/x" means the task's own; and
+  /// "/alloc/x" what is of its group, where the task sees that there.
   struct ClientPath {
     std::string path;
     bool escapes = false;  ///< It is outside the task's and the group's directories.

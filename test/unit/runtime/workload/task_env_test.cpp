@@ -158,9 +158,19 @@ TEST_CASE("task_env: paths on this machine, and those that lead outside") {
   CHECK(path("${NOMAD_TASK_DIR}/x", false) == "/d/a/server/local/x");
   CHECK(path("${NOMAD_ALLOC_DIR}/data/x", false) == "/d/a/alloc/data/x");
   CHECK(path("/local/x", true) == "/d/a/server/local/x");
+  CHECK(path("/alloc/data/x", true) == "/d/a/alloc/data/x");
+  CHECK(path("alloc", false) == "/d/a/alloc");
+  CHECK(path("/allocated/x", true) == "/d/a/server/allocated/x");
   CHECK(path("/etc/passwd", false) == "/etc/passwd escapes");
   CHECK(path("../../../etc/passwd", true) == "/etc/passwd escapes");
   CHECK(path("../server2/x", true) == "/d/a/server2/x escapes");
+}
+
+TEST_CASE("task_env: a task in the host's root has a directory of that name of its own") {
+  Sample sample;
+  auto input = sample.input();
+  input.task_paths = input.client_paths;
+  CHECK(TaskEnv::build(input).client_path("/alloc/x", true).path == "/d/a/server/alloc/x");
 }
 
 TEST_CASE("task_env: allocation index") {
