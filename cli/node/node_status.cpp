@@ -102,6 +102,21 @@ void print_basics(const View& node, const View& stats, bool verbose, bool brief)
   std::cout << pairs(block) << '\n';
 }
 
+void print_host_networks(const View& node) {
+  Rows rows{{"Name", "CIDR", "Interface", "ReservedPorts"}};
+  for (const auto& [name, network] : node["HostNetworks"].members())
+    rows.push_back({name, network["CIDR"].text(), network["Interface"].text(),
+                    network["ReservedPorts"].text()});
+  if (rows.size() > 1) print_section("Host Networks", table(rows));
+}
+
+void print_host_volumes(const View& node) {
+  Rows rows{{"Name", "ReadOnly", "Source"}};
+  for (const auto& [name, volume] : node["HostVolumes"].members())
+    rows.push_back({name, volume["ReadOnly"].truth() ? "true" : "false", volume["Path"].text()});
+  if (rows.size() > 1) print_section("Host Volumes", table(rows));
+}
+
 void print_drivers(const View& node) {
   Rows rows{{"Driver", "Detected", "Healthy", "Message", "Time"}};
   for (const auto& [name, info] : node["Drivers"].members())
@@ -208,7 +223,11 @@ Result<int> show_node(Api& api, const NodeStatusFlags& flags, const Answer& answ
     print_basics(node, View{}, false, true);
   } else {
     print_basics(node, stats, flags.verbose, false);
-    if (flags.verbose) print_drivers(node);
+    if (flags.verbose) {
+      print_host_networks(node);
+      print_host_volumes(node);
+      print_drivers(node);
+    }
     print_events(node, flags.verbose);
   }
   auto allocs = NOMAD_TRY(

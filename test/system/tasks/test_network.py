@@ -40,6 +40,8 @@ def move_apart():
     """Starts this program once more, where nothing but a loopback interface is."""
     os.environ["NOMADCTL_TEST_APART"] = "1"
     prepare = ("ip link set lo up && ip link add outside type bridge && ip addr add 10.99.0.1/24 dev outside && ip link set outside up"
+               # Where a machine has no IPv6, the cases that want it are skipped.
+               " && (ip addr add fd00:99::1/64 dev outside nodad || true)"
                " && for d in /run/netns /var/lib/cni; do mkdir -p $d && mount -t tmpfs none $d || exit 1; done"
                ' && exec "$0" "$@"')
     os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", prepare,
@@ -54,7 +56,9 @@ import harness  # noqa: E402  (claims ports where it is imported)
 from harness import Agent, job, wait_until  # noqa: E402
 
 SERVER = """
-import http.server, os, sys
+import http.server, os, socket, sys
+class Server(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         said = ("it is " + os.environ["NOMAD_ALLOC_ID"]).encode()
@@ -64,7 +68,23 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.wfile.write(said)
     def log_message(self, *args): pass
 open("local/pids", "a").write(str(os.getpid()) + "\\n")
-http.server.ThreadingHTTPServer(("0.0.0.0", int(os.environ["NOMAD_PORT_http"])), Answer).serve_forever()
+Server((sys.argv[1], int(os.environ["NOMAD_PORT_http"])), Answer).serve_forever()
+"""
+
+
+ASKING = """
+public class Ask {
+  public static void main(String[] words) throws Exception {
+    for (;;) {
+      try (java.io.InputStream answer = new java.net.URL(words[0]).openStream()) {
+        System.out.println(new String(answer.readAllBytes()));
+        Thread.sleep(600000);
+      } catch (java.net.ConnectException e) {
+        Thread.sleep(100);
+      }
+    }
+  }
+}
 """
 
 
@@ -81,9 +101,9 @@ def group_job(name, network, *tasks, **group):
     return made
 
 
-def server_job(name, network=None, *others, **group):
+def server_job(name, network=None, *others, address="0.0.0.0", **group):
     network = network or {"Mode": "bridge", "DynamicPorts": [{"Label": "http", "To": 8080}]}
-    return group_job(name, network, task("task", "/usr/bin/env", "python3", "-c", SERVER), *others, **group)
+    return group_job(name, network, task("task", "/usr/bin/env", "python3", "-c", SERVER, address), *others, **group)
 
 
 def output_of(*words):
@@ -103,12 +123,16 @@ def fetch(port, address="127.0.0.1"):
         return answer.read().decode()
 
 
+def answers_at(port, alloc_id, address):
+    try:
+        return fetch(port, address) == f"it is {alloc_id}"
+    except OSError:
+        return False
+
+
 def reached(port, alloc_id, address="127.0.0.1"):
     def answers():
-        try:
-            return fetch(port, address) == f"it is {alloc_id}"
-        except OSError:
-            return False
+        return answers_at(port, alloc_id, address)
     wait_until(answers, what=f"the answer of {alloc_id} at {address}:{port}")
 
 
@@ -333,6 +357,40 @@ class BridgeTest(Case):
         said = [event["DisplayMessage"] for event in self.alloc(alloc["ID"])["TaskStates"]["task"]["Events"]]
         self.assertTrue([text for text in said if "hostname is not supported by the driver of this task" in text], said)
 
+    def test_isolated_tasks_are_in_it_and_know_its_names(self):
+        if not self.agent.get("/v1/nodes").json[0]["Drivers"]["exec"]["Healthy"]:
+            self.skipTest("this machine can't isolate")
+        look = "cat /etc/hosts /etc/resolv.conf > /local/names; exec sleep 3600"
+        made = server_job("apart", {"Mode": "bridge", "DynamicPorts": [{"Label": "http", "To": 8080}], "DNS": {"Servers": ["10.0.0.53"]}},
+                          task("look", "/bin/sh", "-c", look))
+        for one in made["TaskGroups"][0]["Tasks"]:
+            one["Driver"], one["Resources"]["MemoryMB"] = "exec", 64
+        alloc = self.run_job(made)
+        reached(self.port(alloc), alloc["ID"])
+        names = f"{self.task_dir(alloc, 'look')}/local/names"
+        wait_until(lambda: os.path.exists(names) and "nameserver" in open(names).read(), what="the names")
+        with open(names) as f:
+            said = f.read()
+        self.assertIn(f"{self.alloc(alloc['ID'])['NetworkStatus']['Address']} {alloc['ID'][:8]}\n", said)
+        self.assertIn("nameserver 10.0.0.53\n", said)
+
+    @unittest.skipUnless(shutil.which("java") and shutil.which("javac"), "needs java and javac")
+    def test_a_program_of_java_asks_its_neighbour(self):
+        if not self.agent.get("/v1/nodes").json[0]["Drivers"].get("java", {}).get("Healthy"):
+            self.skipTest("this machine can't isolate")
+        with harness.tempfile.TemporaryDirectory(prefix="nomadctl-test-") as where:
+            with open(f"{where}/Ask.java", "w") as f:
+                f.write(ASKING)
+            subprocess.run(["javac", "Ask.java"], cwd=where, check=True)
+            bring = task("bring", "/bin/sh", "-c", f"cp {where}/Ask.class $NOMAD_ALLOC_DIR/", Lifecycle={"Hook": "prestart"})
+            asking = task("ask", "none", Driver="java", Resources={"CPU": 50, "MemoryMB": 256},
+                          Config={"class": "Ask", "class_path": "${NOMAD_ALLOC_DIR}", "args": ["http://127.0.0.1:${NOMAD_PORT_http}/"]})
+            alloc = self.run_job(server_job("java", None, bring, asking))
+            said = f"{self.agent.data_dir}/alloc/{alloc['ID']}/alloc/logs/ask.stdout.0"
+            wait_until(lambda: os.path.exists(said) and os.path.getsize(said), what="the answer")
+            with open(said) as f:
+                self.assertEqual(f"it is {alloc['ID']}\n", f.read())
+
     def test_host_is_the_hosts(self):
         look = "readlink /proc/self/ns/net > local/net; exec sleep 3600"
         alloc = self.run_job(group_job("outside", {"Mode": "host", "DynamicPorts": [{"Label": "http"}]},
@@ -474,6 +532,72 @@ if not os.path.exists("{self.own}/slow"):
         self.agent.kill9()
         self.agent.start()
         self.gone(alloc["ID"])
+
+
+class HostNetworksTest(Case):
+    """Ports at the addresses that the operator has given names."""
+
+    @classmethod
+    def client_config(cls):
+        cls.own = harness.tempfile.mkdtemp(prefix="nomadctl-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.own)
+        with open(f"{cls.own}/10-both.conflist", "w") as f:
+            json.dump({"cniVersion": "0.4.0", "name": "both", "plugins": [
+                {"type": "bridge", "bridge": "both0", "isGateway": True, "ipMasq": True,
+                 "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.66.0.0/24"}], [{"subnet": "fd00:66::/64"}]],
+                          "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}},
+                {"type": "portmap", "capabilities": {"portMappings": True}, "snat": True}]}, f)
+        six = 'host_network "six" {\n    cidr = "fd00:99::/64"\n  }' if cls.has_six() else ""
+        return f"""
+client {{
+  cni_config_dir = "{cls.own}"
+  host_network "public" {{
+    cidr = "10.99.0.0/24"
+  }}
+  {six}
+}}
+"""
+
+    @staticmethod
+    def has_six():
+        return "fd00:99::1" in output_of("ip", "-o", "addr", "show", "dev", "outside")
+
+    def test_a_port_is_at_the_address_of_its_host_network_alone(self):
+        alloc = self.run_job(server_job("named", {"Mode": "bridge", "DynamicPorts": [
+            {"Label": "http", "To": 8080}, {"Label": "public", "To": 8080, "HostNetwork": "public"}]}))
+        usual, public = self.port(alloc), self.port(alloc, "public")
+        reached(usual, alloc["ID"])
+        reached(public, alloc["ID"], "10.99.0.1")
+        self.assertFalse(answers_at(usual, alloc["ID"], "10.99.0.1"))
+        self.assertFalse(answers_at(public, alloc["ID"], "127.0.0.1"))
+        ran = self.agent.run("alloc", "exec", "-task", "task", alloc["ID"], "/bin/sh", "-c", "echo $NOMAD_ADDR_public $NOMAD_PORT_public")
+        self.assertEqual(f"10.99.0.1:{public} 8080\n", ran.stdout, ran)
+        self.assertIn(f"10.99.0.1:{public} -> 8080", self.agent.run("alloc", "status", alloc["ID"]).stdout)
+        shown = self.agent.run("node", "status", "-self", "-verbose").stdout
+        self.assertRegex(shown, r"public +10\.99\.0\.0/24")
+        address = self.alloc(alloc["ID"])["NetworkStatus"]["Address"]
+        self.purge("named")
+        self.gone(alloc["ID"], address)
+
+    def test_a_server_is_reached_by_the_newer_protocol_and_nothing_is_left(self):
+        if not self.has_six():
+            self.skipTest("this machine has no IPv6")
+        alloc = self.run_job(server_job("six", {"Mode": "cni/both", "DynamicPorts": [
+            {"Label": "http", "To": 8080}, {"Label": "six", "To": 8080, "HostNetwork": "six"}]}, address="::"))
+        reached(self.port(alloc), alloc["ID"])
+        reached(self.port(alloc, "six"), alloc["ID"], "[fd00:99::1]")
+        ran = self.agent.run("alloc", "exec", "-task", "task", alloc["ID"], "/bin/sh", "-c", "echo $NOMAD_ADDR_six; ip -o -6 addr show eth0")
+        self.assertIn(f"[fd00:99::1]:{self.port(alloc, 'six')}\n", ran.stdout, ran)
+        self.assertIn("fd00:66::", ran.stdout)
+        before = self.alloc(alloc["ID"])["NetworkStatus"]
+        self.agent.kill9()
+        self.agent.start()
+        wait_until(lambda: self.alloc(alloc["ID"])["ClientStatus"] == "running", what="the allocation")
+        reached(self.port(alloc, "six"), alloc["ID"], "[fd00:99::1]")
+        self.assertEqual((before, []), (self.alloc(alloc["ID"])["NetworkStatus"], self.messages(alloc["ID"], "Network")))
+        self.purge("six")
+        self.gone(alloc["ID"], before["Address"])
+        self.assertNotIn(alloc["ID"], output_of("ip6tables-save"))
 
 
 class AnotherNodeTest(Case):
