@@ -32,8 +32,8 @@ class UnixConnection(http.client.HTTPConnection):
 class Engine:
     """One dockerd. `kill9` and `start` may be called again and again."""
 
-    def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix="nomadctl-test-engine-")
+    def __init__(self, directory=None):
+        self.dir = directory or tempfile.mkdtemp(prefix="nomadctl-test-engine-")
         self.socket = f"{self.dir}/docker.sock"
         self.process = None
 

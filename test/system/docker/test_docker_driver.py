@@ -5,6 +5,7 @@ The engine is this test's own: a dockerd with its directories and socket, in a n
 its own, whose one image is made of a static busybox. Nothing is pulled from anywhere. Without the programs, or where
 an engine can't run, all of it is skipped, with the reason.
 """
+import base64
 import glob
 import json
 import os
@@ -25,16 +26,18 @@ if not LACKING and "NOMADCTL_TEST_APART" not in os.environ:
 import harness  # noqa: E402  (claims ports where it is imported)
 from engine import IMAGE, Engine, UnixConnection, docker_job, docker_task  # noqa: E402
 from harness import Agent, wait_until  # noqa: E402
+from registry import Registry  # noqa: E402
 
 
 @unittest.skipIf(LACKING, LACKING)
 class Case(unittest.TestCase):
     config = ""
     options = ""
+    engine_dir = None  # the engine's; else one of its own
 
     @classmethod
     def setUpClass(cls):
-        cls.engine = Engine().start()
+        cls.engine = Engine(cls.engine_dir).start()
         try:
             wait_until(cls.engine.answers, what="the engine's answer")
         except OSError as why:
@@ -111,7 +114,8 @@ class Tasks(Case):
     def test_the_node_says_what_the_engine_is(self):
         about = self.driver()
         self.assertTrue(about["Detected"])
-        for name in ("driver.docker", "driver.docker.version", "driver.docker.runtimes", "driver.docker.os_type", "driver.docker.cgroup_driver"):
+        for name in ("driver.docker", "driver.docker.version", "driver.docker.runtimes", "driver.docker.os_type", "driver.docker.cgroup_driver",
+                     "driver.docker.bridge_ip"):
             self.assertTrue(about["Attributes"].get(name), name)
 
     def test_a_task_runs_to_its_end_in_its_place(self):
@@ -353,6 +357,111 @@ class Survival(Case):
         self.assertIn(["/foreign"], [c["Names"] for c in self.engine.containers()])
         self.engine.request("DELETE", "/containers/foreign?force=1")
         self.purge("owned")
+
+
+class Pulls(Case):
+    """From registries of the test's own: an open one, and three that want to know who asks."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.open, cls.for_task, cls.for_file, cls.for_helper = (
+            Registry(), *(Registry(f"{name}:of {name}") for name in ("task", "file", "helper")))
+        cls.own = tempfile.mkdtemp(prefix="nomadctl-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.own)
+        with open(f"{cls.own}/config.json", "w") as f:
+            json.dump({"auths": {cls.for_file.address: {"auth": base64.b64encode(b"file:of file").decode()}},
+                       "credHelpers": {cls.for_helper.address: "nomadctltest"}}, f)
+        with open(f"{cls.own}/docker-credential-nomadctltest", "w") as f:
+            f.write('''#!/bin/sh
+read server
+[ "$1" = get ] && echo '{"ServerURL":"'"$server"'","Username":"helper","Secret":"of helper"}'
+''')
+        os.chmod(f.name, 0o755)
+        cls.options = f'auth {{\n config = "{cls.own}/config.json"\n }}\n gc {{\n image_delay = "1h"\n }}'
+        path = os.environ["PATH"]
+        os.environ["PATH"] = f"{cls.own}:{path}"
+        try:
+            super().setUpClass()
+        finally:
+            os.environ["PATH"] = path
+
+    def pulled(self, name, registry, **config):
+        image = f"{registry.address}/{name}:1"
+        self.run_job(docker_job(name, image=image, **config))
+        self.assertTrue(self.engine.has_image(image))
+        self.purge(name)
+
+    def test_an_image_is_pulled_once_for_all_who_want_it(self):
+        self.open.gate.clear()
+        before = self.open.layers
+        made = docker_job("many", image=f"{self.open.address}/many:1")
+        made["TaskGroups"][0]["Count"] = 3
+        self.agent.register(made)
+        def waiting():
+            allocs = self.agent.allocs("many")
+            return len(allocs) == 3 and all("Downloading image" in self.events(alloc) for alloc in allocs if alloc["TaskStates"])
+        try:
+            wait_until(waiting, what="three that wait")
+            wait_until(lambda: self.open.layers > before, what="the pull")
+        finally:
+            self.open.gate.set()
+        self.agent.wait_for_allocs("many", "running", count=3)
+        self.assertEqual(before + 1, self.open.layers)
+        self.purge("many")
+
+    def test_who_asks_is_said_by_the_task_the_agents_file_or_a_helper(self):
+        self.pulled("by-task", self.for_task, auth=[{"username": "task", "password": "of task", "server_address": self.for_task.address}])
+        self.pulled("by-file", self.for_file)
+        self.pulled("by-helper", self.for_helper)
+
+    def test_what_is_not_given_out_is_told(self):
+        for name, registry, config, said in (
+                ("missing", self.open, {}, "manifest unknown"),
+                ("nobody", self.for_task, {}, "no basic auth credentials"),
+                ("stranger", self.for_task, {"auth": [{"username": "task", "password": "guessed"}]}, "who are you?")):
+            with self.subTest(name):
+                told = self.failure(docker_job(f"no-{name}", image=f"{registry.address}/{name}:1", **config))
+                self.assertIn(f"Failed to pull `{registry.address}/{name}:1`: ", told)
+                self.assertIn(said, told)
+                self.assertNotIn("guessed", told)
+
+    def test_one_that_takes_too_long_is_given_up(self):
+        slow = Registry()
+        slow.gate.clear()
+        self.addCleanup(slow.gate.set)
+        told = self.failure(docker_job("late", image=f"{slow.address}/late:1", image_pull_timeout="2s"))
+        self.assertRegex(told, r"Failed to pull `.*`: .*(time|took)")
+        # A job that is stopped meanwhile leaves nothing behind; as in Nomad it ends when the pull does.
+        self.agent.register(docker_job("stopped", image=f"{slow.address}/stopped:1"))
+        wait_until(lambda: slow.layers == 2, what="the pull")
+        self.stop("stopped")
+        wait_until(lambda: self.agent.allocs("stopped")[0]["DesiredStatus"] == "stop", what="the order")
+        slow.gate.set()
+        self.agent.wait_for_allocs("stopped", "complete")
+        wait_until(lambda: not [c for c in self.engine.containers() if "stopped" in c["Image"]], what="its container's end")
+
+
+class FullDisk(Case):
+    """An engine whose directory holds no more than an image or two."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.registry = Registry(more=60 << 20)
+        cls.small = tempfile.mkdtemp(prefix="nomadctl-test-engine-")
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "none", cls.small], check=True)
+        cls.addClassCleanup(subprocess.run, ["umount", "-l", cls.small])
+        cls.engine_dir = cls.small
+        super().setUpClass()
+
+    def test_a_pull_that_finds_no_room_is_told_and_others_go_on(self):
+        other = self.run_job(docker_job("other"))
+        told = self.failure(docker_job("large", image=f"{self.registry.address}/large:1"))
+        self.assertIn("no space left on device", told)
+        self.assertEqual("running", self.alloc(other["ID"])["ClientStatus"])
+        self.assertEqual([[f"/task-{other['ID']}"]], [c["Names"] for c in self.engine.containers()])
+        self.purge("other")
+        self.run_job(docker_job("again"))
+        self.purge("again")
 
 
 PLUGINS = "/usr/lib/cni"
