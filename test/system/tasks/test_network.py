@@ -546,10 +546,23 @@ class HostNetworksTest(Case):
                 {"type": "bridge", "bridge": "both0", "isGateway": True, "ipMasq": True,
                  "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.66.0.0/24"}], [{"subnet": "fd00:66::/64"}]],
                           "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}},
-                {"type": "portmap", "capabilities": {"portMappings": True}, "snat": True}]}, f)
+                {"type": "portmap", "capabilities": {"portMappings": True}, "snat": True}, {"type": "last"}]}, f)
+        os.mkdir(f"{cls.own}/bin")
+        with open(f"{cls.own}/bin/last", "w") as f:  # It is asked when those before it have nothing to complain of.
+            f.write(f"""#!/usr/bin/env python3
+import json, os, sys
+verb = os.environ["CNI_COMMAND"] if "CNI_COMMAND" in os.environ else sys.exit(1)
+told = json.load(sys.stdin)
+with open("{cls.own}/calls", "a") as f:
+    f.write(verb + "\\n")
+if verb == "ADD":
+    print(json.dumps(told["prevResult"]))
+""")
+        os.chmod(f"{cls.own}/bin/last", 0o755)
         six = 'host_network "six" {\n    cidr = "fd00:99::/64"\n  }' if cls.has_six() else ""
         return f"""
 client {{
+  cni_path       = "{cls.own}/bin:{PLUGINS}"
   cni_config_dir = "{cls.own}"
   host_network "public" {{
     cidr = "10.99.0.0/24"
@@ -592,7 +605,11 @@ client {{
         before = self.alloc(alloc["ID"])["NetworkStatus"]
         self.agent.kill9()
         self.agent.start()
-        wait_until(lambda: self.alloc(alloc["ID"])["ClientStatus"] == "running", what="the allocation")
+        def calls():
+            with open(f"{self.own}/calls") as f:
+                return f.read().split()
+        wait_until(lambda: len(calls()) > 1, what="a look at the network")
+        self.assertEqual(["ADD", "CHECK"], calls())
         reached(self.port(alloc, "six"), alloc["ID"], "[fd00:99::1]")
         self.assertEqual((before, []), (self.alloc(alloc["ID"])["NetworkStatus"], self.messages(alloc["ID"], "Network")))
         self.purge("six")
