@@ -161,7 +161,7 @@ std::string unknown_field(ConfigFields::Reader fields,
   std::vector<std::string_view> names;
   for (const auto field : fields)
     names.push_back(view(field.getName()));
-  std::string text{where.substr(0, where.rfind('.'))};  // of a block: "mount."
+  std::string text{where.substr(0, where.rfind('.'))};  // "mount.": of that block
   if (!text.empty()) text += ": ";
   text += fmt::format("no argument or block type is named \"{}\"", name);
   if (const auto meant = closest_name(name, names); !meant.empty())
