@@ -67,8 +67,7 @@ Result<RowRing> RowRing::open(const std::string& path, const RingLimits& limits)
 }
 
 Result<> RowRing::open_file() {
-  database_ = NOMAD_TRY(Database::open(path_));
-  NOMAD_TRY(database_->sync_commits(false));
+  database_ = NOMAD_TRY(Database::open(path_, {.syncs = false}));
   NOMAD_TRY(require_format(*database_, format_of_ring));
   NOMAD_TRY(database_->run(tables_of_ring));
   NOMAD_TRY(database_->prepare(

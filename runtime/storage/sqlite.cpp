@@ -227,8 +227,9 @@ Result<> Database::configure(const OpenOptions& options) {
   NOMAD_TRY(run("PRAGMA cell_size_check=ON; PRAGMA cache_size=-1024;"));
   if (options.immutable) return run("PRAGMA query_only=ON; SELECT count(*) FROM sqlite_schema;");
   if (!options.durable) return run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;");
+  NOMAD_TRY(sync_commits(options.syncs));  // first: a new file's change to WAL is a commit
   NOMAD_TRY(
-      run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
+      run("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
           "PRAGMA journal_size_limit=16777216; SELECT count(*) FROM sqlite_schema;"));
   // Closing neither moves nor removes the write-ahead log: what a refused start has found stays.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);

@@ -84,6 +84,11 @@ struct OpenOptions {
   /// journal and no sync: for a file that is thrown away unless it was written whole.
   bool durable = true;
 
+  /// Whether commits wait until they are durable (`sync_commits`). Without, a `durable` file asks
+  /// for no sync from its beginning on (but for `begin_with`): a killed process loses nothing, a
+  /// power cut may take the file.
+  bool syncs = true;
+
   /// What a file begins with that is not there yet, or empty: SQL. It is made aside and put in its
   /// place whole, by one sync of the file where SQLite needs one for each step; whoever opens it
   /// syncs the directory. Of `durable` files of the system's own file system.

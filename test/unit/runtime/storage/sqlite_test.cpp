@@ -12,6 +12,7 @@
 
 #include "runtime/base/resident.hpp"
 #include "test/support/temp_dir.hpp"
+#include "test/unit/runtime/storage/fault_vfs.hpp"
 
 using namespace nomad;
 using namespace nomad::storage;
@@ -93,4 +94,19 @@ TEST_CASE("sqlite: a file whose beginning failed begins again, and never takes a
   const auto wrong = Database::open(dir.path() + "/two.db", {.begin_with = "CREATE TABEL t(x)"});
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().what.find("CREATE TABEL") != std::string::npos);
+}
+
+TEST_CASE("sqlite: a file without syncs asks for none from its beginning on") {
+  const test::TempDir dir;
+  test::FaultVfs disk;
+  const auto syncs_of = [&](const std::string& name, bool wanted) {
+    const auto before = disk.syncs();
+    auto database
+        = Database::open(dir.file(name), {.syncs = wanted, .vfs = test::FaultVfs::name()}).value();
+    CHECK(database.run("CREATE TABLE t(x); INSERT INTO t VALUES(5);"));
+    CHECK(database.checkpoint(false));
+    return disk.syncs() - before;
+  };
+  CHECK(syncs_of("with.db", true) > 2);
+  CHECK(syncs_of("without.db", false) == 0);
 }
