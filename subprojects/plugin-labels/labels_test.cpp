@@ -22,10 +22,10 @@ void fill_job(Question question, int count) {
 }
 
 /// Nodes by their labels.
-void fill_nodes(Question question, const std::map<std::string, std::string>& labels) {
-  auto nodes = question.initNodes(static_cast<unsigned>(labels.size()));
+void fill_nodes(Question question, const std::map<std::string, std::string>& by_node) {
+  auto nodes = question.initNodes(static_cast<unsigned>(by_node.size()));
   unsigned i = 0;
-  for (const auto& [id, label] : labels) {
+  for (const auto& [id, label] : by_node) {
     nodes[i].setId(id);
     nodes[i++].initValues(1).set(0, label);
   }

@@ -88,6 +88,20 @@ class Samples:
         return f"{project}/build/{name}.so"
 
 
+class InitTest(unittest.TestCase):
+    def test_a_name_that_is_no_word_of_c_stands_in_texts_and_comments_only(self):
+        name = "for-each"
+        with tempfile.TemporaryDirectory(prefix="nomadctl-init-") as place:
+            for kind, sample in KINDS.items():
+                run(harness.BINARY, "plugin", "init", kind, name, cwd=place)
+                for path in glob.glob(f"{place}/{name}/*.cpp"):
+                    with open(path) as f:
+                        code = re.sub(r'R"\((?s:.*?)\)"|"(?:\\.|[^"\\\n])*"|//[^\n]*', "", f.read())
+                    self.assertNotIn(name, code, f"{kind}: {path}")
+                    self.assertNotRegex(code, rf"\b{sample}\b", f"{kind}: {path}")
+                shutil.rmtree(f"{place}/{name}")
+
+
 class Case(unittest.TestCase):
     def start(self, *libraries, config=""):
         """An agent that has these plugins."""
