@@ -23,9 +23,27 @@ BUILD = os.environ["NOMADCTL_BUILD"]
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "go_driver")
 PROTOS = os.path.join(harness.ROOT, "runtime/plugin/bridge/proto")
 NAME = "nomad-driver-gonaps"
-# What go says when modules, or a toolchain that they want, can't be had.
-NO_MODULES = re.compile(r"dial tcp|no such host|403 Forbidden|404 Not Found|410 Gone|50\d [A-Z]|connection refused|i/o timeout"
-                        r"|TLS handshake|unexpected EOF|not available|module lookup disabled|requires go >=")
+# A module that is there for sure, whatever the driver's own go.mod says: can the proxy be had?
+PROBE = "golang.org/x/text@v0.14.0"
+# The proxy, or what stands before it, does not give out a module that may well exist.
+REFUSED = re.compile(r"reading https?://\S+: (401|403|407|429|5\d\d)\b")
+
+
+def release(text):
+    """"go1.24.3" or "1.24" as numbers."""
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+
+
+def excuse(said, wanted, go, probe):
+    """Why a build that failed is no fault of the driver's sources; None if it is. `wanted`: the language of go.mod. `probe()`: what a
+    fetch of a module that exists said, None if it came."""
+    if release(go) < release(wanted):
+        return f"Go is {go}, the driver wants {wanted}"
+    if refused := REFUSED.search(said):
+        return f"the proxy of Go's modules refuses one: {said[refused.start():][:300]}"
+    if (problem := probe()) is not None:
+        return f"the proxy of Go's modules can't be had: {problem[-300:]}"
+    return None
 
 
 class GoDriver:
@@ -62,13 +80,18 @@ class GoDriver:
         shutil.rmtree(source, ignore_errors=True)
         shutil.copytree(SOURCES, source)
         env = dict(os.environ, GOFLAGS="-mod=mod", CGO_ENABLED="0", GOWORK="off", GOTOOLCHAIN="local")
+        version = subprocess.run([go, "env", "GOVERSION"], env=env, cwd="/", capture_output=True, text=True, timeout=60).stdout.strip()
+        with open(os.path.join(SOURCES, "go.mod")) as f:
+            wanted = re.search(r"^go (\S+)", f.read(), re.M).group(1)
 
         def run(*words):
             done = subprocess.run(["nice", "-n", "5", *words], cwd=source, env=env, capture_output=True, text=True, timeout=1000)
             said = done.stdout + done.stderr
-            if done.returncode != 0 and NO_MODULES.search(said):
-                raise unittest.SkipTest(f"the proxy of Go's modules can't be had: {said[-300:]}")
-            assert done.returncode == 0, f"{words}: {said[-3000:]}"
+            if done.returncode == 0:
+                return
+            if words[0] == go and (why := excuse(said, wanted, version, lambda: cls.probe(go, env))):
+                raise unittest.SkipTest(why)
+            raise AssertionError(f"{words}: {said[-3000:]}")
 
         run(go, "build", "-p", "1", "-o", os.path.join(source, "protoc-gen-go"), "google.golang.org/protobuf/cmd/protoc-gen-go")
         os.mkdir(os.path.join(source, "wire"))
@@ -79,6 +102,38 @@ class GoDriver:
         run(go, "mod", "tidy")
         run(go, "build", "-p", "1", "-trimpath", "-o", made + ".new", ".")
         os.rename(made + ".new", made)
+
+    @staticmethod
+    def probe(go, env):
+        """Fetches a small module into an empty cache. What it said if that failed."""
+        with tempfile.TemporaryDirectory(prefix="go-probe-") as place:
+            done = subprocess.run([go, "mod", "download", PROBE], cwd=place, capture_output=True, text=True, timeout=300,
+                                  env=dict(env, GOMODCACHE=os.path.join(place, "cache"), GOFLAGS="-modcacherw"))
+        return None if done.returncode == 0 else done.stdout + done.stderr
+
+
+class ExcuseTest(unittest.TestCase):
+    """When the cases that need the driver are skipped, and when they fail."""
+
+    def excuse(self, said, probe=None, go="go1.26.8"):
+        return excuse(said, "1.24", go, lambda: probe)
+
+    def test_what_is_wrong_with_its_own_sources_is_no_excuse(self):
+        for said in ("go: google.golang.org/grpc@v1.999.0: reading https://proxy.golang.org/google.golang.org/grpc/@v/v1.999.0.mod: 404 Not Found",
+                     "go: errors parsing go.mod:\ngo.mod:5: unknown directive: requrie",
+                     "go: example.org/nothing@v1.0.0: reading https://proxy.golang.org/example.org/nothing/@v/v1.0.0.mod: 410 Gone",
+                     "task.go:3:2: no required module provides package github.com/hashicorp/go-hclog: module lookup disabled by -mod=vendor",
+                     "task.go:60: undefined: exec.Comand", "go: module x requires go >= 1.99 (running go 1.26.8; GOTOOLCHAIN=local)"):
+            with self.subTest(said):
+                self.assertIsNone(self.excuse(said))
+
+    def test_a_proxy_that_is_away_or_refuses_is_one(self):
+        self.assertIn("no such host", self.excuse("whatever it was", "dial tcp: lookup proxy.golang.org: no such host"))
+        self.assertIn("403 Forbidden", self.excuse("go: x@v1.0.0: reading https://proxy.golang.org/x/@v/v1.0.0.zip: 403 Forbidden"))
+        self.assertIn("503", self.excuse("go: x@v1.0.0: reading https://proxy.golang.org/x/@v/v1.0.0.zip: 503 Service Unavailable"))
+
+    def test_a_go_that_is_too_old_is_one(self):
+        self.assertEqual(self.excuse("syntax error", go="go1.19.8"), "Go is go1.19.8, the driver wants 1.24")
 
 
 class Case(unittest.TestCase):
