@@ -81,9 +81,20 @@ bool read_number(const char* text, std::uint64_t& number) {
   return read.ec == std::errc{} && read.ptr == end;
 }
 
-int refuse(const char* what) {
-  std::fprintf(stderr, "nomadctl-executor logs: %s: %s\n", what, std::strerror(errno));
+int refuse(const std::string& what) {
+  const int error = errno;
+  std::fprintf(stderr, "%s: %s\n", what.c_str(), std::strerror(error));
   return 1;
+}
+
+/// To who has started this one. He may be gone, and nothing more is said.
+void say_ready() {
+  ::dprintf(2, "%s\n", logs_are_read);
+  const UniqueFd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
+  if (nothing)
+    ::dup2(nothing.get(), 2);
+  else
+    ::close(2);
 }
 
 /// Everybody may have written their last: read it.
@@ -126,9 +137,9 @@ int keep_logs(int count, char** arguments) {
   for (std::size_t i = 0; i < 2; ++i) {
     auto& pipe = pipes[i];
     pipe.path = arguments[4 + i];
-    if (!pipe.open()) return refuse(arguments[4 + i]);
+    if (!pipe.open()) return refuse("opening " + pipe.path);
     auto directory = open_log_directory(arguments[0]);
-    if (!directory) return refuse(arguments[0]);
+    if (!directory) return refuse("opening " + std::string{arguments[0]} + "/alloc/logs");
     pipe.file = std::make_unique<LogWriter>(
         std::move(directory),
         LogWriter::Options{.base = std::string{arguments[1]} + (i == 0 ? ".stdout" : ".stderr"),
@@ -136,6 +147,7 @@ int keep_logs(int count, char** arguments) {
                            .max_file_bytes = max_bytes});
     static_cast<void>(pipe.file->open());
   }
+  say_ready();
   for (;;) {
     pollfd waits[3] = {{pipes[0].reader.get(), POLLIN, 0},
                        {pipes[1].reader.get(), POLLIN, 0},

@@ -5,7 +5,12 @@
 
 namespace nomad::host::executor {
 
+inline constexpr const char* logs_are_read = "logs are read";
+
 /// arguments: ALLOC_ROOT TASK MAX_FILES MAX_FILE_BYTES OUT_FIFO ERRORS_FIFO. The FIFOs are there.
+///
+/// When it reads them it says `logs_are_read`, a line on standard error, and closes that; what it
+/// can't open is said there instead, and it ends.
 ///
 /// Until SIGTERM: then what has been written is read to its end, for a second at most, and the
 /// FIFOs are removed. It also ends when the FIFOs are gone. Returns the exit status.

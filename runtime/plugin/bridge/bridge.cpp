@@ -28,7 +28,6 @@ constexpr auto configure_patience = 5s;
 constexpr auto end_patience = 700ms;
 
 constexpr std::string_view api_version = "v0.1.0";
-constexpr int most_waiting_lines = 1000;
 constexpr unsigned lowest_driver_port = 14000;
 constexpr unsigned highest_driver_port = 14512;
 
@@ -41,7 +40,17 @@ void unlink_socket(const std::string& path) {
     ::unlink(path.c_str());
 }
 
+/// Another process follows, and finds the tasks again.
+void give_up() {
+  std::fputs("more answers of its program wait than can be kept\n", stderr);
+  ::_exit(exit_failed);
+}
+
 }  // namespace
+
+Bridge::Bridge(Options options)
+    : options_{std::move(options)},
+      turns_{std::make_shared<Turns>(Turns::Limits{.overflown = give_up})} {}
 
 Result<std::unique_ptr<Bridge>> Bridge::begin(Options options) {
   std::unique_ptr<Bridge> made{new Bridge{std::move(options)}};
@@ -92,7 +101,12 @@ void Bridge::describe(Plugin& plugin) {
   plugin.on_configure([this](const Config& config) { return configure(config); });
   plugin.driver(driver_name(), [this](Host& host) {
     auto driver = std::make_unique<BridgeDriver>(host, *this);
-    host.watch(turns_->descriptor(), POLLIN, [turns = turns_](short) { turns->run(); });
+    host.watch(turns_->descriptor(), POLLIN, [turns = turns_, &host](short) {
+      if (const auto dropped = turns->run(); dropped > 0)
+        host.log(Level::warn, fmt::format("{} lines of its program are dropped: it writes faster "
+                                          "than they can be taken",
+                                          dropped));
+    });
     host_ = &host;
     return driver;
   });
@@ -133,12 +147,7 @@ Result<> Bridge::configure(const Config& config) {
 /// On the thread that listens.
 void Bridge::hear(LogLine line) {
   if (is_panic(line.text)) panic_ = line.text;
-  if (waiting_lines_.fetch_add(1) >= most_waiting_lines) {
-    waiting_lines_.fetch_sub(1);
-    return;
-  }
-  turns_->post([this, line = std::move(line)] {
-    waiting_lines_.fetch_sub(1);
+  turns_->offer([this, line = std::move(line)] {
     if (auto* const host = host_.load()) host->log(line.level, line.text);
   });
 }

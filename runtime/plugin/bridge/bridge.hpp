@@ -52,7 +52,7 @@ public:
   const ConfigSpec& task_config() const { return *task_config_; }
 
 private:
-  explicit Bridge(Options options) : options_{std::move(options)} {}
+  explicit Bridge(Options options);
 
   Result<> ask_what_it_is();
   Result<> configure(const Config& config);
@@ -60,14 +60,13 @@ private:
   void program_ended(const std::string& how);
 
   Options options_;
-  std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
+  std::shared_ptr<Turns> turns_;
   std::unique_ptr<GoProgram> program_;
   std::unique_ptr<Remote> remote_;
   base::PluginInfoResponse info_;
   std::optional<ConfigSpec> config_, task_config_;
   drivers::DriverCapabilities capabilities_;
   std::atomic<Host*> host_{nullptr};  ///< Set when there is a driver, and then lines are logged.
-  std::atomic<int> waiting_lines_{0};
   std::atomic<bool> ends_{false};
   std::string panic_;  ///< Of the thread that hears.
 };

@@ -210,16 +210,31 @@ void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const Driver
     return reject(reply, {Errc::rejected,
                           "the driver wants to make the group's network itself, which plugins of "
                           "Nomad's can't do here: use the network mode \"host\""});
-  auto logs = logs_.start(config, file_name(run_id));
-  if (!logs) return reject(reply, logs.error(), true);
   const auto run = std::make_shared<Run>();
-  drivers::StartTaskRequest request;
-  *request.mutable_task() = task_config(config, to_msgpack(*value), logs->paths);
   run->kept.set_run_id(run_id);
-  *run->kept.mutable_logs() = logs->process;
-  *run->kept.mutable_handle()->mutable_config() = request.task();
+  *run->kept.mutable_handle()->mutable_config() = task_config(config, to_msgpack(*value), {});
   run->asked.push_back(then);
   runs_[id] = run;
+  logs_.start(config, file_name(run_id), [this, id, run](Result<LogKeepers::Kept> logs) {
+    start_with(id, run, std::move(logs));
+  });
+}
+
+void BridgeDriver::start_with(const TaskId& id, const RunPtr& run, Result<LogKeepers::Kept> logs) {
+  if (!is_known(id, run)) {  // It was to be destroyed meanwhile.
+    if (logs) logs_.finish(logs->process);
+    return;
+  }
+  if (!logs) {
+    const Refusal why{logs.error(), true};
+    return settle(id, run, &why);
+  }
+  *run->kept.mutable_logs() = logs->process;
+  auto& task = *run->kept.mutable_handle()->mutable_config();
+  task.set_stdout_path(logs->paths.out);
+  task.set_stderr_path(logs->paths.errors);
+  drivers::StartTaskRequest request;
+  *request.mutable_task() = task;
   const auto held = std::make_shared<std::vector<host::UniqueFd>>(std::move(logs->held));
   remote_.ask<drivers::StartTaskRequest, drivers::StartTaskResponse>(
       "StartTask", &Stub::StartTask, std::move(request), unbounded,
@@ -237,7 +252,7 @@ void BridgeDriver::started(const TaskId& id,
   if (response == nullptr)
     problem = why;
   else if (response->result() != drivers::StartTaskResponse::SUCCESS)
-    problem = Refusal{{Errc::rejected, response->driver_error_msg()},
+    problem = Refusal{{Errc::rejected, shown_reason(response->driver_error_msg())},
                       response->result() == drivers::StartTaskResponse::RETRY};
   else if (!response->has_handle())
     problem

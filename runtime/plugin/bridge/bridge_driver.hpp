@@ -52,6 +52,7 @@ private:
   void describe(const DriverReply& reply) const;
   void fingerprint(const DriverReply& reply);
   void start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply);
+  void start_with(const TaskId& id, const RunPtr& run, Result<LogKeepers::Kept> logs);
   void started(const TaskId& id,
                const RunPtr& run,
                const drivers::StartTaskResponse* response,

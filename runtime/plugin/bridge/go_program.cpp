@@ -119,10 +119,11 @@ bool GoProgram::read(Output& from, std::vector<std::string>& lines) const {
 
 Result<> GoProgram::shake_hands(std::chrono::milliseconds patience) {
   const auto end = Clock::now() + patience;
+  bool has_errors = true;  // What is closed is ready for ever: it is not waited for.
   for (;;) {
     std::vector<std::string> said;
     const bool goes_on = read(output_, said);
-    read(errors_, early_);
+    has_errors = has_errors && read(errors_, early_);
     if (early_.size() > most_early_lines) early_.resize(most_early_lines);
     if (!said.empty()) {
       auto read = read_handshake(said.front());
@@ -138,7 +139,7 @@ Result<> GoProgram::shake_hands(std::chrono::milliseconds patience) {
       return Error{Errc::timeout, fmt::format("it has printed no handshake within {} s",
                                               std::chrono::duration<double>{patience}.count())};
     pollfd waits[] = {{goes_on ? output_.descriptor : -1, POLLIN, 0},
-                      {errors_.descriptor, POLLIN, 0},
+                      {has_errors ? errors_.descriptor : -1, POLLIN, 0},
                       {process_, POLLIN, 0}};
     ::poll(waits, 3, static_cast<int>(left.count()));
     if (waits[2].revents == 0 || (waits[0].revents & POLLIN) != 0) continue;

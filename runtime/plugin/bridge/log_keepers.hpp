@@ -4,6 +4,8 @@
 // Threads: the plugin's.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,14 +34,31 @@ public:
     std::vector<host::UniqueFd> held{};
   };
 
-  /// `run` names the run, and the files.
-  Result<Kept> start(schema::plugin::TaskConfig::Reader config, const std::string& run);
+  using Then = std::function<void(Result<Kept>)>;
+
+  /// `run` names the run, and the files. `then` is called once, in this turn or a later one: when
+  /// the process reads the FIFOs, or with why it does not (the error names the file; nothing is
+  /// left). Without one that reads, the driver's open of a FIFO would wait for ever.
+  void start(schema::plugin::TaskConfig::Reader config, const std::string& run, Then then);
 
   /// It reads what is left, and ends. Whatever has its number now but is another process is let be.
   void finish(const drivers::LogKeeper& process);
 
 private:
-  Result<pid_t> spawn(std::vector<std::string> words);
+  /// One that has not said yet that it reads.
+  struct Beginning {
+    Kept kept{};
+    host::UniqueFd says{};  ///< Its standard error, with one line.
+    std::string said{};
+    Then then{};
+    std::uint64_t timer = 0;
+  };
+
+  Result<std::unique_ptr<Beginning>> begin(schema::plugin::TaskConfig::Reader config,
+                                           const std::string& run);
+  Result<host::UniqueFd> spawn(std::vector<std::string> words, pid_t& pid);
+  void hear(std::shared_ptr<Beginning> one);
+  void settle(std::shared_ptr<Beginning> one, std::string problem);
   void reap();
 
   Host& host_;

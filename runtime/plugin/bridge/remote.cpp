@@ -6,6 +6,8 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include "runtime/plugin/bridge/shown.hpp"
+
 namespace nomad::plugin::bridge {
 namespace {
 
@@ -37,7 +39,7 @@ Errc code_of(const grpc::Status& status) {
 }  // namespace
 
 Refusal refusal_of(std::string_view what, const grpc::Status& status) {
-  Refusal refusal{{code_of(status), status.error_message()}, false};
+  Refusal refusal{{code_of(status), shown_reason(status.error_message())}, false};
   auto& text = refusal.error.what;
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
     text = fmt::format("it has not answered {} in time", what);

@@ -17,4 +17,10 @@ inline std::string shown(std::string_view text, std::size_t most = 1000) {
   return made;
 }
 
+/// A reason that a driver gives, for an event: without what ends its lines.
+inline std::string shown_reason(std::string_view text) {
+  const auto end = text.find_last_not_of(" \t\r\n");
+  return shown(text.substr(0, end == std::string_view::npos ? 0 : end + 1), 4000);
+}
+
 }  // namespace nomad::plugin::bridge

@@ -1,9 +1,15 @@
 // Turns: what gRPC's threads have for the plugin's own thread, in order. The plugin's thread runs
 // it when the descriptor can be read.
 //
-// Threads: `post` any; the others the plugin's.
+// Bounds: what the program says by itself (`offer`) is dropped beyond `most_offered` that wait, and
+// counted. Answers (`post`) can't be: each is awaited, and there are no more of them than was
+// asked. If they are more than `most` all the same, the plugin's thread does not run any more, or
+// what was asked has no bound: `overflown` is called, once, which is to end the process.
+//
+// Threads: `post` and `offer` any; the others the plugin's.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -16,7 +22,15 @@ namespace nomad::plugin::bridge {
 
 class Turns {
 public:
-  Turns() : descriptor_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
+  struct Limits {
+    std::size_t most_offered = 1000;
+    std::size_t most = 100'000;
+    /// On the thread that has posted one too many, which is dropped.
+    std::function<void()> overflown{};
+  };
+
+  explicit Turns(Limits limits)
+      : limits_{std::move(limits)}, descriptor_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
 
   ~Turns() { ::close(descriptor_); }
 
@@ -27,29 +41,62 @@ public:
 
   void post(std::function<void()> turn) {
     {
-      const std::lock_guard lock{guard_};
+      std::unique_lock lock{guard_};
+      if (waiting_.size() >= limits_.most) {
+        const bool is_first = !std::exchange(has_overflown_, true);
+        lock.unlock();
+        if (is_first && limits_.overflown) limits_.overflown();
+        return;
+      }
       waiting_.push_back(std::move(turn));
     }
+    wake();
+  }
+
+  /// What nobody waits for.
+  void offer(std::function<void()> turn) {
+    {
+      const std::lock_guard lock{guard_};
+      if (offered_ >= limits_.most_offered || waiting_.size() >= limits_.most) {
+        ++dropped_;
+        return;
+      }
+      ++offered_;
+      waiting_.push_back(std::move(turn));
+    }
+    wake();
+  }
+
+  /// Runs what waits. Returns how much of what was offered has been dropped since the last call.
+  std::size_t run() {
+    eventfd_t count = 0;
+    static_cast<void>(::eventfd_read(descriptor_, &count));
+    std::vector<std::function<void()>> turns;
+    std::size_t dropped = 0;
+    {
+      const std::lock_guard lock{guard_};
+      turns.swap(waiting_);
+      offered_ = 0;
+      dropped = std::exchange(dropped_, 0);
+    }
+    for (const auto& turn : turns)
+      turn();
+    return dropped;
+  }
+
+private:
+  void wake() const {
     const eventfd_t one = 1;
     static_cast<void>(::eventfd_write(descriptor_, one));
   }
 
-  void run() {
-    eventfd_t count = 0;
-    static_cast<void>(::eventfd_read(descriptor_, &count));
-    std::vector<std::function<void()>> turns;
-    {
-      const std::lock_guard lock{guard_};
-      turns.swap(waiting_);
-    }
-    for (const auto& turn : turns)
-      turn();
-  }
-
-private:
+  const Limits limits_;
   const int descriptor_;
   std::mutex guard_;
   std::vector<std::function<void()>> waiting_;
+  std::size_t offered_ = 0;  ///< Of those that wait.
+  std::size_t dropped_ = 0;
+  bool has_overflown_ = false;
 };
 
 }  // namespace nomad::plugin::bridge

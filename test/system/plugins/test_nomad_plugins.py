@@ -228,6 +228,7 @@ class BadProgramTest(Case):
         "nomad-driver-remote": (SCRIPT + "echo '1|2|tcp|10.1.2.3:4000|grpc|'\nexec sleep 1000\n", "expected a Unix socket, or a port of 127.0.0.1"),
         "nomad-driver-flood": (SCRIPT + "exec yes | tr -d '\\n'\n", "no plugin of Nomad's"),
         "nomad-driver-hangs": (SCRIPT + "exec sleep 1000\n", "it has printed no handshake within 6 s"),
+        "nomad-driver-silent": (SCRIPT + "exec 2>&- sleep 1000\n", "it has printed no handshake within 6 s"),
         "nomad-driver-nobody": (SCRIPT + "echo '1|2|unix|/tmp/nobody-listens-there|grpc|'\nexec sleep 1000\n", "it has not answered PluginInfo in time"),
         "nomad-driver-crashes": (SCRIPT + "kill -SEGV $$\n", "was killed by signal 11 before it printed a handshake"),
         "nomad-driver-empty": ("", "exited with status 127"),
@@ -378,6 +379,20 @@ class DriverTest(Case):
                 wait_until(lambda: any(why in e[1] for a in agent.allocs(name) for e in self.events(agent, a["ID"])), what=why)
         wait_until(lambda: agent.allocs("refused")[-1]["ClientStatus"] == "failed", what="the end of tries")
         self.assertNotEqual(agent.allocs("again")[0]["ClientStatus"], "failed")
+
+    def test_a_task_whose_logs_cannot_be_kept_says_so(self):
+        agent = self.with_driver()
+        self.wait_for_health(agent)
+        one = self.task("logless", "sleep 1000")
+        group = one["TaskGroups"][0]
+        group["Tasks"].append(dict(harness.shell_job("x", 'rm -r "$NOMAD_ALLOC_DIR/logs" && touch "$NOMAD_ALLOC_DIR/logs"')["TaskGroups"][0]["Tasks"][0],
+                                   Name="breaks", Lifecycle={"Hook": "prestart"}))
+        agent.register(one)
+        why = r"the task's logs can't be kept: opening /\S+/alloc/logs: Not a directory"
+        wait_until(lambda: any(re.search(why, text) for a in agent.allocs("logless") for _, text in self.events(agent, a["ID"])), what="why")
+        self.assertEqual(self.plugin(agent)["Restarts"], 0)
+        for path in ("logs", "runs"):
+            wait_until(lambda: not os.listdir(os.path.join(agent.data_dir, "plugins", NAME, path)), what=f"nothing in {path}")
 
     def test_signals_stops_and_a_driver_that_does_not_want_to(self):
         agent = self.with_driver()

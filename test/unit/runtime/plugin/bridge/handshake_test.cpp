@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/plugin/bridge/log_lines.hpp"
+#include "runtime/plugin/bridge/shown.hpp"
 
 using namespace nomad;
 using plugin::bridge::read_handshake;
@@ -56,4 +57,12 @@ TEST_CASE("log lines: an object of hclog's, and what is none") {
   CHECK(read_log_line("panic: nil map").text == "panic: nil map");
   CHECK(read_log_line("{\"a\":").text == "{\"a\":");
   CHECK(read_log_line("[1]").level == plugin::Level::info);
+}
+
+TEST_CASE("shown: a driver's reason is one line") {
+  using plugin::bridge::shown_reason;
+  CHECK(shown_reason("no bed\n\n") == "no bed");
+  CHECK(shown_reason("no\nbed ") == "no bed");
+  CHECK(shown_reason("\n").empty());
+  CHECK(shown_reason(std::string(10'000, 'x')).size() == 4000);
 }
