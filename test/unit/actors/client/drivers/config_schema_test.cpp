@@ -118,10 +118,10 @@ TEST_CASE("config_schema: texts under names, and several blocks") {
       = [&](std::string_view config) { return apply_several(config).error().what; };
   CHECK(problem_of(R"({"labels":"x"})")
         == "failed to parse config: labels: expected texts under names");
-  CHECK(problem_of(R"({"mount":[{"target":"/a"},{"targt":"/b"}]})")
+  CHECK(problem_of(R"({"mount":[{"target":"/a"},{}]})")
         == "failed to parse config: missing required argument \"mount[1].target\"");
   CHECK(problem_of(R"({"mount":[{"target":"/a","taget":"/b"}]})")
-        == "failed to parse config: mount[0].no argument or block type is named \"taget\"; did you "
+        == "failed to parse config: mount[0]: no argument or block type is named \"taget\"; did you "
            "mean \"target\"?");
   CHECK(problem_of(R"({"mount":["/a"]})") == "failed to parse config: mount[0]: expected a block");
 }
