@@ -74,7 +74,8 @@ void BridgeDriver::ask(DriverRequest::Reader request, const DriverReply& reply) 
     case DriverRequest::FINGERPRINT:
       return fingerprint(reply);
     case DriverRequest::START_TASK:
-      return start(request.getStartTask(), reply);
+      return health_ ? start(request.getStartTask(), reply)
+                     : start_later(request.getStartTask(), reply);
     case DriverRequest::RECOVER_TASK:
       return recover(request.getRecoverTask(), reply);
     case DriverRequest::STOP_TASK:
@@ -112,15 +113,18 @@ void BridgeDriver::describe(const DriverReply& reply) const {
 void BridgeDriver::fingerprint(const DriverReply& reply) {
   if (!health_) {
     asked_health_.push_back(reply);
-    host_.after(health_patience, [this] {
-      if (health_) return;
-      drivers::FingerprintResponse unknown;
-      unknown.set_health_description("the driver has not said how it feels");
-      take_health(std::move(unknown));
-    });
-    return;
+    return expect_health();
   }
   reply(FillAnswer{[this](AnswerBuilder to) { fill_fingerprint(to.initFingerprint(), *health_); }});
+}
+
+void BridgeDriver::expect_health() {
+  host_.after(health_patience, [this] {
+    if (health_) return;
+    drivers::FingerprintResponse unknown;
+    unknown.set_health_description("the driver has not said how it feels");
+    take_health(std::move(unknown));
+  });
 }
 
 void BridgeDriver::watch_health() {
@@ -147,6 +151,8 @@ void BridgeDriver::take_health(drivers::FingerprintResponse health) {
   for (const auto& reply : std::exchange(asked_health_, {}))
     fingerprint(reply);
   tell({}, [this](NoticeBuilder notice) { fill_fingerprint(notice.initFingerprint(), *health_); });
+  for (const auto& held : std::exchange(held_starts_, {}))
+    start(held.config->getRoot<schema::plugin::TaskConfig>().asReader(), held.reply);
 }
 
 void BridgeDriver::watch_events() {
@@ -178,6 +184,16 @@ BridgeDriver::RunPtr BridgeDriver::find(const TaskId& id) const {
 
 bool BridgeDriver::is_known(const TaskId& id, const RunPtr& run) const {
   return find(id) == run;
+}
+
+/// Nomad asks no driver for a task before its first fingerprint, and some learn by it what they
+/// need to start one (podman's ends otherwise). A process that follows another is asked sooner.
+void BridgeDriver::start_later(schema::plugin::TaskConfig::Reader config,
+                               const DriverReply& reply) {
+  auto copied = std::make_shared<capnp::MallocMessageBuilder>();
+  copied->setRoot(config);
+  if (held_starts_.empty()) expect_health();
+  held_starts_.push_back({task_id(config.getId()), std::move(copied), reply});
 }
 
 void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply) {
@@ -435,6 +451,12 @@ void BridgeDriver::remove(const std::string& remote, const std::function<void()>
 }
 
 void BridgeDriver::destroy(const TaskId& id, const DriverReply& reply) {
+  const Refusal gone{{Errc::cancelled, "the task is destroyed before it has begun"}, false};
+  std::erase_if(held_starts_, [&](const HeldStart& held) {
+    if (held.id != id) return false;
+    refuse(held.reply, gone);
+    return true;
+  });
   const auto run = find(id);
   if (!run) {
     kept_.forget(id);
@@ -444,7 +466,6 @@ void BridgeDriver::destroy(const TaskId& id, const DriverReply& reply) {
   if (run->forget_end) run->forget_end();
   if (run->usage) run->usage->end();
   if (!run->runs) {  // What asks for it now is the one who hears of it.
-    const Refusal gone{{Errc::cancelled, "the task is destroyed before it has begun"}, false};
     for (const auto& then : std::exchange(run->asked, {}))
       then(&gone);
     kept_.forget(id);

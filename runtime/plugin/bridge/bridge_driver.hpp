@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <capnp/message.h>
+
 #include "runtime/plugin/bridge/answer_stream.hpp"
 #include "runtime/plugin/bridge/bridge.hpp"
 #include "runtime/plugin/bridge/kept_runs.hpp"
@@ -45,12 +47,21 @@ private:
     const std::string& id() const { return kept.handle().config().id(); }
   };
 
+  /// Waits until the driver has said how it feels.
+  struct HeldStart {
+    TaskId id;
+    std::shared_ptr<capnp::MallocMessageBuilder> config;  ///< A TaskConfig.
+    DriverReply reply;
+  };
+
   using RunPtr = std::shared_ptr<Run>;
   using FingerprintStream = AnswerStream<drivers::FingerprintRequest, drivers::FingerprintResponse>;
   using EventStream = AnswerStream<drivers::TaskEventsRequest, drivers::DriverTaskEvent>;
 
   void describe(const DriverReply& reply) const;
   void fingerprint(const DriverReply& reply);
+  void expect_health();
+  void start_later(schema::plugin::TaskConfig::Reader config, const DriverReply& reply);
   void start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply);
   void start_with(const TaskId& id, const RunPtr& run, Result<LogKeepers::Kept> logs);
   void started(const TaskId& id,
@@ -90,6 +101,7 @@ private:
   std::map<TaskId, RunPtr> runs_;
   std::optional<drivers::FingerprintResponse> health_;
   std::vector<DriverReply> asked_health_;
+  std::vector<HeldStart> held_starts_;
   std::shared_ptr<FingerprintStream> health_stream_;
   std::shared_ptr<EventStream> event_stream_;
 };

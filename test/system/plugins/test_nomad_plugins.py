@@ -549,6 +549,20 @@ class RecoveryTest(Case):
         self.assertEqual(os.listdir(os.path.join(agent.data_dir, "plugins", NAME, "runs")), [])
         self.assertTrue(ids)
 
+    def test_no_task_is_started_before_the_driver_has_looked_around(self):
+        agent = self.with_driver('    slow = true\n')
+        self.wait_for_health(agent)
+        one = self.task("again", "echo $$ > $NOMAD_TASK_DIR/pid; sleep 1000")
+        one["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 1, "Delay": 10**6, "Interval": 600 * 10**9, "Mode": "fail"}
+        agent.register(one)
+        alloc = agent.wait_for_allocs("again", "running")[0]["ID"]
+        first = wait_until(lambda: self.local(agent, alloc, "pid").strip(), what="its first start")
+        os.kill(self.plugin(agent)["PID"], signal.SIGKILL)
+        os.kill(int(first), signal.SIGKILL)  # so that the next process is asked for a start at once
+        wait_until(lambda: self.local(agent, alloc, "pid").strip() not in ("", first), timeout=120, what="its second start")
+        self.assertEqual(self.plugin(agent)["Restarts"], 1, agent.log()[-3000:])
+        self.assertEqual((self.restarts(agent, alloc), agent.allocs("again")[0]["ClientStatus"]), (1, "running"))
+
     def test_a_changed_configuration_is_another_program_and_tasks_go_on(self):
         agent = self.with_driver('    greeting = "one"\n')
         self.wait_for_health(agent)

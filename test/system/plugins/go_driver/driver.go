@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 type settings struct {
 	Greeting string            `msgpack:"greeting"`
 	Sick     string            `msgpack:"sick"`   // Not healthy while this file is there.
+	Slow     bool              `msgpack:"slow"`   // It looks around for two seconds, and starts nothing before.
 	Refuse   string            `msgpack:"refuse"` // Why the configuration is refused.
 	Most     *float64          `msgpack:"most"`
 	Limits   map[string]any    `msgpack:"limits"`
@@ -35,6 +37,7 @@ type driver struct {
 	settings settings
 	tasks    map[string]*task
 	events   chan *wire.DriverTaskEvent
+	looked   atomic.Bool
 }
 
 func newDriver(log hclog.Logger) *driver {
@@ -72,6 +75,7 @@ func (d *driver) configSchema(*wire.ConfigSchemaRequest) (*wire.ConfigSchemaResp
 	return &wire.ConfigSchemaResponse{Spec: object(map[string]*wire.Spec{
 		"greeting": orElse(attr("greeting", "string", false), `"hello"`),
 		"sick":     attr("sick", "string", false),
+		"slow":     attr("slow", "bool", false),
 		"refuse":   attr("refuse", "string", false),
 		"most":     attr("most", "number", false),
 		"labels":   {Block: &wire.Spec_BlockAttrs{BlockAttrs: &wire.BlockAttrs{Name: "labels", Type: "string"}}},
@@ -122,8 +126,12 @@ func (d *driver) capabilities(*wire.CapabilitiesRequest) (*wire.CapabilitiesResp
 func (d *driver) fingerprint(ctx context.Context, _ *wire.FingerprintRequest, send func(*wire.FingerprintResponse) error) error {
 	for {
 		d.mutex.Lock()
-		sick := d.settings.Sick
+		sick, slow := d.settings.Sick, d.settings.Slow
 		d.mutex.Unlock()
+		if slow && !d.looked.Load() {
+			time.Sleep(2 * time.Second)
+		}
+		d.looked.Store(true)
 		now := &wire.FingerprintResponse{Health: wire.FingerprintResponse_HEALTHY, HealthDescription: "naps well", Attributes: map[string]*wire.Attribute{
 			"driver.gonaps":         {Value: &wire.Attribute_BoolVal{BoolVal: true}},
 			"driver.gonaps.version": {Value: &wire.Attribute_StringVal{StringVal: "1.2.3"}},
@@ -166,6 +174,9 @@ func (d *driver) find(id string) (*task, error) {
 }
 
 func (d *driver) startTask(request *wire.StartTaskRequest) (*wire.StartTaskResponse, error) {
+	if !d.looked.Load() {
+		panic("it starts a task, and has not looked around yet")
+	}
 	config := request.Task
 	var wanted taskConfig
 	if err := msgpack.Unmarshal(config.MsgpackDriverConfig, &wanted); err != nil {
