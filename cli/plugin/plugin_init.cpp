@@ -17,8 +17,11 @@ namespace {
 
 /// Kinds by the names that users give them, and which sample each is.
 const std::map<std::string, std::string> samples_by_kind{
-    {"task-hook", "stamp"},     {"actor", "webhook"},    {"driver", "naps"},
-    {"fingerprinter", "tools"}, {"scheduler", "labels"}, {"service-provider", "filesd"}};
+    {"task-hook", "stamp"},  {"alloc-hook", "ledger"},       {"actor", "webhook"},
+    {"driver", "naps"},      {"fingerprinter", "tools"},     {"device", "ttys"},
+    {"scheduler", "labels"}, {"service-provider", "filesd"}, {"python-actor", "count"}};
+
+constexpr std::string_view script_ending = ".py";
 
 std::string kind_list() {
   std::string all;
@@ -57,7 +60,7 @@ Result<int> run_plugin_init(const std::vector<std::string>& arguments) {
   Arguments parser{
       "plugin init <kind> <name>",
       "Writes a new plugin into a folder of its name: a meson project that builds, and "
-      "its test. Kinds: "
+      "its test; or a program in Python. Kinds: "
           + kind_list() + "."};
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 2)
@@ -83,12 +86,23 @@ Result<int> run_plugin_init(const std::vector<std::string>& arguments) {
     std::ofstream file{path, std::ios::binary};
     file << renamed(each.text, kind->second, name) << std::flush;
     if (!file) return mistake(fmt::format("Failed to write \"{}\"", path));
+    if (!each.file.ends_with(script_ending)) continue;
+    std::filesystem::permissions(path, std::filesystem::perms{0755}, failure);
+    if (failure) return mistake(fmt::format("Failed to chmod \"{}\": {}", path, failure.message()));
+    std::cout << fmt::format(
+        "The {0} \"{1}\" is {1}/{1}{2}. To try it (it needs pycapnp; its first line says which "
+        "Python "
+        "runs it):\n\n"
+        "  nomadctl plugin validate -run {1}/{1}{2}\n\n"
+        "Put it into the agent's plugin_dir as it is.\n",
+        kind->first, name, script_ending);
+    return 0;
   }
   std::cout << fmt::format(
-      "The {} \"{}\" is in {}/. To build and test it:\n\n"
-      "  cd {} && meson setup build && meson test -C build\n\n"
-      "The library is build/{}.so; put it into the agent's plugin_dir.\n",
-      kind->first, name, name, name, name);
+      "The {0} \"{1}\" is in {1}/. To build and test it:\n\n"
+      "  cd {1} && meson setup build && meson test -C build\n\n"
+      "The library is build/{1}.so; put it into the agent's plugin_dir.\n",
+      kind->first, name);
   return 0;
 }
 

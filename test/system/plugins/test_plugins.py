@@ -19,8 +19,8 @@ from harness import Agent, job, shell_job, wait_until
 
 BUILD = os.environ["NOMADCTL_BUILD"]
 BAD = os.path.join(BUILD, "test/system/plugins")
-KINDS = {"task-hook": "stamp", "actor": "webhook", "driver": "naps", "fingerprinter": "tools", "scheduler": "labels",
-         "service-provider": "filesd"}
+KINDS = {"task-hook": "stamp", "alloc-hook": "ledger", "actor": "webhook", "driver": "naps", "fingerprinter": "tools",
+         "device": "ttys", "scheduler": "labels", "service-provider": "filesd"}
 
 
 def run(*words, cwd=None, env=None):
@@ -154,6 +154,21 @@ class SampleTest(Case):
         self.assertIn("plugin_link", agent.run("operator", "actors", check=True).stdout)
         self.assertEqual(agent.run("plugin", "status", "nobody").returncode, 1)
 
+    def test_an_alloc_hook_that_keeps_a_ledger(self):
+        agent = self.start(Samples.library("ledger"))
+        agent.register(shell_job("noted", "sleep 1000"))
+        alloc = agent.wait_for_allocs("noted", "running")[0]
+        self.assertIn(("Ledger", "wrote its begin"), self.events(agent, alloc))
+        os.kill(self.plugin(agent, "ledger")["PID"], signal.SIGKILL)
+        agent.kill9()
+        agent.start()
+        agent.request("DELETE", "/v1/job/noted")
+        agent.wait_for_allocs("noted", "complete")
+        path = os.path.join(agent.data_dir, "plugins", "ledger", "ledger.txt")
+        lines = wait_until(lambda: (l := self.content(path).splitlines()) and "end" in l[-1] and l, what="the end in the ledger")
+        self.assertEqual([line.split()[1:] for line in lines],
+                         [[what, alloc["ID"], "default/noted", "group"] for what in ("begin", "end")])
+
     def test_a_background_actor_that_posts_events(self):
         bodies = []
 
@@ -193,7 +208,7 @@ telemetry {{
 
     def test_validate_runs_a_plugin(self):
         for name, config in (("stamp", "{}"), ("webhook", '{"url":"http://127.0.0.1:1/"}'), ("tools", "{}"), ("labels", "{}"),
-                             ("filesd", '{"file":"/tmp/nomadctl-validated.json"}')):
+                             ("ledger", "{}"), ("ttys", "{}"), ("filesd", '{"file":"/tmp/nomadctl-validated.json"}')):
             done = subprocess.run([harness.BINARY, "plugin", "validate", "-run", "-config", config, Samples.library(name)],
                                   capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -403,6 +418,20 @@ class DevicesTest(Case):
             self.assertEqual(agent.allocs(name), [])
         agent.request("DELETE", "/v1/job/first")
         self.assertEqual(len(agent.wait_for_allocs("second", "running")), 1)
+
+
+    def test_the_sample_gives_a_task_its_port(self):
+        agent = self.start(Samples.library("ttys"), config='plugin "ttys" {\n  config {\n    pattern = "/dev/zer[o]"\n  }\n}\n')
+        node = agent.get("/v1/nodes").json[0]["ID"]
+        devices = wait_until(lambda: agent.get(f"/v1/node/{node}").json["NodeResources"]["Devices"], what="the node's devices")
+        self.assertEqual([(d["Vendor"], d["Type"], d["Name"], [i["ID"] for i in d["Instances"]]) for d in devices],
+                         [("port", "serial", "port", ["zero"])])
+        one = job("reads", "exec", {"command": "/bin/sh", "args": ["-c", 'echo "$SERIAL_PORTS" > local/ports; sleep 1000']})
+        one["TaskGroups"][0]["Tasks"][0]["Resources"] = {"CPU": 10, "MemoryMB": 20, "Devices": [{"Name": "port/serial", "Count": 1}]}
+        agent.register(one)
+        alloc = agent.wait_for_allocs("reads", "running")[0]
+        ports = os.path.join(agent.data_dir, "alloc", alloc["ID"], "task", "local", "ports")
+        self.assertEqual(wait_until(lambda: self.content(ports)), "/dev/zero")
 
 
 class InProcessTest(Case):

@@ -62,5 +62,20 @@ TEST_CASE("plugin init: what is there is left alone, and names and kinds are jud
 }
 
 TEST_CASE("plugin init: every kind has a source, a test and a build file") {
-  CHECK(cli::plugin_samples().size() == 18);
+  CHECK(cli::plugin_samples().size() == 8 * 3 + 1);
+}
+
+TEST_CASE("plugin init: one in Python is a program under the new name") {
+  const test::TempDir dir;
+  const Inside inside{dir.path()};
+  const test::Capture printed;
+
+  CHECK(cli::run_plugin_init({"python-actor", "jobs"}).value() == 0);
+
+  const auto program = content("jobs/jobs.py");
+  CHECK(program.find("\"name\": \"jobs\"") != std::string::npos);
+  CHECK(program.find("\"actors\": [\"jobs\"]") != std::string::npos);
+  CHECK((std::filesystem::status("jobs/jobs.py").permissions() & std::filesystem::perms::owner_exec)
+        == std::filesystem::perms::owner_exec);
+  CHECK(printed.out().find("plugin validate -run jobs/jobs.py") != std::string::npos);
 }
