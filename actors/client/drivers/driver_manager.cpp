@@ -219,7 +219,9 @@ void ManagerState::give_up(const std::string& driver, const std::string& fault) 
 void ManagerState::child_down(const actor::Down& down) {
   for (auto& [driver, slot] : slots_) {
     if (!slot.actor || slot.actor.address() != down.source) continue;
-    const auto why = slot.fault.empty() ? down.reason.what : slot.fault;
+    const auto why = !slot.fault.empty() ? slot.fault
+                     : down.crashed      ? down.reason.what
+                                         : std::string{"the process of its plugin has ended"};
     const auto delay = slot.delay.after(now() - slot.since);
     log::error("client", "driver {} ended ({}); another follows in {}", driver, why,
                format_duration(delay));

@@ -79,7 +79,8 @@ void DriverLink::send(const OrderPtr& order) {
 
 /// `asked` died over the order, or was none, or has only dropped it.
 void DriverLink::lose(const OrderPtr& order, const Driver& asked, const Error& why) {
-  if (!asked && order->purpose == Purpose::start) return order->failed(silence(why));
+  if (!asked && order->purpose == Purpose::start)
+    return order->failed(silence({Errc::unavailable, "it has ended, and another is to follow"}));
   if (driver_.driver && driver_.driver.address() != asked.address()) return again(order);
   order->why = why;
   order->number = ++last_number_;

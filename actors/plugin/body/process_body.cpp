@@ -123,7 +123,10 @@ public:
     if (pid_ <= 0 || bytes == 0) return;
     const rlimit bound = has_some ? rlimit{RLIM_INFINITY, RLIM_INFINITY} : rlimit{bytes, bytes};
     if (::prlimit(pid_, RLIMIT_DATA, &bound, nullptr) != 0 && errno != ESRCH)
-      log::warn("plugin", "the memory of process {}: {}", pid_, std::strerror(errno));
+      log::warn("plugin",
+                "the bound of the memory of process {} stays as it was: {} (of another user's "
+                "process it takes CAP_SYS_RESOURCE)",
+                pid_, std::strerror(errno));
   }
 
   std::string reap(bool kill) override {
