@@ -1,6 +1,7 @@
 #include "runtime/plugin/bridge/config_spec.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include <boost/json/array.hpp>
@@ -289,20 +290,28 @@ Result<hcl::Value> decode_labels(const hclspec::BlockMap& spec,
     one.push_back(value);
     list = &one;
   }
-  Entries entries;
+  if (labels == 0) {
+    if (list->size() != 1) return wrong(where + ": only one block is allowed");
+    if (!list->front().is_object()) return wrong(where + ": expected a block");
+    return decode_body(spec.nested(), {}, list->front().get_object(), where + '.');
+  }
+  // Blocks of the same first label may differ in the next one.
+  std::map<std::string, array> under;
   for (const auto& each : *list) {
     if (!each.is_object()) return wrong(where + ": expected a block with a label");
-    if (labels == 0) {
-      if (list->size() != 1) return wrong(where + ": only one block is allowed");
-      return decode_body(spec.nested(), {}, each.get_object(), where + '.');
-    }
     for (const auto& member : each.get_object()) {
-      const std::string label{member.key()};
-      auto made = decode_labels(spec, member.value(), labels - 1,
-                                fmt::format("{}[\"{}\"]", where, label));
-      if (!made) return made.error();
-      entries.emplace_back(label, std::move(*made));
+      auto& blocks = under[std::string{member.key()}];
+      if (const auto* const several = member.value().if_array())
+        blocks.insert(blocks.end(), several->begin(), several->end());
+      else
+        blocks.push_back(member.value());
     }
+  }
+  Entries entries;
+  for (const auto& [label, blocks] : under) {
+    auto made = decode_labels(spec, blocks, labels - 1, fmt::format("{}[\"{}\"]", where, label));
+    if (!made) return made.error();
+    entries.emplace_back(label, std::move(*made));
   }
   return hcl::Value::object(std::move(entries));
 }

@@ -136,6 +136,20 @@ TEST_CASE("config spec: blocks, several blocks, and blocks with labels") {
         != std::string::npos);
 }
 
+TEST_CASE("config spec: blocks with the same label are one too many, but for their next label") {
+  const auto one = read(
+      part("by",
+           R"(block_map { name: "by" labels: "n" nested { Attr { name: "x" type: "string" } } })"));
+  for (const auto* twice :
+       {R"({"by":[{"p":{"x":"a"}},{"p":{"x":"b"}}]})", R"({"by":{"p":[{"x":"a"},{"x":"b"}]}})"})
+    CHECK(problem(one, twice).find("by[\"p\"]: only one block") != std::string::npos);
+  const auto two = read(part(
+      "by",
+      R"(block_map { name: "by" labels: "n" labels: "m" nested { Attr { name: "x" type: "string" } } })"));
+  CHECK(makes(two, R"({"by":[{"p":[{"q":{"x":"a"}}]},{"p":[{"r":{"x":"b"}}]}]})",
+              R"({"by":{"p":{"q":"a","r":"b"}}})"));
+}
+
 TEST_CASE("config spec: what makes no sense is refused, and nothing is no configuration") {
   CHECK(ConfigSpec::read("x", {})->fields().empty());
   CHECK(makes(*ConfigSpec::read("x", {}), "{}", "{}"));
