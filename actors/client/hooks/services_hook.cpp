@@ -89,10 +89,11 @@ public:
     if (phase == UPDATE && !registers) return hook::Answered{};  // Poststart will.
     if (phase == TASK_RESTART || msg.request->getAgain()) known_.clear();
     auto after = registrations(*msg.request);
-    if (!registers && !began_
-        && after)  // Made anew after a crash: another one may have registered.
+    if (!registers && !began_ && after) {  // Made anew: another one may have registered.
+      holder_ = provider_;
       for (const auto& one : *after)
         known_.insert_or_assign(copy(one->getId()), one);
+    }
     began_ = true;
     if (registers && !after) return after.error();
     wanted_ = registers ? std::move(*after) : std::vector<ServiceRegistration>{};

@@ -154,6 +154,13 @@ TEST_CASE_FIXTURE(ProvidedFixture,
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture,
+                  "services: what an earlier hook or agent registered is deregistered there") {
+  bring();
+  run(POSTRUN);
+  CHECK(take_asked() == Lines{"- web-"});
+}
+
+TEST_CASE_FIXTURE(ProvidedFixture,
                   "services: one whose plugin is not there holds nothing up for long, and is "
                   "registered when it comes") {
   const auto answer = run(PRERUN);
