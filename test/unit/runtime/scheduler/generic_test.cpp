@@ -126,18 +126,24 @@ TEST_CASE_FIXTURE(Harness, "scaling down stops the highest names, stopping the j
     CHECK(row->server_terminal);
 }
 
-TEST_CASE_FIXTURE(Harness, "a purged job's allocations are stopped") {
-  add_node();
-  const auto job = make_job(2);
-  process(register_job(job));
-  const auto id = make_uuid(random);
-  apply([&](schema::Command::Builder command) {
+/// Takes the job "web" out of the state; the id of the evaluation that follows from it.
+static std::string purge(Harness& harness, const Object<schema::Job>& job) {
+  const auto id = make_uuid(harness.random);
+  harness.apply([&](schema::Command::Builder command) {
     auto stop = command.initJobDeregister();
     stop.setNamespace("default");
     stop.setJobId("web");
     stop.setPurge(true);
-    fill_eval(stop.initEvaluation(), *job, id, EvalTrigger::JOB_DEREGISTER);
+    harness.fill_eval(stop.initEvaluation(), *job, id, EvalTrigger::JOB_DEREGISTER);
   });
+  return id;
+}
+
+TEST_CASE_FIXTURE(Harness, "a purged job's allocations are stopped") {
+  add_node();
+  const auto job = make_job(2);
+  process(register_job(job));
+  const auto id = purge(*this, job);
   CHECK_FALSE(state().job("default", "web"));
   CHECK(process(state().eval(id))->getStatus() == EvalStatus::COMPLETE);
   CHECK(live().empty());
@@ -153,14 +159,7 @@ TEST_CASE_FIXTURE(Harness, "what failed of a purged job takes no place of the ne
   const auto job = make_job(1, hopeless);
   process(register_job(job));
   report(live().at(0), schema::ClientStatus::FAILED);
-  const auto id = make_uuid(random);
-  apply([&](schema::Command::Builder command) {
-    auto stop = command.initJobDeregister();
-    stop.setNamespace("default");
-    stop.setJobId("web");
-    stop.setPurge(true);
-    fill_eval(stop.initEvaluation(), *job, id, EvalTrigger::JOB_DEREGISTER);
-  });
+  const auto id = purge(*this, job);
   process(state().eval(id));
   process(register_job(make_job(1, hopeless)));
   const auto incarnation = state().job("default", "web")->getCreateIndex();
@@ -178,14 +177,7 @@ TEST_CASE_FIXTURE(Harness, "a job that is purged and back before it is looked at
   std::set<std::string> before;
   for (const auto& row : live())
     before.insert(copy(row->alloc->getId()));
-  const auto id = make_uuid(random);
-  apply([&](schema::Command::Builder command) {
-    auto stop = command.initJobDeregister();
-    stop.setNamespace("default");
-    stop.setJobId("web");
-    stop.setPurge(true);
-    fill_eval(stop.initEvaluation(), *job, id, EvalTrigger::JOB_DEREGISTER);
-  });
+  const auto id = purge(*this, job);
   bool keeps = true;
   SUBCASE("the same job keeps its allocations, as its own") {
     register_job(make_job(2));
