@@ -160,12 +160,11 @@ Result<host::UniqueFd> AllocNetworks::lock_of_plugins(const std::string& alloc_i
       tools_.wait(lock_pause);
       continue;
     }
-    log::warn(
-        "client",
-        "allocation {}: a CNI plugin that an earlier agent started is still at work after {} ms: "
-        "{}",
-        short_id(alloc_id), waited.count(),
-        tools_.end_holders(path) ? "it was killed" : "what it has left running is passed over");
+    const bool killed = tools_.end_holders(path);
+    log::warn("client",
+              "allocation {}: a CNI plugin of an earlier agent is still at work after {} ms: {}",
+              short_id(alloc_id), waited.count(),
+              killed ? "it was killed" : "what it has left running is passed over");
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
       return errno_error("removing " + path, errno);
   }
