@@ -310,26 +310,39 @@ void NodeAllocs::end_others() {
   leave_other_networks();
 }
 
-/// Which these are is known now: an allocation that comes while they go is none of them.
+/// Which of the recorded ones are others' is judged when they are known: an allocation that has
+/// come meanwhile is here by then.
 void NodeAllocs::leave_other_networks() {
   if (!contacted_ || leaves_networks_) return;
+  leaves_networks_ = true;
   const auto& options = *facts_.context->network;
-  network::AllocNetworks networks{options, network::real_tools(options)};
-  auto others = networks.recorded();
+  const network::AllocNetworks networks{options, network::real_tools(options)};
+  self_
+      ->request(facts_.context->steps, actor::infinite,
+                step::make([networks] { return Result{networks.recorded()}; }))
+      .then(
+          [this, networks](step::Outcome& recorded) {
+            leave_networks(networks, recorded.as<std::vector<std::string>>());
+          },
+          [this](const Error& err) { networks_left(err); });
+}
+
+void NodeAllocs::leave_networks(const network::AllocNetworks& networks,
+                                std::vector<std::string> others) {
   std::erase_if(others, [this](const std::string& id) { return allocs_.contains(id); });
-  if (others.empty()) return;
+  if (others.empty()) return networks_left({});
   log::warn("client", "{} networks are of no allocation of this node: taking them down",
             others.size());
-  const auto run = [networks = std::move(networks), others = std::move(others)] {
-    return networks.leave_all(others);
-  };
-  leaves_networks_ = true;
+  const auto run = [networks, others = std::move(others)] { return networks.leave_all(others); };
   self_->request(facts_.context->steps, actor::infinite, step::make(run))
-      .then([this](const step::Outcome&) { leaves_networks_ = false; },
-            [this](const Error& err) {
-              leaves_networks_ = false;
-              log::error("client", "a network stays until the next collection: {}", err.what);
-            });
+      .then([this](const step::Outcome&) { networks_left({}); },
+            [this](const Error& err) { networks_left(err); });
+}
+
+void NodeAllocs::networks_left(const Result<>& outcome) {
+  leaves_networks_ = false;
+  if (!outcome)
+    log::error("client", "a network stays until the next collection: {}", outcome.error().what);
 }
 
 /// A driver that cannot hear it now is told once another one has followed it.

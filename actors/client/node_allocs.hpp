@@ -17,6 +17,7 @@
 #include "actors/client/node/awaited_ends.hpp"
 #include "actors/client/node/node_cpus.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/network/alloc_networks.hpp"
 #include "runtime/workload/alloc_diff.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/heartbeat_stop.hpp"
@@ -180,6 +181,8 @@ private:
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
   void end_others();
+  void leave_networks(const network::AllocNetworks& networks, std::vector<std::string> others);
+  void networks_left(const Result<>& outcome);
   void end_others_of(const std::string& name, const Driver& driver);
   void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);
