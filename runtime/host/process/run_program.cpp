@@ -155,7 +155,7 @@ bool end_holders(const std::string& path) {
     const auto name = entry->path().filename().string();
     if (!is_digits(name)) continue;
     std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (::getpgid(pid) != pid) continue;
+    if (pid == ::getpid() || ::getpgid(pid) != pid) continue;
     std::error_code gone;  // Processes end while they are looked at.
     const auto held = fs::read_symlink(entry->path() / "fd" / std::to_string(held_fd), gone);
     if (gone || held != path) continue;

@@ -41,8 +41,8 @@ struct ProgramEnded {
 Result<ProgramEnded> run_program(const ProgramRun& run);
 
 /// Kills the programs that have been run with the file at `path` as `held`, by whatever process,
-/// and have not ended; each with its process group. What one that has ended left running goes on.
-/// False if there is none. Reads all of /proc.
+/// and have not ended; each with its process group, but never the caller. What one that has ended
+/// left running goes on. False if there is none. Reads all of /proc.
 bool end_holders(const std::string& path);
 
 /// The first directory of `path`, separated by colons, that has an executable file `name`; empty

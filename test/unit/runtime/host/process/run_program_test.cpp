@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -77,6 +79,20 @@ TEST_CASE("run program: who holds a file is killed, what it has left running goe
   running.join();
   REQUIRE(ended);
   CHECK(ended->exit_code == 137);
+}
+
+TEST_CASE("run program: who asks is not killed, whichever number its own file has") {
+  const test::TempDir dir;
+  const auto lock = dir.file("lock");
+  const UniqueFd file{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  const pid_t asking = ::fork();
+  if (asking == 0) {
+    const bool placed = ::setpgid(0, 0) == 0 && ::dup2(file.get(), 3) == 3;
+    ::_exit(!placed || end_holders(lock) ? 1 : 0);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(asking, &status, 0) == asking);
+  CHECK(status == 0);
 }
 
 TEST_CASE("find program: the first executable file of the path") {
