@@ -20,7 +20,8 @@ HookTools tools_of(const ClientContext& context, PluginHost host) {
           .unix_now = context.unix_now,
           .peers = context.peers,
           .network = context.network,
-          .providers = context.plugins->providers};
+          .providers = context.plugins->providers,
+          .debts = context.debts};
 }
 
 /// Of hooks that remove what is left.

@@ -104,7 +104,6 @@ private:
   void start_actors();
   void shut_down();
   void forget_names() const;
-  void deregister(const client::service_provider::Deregister& order, const ProviderDone& promise);
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
 

@@ -480,23 +480,9 @@ actor::Answer<client::service_provider::Done> LinkState::register_services(
 actor::Answer<client::service_provider::Done> LinkState::deregister_services(
     client::service_provider::Deregister& msg) {
   auto promise = self_->make_response_promise<client::service_provider::Done>();
-  deregister(msg, promise);
-  return promise;
-}
-
-/// What a process did not answer before it ended the next one is asked: who has asked is about to
-/// end, and nobody else would.
-void LinkState::deregister(const client::service_provider::Deregister& order,
-                           const ProviderDone& promise) {
-  const auto failed = [this, order, promise](const Error& err) {
-    if (life_.runs() || stopped_)
-      promise.deliver(err);
-    else
-      deregister(order, promise);
-  };
-  when_running({.ask = [this, order, promise,
-                        failed] { ask_to_deregister(questions_, order, promise, failed); },
+  when_running({.ask = [this, msg, promise] { ask_to_deregister(questions_, msg, promise); },
                 .fail = [promise](const Error& err) { promise.deliver(err); }});
+  return promise;
 }
 
 void LinkState::checks_changed(const client::service_provider::ChecksChanged& msg) {

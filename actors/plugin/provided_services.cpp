@@ -71,10 +71,7 @@ void ask_to_register(Questions& questions, const Register& order, const Provider
       delivers(promise), [promise](const Error& err) { promise.deliver(err); });
 }
 
-void ask_to_deregister(Questions& questions,
-                       const Deregister& order,
-                       const ProviderDone& promise,
-                       Questions::Failed failed) {
+void ask_to_deregister(Questions& questions, const Deregister& order, const ProviderDone& promise) {
   questions.ask(
       [&order](ProviderQuestion frame) {
         auto to = frame.initDeregisterServices();
@@ -84,7 +81,7 @@ void ask_to_deregister(Questions& questions,
         for (unsigned i = 0; i < ids.size(); ++i)
           ids.set(i, text(order.ids[i]));
       },
-      delivers(promise), std::move(failed));
+      delivers(promise), [promise](const Error& err) { promise.deliver(err); });
 }
 
 void tell_of_checks(const Questions& questions, const ChecksChanged& change) {

@@ -23,8 +23,7 @@ void ask_to_register(Questions& questions,
 
 void ask_to_deregister(Questions& questions,
                        const client::service_provider::Deregister& order,
-                       const ProviderDone& promise,
-                       Questions::Failed failed);
+                       const ProviderDone& promise);
 
 void tell_of_checks(const Questions& questions,
                     const client::service_provider::ChecksChanged& change);

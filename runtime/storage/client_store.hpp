@@ -36,6 +36,7 @@ enum class Bucket : std::uint8_t {
   network = 8,        ///< key: alloc id; network status of the allocation.
   driver_state = 9,   ///< key: driver or plugin name.
   job = 10,           ///< key: namespace, id, create index, version; jobs of allocations.
+  owed = 11,          ///< key: alloc id/provider/service id; what is still to be deregistered.
 };
 
 /// Changes that become durable together.

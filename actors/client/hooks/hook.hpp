@@ -19,6 +19,7 @@
 
 #include "actors/client/check_runner.hpp"
 #include "actors/client/plugin_host.hpp"
+#include "actors/client/service_debts.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/core/actor.hpp"
@@ -114,6 +115,7 @@ struct HookTools {
   DataWatcher data{};    ///< Follows what templates ask for.
   std::shared_ptr<const TemplateSettings> templates{};
   std::shared_ptr<ServiceProviders> providers{};  ///< Of plugins; null: there are none.
+  ServiceDebts debts{};                           ///< What they still owe at the end.
 };
 
 /// A hook in the catalog.

@@ -28,6 +28,8 @@ constexpr Nanoseconds longest_pause = std::chrono::seconds{30};
 constexpr auto host_timeout = std::chrono::seconds{40};
 /// How long a phase waits for the servers.
 constexpr Nanoseconds patience = std::chrono::seconds{5};
+/// How long one waits until it is written down what a provider still owes.
+constexpr auto debts_timeout = std::chrono::seconds{10};
 
 struct TryAgain {
   using is_message = void;
@@ -120,8 +122,22 @@ public:
     if (round == tries_) go_on();
   }
 
+  /// Nobody may ask this hook again, and its agent may die: what a provider of a plugin has not
+  /// deregistered by now becomes somebody else's, who remembers it.
   void patience_over(std::uint64_t round) {
-    if (round == round_) answer_all();
+    if (round != round_) return;
+    auto gone = changes().gone;
+    if (gone.empty() || !tools_.debts || !jobspec::is_plugin_provider(holder_)) return answer_all();
+    const ServiceDebt debt{holder_, copy(scope_.place->getAllocId()), std::move(gone)};
+    self_->request(tools_.debts, debts_timeout, service_debts::Owe{debt})
+        .then([this, debt](service_debts::Kept) { handed_over(debt); },
+              [this](const Error& err) {
+                log::warn("client",
+                          "what provider \"{}\" has to deregister of allocation {} is not written "
+                          "down, and lost with this agent: {}",
+                          holder_, view(scope_.place->getAllocId()), err.what);
+                answer_all();
+              });
   }
 
 private:
@@ -153,20 +169,25 @@ private:
     return list;
   }
 
-  /// Asks for the next thing that leads from what the servers have to what is wanted.
+  /// What leads from what its holder has to what is wanted there.
+  workload::RegistrationChanges changes() const {
+    const bool moves = holder_ != provider_;  // All of it goes from there first.
+    return workload::registration_changes(known(),
+                                          moves ? std::vector<ServiceRegistration>{} : wanted_);
+  }
+
+  /// Asks for the next thing that leads there.
   void go_on() {
     if (busy_) return;
     ++tries_;
     if (known_.empty()) holder_ = provider_;
-    const bool moves = holder_ != provider_;  // All of it goes from there first.
-    const auto changes = workload::registration_changes(
-        known(), moves ? std::vector<ServiceRegistration>{} : wanted_);
-    if (changes.empty()) return answer_all();
+    const auto next = changes();
+    if (next.empty()) return answer_all();
     busy_ = true;
     if (jobspec::is_plugin_provider(holder_))
-      ask_provider(changes);
+      ask_provider(next);
     else
-      ask_servers(changes);
+      ask_servers(next);
   }
 
   void ask_servers(const workload::RegistrationChanges& changes) {
@@ -183,33 +204,61 @@ private:
         services.setWithCaveats(i, *changes.put[i]);
     }
     self_->request(tools_.host, host_timeout, plugin_host::Ask{request.freeze()})
-        .then([this, changes](const plugin_host::Answered&) { done(changes); },
-              [this](const Error& err) {
+        .then([this, ticket = tries_,
+               changes](const plugin_host::Answered&) { done(ticket, changes); },
+              [this, ticket = tries_](const Error& err) {
                 if (err.code == Errc::not_found)
-                  forgotten();
+                  forgotten(ticket);
                 else
-                  failed(err, "the servers");
+                  failed(ticket, err, "the servers");
               });
   }
 
   void ask_provider(const workload::RegistrationChanges& changes) {
-    const auto known = tools_.providers ? tools_.providers->find(holder_) : std::nullopt;
-    const auto whom = fmt::format("provider \"{}\"", holder_);
-    if (!known) return failed({Errc::unavailable, "no plugin of this node brings it"}, whom);
-    const auto ask = [&](auto order) {
-      self_->request(known->provider, host_timeout, std::move(order))
-          .then([this, changes](service_provider::Done) { done(changes); },
-                [this, whom](const Error& err) { failed(err, whom); });
-    };
     const auto alloc_id = copy(scope_.place->getAllocId());
     if (!changes.gone.empty())
-      ask(service_provider::Deregister{holder_, alloc_id, changes.gone});
-    else
-      ask(service_provider::Register{holder_, alloc_id, copy(scope_.place->getTask()),
-                                     changes.put});
+      return ask_plugin(service_provider::Deregister{holder_, alloc_id, changes.gone}, changes);
+    ServiceDebt forgiven{holder_, alloc_id};
+    for (const auto& one : changes.put) {
+      forgiven.ids.push_back(copy(one->getId()));
+      known_.try_emplace(forgiven.ids.back(), nameless(one->getId()));
+    }
+    const auto ask = [this, alloc_id, changes] {
+      ask_plugin(
+          service_provider::Register{holder_, alloc_id, copy(scope_.place->getTask()), changes.put},
+          changes);
+    };
+    if (!tools_.debts) return ask();
+    self_->request(tools_.debts, debts_timeout, service_debts::Forgive{std::move(forgiven)})
+        .then(
+            [this, ticket = tries_, ask](service_debts::Kept) {
+              if (ticket == tries_) ask();
+            },
+            [this, ticket = tries_](const Error& err) {
+              failed(ticket, err, "what providers still owe");
+            });
   }
 
-  void done(const workload::RegistrationChanges& changes) {
+  template <class Order>
+  void ask_plugin(Order order, const workload::RegistrationChanges& changes) {
+    const auto known = tools_.providers ? tools_.providers->find(holder_) : std::nullopt;
+    const auto whom = fmt::format("provider \"{}\"", holder_);
+    if (!known)
+      return failed(tries_, {Errc::unavailable, "no plugin of this node brings it"}, whom);
+    self_->request(known->provider, host_timeout, std::move(order))
+        .then([this, ticket = tries_, changes](service_provider::Done) { done(ticket, changes); },
+              [this, ticket = tries_, whom](const Error& err) { failed(ticket, err, whom); });
+  }
+
+  /// What was asked for and is not answered: perhaps it is there, and it is none that is wanted.
+  static ServiceRegistration nameless(capnp::Text::Reader id) {
+    Draft<schema::ServiceRegistration> one;
+    one->setId(id);
+    return one.freeze();
+  }
+
+  void done(std::uint64_t ticket, const workload::RegistrationChanges& changes) {
+    if (ticket != tries_) return;
     busy_ = false;
     pause_ = first_pause;
     for (const auto& id : changes.gone)
@@ -221,14 +270,16 @@ private:
   }
 
   /// The servers know the allocation no more.
-  void forgotten() {
+  void forgotten(std::uint64_t ticket) {
+    if (ticket != tries_) return;
     busy_ = false;
     known_.clear();
     wanted_.clear();
     answer_all();
   }
 
-  void failed(const Error& err, std::string_view whom) {
+  void failed(std::uint64_t ticket, const Error& err, std::string_view whom) {
+    if (ticket != tries_) return;
     busy_ = false;
     if (err.code != failure_)
       log::warn("client", "services of allocation {} wait for {}: {}",
@@ -236,6 +287,15 @@ private:
     failure_ = err.code;
     actor::send_self_after(self_, pause_, TryAgain{tries_});
     pause_ = std::min(pause_ * 2, longest_pause);
+  }
+
+  void handed_over(const ServiceDebt& debt) {
+    if (debt.provider == holder_)
+      for (const auto& id : debt.ids)
+        known_.erase(id);
+    busy_ = false;  // Whatever is still asked is not waited for.
+    go_on();
+    answer_all();
   }
 
   void answer_all() {
@@ -253,8 +313,8 @@ private:
   std::vector<actor::Promise<hook::Answered>> waiting_;
   Nanoseconds pause_ = first_pause;
   std::optional<Errc> failure_;  ///< The last one; repeated ones are not logged.
-  std::uint64_t tries_ = 0;
-  std::uint64_t round_ = 0;  ///< Of the latest request.
+  std::uint64_t tries_ = 0;      ///< Of what was asked last: other answers come too late.
+  std::uint64_t round_ = 0;      ///< Of the latest request.
   bool busy_ = false;
   bool began_ = false;
   bool watches_ = false;  ///< It hears when providers begin.

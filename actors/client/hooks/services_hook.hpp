@@ -5,9 +5,11 @@
 //
 // A group's services are registered before its tasks start, a task's when it runs; both go when
 // they are about to be ended, before anything else. A server or plugin that can't be reached holds
-// nothing up for long: the hook goes on trying by itself.
+// nothing up for long: the hook goes on trying by itself. What a plugin has not deregistered by
+// then it leaves to the ServiceDebts, before its phase is answered: the hook may not live on, nor
+// the agent.
 //
-// Owns:   what is wanted, what is known to be registered, a timer for the next try.
+// Owns:   what is wanted, what is (perhaps) registered, a timer for the next try.
 // Takes:  what the role Hook lists; Began of plugins that bring providers.
 // Parent: alloc_runner, task_runner, report: the next phase finds a new one, which registers again.
 // Ends:   by the parent's exit message.

@@ -182,7 +182,8 @@ HookTools TaskRunnerState::hook_tools() const {
           .region = setup_.context->region,
           .data = setup_.context->data,
           .templates = setup_.context->templates,
-          .providers = setup_.context->plugins->providers};
+          .providers = setup_.context->plugins->providers,
+          .debts = setup_.context->debts};
 }
 
 /// What hooks have to know of the task; its driver may have become another one.

@@ -376,6 +376,23 @@ class ProviderTest(Case):
         self.assertEqual(agent.allocs("served")[0]["ClientStatus"], "running")
         agent.wait_for_allocs("served", "complete")
 
+    def test_what_a_provider_owes_of_an_allocation_that_is_gone_the_next_agent_asks(self):
+        agent = self.start_provider()
+        agent.register(self.served())
+        alloc = agent.wait_for_allocs("served", "running")[0]
+        wait_until(lambda: len(self.registered()) == 2, what="the registrations")
+        os.kill(self.plugin(agent, "filesd")["PID"], signal.SIGSTOP)
+        agent.request("DELETE", "/v1/job/served")
+        agent.wait_for_allocs("served", "complete", timeout=60)
+        agent.put("/v1/system/gc", {})
+        remains = os.path.join(agent.data_dir, "alloc", alloc["ID"])
+        wait_until(lambda: not os.path.exists(remains), what="the end of what is left of it")
+        self.assertEqual(len(self.registered()), 2, "it is asked and does not answer")
+        agent.kill9()
+        agent.start()
+        self.until([], "the deregistration, by the next agent")
+        wait_until(lambda: "has deregistered 2 services" in agent.log(), what="its line in the log")
+
     def test_a_provider_that_nobody_brings_is_refused(self):
         agent = self.start_provider()
         refused = agent.put("/v1/jobs", {"Job": self.served(provider="filsd")})

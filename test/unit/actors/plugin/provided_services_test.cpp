@@ -117,8 +117,8 @@ TEST_CASE_FIXTURE(ProviderFixture, "provided services: the plugin registers and 
 }
 
 TEST_CASE_FIXTURE(ProviderFixture,
-                  "provided services: a deregistration that a process owes is the next one's, and "
-                  "watchers hear of that") {
+                  "provided services: who asked a process that ends is told so, who asks later is "
+                  "answered by the next one, and watchers hear of that") {
   const auto heard = record<Began>();
   providers->watch(heard.handle);
   start_provider();
@@ -129,15 +129,18 @@ TEST_CASE_FIXTURE(ProviderFixture,
   book.keeps_silent = false;
   book.lines.clear();
   end_process();
-  REQUIRE(kept->has_value());
-  CHECK((*kept)->error().code == Errc::unavailable);
-  CHECK_FALSE(owed->has_value());
+  for (const auto& asked : {kept, owed}) {
+    REQUIRE(asked->has_value());
+    CHECK((*asked)->error().code == Errc::unavailable);
+  }
   CHECK_MESSAGE(providers->find("filesd"), "jobs with it are still taken");
+  const auto again = ask<Done>(provider(), deregistration("2"));
+  CHECK_FALSE(again->has_value());
 
   advance(6s);
   CHECK(book.lines == std::vector<std::string>{"- 2"});
-  REQUIRE(owed->has_value());
-  CHECK((*owed)->has_value());
+  REQUIRE(again->has_value());
+  CHECK((*again)->has_value());
   REQUIRE(heard.seen->size() == 2);
   CHECK(heard.seen->at(1).provider == "filesd");
   book.kept.clear();  // Of a session that is over: it answers nobody.

@@ -22,8 +22,12 @@ struct ProvidedFixture : test::ActorFixture {
       = std::make_shared<client::ServiceProviders>();
   std::vector<std::string> asked;  ///< "+ id…" and "- id…", without what ids begin with.
   std::optional<Error> refuses;    ///< What is asked.
+  bool is_silent = false;
+  std::vector<actor::Promise<Done>> unanswered;
   std::vector<std::string> names{"web"};
   std::string provider = "filesd";
+  std::vector<client::ServiceDebt> debts, forgiven;  ///< That were handed over, and taken back.
+  client::ServiceDebts keeper;                       ///< Empty: there is none.
   client::Hook hook;
 
   ~ProvidedFixture() {
@@ -35,32 +39,51 @@ struct ProvidedFixture : test::ActorFixture {
     return std::string{id.substr(std::string_view{"_nomad-task-a1-group-g-"}.size())};
   }
 
-  actor::Answer<Done> answer() const {
+  actor::Answer<Done> answer(client::ServiceProvider::pointer self) {
     if (refuses) return *refuses;
+    if (is_silent) {
+      unanswered.push_back(self->make_response_promise<Done>());
+      return unanswered.back();
+    }
     return Done{};
   }
 
   void bring(const std::string& name = "filesd") {
     const auto brought = adopt(actor::spawn(
         system(),
-        [this](client::ServiceProvider::pointer) -> client::ServiceProvider::behavior_type {
-          return {[this](const Register& order) {
+        [this](client::ServiceProvider::pointer self) -> client::ServiceProvider::behavior_type {
+          return {[this, self](const Register& order) {
                     std::string line = "+";
                     for (const auto& one : order.services)
                       line += ' ' + short_id(view(one->getId()));
                     asked.push_back(line);
-                    return answer();
+                    return answer(self);
                   },
-                  [this](const Deregister& order) {
+                  [this, self](const Deregister& order) {
                     std::string line = "-";
                     for (const auto& id : order.ids)
                       line += ' ' + short_id(id);
                     asked.push_back(line);
-                    return answer();
+                    return answer(self);
                   },
                   [](const ChecksChanged&) {}};
         }));
     REQUIRE(providers->enter(name, {.plugin = name, .provider = brought}));
+  }
+
+  void keep_debts() {
+    keeper = adopt(actor::spawn(
+        system(), [this](client::ServiceDebts::pointer) -> client::ServiceDebts::behavior_type {
+          return {[this](const client::service_debts::Owe& msg) {
+                    debts.push_back(msg.debt);
+                    return client::service_debts::Kept{};
+                  },
+                  [this](const client::service_debts::Forgive& msg) {
+                    forgiven.push_back(msg.debt);
+                    return client::service_debts::Kept{};
+                  },
+                  [](const Began&) {}};
+        }));
   }
 
   client::HookScope scope() const {
@@ -85,6 +108,7 @@ struct ProvidedFixture : test::ActorFixture {
     if (!hook) {
       client::HookTools tools{.host = {}, .steps = {}, .checks = {}, .unix_now = [] { return 0; }};
       tools.providers = providers;
+      tools.debts = keeper;
       hook = client::group_services_hook().spawn(system(), tools, whom);
     }
     Draft<schema::plugin::HookRequest> request;
@@ -94,6 +118,16 @@ struct ProvidedFixture : test::ActorFixture {
   }
 
   std::vector<std::string> take_asked() { return std::exchange(asked, {}); }
+
+  std::vector<std::string> take_debts() {
+    std::vector<std::string> lines;
+    for (const auto& debt : std::exchange(debts, {})) {
+      lines.push_back(debt.provider + ' ' + debt.alloc_id);
+      for (const auto& id : debt.ids)
+        lines.back() += ' ' + short_id(id);
+    }
+    return lines;
+  }
 };
 
 using Lines = std::vector<std::string>;
@@ -154,10 +188,105 @@ TEST_CASE_FIXTURE(ProvidedFixture,
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture,
+                  "services: what a provider still owes is kept before the end goes on") {
+  bring();
+  keep_debts();
+  run(PRERUN);
+  refuses = Error{Errc::unavailable, "not now"};
+  const auto killed = run(PRE_KILL);
+  advance(4s);
+  CHECK_FALSE(killed->has_value());
+  CHECK(debts.empty());
+  advance(1s);
+  CHECK(killed->has_value());
+  CHECK(take_debts() == Lines{"filesd a1 web-"});
+  CHECK_MESSAGE(run(POSTRUN)->has_value(), "it is nothing of the hook's any more");
+  take_asked();
+  advance(1min);
+  CHECK(take_asked().empty());
+}
+
+TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and the rest goes on") {
+  names = {"web", "db"};
+  bring();
+  keep_debts();
+  run(PRERUN);
+  forgiven.clear();
+  take_asked();
+  refuses = Error{Errc::unavailable, "not now"};
+  names = {"web", "api"};
+  const auto updated = run(UPDATE);
+  CHECK(take_asked() == Lines{"- db-"});
+  advance(5s);
+  CHECK(updated->has_value());
+  CHECK(take_debts() == Lines{"filesd a1 db-"});
+  CHECK_MESSAGE(asked.back() == "+ api-", "it waits for no debt");
+  REQUIRE(forgiven.size() == 1);
+  CHECK(short_id(forgiven[0].ids[0]) == "api-");
+
+  names = {};
+  run(UPDATE);
+  advance(5s);
+  CHECK_MESSAGE(take_debts() == Lines{"filesd a1 api- web-"}, "api may be there: who knows");
+}
+
+TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that is silent is left to its debts") {
+  bring();
+  keep_debts();
+  run(PRERUN);
+  is_silent = true;
+  const auto killed = run(PRE_KILL);
+  advance(5s);
+  CHECK(killed->has_value());
+  CHECK(take_debts() == Lines{"filesd a1 web-"});
+  CHECK(run(POSTRUN)->has_value());
+}
+
+TEST_CASE_FIXTURE(ProvidedFixture, "services: those that move wait for no provider that is gone") {
+  bring();
+  bring("second");
+  keep_debts();
+  run(PRERUN);
+  take_asked();
+  is_silent = true;
+  provider = "second";
+  const auto updated = run(UPDATE);
+  advance(5s);
+  CHECK(updated->has_value());
+  CHECK(take_debts() == Lines{"filesd a1 web-"});
+  CHECK(take_asked() == Lines{"- web-", "+ web-"});
+}
+
+TEST_CASE_FIXTURE(ProvidedFixture, "services: what may be registered is deregistered") {
+  bring();
+  refuses = Error{Errc::io, "it is written, perhaps"};
+  run(PRERUN);
+  CHECK(take_asked() == Lines{"+ web-"});
+  refuses.reset();
+  run(PRE_KILL);
+  CHECK(take_asked() == Lines{"- web-"});
+}
+
+TEST_CASE_FIXTURE(ProvidedFixture,
                   "services: what an earlier hook or agent registered is deregistered there") {
   bring();
-  run(POSTRUN);
+  keep_debts();
+  refuses = Error{Errc::unavailable, "not now"};
+  const auto over = run(POSTRUN);
   CHECK(take_asked() == Lines{"- web-"});
+  advance(5s);
+  REQUIRE(over->has_value());
+  CHECK(debts.size() == 1);
+}
+
+TEST_CASE_FIXTURE(ProvidedFixture, "services: what was deregistered is no debt") {
+  bring();
+  keep_debts();
+  run(PRERUN);
+  run(PRE_KILL);
+  run(POSTRUN);
+  advance(1min);
+  CHECK(debts.empty());
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture,
