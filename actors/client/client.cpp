@@ -337,7 +337,7 @@ void ClientState::collect() {
   if (facts_.stopping) return;
   actor::send_self_after(self_, facts_.options.gc_interval, CollectDue{});
   allocs_.look_at_disk();
-  allocs_.leave_other_networks();
+  allocs_.leave_orphaned_networks();
 }
 
 // -- children and the end ------------------------------------------------------------------------

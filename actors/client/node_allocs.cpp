@@ -25,7 +25,6 @@ using namespace std::chrono_literals;
 
 constexpr auto save_timeout = 1min;
 constexpr auto disk_timeout = 50s;
-constexpr auto end_timeout = 1min;
 
 }  // namespace
 
@@ -299,54 +298,11 @@ void NodeAllocs::servers_contacted() {
   contacted_ = true;
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner) self_->send(alloc.runner, alloc_runner::ServersContacted{});
-  end_others();
+  orphans_.end_tasks(kept_tasks());
+  leave_orphaned_networks();
 }
 
-/// What runs here of allocations that nobody knows: their records are lost, and the servers no
-/// longer want them. Those that are being removed are seen to by whoever removes them.
-void NodeAllocs::end_others() {
-  for (const auto& [name, driver] : *facts_.context->drivers)
-    end_others_of(name, driver.driver);
-  leave_other_networks();
-}
-
-/// Which of the recorded ones are others' is judged when they are known: an allocation that has
-/// come meanwhile is here by then.
-void NodeAllocs::leave_other_networks() {
-  if (!contacted_ || leaves_networks_) return;
-  leaves_networks_ = true;
-  const auto& options = *facts_.context->network;
-  const network::AllocNetworks networks{options, network::real_tools(options)};
-  self_
-      ->request(facts_.context->steps, actor::infinite,
-                step::make([networks] { return Result{networks.recorded()}; }))
-      .then(
-          [this, networks](step::Outcome& recorded) {
-            leave_networks(networks, recorded.as<std::vector<std::string>>());
-          },
-          [this](const Error& err) { networks_left(err); });
-}
-
-void NodeAllocs::leave_networks(const network::AllocNetworks& networks,
-                                std::vector<std::string> others) {
-  std::erase_if(others, [this](const std::string& id) { return allocs_.contains(id); });
-  if (others.empty()) return networks_left({});
-  log::warn("client", "{} networks are of no allocation of this node: taking them down",
-            others.size());
-  const auto run = [networks, others = std::move(others)] { return networks.leave_all(others); };
-  self_->request(facts_.context->steps, actor::infinite, step::make(run))
-      .then([this](const step::Outcome&) { networks_left({}); },
-            [this](const Error& err) { networks_left(err); });
-}
-
-void NodeAllocs::networks_left(const Result<>& outcome) {
-  leaves_networks_ = false;
-  if (!outcome)
-    log::error("client", "a network stays until the next collection: {}", outcome.error().what);
-}
-
-/// A driver that cannot hear it now is told once another one has followed it.
-void NodeAllocs::end_others_of(const std::string& name, const Driver& driver) {
+std::vector<driver::TaskId> NodeAllocs::kept_tasks() const {
   std::vector<driver::TaskId> kept;
   for (const auto& [id, alloc] : allocs_) {
     if (!alloc.runner && !alloc.destroying) continue;
@@ -354,18 +310,12 @@ void NodeAllocs::end_others_of(const std::string& name, const Driver& driver) {
       for (const auto task : group->getTasks())
         kept.push_back({id, copy(task.getName())});
   }
-  others_owed_.insert(name);
-  const auto failed = [name](const Error& err) {
-    log::error("client", "driver {} could not look for tasks without a record: {}", name, err.what);
-  };
-  self_->request(driver, end_timeout, driver::end_others(kept))
-      .then(
-          [this, name, failed](const driver::Answered& answer) {
-            others_owed_.erase(name);
-            if (const auto refusal = driver::refusal_of(answer, driver::DriverAnswer::DONE))
-              failed(refusal->error);
-          },
-          failed);
+  return kept;
+}
+
+void NodeAllocs::leave_orphaned_networks() {
+  if (!contacted_) return;
+  orphans_.take_networks_down([this](const std::string& id) { return allocs_.contains(id); });
 }
 
 /// How an allocation ended that has no runner any more to tell it. `again`: whatever the servers
@@ -594,8 +544,8 @@ bool NodeAllocs::child_down(const actor::Down& down) {
 void NodeAllocs::driver_replaced(const alloc_runner::DriverReplaced& msg) {
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner) self_->send(alloc.runner, alloc_runner::DriverReplaced{msg});
-  if (msg.driver.driver && others_owed_.contains(msg.name))
-    end_others_of(msg.name, msg.driver.driver);
+  if (msg.driver.driver && orphans_.owes(msg.name))
+    orphans_.end_tasks_of(msg.name, msg.driver.driver, kept_tasks());
 }
 
 void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,8 +15,8 @@
 #include "actors/client/client_facts.hpp"
 #include "actors/client/node/awaited_ends.hpp"
 #include "actors/client/node/node_cpus.hpp"
+#include "actors/client/node/orphans.hpp"
 #include "actors/core/supervise.hpp"
-#include "runtime/network/alloc_networks.hpp"
 #include "runtime/workload/alloc_diff.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/heartbeat_stop.hpp"
@@ -28,7 +27,7 @@ class NodeAllocs {
 public:
   /// All outlive it.
   NodeAllocs(ClientSelf::pointer self, const ClientFacts& facts, NodeCpus& cpus)
-      : self_{self}, facts_{facts}, cpus_{cpus} {}
+      : self_{self}, facts_{facts}, cpus_{cpus}, orphans_{self, facts} {}
 
   NodeAllocs(const NodeAllocs&) = delete;
   NodeAllocs& operator=(const NodeAllocs&) = delete;
@@ -88,9 +87,9 @@ public:
   /// Collects when the disk is too full.
   void look_at_disk();
 
-  /// Takes networks down that are of no allocation here: the agent was killed, or plugins failed
-  /// when the allocation was removed. Nothing before the servers have said which these are.
-  void leave_other_networks();
+  /// Takes networks down that are of no allocation here. Nothing before the servers have said which
+  /// these are.
+  void leave_orphaned_networks();
 
   actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
 
@@ -180,10 +179,7 @@ private:
   void gone(const std::string& alloc_id);
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
-  void end_others();
-  void leave_networks(const network::AllocNetworks& networks, std::vector<std::string> others);
-  void networks_left(const Result<>& outcome);
-  void end_others_of(const std::string& name, const Driver& driver);
+  std::vector<driver::TaskId> kept_tasks() const;
   void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);
 
@@ -196,11 +192,10 @@ private:
   std::unordered_map<std::string, Alloc> allocs_;
   std::unordered_map<std::string, std::size_t> jobs_;  ///< Allocations with a row, by job key.
   std::map<actor::Address, std::string> runners_;      ///< Alloc id by runner.
-  std::set<std::string> others_owed_;  ///< Drivers that have not heard what is to go on.
+  Orphans orphans_;
   bool wants_all_ = false;
-  bool leaves_networks_ = false;  ///< A step is at it.
-  bool contacted_ = false;        ///< The servers' first answer is in force.
-  bool impatient_ = false;        ///< Of the present `apply`.
+  bool contacted_ = false;  ///< The servers' first answer is in force.
+  bool impatient_ = false;  ///< Of the present `apply`.
   /// Of the reports on allocations without a runner: nothing that a runner told comes after them.
   std::uint64_t rest_version_ = std::uint64_t{1} << 62;
 

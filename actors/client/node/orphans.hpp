@@ -1,0 +1,51 @@
+// Orphans: what is on this node of allocations that nobody knows any more: tasks of drivers whose
+// records are lost and whom the servers no longer want, and networks that an agent left when it
+// was killed, or plugins when they failed. Part of the client; works in its turns. Those that are
+// being removed are seen to by whoever removes them.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/client/client_facts.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/network/alloc_networks.hpp"
+
+namespace nomad::client {
+
+class Orphans {
+public:
+  /// Both outlive it.
+  Orphans(ClientSelf::pointer self, const ClientFacts& facts) : self_{self}, facts_{facts} {}
+
+  Orphans(const Orphans&) = delete;
+  Orphans& operator=(const Orphans&) = delete;
+
+  /// Has every driver end all tasks but `kept`.
+  void end_tasks(const std::vector<driver::TaskId>& kept);
+
+  void end_tasks_of(const std::string& name,
+                    const Driver& driver,
+                    const std::vector<driver::TaskId>& kept);
+
+  /// Whether a driver has not heard yet what is to go on: its successor is told.
+  bool owes(const std::string& driver) const { return owed_.contains(driver); }
+
+  /// Takes down the networks that are recorded and of no allocation that `is_known`, which is asked
+  /// in a later turn. Does nothing while it is at it.
+  void take_networks_down(std::function<bool(const std::string& alloc_id)> is_known);
+
+private:
+  void take_down(const network::AllocNetworks& networks, std::vector<std::string> unknown);
+  void taken_down(const Result<>& outcome);
+
+  ClientSelf::pointer self_;
+  const ClientFacts& facts_;
+  std::set<std::string> owed_;  ///< Drivers.
+  bool takes_down_ = false;     ///< A step is at it.
+};
+
+}  // namespace nomad::client
