@@ -99,8 +99,12 @@ void Bridge::describe(Plugin& plugin) {
   plugin.is(options_.name, shown(info_.plugin_version() + " (Nomad)", 100));
   plugin.config(config_->fields());
   plugin.on_configure([this](const Config& config) { return configure(config); });
-  plugin.driver(driver_name(), [this](Host& host) {
-    auto driver = std::make_unique<BridgeDriver>(host, *this);
+  plugin.driver(info_.name(), [this](Host& host) {
+    auto driver = std::make_unique<BridgeDriver>(host, Served{.remote = *remote_,
+                                                              .capabilities = capabilities_,
+                                                              .task_config = *task_config_,
+                                                              .name = info_.name(),
+                                                              .executor = options_.executor});
     host.watch(turns_->descriptor(), POLLIN, [turns = turns_, &host](short) {
       if (const auto dropped = turns->run(); dropped > 0)
         host.log(Level::warn, fmt::format("{} lines of its program are dropped: it writes faster "

@@ -38,19 +38,6 @@ public:
   /// Lets the program end, if need be by force.
   void end();
 
-  // -- for the driver, when it is configured
-
-  const Options& options() const { return options_; }
-
-  /// Under which jobs name it.
-  const std::string& driver_name() const { return info_.name(); }
-
-  Remote& remote() { return *remote_; }
-
-  const drivers::DriverCapabilities& capabilities() const { return capabilities_; }
-
-  const ConfigSpec& task_config() const { return *task_config_; }
-
 private:
   explicit Bridge(Options options);
 

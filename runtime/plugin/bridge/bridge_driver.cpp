@@ -8,6 +8,7 @@
 
 #include "runtime/plugin/bridge/remote_command.hpp"
 #include "runtime/plugin/bridge/replies.hpp"
+#include "runtime/plugin/bridge/shown.hpp"
 #include "runtime/plugin/bridge/values.hpp"
 #include "runtime/plugin/sdk/declare.hpp"
 
@@ -24,10 +25,10 @@ using Stub = drivers::Driver::StubInterface::async_interface;
 constexpr auto unbounded = 0ms;
 constexpr auto signal_patience = 10s;
 constexpr auto recover_patience = 30s;
+/// Altogether, of a driver that is away: the agent takes the task for lost after a minute.
+constexpr Nanoseconds recover_in_all = 50s;
 constexpr auto destroy_patience = 45s;
 constexpr Nanoseconds stop_margin = 10s;  ///< Behind the grace, until a task is ended by force.
-constexpr Nanoseconds stream_pause = 5s;
-constexpr Nanoseconds health_patience = 5s;
 
 std::string isolation_of(const drivers::DriverCapabilities& can) {
   switch (can.fs_isolation()) {
@@ -50,12 +51,14 @@ Error no_task() {
 
 }  // namespace
 
-BridgeDriver::BridgeDriver(Host& host, Bridge& bridge)
+BridgeDriver::BridgeDriver(Host& host, Served served)
     : host_{host},
-      bridge_{bridge},
-      remote_{bridge.remote()},
+      served_{std::move(served)},
+      remote_{served_.remote},
       kept_{host.surroundings().data_dir + "/runs"},
-      logs_{host, bridge.options().executor, host.surroundings().data_dir + "/logs"} {
+      logs_{host, served_.executor, host.surroundings().data_dir + "/logs"},
+      left_{host, remote_, host.surroundings().data_dir + "/left",
+            [this](const drivers::KeptRun& run) { logs_.finish(run.logs()); }} {
   watch_health();
   watch_events();
 }
@@ -96,83 +99,16 @@ void BridgeDriver::ask(DriverRequest::Reader request, const DriverReply& reply) 
 
 void BridgeDriver::describe(const DriverReply& reply) const {
   reply(FillAnswer{[this](AnswerBuilder to) {
-    const auto& from = bridge_.capabilities();
+    const auto& from = served_.capabilities;
     auto description = to.initDescription();
     auto can = description.initCapabilities();
     can.setFsIsolation(text_of(isolation_of(from)));
     can.setSendSignals(from.send_signals());
     can.setExec(from.exec());
     can.setMounts(from.mount_configs() != drivers::DriverCapabilities::NO_MOUNTS);
-    const auto& fields = bridge_.task_config().fields();
+    const auto& fields = served_.task_config.fields();
     fill_fields(description.initConfig(static_cast<unsigned>(fields.size())), fields);
   }});
-}
-
-// -- how it feels ---------------------------------------------------------------------------------
-
-void BridgeDriver::fingerprint(const DriverReply& reply) {
-  if (!health_) {
-    asked_health_.push_back(reply);
-    return expect_health();
-  }
-  reply(FillAnswer{[this](AnswerBuilder to) { fill_fingerprint(to.initFingerprint(), *health_); }});
-}
-
-void BridgeDriver::expect_health() {
-  host_.after(health_patience, [this] {
-    if (health_) return;
-    drivers::FingerprintResponse unknown;
-    unknown.set_health_description("the driver has not said how it feels");
-    take_health(std::move(unknown));
-  });
-}
-
-void BridgeDriver::watch_health() {
-  health_stream_ = FingerprintStream::open(
-      remote_.turns(), {},
-      {.answer = [this](const drivers::FingerprintResponse& health) { take_health(health); },
-       .ended =
-           [this](const grpc::Status& status) {
-             drivers::FingerprintResponse health;
-             health.set_health_description(status.ok()
-                                               ? "the driver has ended what it tells of its health"
-                                               : refusal_of("Fingerprint", status).error.what);
-             take_health(std::move(health));
-             host_.after(stream_pause, [this] { watch_health(); });
-           },
-       .next = unhurried(host_)},
-      [this](auto* context, auto* request, auto* reactor) {
-        remote_.driver().async()->Fingerprint(context, request, reactor);
-      });
-}
-
-void BridgeDriver::take_health(drivers::FingerprintResponse health) {
-  health_ = std::move(health);
-  for (const auto& reply : std::exchange(asked_health_, {}))
-    fingerprint(reply);
-  tell({}, [this](NoticeBuilder notice) { fill_fingerprint(notice.initFingerprint(), *health_); });
-  for (const auto& held : std::exchange(held_starts_, {}))
-    start(held.config->getRoot<schema::plugin::TaskConfig>().asReader(), held.reply);
-}
-
-void BridgeDriver::watch_events() {
-  event_stream_ = EventStream::open(
-      remote_.turns(), {},
-      {.answer =
-           [this](const drivers::DriverTaskEvent& event) {
-             const TaskId id{event.alloc_id(), event.task_name()};
-             if (find(id))
-               tell(id, [&event](NoticeBuilder notice) { fill_event(notice.initEvent(), event); });
-           },
-       .ended =
-           [this](const grpc::Status& status) {
-             if (status.error_code() != grpc::StatusCode::UNIMPLEMENTED)
-               host_.after(stream_pause, [this] { watch_events(); });
-           },
-       .next = unhurried(host_)},
-      [this](auto* context, auto* request, auto* reactor) {
-        remote_.driver().async()->TaskEvents(context, request, reactor);
-      });
 }
 
 // -- starts ---------------------------------------------------------------------------------------
@@ -184,16 +120,6 @@ BridgeDriver::RunPtr BridgeDriver::find(const TaskId& id) const {
 
 bool BridgeDriver::is_known(const TaskId& id, const RunPtr& run) const {
   return find(id) == run;
-}
-
-/// Nomad asks no driver for a task before its first fingerprint, and some learn by it what they
-/// need to start one (podman's ends otherwise). A process that follows another is asked sooner.
-void BridgeDriver::start_later(schema::plugin::TaskConfig::Reader config,
-                               const DriverReply& reply) {
-  auto copied = std::make_shared<capnp::MallocMessageBuilder>();
-  copied->setRoot(config);
-  if (held_starts_.empty()) expect_health();
-  held_starts_.push_back({task_id(config.getId()), std::move(copied), reply});
 }
 
 void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply) {
@@ -216,13 +142,14 @@ void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const Driver
   // Started by an earlier process, which had no time to say so.
   if (auto kept = kept_.find(id); kept && kept->run_id() == run_id)
     return recover_run(id, std::move(*kept), then);
+  leave_other_run(id, run_id);
   boost::json::error_code failure;
   const auto json = boost::json::parse(view(config.getConfig()), failure);
   if (failure || !json.is_object())
     return reject(reply, {Errc::invalid_argument, "the task's config is no object"});
-  const auto value = bridge_.task_config().decode(json.get_object());
+  const auto value = served_.task_config.decode(json.get_object());
   if (!value) return reject(reply, value.error());
-  if (bridge_.capabilities().must_create_network() && config.getNetworkNamespace().size() > 0)
+  if (served_.capabilities.must_create_network() && config.getNetworkNamespace().size() > 0)
     return reject(reply, {Errc::rejected,
                           "the driver wants to make the group's network itself, which plugins of "
                           "Nomad's can't do here: use the network mode \"host\""});
@@ -273,23 +200,17 @@ void BridgeDriver::started(const TaskId& id,
   else if (!response->has_handle())
     problem
         = Refusal{{Errc::corrupt, "the driver has started a task without a handle for it"}, false};
-  if (!is_known(id, run)) {  // It was to be destroyed meanwhile.
-    logs_.finish(run->kept.logs());
-    if (!problem) remove(run->id(), [] {});
-    return;
-  }
   if (problem) {
     logs_.finish(run->kept.logs());
-    runs_.erase(id);
-    for (const auto& then : std::exchange(run->asked, {}))
-      then(&*problem);
-    return;
+    return is_known(id, run) ? settle(id, run, &*problem) : void();
   }
   const auto config = run->kept.handle().config();
   *run->kept.mutable_handle() = response->handle();
   if (response->handle().config().id() != config.id())  // All that finds it is ours to know.
     *run->kept.mutable_handle()->mutable_config() = config;
   if (response->has_network_override()) *run->kept.mutable_network() = response->network_override();
+  if (!is_known(id, run))  // It was to be destroyed meanwhile.
+    return left_.destroy(run->kept, true);
   if (const auto put = kept_.put(id, run->kept); !put)
     host_.log(Level::warn, fmt::format("a task that is started may be lost with its record: {}",
                                        put.error().what));
@@ -333,8 +254,11 @@ void BridgeDriver::recover(schema::plugin::RecoverTask::Reader order, const Driv
   }
   const auto run_id = view(order.getRunId());
   auto kept = read_run(bytes_of(order.getHandle().getData()));
-  if (!kept) kept = kept_.find(id);
+  // The file is the newer one: a run may have got another keeper of its logs.
+  if (auto filed = kept_.find(id); filed && (!kept || filed->run_id() == kept->run_id()))
+    kept = std::move(filed);
   if (!kept || (!run_id.empty() && kept->run_id() != run_id)) return reject(reply, no_task());
+  leave_other_run(id, kept->run_id());
   recover_run(id, std::move(*kept), then);
 }
 
@@ -345,24 +269,63 @@ void BridgeDriver::recover_run(const TaskId& id,
   run->kept = std::move(kept);
   run->asked.push_back(then);
   runs_[id] = run;
+  if (const auto put = kept_.put(id, run->kept); !put)
+    host_.log(Level::warn, fmt::format("a task may be lost with its record: {}", put.error().what));
+  left_.withdraw(run->id());
+  ask_recovery(id, run, host_.now() + recover_in_all);
+}
+
+void BridgeDriver::ask_recovery(const TaskId& id, const RunPtr& run, Nanoseconds until) {
   drivers::RecoverTaskRequest request;
   request.set_task_id(run->id());
   *request.mutable_handle() = run->kept.handle();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - host_.now());
   remote_.ask<drivers::RecoverTaskRequest, drivers::RecoverTaskResponse>(
-      "RecoverTask", &Stub::RecoverTask, std::move(request), recover_patience,
-      [this, id, run](const drivers::RecoverTaskResponse* response, const Refusal& why) {
-        if (!is_known(id, run)) {
-          if (response != nullptr) remove(run->id(), [] {});
-          return logs_.finish(run->kept.logs());
-        }
-        if (response != nullptr) return settle(id, run, nullptr);
-        // Whatever it was, it is not to be found any more: `not_found` would say that it never ran.
-        Refusal lost = why;
-        if (lost.error.code == Errc::not_found) lost.error.code = Errc::rejected;
-        logs_.finish(run->kept.logs());
-        kept_.forget(id);
-        settle(id, run, &lost);
+      "RecoverTask", &Stub::RecoverTask, std::move(request),
+      std::clamp<std::chrono::milliseconds>(left, 1ms, recover_patience),
+      [this, id, run, until](const drivers::RecoverTaskResponse* response, const Refusal& why) {
+        if (!is_known(id, run)) return;  // Destroyed meanwhile, by who finds it himself.
+        if (response == nullptr) return recovery_failed(id, run, until, why);
+        run->pauses.reset();
+        settle(id, run, nullptr);
       });
+}
+
+void BridgeDriver::recovery_failed(const TaskId& id,
+                                   const RunPtr& run,
+                                   Nanoseconds until,
+                                   const Refusal& why) {
+  // With its program this process ends, too, in a moment: the next one finds the task.
+  if (const auto pause = run->pauses.next(); is_away(why) && host_.now() + pause < until) {
+    if (!std::exchange(run->is_told_of, true))
+      tell_event(id, "the driver does not say whether it has the task, and is asked again: "
+                         + why.error.what);
+    host_.after(pause, [this, id, run, until] {
+      if (is_known(id, run)) ask_recovery(id, run, until);
+    });
+    return;
+  }
+  // Whatever it was, it is not to be found any more: `not_found` would say that it never ran.
+  Refusal lost = why;
+  if (lost.error.code == Errc::not_found) lost.error.code = Errc::rejected;
+  leave(id, run->kept, /*is_held=*/false);
+  settle(id, run, &lost);
+}
+
+/// Another run than the one that is asked for: an earlier process had started it, and nobody knows.
+void BridgeDriver::leave_other_run(const TaskId& id, std::string_view wanted_run) {
+  if (auto other = kept_.find(id); other && other->run_id() != wanted_run)
+    leave(id, std::move(*other), /*is_held=*/false);
+}
+
+/// Nobody wants it any more. Its record goes when the driver says that it is gone.
+void BridgeDriver::leave(const TaskId& id,
+                         drivers::KeptRun run,
+                         bool is_held,
+                         std::function<void()> tried) {
+  const auto run_id = run.run_id();
+  left_.destroy(std::move(run), is_held, std::move(tried));
+  if (const auto kept = kept_.find(id); kept && kept->run_id() == run_id) kept_.forget(id);
 }
 
 void BridgeDriver::end_others(capnp::List<schema::plugin::TaskId>::Reader kept,
@@ -374,10 +337,7 @@ void BridgeDriver::end_others(capnp::List<schema::plugin::TaskId>::Reader kept,
     if (known.contains(id) || find(id)) continue;
     host_.log(Level::info, fmt::format("ends a task that nobody knows any more: {}",
                                        run.handle().config().id()));
-    recover_run(id, std::move(run), [this, id = id](const Refusal* why) {
-      if (why != nullptr) return;
-      destroy(id, DriverReply{[](const Result<FillAnswer>&) {}});
-    });
+    leave(id, std::move(run), /*is_held=*/false);
   }
   answer_done(reply);
 }
@@ -430,23 +390,22 @@ void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverRepl
   host_.after(grace + stop_margin, [this, id, run] {
     if (run->end || !is_known(id, run)) return;
     tell_event(id, "the driver has not stopped the task in time: it is ended by force");
-    remove(run->id(), [] {});
+    ask_destroy(run->id());
   });
   answer_done(reply);
 }
 
-/// Of the driver, by force.
-void BridgeDriver::remove(const std::string& remote, const std::function<void()>& then) {
+/// By force; its end is heard of by who waits for it.
+void BridgeDriver::ask_destroy(const std::string& remote) {
   drivers::DestroyTaskRequest request;
   request.set_task_id(remote);
   request.set_force(true);
   remote_.ask<drivers::DestroyTaskRequest, drivers::DestroyTaskResponse>(
       "DestroyTask", &Stub::DestroyTask, std::move(request), destroy_patience,
-      [this, remote, then](const drivers::DestroyTaskResponse* response, const Refusal& why) {
+      [this, remote](const drivers::DestroyTaskResponse* response, const Refusal& why) {
         if (response == nullptr && why.error.code != Errc::not_found)
           host_.log(Level::warn,
-                    fmt::format("what is left of task {} is not gone: {}", remote, why.error.what));
-        then();
+                    fmt::format("task {} is not ended by force: {}", remote, why.error.what));
       });
 }
 
@@ -459,23 +418,22 @@ void BridgeDriver::destroy(const TaskId& id, const DriverReply& reply) {
   });
   const auto run = find(id);
   if (!run) {
-    kept_.forget(id);
-    return answer_done(reply);
+    // Of an earlier process, and not asked for: the driver has to find it before it destroys it.
+    auto kept = kept_.find(id);
+    if (!kept) return answer_done(reply);
+    return leave(id, std::move(*kept), /*is_held=*/false, [reply] { answer_done(reply); });
   }
   runs_.erase(id);
   if (run->forget_end) run->forget_end();
   if (run->usage) run->usage->end();
-  if (!run->runs) {  // What asks for it now is the one who hears of it.
-    for (const auto& then : std::exchange(run->asked, {}))
-      then(&gone);
-    kept_.forget(id);
-    return answer_done(reply);
-  }
-  remove(run->id(), [this, id, run, reply] {
-    logs_.finish(run->kept.logs());
-    if (!find(id)) kept_.forget(id);
-    answer_done(reply);
-  });
+  if (run->runs) return leave(id, run->kept, /*is_held=*/true, [reply] { answer_done(reply); });
+  // What asks for it now is the one who hears of it.
+  for (const auto& then : std::exchange(run->asked, {}))
+    then(&gone);
+  // One that is being started is destroyed when it is; one that is being found has a record.
+  auto kept = kept_.find(id);
+  if (!kept) return answer_done(reply);
+  leave(id, std::move(*kept), /*is_held=*/false, [reply] { answer_done(reply); });
 }
 
 // -- beside them ----------------------------------------------------------------------------------
@@ -529,7 +487,7 @@ void BridgeDriver::tell(const TaskId& id, const std::function<void(NoticeBuilder
   auto notice = message.initRoot<schema::plugin::Notice>();
   notice.setAllocId(text_of(id.alloc_id));
   notice.setTask(text_of(id.task));
-  notice.setDriver(text_of(bridge_.driver_name()));
+  notice.setDriver(text_of(served_.name));
   fill(notice);
   host_.tell(notice.asReader());
 }

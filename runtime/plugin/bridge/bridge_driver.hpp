@@ -17,17 +17,30 @@
 #include <capnp/message.h>
 
 #include "runtime/plugin/bridge/answer_stream.hpp"
-#include "runtime/plugin/bridge/bridge.hpp"
+#include "runtime/plugin/bridge/back_off.hpp"
+#include "runtime/plugin/bridge/config_spec.hpp"
 #include "runtime/plugin/bridge/kept_runs.hpp"
+#include "runtime/plugin/bridge/left_tasks.hpp"
 #include "runtime/plugin/bridge/log_keepers.hpp"
+#include "runtime/plugin/bridge/remote.hpp"
 #include "runtime/plugin/bridge/usage_feed.hpp"
 #include "runtime/plugin/sdk/task_driver.hpp"
 
 namespace nomad::plugin::bridge {
 
+/// The driver behind it, when it has said what it is and is configured. References are its
+/// bridge's.
+struct Served {
+  Remote& remote;
+  const drivers::DriverCapabilities& capabilities;
+  const ConfigSpec& task_config;
+  std::string name;      ///< Under which jobs name it.
+  std::string executor;  ///< nomadctl-executor, which keeps logs.
+};
+
 class BridgeDriver final : public Driver {
 public:
-  BridgeDriver(Host& host, Bridge& bridge);
+  BridgeDriver(Host& host, Served served);
   ~BridgeDriver() override;
   BridgeDriver(const BridgeDriver&) = delete;
   BridgeDriver& operator=(const BridgeDriver&) = delete;
@@ -40,6 +53,8 @@ private:
     drivers::KeptRun kept;
     bool runs = false;  ///< It was started, or recovered; until then `asked` waits.
     std::optional<RunEnd> end{};
+    BackOff pauses{std::chrono::seconds{1}, std::chrono::seconds{30}};  ///< Of its questions.
+    bool is_told_of = false;                                   ///< That the driver was away.
     std::vector<std::function<void(const Refusal*)>> asked{};  ///< Null: it runs.
     std::function<void()> forget_end{};  ///< Withdraws the question for its end.
     std::shared_ptr<UsageFeed> usage{};
@@ -72,16 +87,23 @@ private:
   void recover_run(const TaskId& id,
                    drivers::KeptRun kept,
                    const std::function<void(const Refusal*)>& then);
+  void ask_recovery(const TaskId& id, const RunPtr& run, Nanoseconds until);
+  void recovery_failed(const TaskId& id, const RunPtr& run, Nanoseconds until, const Refusal& why);
   void await_end(const TaskId& id, const RunPtr& run);
   void ended(const TaskId& id, const RunPtr& run, const RunEnd& end);
   void stop(schema::plugin::StopTask::Reader order, const DriverReply& reply);
+  void ask_destroy(const std::string& remote);
   void destroy(const TaskId& id, const DriverReply& reply);
   void end_others(capnp::List<schema::plugin::TaskId>::Reader kept, const DriverReply& reply);
   void signal(schema::plugin::SignalTask::Reader order, const DriverReply& reply);
   void usage(schema::plugin::TaskStats::Reader order, const DriverReply& reply);
 
   void settle(const TaskId& id, const RunPtr& run, const Refusal* why);
-  void remove(const std::string& remote, const std::function<void()>& then);
+  void leave(const TaskId& id,
+             drivers::KeptRun run,
+             bool is_held,
+             std::function<void()> tried = {});
+  void leave_other_run(const TaskId& id, std::string_view wanted_run);
   void answer_started(const DriverReply& reply, const Run& run) const;
   RunPtr find(const TaskId& id) const;
   bool is_known(const TaskId& id, const RunPtr& run) const;
@@ -94,10 +116,11 @@ private:
   void tell_no_usage(const TaskId& id, const std::string& run_id, const Refusal& why);
 
   Host& host_;
-  Bridge& bridge_;
+  Served served_;
   Remote& remote_;
   KeptRuns kept_;
   LogKeepers logs_;
+  LeftTasks left_;
   std::map<TaskId, RunPtr> runs_;
   std::optional<drivers::FingerprintResponse> health_;
   std::vector<DriverReply> asked_health_;

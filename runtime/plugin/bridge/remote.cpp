@@ -6,6 +6,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include "controller.grpc.pb.h"
 #include "runtime/plugin/bridge/shown.hpp"
 
 namespace nomad::plugin::bridge {
@@ -39,7 +40,9 @@ Errc code_of(const grpc::Status& status) {
 }  // namespace
 
 Refusal refusal_of(std::string_view what, const grpc::Status& status) {
-  Refusal refusal{{code_of(status), shown_reason(status.error_message())}, false};
+  // A program that has ended is followed by another one.
+  Refusal refusal{{code_of(status), shown_reason(status.error_message())},
+                  status.error_code() == grpc::StatusCode::UNAVAILABLE};
   auto& text = refusal.error.what;
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
     text = fmt::format("it has not answered {} in time", what);
@@ -67,7 +70,6 @@ Remote::Remote(const std::string& target, std::shared_ptr<Turns> turns) : turns_
   channel_ = grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), settings);
   driver_ = drivers::Driver::NewStub(channel_);
   base_ = base::BasePlugin::NewStub(channel_);
-  controller_ = ::plugin::GRPCController::NewStub(channel_);
 }
 
 void Remote::shut_down(std::chrono::milliseconds patience) {
@@ -75,7 +77,8 @@ void Remote::shut_down(std::chrono::milliseconds patience) {
   context.set_deadline(std::chrono::system_clock::now() + patience);
   ::plugin::Empty empty, answer;
   // It ends in the middle of its answer, as a rule.
-  static_cast<void>(controller_->Shutdown(&context, empty, &answer));
+  static_cast<void>(
+      ::plugin::GRPCController::NewStub(channel_)->Shutdown(&context, empty, &answer));
 }
 
 }  // namespace nomad::plugin::bridge

@@ -14,7 +14,6 @@
 #include <grpcpp/support/status.h>
 
 #include "base.grpc.pb.h"
-#include "controller.grpc.pb.h"
 #include "driver.grpc.pb.h"
 #include "runtime/base/result.hpp"
 #include "runtime/plugin/bridge/turns.hpp"
@@ -98,7 +97,6 @@ private:
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<drivers::Driver::Stub> driver_;
   std::unique_ptr<base::BasePlugin::Stub> base_;
-  std::unique_ptr<::plugin::GRPCController::Stub> controller_;
 };
 
 }  // namespace nomad::plugin::bridge

@@ -15,81 +15,14 @@
 #include <doctest/doctest.h>
 
 #include "test/unit/runtime/host/temp_dir.hpp"
+#include "test/unit/runtime/plugin/bridge/few_host.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
+using plugin::bridge::FewHost;
 using plugin::bridge::LogKeepers;
 
 namespace {
-
-/// Timers and descriptors; nothing else is asked of it.
-class FewHost final : public plugin::Host {
-public:
-  const plugin::Surroundings& surroundings() const override { return surroundings_; }
-
-  void log(plugin::Level, std::string_view) override {}
-
-  void request(std::string, std::string, std::string, plugin::ApiAnswered) override {}
-
-  std::uint64_t subscribe(std::string,
-                          std::function<void(std::string_view)>,
-                          std::function<void(const Error&)>) override {
-    return 0;
-  }
-
-  void unsubscribe(std::uint64_t) override {}
-
-  void count(std::string_view, double) override {}
-
-  void sample(std::string_view, double) override {}
-
-  void node_event(std::string_view, const std::map<std::string, std::string>&) override {}
-
-  std::uint64_t after(plugin::Nanoseconds delay, std::function<void()> then) override {
-    timers_[++last_] = {now() + delay, std::move(then)};
-    return last_;
-  }
-
-  void cancel_timer(std::uint64_t number) override { timers_.erase(number); }
-
-  void watch(int descriptor, short events, std::function<void(short)> ready) override {
-    watched_[descriptor] = {events, std::move(ready)};
-  }
-
-  void unwatch(int descriptor) override { watched_.erase(descriptor); }
-
-  plugin::Nanoseconds now() const override {
-    return std::chrono::steady_clock::now().time_since_epoch();
-  }
-
-  void tell(schema::plugin::Notice::Reader) override {}
-
-  /// Until `done`, or for half a minute.
-  bool serve(const std::function<bool()>& done) {
-    const auto end = now() + 30s;
-    while (!done()) {
-      if (now() > end) return false;
-      std::vector<pollfd> waits;
-      for (const auto& [descriptor, watch] : watched_)
-        waits.push_back({descriptor, watch.first, 0});
-      ::poll(waits.data(), waits.size(), 20);
-      for (const auto& wait : waits)
-        if (const auto found = watched_.find(wait.fd); wait.revents != 0 && found != watched_.end())
-          found->second.second(wait.revents);
-      for (const auto& [number, timer] : std::map{timers_})
-        if (timer.first <= now() && timers_.erase(number) > 0) timer.second();
-    }
-    return true;
-  }
-
-  bool is_watching() const { return !watched_.empty(); }
-
-private:
-  plugin::Surroundings surroundings_;
-  std::map<std::uint64_t, std::pair<plugin::Nanoseconds, std::function<void()>>> timers_;
-  std::map<int, std::pair<short, std::function<void(short)>>> watched_;
-  std::uint64_t last_ = 0;
-};
 
 struct KeepersFixture {
   host::TempDir place;

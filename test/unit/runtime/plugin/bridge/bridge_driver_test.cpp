@@ -1,0 +1,284 @@
+// With a driver whose program is in this process, and a clock that is fifty times faster.
+#include "runtime/plugin/bridge/bridge_driver.hpp"
+
+#include <filesystem>
+#include <optional>
+
+#include <capnp/message.h>
+#include <doctest/doctest.h>
+
+#include "runtime/plugin/sdk/wire.hpp"
+#include "test/unit/runtime/host/temp_dir.hpp"
+#include "test/unit/runtime/plugin/bridge/fake_program.hpp"
+#include "test/unit/runtime/plugin/bridge/few_host.hpp"
+
+using namespace nomad;
+using namespace nomad::plugin;
+using namespace nomad::plugin::bridge;
+
+namespace {
+
+using DriverRequest = schema::plugin::DriverRequest;
+using DriverAnswer = schema::plugin::DriverAnswer;
+
+/// What a driver has answered.
+struct Said {
+  DriverAnswer::Which which{};
+  std::string text{};    ///< Why it failed, or the run that is recovered.
+  std::string handle{};  ///< Of a run that is started.
+  bool recoverable = false;
+};
+
+using SaidPtr = std::shared_ptr<std::optional<Said>>;
+
+ConfigSpec empty_spec() {
+  hclspec::Spec spec;
+  spec.mutable_object();
+  auto read = ConfigSpec::read("its tasks' configuration", spec);
+  REQUIRE_MESSAGE(read, read.error().what);
+  return *read;
+}
+
+/// The bridge's process. One that is not served any more is as good as dead.
+struct Process {
+  FewHost agent;
+  std::shared_ptr<Turns> turns = std::make_shared<Turns>(Turns::Limits{});
+  Remote remote;
+  BridgeDriver driver;
+
+  Process(int speed,
+          const FakeProgram& program,
+          const std::string& directory,
+          const drivers::DriverCapabilities& capabilities,
+          const ConfigSpec& spec)
+      : agent{speed},
+        remote{program.target(), turns},
+        driver{in(directory), Served{.remote = remote,
+                                     .capabilities = capabilities,
+                                     .task_config = spec,
+                                     .name = "naps",
+                                     .executor = "/no/executor"}} {
+    agent.watch(turns->descriptor(), POLLIN, [this](short) { turns->run(); });
+  }
+
+  FewHost& in(const std::string& directory) {
+    agent.stay_in(directory);
+    return agent;
+  }
+};
+
+struct BridgeFixture {
+  host::TempDir place;
+  FakeProgram program{place.path()};
+  drivers::DriverCapabilities capabilities;
+  ConfigSpec spec = empty_spec();
+  std::vector<std::unique_ptr<Process>> processes;
+
+  BridgeFixture() { begin(); }
+
+  void begin(int speed = 50) {
+    processes.push_back(
+        std::make_unique<Process>(speed, program, place.path(), capabilities, spec));
+  }
+
+  FewHost& agent() const { return processes.back()->agent; }
+
+  SaidPtr ask(const std::function<void(DriverRequest::Builder)>& fill) const {
+    capnp::MallocMessageBuilder message;
+    auto request = message.initRoot<DriverRequest>();
+    fill(request);
+    const auto said = std::make_shared<std::optional<Said>>();
+    processes.back()->driver.ask(
+        request.asReader(), DriverReply{[said](const Result<FillAnswer>& fills) {
+          REQUIRE(fills);
+          capnp::MallocMessageBuilder made;
+          auto answer = made.initRoot<DriverAnswer>();
+          (*fills)(answer);
+          Said what{.which = answer.which()};
+          if (answer.isFailed()) {
+            what.text = copy(answer.getFailed().getMessage().asReader());
+            what.recoverable = answer.getFailed().getRecoverable();
+          }
+          if (answer.isRecovered()) what.text = copy(answer.getRecovered().asReader());
+          if (answer.isStarted()) {
+            const auto data = answer.getStarted().getHandle().getData().asReader();
+            what.handle = {reinterpret_cast<const char*>(data.begin()), data.size()};
+          }
+          *said = std::move(what);
+        }});
+    return said;
+  }
+
+  Said answer_to(const std::function<void(DriverRequest::Builder)>& fill) {
+    const auto said = ask(fill);
+    REQUIRE(agent().serve([&] { return said->has_value(); }));
+    return **said;
+  }
+
+  static void fill_start(DriverRequest::Builder request, const std::string& task) {
+    auto config = request.initStartTask();
+    config.initId().setAllocId("alloc1");
+    config.getId().setTask(text_of(task));
+    config.setRunId("run1");
+    config.setConfig("{}");
+    config.initLogs().setDisabled(true);
+  }
+
+  /// Of "run1". Returns its handle.
+  std::string start() {
+    const auto said = answer_to([](auto request) { fill_start(request, "web"); });
+    REQUIRE_MESSAGE(said.which == DriverAnswer::STARTED, said.text);
+    return said.handle;
+  }
+
+  static void fill_recover(DriverRequest::Builder request, const std::string& handle) {
+    auto order = request.initRecoverTask();
+    order.initId().setAllocId("alloc1");
+    order.getId().setTask("web");
+    order.setRunId("run1");
+    order.initHandle().setVersion(1);
+    order.getHandle().setData({reinterpret_cast<const kj::byte*>(handle.data()), handle.size()});
+  }
+
+  Said recover(const std::string& handle) {
+    return answer_to([&](auto request) { fill_recover(request, handle); });
+  }
+
+  SaidPtr destroy() const {
+    return ask([](auto request) {
+      auto id = request.initDestroyTask();
+      id.setAllocId("alloc1");
+      id.setTask("web");
+    });
+  }
+
+  /// As another process of the bridge would.
+  std::string start_and_begin_anew() {
+    const auto handle = start();
+    begin();
+    return handle;
+  }
+
+  std::size_t files(const std::string& directory) const {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator{place / directory})
+      ++count;
+    return count;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: a driver that is away is asked again whether it has a task") {
+  const auto handle = start_and_begin_anew();
+  program.answers("RecoverTask",
+                  [](int before) { return before < 3 ? FakeProgram::away() : grpc::Status::OK; });
+  const auto said = recover(handle);
+  CHECK_MESSAGE(said.which == DriverAnswer::RECOVERED, said.text);
+  CHECK(said.text == "run1");
+  CHECK(program.asked("RecoverTask") == 4);
+  CHECK(agent().heard("event the driver does not say whether it has the task") == 1);
+  CHECK(files("runs") == 1);
+  CHECK(program.asked("DestroyTask") == 0);
+  program.has_ended = true;
+  CHECK(agent().serve([&] { return agent().heard("exited 3") == 1; }));
+}
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: a task that is not found in time is destroyed when it can be") {
+  const auto handle = start_and_begin_anew();
+  std::atomic<bool> is_away{true};
+  program.answers("RecoverTask",
+                  [&](int) { return is_away ? FakeProgram::away() : grpc::Status::OK; });
+  const auto begun = agent().now();
+  const auto said = recover(handle);
+  CHECK(said.which == DriverAnswer::FAILED);
+  CHECK(said.recoverable);
+  CHECK(agent().now() - begun < std::chrono::minutes{1});  // or the agent has given it up
+  CHECK(files("runs") == 0);
+  CHECK(files("left") == 1);
+  is_away = false;
+  CHECK(agent().serve([&] { return files("left") == 0; }));
+  CHECK(program.asked("DestroyTask") == 1);
+}
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: a task that can't be found again is destroyed, and forgotten") {
+  const auto handle = start_and_begin_anew();
+  program.answers("RecoverTask", [](int) { return FakeProgram::no(); });
+  SUBCASE("it is not there") {
+    program.answers("DestroyTask", [](int) { return FakeProgram::unknown(); });
+  }
+  SUBCASE("it is there all the same") {}
+  const auto said = recover(handle);
+  CHECK(said.which == DriverAnswer::FAILED);
+  CHECK(said.text == "the process is gone");
+  CHECK(agent().serve([&] { return files("left") == 0; }));
+  CHECK(files("runs") == 0);
+  CHECK(program.asked("DestroyTask") == 1);
+}
+
+TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: what a driver has not destroyed is tried again") {
+  start();
+  SUBCASE("it is away") {
+    program.answers("DestroyTask",
+                    [](int before) { return before < 2 ? FakeProgram::away() : grpc::Status::OK; });
+  }
+  SUBCASE("it fails") {
+    program.answers("DestroyTask", [](int before) {
+      return before < 2 ? FakeProgram::no() : FakeProgram::unknown();
+    });
+  }
+  const auto said = destroy();
+  REQUIRE(agent().serve([&] { return said->has_value(); }));
+  CHECK((*said)->which == DriverAnswer::DONE);
+  CHECK(files("runs") + files("left") == 1);
+  CHECK(agent().serve([&] { return files("left") == 0; }));
+  CHECK(program.asked("DestroyTask") == 3);
+  CHECK(agent().heard("is not gone, and tried again: ") == 1);
+  CHECK(agent().heard("is gone by now") == 1);
+}
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: what is not destroyed is tried a number of times, and again by "
+                  "the next process") {
+  begin(1000);
+  start();
+  program.answers("DestroyTask", [](int) { return FakeProgram::no(); });
+  destroy();
+  REQUIRE(
+      agent().serve([&] { return agent().heard("is not destroyed, and not tried again") == 1; }));
+  CHECK(program.asked("DestroyTask") == static_cast<int>(LeftTasks::most_tries));
+  CHECK(files("left") == 1);
+  program.answers("DestroyTask", [](int) { return grpc::Status::OK; });
+  begin();
+  CHECK(agent().serve([&] { return files("left") == 0; }));
+  CHECK(program.asked("RecoverTask") == 1);  // it does not know it before
+}
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: a task that nobody asked for is found before it is destroyed") {
+  start_and_begin_anew();
+  const auto said = destroy();
+  REQUIRE(agent().serve([&] { return said->has_value(); }));
+  CHECK(program.asked("RecoverTask") == 1);
+  CHECK(program.asked("DestroyTask") == 1);
+  CHECK(files("runs") + files("left") == 0);
+}
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: what was to be destroyed and is wanted again is let be") {
+  const auto handle = start();
+  program.answers("DestroyTask", [](int) { return FakeProgram::away(); });
+  const auto said = destroy();
+  REQUIRE(agent().serve([&] { return said->has_value(); }));
+  begin();
+  REQUIRE(files("left") == 1);
+  CHECK(recover(handle).which == DriverAnswer::RECOVERED);
+  CHECK(files("left") == 0);
+  CHECK(files("runs") == 1);
+  const auto later = agent().now() + std::chrono::seconds{20};
+  CHECK(agent().serve([&] { return agent().now() > later; }));
+  CHECK(program.asked("DestroyTask") == 1);
+}
