@@ -351,12 +351,24 @@ void BridgeDriver::await_end(const TaskId& id, const RunPtr& run) {
       "WaitTask", &Stub::WaitTask, std::move(request), unbounded,
       [this, id, run](const drivers::WaitTaskResponse* response, const Refusal& why) {
         if (!is_known(id, run) || run->end) return;
-        // With the program this process ends, and the next one recovers the task.
-        if (response == nullptr && why.error.code == Errc::unavailable) return;
+        if (response == nullptr && why.error.code == Errc::unavailable)
+          return await_end_later(id, run, why);
         run->end = response != nullptr ? run_end(*response)
                                        : RunEnd{.code = -1, .error = why.error.what};
         ended(id, run, *run->end);
       });
+}
+
+/// With the program this process ends, and the next one recovers the task. One that lives, and
+/// whose driver is away, is asked again as long as the task is wanted.
+void BridgeDriver::await_end_later(const TaskId& id, const RunPtr& run, const Refusal& why) {
+  if (!std::exchange(run->is_told_of, true))
+    host_.log(Level::warn, fmt::format("the driver does not say how task {} ends, and is asked "
+                                       "again: {}",
+                                       run->id(), why.error.what));
+  host_.after(run->pauses.next(), [this, id, run] {
+    if (is_known(id, run) && !run->end) await_end(id, run);
+  });
 }
 
 void BridgeDriver::ended(const TaskId& id, const RunPtr& run, const RunEnd& end) {

@@ -90,6 +90,7 @@ private:
   void ask_recovery(const TaskId& id, const RunPtr& run, Nanoseconds until);
   void recovery_failed(const TaskId& id, const RunPtr& run, Nanoseconds until, const Refusal& why);
   void await_end(const TaskId& id, const RunPtr& run);
+  void await_end_later(const TaskId& id, const RunPtr& run, const Refusal& why);
   void ended(const TaskId& id, const RunPtr& run, const RunEnd& end);
   void stop(schema::plugin::StopTask::Reader order, const DriverReply& reply);
   void ask_destroy(const std::string& remote);

@@ -282,3 +282,15 @@ TEST_CASE_FIXTURE(BridgeFixture,
   CHECK(agent().serve([&] { return agent().now() > later; }));
   CHECK(program.asked("DestroyTask") == 1);
 }
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: a driver that is away is asked again how a task ends") {
+  program.answers("WaitTask",
+                  [](int before) { return before < 3 ? FakeProgram::away() : grpc::Status::OK; });
+  program.has_ended = true;
+  start();
+  CHECK(agent().serve([&] { return agent().heard("exited") > 0; }));
+  CHECK(agent().heard("exited 3") == 1);
+  CHECK(agent().heard("does not say how task") == 1);
+  CHECK(program.asked("WaitTask") == 4);
+}
