@@ -40,6 +40,9 @@ struct Served {
 
 class BridgeDriver final : public Driver {
 public:
+  /// Starts that wait for the driver to say how it feels; another one is refused, recoverably.
+  static constexpr std::size_t most_held_starts = 200;
+
   BridgeDriver(Host& host, Served served);
   ~BridgeDriver() override;
   BridgeDriver(const BridgeDriver&) = delete;

@@ -92,6 +92,13 @@ void BridgeDriver::watch_events() {
 /// need to start one (podman's ends otherwise). A process that follows another is asked sooner.
 void BridgeDriver::start_later(schema::plugin::TaskConfig::Reader config,
                                const DriverReply& reply) {
+  if (held_starts_.size() >= most_held_starts)
+    return reject(reply,
+                  {Errc::overloaded,
+                   fmt::format("the driver has not said yet how it feels, and {} starts wait for "
+                               "that: try again in some seconds",
+                               held_starts_.size())},
+                  true);
   auto copied = std::make_shared<capnp::MallocMessageBuilder>();
   copied->setRoot(config);
   if (held_starts_.empty()) expect_health();

@@ -294,3 +294,26 @@ TEST_CASE_FIXTURE(BridgeFixture,
   CHECK(agent().heard("does not say how task") == 1);
   CHECK(program.asked("WaitTask") == 4);
 }
+
+TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: starts that wait for a driver have a bound") {
+  program.is_silent = true;
+  begin();
+  std::vector<SaidPtr> held;
+  const auto start = [&](std::size_t number) {
+    return ask([&](auto request) { fill_start(request, "task" + std::to_string(number)); });
+  };
+  for (std::size_t i = 0; i < BridgeDriver::most_held_starts; ++i)
+    held.push_back(start(i));
+  const auto refused = start(held.size());
+  REQUIRE(refused->has_value());
+  CHECK((*refused)->recoverable);
+  CHECK((*refused)->text
+        == "the driver has not said yet how it feels, and 200 starts wait for that: try again in "
+           "some seconds");
+  program.is_silent = false;
+  CHECK(agent().serve([&] {
+    return std::ranges::all_of(held, [](const SaidPtr& said) {
+      return said->has_value() && (*said)->which == DriverAnswer::STARTED;
+    });
+  }));
+}
