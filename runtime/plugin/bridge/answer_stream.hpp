@@ -41,7 +41,7 @@ public:
     return made;
   }
 
-  /// Nothing is told any more.
+  /// Nothing is told any more. Also from within what is told.
   void cancel() {
     told_ = {};
     context_.TryCancel();
@@ -50,11 +50,12 @@ public:
   void OnReadDone(bool is_there) override {
     if (!is_there) return this->RemoveHold();
     turns_->post([self = self_] {
-      if (self->told_.answer) self->told_.answer(self->response_);
+      // Copies, for each may cancel, which lets go of both.
+      if (const auto answer = self->told_.answer) answer(self->response_);
       self->response_.Clear();
       const auto read = [self] { self->StartRead(&self->response_); };
-      if (self->told_.next)
-        self->told_.next(read);
+      if (const auto next = self->told_.next)
+        next(read);
       else
         read();
     });

@@ -317,3 +317,29 @@ TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: starts that wait for a driver h
     });
   }));
 }
+
+TEST_CASE_FIXTURE(BridgeFixture, "answer stream: who takes an answer may cancel") {
+  using Stream = AnswerStream<drivers::FingerprintRequest, drivers::FingerprintResponse>;
+  std::shared_ptr<Stream> stream;
+  const auto token = std::make_shared<int>(1);
+  bool is_cancelled = false;
+  long holders = 0;
+  Stream::Told told;
+  told.answer = [&, kept = token](const drivers::FingerprintResponse&) {
+    auto& count = holders;  // this function may be gone behind the call
+    auto& done = is_cancelled;
+    const auto& known = token;
+    stream->cancel();
+    count = known.use_count();
+    done = true;
+  };
+  stream = Stream::open(processes.back()->turns, {}, std::move(told),
+                        [this](auto* context, auto* request, auto* reactor) {
+                          processes.back()->remote.driver().async()->Fingerprint(context, request,
+                                                                                 reactor);
+                        });
+  CHECK(agent().serve([&] { return is_cancelled; }));
+  CHECK(holders == 2);
+  CHECK(agent().serve([&] { return stream.use_count() == 1; }));
+  CHECK(token.use_count() == 1);
+}
