@@ -402,22 +402,26 @@ void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverRepl
   host_.after(grace + stop_margin, [this, id, run] {
     if (run->end || !is_known(id, run)) return;
     tell_event(id, "the driver has not stopped the task in time: it is ended by force");
-    ask_destroy(run->id());
+    end_by_force(id, run);
   });
   answer_done(reply);
 }
 
-/// By force; its end is heard of by who waits for it.
-void BridgeDriver::ask_destroy(const std::string& remote) {
+/// Until it has ended, which is heard of by who waits for that.
+void BridgeDriver::end_by_force(const TaskId& id, const RunPtr& run) {
   drivers::DestroyTaskRequest request;
-  request.set_task_id(remote);
+  request.set_task_id(run->id());
   request.set_force(true);
   remote_.ask<drivers::DestroyTaskRequest, drivers::DestroyTaskResponse>(
       "DestroyTask", &Stub::DestroyTask, std::move(request), destroy_patience,
-      [this, remote](const drivers::DestroyTaskResponse* response, const Refusal& why) {
-        if (response == nullptr && why.error.code != Errc::not_found)
-          host_.log(Level::warn,
-                    fmt::format("task {} is not ended by force: {}", remote, why.error.what));
+      [this, id, run](const drivers::DestroyTaskResponse* response, const Refusal& why) {
+        if (response != nullptr || run->end || !is_known(id, run)) return;
+        if (why.error.code == Errc::not_found) return;
+        tell_event(id, "the driver has not ended the task by force, and is asked again: "
+                           + why.error.what);
+        host_.after(run->pauses.next(), [this, id, run] {
+          if (!run->end && is_known(id, run)) end_by_force(id, run);
+        });
       });
 }
 

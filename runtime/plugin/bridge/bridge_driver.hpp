@@ -96,7 +96,7 @@ private:
   void await_end_later(const TaskId& id, const RunPtr& run, const Refusal& why);
   void ended(const TaskId& id, const RunPtr& run, const RunEnd& end);
   void stop(schema::plugin::StopTask::Reader order, const DriverReply& reply);
-  void ask_destroy(const std::string& remote);
+  void end_by_force(const TaskId& id, const RunPtr& run);
   void destroy(const TaskId& id, const DriverReply& reply);
   void end_others(capnp::List<schema::plugin::TaskId>::Reader kept, const DriverReply& reply);
   void signal(schema::plugin::SignalTask::Reader order, const DriverReply& reply);

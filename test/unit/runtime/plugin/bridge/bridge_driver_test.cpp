@@ -295,6 +295,27 @@ TEST_CASE_FIXTURE(BridgeFixture,
   CHECK(program.asked("WaitTask") == 4);
 }
 
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: a task that is not stopped is ended by force, however often it "
+                  "takes") {
+  start();
+  program.answers("DestroyTask", [&](int before) {
+    if (before < 2) return before == 0 ? FakeProgram::away() : FakeProgram::no();
+    program.has_ended = true;
+    return grpc::Status::OK;
+  });
+  const auto stopped = answer_to([](auto request) {
+    auto order = request.initStopTask();
+    order.initId().setAllocId("alloc1");
+    order.getId().setTask("web");
+    order.setGrace(1'000'000'000);
+  });
+  CHECK(stopped.which == DriverAnswer::DONE);
+  CHECK(agent().serve([&] { return agent().heard("exited 3") == 1; }));
+  CHECK(program.asked("DestroyTask") == 3);
+  CHECK(agent().heard("event the driver has not ended the task by force, and is asked again") == 2);
+}
+
 TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: starts that wait for a driver have a bound") {
   program.is_silent = true;
   begin();
