@@ -178,11 +178,9 @@ void BridgeDriver::start_with(const TaskId& id, const RunPtr& run, Result<LogKee
   task.set_stderr_path(logs->paths.errors);
   drivers::StartTaskRequest request;
   *request.mutable_task() = task;
-  const auto held = std::make_shared<std::vector<host::UniqueFd>>(std::move(logs->held));
   remote_.ask<drivers::StartTaskRequest, drivers::StartTaskResponse>(
       "StartTask", &Stub::StartTask, std::move(request), unbounded,
-      [this, id, run, held](const drivers::StartTaskResponse* response, const Refusal& why) {
-        held->clear();
+      [this, id, run](const drivers::StartTaskResponse* response, const Refusal& why) {
         started(id, run, response, why);
       });
 }
@@ -211,9 +209,7 @@ void BridgeDriver::started(const TaskId& id,
   if (response->has_network_override()) *run->kept.mutable_network() = response->network_override();
   if (!is_known(id, run))  // It was to be destroyed meanwhile.
     return left_.destroy(run->kept, true);
-  if (const auto put = kept_.put(id, run->kept); !put)
-    host_.log(Level::warn, fmt::format("a task that is started may be lost with its record: {}",
-                                       put.error().what));
+  record(id, *run);
   settle(id, run, nullptr);
 }
 
@@ -223,7 +219,19 @@ void BridgeDriver::settle(const TaskId& id, const RunPtr& run, const Refusal* wh
   if (why != nullptr) runs_.erase(id);
   for (const auto& then : std::exchange(run->asked, {}))
     then(why);
-  if (why == nullptr) await_end(id, run);
+  if (why != nullptr) return;
+  logs_.watch(run->kept.logs(), [this, id, run](const drivers::LogKeeper& process) {
+    *run->kept.mutable_logs() = process;
+    if (!is_known(id, run)) return;
+    record(id, *run);
+    tell_event(id, "what kept the task's logs has ended; another process goes on with them");
+  });
+  await_end(id, run);
+}
+
+void BridgeDriver::record(const TaskId& id, const Run& run) {
+  if (const auto put = kept_.put(id, run.kept); !put)
+    host_.log(Level::warn, fmt::format("a task may be lost with its record: {}", put.error().what));
 }
 
 void BridgeDriver::answer_started(const DriverReply& reply, const Run& run) const {
@@ -269,8 +277,7 @@ void BridgeDriver::recover_run(const TaskId& id,
   run->kept = std::move(kept);
   run->asked.push_back(then);
   runs_[id] = run;
-  if (const auto put = kept_.put(id, run->kept); !put)
-    host_.log(Level::warn, fmt::format("a task may be lost with its record: {}", put.error().what));
+  record(id, *run);
   left_.withdraw(run->id());
   ask_recovery(id, run, host_.now() + recover_in_all);
 }

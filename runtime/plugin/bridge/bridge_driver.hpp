@@ -103,6 +103,7 @@ private:
   void usage(schema::plugin::TaskStats::Reader order, const DriverReply& reply);
 
   void settle(const TaskId& id, const RunPtr& run, const Refusal* why);
+  void record(const TaskId& id, const Run& run);
   void leave(const TaskId& id,
              drivers::KeptRun run,
              bool is_held,

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/plugin/bridge/bridge.hpp"
@@ -19,6 +20,14 @@ constexpr int agent_socket = 3;
 int refuse(const std::string& why, int code) {
   std::fprintf(stderr, "%s\n", why.c_str());
   return code;
+}
+
+/// Three are open for each task. Not for the driver's program, which has begun already.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -37,6 +46,7 @@ int main(int count, char** arguments) {
     refuse(begun.error().what, exit_not_loaded);
     ::_exit(exit_not_loaded);  // gRPC's threads may be in the middle of something
   }
+  allow_many_files();
   Plugin plugin;
   (*begun)->describe(plugin);
   const auto served = serve(plugin, agent_socket);
