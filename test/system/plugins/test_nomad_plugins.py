@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import termios
 import threading
+import time
 import unittest
 
 import harness
@@ -548,6 +549,126 @@ class RecoveryTest(Case):
         wait_until(lambda: not os.listdir(os.path.join(agent.data_dir, "plugins", NAME, "logs")), what="the ends of those who keep logs")
         self.assertEqual(os.listdir(os.path.join(agent.data_dir, "plugins", NAME, "runs")), [])
         self.assertTrue(ids)
+
+    def lines(self, agent, alloc):
+        return agent.run("alloc", "logs", alloc).stdout.splitlines()
+
+    def keeper(self, agent, alloc):
+        """The process that keeps the logs of the allocation's task."""
+        return next((pid for pid in harness.processes_of(agent.data_dir) if self.words(pid)[1:2] == [b"logs"] and alloc.encode() in self.words(pid)[2]),
+                    None)
+
+    @staticmethod
+    def words(pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                return f.read().split(b"\0")
+        except OSError:
+            return []
+
+    def marks(self, *names):
+        """Paths of files that are made by `mark` and removed at the end."""
+        place = tempfile.mkdtemp(prefix="gonaps-")
+        self.addCleanup(shutil.rmtree, place)
+        return [os.path.join(place, name) for name in names]
+
+    @staticmethod
+    def mark(path):
+        with open(path, "w"):
+            pass
+
+    def assert_goes_on(self, agent, alloc):
+        """The task was not started again, and no line of its log is missing."""
+        before = len(self.lines(agent, alloc))
+        wait_until(lambda: len(self.lines(agent, alloc)) > before + 3, what="its lines")
+        lines = self.lines(agent, alloc)
+        self.assertEqual(lines, [f"line {i + 1}" for i in range(len(lines))])
+        self.assertEqual((self.restarts(agent, alloc), agent.get(f"/v1/allocation/{alloc}").json["ClientStatus"]), (0, "running"))
+
+    COUNTS = "i=0; while :; do i=$((i+1)); echo line $i; sleep 0.1; done"
+
+    def test_a_program_that_is_killed_while_it_looks_for_a_task_loses_none(self):
+        dozes, = self.marks("dozes")
+        agent = self.with_driver(f'    dozes = "{dozes}"\n')
+        self.wait_for_health(agent)
+        alloc = self.run_task(agent, "long", self.COUNTS)
+        self.mark(dozes)
+        pid = self.plugin(agent)["PID"]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: self.plugin(agent)["PID"] not in (0, pid), what="the next process")
+        self.wait_for(agent, "running")
+        second = self.plugin(agent)["PID"]
+        program = self.go_program(agent)
+        time.sleep(0.5)  # it is asked for the task
+        self.assertNotIn("found a task again", agent.log())
+        os.kill(program, signal.SIGKILL)
+        os.remove(dozes)
+        wait_until(lambda: self.plugin(agent)["PID"] not in (0, second), what="the process behind that")
+        self.wait_for(agent, "running")
+        wait_until(lambda: "found a task again" in agent.log(), what="its recovery")
+        self.assert_goes_on(agent, alloc)
+
+    def test_a_driver_that_is_away_for_a_while_loses_no_task_and_no_end(self):
+        away, = self.marks("away")
+        agent = self.with_driver(f'    away = "{away}"\n')
+        self.wait_for_health(agent)
+        alloc = self.run_task(agent, "long", self.COUNTS)
+        self.mark(away)
+        os.kill(self.plugin(agent)["PID"], signal.SIGKILL)
+        wait_until(lambda: any("the driver does not say whether it has the task" in text for _, text in self.events(agent, alloc)), what="its event")
+        self.wait_for_health(agent)
+        short = self.run_task(agent, "short", "sleep 1; exit 3", kind="batch")  # whose end is not told while the driver is away
+        time.sleep(3)
+        self.assertEqual(agent.get(f"/v1/allocation/{short}").json["ClientStatus"], "running")
+        os.remove(away)
+        wait_until(lambda: any("Exit Code: 3" in text for _, text in self.events(agent, short)), timeout=60, what="its end")
+        self.assertIn("does not say how task", agent.log())
+        self.assert_goes_on(agent, alloc)
+
+    def test_what_a_driver_does_not_destroy_is_destroyed_later_by_another_process(self):
+        away, = self.marks("away")
+        agent = self.with_driver(f'    away = "{away}"\n')
+        self.wait_for_health(agent)
+        alloc = self.run_task(agent, "ended", "exit 0", status="complete", kind="batch")
+        runs, left = (os.path.join(agent.data_dir, "plugins", NAME, name) for name in ("runs", "left"))
+        wait_until(lambda: not os.listdir(runs), what="the destruction of what had ended")
+        alloc = self.run_task(agent, "long", self.COUNTS)
+        self.mark(away)
+        agent.request("DELETE", "/v1/job/long")
+        agent.wait_for_allocs("long", "complete")
+        wait_until(lambda: os.listdir(left), what="the record of what is left")
+        wait_until(lambda: "is not gone, and tried again: it is out for a nap" in agent.log(), what="its line in the log")
+        agent.kill9()
+        agent.start()
+        self.wait_for(agent, "running")
+        self.assertEqual(len(os.listdir(left)), 1)
+        os.remove(away)
+        wait_until(lambda: not os.listdir(left), timeout=60, what="the removal of its record")
+        self.assertEqual(os.listdir(runs), [])
+        self.assertIsNone(self.keeper(agent, alloc))
+
+    def test_what_keeps_logs_is_followed_when_it_is_killed(self):
+        agent = self.with_driver()
+        self.wait_for_health(agent)
+        alloc = self.run_task(agent, "long", self.COUNTS)
+        for kills_bridge in (False, True, False):
+            with self.subTest(kills_bridge=kills_bridge):
+                wait_until(lambda: len(self.lines(agent, alloc)) > 3, what="its first lines")
+                keeper = self.keeper(agent, alloc)
+                os.kill(keeper, signal.SIGKILL)
+                wait_until(lambda: self.keeper(agent, alloc) not in (None, keeper), what="the next one")
+                wait_until(lambda: any("what kept the task's logs has ended" in text for _, text in self.events(agent, alloc)), what="its event")
+                if kills_bridge:
+                    pid = self.plugin(agent)["PID"]
+                    os.kill(pid, signal.SIGKILL)
+                    wait_until(lambda: self.plugin(agent)["PID"] not in (0, pid), what="the next process")
+                    self.wait_for(agent, "running")
+                    wait_until(lambda: "found a task again" in agent.log(), what="its recovery")
+                self.assert_goes_on(agent, alloc)
+        agent.request("DELETE", "/v1/job/long")
+        agent.wait_for_allocs("long", "complete")
+        wait_until(lambda: not os.listdir(os.path.join(agent.data_dir, "plugins", NAME, "logs")), what="the end of who keeps logs")
+        self.assertIsNone(self.keeper(agent, alloc))
 
     def test_no_task_is_started_before_the_driver_has_looked_around(self):
         agent = self.with_driver('    slow = true\n')

@@ -15,6 +15,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/vmihailenco/msgpack/v5"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"example.org/nomad-driver-gonaps/wire"
@@ -24,6 +26,8 @@ import (
 type settings struct {
 	Greeting string            `msgpack:"greeting"`
 	Sick     string            `msgpack:"sick"`   // Not healthy while this file is there.
+	Away     string            `msgpack:"away"`   // It says that it is away while this file is there.
+	Dozes    string            `msgpack:"dozes"`  // It looks for a task as long as this file is there.
 	Slow     bool              `msgpack:"slow"`   // It looks around for two seconds, and starts nothing before.
 	Refuse   string            `msgpack:"refuse"` // Why the configuration is refused.
 	Most     *float64          `msgpack:"most"`
@@ -75,6 +79,8 @@ func (d *driver) configSchema(*wire.ConfigSchemaRequest) (*wire.ConfigSchemaResp
 	return &wire.ConfigSchemaResponse{Spec: object(map[string]*wire.Spec{
 		"greeting": orElse(attr("greeting", "string", false), `"hello"`),
 		"sick":     attr("sick", "string", false),
+		"away":     attr("away", "string", false),
+		"dozes":    attr("dozes", "string", false),
 		"slow":     attr("slow", "bool", false),
 		"refuse":   attr("refuse", "string", false),
 		"most":     attr("most", "number", false),
@@ -137,7 +143,7 @@ func (d *driver) fingerprint(ctx context.Context, _ *wire.FingerprintRequest, se
 			"driver.gonaps.version": {Value: &wire.Attribute_StringVal{StringVal: "1.2.3"}},
 			"driver.gonaps.memory":  {Value: &wire.Attribute_IntVal{IntVal: 7}, Unit: "GiB"},
 		}}
-		if _, err := os.Stat(sick); sick != "" && err == nil {
+		if isThere(sick) {
 			now.Health, now.HealthDescription = wire.FingerprintResponse_UNHEALTHY, "it is sick"
 		}
 		if err := send(now); err != nil {
@@ -173,6 +179,22 @@ func (d *driver) find(id string) (*task, error) {
 	return nil, fmt.Errorf("task not found for given id")
 }
 
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return path != "" && err == nil
+}
+
+// away is what a driver says whose engine is.
+func (d *driver) away() error {
+	d.mutex.Lock()
+	path := d.settings.Away
+	d.mutex.Unlock()
+	if isThere(path) {
+		return status.Error(codes.Unavailable, "it is out for a nap")
+	}
+	return nil
+}
+
 func (d *driver) startTask(request *wire.StartTaskRequest) (*wire.StartTaskResponse, error) {
 	if !d.looked.Load() {
 		panic("it starts a task, and has not looked around yet")
@@ -205,6 +227,15 @@ func (d *driver) startTask(request *wire.StartTaskRequest) (*wire.StartTaskRespo
 }
 
 func (d *driver) recoverTask(request *wire.RecoverTaskRequest) (*wire.RecoverTaskResponse, error) {
+	d.mutex.Lock()
+	dozes := d.settings.Dozes
+	d.mutex.Unlock()
+	for isThere(dozes) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err := d.away(); err != nil {
+		return nil, err
+	}
 	config := request.Handle.Config
 	var wanted taskConfig
 	if err := msgpack.Unmarshal(config.MsgpackDriverConfig, &wanted); err != nil {
@@ -224,6 +255,9 @@ func (d *driver) recoverTask(request *wire.RecoverTaskRequest) (*wire.RecoverTas
 }
 
 func (d *driver) waitTask(request *wire.WaitTaskRequest) (*wire.WaitTaskResponse, error) {
+	if err := d.away(); err != nil {
+		return nil, err
+	}
 	known, err := d.find(request.TaskId)
 	if err != nil {
 		return nil, err
@@ -255,6 +289,9 @@ func (d *driver) stopTask(request *wire.StopTaskRequest) (*wire.StopTaskResponse
 }
 
 func (d *driver) destroyTask(request *wire.DestroyTaskRequest) (*wire.DestroyTaskResponse, error) {
+	if err := d.away(); err != nil {
+		return nil, err
+	}
 	known, err := d.find(request.TaskId)
 	if err != nil {
 		return nil, err
