@@ -259,7 +259,8 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
       !entered)
     return refuse(entered.error().what);
   known = object;
-  life_.peer()->has_drivers(object->getDrivers().size() > 0);
+  if (const auto bounded = life_.peer()->has_drivers(object->getDrivers().size() > 0); !bounded)
+    return refuse(bounded.error().what);
   configure();  // Before the declaration is seen: who waits for it sees what follows from it.
   update([&](PluginStatus& status) { status.declaration = known; });
 }

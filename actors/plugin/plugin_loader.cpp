@@ -103,8 +103,8 @@ Result<ProcessOptions> process_of(const PluginFile& file,
   auto& words = process.arguments;
   if (!block.user.empty()) {
     const auto user = NOMAD_TRY(host::find_user(block.user));
-    words.insert(words.end(), {"--user", fmt::format("{}:{}:{}", user.uid, user.gid,
-                                                     fmt::join(user.groups, ","))});
+    process.user = fmt::format("{}:{}:{}", user.uid, user.gid, fmt::join(user.groups, ","));
+    words.insert(words.end(), {"--user", process.user});
     if (::geteuid() == 0 && ::chown(process.directory.c_str(), user.uid, user.gid) != 0)
       return errno_error("giving away " + process.directory, errno);
   }
@@ -116,6 +116,8 @@ Result<ProcessOptions> process_of(const PluginFile& file,
   }
   if (!file.is_library) words.emplace_back("--program");
   if (is_nomad_plugin(file)) NOMAD_TRY(add_bridge(process, file, block, programs));
+  if (process.memory_bytes > 0)
+    words.insert(words.begin(), {"--memory", std::to_string(process.memory_bytes)});
   words.push_back(file.path);
   words.insert(words.end(), block.args.begin(), block.args.end());
   return process;

@@ -32,7 +32,7 @@ public:
   virtual bool has_ended() = 0;
 
   /// As PluginPeer's.
-  virtual void has_drivers(bool has_some) = 0;
+  virtual Result<> has_drivers(bool has_some) = 0;
   virtual std::string reap(bool kill) = 0;
 };
 
@@ -41,6 +41,7 @@ struct ProcessOptions {
   std::vector<std::string> arguments;
   std::string directory;           ///< Where it runs.
   std::uint64_t memory_bytes = 0;  ///< Of its own; 0: no bound.
+  std::string user{};              ///< Whose it is, as nomadctl-plugin-host reads it; empty: ours.
   /// A program of the kernel's that refuses system calls, for nomadctl-plugin-host; empty: none.
   std::string call_filter{};
 };

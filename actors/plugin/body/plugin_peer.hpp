@@ -40,8 +40,10 @@ public:
 
   /// It has said that it has drivers: what it starts outlives it, and would be bounded as it is, so
   /// it may take as much memory as it likes. Else the bound of its memory holds for good, and what
-  /// it has started and left in its process group ends with it.
-  virtual void has_drivers(bool has_some) = 0;
+  /// it has started and left in its process group ends with it. Blocks for some milliseconds where
+  /// a process of another user's is bounded by an agent without CAP_SYS_RESOURCE. An error: the
+  /// bound is not as it has to be.
+  virtual Result<> has_drivers(bool has_some) = 0;
 
   /// What became of it, once: "exited with status 1"; empty: it runs still, and is killed if
   /// `kill`. Does not wait.

@@ -1,14 +1,13 @@
 // A plugin in a process of its own.
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,8 +15,10 @@
 #include <spawn.h>
 
 #include "actors/plugin/body/plugin_body.hpp"
-#include "runtime/base/log.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/host/process/memory_bound.hpp"
 #include "runtime/host/process/pointers.hpp"
+#include "runtime/host/process/run_program.hpp"
 #include "runtime/host/process/spawn_settings.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/plugin/host/confine.hpp"
@@ -26,6 +27,7 @@ namespace nomad::plugin {
 namespace {
 
 constexpr int above_those_of_plugin = 10;
+constexpr auto bound_patience = std::chrono::seconds{5};
 
 /// No more of the agent's environment than programs need.
 std::vector<std::string> environment_of_plugins() {
@@ -79,11 +81,6 @@ Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int
     error = ::posix_spawn(&pid, options.program.c_str(), &settings.actions, &settings.attributes,
                           arguments.data(), environment.data());
   if (error != 0) return errno_error("starting " + options.program, error);
-  if (options.memory_bytes > 0) {
-    const rlimit bound{options.memory_bytes, RLIM_INFINITY};
-    if (::prlimit(pid, RLIMIT_DATA, &bound, nullptr) != 0)
-      log::warn("plugin", "the memory of process {} is not bounded: {}", pid, std::strerror(errno));
-  }
   return pid;
 }
 
@@ -110,23 +107,21 @@ public:
 
   bool has_ended() override {
     const std::lock_guard lock{guard_};
-    siginfo_t end{};
-    return pid_ > 0
-           && ::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0
-           && end.si_pid != 0;
+    return is_over();
   }
 
-  void has_drivers(bool has_some) override {
+  Result<> has_drivers(bool has_some) override {
     const std::lock_guard lock{guard_};
     ends_children_ = !has_some;
-    const auto bytes = options_.memory_bytes;
-    if (pid_ <= 0 || bytes == 0) return;
-    const rlimit bound = has_some ? rlimit{RLIM_INFINITY, RLIM_INFINITY} : rlimit{bytes, bytes};
-    if (::prlimit(pid_, RLIMIT_DATA, &bound, nullptr) != 0 && errno != ESRCH)
-      log::warn("plugin",
-                "the bound of the memory of process {} stays as it was: {} (of another user's "
-                "process it takes CAP_SYS_RESOURCE)",
-                pid_, std::strerror(errno));
+    if (pid_ <= 0 || options_.memory_bytes == 0) return {};
+    const host::MemoryBound wanted{.bytes = has_some ? 0 : options_.memory_bytes,
+                                   .for_good = !has_some};
+    auto bound = host::bound_memory(pid_, wanted);
+    if (!bound && bound.error().code == Errc::rejected && !options_.user.empty())
+      bound = bound_as_its_user(wanted);
+    if (bound || is_over()) return {};  // of one that has ended nothing is left to bound
+    return bound.error().within(has_some ? "the bound of its memory can't be lifted for its tasks"
+                                         : "its memory can't be bounded");
   }
 
   std::string reap(bool kill) override {
@@ -147,6 +142,29 @@ public:
   }
 
 private:
+  bool is_over() const {
+    siginfo_t end{};
+    return pid_ > 0
+           && ::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0
+           && end.si_pid != 0;
+  }
+
+  /// The process is not reaped: its number is its own.
+  Result<> bound_as_its_user(const host::MemoryBound& wanted) const {
+    host::ProgramRun run{.program = options_.program,
+                         .arguments = {"--bound", std::to_string(pid_), "--user", options_.user},
+                         .environment = {},
+                         .timeout = bound_patience};
+    if (wanted.bytes > 0)
+      run.arguments.insert(run.arguments.end(), {"--memory", std::to_string(wanted.bytes)});
+    const auto ended = NOMAD_TRY(host::run_program(run));
+    if (ended.exit_code == 0) return {};
+    return Error{Errc::rejected,
+                 ended.errors.empty()
+                     ? fmt::format("nomadctl-plugin-host has ended with status {}", ended.exit_code)
+                     : std::string{trim(ended.errors)}};
+  }
+
   void send_kill() const {
     if (pid_ > 0) ::kill(ends_children_ ? -pid_ : pid_, SIGKILL);
   }

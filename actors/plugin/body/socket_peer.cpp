@@ -243,8 +243,8 @@ void SocketPeer::kill() {
   });
 }
 
-void SocketPeer::has_drivers(bool has_some) {
-  core_->body->has_drivers(has_some);
+Result<> SocketPeer::has_drivers(bool has_some) {
+  return core_->body->has_drivers(has_some);
 }
 
 std::string SocketPeer::reap(bool kill) {

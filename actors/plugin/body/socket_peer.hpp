@@ -43,7 +43,7 @@ public:
   void send(std::string frame) override;
   void handled(std::size_t bytes) override;
   void kill() override;
-  void has_drivers(bool has_some) override;
+  Result<> has_drivers(bool has_some) override;
   std::string reap(bool kill) override;
 
   class Core;

@@ -30,7 +30,7 @@ public:
   void handled(std::size_t bytes) override;
   void kill() override;
 
-  void has_drivers(bool) override {}
+  Result<> has_drivers(bool) override { return {}; }
 
   std::string reap(bool kill) override;
 

@@ -34,6 +34,15 @@ Result<host::ProcessUser> read_user(std::string_view text) {
       .uid = numbers[0], .gid = numbers[1], .groups = {numbers.begin() + 2, numbers.end()}};
 }
 
+template <class Number>
+Result<Number> read_number(std::string_view option, std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size())
+    return Error{Errc::invalid_argument, std::string{option} + ": expected a number"};
+  return number;
+}
+
 /// Its working directory, its library, what `paths` names, and what programs need.
 Result<> keep_to_files(const Orders& orders) {
   using enum Landlock::Access;
@@ -74,11 +83,22 @@ Result<Orders> read_orders(const std::vector<std::string>& arguments) {
       orders.is_confined = true;
     } else if (word == "--user" && at + 1 < arguments.size()) {
       orders.user = NOMAD_TRY(read_user(arguments[++at]));
+    } else if (word == "--memory" && at + 1 < arguments.size()) {
+      orders.memory_bytes = NOMAD_TRY(read_number<std::uint64_t>(word, arguments[++at]));
+    } else if (word == "--bound" && at + 1 < arguments.size()) {
+      orders.bounds.emplace();
+      orders.bounds->first = NOMAD_TRY(read_number<pid_t>(word, arguments[++at]));
     } else if (word == "--path" && at + 1 < arguments.size()) {
       orders.paths.push_back(arguments[++at]);
     } else {
       return Error{Errc::invalid_argument, "unknown option " + word};
     }
+  }
+  if (orders.bounds) {
+    if (orders.bounds->first <= 0 || !orders.user || at < arguments.size())
+      return Error{Errc::invalid_argument, "--bound: expected a process, --user and nothing else"};
+    orders.bounds->second = {orders.memory_bytes, orders.memory_bytes > 0};
+    return orders;
   }
   orders.words.assign(arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end());
   if (orders.words.empty())
@@ -88,6 +108,9 @@ Result<Orders> read_orders(const std::vector<std::string>& arguments) {
 }
 
 Result<> confine(const Orders& orders) {
+  if (orders.memory_bytes > 0)
+    if (const auto bound = host::bound_memory(0, {.bytes = orders.memory_bytes}); !bound)
+      return bound.error().within("its memory can't be bounded");
   if (orders.is_confined || orders.user) NOMAD_TRY(host::forbid_new_privileges());
   if (orders.is_confined) NOMAD_TRY(keep_to_files(orders));
   if (orders.is_confined) host::drop_bounding_set();
@@ -99,6 +122,12 @@ Result<> confine(const Orders& orders) {
   const auto filter = NOMAD_TRY(read_filter());
   NOMAD_TRY(host::drop_capabilities());
   return host::filter_calls(filter);
+}
+
+Result<> bound_other(const Orders& orders) {
+  NOMAD_TRY(host::forbid_new_privileges());
+  NOMAD_TRY(host::become(*orders.user));
+  return host::bound_memory(orders.bounds->first, orders.bounds->second);
 }
 
 }  // namespace nomad::plugin

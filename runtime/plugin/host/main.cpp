@@ -5,7 +5,9 @@
 // usage: nomadctl-plugin-host [OPTION…] LIBRARY
 //        nomadctl-plugin-host [OPTION…] --program PROGRAM [ARGUMENT…]   becomes the program, which
 //        serves itself
-// options: --user UID:GID:GROUP,…, --confine, --path PATH (confine.hpp)
+//        nomadctl-plugin-host --bound PID --user … [--memory BYTES]   gives another process of that
+//        user a bound of its memory for good; without one, lifts it
+// options: --user UID:GID:GROUP,…, --confine, --path PATH, --memory BYTES (confine.hpp)
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -65,6 +67,10 @@ void ignore_broken_pipes() {
 int main(int count, char** arguments) {
   const auto orders = nomad::plugin::read_orders({arguments + 1, arguments + count});
   if (!orders) return refuse(orders.error().what.c_str());
+  if (orders->bounds) {
+    const auto bound = nomad::plugin::bound_other(*orders);
+    return bound ? 0 : refuse(bound.error().what.c_str());
+  }
   if (!has_socket())
     return refuse("descriptor 3 is no socket: this program is started by an agent");
   close_range(nomad::plugin::filter_descriptor + 1, ~0U, 0);

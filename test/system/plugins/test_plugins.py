@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import harness
 from harness import Agent, job, shell_job, wait_until
@@ -755,6 +756,34 @@ class ConfinedTest(Case):
         self.assertEqual(os.stat(os.path.join(agent.data_dir, "plugins", "tools")).st_uid, 65534)
         agent.kill9()
         wait_until(lambda: not os.path.exists(f"/proc/{plugin['PID']}/exe"), what="the plugin's end")
+
+    @staticmethod
+    def memory(pid):
+        """The bounds of a process's memory: what it has, and what it may give itself."""
+        with open(f"/proc/{pid}/limits") as f:
+            return next(line for line in f if line.startswith("Max data size")).split()[3:5]
+
+    def test_the_memory_of_another_user_s_process_is_bounded_for_good(self):
+        agent = self.start_as('  user = "nobody"\n')
+        harness.skip_with_sanitizer(self, agent.process.pid)  # nothing is bounded then
+        self.assertEqual(self.memory(self.wait_for(agent, "tools", "running")["PID"]), [str(512 << 20)] * 2)
+        agent = self.start(Samples.library("naps"), config='plugin "naps" {\n  user = "nobody"\n}\n')
+        self.assertEqual(self.memory(self.wait_for(agent, "naps", "running")["PID"]), ["unlimited"] * 2, "its tasks would be bounded, too")
+
+    def test_an_agent_that_may_do_less_than_root_bounds_it_too(self):
+        """CAP_SYS_RESOURCE is what root in a container does not have."""
+        with unittest.mock.patch.object(harness, "BINARY", self.without("sys_resource")):
+            self.test_the_memory_of_another_user_s_process_is_bounded_for_good()
+
+    def without(self, capability):
+        """A program that is nomadctl, without the capability."""
+        place = tempfile.mkdtemp(prefix="less-")
+        self.addCleanup(shutil.rmtree, place)
+        path = os.path.join(place, "nomadctl")
+        with open(path, "w") as f:
+            f.write(f'#!/bin/sh\nexec setpriv --bounding-set=-{capability} {harness.BINARY} "$@"\n')
+        os.chmod(path, 0o755)
+        return path
 
     def test_a_confined_process(self):
         agent = self.start_as("  confined = true\n")

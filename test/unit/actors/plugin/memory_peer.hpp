@@ -20,6 +20,7 @@ struct MemoryPlugin {
   int lives = 0;
   bool mute = false;                ///< Answers nothing any more.
   bool has_drivers = true;          ///< As the link says.
+  Result<> bounded{};               ///< What is answered to that.
   int refusals = 0;                 ///< Of what it has asked.
   std::size_t handled = 0;          ///< Bytes.
   plugin::ProcessEvents events;     ///< Of the present life.
@@ -60,7 +61,10 @@ public:
 
   void kill() override { of_.events.ended({Errc::cancelled, "it was ended"}); }
 
-  void has_drivers(bool has_some) override { of_.has_drivers = has_some; }
+  Result<> has_drivers(bool has_some) override {
+    of_.has_drivers = has_some;
+    return of_.bounded;
+  }
 
   std::string reap(bool) override { return "exited with status 0"; }
 

@@ -504,3 +504,11 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   start(two_hooks);
   CHECK_FALSE(plugin.has_drivers);
 }
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin link: one whose memory can't be bounded is refused, and says so") {
+  plugin.bounded = Error{Errc::rejected, "its memory can't be bounded: Operation not permitted"};
+  start(two_hooks);
+  CHECK(status().state == PluginState::refused);
+  CHECK(status().problem == "its memory can't be bounded: Operation not permitted");
+}

@@ -1,3 +1,9 @@
+#include <csignal>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 
 #include "runtime/plugin/host/confine.hpp"
@@ -23,6 +29,52 @@ TEST_CASE("orders: a library alone, and all that a program may come with") {
   CHECK(full->is_program);
 }
 
+TEST_CASE("orders: the bound of its memory, and that of another process") {
+  const auto own = plugin::read_orders({"--memory", "4096", "/p/x.so"});
+  REQUIRE(own);
+  CHECK(own->memory_bytes == 4096);
+  CHECK_FALSE(own->bounds);
+
+  const auto other
+      = plugin::read_orders({"--bound", "77", "--user", "65534:65534", "--memory", "4096"});
+  REQUIRE(other);
+  REQUIRE(other->bounds);
+  CHECK(other->bounds->first == 77);
+  CHECK(other->bounds->second.bytes == 4096);
+  CHECK(other->bounds->second.for_good);
+
+  const auto lifted = plugin::read_orders({"--bound", "77", "--user", "65534:65534"});
+  REQUIRE(lifted);
+  CHECK(lifted->bounds->second.bytes == 0);
+  CHECK_FALSE(lifted->bounds->second.for_good);
+}
+
+TEST_CASE("orders: a bound holds, for good if it is to") {
+  const auto child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  constexpr std::uint64_t bytes = 64 << 20;
+  const auto bounds = [child] {
+    rlimit limit{};
+    ::prlimit(child, RLIMIT_DATA, nullptr, &limit);
+    return std::pair{limit.rlim_cur, limit.rlim_max};
+  };
+  const auto before = bounds();
+  CHECK(host::bound_memory(child, {.bytes = bytes}));
+  CHECK(bounds() == std::pair<rlim_t, rlim_t>{bytes, before.second});
+  CHECK(host::bound_memory(child, {}));
+  CHECK(bounds() == std::pair{before.second, before.second});
+  CHECK(host::bound_memory(child, {.bytes = bytes, .for_good = true}));
+  CHECK(host::bound_memory(child, {.bytes = 2 * bytes}));  // no more than it may give itself
+  CHECK(bounds() == std::pair<rlim_t, rlim_t>{bytes, bytes});
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(host::bound_memory(child, {.bytes = bytes}));
+}
+
 TEST_CASE("orders: what is behind --program is the program's") {
   const auto orders = plugin::read_orders({"--program", "/p/x", "--user"});
   REQUIRE(orders);
@@ -35,4 +87,8 @@ TEST_CASE("orders: mistakes are refused") {
   CHECK_FALSE(plugin::read_orders({"--other", "/p/x.so"}));
   CHECK_FALSE(plugin::read_orders({"--user", "nobody", "/p/x.so"}));
   CHECK_FALSE(plugin::read_orders({"--user", "1", "/p/x.so"}));
+  CHECK_FALSE(plugin::read_orders({"--memory", "1M", "/p/x.so"}));
+  CHECK_FALSE(plugin::read_orders({"--bound", "77", "--user", "1:1", "/p/x.so"}));
+  CHECK_FALSE(plugin::read_orders({"--bound", "77"}));
+  CHECK_FALSE(plugin::read_orders({"--bound", "0", "--user", "1:1"}));
 }
