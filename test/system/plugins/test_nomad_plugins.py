@@ -682,7 +682,8 @@ class RecoveryTest(Case):
         os.kill(int(first), signal.SIGKILL)  # so that the next process is asked for a start at once
         wait_until(lambda: self.local(agent, alloc, "pid").strip() not in ("", first), timeout=120, what="its second start")
         self.assertEqual(self.plugin(agent)["Restarts"], 1, agent.log()[-3000:])
-        self.assertEqual((self.restarts(agent, alloc), agent.allocs("again")[0]["ClientStatus"]), (1, "running"))
+        agent.wait_for_allocs("again", "running")  # the agent hears of it behind the task's first words
+        self.assertEqual(self.restarts(agent, alloc), 1)
 
     def test_a_changed_configuration_is_another_program_and_tasks_go_on(self):
         agent = self.with_driver('    greeting = "one"\n')
