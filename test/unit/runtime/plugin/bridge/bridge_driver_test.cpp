@@ -76,6 +76,14 @@ struct BridgeFixture {
 
   BridgeFixture() { begin(); }
 
+  ~BridgeFixture() {
+    program.stop();
+    // As a process's end leaves it: what nobody waits for any more is not taken apart.
+    static auto& dead = *new std::vector<std::unique_ptr<Process>>;
+    for (auto& process : processes)
+      dead.push_back(std::move(process));
+  }
+
   void begin(int speed = 50) {
     processes.push_back(
         std::make_unique<Process>(speed, program, place.path(), capabilities, spec));

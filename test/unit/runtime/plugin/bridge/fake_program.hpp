@@ -39,7 +39,10 @@ public:
     server_ = builder.BuildAndStart();
   }
 
-  ~FakeProgram() override {
+  ~FakeProgram() override { stop(); }
+
+  /// What is asked of it then has failed.
+  void stop() {
     ends_ = true;
     server_->Shutdown(std::chrono::system_clock::now());
   }
