@@ -1,6 +1,8 @@
 // With a driver whose program is in this process, and a clock that is fifty times faster.
 #include "runtime/plugin/bridge/bridge_driver.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <optional>
 
