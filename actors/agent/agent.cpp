@@ -336,8 +336,8 @@ Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
   next.log_level = reload.config.log_level;
   next.plugin_blocks = reload.config.plugin_blocks;
   const auto plugins = all.reload_plugins(next);
-  if (all.client && (plugins || !reload.applied.empty()))
-    NOMAD_TRY(all.client->reconfigure(next, plugins));
+  // Also for nothing of its own: CNI networks, as other things of the machine, are looked at anew.
+  if (all.client) NOMAD_TRY(all.client->reconfigure(next, plugins));
   if (all.plugins) all.plugins->end_leaving();
   all.given = reload.config;
   all.config = std::move(next);

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -488,6 +489,23 @@ client {{
         self.purge("own")
         self.gone(alloc["ID"])
         self.assertEqual(["ADD", "DEL"], self.calls(alloc["ID"]))
+
+    def test_a_network_that_comes_later_is_found_after_sighup(self):
+        later = f"{self.own}/conf/20-later.conflist"
+        with open(later, "w") as f:
+            json.dump({"cniVersion": "0.4.0", "name": "later", "plugins": [{"type": "loopback"}]}, f)
+
+        def known():
+            node = self.agent.get("/v1/node/" + self.agent.get("/v1/nodes").json[0]["ID"]).json
+            return "cni/later" in [each["Mode"] for each in node["NodeResources"]["Networks"]]
+
+        self.addCleanup(lambda: os.path.exists(later) and os.remove(later))
+        self.assertFalse(known())
+        self.agent.process.send_signal(signal.SIGHUP)
+        wait_until(known, what="the network on the node")
+        os.remove(later)
+        self.agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: not known(), what="a node without it")
 
     def test_one_that_fails_half_way_leaves_nothing(self):
         self.on("ADD", """print(json.dumps({"cniVersion": "0.4.0", "code": 7, "msg": "no such thing"})); sys.exit(1)""")
