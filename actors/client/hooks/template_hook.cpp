@@ -176,6 +176,7 @@ private:
     if (!reads_environment(templates_of(scope_), *places_)) return;
     Draft<schema::plugin::TaskEnvironment> kept;
     kept->setVariables(request.getEnvironment().getVariables());
+    kept->setNode(request.getEnvironment().getNode());
     environment_ = kept.freeze();
   }
 

@@ -120,10 +120,12 @@ public:
     return std::optional{std::move(*text)};
   }
 
+  /// Also what `${…}` may name of the node: `env "attr.cpu.numcores"`, `env "meta.rack"`.
   std::optional<std::string> environment(std::string_view name) override {
     if (!order_.environment) return std::nullopt;
-    for (const auto entry : order_.environment->getVariables())
-      if (view(entry.getKey()) == name) return copy(entry.getValue());
+    for (const auto entries : {order_.environment->getNode(), order_.environment->getVariables()})
+      for (const auto entry : entries)
+        if (view(entry.getKey()) == name) return copy(entry.getValue());
     return std::nullopt;
   }
 

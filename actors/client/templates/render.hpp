@@ -65,7 +65,8 @@ bool reads_environment(capnp::List<schema::Template>::Reader templates,
 
 struct RenderOrder {
   HookScope scope;
-  Object<schema::plugin::TaskEnvironment> environment;  ///< Its `variables` count; empty: none.
+  Object<schema::plugin::TaskEnvironment>
+      environment;  ///< Its `variables` and `node`; empty: none.
   std::shared_ptr<const TemplateSettings> settings;
   std::shared_ptr<const TemplatePlaces> places;
   std::vector<std::size_t> which;

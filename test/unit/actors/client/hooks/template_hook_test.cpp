@@ -129,6 +129,17 @@ TEST_CASE_FIXTURE(TemplateFixture, "template_hook: the environment is there at e
   CHECK(file() == "web 81");
 }
 
+TEST_CASE_FIXTURE(TemplateFixture, "template_hook: env knows the node at each rendering") {
+  set_variable("app", {{"port", "80"}});
+  run({{.data = R"({{ env "node.datacenter" }} {{ envOrDefault "meta.none" "no" }} )"
+                R"({{ len (env "node.unique.id") }} {{ with nomadVar "app" }}{{ .port }}{{ end }})",
+        .mode = "noop"}});
+  CHECK(file() == "dc1 no 36 80");
+  set_variable("app", {{"port", "81"}});
+  advance(1s);
+  CHECK(file() == "dc1 no 36 81");
+}
+
 TEST_CASE_FIXTURE(TemplateFixture, "template_hook: the same text again is no change") {
   set_variable("app", {{"port", "80"}});
   run({{.data = port_of_app}});
