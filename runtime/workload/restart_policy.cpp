@@ -47,6 +47,11 @@ void RestartTracker::note_restart(bool failure) {
     restart_asked_ = true;
 }
 
+void RestartTracker::forget_restart() {
+  restart_asked_ = false;
+  failure_ = false;
+}
+
 RestartDecision RestartTracker::decide(Nanoseconds now, Random& random) {
   auto decision = decide_noted(now, random);
   start_error_recoverable_.reset();

@@ -75,6 +75,9 @@ public:
   /// A restart was asked for. `failure`: because the task is unhealthy; the policy then decides.
   void note_restart(bool failure);
 
+  /// What was asked for has come about by itself: the task starts anew.
+  void forget_restart();
+
   void note_killed() { killed_ = true; }
 
   RestartDecision decide(Nanoseconds now, Random& random);

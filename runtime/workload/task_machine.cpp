@@ -253,6 +253,7 @@ void TaskMachine::recovered(Round round, std::string run_id, TaskTime now) {
 
 void TaskMachine::recovery_failed(Round round, const Error& err, TaskTime now) {
   if (!is_current(round, now)) return;
+  forget_restarts();
   const bool never_started = !record_.has_handle && err.code == Errc::not_found;
   if (!never_started)
     act(Log{.is_error = false,
@@ -438,6 +439,7 @@ void TaskMachine::started(Round round, TaskHandle handle, DriverNetwork network,
   record_.network = std::move(network);
   record_.add(event::make(event::started, now_.unix));
   record_.enter(TaskRunState::RUNNING, now_.unix);
+  answer_restarts({});  // Of one that was lost.
   go(Step::saving_start);
   save();
 }
@@ -646,6 +648,11 @@ void TaskMachine::answer_restarts(const Result<>& outcome) {
     act(AnswerRestart{ticket, outcome});
 }
 
+/// Of a process that is lost. The one that is started next is what was asked for.
+void TaskMachine::forget_restarts() {
+  if (std::exchange(restarting_, false)) tracker_.forget_restart();
+}
+
 /// Asks the restart policy what follows from what has been noted.
 void TaskMachine::decide() {
   using Kind = RestartDecision::Kind;
@@ -691,6 +698,7 @@ void TaskMachine::die() {
   }
   save_later();
   publish();
+  answer_restarts(not_running());
 }
 
 void TaskMachine::complete() {

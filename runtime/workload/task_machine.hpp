@@ -22,7 +22,8 @@
 // (6) A dead task that is not poststop waits for its kill, because a restart of all tasks may make
 //     it run again. A poststop task ends by itself.
 // (7) Each request to restart is answered once: refused at once, or when the process has ended, or
-//     refused when the task ends.
+//     refused when the task ends. For a process that turns out to be lost, the start that follows
+//     is the restart.
 //
 // clang-format off
 //
@@ -358,6 +359,7 @@ private:
   bool is_asked(std::size_t hook) const;
   void phase_over();
   void answer_restarts(const Result<>& outcome);
+  void forget_restarts();
   std::string described() const;
 
   TaskTraits traits_;
