@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
+#include "runtime/base/ip_network.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/object/json_codec.hpp"
 
@@ -339,6 +340,23 @@ Result<object> container_body(const ContainerWish& wish, const AgentSettings& ag
   NOMAD_TRY(put_network(wish, body, host));
   body["HostConfig"] = std::move(host);
   return body;
+}
+
+Result<std::string> with_extra_hosts(std::string hosts, const std::vector<std::string>& entries) {
+  for (const auto& entry : entries) {
+    const auto colon = entry.find(':');
+    if (colon == std::string::npos)
+      return wrong_setting(
+          fmt::format("invalid hosts entry {}; expected \"name:address\"", quote(entry)));
+    const auto address = entry.substr(colon + 1);
+    if (!is_ip_address(address))
+      return wrong_setting(fmt::format(
+          "invalid IP address {}; in the network of a group extra_hosts are names with addresses",
+          quote(entry)));
+    const auto line = fmt::format("{} {}\n", address, entry.substr(0, colon));
+    if (hosts.find(line) == std::string::npos) hosts += line;
+  }
+  return hosts;
 }
 
 object infra_body(const InfraWish& wish) {

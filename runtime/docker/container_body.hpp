@@ -101,6 +101,11 @@ bool joins_group_network(const TaskSettings& settings);
 /// `invalid_argument` or `rejected` in Nomad's words.
 Result<boost::json::object> container_body(const ContainerWish& wish, const AgentSettings& agent);
 
+/// `hosts`, the text of a file /etc/hosts, with the entries "name:address" that it has not yet:
+/// what `extra_hosts` means in the network of a group, whose hosts no engine writes.
+/// `invalid_argument` for what is no such entry; `host-gateway` is a word of the engine's.
+Result<std::string> with_extra_hosts(std::string hosts, const std::vector<std::string>& entries);
+
 struct InfraWish {
   std::string alloc_id;
   std::string agent;

@@ -107,15 +107,8 @@ Result<docker::ContainerWish> container_wish(schema::plugin::TaskConfig::Reader 
 Result<> add_extra_hosts(const docker::ContainerWish& wish) {
   if (wish.settings.extra_hosts.empty()) return {};
   const auto root = NOMAD_TRY(host::Beneath::open(wish.task_directory, false));
-  auto text = NOMAD_TRY(root.read_at("hosts", 0, 1024 * 1024));
-  for (const auto& entry : wish.settings.extra_hosts) {
-    const auto colon = entry.find(':');
-    if (colon == std::string::npos)
-      return Error{Errc::invalid_argument,
-                   fmt::format("invalid hosts entry \"{}\"; expected \"name:address\"", entry)};
-    const auto line = fmt::format("{} {}\n", entry.substr(colon + 1), entry.substr(0, colon));
-    if (text.find(line) == std::string::npos) text += line;
-  }
+  const auto text = NOMAD_TRY(docker::with_extra_hosts(
+      NOMAD_TRY(root.read_at("hosts", 0, 1024 * 1024)), wish.settings.extra_hosts));
   return root.write_file("hosts", text, 0644);
 }
 

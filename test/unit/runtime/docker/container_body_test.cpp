@@ -312,6 +312,18 @@ TEST_CASE("docker body: the container of a network can do nothing else") {
   CHECK(host.at("Mounts").at(1).at("Source") == "/run/netns/7c9f");
 }
 
+TEST_CASE("docker body: names for the hosts of a group's network") {
+  const std::string own = "127.0.0.1 localhost\n";
+  const auto known = with_extra_hosts(own, {"db:10.0.0.1", "six:fd00::1"});
+  REQUIRE_MESSAGE(known.has_value(), known.error().what);
+  CHECK(*known == own + "10.0.0.1 db\nfd00::1 six\n");
+  CHECK(with_extra_hosts(*known, {"db:10.0.0.1"}).value() == *known);  // A second start.
+  const auto wrong = [&](const char* entry) { return with_extra_hosts(own, {entry}).error().what; };
+  CHECK(wrong("db").starts_with("invalid hosts entry \"db\""));
+  CHECK(wrong("db:host-gateway").starts_with("invalid IP address \"db:host-gateway\""));
+  CHECK(wrong("db:").starts_with("invalid IP address \"db:\""));
+}
+
 TEST_CASE("docker settings: the agent's") {
   const auto read = read_agent_settings({{"endpoint", "unix:///x.sock"},
                                          {"gc.image_delay", "10s"},
