@@ -137,6 +137,7 @@ def clear(directory):
         time.sleep(0.05)
     with open("/proc/mounts") as f:
         mounts = [line.split()[1] for line in f if line.split()[1].startswith(directory + "/")]
+    mounts = [where.replace("\\040", " ") for where in mounts]
     for where in reversed(mounts):
         subprocess.run(["umount", "-l", where], check=False)
     shutil.rmtree(directory, ignore_errors=True)

@@ -44,11 +44,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return words;
 }
 
-bool parse_line(const std::vector<std::string_view>& words, RunState& state) {
-  if (words.size() == 2 && words[0] == "run") {
-    state.run_id = words[1];
-    return is_run_id(words[1]);
+bool parse_line(std::string_view line, RunState& state) {
+  constexpr std::string_view run = "run ";
+  if (line.starts_with(run)) {
+    state.run_id = line.substr(run.size());
+    return is_run_id(state.run_id);
   }
+  const auto words = split(line, ' ');
   if (words.size() == 5 && words[0] == "process") {
     state.process.boot_id = words[3];
     return take(words[1], state.process.pid) && take(words[2], state.process.start_ticks)
@@ -70,8 +72,10 @@ bool parse_line(const std::vector<std::string_view>& words, RunState& state) {
 }  // namespace
 
 bool is_run_id(std::string_view text) {
-  return !text.empty() && text.size() <= 200
-         && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+  constexpr std::size_t longest = 400;  // A task's name is that of its log, too: at most 240 bytes.
+  return !text.empty() && text.size() <= longest && std::ranges::none_of(text, [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == 127;
+  });
 }
 
 std::string to_text(const RunState& state) {
@@ -103,7 +107,7 @@ std::optional<RunState> parse_run_state(std::string_view text) {
     lines.pop_back();
   }
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    if (!parse_line(split(lines[i], ' '), state)) return std::nullopt;
+    if (!parse_line(lines[i], state)) return std::nullopt;
   }
   return state;
 }

@@ -46,7 +46,8 @@ std::string to_text(const RunState& state);
 /// None for anything that `to_text` did not write; an empty text is an empty state. Pure.
 std::optional<RunState> parse_run_state(std::string_view text);
 
-/// A run id is printable ASCII without spaces, 1 to 200 characters.
+/// A run id is 1 to 400 bytes without control characters: the task's name is in it, and that may
+/// have blanks and letters of any language.
 bool is_run_id(std::string_view text);
 
 /// Replaces the file in the open directory; `durable` syncs it and the directory. 0 or an errno.

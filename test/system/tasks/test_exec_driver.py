@@ -170,6 +170,15 @@ class Inside(ExecTest):
         self.assertEqual("complete", alloc["ClientStatus"], alloc["TaskStates"])
         self.assertEqual("/alloc/run.sh one two words\n", self.output(alloc["ID"]))
 
+    def test_names_of_tasks_may_have_blanks_and_letters_of_any_language(self):
+        made = exec_job("names", "echo $NOMAD_TASK_NAME", kind="batch")
+        made["TaskGroups"][0]["Tasks"][0]["Name"] = "meine Prüfung"
+        self.agent.register(made)
+        alloc = self.ended("names")
+        self.assertEqual("complete", alloc["ClientStatus"], alloc["TaskStates"])
+        with open(self.alloc_dir(alloc["ID"], "alloc", "logs", "meine Prüfung.stdout.0")) as f:
+            self.assertEqual("meine Prüfung\n", f.read())
+
     def test_users_are_those_of_the_host_and_root_is_refused(self):
         self.assertEqual("daemon\n", self.out("id -un", user="daemon"))
         self.assertIn('running as user "root" is disallowed', self.refused(User="root"))

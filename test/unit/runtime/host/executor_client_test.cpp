@@ -71,7 +71,7 @@ TEST_CASE("executor: a command that cannot be run says why and leaves nothing") 
   directory.task_directory = executors.directory() / "absent";
   CHECK(fail_to_start(executors, directory).what.find("No such file") != std::string::npos);
 
-  TaskCommand bad_id = executors.shell("", "with space");
+  TaskCommand bad_id = executors.shell("", "two\nlines");
   CHECK(fail_to_start(executors, bad_id).code == Errc::invalid_argument);
 
   TaskCommand no_logs = executors.shell("");

@@ -71,9 +71,15 @@ TEST_CASE("state_file: is replaced whole, and absent is empty") {
   ::close(descriptor);
 }
 
-TEST_CASE("state_file: run ids hold no separators") {
-  CHECK(is_run_id("5f2cbd5e-0d5c-4b0a-9d0e/web/1"));
-  for (const char* bad : {"", "a b", "a\nb", "\x7f", "\xc3\xa4"})
+TEST_CASE("state_file: run ids are names of tasks, too, but hold no ends of lines") {
+  for (const std::string good :
+       {"5f2cbd5e-0d5c-4b0a-9d0e/web/1", "5f2c/my task/1", "5f2c/t\xc3\xa4sk/1"}) {
+    CHECK(is_run_id(good));
+    const RunState state{.run_id = good};
+    CHECK(parse_run_state(to_text(state)) == state);
+  }
+  for (const char* bad : {"", "a\nb", "\x7f"})
     CHECK_FALSE(is_run_id(bad));
-  CHECK_FALSE(is_run_id(std::string(201, 'a')));
+  CHECK(is_run_id(std::string(400, 'a')));
+  CHECK_FALSE(is_run_id(std::string(401, 'a')));
 }
