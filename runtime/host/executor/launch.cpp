@@ -432,7 +432,7 @@ Launched launch(schema::executor::Start::Reader start, LaunchError& error) {
     if (program.path.empty()) return {};
   }
   if (!open_outputs(start, program, launched, error)) return {};
-  program.arguments.emplace_back();
+  program.arguments.emplace_back(start.getCommand().cStr());
   for (auto argument : start.getArguments())
     program.arguments.emplace_back(argument.cStr());
   launched.pid = launch_in(start, 0, std::move(program), error);
@@ -473,7 +473,9 @@ pid_t launch_in(schema::executor::Start::Reader place,
   } while (got < 0 && errno == EINTR);
   if (got == 0) return child;  // closed by a successful exec
   ::waitpid(child, nullptr, 0);
-  error = to_launch_error(failure, plan.program.path);
+  // One that is looked for in the task's own view is known by what the job calls it.
+  const auto& path = plan.program.path;
+  error = to_launch_error(failure, path.empty() ? plan.program.arguments.front() : path);
   return 0;
 }
 

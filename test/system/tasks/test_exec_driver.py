@@ -179,6 +179,11 @@ class Inside(ExecTest):
         with open(self.alloc_dir(alloc["ID"], "alloc", "logs", "meine Prüfung.stdout.0")) as f:
             self.assertEqual("meine Prüfung\n", f.read())
 
+    def test_what_can_not_be_executed_is_named(self):
+        template = {"EmbeddedTmpl": "#!/bin/sh\r\ntrue\r\n", "DestPath": "local/run.sh", "ChangeMode": "noop"}
+        self.assertIn("executing local/run.sh: No such file or directory",
+                      self.refused(Config={"command": "local/run.sh"}, Templates=[template]))
+
     def test_users_are_those_of_the_host_and_root_is_refused(self):
         self.assertEqual("daemon\n", self.out("id -un", user="daemon"))
         self.assertIn('running as user "root" is disallowed', self.refused(User="root"))
