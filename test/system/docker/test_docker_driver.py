@@ -276,6 +276,13 @@ class Tasks(Case):
         self.assertGreater(len(glob.glob(f"{self.agent.data_dir}/alloc/{alloc['ID']}/alloc/logs/task.stdout.*")), 1)
 
 
+    def test_the_end_of_a_task_without_logs_is_not_waited_for(self):
+        alloc = self.run_job(docker_job("mute", "echo lost; sleep 1", kind="batch", logging=[{"type": "none"}]), "complete")
+        at = {event["Type"]: event["Time"] for event in self.alloc(alloc["ID"])["TaskStates"]["task"]["Events"]}
+        self.assertLess(at["Terminated"] - at["Started"], 6 * 10**9)
+        self.assertEqual("", self.logs(alloc))
+        self.assertTrue(any("does not support reading" in each for each in self.events(alloc)), self.events(alloc))
+
     def test_a_log_that_the_engine_gives_out_again_is_kept_once(self):
         alloc = self.run_job(docker_job(
             "rotated", "i=0; while [ $i -lt 12000 ]; do echo line $i " + "that fills files " * 4 + "; i=$((i+1)); done", kind="batch",
