@@ -84,7 +84,10 @@ TEST_CASE("run program: who holds a file is killed, what it has left running goe
 TEST_CASE("run program: who asks is not killed, whichever number its own file has") {
   const test::TempDir dir;
   const auto lock = dir.file("lock");
-  const UniqueFd file{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  UniqueFd made{::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  // Of this process it must not be number 3: it is not the one who asks.
+  const UniqueFd file{::fcntl(made.get(), F_DUPFD_CLOEXEC, 10)};
+  made.reset();
   const pid_t asking = ::fork();
   if (asking == 0) {
     const bool placed = ::setpgid(0, 0) == 0 && ::dup2(file.get(), 3) == 3;
