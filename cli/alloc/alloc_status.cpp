@@ -215,11 +215,19 @@ void print_resources(const View& alloc, const std::string& task, const View& usa
   }
   const auto disk
       = static_cast<std::uint64_t>(alloc["AllocatedResources"]["Shared"]["DiskMB"].number()) << 20;
-  std::cout << title("Task Resources:") << '\n'
-            << table({{"CPU", "Memory", "Disk", "Addresses"}, {cpu, memory, bytes(disk), " "}})
-            << '\n';
-  if (const auto most = asked["Memory"]["MemoryMaxMB"].number(); most > 0)
-    std::cout << fmt::format("Max: {}\n", bytes(static_cast<std::uint64_t>(most) << 20));
+  Rows rows{{"CPU", "Memory", "Disk", "Addresses"}, {cpu, memory, bytes(disk), " "}};
+  const auto most = static_cast<std::uint64_t>(asked["Memory"]["MemoryMaxMB"].number()) << 20;
+  if (most != 0 && most != memory_limit) rows.push_back({" ", "Max: " + bytes(most), " ", " "});
+  std::cout << title("Task Resources:") << '\n' << table(rows) << '\n';
+}
+
+void print_volumes(const View& alloc, const View& task) {
+  const auto volumes = group_of(alloc)["Volumes"];
+  Rows rows{{"ID", "Read Only"}};
+  for (const auto& mount : task["VolumeMounts"].items())
+    if (const auto volume = volumes[mount["Volume"].text()]; volume["Type"].text() == "host")
+      rows.push_back({volume["Name"].text(), mount["ReadOnly"].truth() ? "true" : "false"});
+  if (rows.size() > 1) std::cout << '\n' << title("Host Volumes:") << '\n' << table(rows) << '\n';
 }
 
 /// A CPU measure: shares in percent, times as counts.
@@ -342,6 +350,7 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
               << '\n';
     print_resources(alloc, name, usage.view());
     if (flags.stats) print_stats(usage.view()["Tasks"][name]);
+    print_volumes(alloc, task_of(alloc, name));
     print_events(state);
   }
   if (flags.verbose) print_scores(alloc);

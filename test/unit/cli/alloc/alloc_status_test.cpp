@@ -1,0 +1,51 @@
+// alloc status: what it shows of a task's resources and volumes.
+#include <doctest/doctest.h>
+
+#include "cli/run.hpp"
+#include "test/unit/cli/fake_agent.hpp"
+
+using namespace nomad;
+using namespace nomad::cli;
+
+namespace {
+
+constexpr auto id = "aaaaaaaa-0000-0000-0000-000000000001";
+
+/// An allocation that has ended, with one task of 64 MB at `most` and the mounts `mounts`.
+std::string alloc_with(const std::string& most, const std::string& mounts) {
+  return std::string{R"({"ID":")"} + id
+         + R"(","TaskGroup":"g","ClientStatus":"complete","TaskStates":{"web":{"State":"dead"}},)"
+           R"("AllocatedResources":{"Shared":{"DiskMB":300},"Tasks":{"web":{"Cpu":{"CpuShares":50},)"
+           R"("Memory":{"MemoryMB":64,"MemoryMaxMB":)"
+         + most
+         + R"(}}}},"Job":{"TaskGroups":[{"Name":"g","Volumes":{"data":{"Name":"data","Type":"host",)"
+           R"("Source":"disk"}},"Tasks":[{"Name":"web","VolumeMounts":[)"
+         + mounts + R"(]}]}]}})";
+}
+
+std::string shown(const std::string& alloc) {
+  test::FakeAgent agent;
+  agent.answer("GET /v1/allocations", std::string{R"([{"ID":")"} + id + R"("}])");
+  agent.answer(std::string{"GET /v1/allocation/"} + id, alloc);
+  CHECK_MESSAGE(agent.run(run_alloc_status, {id}) == 0, agent.err);
+  return agent.out;
+}
+
+}  // namespace
+
+TEST_CASE("alloc status: the most memory is in the column of memory") {
+  CHECK(shown(alloc_with("128", ""))
+            .find("CPU     Memory        Disk     Addresses\n"
+                  "50 MHz  64 MiB        300 MiB   \n"
+                  "        Max: 128 MiB")
+        != std::string::npos);
+  CHECK(shown(alloc_with("64", "")).find("Max:") == std::string::npos);
+  CHECK(shown(alloc_with("0", "")).find("Max:") == std::string::npos);
+}
+
+TEST_CASE("alloc status: volumes of the host that a task has") {
+  const auto out = shown(alloc_with("0", R"({"Volume":"data","ReadOnly":true})"));
+  CHECK(out.find("\n\nHost Volumes:\nID    Read Only\ndata  true\n\nTask Events:")
+        != std::string::npos);
+  CHECK(shown(alloc_with("0", "")).find("Host Volumes") == std::string::npos);
+}
