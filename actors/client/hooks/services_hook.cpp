@@ -219,10 +219,8 @@ private:
     if (!changes.gone.empty())
       return ask_plugin(service_provider::Deregister{holder_, alloc_id, changes.gone}, changes);
     ServiceDebt forgiven{holder_, alloc_id};
-    for (const auto& one : changes.put) {
+    for (const auto& one : changes.put)
       forgiven.ids.push_back(copy(one->getId()));
-      known_.try_emplace(forgiven.ids.back(), nameless(one->getId()));
-    }
     const auto ask = [this, alloc_id, changes] {
       ask_plugin(
           service_provider::Register{holder_, alloc_id, copy(scope_.place->getTask()), changes.put},
@@ -245,6 +243,9 @@ private:
     const auto whom = fmt::format("provider \"{}\"", holder_);
     if (!known)
       return failed(tries_, {Errc::unavailable, "no plugin of this node brings it"}, whom);
+    if (changes.gone.empty())
+      for (const auto& one : changes.put)
+        known_.try_emplace(copy(one->getId()), nameless(one->getId()));
     self_->request(known->provider, host_timeout, std::move(order))
         .then([this, ticket = tries_, changes](service_provider::Done) { done(ticket, changes); },
               [this, ticket = tries_, whom](const Error& err) { failed(ticket, err, whom); });

@@ -257,6 +257,14 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: those that move wait for no provid
   CHECK(take_asked() == Lines{"- web-", "+ web-"});
 }
 
+TEST_CASE_FIXTURE(ProvidedFixture, "services: who was never asked owes nothing") {
+  keep_debts();
+  run(PRERUN);
+  CHECK(run(PRE_KILL)->has_value());
+  CHECK(run(POSTRUN)->has_value());
+  CHECK(debts.empty());
+}
+
 TEST_CASE_FIXTURE(ProvidedFixture, "services: what may be registered is deregistered") {
   bring();
   refuses = Error{Errc::io, "it is written, perhaps"};
