@@ -41,10 +41,11 @@ class Samples:
     """An SDK that is installed, and the samples that were built against it: once for the programs that they
     were built with, by whichever share of these tests needs one first."""
     directory = os.path.join(BAD, "samples")
+    agent = harness.BINARY  # Whatever a test takes in its place.
 
-    @staticmethod
-    def made_with():
-        found = [harness.BINARY, *glob.glob(f"{BUILD}/runtime/plugin/*/*nomadctl-plugin*")]
+    @classmethod
+    def made_with(cls):
+        found = [cls.agent, *glob.glob(f"{BUILD}/runtime/plugin/*/*nomadctl-plugin*")]
         return "\n".join(f"{path} {os.stat(path).st_size} {os.stat(path).st_mtime_ns}"
                          for path in sorted(found) if os.path.isfile(path))
 
@@ -81,7 +82,7 @@ class Samples:
             if not os.path.exists(f"{project}/tested"):
                 shutil.rmtree(project, ignore_errors=True)
                 kind = {sample: kind for kind, sample in KINDS.items()}[name]
-                run(harness.BINARY, "plugin", "init", kind, name, cwd=cls.directory)
+                run(cls.agent, "plugin", "init", kind, name, cwd=cls.directory)
                 env = dict(os.environ, PKG_CONFIG_PATH=pkgconfig, LD_LIBRARY_PATH=os.path.dirname(pkgconfig))
                 run("meson", "setup", "build", f"-Db_sanitize={sanitizers()}", "-Db_lundef=false", cwd=project, env=env)
                 run("meson", "test", "-C", "build", cwd=project, env=env)
