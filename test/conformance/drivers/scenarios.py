@@ -91,7 +91,7 @@ SCENARIOS = {
         **with_shell("exec"),
         "of_the_task": {"driver": "exec", "config": {"command": "local/own"},
                         "task": {"Templates": [{"EmbeddedTmpl": "#!/bin/sh\necho own $0\n", "DestPath": "local/own", "Perms": "755"}]}},
-        "apart": {"driver": "exec", "config": shell("exec", "ls /; ls -d /proc/[0-9]* | wc -l; echo $$; ls /dev; readlink /proc/self/ns/pid | cut -c1-4; hostname | wc -l")},
+        "apart": {"driver": "exec", "config": shell("exec", "ls /; (sleep 0.3; ls -d /proc/[0-9]*) | wc -l; echo $$; ls /dev; readlink /proc/self/ns/pid | cut -c1-4; hostname | wc -l")},
         "as_root": {"driver": "exec", "config": shell("exec", "id -u"), "task": {"User": "root"}},
         "capability": {"driver": "exec", "config": {**shell("exec", "grep CapBnd /proc/self/status"), "cap_drop": ["all"], "cap_add": ["kill"]}},
         "capability_denied": {"driver": "exec", "config": {**shell("exec", "true"), "cap_add": ["sys_admin"]}},
