@@ -1,10 +1,13 @@
 #include "runtime/host/users.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 
+#include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
 
@@ -19,21 +22,44 @@ struct Remembered {
   Clock::time_point until;
 };
 
-Result<TaskUser> look_up(const std::string& name) {
+/// Beyond it a kernel's "as before" (-1) would be near.
+constexpr std::uint32_t largest_id = 0x7fff'ffff;
+
+std::optional<std::uint32_t> number_of(const std::string& text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number > largest_id) return {};
+  return number;
+}
+
+Error lookup_error(const std::string& what, const std::string& name, int status) {
+  if (status != 0 && status != ENOENT && status != ESRCH)
+    return errno_error(fmt::format("looking up {} \"{}\"", what, name), status);
+  return {Errc::invalid_argument, fmt::format("unknown {} \"{}\"", what, name)};
+}
+
+/// A user that no account has belongs to nobody's group: root's would be that of many files.
+Result<TaskUser> nameless(std::uint32_t uid) {
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> buffer(16 * 1024);
-  uid_t uid = 0;
-  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), uid);
-  bool numeric = !name.empty() && error == std::errc{} && end == name.data() + name.size();
+  const int status = ::getpwnam_r("nobody", &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr) return lookup_error("user", "nobody", status);
+  return TaskUser{uid, found->pw_gid, {found->pw_gid}, {}, "/"};
+}
+
+Result<TaskUser> look_up_user(const std::string& name) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16 * 1024);
+  const auto uid = number_of(name);
   int status = ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr && numeric)
-    status = ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr) {
-    if (status != 0 && status != ENOENT && status != ESRCH)
-      return errno_error("looking up user \"" + name + "\"", status);
-    return Error{Errc::invalid_argument, "unknown user \"" + name + "\""};
+  if (found == nullptr && uid) {
+    status = ::getpwuid_r(*uid, &entry, buffer.data(), buffer.size(), &found);
+    if (found == nullptr && (status == 0 || status == ENOENT || status == ESRCH))
+      return nameless(*uid);
   }
+  if (found == nullptr) return lookup_error("user", name, status);
   TaskUser user{found->pw_uid, found->pw_gid, {}, found->pw_name, found->pw_dir};
   int count = 64;
   user.groups.resize(static_cast<std::size_t>(count));
@@ -43,6 +69,40 @@ Result<TaskUser> look_up(const std::string& name) {
     user.groups.resize(static_cast<std::size_t>(count));
   }
   user.groups.resize(static_cast<std::size_t>(count));
+  return user;
+}
+
+struct Group {
+  gid_t gid = 0;
+  bool has_entry = false;
+};
+
+Result<Group> look_up_group(const std::string& name) {
+  group entry{};
+  group* found = nullptr;
+  std::vector<char> buffer(64 * 1024);
+  const auto gid = number_of(name);
+  int status = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr && gid)
+    status = ::getgrgid_r(*gid, &entry, buffer.data(), buffer.size(), &found);
+  if (found != nullptr) return Group{found->gr_gid, true};
+  if (gid && (status == 0 || status == ENOENT || status == ESRCH)) return Group{*gid, false};
+  return lookup_error("group", name, status);
+}
+
+/// "user" or "user:group". The group gives no rights that the user has not: it is one of its own,
+/// or a number that no group of this machine has.
+Result<TaskUser> look_up(const std::string& text) {
+  const auto colon = text.find(':');
+  auto user = NOMAD_TRY(look_up_user(text.substr(0, colon)));
+  if (colon == std::string::npos) return user;
+  const auto group = NOMAD_TRY(look_up_group(text.substr(colon + 1)));
+  if (group.has_entry && std::ranges::find(user.groups, group.gid) == user.groups.end())
+    return Error{Errc::invalid_argument,
+                 fmt::format("user \"{}\" is not in group \"{}\"", text.substr(0, colon),
+                             text.substr(colon + 1))};
+  user.gid = group.gid;
+  user.groups = {group.gid};
   return user;
 }
 

@@ -186,6 +186,9 @@ class Inside(ExecTest):
 
     def test_users_are_those_of_the_host_and_root_is_refused(self):
         self.assertEqual("daemon\n", self.out("id -un", user="daemon"))
+        self.assertEqual("54321 54322 54322\n", self.out("echo $(id -u) $(id -g) $(id -G)", user="54321:54322"))
+        self.assertIn('running as user "0:0" is disallowed', self.refused(User="0:0"))
+        self.assertIn('user "nobody" is not in group "root"', self.refused(User="nobody:root"))
         self.assertIn('running as user "root" is disallowed', self.refused(User="root"))
         self.assertIn('running as user "0" is disallowed', self.refused(User="0"))
         self.assertIn('unknown user "no-such-user"', self.refused(User="no-such-user"))
