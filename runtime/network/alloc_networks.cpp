@@ -239,8 +239,13 @@ Result<> AllocNetworks::admit(const std::string& mode) const {
                        .arguments = std::move(words),
                        .environment = {fmt::format("PATH={}", host::system_path)}});
   };
-  const auto known = NOMAD_TRY(iptables(admin_rule("-C", options_.bridge)));
-  if (known.exit_code == 0) return {};
+  const auto is_known = [&]() -> Result<bool> {
+    return NOMAD_TRY(iptables(admin_rule("-C", options_.bridge))).exit_code == 0;
+  };
+  if (NOMAD_TRY(is_known())) return {};
+  static std::mutex admission;  // Two that miss the rule would make it twice.
+  const std::scoped_lock one_at_a_time{admission};
+  if (NOMAD_TRY(is_known())) return {};
   // That the chain is there already is no failure; what is one shows in the next step.
   NOMAD_TRY(iptables({"-w", "5", "-N", std::string{admin_chain}}));
   const auto added = NOMAD_TRY(iptables(admin_rule("-A", options_.bridge)));

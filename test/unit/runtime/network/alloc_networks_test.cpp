@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -15,6 +18,7 @@
 
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "runtime/host/process/unique_fd.hpp"
 #include "test/support/temp_dir.hpp"
@@ -357,6 +361,46 @@ TEST_CASE("alloc networks: without its plugin, network or a known mode there is 
   CHECK(machine.networks().join({.alloc_id = "a1", .mode = "driver"}, {}).error().code
         == Errc::invalid_argument);
   CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: the rule of the bridge is made once, also by two at a time") {
+  if (host::find_program("iptables", host::system_path).empty()) return;
+  std::mutex guard;
+  std::condition_variable looked;
+  int looks = 0;
+  int rules = 0;
+  // Nobody hears that there is no rule before both have asked.
+  const auto iptables = [&](const std::vector<std::string>& words) -> host::ProgramEnded {
+    std::unique_lock lock{guard};
+    const auto is = [&](const char* verb) { return std::ranges::find(words, verb) != words.end(); };
+    if (is("-A")) ++rules;
+    if (!is("-C")) return {};
+    const int found = rules;
+    ++looks;
+    looked.notify_all();
+    looked.wait_for(lock, std::chrono::seconds{5}, [&] { return looks >= 2; });
+    return {.exit_code = found > 0 ? 0 : 1};
+  };
+  Machine machines[2];
+  std::vector<std::thread> threads;
+  for (auto& machine : machines) {
+    for (const char* name : {"bridge", "firewall", "portmap", "loopback", "host-local"}) {
+      std::ofstream{machine.dir.file(std::string{"bin/"} + name)} << "#!";
+      std::filesystem::permissions(machine.dir.file(std::string{"bin/"} + name),
+                                   std::filesystem::perms::owner_all);
+    }
+    threads.emplace_back([&machine, &iptables, id = fmt::format("a{}", threads.size())] {
+      auto networks = machine.networks([&](const host::ProgramRun& run) {
+        const bool is_rule = run.program.ends_with("/iptables");
+        return Result<host::ProgramEnded>{is_rule ? iptables(run.arguments) : machine.run(run)};
+      });
+      static_cast<void>(networks.join({.alloc_id = id, .mode = "bridge", .mappings = {}}, {}));
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  CHECK(looks >= 2);
+  CHECK(rules == 1);
 }
 
 TEST_CASE("alloc networks: several are left, whatever becomes of one of them") {
