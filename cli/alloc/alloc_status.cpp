@@ -201,6 +201,17 @@ std::string lifecycle_note(const View& task) {
   return fmt::format(" ({}{})", hook, task["Lifecycle"]["Sidecar"].truth() ? " sidecar" : "");
 }
 
+/// Of the task's own network, the old kind: "http: 192.168.0.7:21121".
+std::vector<std::string> task_addresses(const View& asked) {
+  std::vector<std::string> addresses;
+  for (const auto& network : asked["Networks"].items())
+    for (const auto* kind : {"DynamicPorts", "ReservedPorts"})
+      for (const auto& port : network[kind].items())
+        addresses.push_back(fmt::format("{}: {}:{}", port["Label"].text(), network["IP"].text(),
+                                        port["Value"].number()));
+  return addresses;
+}
+
 void print_resources(const View& alloc, const std::string& task, const View& usage) {
   const auto asked = alloc["AllocatedResources"]["Tasks"][task];
   auto cpu = fmt::format("{} MHz", asked["Cpu"]["CpuShares"].number());
@@ -215,9 +226,14 @@ void print_resources(const View& alloc, const std::string& task, const View& usa
   }
   const auto disk
       = static_cast<std::uint64_t>(alloc["AllocatedResources"]["Shared"]["DiskMB"].number()) << 20;
-  Rows rows{{"CPU", "Memory", "Disk", "Addresses"}, {cpu, memory, bytes(disk), " "}};
+  auto addresses = task_addresses(asked);
+  addresses.resize(std::max<std::size_t>(addresses.size(), 1), " ");
+  Rows rows{{"CPU", "Memory", "Disk", "Addresses"}, {cpu, memory, bytes(disk), addresses[0]}};
   const auto most = static_cast<std::uint64_t>(asked["Memory"]["MemoryMaxMB"].number()) << 20;
-  if (most != 0 && most != memory_limit) rows.push_back({" ", "Max: " + bytes(most), " ", " "});
+  const bool has_most = most != 0 && most != memory_limit;
+  if (has_most) addresses.resize(std::max<std::size_t>(addresses.size(), 2), " ");
+  for (std::size_t i = 1; i < addresses.size(); ++i)
+    rows.push_back({" ", i == 1 && has_most ? "Max: " + bytes(most) : " ", " ", addresses[i]});
   std::cout << title("Task Resources:") << '\n' << table(rows) << '\n';
 }
 

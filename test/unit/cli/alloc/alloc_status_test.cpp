@@ -11,14 +11,17 @@ namespace {
 
 constexpr auto id = "aaaaaaaa-0000-0000-0000-000000000001";
 
-/// An allocation that has ended, with one task of 64 MB at `most` and the mounts `mounts`.
-std::string alloc_with(const std::string& most, const std::string& mounts) {
+/// An allocation that has ended, with one task of 64 MB at `most`, with the mounts `mounts` and
+/// networks of its own.
+std::string alloc_with(const std::string& most,
+                       const std::string& mounts,
+                       const std::string& networks = "") {
   return std::string{R"({"ID":")"} + id
          + R"(","TaskGroup":"g","ClientStatus":"complete","TaskStates":{"web":{"State":"dead"}},)"
            R"("AllocatedResources":{"Shared":{"DiskMB":300},"Tasks":{"web":{"Cpu":{"CpuShares":50},)"
            R"("Memory":{"MemoryMB":64,"MemoryMaxMB":)"
-         + most
-         + R"(}}}},"Job":{"TaskGroups":[{"Name":"g","Volumes":{"data":{"Name":"data","Type":"host",)"
+         + most + R"(},"Networks":[)" + networks
+         + R"(]}}},"Job":{"TaskGroups":[{"Name":"g","Volumes":{"data":{"Name":"data","Type":"host",)"
            R"("Source":"disk"}},"Tasks":[{"Name":"web","VolumeMounts":[)"
          + mounts + R"(]}]}]}})";
 }
@@ -41,6 +44,18 @@ TEST_CASE("alloc status: the most memory is in the column of memory") {
         != std::string::npos);
   CHECK(shown(alloc_with("64", "")).find("Max:") == std::string::npos);
   CHECK(shown(alloc_with("0", "")).find("Max:") == std::string::npos);
+}
+
+TEST_CASE("alloc status: addresses of a task's own network") {
+  const auto network = R"({"IP":"10.0.0.7","DynamicPorts":[{"Label":"http","Value":21121}],)"
+                       R"("ReservedPorts":[{"Label":"db","Value":5432}]})";
+  CHECK(shown(alloc_with("0", "", network))
+            .find("50 MHz  64 MiB  300 MiB  http: 10.0.0.7:21121\n"
+                  "                         db: 10.0.0.7:5432")
+        != std::string::npos);
+  CHECK(
+      shown(alloc_with("128", "", network)).find("        Max: 128 MiB           db: 10.0.0.7:5432")
+      != std::string::npos);
 }
 
 TEST_CASE("alloc status: volumes of the host that a task has") {
