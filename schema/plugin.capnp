@@ -366,6 +366,7 @@ struct TaskConfig {
   dns @13 :Common.DnsConfig;          # null: the host's
   hostname @14 :Text;                 # in the group's network; empty: the job names none
   origin @15 :TaskOrigin;
+  taskPorts @16 :List(Alloc.PortMapping);  # of the task's own `resources.network`, the old kind
 }
 
 # What a driver needs to find a run again in another process: its own bytes, and which form of them

@@ -1,6 +1,7 @@
 #include "runtime/docker/container_body.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -209,16 +210,42 @@ void publish(const PortBinding& port, std::int64_t to, object& exposed, object& 
   }
 }
 
+/// Of a task's own network: `port_map` names the port in the container.
+std::int64_t port_inside(const TaskSettings& task, const PortBinding& port) {
+  const auto mapped = task.port_map.find(port.label);
+  return mapped == task.port_map.end() ? port.value : mapped->second;
+}
+
+/// A task of the old kind finds the port in its container in NOMAD_PORT_<label>.
+std::vector<std::string> environment_of(const ContainerWish& wish) {
+  auto variables = wish.environment;
+  for (const auto& port : wish.task_ports) {
+    if (!wish.settings.port_map.contains(port.label)) continue;
+    auto name = "NOMAD_PORT_" + port.label + '=';
+    std::ranges::replace_if(  // As names of variables are made of labels everywhere.
+        name.begin(), name.end() - 1,
+        [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.'; }, '_');
+    for (auto& variable : variables)
+      if (variable.starts_with(name))
+        variable = name + std::to_string(port_inside(wish.settings, port));
+  }
+  return variables;
+}
+
 Result<> put_ports(const ContainerWish& wish, bool shares_network, object& body, object& host) {
   const auto& task = wish.settings;
-  if (!task.port_map.empty())
+  const bool has_own = !wish.task_ports.empty() && (task.ports.empty() || wish.ports.empty());
+  if (!task.port_map.empty() && !has_own)
     return wrong_setting(wish.ports.empty()
                              ? "Trying to map ports but no network interface is available"
                              : "'port_map' cannot map group network ports, use 'ports' instead");
   if (shares_network) return {};
   object exposed;
   object bindings;
-  for (const auto& name : task.ports) {
+  if (has_own)
+    for (const auto& port : wish.task_ports)
+      publish(port, port_inside(task, port), exposed, bindings);
+  for (const auto& name : has_own ? std::vector<std::string>{} : task.ports) {
     const auto port = std::ranges::find(wish.ports, name, &PortBinding::label);
     if (port == wish.ports.end())
       return wrong_setting(fmt::format("Port {} not found, check network block", quote(name)));
@@ -269,7 +296,7 @@ void put_process(const ContainerWish& wish, object& body, object& host) {
   auto command = task.args;
   if (!task.command.empty()) command.insert(command.begin(), task.command);
   put(body, "Cmd", command);
-  put(body, "Env", wish.environment);
+  put(body, "Env", environment_of(wish));
   put(body, "User", wish.user);
   put(body, "WorkingDir", task.work_dir);
   if (task.tty) body["Tty"] = true;

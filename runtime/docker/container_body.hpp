@@ -80,8 +80,9 @@ struct ContainerWish {
   std::uint64_t cpu_shares = 0;
   std::uint64_t node_cpu_shares = 0;
   std::string cpuset;
-  unsigned cores = 1;  ///< Of the machine.
-  std::vector<PortBinding> ports;
+  unsigned cores = 1;                   ///< Of the machine.
+  std::vector<PortBinding> ports;       ///< Of the group.
+  std::vector<PortBinding> task_ports;  ///< Of the task's own network, the old kind.
   std::vector<HostMount> mounts;
   std::vector<HostDevice> devices;
   std::string network_container;  ///< Id of the one that holds the group's network; or none.

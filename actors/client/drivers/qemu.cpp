@@ -80,6 +80,8 @@ Result<host::TaskCommand> make_command(TaskConfig::Reader config, const QemuSett
                       .cores = workload::count_cores(view(resources.getCpuset()))};
   for (const auto port : config.getPorts())
     machine.ports.emplace(copy(port.getLabel()), port.getValue());
+  for (const auto port : config.getTaskPorts())
+    machine.ports.emplace(copy(port.getLabel()), port.getValue());
   for (const auto server : config.getDns().getServers())
     machine.name_servers.push_back(copy(server));
   for (const auto domain : config.getDns().getSearches())

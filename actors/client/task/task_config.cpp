@@ -63,6 +63,21 @@ void write_logs(schema::LogConfig::Reader from, schema::plugin::TaskLogs::Builde
                                                  : megabytes(10));
 }
 
+void write_task_ports(schema::AllocatedTaskResources::Reader resources,
+                      schema::plugin::TaskConfig::Builder to) {
+  if (resources.getNetworks().size() == 0) return;
+  const auto network = resources.getNetworks()[0];
+  const auto reserved = network.getReservedPorts();
+  const auto dynamic = network.getDynamicPorts();
+  auto ports = to.initTaskPorts(reserved.size() + dynamic.size());
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    const auto port = i < reserved.size() ? reserved[i] : dynamic[i - reserved.size()];
+    ports[i].setLabel(port.getLabel());
+    ports[i].setValue(port.getValue());
+    ports[i].setHostIp(network.getIp());
+  }
+}
+
 void write_resources(schema::AllocatedTaskResources::Reader from,
                      schema::Node::Reader node,
                      schema::plugin::TaskResources::Builder to) {
@@ -219,8 +234,10 @@ Result<driver::Ask> make_start(const ClientContext& context,
   config.setTaskDirectory(text(root + '/' + copy(task.getName())));
   write_logs(task.getLogConfig(), config.initLogs());
   for (const auto entry : alloc.getAllocatedResources().getTasks())
-    if (view(entry.getKey()) == view(task.getName()))
+    if (view(entry.getKey()) == view(task.getName())) {
       write_resources(entry.getValue(), *context.node_record, config.initResources());
+      write_task_ports(entry.getValue(), config);
+    }
   config.setPorts(alloc.getAllocatedResources().getShared().getPorts());
   write_shown(record, config);
   config.setNetworkNamespace(text(network_namespace));

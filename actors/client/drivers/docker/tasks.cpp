@@ -87,6 +87,7 @@ Result<docker::ContainerWish> container_wish(schema::plugin::TaskConfig::Reader 
       .cpuset = copy(resources.getCpuset()),
       .cores = std::max(std::thread::hardware_concurrency(), 1U),
       .ports = {},
+      .task_ports = {},
       .mounts = {},
       .devices = {},
       .network_container = {},
@@ -98,6 +99,11 @@ Result<docker::ContainerWish> container_wish(schema::plugin::TaskConfig::Reader 
                           .value = port.getValue(),
                           .to = port.getTo(),
                           .host_ip = copy(port.getHostIp())});
+  for (const auto port : config.getTaskPorts())
+    wish.task_ports.push_back({.label = copy(port.getLabel()),
+                               .value = port.getValue(),
+                               .to = 0,
+                               .host_ip = copy(port.getHostIp())});
   docker_mounts(config, wish);
   return wish;
 }
@@ -381,6 +387,8 @@ void DockerTasks::inspect_started(const TaskId& id, std::uint64_t serial) {
 void DockerTasks::started(const TaskId& id, Task& task, const docker::Container& container) {
   const auto settings = std::move(task.wish->settings);
   task.wish.reset();
+  for (const auto& [label, port] : settings.port_map)
+    task.network.port_map[label] = static_cast<int>(port);
   task.stage = Stage::running;
   task.handle = {.version = docker_handle_version, .data = container.id};
   for (const auto& network : container.networks) {

@@ -312,6 +312,34 @@ TEST_CASE("docker body: the container of a network can do nothing else") {
   CHECK(host.at("Mounts").at(1).at("Source") == "/run/netns/7c9f");
 }
 
+TEST_CASE("docker body: ports of the task's own network are published, all of them") {
+  auto wish = wish_for(R"({"image":"i","port_map":{"http-x":"80"}})");
+  wish.environment = {"NOMAD_PORT_http_x=20001", "NOMAD_PORT_db=20002", "NOMAD_PORT_http_xy=1"};
+  CHECK(container_body(wish, {}).error().what
+        == "Trying to map ports but no network interface is available");
+  wish.task_ports = {{.label = "http-x", .value = 20001, .host_ip = "10.0.0.1"},
+                     {.label = "db", .value = 20002, .host_ip = "10.0.0.1"}};
+  const auto body = body_of(wish);
+  const auto& bindings = body.at("HostConfig").at("PortBindings").as_object();
+  const auto bound = [](const char* port) {
+    return json::array{json::object{{"HostIp", "10.0.0.1"}, {"HostPort", port}}};
+  };
+  CHECK(bindings.size() == 4);
+  CHECK(bindings.at("80/tcp") == bound("20001"));
+  CHECK(bindings.at("80/udp") == bound("20001"));
+  CHECK(bindings.at("20002/tcp") == bound("20002"));
+  CHECK(body.at("ExposedPorts").as_object().size() == 4);
+  CHECK(body.at("Env")
+        == json::parse(R"(["NOMAD_PORT_http_x=80","NOMAD_PORT_db=20002","NOMAD_PORT_http_xy=1"])"));
+
+  // The group's are what `ports` names, and can't be mapped so.
+  wish.ports = {{.label = "web", .value = 20003, .to = 8080, .host_ip = "10.0.0.1"}};
+  CHECK(body_of(wish).at("HostConfig").at("PortBindings").as_object().size() == 4);
+  wish.task_ports.clear();
+  CHECK(container_body(wish, {}).error().what
+        == "'port_map' cannot map group network ports, use 'ports' instead");
+}
+
 TEST_CASE("docker body: names for the hosts of a group's network") {
   const std::string own = "127.0.0.1 localhost\n";
   const auto known = with_extra_hosts(own, {"db:10.0.0.1", "six:fd00::1"});
