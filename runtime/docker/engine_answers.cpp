@@ -53,6 +53,19 @@ std::string engine_complaint(const EngineAnswer& answer) {
                      escape_controls(said.substr(0, longest_complaint)));
 }
 
+Errc engine_errc(const EngineAnswer& answer) {
+  switch (answer.status) {
+    case 404:
+      return Errc::not_found;
+    case 409:
+      return Errc::conflict;
+    case 501:
+      return Errc::invalid_argument;
+    default:
+      return Errc::rejected;
+  }
+}
+
 Result<EngineVersion> read_version(std::string_view body) {
   const auto object = NOMAD_TRY(read_object(body, "version"));
   const Members members{object};

@@ -24,6 +24,10 @@ struct EngineAnswer {
 /// "API error (404): No such container: web".
 std::string engine_complaint(const EngineAnswer& answer);
 
+/// What a refusal's status means, by the Engine's API: `not_found`, `conflict`, `invalid_argument`
+/// for what the engine or its log driver can't do at all, else `rejected`.
+Errc engine_errc(const EngineAnswer& answer);
+
 struct EngineVersion {
   std::string version;
   std::string api;      ///< The newest, "1.43".

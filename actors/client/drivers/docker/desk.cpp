@@ -20,11 +20,7 @@ Result<docker::EngineAnswer> judged(Result<docker::EngineAnswer> answer) {
   if (!answer) return answer;
   auto complaint = docker::engine_complaint(*answer);
   if (complaint.empty()) return answer;
-  const auto code = answer->status == 404   ? Errc::not_found
-                    : answer->status == 409 ? Errc::conflict
-                    : answer->status == 501 ? Errc::invalid_argument
-                                            : Errc::rejected;
-  return Error{code, std::move(complaint)};
+  return Error{docker::engine_errc(*answer), std::move(complaint)};
 }
 
 bool is_away(const Error& err) {

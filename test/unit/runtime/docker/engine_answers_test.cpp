@@ -23,6 +23,13 @@ TEST_CASE("engine answers: a network says its gateway, or whose interface has it
     CHECK(read_bridge(odd).gateway.empty());
 }
 
+TEST_CASE("docker answers: what a refusal means") {
+  CHECK(engine_errc({404, ""}) == Errc::not_found);
+  CHECK(engine_errc({409, ""}) == Errc::conflict);
+  CHECK(engine_errc({501, ""}) == Errc::invalid_argument);
+  CHECK(engine_errc({500, ""}) == Errc::rejected);
+}
+
 TEST_CASE("docker answers: complaints are in words that users know") {
   CHECK(engine_complaint({200, "{}"}).empty());
   CHECK(engine_complaint({304, ""}).empty());
