@@ -13,7 +13,7 @@
 
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
-#include "runtime/base/log_file.hpp"
+#include "runtime/base/files/log_file.hpp"
 #include "runtime/base/name_table.hpp"
 #include "runtime/base/text.hpp"
 

@@ -1,5 +1,5 @@
 // Log files rotate by size and age, and no more are kept than wanted.
-#include "runtime/base/log_file.hpp"
+#include "runtime/base/files/log_file.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "runtime/base/log_file.hpp"
+#include "runtime/base/files/log_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
