@@ -1,6 +1,5 @@
 #include "actors/client/service_debts.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
+#include "runtime/base/back_off.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::client {
@@ -83,7 +83,7 @@ public:
 
   /// It is asked at once, whatever it said before.
   void began(const std::string& provider) {
-    asking_[provider].wait = first_debt_wait;
+    asking_[provider].waits.reset();
     go_on(provider);
   }
 
@@ -96,7 +96,7 @@ private:
   struct Asking {
     bool busy = false;
     std::uint64_t round = 0;
-    std::chrono::nanoseconds wait = first_debt_wait;
+    BackOff waits{first_debt_wait, longest_debt_wait};
     std::optional<Errc> failure;  ///< The last one; repeated ones are not logged.
     std::string last;             ///< The allocation that it was asked for.
   };
@@ -132,7 +132,7 @@ private:
   void paid(const ServiceDebt& debt) {
     auto& asking = asking_[debt.provider];
     asking.busy = false;
-    asking.wait = first_debt_wait;
+    asking.waits.reset();
     asking.failure.reset();
     erase(debt);
     log::info("client", "provider \"{}\" has deregistered {} services of allocation {}",
@@ -162,8 +162,7 @@ private:
                 "again: {}",
                 debt.provider, debt.alloc_id, err.what);
     asking.failure = err.code;
-    actor::send_self_after(self_, asking.wait, DebtDue{debt.provider, asking.round});
-    asking.wait = std::min(asking.wait * 2, longest_debt_wait);
+    actor::send_self_after(self_, asking.waits.next(), DebtDue{debt.provider, asking.round});
   }
 
   DebtsSelf::pointer self_;

@@ -1,6 +1,5 @@
 #include "actors/client/hooks/services_hook.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/back_off.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
@@ -101,7 +101,7 @@ public:
     wanted_ = registers ? std::move(*after) : std::vector<ServiceRegistration>{};
     waiting_.push_back(self_->make_response_promise<hook::Answered>());
     const auto answer = waiting_.back();
-    pause_ = first_pause;
+    pauses_.reset();
     actor::send_self_after(self_, patience, PatienceOver{++round_});
     go_on();
     return answer;
@@ -114,7 +114,7 @@ public:
     if (provider == holder_)
       for (const auto& one : wanted_)
         known_.erase(copy(one->getId()));
-    pause_ = first_pause;
+    pauses_.reset();
     go_on();
   }
 
@@ -261,7 +261,7 @@ private:
   void done(std::uint64_t ticket, const workload::RegistrationChanges& changes) {
     if (ticket != tries_) return;
     busy_ = false;
-    pause_ = first_pause;
+    pauses_.reset();
     for (const auto& id : changes.gone)
       known_.erase(id);
     if (changes.gone.empty())
@@ -286,8 +286,7 @@ private:
       log::warn("client", "services of allocation {} wait for {}: {}",
                 view(scope_.place->getAllocId()), whom, err.what);
     failure_ = err.code;
-    actor::send_self_after(self_, pause_, TryAgain{tries_});
-    pause_ = std::min(pause_ * 2, longest_pause);
+    actor::send_self_after(self_, pauses_.next(), TryAgain{tries_});
   }
 
   void handed_over(const ServiceDebt& debt) {
@@ -312,7 +311,7 @@ private:
   std::string provider_;  ///< Where they are wanted: "nomad", or one of a plugin.
   std::string holder_;    ///< Where they are; another one after an update.
   std::vector<actor::Promise<hook::Answered>> waiting_;
-  Nanoseconds pause_ = first_pause;
+  BackOff pauses_{first_pause, longest_pause};
   std::optional<Errc> failure_;  ///< The last one; repeated ones are not logged.
   std::uint64_t tries_ = 0;      ///< Of what was asked last: other answers come too late.
   std::uint64_t round_ = 0;      ///< Of the latest request.

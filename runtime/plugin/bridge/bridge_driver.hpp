@@ -16,8 +16,8 @@
 
 #include <capnp/message.h>
 
+#include "runtime/base/back_off.hpp"
 #include "runtime/plugin/bridge/answer_stream.hpp"
-#include "runtime/plugin/bridge/back_off.hpp"
 #include "runtime/plugin/bridge/config_spec.hpp"
 #include "runtime/plugin/bridge/kept_runs.hpp"
 #include "runtime/plugin/bridge/left_tasks.hpp"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/plugin/bridge/back_off.hpp"
+#include "runtime/base/back_off.hpp"
 #include "runtime/plugin/bridge/kept_runs.hpp"
 #include "runtime/plugin/bridge/remote.hpp"
 #include "runtime/plugin/sdk/host.hpp"

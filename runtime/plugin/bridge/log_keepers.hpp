@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/back_off.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/host/process/unique_fd.hpp"
-#include "runtime/plugin/bridge/back_off.hpp"
 #include "runtime/plugin/bridge/task_objects.hpp"
 #include "runtime/plugin/bridge/wire.hpp"
 #include "runtime/plugin/sdk/host.hpp"

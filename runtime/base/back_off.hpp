@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-namespace nomad::plugin::bridge {
+namespace nomad {
 
 class BackOff {
 public:
@@ -23,4 +23,4 @@ private:
   Nanoseconds first_, longest_, next_;
 };
 
-}  // namespace nomad::plugin::bridge
+}  // namespace nomad
