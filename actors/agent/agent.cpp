@@ -127,8 +127,8 @@ struct Agent::Parts {
   std::shared_ptr<net::TlsContext> http_certificates;  ///< Null without TLS.
   std::optional<rpc::TcpTransport> dialer;             ///< Of an agent without a server.
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
-  client::ServerLink remote_servers;
-  client::ServerLink near_servers;                ///< Of a client beside a server.
+  NodeDoor remote_servers;
+  NodeDoor near_servers;                          ///< Of a client beside a server.
   std::unique_ptr<plugin::PluginLoader> plugins;  ///< Null without any.
   std::optional<ClientPart> client;
   std::optional<api::Api> api;
@@ -241,7 +241,7 @@ struct Agent::Parts {
   }
 
   /// The own server while it leads; else those that it knows, or that the configuration names.
-  client::ServerLink servers_of_client() {
+  NodeDoor servers_of_client() {
     const auto& transport = server ? server->cluster().transport() : dialer->handle();
     client::RemoteServersOptions options;
     options.servers = server ? std::vector{server->cluster().address()} : client_servers(config);
@@ -283,8 +283,8 @@ struct Agent::Parts {
     plugins.reset();
     dialer.reset();
     server.reset();
-    near_servers = client::ServerLink{};
-    remote_servers = client::ServerLink{};
+    near_servers = NodeDoor{};
+    remote_servers = NodeDoor{};
     actor::stop(root);
     root = actor::Any{};
   }

@@ -277,7 +277,7 @@ ClientPart ClientPart::start(const actor::Owner& owner,
                              const std::string& executor_path,
                              const std::string& http_address,
                              client::PreparedClient prepared,
-                             const client::ServerLink& servers,
+                             const NodeDoor& servers,
                              const std::shared_ptr<telemetry::Registry>& metrics) {
   return ClientPart{
       owner.system(),

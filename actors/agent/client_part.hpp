@@ -25,7 +25,7 @@ public:
                           const std::string& executor_path,
                           const std::string& http_address,
                           client::PreparedClient prepared,
-                          const client::ServerLink& servers,
+                          const NodeDoor& servers,
                           const std::shared_ptr<telemetry::Registry>& metrics);
 
   ClientPart(ClientPart&&) = default;

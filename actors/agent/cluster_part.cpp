@@ -216,7 +216,7 @@ void forward_elsewhere(rpc::MethodRouter& router,
 }
 
 /// The servers of our region that are alive, for client nodes and `Status.Peers`.
-std::vector<server::KnownServer> known_servers(const server::MemberView& members,
+std::vector<server::KnownServer> alive_servers(const server::MemberView& members,
                                                const std::string& region,
                                                const std::string& leader) {
   std::vector<server::KnownServer> servers;
@@ -251,11 +251,10 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   serve_membership(*router, part.doors_);
   serve_has_node(*router, part.doors_);
   requests.add_to_server(*router);
-  part.nodes_.emplace(owner, server::NodeServiceOptions{
-                                 std::move(store), [doors = part.doors_, members = part.members_,
-                                                    region = config.region] {
-                                   return known_servers(*members, region, doors->leader_address());
-                                 }});
+  part.known_servers_ = [doors = part.doors_, members = part.members_, region = config.region] {
+    return alive_servers(*members, region, doors->leader_address());
+  };
+  part.nodes_.emplace(owner, server::NodeServiceOptions{std::move(store), part.known_servers_});
   part.nodes_->add_to(*router);
   part.sealed_.emplace();
   part.sealed_->add_to(*router);

@@ -12,11 +12,11 @@
 
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/raft/raft_node.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/server/autopilot.hpp"
 #include "actors/server/members/membership.hpp"
-#include "actors/server/node_service.hpp"
+#include "actors/server/nodes/node_service.hpp"
 #include "actors/server/sealed_service.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -70,6 +70,9 @@ public:
   /// The client node in this process is reached without a connection.
   void set_own_node(const std::string& node_id);
 
+  /// The servers of this region that seem alive, for client nodes.
+  const server::KnownServers& known_servers() const { return known_servers_; }
+
   const server::Membership& membership() const { return membership_; }
 
   const server::Autopilot& autopilot() const { return autopilot_; }
@@ -91,6 +94,7 @@ private:
   std::string address_;
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<Doors> doors_;
+  server::KnownServers known_servers_;
   std::optional<server::NodeService> nodes_;
   std::optional<server::SealedService> sealed_;
   Link link_;

@@ -8,8 +8,6 @@ namespace nomad::agent {
 namespace {
 
 using namespace std::chrono_literals;
-using client::server_link::DrainNode;
-using client::server_link::NodeDrain;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto look_interval = 1s;
@@ -21,30 +19,32 @@ constexpr auto slack = 5s;
 }  // namespace
 
 Result<> drain_own_node(actor::System& system,
-                        const client::ServerLink& servers,
+                        const NodeDoor& servers,
                         const SelfDrain& drain,
                         const std::function<bool(std::chrono::milliseconds)>& wait) {
   actor::Outsider self{system};
   const auto ask = [&](bool start) {
-    Result<NodeDrain> outcome = NodeDrain{};
-    self.request(servers, answer_time,
-                 DrainNode{.node_id = drain.node_id,
-                           .start = start,
-                           .deadline = drain.deadline,
-                           .ignore_system_jobs = drain.ignore_system_jobs})
-        .receive([&](const NodeDrain& drained) { outcome = drained; },
-                 [&](const Error& error) { outcome = error; });
-    return outcome;
+    Result<bool> draining = false;
+    auto order = door::make_ask(drain.node_id, [&](auto& ask) {
+      auto order = ask.initDrain();
+      order.setStart(start);
+      order.setDeadline(drain.deadline.count());
+      order.setIgnoreSystemJobs(drain.ignore_system_jobs);
+    });
+    self.request(servers, answer_time, std::move(order))
+        .receive([&](const door::Reply& reply) { draining = reply->getDrain().getDraining(); },
+                 [&](const Error& error) { draining = error; });
+    return draining;
   };
   const auto began = Clock::now();
   bool has_begun = false;
   for (;;) {
-    const auto stands = ask(!has_begun);
+    const auto draining = ask(!has_begun);
     const auto now = Clock::now();
-    if (stands && has_begun && !stands->draining) return {};
-    if (!stands && stands.error().code == Errc::not_found) return stands.error();
-    if (!stands && !has_begun && now - began > begin_patience) return stands.error();
-    has_begun = has_begun || stands.has_value();
+    if (draining && has_begun && !*draining) return {};
+    if (!draining && draining.error().code == Errc::not_found) return draining.error();
+    if (!draining && !has_begun && now - began > begin_patience) return draining.error();
+    has_begun = has_begun || draining.has_value();
     if (drain.deadline != 0s && now - began > std::max<Nanoseconds>(drain.deadline, 0s) + slack)
       return Error{Errc::timeout, "self-drain exceeded deadline"};
     if (!wait(look_interval))

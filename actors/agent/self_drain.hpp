@@ -7,7 +7,7 @@
 #include <string>
 
 #include "actors/core/system.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/result.hpp"
 
@@ -24,7 +24,7 @@ struct SelfDrain {
 /// seconds to begin with, or don't say until five seconds after the deadline that it is done
 /// (`timeout`); `wait` said no (`cancelled`). Servers that are away meanwhile are asked again.
 Result<> drain_own_node(actor::System& system,
-                        const client::ServerLink& servers,
+                        const NodeDoor& servers,
                         const SelfDrain& drain,
                         const std::function<bool(std::chrono::milliseconds)>& wait);
 

@@ -172,7 +172,8 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
       = server::spawn_sealed_link(server_, proposer, cluster_->forwarder(), raft_->leader);
   nodes_ = server::start_duties(
                server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed},
-               {.heartbeats = {.leases = lease_options(config.server)},
+               {.heartbeats
+                = {.leases = lease_options(config.server), .servers = cluster_->known_servers()},
                 .gc = {.job_interval = config.server.job_gc_interval,
                        .thresholds = gc_thresholds(config.server)},
                 .keyring = {},

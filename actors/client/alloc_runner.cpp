@@ -458,22 +458,23 @@ actor::Answer<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
 actor::Answer<plugin_host::Answered> AllocState::tell_servers(
     const schema::plugin::HostRequest::Reader& request) {
   const auto promise = self_->make_response_promise<plugin_host::Answered>();
-  const auto done
-      = [promise](const server_link::Updated&) { promise.deliver(plugin_host::Answered{}); };
+  const auto done = [promise](const door::Reply&) { promise.deliver(plugin_host::Answered{}); };
   const auto failed = [promise](const Error& err) { promise.deliver(err); };
   const auto& context = *facts_.context;
-  if (request.isRegister()) {
-    server_link::RegisterServices order{.node_id = context.node_id, .services = {}};
+  door::Rows rows;
+  if (request.isRegister())
     for (const auto service : request.getRegister())
-      order.services.push_back(Object<schema::ServiceRegistration>::freeze(service));
-    self_->request(context.servers, server_timeout, std::move(order)).then(done, failed);
-  } else {
-    server_link::DeregisterServices order{
-        .node_id = context.node_id, .alloc_id = facts_.id, .ids = {}};
-    for (const auto id : request.getDeregister())
-      order.ids.push_back(copy(id));
-    self_->request(context.servers, server_timeout, std::move(order)).then(done, failed);
-  }
+      rows.emplace_back(Object<schema::ServiceRegistration>::freeze(service));
+  auto order = door::make_ask(
+      context.node_id,
+      [&](auto& ask) {
+        if (request.isRegister()) return ask.setRegisterServices();
+        auto gone = ask.initDeregisterServices();
+        gone.setAllocId(text(facts_.id));
+        gone.setIds(request.getDeregister());
+      },
+      std::move(rows));
+  self_->request(context.servers, server_timeout, std::move(order)).then(done, failed);
   return promise;
 }
 

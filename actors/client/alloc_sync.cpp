@@ -3,7 +3,6 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/object/draft.hpp"
 #include "runtime/workload/client_status.hpp"
 
 namespace nomad::client {
@@ -56,18 +55,17 @@ struct SyncState {
   }
 
   void send(std::vector<Object<schema::Allocation>> batch) {
-    const auto number = setup.numbers->next();
-    for (auto& report : batch) {
-      Draft<schema::Allocation> numbered{report};
-      numbered->setReportNumber(number);
-      report = numbered.freeze();
-    }
     const auto count = batch.size();
-    const bool may_wait = buffer.may_wait();
-    self->request(setup.servers, update_timeout,
-                  server_link::UpdateAllocs{setup.node_id, std::move(batch), may_wait},
-                  may_wait ? actor::Priority::normal : actor::Priority::urgent)
-        .then([this](const server_link::Updated&) { acknowledged(); },
+    auto report = door::make_ask(
+        setup.node_id,
+        [this](auto& ask) {
+          ask.setUpdateAllocs(setup.numbers->next());
+          ask.setMayWait(buffer.may_wait());
+        },
+        door::rows_of(batch));
+    const auto priority = door::priority_of(report);
+    self->request(setup.servers, update_timeout, std::move(report), priority)
+        .then([this](const door::Reply&) { acknowledged(); },
               [this, count](const Error& err) { refused(count, err); });
   }
 

@@ -3,7 +3,7 @@
 //
 // Owns:   the buffer of updates, one per allocation.
 // Takes:  StateChanged (urgently when ClientStatus changed), Forget, Open, Hurry, Restore.
-// Asks:   the ServerLink to UpdateAllocs, one at a time; saves what was acknowledged, so that a
+// Asks:   the servers to updateAllocs, one at a time; saves what was acknowledged, so that a
 //         restarted agent sends nothing twice.
 // Parent: client, restart. The runners report again.
 // Ends:   by the parent's exit message; what was not sent is sent after the next start.
@@ -16,7 +16,7 @@
 #include "actors/client/client_db.hpp"
 #include "actors/client/report_numbers.hpp"
 #include "actors/core/actor.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "runtime/workload/sync_buffer.hpp"
 
 namespace nomad::client {
@@ -74,7 +74,7 @@ using SyncListener = actor::Interface<void(sync::Reported)>;
 
 struct SyncSetup {
   std::string node_id;
-  ServerLink servers;
+  NodeDoor servers;
   ClientDb db;
   SyncListener parent;
   std::shared_ptr<ReportNumbers> numbers;  ///< Outlive the actor.

@@ -468,7 +468,7 @@ Result<PreparedClient> prepare_client(ClientOptions options,
 
 Client start_client(const actor::Owner& owner,
                     PreparedClient prepared,
-                    ServerLink servers,
+                    NodeDoor servers,
                     std::shared_ptr<telemetry::Registry> task_metrics) {
   const auto db = prepared.store ? spawn_client_db(owner.system(), std::move(*prepared.store),
                                                    prepared.options.state_dir)
@@ -491,7 +491,7 @@ Client start_client(const actor::Owner& owner,
 
 Result<Client> start_client(const actor::Owner& owner,
                             ClientOptions options,
-                            ServerLink servers,
+                            NodeDoor servers,
                             PluginCatalog plugins,
                             std::shared_ptr<telemetry::Registry> task_metrics) {
   auto prepared = NOMAD_TRY(prepare_client(std::move(options), std::move(plugins)));

@@ -5,8 +5,7 @@
 // the
 //         ClientDb and the StepRunner; which allocations the node knows.
 // Takes:  what ClientApi takes, Reconfigure, Happened and Stop.
-// Asks:   the ServerLink (RegisterNode, Heartbeat, WatchAllocs, EmitEvents), the ClientDb, the
-//         StepRunner.
+// Asks:   the servers (register, heartbeat, watchAllocs, emitEvents), the ClientDb, the StepRunner.
 // Parent: root, report: its end is the agent's. The tasks go on, and the next agent finds them.
 // Ends:   after Stop, by an exit message, or with a reason when the database has ended.
 //
@@ -24,7 +23,7 @@
 #include "actors/client/steps.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "runtime/telemetry/registry.hpp"
 
 namespace nomad::client {
@@ -73,7 +72,7 @@ using Client = actor::WithInternal<ClientApi,
 
 /// What the client works with; tests put in others.
 struct ClientParts {
-  ServerLink servers;
+  NodeDoor servers;
   ClientDb db;
   StepRunner steps;
   /// Made once the machine's figures are known.
@@ -112,13 +111,13 @@ Result<PreparedClient> prepare_client(ClientOptions options,
 /// `task_metrics` as in ClientParts.
 Client start_client(const actor::Owner& owner,
                     PreparedClient prepared,
-                    ServerLink servers,
+                    NodeDoor servers,
                     std::shared_ptr<telemetry::Registry> task_metrics = nullptr);
 
 /// Both.
 Result<Client> start_client(const actor::Owner& owner,
                             ClientOptions options,
-                            ServerLink servers,
+                            NodeDoor servers,
                             PluginCatalog plugins,
                             std::shared_ptr<telemetry::Registry> task_metrics = nullptr);
 

@@ -17,7 +17,7 @@
 #include "actors/client/service_debts.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/client/templates/data_watcher.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "runtime/host/exec_pump.hpp"
 #include "runtime/telemetry/registry.hpp"
 #include "runtime/workload/task_env.hpp"
@@ -43,7 +43,7 @@ struct ClientContext {
   DriverManager driver_manager;
   std::shared_ptr<host::ExecPumpOnDemand> exec_pump;  ///< Of commands beside tasks.
   ClientDb db;
-  ServerLink servers;
+  NodeDoor servers;
   AllocSync sync;
   CheckRunner checks;
   DataWatcher data;

@@ -127,7 +127,7 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
 
 // -- what the servers say ------------------------------------------------------------------------
 
-void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then) {
+void NodeAllocs::apply(AssignedAllocs set, std::function<void(bool impatient)> then) {
   std::vector<workload::AssignedIndex> assigned;
   assigned.reserve(set.allocs.size());
   std::uint64_t reported = 0;
@@ -189,7 +189,7 @@ void NodeAllocs::go_on_above(std::uint64_t report_number) {
 }
 
 /// Enters a new allocation. It runs after `batch` is saved, if its status here stays pending.
-void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch) {
+void NodeAllocs::add(const AssignedAlloc& assigned, storage::ClientBatch& batch) {
   const auto alloc_id = copy(assigned.alloc->getId());
   auto& alloc = allocs_[alloc_id];
   if (alloc.removed) {  // its end is under way: it can begin anew after that
@@ -216,7 +216,7 @@ void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::Client
 }
 
 /// Runs an allocation that was entered, if it is still wanted and `saved`.
-void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved) {
+void NodeAllocs::run_added(const AssignedAlloc& assigned, const Result<>& saved) {
   const auto alloc_id = copy(assigned.alloc->getId());
   const auto found = allocs_.find(alloc_id);
   if (found == allocs_.end() || found->second.removed
@@ -249,8 +249,7 @@ void NodeAllocs::reject(const std::string& alloc_id, std::string_view reason) {
 
 /// Enters a change. The allocation's row and that of its job go together: a restart that finds one
 /// without the other would leave a running task to itself.
-void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
-                             storage::ClientBatch& batch) {
+void NodeAllocs::save_update(const AssignedAlloc& assigned, storage::ClientBatch& batch) {
   const auto alloc_id = copy(assigned.alloc->getId());
   auto& alloc = allocs_.at(alloc_id);
   alloc.index = assigned.alloc->getAllocModifyIndex();
@@ -262,7 +261,7 @@ void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
     client_db::put_health(batch, alloc_id, std::nullopt);
 }
 
-void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
+void NodeAllocs::update(const AssignedAlloc& assigned) {
   auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
   alloc.alloc = assigned.alloc;
   alloc.job = assigned.job;

@@ -23,6 +23,19 @@
 
 namespace nomad::client {
 
+/// An allocation of this node as the servers see it, and the version of its job that it runs.
+struct AssignedAlloc {
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+};
+
+/// What servers changed for this node (schema/node_door.capnp, Allocs).
+struct AssignedAllocs {
+  std::uint64_t index = 0;
+  bool complete = false;
+  std::vector<AssignedAlloc> allocs;
+};
+
 class NodeAllocs {
 public:
   /// All outlive it.
@@ -56,7 +69,7 @@ public:
   /// Puts into force what they have assigned; then calls `then`, in this turn or a later one,
   /// unless the client stops. `impatient`: an allocation came that may be without servers for a
   /// shorter time than any before.
-  void apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then);
+  void apply(AssignedAllocs set, std::function<void(bool impatient)> then);
 
   /// They have answered for the first time: restored tasks that were lost may start again.
   void servers_contacted();
@@ -162,11 +175,11 @@ private:
   void erase_rows(const std::string& alloc_id);
   void restore(client_db::SavedAlloc& saved);
   void go_on_above(std::uint64_t report_number);
-  void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
-  void run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved);
-  void save_update(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
+  void add(const AssignedAlloc& assigned, storage::ClientBatch& batch);
+  void run_added(const AssignedAlloc& assigned, const Result<>& saved);
+  void save_update(const AssignedAlloc& assigned, storage::ClientBatch& batch);
   void reject(const std::string& alloc_id, std::string_view reason);
-  void update(const server_link::AssignedAlloc& assigned);
+  void update(const AssignedAlloc& assigned);
   void remove(const std::string& alloc_id);
   workload::ExistingAllocs existing() const;
   void tell_end(const Alloc& alloc, bool again);

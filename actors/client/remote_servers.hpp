@@ -1,8 +1,8 @@
-// RemoteServers: the servers of a client node, when they are in other processes. Plays ServerLink.
+// RemoteServers: the servers of a client node, when they are in other processes. Plays NodeDoor.
 //
 // Owns:   the list of servers: what the configuration names, then what the servers themselves say
 //         with each lease.
-// Takes:  what ServerLink takes. Every question goes to one server until that fails; then to the
+// Takes:  the door's questions. Each goes to one server until that fails; then to the
 //         next, once round at most for each question. Every few minutes another one is chosen by
 //         chance, so that a server that was away gets its share of the nodes again.
 // Parent: root, restart.
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "actors/client/server_list.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "actors/rpc/transport.hpp"
 
 namespace nomad::client {
@@ -35,8 +35,8 @@ struct RemoteServersOptions {
   std::shared_ptr<rpc::Credentials> credentials = std::make_shared<rpc::Credentials>();
 };
 
-ServerLink spawn_remote_servers(const actor::Owner& owner,
-                                const rpc::CallTransport& transport,
-                                RemoteServersOptions options);
+NodeDoor spawn_remote_servers(const actor::Owner& owner,
+                              const rpc::CallTransport& transport,
+                              RemoteServersOptions options);
 
 }  // namespace nomad::client

@@ -22,6 +22,27 @@ constexpr auto too_early = 1s;
 /// How many heartbeats fit into the time that the least patient allocation may be without servers.
 constexpr int beats_in_patience = 3;
 
+std::chrono::milliseconds ttl_of(schema::door::Lease::Reader lease) {
+  return std::chrono::milliseconds{lease.getTtlMs()};
+}
+
+Result<AssignedAllocs> read_assigned(const door::Reply& answer) {
+  const auto places = answer->getAllocs().getJobs();
+  const auto rows = std::span{answer.rows};
+  if (places.size() > rows.size())
+    return Error{Errc::corrupt, "an answer of the servers lacks allocations"};
+  const auto allocs = NOMAD_TRY(door::objects_of<schema::Allocation>(rows.first(places.size())));
+  const auto jobs = NOMAD_TRY(door::objects_of<schema::Job>(rows.subspan(places.size())));
+  AssignedAllocs set{answer->getIndex(), answer->getAllocs().getComplete(), {}};
+  set.allocs.reserve(allocs.size());
+  for (unsigned i = 0; i < places.size(); ++i) {
+    if (places[i] >= jobs.size())
+      return Error{Errc::corrupt, "an allocation names a job that the answer does not have"};
+    set.allocs.push_back({allocs[i], jobs[places[i]]});
+  }
+  return set;
+}
+
 /// Doubles from `first` with each failure, up to `most`.
 Nanoseconds growing(Nanoseconds first, Nanoseconds most, unsigned failures) {
   auto pause = first;
@@ -44,15 +65,18 @@ void ServerContact::register_node() {
     return;
   }
   registers_soon_ = false;
-  self_->request(facts_.parts.servers, server_timeout, server_link::RegisterNode{facts_.node})
-      .then([this](const server_link::Registered& answer) { registered(answer); },
+  self_
+      ->request(
+          facts_.parts.servers, server_timeout,
+          door::make_ask(facts_.identity.id, [](auto& ask) { ask.setRegister(); }, {facts_.node}))
+      .then([this](const door::Reply& answer) { registered(answer); },
             [this](const Error& err) { register_failed(err); });
 }
 
-void ServerContact::registered(const server_link::Registered& answer) {
+void ServerContact::registered(const door::Reply& answer) {
   registering_ = false;
   register_failures_ = 0;
-  heard_of_servers(answer.ttl);
+  heard_of_servers(ttl_of(answer->getLease()));
   if (!is_registered_) log::info("client", "node {} is registered", facts_.identity.id);
   is_registered_ = true;
   // Registering alone makes no node ready: a heartbeat follows, at once unless they fail.
@@ -105,18 +129,19 @@ void ServerContact::arm_heartbeat(Nanoseconds delay) {
 void ServerContact::heartbeat_due(std::uint64_t round) {
   if (round != heartbeat_round_ || facts_.stopping) return;
   self_
-      ->request(facts_.parts.servers, heartbeat_timeout, server_link::Heartbeat{facts_.identity.id},
+      ->request(facts_.parts.servers, heartbeat_timeout,
+                door::make_ask(facts_.identity.id, [](auto& ask) { ask.setHeartbeat(); }),
                 actor::Priority::urgent)
-      .then([this](const server_link::Lease& lease) { heartbeat_answered(lease); },
+      .then([this](const door::Reply& answer) { heartbeat_answered(answer->getLease()); },
             [this](const Error& err) { heartbeat_failed(err); });
 }
 
-void ServerContact::heartbeat_answered(const server_link::Lease& lease) {
-  const bool was_away = heartbeat_failures_ > 0 || lease.awaits_reports;
+void ServerContact::heartbeat_answered(schema::door::Lease::Reader lease) {
+  const bool was_away = heartbeat_failures_ > 0 || lease.getAwaitsReports();
   heartbeat_failures_ = 0;
-  heard_of_servers(lease.ttl);
+  heard_of_servers(ttl_of(lease));
   if (was_away) self_->send(facts_.context->sync, sync::Hurry{});
-  if (!lease.awaits_reports) {
+  if (!lease.getAwaitsReports()) {
     waiting_answers_ = 0;
     beats_on_report_ = false;
     arm_heartbeat(ttl_);
@@ -158,20 +183,26 @@ void ServerContact::watch() {
   if (allocs_.take_wants_all()) min_index_ = 0;
   self_
       ->request(facts_.parts.servers, watch_wait + server_timeout,
-                server_link::WatchAllocs{facts_.identity.id, min_index_, watch_wait})
-      .then([this](server_link::AssignedAllocs& set) { assigned(std::move(set)); },
+                door::make_ask(facts_.identity.id,
+                               [this](auto& ask) {
+                                 ask.setWatchAllocs(min_index_);
+                                 ask.setMaxWaitMs(std::chrono::milliseconds{watch_wait}.count());
+                               }))
+      .then([this](const door::Reply& answer) { assigned(answer); },
             [this](const Error& err) { watch_failed(err); });
 }
 
-void ServerContact::assigned(server_link::AssignedAllocs set) {
+void ServerContact::assigned(const door::Reply& answer) {
+  auto set = read_assigned(answer);
+  if (!set) return watch_failed(set.error());
   watch_failures_ = 0;
   if (facts_.stopping) return;
-  if (set.index <= min_index_ && !set.complete) {
+  if (set->index <= min_index_ && !set->complete) {
     actor::send_self_after(self_, too_early, WatchDue{});
     return;
   }
-  const auto index = set.index;
-  allocs_.apply(std::move(set), [this, index](bool impatient) { applied(index, impatient); });
+  const auto index = set->index;
+  allocs_.apply(std::move(*set), [this, index](bool impatient) { applied(index, impatient); });
 }
 
 /// The servers' answer is in force.

@@ -49,13 +49,13 @@ public:
   std::chrono::milliseconds ttl() const { return ttl_; }
 
 private:
-  void registered(const server_link::Registered& answer);
+  void registered(const door::Reply& answer);
   void register_failed(const Error& err);
   void arm_heartbeat(Nanoseconds delay);
-  void heartbeat_answered(const server_link::Lease& lease);
+  void heartbeat_answered(schema::door::Lease::Reader lease);
   void heartbeat_failed(const Error& err);
   void heard_of_servers(std::chrono::milliseconds ttl);
-  void assigned(server_link::AssignedAllocs set);
+  void assigned(const door::Reply& answer);
   void applied(std::uint64_t index, bool impatient);
   void watch_failed(const Error& err);
 

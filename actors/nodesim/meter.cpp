@@ -10,66 +10,26 @@
 namespace nomad::nodesim {
 namespace {
 
-namespace link = client::server_link;
-using client::ServerLink;
+using door::Question;
 
-/// Hands `msg` on; `noted` sees the answer before the asker does.
-template <class Reply, class Message, class Noted>
-actor::Answer<Reply> hand_on(ServerLink::pointer self,
-                             const ServerLink& to,
-                             const std::shared_ptr<Meter>& meter,
-                             const Message& msg,
-                             Noted noted) {
-  auto promise = self->make_response_promise<Reply>();
-  self->request(to, actor::infinite, msg)
-      .then(
-          [promise, noted](const Reply& reply) mutable {
-            noted(reply);
-            promise.deliver(reply);
-          },
-          [promise, meter](const Error& err) mutable {
-            meter->failed();
-            promise.deliver(err);
-          });
-  return promise;
-}
-
-ServerLink::behavior_type metered_link(ServerLink::pointer self,
-                                       const ServerLink& to,
-                                       const std::shared_ptr<Meter>& meter) {
-  return {
-      [self, to, meter](const link::RegisterNode& msg) {
-        return hand_on<link::Registered>(
-            self, to, meter, msg, [meter, id = copy(msg.node->getId())](const link::Registered&) {
-              meter->registered(id);
+NodeDoor::behavior_type metered_link(NodeDoor::pointer self,
+                                     const NodeDoor& to,
+                                     const std::shared_ptr<Meter>& meter) {
+  return {[self, to, meter](const door::Ask& msg) {
+    auto promise = self->make_response_promise<door::Reply>();
+    self->request(to, actor::infinite, msg)
+        .then(
+            [promise, meter, msg,
+             asked = std::chrono::steady_clock::now()](const door::Reply& reply) {
+              meter->answered(msg, reply, std::chrono::steady_clock::now() - asked, unix_now());
+              promise.deliver(reply);
+            },
+            [promise, meter](const Error& err) {
+              meter->failed();
+              promise.deliver(err);
             });
-      },
-      [self, to, meter](const link::Heartbeat& msg) {
-        const auto asked = std::chrono::steady_clock::now();
-        return hand_on<link::Lease>(self, to, meter, msg, [meter, asked](const link::Lease& lease) {
-          meter->beaten(std::chrono::steady_clock::now() - asked, lease.awaits_reports);
-        });
-      },
-      [self, to, meter](const link::WatchAllocs& msg) {
-        return hand_on<link::AssignedAllocs>(self, to, meter, msg,
-                                             [](const link::AssignedAllocs&) {});
-      },
-      [self, to, meter](const link::UpdateAllocs& msg) {
-        return hand_on<link::Updated>(self, to, meter, msg, [meter, msg](const link::Updated&) {
-          meter->updated(msg, unix_now());
-        });
-      },
-      [self, to, meter](const link::RegisterServices& msg) {
-        return hand_on<link::Updated>(self, to, meter, msg, [](const link::Updated&) {});
-      },
-      [self, to, meter](const link::DeregisterServices& msg) {
-        return hand_on<link::Updated>(self, to, meter, msg, [](const link::Updated&) {});
-      },
-      [self, to](const link::EmitEvents& msg) { return self->delegate(to, msg); },
-      [self, to](const link::DrainNode& msg) { return self->delegate(to, msg); },
-      [self, to](const link::AwaitPrevious& msg) { return self->delegate(to, msg); },
-      [self, to](const link::WatchData& msg) { return self->delegate(to, msg); },
-  };
+    return promise;
+  }};
 }
 
 }  // namespace
@@ -90,16 +50,25 @@ Figures Meter::take() {
   return taken;
 }
 
-void Meter::registered(const std::string& node_id) {
+void Meter::answered(const door::Ask& ask,
+                     const door::Reply& reply,
+                     std::chrono::nanoseconds took,
+                     std::int64_t now) {
   const std::lock_guard lock{guard_};
-  nodes_.insert(node_id);
-}
-
-void Meter::beaten(std::chrono::nanoseconds took, bool awaits_reports) {
-  const std::lock_guard lock{guard_};
-  ++figures_.heartbeats;
-  figures_.missed += awaits_reports ? 1 : 0;
-  figures_.heartbeat_ms.push_back(static_cast<double>(took.count()) / 1e6);
+  switch (ask->which()) {
+    case Question::REGISTER:
+      nodes_.insert(ask.subject());
+      return;
+    case Question::HEARTBEAT:
+      ++figures_.heartbeats;
+      figures_.missed += reply->getLease().getAwaitsReports() ? 1 : 0;
+      figures_.heartbeat_ms.push_back(static_cast<double>(took.count()) / 1e6);
+      return;
+    case Question::UPDATE_ALLOCS:
+      return updated(ask, now);
+    default:
+      return;
+  }
 }
 
 void Meter::failed() {
@@ -107,23 +76,22 @@ void Meter::failed() {
   ++figures_.failures;
 }
 
-void Meter::updated(const link::UpdateAllocs& sent, std::int64_t now) {
-  const std::lock_guard lock{guard_};
+void Meter::updated(const door::Ask& report, std::int64_t now) {
   ++figures_.batches;
-  figures_.updates += sent.allocs.size();
-  for (const auto& alloc : sent.allocs) {
-    const auto [place, is_new]
-        = statuses_.try_emplace(copy(alloc->getId()), alloc->getClientStatus());
-    if (!is_new
-        && std::exchange(place->second, alloc->getClientStatus()) == alloc->getClientStatus())
-      continue;
-    figures_.status_ms.push_back(static_cast<double>(now - alloc->getModifyTime()) / 1e6);
+  figures_.updates += report.rows.size();
+  for (const auto& row : report.rows) {
+    const auto alloc = row.as<schema::Allocation>();
+    if (!alloc) continue;
+    const auto status = (*alloc)->getClientStatus();
+    const auto [place, is_new] = statuses_.try_emplace(copy((*alloc)->getId()), status);
+    if (!is_new && std::exchange(place->second, status) == status) continue;
+    figures_.status_ms.push_back(static_cast<double>(now - (*alloc)->getModifyTime()) / 1e6);
   }
 }
 
-client::ServerLink spawn_metered_link(const actor::Owner& owner,
-                                      const client::ServerLink& to,
-                                      std::shared_ptr<Meter> meter) {
+NodeDoor spawn_metered_link(const actor::Owner& owner,
+                            const NodeDoor& to,
+                            std::shared_ptr<Meter> meter) {
   return actor::spawn(owner, metered_link, to, std::move(meter));
 }
 

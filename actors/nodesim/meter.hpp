@@ -3,7 +3,7 @@
 //
 // The link:
 // Owns:   nothing; all links share the Meter.
-// Takes:  what a ServerLink takes.
+// Takes:  the door's questions.
 // Parent: nobody, report: whoever simulates the nodes stops it.
 // Ends:   by the parent's exit message.
 #pragma once
@@ -18,7 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "schema/alloc.capnp.h"
 
 namespace nomad::nodesim {
@@ -46,20 +46,23 @@ public:
   Figures take();
 
   // From metered links. `now` is Unix nanoseconds.
-  void registered(const std::string& node_id);
-  void beaten(std::chrono::nanoseconds took, bool awaits_reports);
+  void answered(const door::Ask& ask,
+                const door::Reply& reply,
+                std::chrono::nanoseconds took,
+                std::int64_t now);
   void failed();
-  void updated(const client::server_link::UpdateAllocs& sent, std::int64_t now);
 
 private:
+  void updated(const door::Ask& report, std::int64_t now);
+
   std::mutex guard_;
   Figures figures_;
   std::unordered_set<std::string> nodes_;
   std::unordered_map<std::string, schema::ClientStatus> statuses_;
 };
 
-client::ServerLink spawn_metered_link(const actor::Owner& owner,
-                                      const client::ServerLink& to,
-                                      std::shared_ptr<Meter> meter);
+NodeDoor spawn_metered_link(const actor::Owner& owner,
+                            const NodeDoor& to,
+                            std::shared_ptr<Meter> meter);
 
 }  // namespace nomad::nodesim

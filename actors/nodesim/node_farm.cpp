@@ -62,7 +62,7 @@ ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t numb
 }
 
 ClientParts simulated_parts(const NodeFarmOptions& options,
-                            ServerLink servers,
+                            NodeDoor servers,
                             ClientDb db,
                             StepRunner steps) {
   ClientParts parts;

@@ -35,7 +35,7 @@ struct NodeFarmOptions {
 };
 
 /// The link to the servers for node `number`; all may share one.
-using MakeLink = std::function<client::ServerLink(std::size_t number)>;
+using MakeLink = std::function<NodeDoor(std::size_t number)>;
 
 class NodeFarm {
 public:
@@ -59,7 +59,7 @@ private:
 
 /// The parts of one simulated node; `start` gives each the same database and steps.
 client::ClientParts simulated_parts(const NodeFarmOptions& options,
-                                    client::ServerLink servers,
+                                    NodeDoor servers,
                                     client::ClientDb db,
                                     client::StepRunner steps);
 

@@ -27,7 +27,7 @@ enum class Method : std::uint16_t {
   server_has_node = 20,      ///< Whether that server holds the node's connection.
   server_write_sealed = 21,  ///< A command of the keyring, sealed by the asking server.
 
-  // client nodes to servers
+  // client nodes to servers, as releases before the door asked; served for one more release
   node_register = 30,
   node_update_status = 31,
   node_get_client_allocs = 32,
@@ -37,7 +37,11 @@ enum class Method : std::uint16_t {
   node_emit_events = 36,
   node_await_previous = 37,
   node_update_drain = 38,
-  node_watch_data = 39,  ///< What templates of its tasks follow.
+  node_watch_data = 39,
+
+  // client nodes and servers, by the door (actors/roles/node_door.hpp)
+  node_ask = 40,       ///< A question that may be repeated freely.
+  node_ask_once = 41,  ///< One that may not.
 
   // requests of the HTTP API, sent on
   /// To a server: the leader, another region, or whoever reaches the node. Client nodes send on

@@ -22,10 +22,10 @@
 #include "actors/server/decisions/decision_feed.hpp"
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/drain/node_drainer.hpp"
-#include "actors/server/heartbeat_tracker.hpp"
 #include "actors/server/keyring_keeper.hpp"
 #include "actors/server/leadership.hpp"
-#include "actors/server/node_endpoint.hpp"
+#include "actors/server/nodes/heartbeat_tracker.hpp"
+#include "actors/server/nodes/node_endpoint.hpp"
 #include "actors/server/plan_applier.hpp"
 
 namespace nomad::server {

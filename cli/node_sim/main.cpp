@@ -188,7 +188,7 @@ private:
   actor::System system_{config_};
   std::shared_ptr<nodesim::Meter> meter_ = std::make_shared<nodesim::Meter>();
   std::optional<rpc::TcpTransport> transport_;
-  std::vector<client::ServerLink> links_;
+  std::vector<NodeDoor> links_;
   std::optional<nodesim::NodeFarm> farm_;
 };
 

@@ -347,28 +347,32 @@ bool is_foreign(const state::Snapshot& snapshot,
   return row && view(row->alloc->getNodeId()) != node_id;
 }
 
-static bool is_older(schema::Allocation::Reader report, schema::Allocation::Reader than) {
-  return report.getReportNumber() != 0 && report.getReportNumber() < than.getReportNumber();
-}
-
 NodeDecision decide_reports(const state::Snapshot& snapshot,
-                            const std::vector<Object<schema::Allocation>>& reports,
+                            const std::vector<NodeReport>& reports,
                             const EvalSeed& seed) {
   std::unordered_map<std::string_view, std::size_t> places;
   std::vector<Object<schema::Allocation>> newest;
-  for (const auto& report : reports) {
-    const auto [entry, is_new] = places.try_emplace(view(report->getId()), newest.size());
-    if (is_new)
-      newest.push_back(report);
-    else if (!is_older(*report, *newest[entry->second]))
-      newest[entry->second] = report;
-  }
+  std::vector<std::uint64_t> numbers;  // Of each in `newest`.
+  for (const auto& report : reports)
+    for (const auto& alloc : report.allocs) {
+      const auto [entry, is_new] = places.try_emplace(view(alloc->getId()), newest.size());
+      const auto place = entry->second;
+      if (is_new) {
+        newest.push_back(alloc);
+        numbers.push_back(report.number);
+      } else if (report.number == 0 || report.number >= numbers[place]) {
+        newest[place] = alloc;
+        numbers[place] = report.number;
+      }
+    }
   const auto evals = evals_for_reports(snapshot, newest, seed);
   Draft<schema::Command> draft;
   auto command = draft->initAllocClientUpdate();
   auto allocs = command.initAllocations(static_cast<unsigned>(newest.size()));
-  for (unsigned i = 0; i < allocs.size(); ++i)
+  for (unsigned i = 0; i < allocs.size(); ++i) {
     allocs.setWithCaveats(i, *newest[i]);
+    allocs[i].setReportNumber(numbers[i]);
+  }
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
   return {of_nodes(), draft.freeze(), ids_of(evals)};
 }

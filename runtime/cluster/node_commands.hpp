@@ -114,9 +114,15 @@ bool is_foreign(const state::Snapshot& snapshot,
                 schema::Allocation::Reader report,
                 std::string_view node_id);
 
+/// What a node says of its allocations at one time.
+struct NodeReport {
+  std::uint64_t number = 0;  ///< Grows with each of the node; 0: it gives none.
+  std::vector<Object<schema::Allocation>> allocs;
+};
+
 /// Several nodes' reports as one command; the newest of an allocation's wins.
 NodeDecision decide_reports(const state::Snapshot& snapshot,
-                            const std::vector<Object<schema::Allocation>>& reports,
+                            const std::vector<NodeReport>& reports,
                             const EvalSeed& seed);
 
 }  // namespace nomad::cluster

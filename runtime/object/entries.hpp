@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/object/draft.hpp"
 
@@ -51,6 +52,14 @@ template <class List, class Map>
 void read_entries(const List& entries, Map& to) {
   for (const auto entry : entries)
     to.emplace(copy(entry.getKey()), copy(entry.getValue()));
+}
+
+inline std::vector<std::string> texts_of(capnp::List<capnp::Text>::Reader from) {
+  std::vector<std::string> texts;
+  texts.reserve(from.size());
+  for (const auto one : from)
+    texts.push_back(copy(one));
+  return texts;
 }
 
 }  // namespace nomad

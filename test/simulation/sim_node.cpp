@@ -153,7 +153,7 @@ client::ClientDb SimNode::spawn_db() {
       }));
 }
 
-client::ServerLink SimNode::spawn_link() {
+NodeDoor SimNode::spawn_link() {
   const auto transport
       = rpc_.spawn(system_.system(), machine_,
                    {.role = net::RpcRole::client, .region = "global", .name = name_});

@@ -87,14 +87,14 @@ public:
 
   const std::vector<SimProcess>& processes() const { return processes_; }
 
-  client::ServerLink link() const { return link_; }
+  NodeDoor link() const { return link_; }
 
   const client::Client& client() const { return client_; }
 
   void set_faulty(bool faulty) { faulty_ = faulty; }
 
 private:
-  client::ServerLink spawn_link();
+  NodeDoor spawn_link();
   client::ClientDb spawn_db();
   Time saved_at(Time shortest, Time longest);
   client::Driver spawn_driver(const client::PluginHost& host);
@@ -142,7 +142,7 @@ private:
   std::uint64_t next_process_ = 1;
   bool faulty_ = true;
   Time saved_until_{0};
-  client::ServerLink link_;
+  NodeDoor link_;
   client::Client client_;
 };
 

@@ -324,7 +324,8 @@ void SimServer::start_duties(const Proposer& proposer) {
       live_->server, {store, live_->fsm, proposer, live_->lease, live_->keyring, sealed},
       {.heartbeats
        = {.leases
-          = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s}},
+          = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s},
+          .servers = cluster.known_servers()},
        .gc = {.interval = 20s,
               .job_interval = 20s,
               .thresholds

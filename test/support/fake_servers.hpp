@@ -13,16 +13,17 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "test/support/door.hpp"
 
 namespace nomad::test {
 
 /// What the servers want and have heard; shared with the thread of the test.
 struct ServerBoard {
   std::mutex lock;
-  std::vector<client::server_link::AssignedAlloc> assigned;
+  std::vector<AssignedAlloc> assigned;
   std::map<std::string, Object<schema::Allocation>> heard;
   std::size_t sends = 0;
   std::size_t updates = 0;
@@ -40,60 +41,64 @@ struct BoardChanged {
   using is_message = void;
 };
 
-using FakeServersActor = actor::WithInternal<client::ServerLink, void(BoardChanged)>;
+using FakeServersActor = actor::WithInternal<NodeDoor, void(BoardChanged)>;
 
 struct FakeServersState {
   static constexpr const char* name = "fake_servers";
   std::shared_ptr<ServerBoard> board;
-  actor::Promise<client::server_link::AssignedAllocs> held;
+  actor::Promise<door::Reply> held;
   std::uint64_t index = 1;
+
+  actor::Answer<door::Reply> hear(FakeServersActor::pointer self, const door::Ask& msg) {
+    switch (msg->which()) {
+      case door::Question::REGISTER:
+      case door::Question::HEARTBEAT:
+        return to_reply(Lease{std::chrono::seconds{10}});
+      case door::Question::WATCH_ALLOCS: {
+        held = self->make_response_promise<door::Reply>();
+        auto promise = held;
+        if (msg->getWatchAllocs() == 0) answer();
+        return promise;
+      }
+      case door::Question::UPDATE_ALLOCS:
+        note(msg);
+        return door::done(++index);
+      case door::Question::AWAIT_PREVIOUS:
+        return to_reply(Previous{.ended = true});
+      case door::Question::WATCH_DATA:
+        return Error{Errc::unavailable, "these servers have no data"};
+      default:
+        return door::done(++index);
+    }
+  }
+
+  void note(const door::Ask& report) const {
+    const std::lock_guard guard{board->lock};
+    ++board->sends;
+    board->updates += report.rows.size();
+    for (const auto& row : report.rows) {
+      const auto alloc = row.as<schema::Allocation>().value();
+      board->heard[copy(alloc->getId())] = alloc;
+    }
+  }
 
   void answer() {
     if (!held.pending()) return;
-    client::server_link::AssignedAllocs set{.index = ++index, .complete = true, .allocs = {}};
+    AssignedAllocs set{.index = ++index, .complete = true, .allocs = {}};
     {
       const std::lock_guard guard{board->lock};
       set.allocs = board->assigned;
     }
     auto promise = std::exchange(held, {});
-    promise.deliver(std::move(set));
+    promise.deliver(to_reply(set));
   }
 };
 
 inline FakeServersActor::behavior_type fake_servers(
     FakeServersActor::stateful_pointer<FakeServersState> self, std::shared_ptr<ServerBoard> board) {
-  using namespace client::server_link;
   self->state.board = std::move(board);
-  return {
-      [self](const RegisterNode&) {
-        return Registered{++self->state.index, std::chrono::seconds{10}};
-      },
-      [](const Heartbeat&) { return Lease{.ttl = std::chrono::seconds{10}}; },
-      [self](const WatchAllocs& msg) -> actor::Answer<AssignedAllocs> {
-        self->state.held = self->make_response_promise<AssignedAllocs>();
-        auto promise = self->state.held;
-        if (msg.min_index == 0) self->state.answer();
-        return promise;
-      },
-      [self](const UpdateAllocs& msg) {
-        auto& board = *self->state.board;
-        const std::lock_guard guard{board.lock};
-        ++board.sends;
-        board.updates += msg.allocs.size();
-        for (const auto& alloc : msg.allocs)
-          board.heard[copy(alloc->getId())] = alloc;
-        return Updated{++self->state.index};
-      },
-      [self](const RegisterServices&) { return Updated{++self->state.index}; },
-      [self](const DeregisterServices&) { return Updated{++self->state.index}; },
-      [self](const EmitEvents&) { return Updated{++self->state.index}; },
-      [](const DrainNode&) { return NodeDrain{}; },
-      [](const AwaitPrevious&) { return Previous{.ended = true}; },
-      [](const WatchData&) -> actor::Answer<Data> {
-        return Error{Errc::unavailable, "these servers have no data"};
-      },
-      [self](BoardChanged) { self->state.answer(); },
-  };
+  return {[self](const door::Ask& msg) { return self->state.hear(self, msg); },
+          [self](BoardChanged) { self->state.answer(); }};
 }
 
 /// A job of one group and one task, and allocation `number` of it.

@@ -16,16 +16,16 @@
 #include "actors/core/system.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/object/draft.hpp"
+#include "test/support/door.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
 
 namespace {
 
-namespace wire = client::server_link;
 using Words = std::span<const std::string>;
 
-Object<schema::ServiceRegistration> registration(Words words) {
+Object<schema::ServiceRegistration> service(Words words) {
   Draft<schema::ServiceRegistration> draft;
   draft->setId(text("_nomad-task-" + words[0] + "-group-group-" + words[1] + "-" + words[3]));
   draft->setAllocId(text(words[0]));
@@ -39,14 +39,13 @@ Object<schema::ServiceRegistration> registration(Words words) {
   return draft.freeze();
 }
 
-template <class Message>
-int say(actor::System& system, const client::ServerLink& servers, Message message) {
+int say(actor::System& system, const NodeDoor& servers, door::Ask message) {
   int code = 1;
   actor::Outsider self{system};
   self.request(servers, 30s, std::move(message))
       .receive(
-          [&code](const wire::Updated& done) {
-            std::printf("%llu\n", static_cast<unsigned long long>(done.index));
+          [&code](const door::Reply& done) {
+            std::printf("%llu\n", static_cast<unsigned long long>(done->getIndex()));
             code = 0;
           },
           [](const Error& error) {
@@ -65,9 +64,9 @@ int run(actor::System& system, const rpc::TcpTransport& transport, Words words) 
   const auto rest = words.subspan(4);
   const int code
       = words[3] == "register"
-            ? say(system, servers, wire::RegisterServices{words[1], {registration(rest)}})
+            ? say(system, servers, test::register_services(words[1], {service(rest)}))
             : say(system, servers,
-                  wire::DeregisterServices{words[1], rest[0], {rest.begin() + 1, rest.end()}});
+                  test::deregister_services(words[1], rest[0], {rest.begin() + 1, rest.end()}));
   actor::stop(servers);
   return code;
 }

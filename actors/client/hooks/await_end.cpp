@@ -24,16 +24,19 @@ plugin_host::Answered predecessor(Fill fill) {
 }
 
 void ask_servers(AllocSelf::pointer self, const AllocFacts& facts, const AnswerPromise& promise) {
-  const server_link::AwaitPrevious question{
-      .node_id = facts.context->node_id, .alloc_id = facts.id, .max_wait = longest_question};
-  self->request(facts.context->servers, longest_question + answer_slack, question)
+  auto question = door::make_ask(facts.context->node_id, [&](auto& ask) {
+    ask.setAwaitPrevious(text(facts.id));
+    ask.setMaxWaitMs(std::chrono::milliseconds{longest_question}.count());
+  });
+  self->request(facts.context->servers, longest_question + answer_slack, std::move(question))
       .then(
-          [promise](const server_link::Previous& previous) {
+          [promise](const door::Reply& answer) {
             promise.deliver(predecessor([&](auto into) {
-              into.setEnded(previous.ended);
-              into.setAddress(text(previous.http_address));
-              into.setTls(previous.tls);
-              into.setToken(text(previous.migrate_token));
+              const auto previous = answer->getPrevious();
+              into.setEnded(previous.getEnded());
+              into.setAddress(previous.getHttpAddress());
+              into.setTls(previous.getTls());
+              into.setToken(previous.getMigrateToken());
             }));
           },
           [promise](const Error& err) { promise.deliver(err); });

@@ -10,6 +10,9 @@
 namespace nomad::client {
 namespace {
 
+/// The servers keep as many of a node's events, the newest.
+constexpr std::size_t most_events = 10;
+
 using namespace std::chrono_literals;
 
 constexpr auto server_patience = 30s;
@@ -27,7 +30,7 @@ void NodeEvents::happened(std::string_view subsystem,
   event->setTimestamp(facts_.options.unix_now());
   fill_entries(event->initDetails(static_cast<unsigned>(details.size())), details);
   waiting_.push_back(event.freeze());
-  if (waiting_.size() > server_link::most_events) {
+  if (waiting_.size() > most_events) {
     log::warn("client", "dropping an event of the node that could not be sent: {}",
               view(waiting_.front()->getMessage()));
     waiting_.pop_front();
@@ -47,10 +50,12 @@ void NodeEvents::due(const EventsDue& msg) {
   sending_ = true;
   const std::vector<Object<schema::NodeEvent>> events{waiting_.begin(), waiting_.end()};
   self_
-      ->request(facts_.parts.servers, server_patience,
-                server_link::EmitEvents{facts_.identity.id, events})
+      ->request(
+          facts_.parts.servers, server_patience,
+          door::make_ask(
+              facts_.identity.id, [](auto& ask) { ask.setEmitEvents(); }, door::rows_of(events)))
       .then(
-          [this, events](const server_link::Updated&) {
+          [this, events](const door::Reply&) {
             sending_ = false;
             std::erase_if(waiting_, [&events](const auto& event) {
               return std::any_of(events.begin(), events.end(), [&event](const auto& sent) {

@@ -6,7 +6,7 @@
 #include "actors/client/templates/template_settings.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
 #include "runtime/security/variable_items.hpp"
 
 namespace nomad::client {
@@ -29,13 +29,6 @@ struct AskAgain {
 };
 
 using WatcherSelf = actor::WithInternal<DataWatcher, void(AskAgain)>;
-
-std::vector<std::string> texts_of(capnp::List<capnp::Text>::Reader from) {
-  std::vector<std::string> texts;
-  for (const auto one : from)
-    texts.push_back(copy(one));
-  return texts;
-}
 
 templates::ServiceInstance service_instance(schema::ServiceRegistration::Reader from) {
   return {.id = copy(from.getId()),
@@ -115,20 +108,31 @@ private:
     topic.number = ++last_;
     const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(
         options_.settings->block_query_wait);
-    self_
-        ->request(options_.servers, wait + held_slack,
-                  server_link::WatchData{.node_id = options_.node_id,
-                                         .query = query,
-                                         .known = topic.data ? topic.data->digest : 0,
-                                         .max_wait = wait})
+    const auto known = topic.data ? topic.data->digest : 0;
+    self_->request(options_.servers, wait + held_slack, question(query, known, wait))
         .then(
-            [this, query, number = topic.number](const server_link::Data& data) {
-              answered(query, number, data);
+            [this, query, number = topic.number](const door::Reply& answer) {
+              answered(query, number, answer);
             },
             [this, query, number = topic.number](const Error& err) { failed(query, number, err); });
   }
 
-  void answered(const ClusterQuery& query, std::uint64_t number, const server_link::Data& answer) {
+  door::Ask question(const ClusterQuery& query,
+                     std::uint64_t known,
+                     std::chrono::milliseconds wait) const {
+    return door::make_ask(options_.node_id, [&](auto& ask) {
+      ask.setMaxWaitMs(static_cast<std::uint64_t>(wait.count()));
+      auto data = ask.initWatchData();
+      data.setKind(static_cast<std::uint8_t>(query.kind));
+      data.setNamespace(text(query.name_space));
+      data.setName(text(query.name));
+      data.setTag(text(query.tag));
+      data.setChoose(text(query.choose));
+      data.setKnown(known);
+    });
+  }
+
+  void answered(const ClusterQuery& query, std::uint64_t number, const door::Reply& answer) {
     const auto found = topics_.find(query);
     if (found == topics_.end() || found->second.number != number) return;
     auto& topic = found->second;
@@ -137,7 +141,7 @@ private:
       topics_.erase(found);
       return;
     }
-    if (!topic.data || topic.data->digest != answer.digest) {
+    if (!topic.data || topic.data->digest != answer->getData().getDigest()) {
       auto data = read_cluster_data(query, answer);
       if (!data) return failed(query, number, data.error());
       topic.data = std::move(*data);
@@ -193,23 +197,26 @@ WatcherSelf::behavior_type data_watcher_actor(WatcherSelf::stateful_pointer<Watc
 
 }  // namespace
 
-Result<ClusterDataPtr> read_cluster_data(const ClusterQuery& query,
-                                         const server_link::Data& answer) {
+Result<ClusterDataPtr> read_cluster_data(const ClusterQuery& query, const door::Reply& answer) {
   auto data = std::make_shared<ClusterData>();
-  data->digest = answer.digest;
-  for (const auto& service : answer.services)
+  data->digest = answer->getData().getDigest();
+  const auto rows = std::span{answer.rows};
+  const auto services = std::min<std::size_t>(answer->getData().getServices(), rows.size());
+  for (const auto& service :
+       NOMAD_TRY(door::objects_of<schema::ServiceRegistration>(rows.first(services))))
     if (query.kind == Kind::services)
       data->names.push_back({copy(service->getServiceName()), texts_of(service->getTags())});
     else
       data->instances.push_back(service_instance(*service));
-  for (const auto& variable : answer.variables) {
+  for (const auto& variable :
+       NOMAD_TRY(door::objects_of<schema::Variable>(rows.subspan(services)))) {
     if (query.kind == Kind::variables) {
       data->metas.push_back(variable_meta(*variable));
       continue;
     }
     templates::Variable whole{.meta = variable_meta(*variable), .items = {}};
-    if (answer.items)
-      for (const auto& [key, value] : NOMAD_TRY(security::decode_items(*answer.items)))
+    if (answer.secret)
+      for (const auto& [key, value] : NOMAD_TRY(security::decode_items(*answer.secret)))
         whole.items.emplace(key, value);
     data->variable = std::move(whole);
   }

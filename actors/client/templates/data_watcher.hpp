@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "actors/core/actor.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "runtime/template/cluster_query.hpp"
 
 namespace nomad::client {
@@ -63,7 +63,7 @@ using DataWatcher
 
 struct DataWatcherOptions {
   std::string node_id;
-  ServerLink servers;
+  NodeDoor servers;
   std::shared_ptr<const TemplateSettings> settings;
 };
 
@@ -71,6 +71,6 @@ DataWatcher spawn_data_watcher(const actor::Owner& owner, DataWatcherOptions opt
 
 /// `answer` as templates read it. `corrupt` where a variable's items are none.
 Result<ClusterDataPtr> read_cluster_data(const templates::ClusterQuery& query,
-                                         const server_link::Data& answer);
+                                         const door::Reply& answer);
 
 }  // namespace nomad::client

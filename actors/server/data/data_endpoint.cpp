@@ -15,8 +15,6 @@ namespace nomad::server {
 namespace {
 
 using namespace std::chrono_literals;
-using client::server_link::Data;
-using client::server_link::WatchData;
 using templates::ClusterQuery;
 
 /// How long changes of what takes many rows are gathered.
@@ -43,7 +41,32 @@ struct QuestionOver {
 };
 
 using DataSelf
-    = actor::WithInternal<DataEndpoint, void(TopicTouched), void(TopicDue), void(QuestionOver)>;
+    = actor::WithInternal<NodeDoor, void(TopicTouched), void(TopicDue), void(QuestionOver)>;
+
+ClusterQuery query_of(schema::door::DataQuery::Reader from) {
+  return {.kind = static_cast<ClusterQuery::Kind>(from.getKind()),
+          .name_space = copy(from.getNamespace()),
+          .name = copy(from.getName()),
+          .tag = copy(from.getTag()),
+          .choose = copy(from.getChoose())};
+}
+
+/// Nothing is new.
+door::Reply nothing_new(std::uint64_t digest) {
+  return door::make_reply(0, [&](auto& reply) { reply.initData().setDigest(digest); });
+}
+
+/// A variable without what it holds.
+Object<schema::Variable> without_data(schema::Variable::Reader variable) {
+  Draft<schema::Variable> draft;
+  draft->setNamespace(variable.getNamespace());
+  draft->setPath(variable.getPath());
+  draft->setCreateTime(variable.getCreateTime());
+  draft->setModifyTime(variable.getModifyTime());
+  draft->setCreateIndex(variable.getCreateIndex());
+  draft->setModifyIndex(variable.getModifyIndex());
+  return draft.freeze();
+}
 
 class DataState {
 public:
@@ -59,26 +82,31 @@ public:
     lease_ = std::move(lease);
   }
 
-  actor::Answer<Data> watch(const WatchData& msg) {
-    if (static_cast<std::uint8_t>(msg.query.kind) < 1 || msg.query.kind > ClusterQuery::last_kind)
+  actor::Answer<door::Reply> answer(const door::Ask& msg) {
+    if (!msg->isWatchData())
+      return Error{Errc::internal, "that question is not the data endpoint's"};
+    const auto query = query_of(msg->getWatchData());
+    if (static_cast<std::uint8_t>(query.kind) < 1 || query.kind > ClusterQuery::last_kind)
       return Error{Errc::invalid_argument, "templates can't follow that"};
-    auto& topic = topic_of(msg.query);
-    end(topic, msg.node_id);
+    const auto node_id = msg.subject();
+    const auto known = msg->getWatchData().getKnown();
+    auto& topic = topic_of(query);
+    end(topic, node_id);
     const auto snapshot = store_->snapshot();
-    auto read = cluster::read_node_data(snapshot, msg.query);
-    if (!read || cluster::digest_of(*read) != msg.known) return answer_now(msg, snapshot, read);
-    auto& held = held_[msg.node_id];
+    auto read = cluster::read_node_data(snapshot, query);
+    if (!read || cluster::digest_of(*read) != known) return answer_now(query, snapshot, read);
+    auto& held = held_[node_id];
     if (held >= most_node_questions) {
-      forget_if_idle(msg.query);
+      forget_if_idle(query);
       return Error{Errc::overloaded, "the node follows too much"};
     }
     ++held;
-    Question question{.number = ++last_, .known = msg.known};
-    question.promise = self_->make_response_promise<Data>();
+    Question question{.number = ++last_, .known = known};
+    question.promise = self_->make_response_promise<door::Reply>();
     const auto promise = question.promise;
-    question.end = actor::send_self_after(self_, msg.max_wait,
-                                          QuestionOver{topic.number, msg.node_id, question.number});
-    topic.questions.insert_or_assign(msg.node_id, std::move(question));
+    question.end = actor::send_self_after(self_, msg.max_wait(),
+                                          QuestionOver{topic.number, node_id, question.number});
+    topic.questions.insert_or_assign(node_id, std::move(question));
     return promise;
   }
 
@@ -114,7 +142,7 @@ private:
   struct Question {
     std::uint64_t number = 0;
     std::uint64_t known = 0;
-    actor::Promise<Data> promise{};
+    actor::Promise<door::Reply> promise{};
     actor::Timer end{};
   };
 
@@ -146,29 +174,38 @@ private:
                                                      });
   }
 
-  actor::Answer<Data> answer_now(const WatchData& msg,
-                                 const state::Snapshot& snapshot,
-                                 const Result<cluster::NodeData>& read) {
-    auto data = read ? answer(snapshot, msg.query, *read) : Result<Data>{read.error()};
-    forget_if_idle(msg.query);
+  actor::Answer<door::Reply> answer_now(const ClusterQuery& query,
+                                        const state::Snapshot& snapshot,
+                                        const Result<cluster::NodeData>& read) {
+    auto data = read ? reply_of(snapshot, query, *read) : Result<door::Reply>{read.error()};
+    forget_if_idle(query);
     if (lease_ && !lease_->holds()) return no_leader();  // Asked after the snapshot was taken.
     return actor::answer(std::move(data));
   }
 
-  Result<Data> answer(const state::Snapshot& snapshot,
-                      const ClusterQuery& query,
-                      const cluster::NodeData& read) const {
-    Data data{
-        .digest = cluster::digest_of(read), .services = read.services, .variables = read.variables};
-    if (query.kind != ClusterQuery::Kind::variable || read.variables.empty()) return data;
+  Result<door::Reply> reply_of(const state::Snapshot& snapshot,
+                               const ClusterQuery& query,
+                               const cluster::NodeData& read) const {
+    auto rows = door::rows_of(read.services);
+    for (const auto& variable : read.variables)
+      rows.emplace_back(without_data(*variable));
+    auto answer = door::make_reply(
+        snapshot.index(),
+        [&](auto& reply) {
+          auto data = reply.initData();
+          data.setDigest(cluster::digest_of(read));
+          data.setServices(static_cast<std::uint32_t>(read.services.size()));
+        },
+        std::move(rows));
+    if (query.kind != ClusterQuery::Kind::variable || read.variables.empty()) return answer;
     const auto& variable = read.variables.front();
-    if (variable->getKeyId().size() == 0) return data;
+    if (variable->getKeyId().size() == 0) return answer;
     if (!keyring_) return Error{Errc::unavailable, "this server has no keyring"};
     auto items
         = NOMAD_TRY(keyring_->open_variable(snapshot.root_key(view(variable->getKeyId())), variable)
                         .within("variable error: decrypt"));
-    data.items = std::make_shared<const security::Secret>(std::move(items));
-    return data;
+    answer.secret = std::make_shared<const security::Secret>(std::move(items));
+    return answer;
   }
 
   /// Answers whoever waits for something else than what there is now.
@@ -177,14 +214,14 @@ private:
     const auto snapshot = store_->snapshot();
     const auto read = cluster::read_node_data(snapshot, query);
     const auto digest = read ? cluster::digest_of(*read) : 0;
-    std::optional<Result<Data>> data;  // Nothing is opened before somebody needs it.
+    std::optional<Result<door::Reply>> data;  // Nothing is opened before somebody needs it.
     for (auto at = topic.questions.begin(); at != topic.questions.end();) {
       auto& [node, question] = *at;
       if (question.known == digest) {
         ++at;
         continue;
       }
-      if (!data) data = read ? answer(snapshot, query, *read) : Result<Data>{read.error()};
+      if (!data) data = read ? reply_of(snapshot, query, *read) : Result<door::Reply>{read.error()};
       if (lease_ && !lease_->holds()) data = no_leader();
       release(node, question);
       actor::answer(question.promise, *data);
@@ -197,7 +234,7 @@ private:
     auto question = topic.questions.extract(node_id);
     if (question.empty()) return;
     release(node_id, question.mapped());
-    question.mapped().promise.deliver(Data{.digest = question.mapped().known});
+    question.mapped().promise.deliver(nothing_new(question.mapped().known));
   }
 
   void release(const std::string& node_id, const Question& question) {
@@ -229,7 +266,7 @@ DataSelf::behavior_type data_endpoint(DataSelf::stateful_pointer<DataState> self
                                       const std::shared_ptr<const raft::LeaderLease>& lease) {
   self->state.init(store, keyring, lease);
   return {
-      [self](const WatchData& msg) { return self->state.watch(msg); },
+      [self](const door::Ask& msg) { return self->state.answer(msg); },
       [self](TopicTouched msg) { self->state.touched(msg.number); },
       [self](TopicDue msg) { self->state.due(msg.number); },
       [self](const QuestionOver& msg) { self->state.over(msg); },
@@ -238,10 +275,10 @@ DataSelf::behavior_type data_endpoint(DataSelf::stateful_pointer<DataState> self
 
 }  // namespace
 
-DataEndpoint spawn_data_endpoint(const actor::Owner& owner,
-                                 std::shared_ptr<state::Store> store,
-                                 std::shared_ptr<security::Keyring> keyring,
-                                 std::shared_ptr<const raft::LeaderLease> lease) {
+NodeDoor spawn_data_endpoint(const actor::Owner& owner,
+                             std::shared_ptr<state::Store> store,
+                             std::shared_ptr<security::Keyring> keyring,
+                             std::shared_ptr<const raft::LeaderLease> lease) {
   return actor::spawn<actor::Policy::restart>(owner, data_endpoint, std::move(store),
                                               std::move(keyring), std::move(lease));
 }

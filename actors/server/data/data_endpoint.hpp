@@ -3,7 +3,8 @@
 //
 // Owns:   the questions that are held, by what they ask: whatever is asked is watched, read and
 //         opened once, however many nodes wait for it.
-// Takes:  WatchData. A change is answered as soon as it is applied; of what takes many rows, the
+// Takes:  the door's watchData. A change is answered as soon as it is applied; of what takes many
+// rows, the
 //         changes of 50 ms together.
 // Parent: server, restart. Nodes ask again.
 // Ends:   by the parent's exit message.
@@ -13,21 +14,19 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {
 
-using DataEndpoint = actor::Interface<client::server_link::Data(client::server_link::WatchData)>;
-
 /// Questions that a node may have open.
 inline constexpr std::size_t most_node_questions = 10'000;
 
 /// With a lease, nodes are answered only while it holds.
-DataEndpoint spawn_data_endpoint(const actor::Owner& owner,
-                                 std::shared_ptr<state::Store> store,
-                                 std::shared_ptr<security::Keyring> keyring,
-                                 std::shared_ptr<const raft::LeaderLease> lease);
+NodeDoor spawn_data_endpoint(const actor::Owner& owner,
+                             std::shared_ptr<state::Store> store,
+                             std::shared_ptr<security::Keyring> keyring,
+                             std::shared_ptr<const raft::LeaderLease> lease);
 
 }  // namespace nomad::server

@@ -17,6 +17,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/security/variable_items.hpp"
 #include "test/support/actor_fixture.hpp"
+#include "test/support/door.hpp"
 #include "test/support/temp_dir.hpp"
 
 namespace nomad::test {
@@ -130,40 +131,39 @@ struct Push {
   using is_message = void;
 };
 
-using FakeServers = actor::WithInternal<client::ServerLink, void(Push)>;
+using FakeServers = actor::WithInternal<NodeDoor, void(Push)>;
 
 struct ClientFixture : ActorFixture {
   // What the servers do and have heard.
-  std::vector<client::server_link::AssignedAlloc> assigned;
+  std::vector<AssignedAlloc> assigned;
   std::uint64_t index = 1;
-  std::optional<Error> refusal;  ///< Of UpdateAllocs.
+  std::optional<Error> refusal;  ///< Of updateAllocs.
   std::optional<Error> heartbeat_refusal;
   std::optional<Error> register_refusal;
   bool holds_registrations = false;  ///< They answer them when they are pushed.
-  actor::Promise<client::server_link::Registered> held_registration;
+  actor::Promise<door::Reply> held_registration;
   bool gave_up = false;       ///< They take no report before a heartbeat, and wait for one then.
   bool was_heard_of = false;  ///< Since they gave up.
   std::string heard_order;    ///< r, h, u: what was accepted, in its order.
   int registrations = 0;
   int heartbeats = 0;
   int watches = 0;
-  std::vector<std::size_t> batches;  ///< Sizes of the UpdateAllocs that were accepted.
+  std::vector<std::size_t> batches;  ///< Sizes of the updateAllocs that were accepted.
   std::map<std::string, Object<schema::Allocation>> heard;
-  std::optional<Error> services_refusal;                                ///< Of RegisterServices.
+  std::uint64_t report_number = 0;        ///< Of the last one that was accepted.
+  std::optional<Error> services_refusal;  ///< Of registerServices.
   std::map<std::string, Object<schema::ServiceRegistration>> services;  ///< Registered, by id.
-  /// What they say to AwaitPrevious; unset: nothing, until `end_previous`.
-  std::optional<Result<client::server_link::Previous>> previous
-      = client::server_link::Previous{.ended = true};
-  std::vector<std::string> previous_asked;  ///< Allocations that AwaitPrevious has named.
-  actor::Promise<client::server_link::Previous> held_previous;
-  std::optional<client::server_link::Previous> news_of_previous;  ///< For who is held.
+  /// What they say to awaitPrevious; unset: nothing, until `end_previous`.
+  std::optional<Result<Previous>> previous = Previous{.ended = true};
+  std::vector<std::string> previous_asked;  ///< Allocations that awaitPrevious has named.
+  actor::Promise<door::Reply> held_previous;
+  std::optional<Previous> news_of_previous;  ///< For who is held.
   /// What services and variables there are; the digest of what is not here is 1.
-  std::map<templates::ClusterQuery, client::server_link::Data> data;
+  std::map<templates::ClusterQuery, NodeData> data;
   std::optional<Error> data_refusal;
   int data_questions = 0;
   /// Held questions, with the digests that they know.
-  std::map<templates::ClusterQuery,
-           std::pair<std::uint64_t, actor::Promise<client::server_link::Data>>>
+  std::map<templates::ClusterQuery, std::pair<std::uint64_t, actor::Promise<door::Reply>>>
       held_data;
   Object<schema::Node> node;
   std::vector<std::string> node_events;  ///< "Driver: Healthy"
@@ -171,8 +171,8 @@ struct ClientFixture : ActorFixture {
   std::function<Result<>(const std::string&, const std::string&)> share_cpus;
 
   FakeServers servers;
-  std::shared_ptr<std::optional<actor::Promise<client::server_link::AssignedAllocs>>> held
-      = std::make_shared<std::optional<actor::Promise<client::server_link::AssignedAllocs>>>();
+  std::shared_ptr<std::optional<actor::Promise<door::Reply>>> held
+      = std::make_shared<std::optional<actor::Promise<door::Reply>>>();
   std::uint64_t held_index = 0;
 
   TempDir dir;
@@ -194,101 +194,135 @@ struct ClientFixture : ActorFixture {
   std::int64_t unix_now() { return 1'700'000'000'000'000'000 + now().time_since_epoch().count(); }
 
   FakeServers spawn_servers() {
-    using namespace client::server_link;
     return actor::spawn(system(), [this](FakeServers::pointer self) -> FakeServers::behavior_type {
-      return {
-          [this, self](const RegisterNode& msg) -> actor::Answer<Registered> {
-            ++registrations;
-            if (holds_registrations) {
-              held_registration = self->make_response_promise<Registered>();
-              return held_registration;
-            }
-            if (register_refusal) return *register_refusal;
-            heard_order += 'r';
-            node = msg.node;
-            return Registered{++index, 10s};
-          },
-          [this](const Heartbeat&) -> actor::Answer<Lease> {
-            ++heartbeats;
-            if (heartbeat_refusal) return *heartbeat_refusal;
-            heard_order += 'h';
-            was_heard_of = true;
-            return Lease{.ttl = 10s, .awaits_reports = gave_up};
-          },
-          [this, self](const WatchAllocs& msg) -> actor::Answer<AssignedAllocs> {
-            ++watches;
-            auto promise = self->make_response_promise<AssignedAllocs>();
-            *held = promise;
-            held_index = msg.min_index;
-            if (msg.min_index == 0) answer_held();
-            return promise;
-          },
-          [this](const UpdateAllocs& msg) -> actor::Answer<Updated> {
-            if (refusal) return *refusal;
-            if (gave_up && !was_heard_of)
-              return Error{Errc::conflict, "not allowed to update allocs"};
-            gave_up = false;
-            heard_order += 'u';
-            batches.push_back(msg.allocs.size());
-            for (const auto& alloc : msg.allocs)
-              heard[copy(alloc->getId())] = alloc;
-            return Updated{++index};
-          },
-          [this](const RegisterServices& msg) -> actor::Answer<Updated> {
-            if (services_refusal) return *services_refusal;
-            for (const auto& service : msg.services)
-              services[copy(service->getId())] = service;
-            return Updated{++index};
-          },
-          [this](const DeregisterServices& msg) -> actor::Answer<Updated> {
-            std::erase_if(services, [&](const auto& entry) {
-              return view(entry.second->getAllocId()) == msg.alloc_id
-                     && (msg.ids.empty() || std::ranges::count(msg.ids, entry.first) > 0);
-            });
-            return Updated{++index};
-          },
-          [this](const EmitEvents& msg) -> actor::Answer<Updated> {
-            if (refusal) return *refusal;
-            for (const auto& event : msg.events)
-              node_events.push_back(copy(event->getSubsystem()) + ": " + copy(event->getMessage()));
-            return Updated{++index};
-          },
-          [](const DrainNode&) { return NodeDrain{}; },
-          [this, self](const AwaitPrevious& msg) { return tell_of_previous(self, msg); },
-          [this, self](const WatchData& msg) { return tell_of_data(self, msg); },
-          [this](Push) {
-            if (const auto news = std::exchange(news_of_previous, {})) held_previous.deliver(*news);
-            answer_held();
-          },
-      };
+      return {[this, self](const door::Ask& msg) { return hear(self, msg); },
+              [this](Push) {
+                if (const auto news = std::exchange(news_of_previous, {}))
+                  held_previous.deliver(to_reply(*news));
+                answer_held();
+              }};
     });
   }
 
-  actor::Answer<client::server_link::Previous> tell_of_previous(
-      FakeServers::pointer self, const client::server_link::AwaitPrevious& msg) {
-    previous_asked.push_back(msg.alloc_id);
+  actor::Answer<door::Reply> hear(FakeServers::pointer self, const door::Ask& msg) {
+    switch (msg->which()) {
+      case door::Question::REGISTER:
+        return hear_registration(self, msg);
+      case door::Question::HEARTBEAT:
+        return hear_heartbeat();
+      case door::Question::WATCH_ALLOCS:
+        return hear_watch(self, msg);
+      case door::Question::UPDATE_ALLOCS:
+        return hear_update(msg);
+      case door::Question::REGISTER_SERVICES:
+        return hear_services(msg);
+      case door::Question::DEREGISTER_SERVICES:
+        return hear_deregistration(msg);
+      case door::Question::EMIT_EVENTS:
+        return hear_events(msg);
+      case door::Question::DRAIN:
+        return Error{Errc::unavailable, "these servers drain nothing"};
+      case door::Question::AWAIT_PREVIOUS:
+        return tell_of_previous(self, msg);
+      case door::Question::WATCH_DATA:
+        return tell_of_data(self, msg);
+    }
+    return Error{Errc::not_found, "an unknown question"};
+  }
+
+  actor::Answer<door::Reply> hear_registration(FakeServers::pointer self, const door::Ask& msg) {
+    ++registrations;
+    if (holds_registrations) {
+      held_registration = self->make_response_promise<door::Reply>();
+      return held_registration;
+    }
+    if (register_refusal) return *register_refusal;
+    heard_order += 'r';
+    node = msg.rows.at(0).as<schema::Node>().value();
+    return to_reply(Lease{10s});
+  }
+
+  actor::Answer<door::Reply> hear_heartbeat() {
+    ++heartbeats;
+    if (heartbeat_refusal) return *heartbeat_refusal;
+    heard_order += 'h';
+    was_heard_of = true;
+    return to_reply(Lease{.ttl = 10s, .awaits_reports = gave_up});
+  }
+
+  actor::Answer<door::Reply> hear_watch(FakeServers::pointer self, const door::Ask& msg) {
+    ++watches;
+    auto promise = self->make_response_promise<door::Reply>();
+    *held = promise;
+    held_index = msg->getWatchAllocs();
+    if (held_index == 0) answer_held();
+    return promise;
+  }
+
+  actor::Answer<door::Reply> hear_update(const door::Ask& msg) {
+    if (refusal) return *refusal;
+    if (gave_up && !was_heard_of) return Error{Errc::conflict, "not allowed to update allocs"};
+    gave_up = false;
+    heard_order += 'u';
+    batches.push_back(msg.rows.size());
+    report_number = msg->getUpdateAllocs();
+    const auto allocs = door::objects_of<schema::Allocation>(msg.rows);
+    for (const auto& alloc : *allocs)
+      heard[copy(alloc->getId())] = alloc;
+    return door::done(++index);
+  }
+
+  actor::Answer<door::Reply> hear_services(const door::Ask& msg) {
+    if (services_refusal) return *services_refusal;
+    const auto registered = door::objects_of<schema::ServiceRegistration>(msg.rows);
+    for (const auto& service : *registered)
+      services[copy(service->getId())] = service;
+    return door::done(++index);
+  }
+
+  actor::Answer<door::Reply> hear_deregistration(const door::Ask& msg) {
+    const auto gone = msg->getDeregisterServices();
+    const auto ids = texts_of(gone.getIds());
+    std::erase_if(services, [&](const auto& entry) {
+      return view(entry.second->getAllocId()) == view(gone.getAllocId())
+             && (ids.empty() || std::ranges::count(ids, entry.first) > 0);
+    });
+    return door::done(++index);
+  }
+
+  actor::Answer<door::Reply> hear_events(const door::Ask& msg) {
+    if (refusal) return *refusal;
+    const auto events = door::objects_of<schema::NodeEvent>(msg.rows);
+    for (const auto& event : *events)
+      node_events.push_back(copy(event->getSubsystem()) + ": " + copy(event->getMessage()));
+    return door::done(++index);
+  }
+
+  actor::Answer<door::Reply> tell_of_previous(FakeServers::pointer self, const door::Ask& msg) {
+    previous_asked.push_back(copy(msg->getAwaitPrevious()));
     if (previous && !*previous) return previous->error();
-    if (previous) return **previous;
-    held_previous = self->make_response_promise<client::server_link::Previous>();
+    if (previous) return to_reply(**previous);
+    held_previous = self->make_response_promise<door::Reply>();
     return held_previous;
   }
 
-  /// Answers the AwaitPrevious that is held.
-  void end_previous(client::server_link::Previous news) {
+  /// Answers the awaitPrevious that is held.
+  void end_previous(Previous news) {
     news_of_previous = std::move(news);
     push();
     settle();
   }
 
-  actor::Answer<client::server_link::Data> tell_of_data(FakeServers::pointer self,
-                                                        const client::server_link::WatchData& msg) {
+  actor::Answer<door::Reply> tell_of_data(FakeServers::pointer self, const door::Ask& msg) {
     ++data_questions;
     if (data_refusal) return *data_refusal;
-    auto& there = data[msg.query];
+    const auto query = query_of(msg);
+    const auto known = msg->getWatchData().getKnown();
+    auto& there = data[query];
     if (there.digest == 0) there.digest = 1;
-    if (there.digest != msg.known) return there;
-    auto promise = self->make_response_promise<client::server_link::Data>();
-    held_data.insert_or_assign(msg.query, std::pair{msg.known, promise});
+    if (there.digest != known) return to_reply(there);
+    auto promise = self->make_response_promise<door::Reply>();
+    held_data.insert_or_assign(query, std::pair{known, promise});
     return promise;
   }
 
@@ -304,7 +338,7 @@ struct ClientFixture : ActorFixture {
       if (data_refusal)
         promise.deliver(*data_refusal);
       else
-        promise.deliver(there);
+        promise.deliver(to_reply(there));
     }
   }
 
@@ -334,11 +368,11 @@ struct ClientFixture : ActorFixture {
   void answer_held() {
     answer_data();
     if (held_registration.pending())
-      std::exchange(held_registration, {}).deliver(client::server_link::Registered{++index, 10s});
+      std::exchange(held_registration, {}).deliver(to_reply(Lease{10s}));
     if (!*held) return;
     auto promise = **held;
     held->reset();
-    promise.deliver(client::server_link::AssignedAllocs{++index, true, assigned});
+    promise.deliver(to_reply(AssignedAllocs{++index, true, assigned}));
   }
 
   /// The plugins of the tests: the real one, with a machine that is made up.

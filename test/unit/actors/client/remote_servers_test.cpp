@@ -5,25 +5,25 @@
 #include <doctest/doctest.h>
 
 #include "test/support/actor_fixture.hpp"
+#include "test/support/door.hpp"
 
 using namespace nomad;
 using namespace nomad::client;
-using rpc::Method;
 
 namespace {
 
 /// A transport that never answers, and what it was asked.
 struct RemoteFixture : test::ActorFixture {
-  std::vector<Method> asked;
+  std::vector<std::string> asked;
   rpc::CallTransport transport = adopt(actor::spawn(
       system(), [this](rpc::CallTransport::pointer self) -> rpc::CallTransport::behavior_type {
         return {
             [this, self](const rpc::transport::Call& call) -> actor::Answer<rpc::transport::Reply> {
-              asked.push_back(call.method);
+              asked.emplace_back(door::info(door::unpack_ask(call.body).value()).name);
               return self->make_response_promise<rpc::transport::Reply>();
             }};
       }));
-  ServerLink servers = adopt(spawn_remote_servers(
+  NodeDoor servers = adopt(spawn_remote_servers(
       system(), transport, {.servers = {"10.0.0.7:4647"}, .region = "global"}));
 
   /// `send` asks all of its questions before anybody else gets a turn.
@@ -39,37 +39,22 @@ struct RemoteFixture : test::ActorFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: services go to the servers") {
-  settle();
-  at_once([this](actor::Any::pointer self) {
-    self->request(servers, actor::infinite,
-                  server_link::RegisterServices{.node_id = "n", .services = {}})
-        .then([](const server_link::Updated&) {}, [](const Error&) {});
-    self->request(servers, actor::infinite,
-                  server_link::DeregisterServices{.node_id = "n", .alloc_id = "a", .ids = {"x"}})
-        .then([](const server_link::Updated&) {}, [](const Error&) {});
-  });
-  CHECK(asked == std::vector{Method::node_register_services, Method::node_deregister_services});
-}
-
 TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: what is urgent overtakes a full mailbox") {
   settle();
   at_once([this](actor::Any::pointer self) {
+    const auto send = [&](const door::Ask& question) {
+      self->request(servers, actor::infinite, question, door::priority_of(question))
+          .then([](const door::Reply&) {}, [](const Error&) {});
+    };
     for (int number = 0; number < 50; ++number)
-      self->request(servers, actor::infinite, server_link::WatchAllocs{.node_id = "n"})
-          .then([](const server_link::AssignedAllocs&) {}, [](const Error&) {});
-    self->request(servers, actor::infinite,
-                  server_link::UpdateAllocs{.node_id = "n", .allocs = {}, .may_wait = true})
-        .then([](const server_link::Updated&) {}, [](const Error&) {});
-    self->request(servers, actor::infinite, server_link::Heartbeat{"n"}, actor::Priority::urgent)
-        .then([](const server_link::Lease&) {}, [](const Error&) {});
-    self->request(servers, actor::infinite, server_link::UpdateAllocs{.node_id = "n", .allocs = {}},
-                  actor::Priority::urgent)
-        .then([](const server_link::Updated&) {}, [](const Error&) {});
+      send(test::watch_allocs("n"));
+    send(test::update_allocs("n", {}, /*may_wait=*/true));
+    send(test::heartbeat_of("n"));
+    send(test::update_allocs("n", {}));
   });
   REQUIRE(asked.size() == 53);
-  CHECK(asked[0] == Method::node_update_status);
-  CHECK(asked[1] == Method::node_update_alloc);
-  CHECK(asked[2] == Method::node_get_client_allocs);
-  CHECK(asked[52] == Method::node_update_alloc);
+  CHECK(asked[0] == "heartbeat");
+  CHECK(asked[1] == "updateAllocs");
+  CHECK(asked[2] == "watchAllocs");
+  CHECK(asked[52] == "updateAllocs");
 }

@@ -108,7 +108,7 @@ TEST_CASE_FIXTURE(ClientFixture, "restore: reports of the next agent are newer t
   const auto job = make_job({});
   assign(make_alloc(job, 1), job);
   advance(15s);
-  const auto before = heard.at(alloc_id(1))->getReportNumber();
+  const auto before = report_number;
   CHECK(before > 0);
 
   crash();
@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(ClientFixture, "restore: reports of the next agent are newer t
   stop_alloc(1, 2);
   advance(10s);
   CHECK(status(1) == ClientStatus::COMPLETE);
-  CHECK(heard.at(alloc_id(1))->getReportNumber() > before);
+  CHECK(report_number > before);
 }
 
 TEST_CASE_FIXTURE(ClientFixture,
@@ -131,14 +131,14 @@ TEST_CASE_FIXTURE(ClientFixture,
                       job});
   start(true);
   advance(5s);
-  const auto number = heard.at(alloc_id(1))->getReportNumber();
+  const auto number = report_number;
   CHECK(number > known);
 
   crash();
   start(true);
   stop_alloc(1, 2);
   advance(10s);
-  CHECK(heard.at(alloc_id(1))->getReportNumber() > number);
+  CHECK(report_number > number);
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "restore: a destroyed allocation does not come back") {
@@ -240,27 +240,20 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
   bool reachable = false;
   servers
       = adopt(actor::spawn(system(), [&](FakeServers::pointer self) -> FakeServers::behavior_type {
-          using namespace client::server_link;
-          return {[&](const RegisterNode&) -> actor::Answer<Registered> {
-                    if (!reachable) return no_leader();
-                    return Registered{1, 10s};
-                  },
-                  [](const Heartbeat&) { return Lease{.ttl = 10s}; },
-                  [self, servers_away](WatchAllocs& msg) -> actor::Answer<AssignedAllocs> {
-                    return self->delegate(servers_away, std::move(msg));
-                  },
-                  [self, servers_away](UpdateAllocs& msg) -> actor::Answer<Updated> {
-                    return self->delegate(servers_away, std::move(msg));
-                  },
-                  [](const RegisterServices&) { return Updated{}; },
-                  [](const DeregisterServices&) { return Updated{}; },
-                  [self, servers_away](EmitEvents& msg) -> actor::Answer<Updated> {
-                    return self->delegate(servers_away, std::move(msg));
-                  },
-                  [](const DrainNode&) { return NodeDrain{}; },
-                  [](const AwaitPrevious&) { return Previous{.ended = true}; },
-                  [](const WatchData&) -> actor::Answer<Data> {
-                    return Error{Errc::unavailable, "away"};
+          return {[&, self, servers_away](const door::Ask& msg) -> actor::Answer<door::Reply> {
+                    switch (msg->which()) {
+                      case door::Question::REGISTER:
+                        if (!reachable) return no_leader();
+                        return to_reply(Lease{10s});
+                      case door::Question::HEARTBEAT:
+                        return to_reply(Lease{10s});
+                      case door::Question::AWAIT_PREVIOUS:
+                        return to_reply(Previous{.ended = true});
+                      case door::Question::WATCH_DATA:
+                        return Error{Errc::unavailable, "away"};
+                      default:
+                        return self->delegate(servers_away, msg);
+                    }
                   },
                   [](Push) {}};
         }));

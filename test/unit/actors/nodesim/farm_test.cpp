@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "actors/nodesim/node_farm.hpp"
-#include "actors/server/heartbeat_tracker.hpp"
-#include "actors/server/node_endpoint.hpp"
+#include "actors/server/nodes/heartbeat_tracker.hpp"
+#include "actors/server/nodes/node_endpoint.hpp"
 #include "test/unit/actors/server/server_fixture.hpp"
 
 using namespace nomad;
@@ -12,35 +12,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-client::ServerLink::behavior_type hand_on(client::ServerLink::pointer self,
-                                          const server::HeartbeatTracker& tracker,
-                                          const server::NodeEndpoint& endpoint) {
-  namespace link = client::server_link;
-  return {
-      [self, tracker](const link::RegisterNode& msg) { return self->delegate(tracker, msg); },
-      [self, tracker](const link::Heartbeat& msg) { return self->delegate(tracker, msg); },
-      [self, endpoint](const link::WatchAllocs& msg) { return self->delegate(endpoint, msg); },
-      [self, endpoint](const link::UpdateAllocs& msg) { return self->delegate(endpoint, msg); },
-      [self, endpoint](const link::RegisterServices& msg) { return self->delegate(endpoint, msg); },
-      [self, endpoint](const link::DeregisterServices& msg) {
-        return self->delegate(endpoint, msg);
-      },
-      [self, endpoint](const link::EmitEvents& msg) { return self->delegate(endpoint, msg); },
-      [self, endpoint](const link::DrainNode& msg) { return self->delegate(endpoint, msg); },
-      [self, endpoint](const link::AwaitPrevious& msg) { return self->delegate(endpoint, msg); },
-      [](const link::WatchData&) -> actor::Answer<link::Data> {
-        return Error{Errc::unavailable, "nothing is followed here"};
-      },
-  };
+NodeDoor::behavior_type hand_on(NodeDoor::pointer self, const server::NodeSide& servers) {
+  return {[self, servers](const door::Ask& msg) {
+    return self->delegate(servers.player(door::info(msg).player), msg);
+  }};
 }
 
 /// Answers all that clients ask for as steps, at once: the farm's own runner has a thread.
 struct Farm : test::ServerFixture {
-  server::NodeEndpoint endpoint
-      = adopt(server::spawn_node_endpoint(system(), store, proposer, nullptr, 11));
+  NodeDoor endpoint = adopt(server::spawn_node_endpoint(system(), store, proposer, nullptr, 11));
   server::HeartbeatTracker tracker = adopt(server::spawn_heartbeat_tracker(
       system(), store, proposer, {.leases = {}, .random_seed = 12}));
-  client::ServerLink servers = adopt(actor::spawn(system(), hand_on, tracker, endpoint));
+  NodeDoor servers = adopt(actor::spawn(system(), hand_on, server::NodeSide{tracker, endpoint}));
   client::ClientDb db = adopt(client::spawn_forgetful_client_db(system()));
   client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
   std::vector<client::Client> nodes;

@@ -174,7 +174,7 @@ TEST_CASE_FIXTURE(NodeHarness, "heartbeat: a node that was away reports before i
   write(*decide_heartbeat(state(), id, draw()));
   CHECK_FALSE(decide_heartbeat(state(), id, draw())->command);
 
-  write(decide_reports(state(), {report_of(alloc, id)}, draw()));
+  write(decide_reports(state(), {{.allocs = {report_of(alloc, id)}}}, draw()));
   const auto back = write(*decide_heartbeat(state(), id, draw()));
   CHECK(status(id) == NodeStatus::READY);
   CHECK(back.eval_ids.size() == 1);
@@ -398,10 +398,10 @@ TEST_CASE_FIXTURE(NodeHarness,
   CHECK(is_foreign(state(), *report_of(alloc, id), "other"));
   CHECK_FALSE(is_foreign(state(), *report_of("none", id), "other"));
 
-  const auto decision = decide_reports(
-      state(),
-      {report_of(alloc, id), report_of("b", id), report_of(alloc, id, ClientStatus::FAILED)},
-      draw());
+  const auto decision = decide_reports(state(),
+                                       {{.allocs = {report_of(alloc, id), report_of("b", id)}},
+                                        {.allocs = {report_of(alloc, id, ClientStatus::FAILED)}}},
+                                       draw());
   const auto allocs = decision.command->getAllocClientUpdate().getAllocations();
   REQUIRE(allocs.size() == 2);
   CHECK(view(allocs[0].getId()) == alloc);
@@ -413,13 +413,12 @@ TEST_CASE_FIXTURE(NodeHarness,
 TEST_CASE_FIXTURE(NodeHarness, "reports: of two with numbers the higher counts") {
   const auto id = add_node();
   const auto numbered = [&](std::uint64_t number, ClientStatus status) {
-    Draft<schema::Allocation> draft{report_of("a", id, status)};
-    draft->setReportNumber(number);
-    return draft.freeze();
+    return NodeReport{number, {report_of("a", id, status)}};
   };
   const auto decision = decide_reports(
       state(), {numbered(2, ClientStatus::COMPLETE), numbered(1, ClientStatus::RUNNING)}, draw());
   const auto allocs = decision.command->getAllocClientUpdate().getAllocations();
   REQUIRE(allocs.size() == 1);
   CHECK(allocs[0].getClientStatus() == ClientStatus::COMPLETE);
+  CHECK(allocs[0].getReportNumber() == 2);
 }

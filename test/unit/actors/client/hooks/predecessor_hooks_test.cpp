@@ -7,7 +7,6 @@
 
 using namespace nomad;
 using namespace nomad::test;
-using client::server_link::Previous;
 using schema::ClientStatus;
 using Strings = std::vector<std::string>;
 

@@ -3,13 +3,12 @@
 
 #include "runtime/base/clock.hpp"
 #include "runtime/security/variable_items.hpp"
+#include "test/support/door.hpp"
 #include "test/unit/actors/server/server_fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::server;
 using namespace std::chrono_literals;
-using client::server_link::Data;
-using client::server_link::WatchData;
 using templates::ClusterQuery;
 using Kind = ClusterQuery::Kind;
 
@@ -22,7 +21,7 @@ struct DataFixture : test::ServerFixture {
   std::shared_ptr<security::Keyring> keyring
       = security::Keyring::open({.server_id = "one"}).value();
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
-  DataEndpoint endpoint = adopt(spawn_data_endpoint(system(), store, keyring, lease));
+  NodeDoor endpoint = adopt(spawn_data_endpoint(system(), store, keyring, lease));
   Object<schema::RootKey> key
       = keyring->make_root_key("11111111-2222-4333-8444-555555555555", 1, {keyring->holder()});
 
@@ -51,18 +50,19 @@ struct DataFixture : test::ServerFixture {
     });
   }
 
-  Answer<Data> watch(const ClusterQuery& query, std::uint64_t known, const char* node = "n1") {
-    return ask<Data>(endpoint,
-                     WatchData{.node_id = node, .query = query, .known = known, .max_wait = 300s});
+  Answer<door::Reply> watch(const ClusterQuery& query,
+                            std::uint64_t known,
+                            const char* node = "n1") {
+    return ask<door::Reply>(endpoint, test::watch_data(node, query, known));
   }
 
-  Data now_of(const ClusterQuery& query) {
+  test::NodeData now_of(const ClusterQuery& query) {
     const auto answer = watch(query, 0);
     REQUIRE((answer->has_value() && (*answer)->has_value()));
-    return ***answer;
+    return test::data_in(***answer);
   }
 
-  static std::string value_of(const Data& data) {
+  static std::string value_of(const test::NodeData& data) {
     if (!data.items) return "nothing";
     const auto items = security::decode_items(*data.items);
     return items && items->size() == 1 ? std::string{items->front().second} : "wrong";
@@ -89,8 +89,8 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: who has the newest waits for the 
   CHECK_FALSE(first->has_value());
   put("app", "new");
   REQUIRE((first->has_value() && other->has_value()));
-  CHECK(value_of(***first) == "new");
-  CHECK(value_of(***other) == "new");
+  CHECK(value_of(test::data_in(***first)) == "new");
+  CHECK(value_of(test::data_in(***other)) == "new");
 }
 
 TEST_CASE_FIXTURE(DataFixture,
@@ -99,11 +99,11 @@ TEST_CASE_FIXTURE(DataFixture,
   const auto first = watch(app, known);
   const auto second = watch(app, known);
   REQUIRE(first->has_value());
-  CHECK((**first)->digest == known);
+  CHECK(test::data_in(***first).digest == known);
   CHECK_FALSE(second->has_value());
   advance(301s);
   REQUIRE(second->has_value());
-  CHECK((**second)->digest == known);
+  CHECK(test::data_in(***second).digest == known);
 }
 
 TEST_CASE_FIXTURE(DataFixture, "data_endpoint: changes of long answers are gathered") {
@@ -114,7 +114,7 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: changes of long answers are gathe
   CHECK_FALSE(answer->has_value());
   advance(50ms);
   REQUIRE(answer->has_value());
-  CHECK((**answer)->services.size() == 2);
+  CHECK(test::data_in(***answer).services.size() == 2);
 }
 
 TEST_CASE_FIXTURE(DataFixture, "data_endpoint: without the lease nobody is answered") {

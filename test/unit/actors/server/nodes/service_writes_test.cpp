@@ -1,5 +1,5 @@
 // Services that nodes register and take down: one log entry at a time, everybody is told.
-#include "actors/server/service_writes.hpp"
+#include "actors/server/nodes/service_writes.hpp"
 
 #include "node_fixture.hpp"
 
@@ -25,7 +25,7 @@ struct OfferFixture : NodeFixture {
     return "_nomad-task-" + alloc + "-group-api-web-http";
   }
 
-  Answer<server_link::Updated> offer(const std::string& alloc, std::size_t tag_bytes = 1) {
+  DoorAnswer offer(const std::string& alloc, std::size_t tag_bytes = 1) {
     Draft<schema::ServiceRegistration> draft;
     draft->setId(text(service_id(alloc)));
     draft->setServiceName("web");
@@ -33,11 +33,11 @@ struct OfferFixture : NodeFixture {
     draft->setAddress("10.0.0.1");
     draft->setPort(80);
     draft->initTags(1).set(0, text(std::string(tag_bytes, 't')));
-    return ask<server_link::Updated>(endpoint, server_link::RegisterServices{id, {draft.freeze()}});
+    return ask<door::Reply>(endpoint, register_services(id, {draft.freeze()}));
   }
 
-  Answer<server_link::Updated> withdraw(const std::string& alloc) {
-    return ask<server_link::Updated>(endpoint, server_link::DeregisterServices{id, alloc, {}});
+  DoorAnswer withdraw(const std::string& alloc) {
+    return ask<door::Reply>(endpoint, deregister_services(id, alloc));
   }
 
   bool has(const std::string& alloc) {
@@ -54,7 +54,7 @@ TEST_CASE_FIXTURE(OfferFixture, "service_writes: what comes meanwhile is written
   CHECK(commit_once() == 1);
   settle();
   REQUIRE(a->has_value());
-  CHECK((*a)->value().index == index);
+  CHECK((***a)->getIndex() == index);
   CHECK(has(first));
   CHECK_FALSE(b->has_value());
   CHECK(commit_once() == 1);
@@ -90,7 +90,7 @@ TEST_CASE_FIXTURE(OfferFixture,
 
 TEST_CASE_FIXTURE(OfferFixture, "service_writes: what waits is bounded, and so are entries") {
   constexpr std::size_t large = std::size_t{3} << 20;
-  std::vector<Answer<server_link::Updated>> answers;
+  std::vector<DoorAnswer> answers;
   for (int i = 0; i < 30; ++i)
     answers.push_back(offer(i % 2 == 0 ? first : second, large));
   std::size_t refused = 0;

@@ -1,19 +1,19 @@
 // NodeFixture: the servers' side of one client node, on one thread under a virtual clock.
 #pragma once
 
-#include "actors/server/node_endpoint.hpp"
-#include "server_fixture.hpp"
+#include "actors/server/nodes/node_endpoint.hpp"
+#include "test/support/door.hpp"
+#include "test/unit/actors/server/server_fixture.hpp"
 
 namespace nomad::test {
 
 using namespace nomad::server;
-using namespace nomad::client;
 using namespace std::chrono_literals;
 using schema::NodeStatus;
 
 struct NodeFixture : ServerFixture {
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
-  NodeEndpoint endpoint = adopt(spawn_node_endpoint(system(), store, proposer, lease, 3));
+  NodeDoor endpoint = adopt(spawn_node_endpoint(system(), store, proposer, lease, 3));
   std::shared_ptr<telemetry::Registry> metrics
       = std::make_shared<telemetry::Registry>(telemetry::Options{});
   HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(
@@ -33,31 +33,31 @@ struct NodeFixture : ServerFixture {
     return draft.freeze();
   }
 
-  Result<server_link::Registered> register_node(const char* secret = "secret") {
-    const auto answer
-        = ask<server_link::Registered>(tracker, server_link::RegisterNode{node(secret)});
-    commit();
-    REQUIRE(answer->has_value());
-    return **answer;
+  using DoorAnswer = Answer<door::Reply>;
+
+  Result<Lease> register_node(const char* secret = "secret") {
+    return lease_of(ask<door::Reply>(tracker, registration(node(secret))));
   }
 
-  Result<server_link::Lease> beat() {
-    const auto answer = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
+  Result<Lease> beat() { return lease_of(ask<door::Reply>(tracker, heartbeat_of(id))); }
+
+  Result<Lease> lease_of(const DoorAnswer& answer) {
     commit();
     REQUIRE(answer->has_value());
-    return **answer;
+    if (!**answer) return (**answer).error();
+    return lease_in(***answer);
   }
 
   NodeStatus status() const { return state().node(id)->getStatus(); }
 
-  Answer<server_link::AssignedAllocs> watch(std::uint64_t min_index) {
-    return ask<server_link::AssignedAllocs>(endpoint,
-                                            server_link::WatchAllocs{id, min_index, 300s});
+  DoorAnswer watch(std::uint64_t min_index) {
+    return ask<door::Reply>(endpoint, watch_allocs(id, min_index));
   }
 
-  Answer<server_link::Updated> report(const std::string& alloc, schema::ClientStatus status) {
-    return ask<server_link::Updated>(
-        endpoint, server_link::UpdateAllocs{id, {make_report(alloc, id, status)}});
+  static AssignedAllocs told(const DoorAnswer& answer) { return allocs_in(***answer); }
+
+  DoorAnswer report(const std::string& alloc, schema::ClientStatus status) {
+    return ask<door::Reply>(endpoint, update_allocs(id, {make_report(alloc, id, status)}));
   }
 
   static Object<schema::Allocation> make_report(const std::string& alloc,

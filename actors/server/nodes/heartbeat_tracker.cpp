@@ -1,4 +1,4 @@
-#include "actors/server/heartbeat_tracker.hpp"
+#include "actors/server/nodes/heartbeat_tracker.hpp"
 
 #include <deque>
 #include <functional>
@@ -14,11 +14,6 @@
 
 namespace nomad::server {
 namespace {
-
-using client::server_link::Heartbeat;
-using client::server_link::Lease;
-using client::server_link::Registered;
-using client::server_link::RegisterNode;
 
 /// The timer that makes the tracker look for expired leases, while there are any.
 struct Scan {
@@ -138,23 +133,38 @@ struct TrackerState {
 
   // -- what nodes and their silence change -------------------------------------------------------
 
-  actor::Answer<Registered> register_node(const RegisterNode& msg) {
+  actor::Answer<door::Reply> answer(const door::Ask& msg) {
     if (!leads) return no_leader();
-    auto decision = cluster::decide_node_register(store->snapshot(), msg.node, seed());
+    switch (msg->which()) {
+      case door::Question::REGISTER:
+        return register_node(msg);
+      case door::Question::HEARTBEAT:
+        return beat(msg.subject());
+      default:
+        return Error{Errc::internal, "that question is not the heartbeat tracker's"};
+    }
+  }
+
+  actor::Answer<door::Reply> register_node(const door::Ask& msg) {
+    if (msg.rows.size() != 1) return Error{Errc::invalid_argument, "a node's record is expected"};
+    const auto node = NOMAD_TRY(msg.rows.front().as<schema::Node>());
+    const auto id = copy(node->getId());
+    if (id != msg.subject())
+      return Error{Errc::invalid_argument, "the node's record is of another node"};
+    auto decision = cluster::decide_node_register(store->snapshot(), node, seed());
     if (!decision) {
-      log::warn("heartbeat", "registration of node {} refused: {}",
-                short_id(copy(msg.node->getId())), decision.error().what);
+      log::warn("heartbeat", "registration of node {} refused: {}", short_id(id),
+                decision.error().what);
       return decision.error();
     }
-    auto promise = self->make_response_promise<Registered>();
-    const auto id = copy(msg.node->getId());
+    auto promise = self->make_response_promise<door::Reply>();
     write(decision->command, [this, promise, id, changed = decision->evaluate_after](
                                  Result<Committed> written) mutable {
       if (!written) return promise.deliver(written.error());
       if (changed) evaluate(id);
       const auto ttl = renew(id);
       if (!ttl) return promise.deliver(ttl.error());
-      promise.deliver(Registered{written->index, *ttl});
+      promise.deliver(lease(written->index, *ttl, 0, false));
     });
     return promise;
   }
@@ -181,10 +191,9 @@ struct TrackerState {
   }
 
   /// Of a node that is ready nothing changes but its lease.
-  actor::Answer<Lease> beat(const Heartbeat& msg) {
-    if (!leads) return no_leader();
-    auto promise = self->make_response_promise<Lease>();
-    const auto step = [this, id = msg.node_id, promise](std::function<void()> done) mutable {
+  actor::Answer<door::Reply> beat(const std::string& node_id) {
+    auto promise = self->make_response_promise<door::Reply>();
+    const auto step = [this, id = node_id, promise](std::function<void()> done) mutable {
       auto decision = cluster::decide_heartbeat(store->snapshot(), id, seed());
       if (!decision || !decision->command) {
         done();
@@ -197,16 +206,31 @@ struct TrackerState {
         grant(promise, id, written ? Result<>{} : Result<>{written.error()});
       });
     };
-    if (!in_turn(msg.node_id, step))
+    if (!in_turn(node_id, step))
       return Error{Errc::overloaded, "too many heartbeats of the node wait"};
     return promise;
   }
 
-  void grant(actor::Promise<Lease>& promise, const std::string& id, const Result<>& stepped) {
+  door::Reply lease(std::uint64_t index,
+                    std::chrono::milliseconds ttl,
+                    std::int64_t server_time,
+                    bool awaits_reports) const {
+    return door::make_reply(index, [&](auto& reply) {
+      auto lease = reply.initLease();
+      lease.setTtlMs(static_cast<std::uint64_t>(ttl.count()));
+      lease.setServerTime(server_time);
+      lease.setAwaitsReports(awaits_reports);
+      if (!options.servers) return;
+      const auto servers = options.servers();
+      fill_servers(lease.initServers(static_cast<unsigned>(servers.size())), servers);
+    });
+  }
+
+  void grant(actor::Promise<door::Reply>& promise, const std::string& id, const Result<>& stepped) {
     if (!stepped) return promise.deliver(stepped.error());
     const auto ttl = renew(id);
     if (!ttl) return promise.deliver(ttl.error());
-    promise.deliver(Lease{*ttl, unix_now(), cluster::awaits_reports(store->snapshot(), id)});
+    promise.deliver(lease(0, *ttl, unix_now(), cluster::awaits_reports(store->snapshot(), id)));
   }
 
   void missed(const std::string& id) {
@@ -245,8 +269,7 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
   if (self->began_again()) state->settle();
 
   return {
-      [state](const RegisterNode& msg) { return state->register_node(msg); },
-      [state](const Heartbeat& msg) { return state->beat(msg); },
+      [state](const door::Ask& msg) { return state->answer(msg); },
       [state](heartbeat::GetCount) { return heartbeat::Count{state->leases.size()}; },
       [state](Lead msg) { state->lead(msg.leads); },
       [state](Scan) { state->scan(); },

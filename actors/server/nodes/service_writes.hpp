@@ -7,7 +7,7 @@
 #include <deque>
 #include <functional>
 
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "actors/server/actor_proposer.hpp"
 #include "runtime/cluster/service_commands.hpp"
 
@@ -15,7 +15,7 @@ namespace nomad::server {
 
 class ServiceWrites {
 public:
-  using Promise = actor::Promise<client::server_link::Updated>;
+  using Promise = actor::Promise<door::Reply>;
   using Write = std::function<void(const Object<schema::Command>&, ActorProposer::Then)>;
 
   /// `write` proposes a command and calls back, in a later turn.

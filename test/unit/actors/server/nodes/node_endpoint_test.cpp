@@ -1,5 +1,5 @@
 // Nodes as the servers see them: registration, leases, watches and reports.
-#include "actors/server/node_endpoint.hpp"
+#include "actors/server/nodes/node_endpoint.hpp"
 
 #include "node_fixture.hpp"
 #include "runtime/cluster/restore_commands.hpp"
@@ -7,7 +7,6 @@
 using namespace nomad;
 using namespace nomad::server;
 using namespace nomad::test;
-using namespace nomad::client;
 using namespace std::chrono_literals;
 using schema::NodeStatus;
 
@@ -79,7 +78,7 @@ TEST_CASE_FIXTURE(EndpointFixture, "a ready node that learns a driver has its jo
   driver.setKey("docker");
   driver.initValue().setDetected(true);
   driver.getValue().setHealthy(true);
-  ask<server_link::Registered>(tracker, server_link::RegisterNode{changed.freeze()});
+  ask<door::Reply>(tracker, registration(changed.freeze()));
   commit();
   CHECK(count() == before + 1);
 }
@@ -90,22 +89,22 @@ TEST_CASE_FIXTURE(EndpointFixture, "a watch is answered by what is new for the n
   const auto first = place(0);
   const auto all = watch(0);
   REQUIRE(all->has_value());
-  CHECK((**all)->complete);
-  REQUIRE((**all)->allocs.size() == 1);
-  CHECK((**all)->allocs[0].job);
-  const auto waiting = watch((**all)->index);
+  CHECK(told(all).complete);
+  REQUIRE(told(all).allocs.size() == 1);
+  CHECK(told(all).allocs[0].job);
+  const auto waiting = watch(told(all).index);
   CHECK_FALSE(waiting->has_value());
   report(first, schema::ClientStatus::RUNNING);  // its own word is no news
   commit();
   CHECK_FALSE(waiting->has_value());
   const auto second = place(1);
   REQUIRE(waiting->has_value());
-  REQUIRE((**waiting)->allocs.size() == 1);
-  CHECK(view((**waiting)->allocs[0].alloc->getId()) == second);
-  const auto later = watch((**waiting)->index);
+  REQUIRE(told(waiting).allocs.size() == 1);
+  CHECK(view(told(waiting).allocs[0].alloc->getId()) == second);
+  const auto later = watch(told(waiting).index);
   advance(300s);
   REQUIRE(later->has_value());
-  CHECK((**later)->allocs.empty());
+  CHECK(told(later).allocs.empty());
 }
 
 TEST_CASE_FIXTURE(EndpointFixture, "a question about a predecessor is held until that has ended") {
@@ -114,9 +113,9 @@ TEST_CASE_FIXTURE(EndpointFixture, "a question about a predecessor is held until
   const auto old = place();
   const auto fresh = place(1, old);
   const auto ask_of = [this](const std::string& alloc, const std::string& node) {
-    return ask<server_link::Previous>(endpoint, server_link::AwaitPrevious{node, alloc, 300s});
+    return ask<door::Reply>(endpoint, await_previous(node, alloc));
   };
-  CHECK((**ask_of(old, id))->ended);  // It replaces nothing.
+  CHECK((***ask_of(old, id))->getPrevious().getEnded());  // It replaces nothing.
   CHECK((*ask_of(fresh, "another"))->has_error());
   CHECK((*ask_of("nothing", id))->error().code == Errc::not_found);
 
@@ -124,12 +123,12 @@ TEST_CASE_FIXTURE(EndpointFixture, "a question about a predecessor is held until
   CHECK_FALSE(patient->has_value());
   advance(300s);
   REQUIRE(patient->has_value());
-  CHECK_FALSE((**patient)->ended);
+  CHECK_FALSE((***patient)->getPrevious().getEnded());
 
   const auto void_now = ask_of(fresh, id);
   const auto held = ask_of(fresh, id);
   REQUIRE(void_now->has_value());  // One question an allocation.
-  CHECK_FALSE((**void_now)->ended);
+  CHECK_FALSE((***void_now)->getPrevious().getEnded());
   REQUIRE(beat().has_value());
   const auto running = report(old, schema::ClientStatus::RUNNING);
   commit();
@@ -137,8 +136,8 @@ TEST_CASE_FIXTURE(EndpointFixture, "a question about a predecessor is held until
   const auto complete = report(old, schema::ClientStatus::COMPLETE);
   commit();
   REQUIRE(held->has_value());
-  CHECK((**held)->ended);
-  CHECK((**held)->migrate_token.empty());  // It is at home.
+  CHECK((***held)->getPrevious().getEnded());
+  CHECK((***held)->getPrevious().getMigrateToken().size() == 0);  // It is at home.
 
   lease->set(0);
   CHECK((*ask_of(fresh, id))->has_error());
@@ -146,19 +145,18 @@ TEST_CASE_FIXTURE(EndpointFixture, "a question about a predecessor is held until
 
 TEST_CASE_FIXTURE(EndpointFixture, "unknown nodes that ask are bounded") {
   const auto ask_as = [this](const std::string& node, std::uint64_t min_index) {
-    return ask<server_link::AssignedAllocs>(endpoint,
-                                            server_link::WatchAllocs{node, min_index, 300s});
+    return ask<door::Reply>(endpoint, watch_allocs(node, min_index));
   };
   std::size_t waiting = 0;
   std::size_t refused = 0;
   for (int number = 0; number < 300; ++number) {
     const auto name = "nobody-" + std::to_string(number);
-    const auto told = ask_as(name, 0);
-    REQUIRE(told->has_value());
-    if (told->value().has_error()) {
-      CHECK(told->value().error().code == Errc::overloaded);
+    const auto answer = ask_as(name, 0);
+    REQUIRE(answer->has_value());
+    if (answer->value().has_error()) {
+      CHECK(answer->value().error().code == Errc::overloaded);
       ++refused;
-    } else if (!ask_as(name, (**told)->index)->has_value()) {
+    } else if (!ask_as(name, told(answer).index)->has_value()) {
       ++waiting;
     }
   }
@@ -182,8 +180,8 @@ TEST_CASE_FIXTURE(EndpointFixture,
   lease->set(raft::LeaderLease::unlimited);
   const auto all = watch(0);
   REQUIRE((*all)->has_value());
-  CHECK((**all)->allocs.size() == 1);
-  const auto waiting = watch((**all)->index);
+  CHECK(told(all).allocs.size() == 1);
+  const auto waiting = watch(told(all).index);
   lease->set(0);  // another leads by now, and has written more
   place(1);
   REQUIRE(waiting->has_value());
@@ -196,28 +194,28 @@ TEST_CASE_FIXTURE(EndpointFixture, "collected allocations make the next answer c
   const auto gone = place(0);
   place(1);
   const auto all = watch(0);
-  REQUIRE((**all)->allocs.size() == 2);
-  const auto waiting = watch((**all)->index);
+  REQUIRE(told(all).allocs.size() == 2);
+  const auto waiting = watch(told(all).index);
   write([&](schema::Command::Builder command) {
     command.initReap().initAllocationIds(1).set(0, text(gone));
   });
   REQUIRE(waiting->has_value());
-  CHECK((**waiting)->complete);
-  CHECK((**waiting)->allocs.size() == 1);
+  CHECK(told(waiting).complete);
+  CHECK(told(waiting).allocs.size() == 1);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture, "a complete answer misses nothing that comes right after it") {
   register_job(make_job("web", 1));
   REQUIRE(register_node().has_value());
   const auto alloc = place(0);
-  REQUIRE((**watch(0))->allocs.size() == 1);
+  REQUIRE(told(watch(0)).allocs.size() == 1);
   register_job(make_job("other", 1));
   // The endpoint has told nobody of this index: another leader has.
   const auto all = watch(state().index());
   REQUIRE(all->has_value());
-  CHECK((**all)->complete);
-  CHECK((**all)->index == state().index());
-  const auto waiting = watch((**all)->index);
+  CHECK(told(all).complete);
+  CHECK(told(all).index == state().index());
+  const auto waiting = watch(told(all).index);
   CHECK_FALSE(waiting->has_value());
   write([&](schema::Command::Builder command) {
     auto stopped = command.initPlanResults().initPlans(1)[0].initStopped(1)[0];
@@ -225,9 +223,9 @@ TEST_CASE_FIXTURE(EndpointFixture, "a complete answer misses nothing that comes 
     stopped.setDesiredStatus(schema::DesiredStatus::STOP);
   });
   REQUIRE(waiting->has_value());
-  CHECK_FALSE((**waiting)->complete);
-  REQUIRE((**waiting)->allocs.size() == 1);
-  CHECK((**waiting)->allocs[0].alloc->getDesiredStatus() == schema::DesiredStatus::STOP);
+  CHECK_FALSE(told(waiting).complete);
+  REQUIRE(told(waiting).allocs.size() == 1);
+  CHECK(told(waiting).allocs[0].alloc->getDesiredStatus() == schema::DesiredStatus::STOP);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer complete") {
@@ -250,7 +248,7 @@ TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer compl
   });
   place(1);
   const auto all = watch(0);
-  const auto waiting = watch((**all)->index);  // one allocation as before, and yet another
+  const auto waiting = watch(told(all).index);  // one allocation as before, and yet another
 
   for (const auto& each : restoring.finish(then.index()))
     write([&](schema::Command::Builder command) {
@@ -260,11 +258,11 @@ TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer compl
     });
 
   REQUIRE(waiting->has_value());
-  CHECK((**waiting)->complete);
-  const auto last = (**waiting)->index < state().index() ? watch((**waiting)->index) : waiting;
+  CHECK(told(waiting).complete);
+  const auto last = told(waiting).index < state().index() ? watch(told(waiting).index) : waiting;
   REQUIRE(last->has_value());
-  REQUIRE((**last)->allocs.size() == 1);
-  CHECK(view((**last)->allocs[0].alloc->getId()) == saved);
+  REQUIRE(told(last).allocs.size() == 1);
+  CHECK(view(told(last).allocs[0].alloc->getId()) == saved);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture,

@@ -1,4 +1,4 @@
-#include "actors/server/service_writes.hpp"
+#include "actors/server/nodes/service_writes.hpp"
 
 #include <memory>
 #include <vector>
@@ -39,7 +39,7 @@ void ServiceWrites::write_next() {
     is_writing_ = false;
     for (auto& promise : *promises) {
       if (written)
-        promise.deliver(client::server_link::Updated{written->index});
+        promise.deliver(door::done(written->index));
       else
         promise.deliver(written.error());
     }

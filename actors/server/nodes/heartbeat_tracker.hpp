@@ -3,7 +3,8 @@
 //
 // Owns:   the lease of every connected client (runtime/cluster). Leases are not persisted; a new
 //         leader grants long ones to all nodes that should be alive.
-// Takes:  RegisterNode and Heartbeat, GetCount, Lead. The status of one node changes one step at a
+// Takes:  the door's register and heartbeat, GetCount, Lead. The status of one node changes one
+// step at a
 //         time, each decided on what the last one left (runtime/cluster/node_commands.hpp). While
 //         it does not lead, everybody is told `unavailable`.
 // Parent: server, restart. All leases begin anew, as with a new leader, when what it had under way
@@ -16,8 +17,9 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
-#include "actors/roles/server_link.hpp"
+#include "actors/roles/node_door.hpp"
 #include "actors/server/leadership.hpp"
+#include "actors/server/nodes/known_server.hpp"
 #include "runtime/cluster/lease_table.hpp"
 #include "runtime/telemetry/meter.hpp"
 
@@ -38,15 +40,13 @@ struct GetCount {
 }  // namespace heartbeat
 
 using HeartbeatTracker
-    = actor::Interface<client::server_link::Registered(client::server_link::RegisterNode),
-                       client::server_link::Lease(client::server_link::Heartbeat),
-                       heartbeat::Count(heartbeat::GetCount),
-                       void(Lead)>;
+    = actor::Interface<door::Reply(door::Ask), heartbeat::Count(heartbeat::GetCount), void(Lead)>;
 
 struct HeartbeatOptions {
   cluster::LeaseOptions leases;
   std::chrono::milliseconds scan_interval{1'000};  ///< Worst-case delay of a report.
   std::uint64_t random_seed = 0;
+  KnownServers servers{};  ///< Told with each lease; empty: nobody.
   std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
 };
 

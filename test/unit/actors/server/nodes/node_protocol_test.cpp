@@ -216,14 +216,14 @@ TEST_CASE_FIXTURE(ProtocolFixture,
                   "node protocol: heartbeats that cross each other are one step each") {
   bring_to("down");
 
-  const auto first = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
-  const auto second = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
-  const auto third = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
+  const auto first = ask<door::Reply>(tracker, heartbeat_of(id));
+  const auto second = ask<door::Reply>(tracker, heartbeat_of(id));
+  const auto third = ask<door::Reply>(tracker, heartbeat_of(id));
   commit();
 
   CHECK(status() == NodeStatus::INITIALIZING);
   REQUIRE(third->has_value());
-  CHECK((**third)->awaits_reports);
+  CHECK(lease_in(***third).awaits_reports);
 }
 
 TEST_CASE_FIXTURE(ProtocolFixture,
@@ -248,33 +248,34 @@ TEST_CASE_FIXTURE(ProtocolFixture,
   bring_to("ready");
 
   advance(60s);  // it is being written that the node is down
-  const auto lease = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
+  const auto lease = ask<door::Reply>(tracker, heartbeat_of(id));
   commit();
 
   CHECK(status() == NodeStatus::INITIALIZING);
   REQUIRE(lease->has_value());
-  CHECK((**lease)->awaits_reports);
+  CHECK(lease_in(***lease).awaits_reports);
 }
 
 TEST_CASE_FIXTURE(ProtocolFixture,
                   "node protocol: the first allocation names the node that reports") {
   bring_to("ready");
   const auto running = schema::ClientStatus::RUNNING;
-  const auto send_reports = [&](server_link::UpdateAllocs msg) {
-    const auto answer = ask<server_link::Updated>(endpoint, std::move(msg));
-    commit();
-    REQUIRE(answer->has_value());
-    return **answer;
-  };
+  const auto send_reports
+      = [&](const std::string& claimed, const std::vector<Object<schema::Allocation>>& reports) {
+          const auto answer = ask<door::Reply>(endpoint, update_allocs(claimed, reports));
+          commit();
+          REQUIRE(answer->has_value());
+          return **answer;
+        };
   const auto other = add_node();
 
-  CHECK(send_reports({id, {}}).error().what == "must update at least one allocation");
-  CHECK(send_reports({"", {make_report(alloc, "", running)}}).error().what == "missing node ID");
-  CHECK(send_reports({other, {make_report(alloc, id, running)}}).has_error());
-  CHECK(send_reports({"", {make_report(alloc, id, schema::ClientStatus::COMPLETE)}}).has_value());
+  CHECK(send_reports(id, {}).error().what == "must update at least one allocation");
+  CHECK(send_reports("", {make_report(alloc, "", running)}).error().what == "missing node ID");
+  CHECK(send_reports(other, {make_report(alloc, id, running)}).has_error());
+  CHECK(send_reports("", {make_report(alloc, id, schema::ClientStatus::COMPLETE)}).has_value());
   CHECK(state().alloc(alloc)->alloc->getClientStatus() == schema::ClientStatus::COMPLETE);
   // Another node has no say in it, whatever it calls itself.
-  CHECK(send_reports({"", {make_report(alloc, other, running)}}).has_value());
+  CHECK(send_reports("", {make_report(alloc, other, running)}).has_value());
   CHECK(state().alloc(alloc)->alloc->getClientStatus() == schema::ClientStatus::COMPLETE);
 }
 
@@ -289,9 +290,8 @@ TEST_CASE_FIXTURE(ProtocolFixture,
 
   // Two that register at the same time: the second one is refused where entries are applied.
   id = make_uuid(random);
-  const auto mine = ask<server_link::Registered>(tracker, server_link::RegisterNode{node("mine")});
-  const auto yours
-      = ask<server_link::Registered>(tracker, server_link::RegisterNode{node("yours")});
+  const auto mine = ask<door::Reply>(tracker, registration(node("mine")));
+  const auto yours = ask<door::Reply>(tracker, registration(node("yours")));
   commit();
   REQUIRE(mine->has_value());
   REQUIRE(yours->has_value());

@@ -1,4 +1,4 @@
-#include "actors/server/node_endpoint.hpp"
+#include "actors/server/nodes/node_endpoint.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,29 +7,20 @@
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/server/actor_proposer.hpp"
-#include "actors/server/service_writes.hpp"
+#include "actors/server/nodes/service_writes.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
 #include "runtime/cluster/predecessor.hpp"
+#include "runtime/object/entries.hpp"
 
 namespace nomad::server {
 namespace {
 
 using namespace std::chrono_literals;
-using client::server_link::AssignedAllocs;
-using client::server_link::AwaitPrevious;
-using client::server_link::DeregisterServices;
-using client::server_link::DrainNode;
-using client::server_link::EmitEvents;
-using client::server_link::NodeDrain;
-using client::server_link::Previous;
-using client::server_link::RegisterServices;
-using client::server_link::UpdateAllocs;
-using client::server_link::Updated;
-using client::server_link::WatchAllocs;
+using DoorPromise = actor::Promise<door::Reply>;
 
 /// Something that node `node_id` waits for has changed.
 struct NodeTouched {
@@ -58,7 +49,7 @@ struct ReportsDue {
   using is_message = void;
 };
 
-using NodeEndpointSelf = actor::WithInternal<NodeEndpoint,
+using NodeEndpointSelf = actor::WithInternal<NodeDoor,
                                              void(NodeTouched),
                                              void(WatchOver),
                                              void(PredecessorDue),
@@ -68,16 +59,50 @@ using NodeEndpointSelf = actor::WithInternal<NodeEndpoint,
 /// What no ClientStatus depends on is written this often at most, unless with something else.
 constexpr auto report_patience = 50ms;
 
-template <class Reply>
-void refuse(actor::Promise<Reply>& promise, const Error& error) {
-  promise.deliver(error);
+/// Answers `promise` when a write is done.
+void answer_written(const DoorPromise& promise, const Result<Committed>& written) {
+  if (written)
+    promise.deliver(door::done(written->index));
+  else
+    promise.deliver(written.error());
+}
+
+/// Rows of a node's allocations, each with the version of its job that it runs.
+struct AssignedSet {
+  std::uint64_t index = 0;
+  bool complete = false;
+  std::vector<Object<schema::Allocation>> allocs{};
+  std::vector<Object<schema::Job>> jobs{};  ///< Of each allocation.
+};
+
+/// Each job once, behind the allocations.
+door::Reply reply_of(AssignedSet set) {
+  std::vector<std::uint32_t> places;
+  std::unordered_map<const std::byte*, std::uint32_t> known;
+  auto rows = door::rows_of(set.allocs);
+  for (const auto& job : set.jobs) {
+    const auto [place, is_new]
+        = known.emplace(job.bytes().data(), static_cast<std::uint32_t>(known.size()));
+    if (is_new) rows.emplace_back(job);
+    places.push_back(place->second);
+  }
+  return door::make_reply(
+      set.index,
+      [&](auto& reply) {
+        auto allocs = reply.initAllocs();
+        allocs.setComplete(set.complete);
+        auto jobs = allocs.initJobs(static_cast<unsigned>(places.size()));
+        for (unsigned i = 0; i < places.size(); ++i)
+          jobs.set(i, places[i]);
+      },
+      std::move(rows));
 }
 
 /// A node's question that is held until there is something to answer.
 struct Watch {
   std::uint64_t number = 0;
   std::uint64_t min_index = 0;
-  actor::Promise<AssignedAllocs> promise;
+  DoorPromise promise;
   state::Watches::Subscription subscription;
   actor::Timer end;
 };
@@ -86,7 +111,7 @@ struct Watch {
 struct PredecessorWait {
   std::uint64_t number = 0;
   std::string node_id;
-  actor::Promise<Previous> promise{};
+  DoorPromise promise{};
   state::Watches::Subscription subscription{};
   actor::Timer end{};
 };
@@ -106,8 +131,8 @@ struct NodeEndpointState {
   using Self = NodeEndpointSelf::stateful_pointer<NodeEndpointState>;
 
   struct Report {
-    std::vector<Object<schema::Allocation>> allocs;
-    actor::Promise<Updated> promise;
+    cluster::NodeReport report;
+    DoorPromise promise;
   };
 
   Self self = nullptr;
@@ -134,21 +159,21 @@ struct NodeEndpointState {
 
   // -- what a node should run --------------------------------------------------------------------
 
-  actor::Answer<AssignedAllocs> watch(const WatchAllocs& msg) {
-    end_watch(msg.node_id);  // a node asks one question at a time; the older one is void
+  actor::Answer<door::Reply> watch(const door::Ask& msg) {
+    const auto node_id = msg.subject();
+    end_watch(node_id);  // a node asks one question at a time; the older one is void
     const auto snapshot = store->snapshot();
-    if (watches.size() >= snapshot.nodes_map().size() + most_strangers
-        && !snapshot.node(msg.node_id))
+    if (watches.size() >= snapshot.nodes_map().size() + most_strangers && !snapshot.node(node_id))
       return Error{Errc::overloaded, "too many unknown nodes ask what they should run"};
-    auto& watch = watches[msg.node_id];
+    auto& watch = watches[node_id];
     watch.number = next_watch++;
-    watch.min_index = msg.min_index;
-    watch.promise = self->make_response_promise<AssignedAllocs>();
+    watch.min_index = msg->getWatchAllocs();
+    watch.promise = self->make_response_promise<door::Reply>();
     auto promise = watch.promise;
     const auto number = watch.number;
-    if (!answer(msg.node_id))
-      watches.at(msg.node_id).end
-          = actor::send_self_after(self, msg.max_wait, WatchOver{msg.node_id, number});
+    if (!answer_watch(node_id))
+      watches.at(node_id).end
+          = actor::send_self_after(self, msg.max_wait(), WatchOver{node_id, number});
     return promise;
   }
 
@@ -156,11 +181,11 @@ struct NodeEndpointState {
     auto entry = watches.extract(node_id);
     if (entry.empty()) return;
     self->cancel(entry.mapped().end);
-    entry.mapped().promise.deliver(AssignedAllocs{entry.mapped().min_index, false, {}});
+    entry.mapped().promise.deliver(reply_of({.index = entry.mapped().min_index}));
   }
 
   /// Answers the node's question if there is something new, else subscribes.
-  bool answer(const std::string& node_id) {
+  bool answer_watch(const std::string& node_id) {
     auto& watch = watches.at(node_id);
     watch.subscription = subscribe(node_id, watch.number);
     auto set = alloc_set(node_id, watch.min_index);
@@ -170,10 +195,10 @@ struct NodeEndpointState {
     watches.erase(node_id);
     if (lease && !lease->holds()) {  // asked after the snapshot was taken
       last_answers.erase(node_id);
-      refuse(promise, no_leader());
+      promise.deliver(no_leader());
       return true;
     }
-    promise.deliver(std::move(set));
+    promise.deliver(reply_of(std::move(set)));
     return true;
   }
 
@@ -187,16 +212,17 @@ struct NodeEndpointState {
   }
 
   /// What is new since `min_index`; no work for what is not.
-  AssignedAllocs alloc_set(const std::string& node_id, std::uint64_t min_index) {
+  AssignedSet alloc_set(const std::string& node_id, std::uint64_t min_index) {
     const auto snapshot = store->snapshot();
     const auto count = snapshot.alloc_count(node_id);
-    AssignedAllocs set{.index = min_index, .complete = false, .allocs = {}};
+    AssignedSet set{.index = min_index};
     std::size_t created = 0;
     for (const auto& entry : snapshot.allocs_changed_after(min_index, node_id)) {
       const auto& row = *entry.value();
       created += row.alloc->getCreateIndex() > min_index ? 1 : 0;
       set.index = row.alloc->getAllocModifyIndex();  // ascending
-      set.allocs.push_back({row.alloc, row.job});
+      set.allocs.push_back(row.alloc);
+      set.jobs.push_back(row.job);
     }
     const auto before = last_answers.find(node_id);
     const bool forgot = before == last_answers.end() || before->second.index != min_index
@@ -205,18 +231,21 @@ struct NodeEndpointState {
     if (min_index == 0 || forgot) {
       set.complete = true;
       set.index = std::max({snapshot.index(), min_index, std::uint64_t{1}});
-      if (set.allocs.size() < count) set.allocs = all_allocs(snapshot, node_id);
+      if (set.allocs.size() < count) take_all(snapshot, node_id, set);
     }
     if (set.complete || set.index > min_index) remember(snapshot, node_id, {set.index, count});
     return set;
   }
 
-  static std::vector<client::server_link::AssignedAlloc> all_allocs(const state::Snapshot& snapshot,
-                                                                    const std::string& node_id) {
-    std::vector<client::server_link::AssignedAlloc> all;
-    for (const auto& entry : snapshot.allocs_by_node(node_id))
-      all.push_back({entry.value()->alloc, entry.value()->job});
-    return all;
+  static void take_all(const state::Snapshot& snapshot,
+                       const std::string& node_id,
+                       AssignedSet& set) {
+    set.allocs.clear();
+    set.jobs.clear();
+    for (const auto& entry : snapshot.allocs_by_node(node_id)) {
+      set.allocs.push_back(entry.value()->alloc);
+      set.jobs.push_back(entry.value()->job);
+    }
   }
 
   void remember(const state::Snapshot& snapshot, const std::string& node_id, LastAnswer answer) {
@@ -229,29 +258,33 @@ struct NodeEndpointState {
 
   // -- what an allocation replaces ---------------------------------------------------------------
 
-  actor::Answer<Previous> await_previous(const AwaitPrevious& msg) {
-    end_wait(msg.alloc_id, Previous{});  // The older question is void.
-    PredecessorWait wait{.number = next_watch++, .node_id = msg.node_id};
-    auto found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), msg.node_id, msg.alloc_id));
+  actor::Answer<door::Reply> await_previous(const door::Ask& msg) {
+    const auto alloc_id = copy(msg->getAwaitPrevious());
+    end_wait(alloc_id, previous_of({}));  // The older question is void.
+    PredecessorWait wait{.number = next_watch++, .node_id = msg.subject()};
+    auto found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), wait.node_id, alloc_id));
     if (!found.ended) {
-      wait.subscription = subscribe_to(found.id, msg.alloc_id, wait.number);
-      found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), msg.node_id, msg.alloc_id));
+      wait.subscription = subscribe_to(found.id, alloc_id, wait.number);
+      found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), wait.node_id, alloc_id));
     }
     if (lease && !lease->holds()) return no_leader();
-    if (found.ended) return previous_of(std::move(found));
-    wait.end = actor::send_self_after(self, msg.max_wait,
-                                      PredecessorDue{msg.alloc_id, wait.number, true});
-    wait.promise = self->make_response_promise<Previous>();
+    if (found.ended) return previous_of(found);
+    wait.end
+        = actor::send_self_after(self, msg.max_wait(), PredecessorDue{alloc_id, wait.number, true});
+    wait.promise = self->make_response_promise<door::Reply>();
     auto promise = wait.promise;
-    predecessors.emplace(msg.alloc_id, std::move(wait));
+    predecessors.emplace(alloc_id, std::move(wait));
     return promise;
   }
 
-  static Previous previous_of(cluster::Predecessor found) {
-    return {.ended = found.ended,
-            .http_address = std::move(found.http_address),
-            .tls = found.tls,
-            .migrate_token = std::move(found.migrate_token)};
+  static door::Reply previous_of(const cluster::Predecessor& found) {
+    return door::make_reply(0, [&](auto& reply) {
+      auto previous = reply.initPrevious();
+      previous.setEnded(found.ended);
+      previous.setHttpAddress(text(found.http_address));
+      previous.setTls(found.tls);
+      previous.setMigrateToken(text(found.migrate_token));
+    });
   }
 
   state::Watches::Subscription subscribe_to(const std::string& previous,
@@ -265,14 +298,11 @@ struct NodeEndpointState {
         });
   }
 
-  void end_wait(const std::string& alloc_id, Result<Previous> with) {
+  void end_wait(const std::string& alloc_id, Result<door::Reply> with) {
     auto wait = predecessors.extract(alloc_id);
     if (wait.empty()) return;
     self->cancel(wait.mapped().end);
-    if (with)
-      wait.mapped().promise.deliver(std::move(*with));
-    else
-      wait.mapped().promise.deliver(with.error());
+    actor::answer(wait.mapped().promise, std::move(with));
   }
 
   void predecessor_due(const PredecessorDue& msg) {
@@ -288,62 +318,67 @@ struct NodeEndpointState {
     }
     if (!found) return end_wait(msg.alloc_id, found.error());
     if (lease && !lease->holds()) return end_wait(msg.alloc_id, no_leader());
-    end_wait(msg.alloc_id, previous_of(std::move(*found)));
+    end_wait(msg.alloc_id, previous_of(*found));
   }
 
   // -- what nodes report -------------------------------------------------------------------------
 
-  actor::Answer<Updated> report(const UpdateAllocs& msg) {
+  actor::Answer<door::Reply> report(const door::Ask& msg) {
     const auto snapshot = store->snapshot();
-    const auto node_id = NOMAD_TRY(cluster::check_reporter(snapshot, msg.allocs, msg.node_id));
-    Report report{.allocs = msg.allocs, .promise = {}};
-    std::erase_if(report.allocs, [&](const Object<schema::Allocation>& alloc) {
+    Report report{.report = {.number = msg->getUpdateAllocs(),
+                             .allocs = NOMAD_TRY(door::objects_of<schema::Allocation>(msg.rows))},
+                  .promise = {}};
+    auto& allocs = report.report.allocs;
+    const auto node_id = NOMAD_TRY(cluster::check_reporter(snapshot, allocs, msg.subject()));
+    std::erase_if(allocs, [&](const Object<schema::Allocation>& alloc) {
       const bool foreign = cluster::is_foreign(snapshot, *alloc, node_id);
       if (foreign)
         log::warn("node_endpoint", "node {} reports allocation {} of another node; passed over",
                   short_id(node_id), short_id(copy(alloc->getId())));
       return foreign;
     });
-    if (report.allocs.empty()) return Updated{snapshot.index()};
-    report.promise = self->make_response_promise<Updated>();
+    if (allocs.empty()) return door::done(snapshot.index());
+    report.promise = self->make_response_promise<door::Reply>();
     auto promise = report.promise;
     reports.push_back(std::move(report));
-    reports_hurry = reports_hurry || !msg.may_wait;
+    reports_hurry = reports_hurry || !msg->getMayWait();
     write_reports();
     return promise;
   }
 
-  actor::Answer<Updated> note_events(const EmitEvents& msg) {
+  actor::Answer<door::Reply> note_events(const door::Ask& msg) {
     const auto snapshot = store->snapshot();
-    const auto decision
-        = NOMAD_TRY(cluster::decide_node_events(snapshot, msg.node_id, msg.events, unix_now()));
-    if (!decision.command) return Updated{snapshot.index()};
-    auto promise = self->make_response_promise<Updated>();
-    write(decision.command, [promise](Result<Committed> written) mutable {
-      if (written)
-        promise.deliver(Updated{written->index});
-      else
-        promise.deliver(written.error());
-    });
+    const auto decision = NOMAD_TRY(cluster::decide_node_events(
+        snapshot, msg.subject(), NOMAD_TRY(door::objects_of<schema::NodeEvent>(msg.rows)),
+        unix_now()));
+    if (!decision.command) return door::done(snapshot.index());
+    auto promise = self->make_response_promise<door::Reply>();
+    write(decision.command,
+          [promise](const Result<Committed>& written) { answer_written(promise, written); });
     return promise;
   }
 
   // -- a node that leaves -----------------------------------------------------------------------
 
-  actor::Answer<NodeDrain> drain(const DrainNode& msg) {
+  static door::Reply drain_state(std::uint64_t index, bool draining) {
+    return door::make_reply(index, [&](auto& reply) { reply.initDrain().setDraining(draining); });
+  }
+
+  actor::Answer<door::Reply> drain(const door::Ask& msg) {
     const auto snapshot = store->snapshot();
     if (lease && !lease->holds()) return no_leader();
-    if (!msg.start) {
-      const auto node = snapshot.node(msg.node_id);
+    const auto order = msg->getDrain();
+    if (!order.getStart()) {
+      const auto node = snapshot.node(msg.subject());
       if (!node) return Error{Errc::not_found, "node not found"};
-      return NodeDrain{.draining = node->hasDrainStrategy()};
+      return drain_state(snapshot.index(), node->hasDrainStrategy());
     }
     const auto decision = NOMAD_TRY(cluster::decide_own_drain(
-        snapshot, msg.node_id, {msg.deadline.count(), msg.ignore_system_jobs}, seed()));
-    auto promise = self->make_response_promise<NodeDrain>();
-    write(decision.command, [promise](Result<Committed> written) mutable {
+        snapshot, msg.subject(), {order.getDeadline(), order.getIgnoreSystemJobs()}, seed()));
+    auto promise = self->make_response_promise<door::Reply>();
+    write(decision.command, [promise](const Result<Committed>& written) {
       if (written)
-        promise.deliver(NodeDrain{.draining = true});
+        promise.deliver(drain_state(written->index, true));
       else
         promise.deliver(written.error());
     });
@@ -360,47 +395,68 @@ struct NodeEndpointState {
     writing_reports = true;
     reports_hurry = false;
     auto batch = std::make_shared<std::vector<Report>>(std::exchange(reports, {}));
-    std::vector<Object<schema::Allocation>> all;
+    std::vector<cluster::NodeReport> all;
     for (auto& each : *batch)
-      all.insert(all.end(), each.allocs.begin(), each.allocs.end());
+      all.push_back(std::move(each.report));
     const auto decision = cluster::decide_reports(store->snapshot(), all, seed());
-    write(decision.command, [this, batch](Result<Committed> written) {
+    write(decision.command, [this, batch](const Result<Committed>& written) {
       writing_reports = false;
-      for (auto& each : *batch) {
-        if (written)
-          each.promise.deliver(Updated{written->index});
-        else
-          each.promise.deliver(written.error());
-      }
+      for (const auto& each : *batch)
+        answer_written(each.promise, written);
       write_reports();
     });
   }
 
   // -- what nodes offer --------------------------------------------------------------------------
 
-  actor::Answer<Updated> add_services(const RegisterServices& msg) {
+  actor::Answer<door::Reply> add_services(const door::Ask& msg) {
     const auto snapshot = store->snapshot();
     return change_services(snapshot,
-                           cluster::check_registrations(snapshot, msg.node_id, msg.services));
+                           cluster::check_registrations(
+                               snapshot, msg.subject(),
+                               NOMAD_TRY(door::objects_of<schema::ServiceRegistration>(msg.rows))));
   }
 
-  actor::Answer<Updated> remove_services(const DeregisterServices& msg) {
+  actor::Answer<door::Reply> remove_services(const door::Ask& msg) {
     const auto snapshot = store->snapshot();
+    const auto order = msg->getDeregisterServices();
     return change_services(
-        snapshot, cluster::check_deregistration(snapshot, msg.node_id, msg.alloc_id, msg.ids));
+        snapshot, cluster::check_deregistration(snapshot, msg.subject(), copy(order.getAllocId()),
+                                                texts_of(order.getIds())));
   }
 
-  actor::Answer<Updated> change_services(const state::Snapshot& snapshot,
-                                         Result<cluster::ServiceChange> change) {
+  actor::Answer<door::Reply> change_services(const state::Snapshot& snapshot,
+                                             Result<cluster::ServiceChange> change) {
     // Asked after the snapshot was taken: one of a leader that has yet to apply what it took over
     // knows neither the allocation nor what is to go, and its word is final to whoever asks.
     if (lease && !lease->holds()) return no_leader();
     if (!change) return change.error();
-    if (change->empty()) return Updated{snapshot.index()};
+    if (change->empty()) return door::done(snapshot.index());
     NOMAD_TRY(service_writes.check_room(*change));
-    auto promise = self->make_response_promise<Updated>();
+    auto promise = self->make_response_promise<door::Reply>();
     service_writes.add(std::move(*change), promise);
     return promise;
+  }
+
+  actor::Answer<door::Reply> answer(const door::Ask& msg) {
+    switch (msg->which()) {
+      case door::Question::WATCH_ALLOCS:
+        return watch(msg);
+      case door::Question::UPDATE_ALLOCS:
+        return report(msg);
+      case door::Question::REGISTER_SERVICES:
+        return add_services(msg);
+      case door::Question::DEREGISTER_SERVICES:
+        return remove_services(msg);
+      case door::Question::EMIT_EVENTS:
+        return note_events(msg);
+      case door::Question::DRAIN:
+        return drain(msg);
+      case door::Question::AWAIT_PREVIOUS:
+        return await_previous(msg);
+      default:
+        return Error{Errc::internal, "that question is not the node endpoint's"};
+    }
   }
 };
 
@@ -417,13 +473,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
   state.random = Random{self->seed(random_seed)};
 
   return {
-      [self](const WatchAllocs& msg) { return self->state.watch(msg); },
-      [self](const UpdateAllocs& msg) { return self->state.report(msg); },
-      [self](const RegisterServices& msg) { return self->state.add_services(msg); },
-      [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
-      [self](const EmitEvents& msg) { return self->state.note_events(msg); },
-      [self](const DrainNode& msg) { return self->state.drain(msg); },
-      [self](const AwaitPrevious& msg) { return self->state.await_previous(msg); },
+      [self](const door::Ask& msg) { return self->state.answer(msg); },
       [self](const PredecessorDue& msg) { self->state.predecessor_due(msg); },
       [self](ReportsDue) {
         auto& state = self->state;
@@ -434,7 +484,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
       [self](const NodeTouched& msg) {
         const auto watch = self->state.watches.find(msg.node_id);
         if (watch != self->state.watches.end() && watch->second.number == msg.watch)
-          self->state.answer(msg.node_id);
+          self->state.answer_watch(msg.node_id);
       },
       [self](const WatchOver& msg) {
         const auto watch = self->state.watches.find(msg.node_id);
@@ -447,11 +497,11 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
 
 }  // namespace
 
-NodeEndpoint spawn_node_endpoint(const actor::Owner& owner,
-                                 std::shared_ptr<state::Store> store,
-                                 raft::Proposer proposer,
-                                 std::shared_ptr<const raft::LeaderLease> lease,
-                                 std::uint64_t random_seed) {
+NodeDoor spawn_node_endpoint(const actor::Owner& owner,
+                             std::shared_ptr<state::Store> store,
+                             raft::Proposer proposer,
+                             std::shared_ptr<const raft::LeaderLease> lease,
+                             std::uint64_t random_seed) {
   return actor::spawn<actor::Policy::restart>(owner, node_endpoint_actor, std::move(store),
                                               std::move(proposer), std::move(lease), random_seed);
 }

@@ -1,0 +1,148 @@
+#include "actors/roles/node_door.hpp"
+
+#include <array>
+#include <stdexcept>
+
+#include <capnp/message.h>
+
+namespace nomad::door {
+namespace {
+
+using schema::door::Parcel;
+
+constexpr auto freely = Repeat::freely;
+
+/// By the question's number.
+constexpr std::array table{
+    QuestionInfo{Question::REGISTER, "register", Asker::anyone, Serve::leader, freely, true,
+                 Player::heartbeat_tracker, true},
+    QuestionInfo{Question::HEARTBEAT, "heartbeat", Asker::node, Serve::leader, freely, true,
+                 Player::heartbeat_tracker, true},
+    QuestionInfo{Question::WATCH_ALLOCS, "watchAllocs", Asker::node, Serve::leader_lease, freely,
+                 false, Player::node_endpoint, false},
+    QuestionInfo{Question::UPDATE_ALLOCS, "updateAllocs", Asker::node, Serve::leader, freely, true,
+                 Player::node_endpoint, false},
+    QuestionInfo{Question::REGISTER_SERVICES, "registerServices", Asker::node, Serve::leader,
+                 freely, false, Player::node_endpoint, false},
+    QuestionInfo{Question::DEREGISTER_SERVICES, "deregisterServices", Asker::node, Serve::leader,
+                 freely, false, Player::node_endpoint, false},
+    QuestionInfo{Question::EMIT_EVENTS, "emitEvents", Asker::node, Serve::leader, freely, false,
+                 Player::node_endpoint, false},
+    QuestionInfo{Question::DRAIN, "drain", Asker::node, Serve::leader, freely, false,
+                 Player::node_endpoint, false},
+    QuestionInfo{Question::AWAIT_PREVIOUS, "awaitPrevious", Asker::proven_node, Serve::leader_lease,
+                 freely, false, Player::node_endpoint, false},
+    QuestionInfo{Question::WATCH_DATA, "watchData", Asker::proven_node, Serve::leader_lease, freely,
+                 false, Player::data_endpoint, false},
+};
+
+static_assert(
+    [] {
+      std::uint16_t number = 0;
+      for (const auto& row : table)
+        if (static_cast<std::uint16_t>(row.question) != number++) return false;
+      return true;
+    }(),
+    "each question has its row, at its place");
+
+constexpr capnp::uint segment_words(std::size_t bytes) {
+  return static_cast<capnp::uint>((bytes + sizeof(capnp::word) - 1) / sizeof(capnp::word));
+}
+
+/// In one segment of the size that it needs, which is what is sent.
+Bytes pack(std::span<const std::byte> message,
+           const Rows& rows,
+           std::span<const std::byte> secret) {
+  constexpr capnp::uint fixed_words = 8;  // The root, its pointers, and the list's tag.
+  capnp::uint words = fixed_words + segment_words(message.size()) + segment_words(secret.size());
+  for (const auto& row : rows)
+    words += 1 + segment_words(row.bytes().size());
+  auto builder
+      = std::make_shared<capnp::MallocMessageBuilder>(words, capnp::AllocationStrategy::FIXED_SIZE);
+  const auto data = [](std::span<const std::byte> bytes) {
+    return capnp::Data::Reader{reinterpret_cast<const capnp::byte*>(bytes.data()), bytes.size()};
+  };
+  auto parcel = builder->initRoot<Parcel>();
+  parcel.setMessage(data(message));
+  auto list = parcel.initRows(static_cast<capnp::uint>(rows.size()));
+  for (capnp::uint place = 0; place < list.size(); ++place)
+    list.set(place, data(rows[place].bytes()));
+  if (!secret.empty()) parcel.setSecret(data(secret));
+  const auto segment = builder->getSegmentsForOutput().front();
+  return {std::move(builder), std::as_bytes(std::span{segment.begin(), segment.size()})};
+}
+
+Bytes aligned(const Bytes& bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+  return address % sizeof(capnp::word) == 0 ? bytes : Bytes::copy(bytes.view());
+}
+
+std::span<const std::byte> view(capnp::Data::Reader data) {
+  return std::as_bytes(std::span{data.begin(), data.size()});
+}
+
+/// A Parcel taken apart.
+template <class Message>
+struct Opened {
+  Object<Message> message;
+  Rows rows;
+  std::shared_ptr<const security::Secret> secret;
+};
+
+template <class Message>
+Result<Opened<Message>> open(const Bytes& received) {
+  const auto bytes = aligned(received);
+  NOMAD_TRY(Object<Parcel>::check(bytes.view()));
+  const auto parcel
+      = capnp::readMessageUnchecked<Parcel>(reinterpret_cast<const capnp::word*>(bytes.data()));
+  Opened<Message> opened{NOMAD_TRY(Object<Message>::from_bytes(view(parcel.getMessage()))), {}, {}};
+  opened.rows.reserve(parcel.getRows().size());
+  for (const auto row : parcel.getRows()) {
+    const auto part = view(row);
+    const auto offset = static_cast<std::size_t>(part.data() - bytes.data());
+    opened.rows.push_back(
+        AnyObject::from_elsewhere(part.empty() ? Bytes{} : bytes.slice(offset, part.size())));
+  }
+  if (parcel.hasSecret())
+    opened.secret = std::make_shared<const security::Secret>(
+        security::Secret::copy_of(view(parcel.getSecret())));
+  return opened;
+}
+
+}  // namespace
+
+const QuestionInfo* find_question(Question question) {
+  const auto number = static_cast<std::size_t>(question);
+  return number < table.size() ? &table[number] : nullptr;
+}
+
+const QuestionInfo& info(const Ask& ask) {
+  const auto* found = find_question(ask->which());
+  if (found == nullptr) throw std::logic_error{"a question that the table does not have"};
+  return *found;
+}
+
+bool is_urgent(const Ask& ask) {
+  return info(ask).urgent && !ask->getMayWait();
+}
+
+Bytes pack(const Ask& ask) {
+  return pack(ask.object.bytes(), ask.rows, {});
+}
+
+Bytes pack(const Reply& reply) {
+  return pack(reply.object.bytes(), reply.rows,
+              reply.secret ? reply.secret->bytes() : std::span<const std::byte>{});
+}
+
+Result<Ask> unpack_ask(const Bytes& bytes) {
+  auto opened = NOMAD_TRY(open<schema::door::Ask>(bytes));
+  return Ask{std::move(opened.message), std::move(opened.rows)};
+}
+
+Result<Reply> unpack_reply(const Bytes& bytes) {
+  auto opened = NOMAD_TRY(open<schema::door::Reply>(bytes));
+  return Reply{std::move(opened.message), std::move(opened.rows), std::move(opened.secret)};
+}
+
+}  // namespace nomad::door

@@ -1,0 +1,148 @@
+# What client nodes and servers ask of each other: one question, one answer. Within a process both
+# are handed over by reference, between processes they are a Parcel each. Objects of the state go
+# beside them as rows, each in its own bytes, which are neither copied nor encoded anew on the way.
+# Who may ask what, and who answers it, stands in actors/roles/node_door.cpp.
+#
+# Fields and members of the unions are only ever added. A question that a receiver does not know is
+# answered by `not_found`. Times are milliseconds where the name says so.
+@0xd5a1c1e3f5b2a91a;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("nomad::schema::door");
+using import "annotations.capnp".secret;
+using Rpc = import "rpc.capnp";
+
+struct Ask {
+  subject @0 :Text;                # id of the node that it is of
+  maxWaitMs @1 :UInt64;            # it is held until there is something to say, so long at most
+  mayWait @2 :Bool;                # it is not urgent, even if its kind is
+  union {
+    # Puts the node's record: at the start, and whenever the client finds that it changed. A node that
+    # the servers know keeps its status, drain, eligibility and events; a new one is `initializing`
+    # until its first heartbeat. Rows: the node. Answer: lease.
+    register @3 :Void;
+
+    # The node lives. Answer: lease; `not_found`: it is not registered.
+    heartbeat @4 :Void;
+
+    # What servers changed after the index; held. What the client itself reported is no change: only
+    # AllocModifyIndex counts. 0 is answered at once, with a complete set, from a state that has
+    # every write acknowledged so far. Answer: allocs.
+    watchAllocs @5 :UInt64;
+
+    # What the client says of its allocations, at least one. Of each only these fields count: id,
+    # nodeId, clientStatus, clientDescription, taskStates, deploymentStatus, networkStatus,
+    # modifyTime (Unix nanoseconds). The number grows with each report of the node, and what is not
+    # above an allocation's last one is passed over, as are allocations that the servers do not know.
+    # `conflict`: the node is down or disconnected for the servers; a heartbeat has to come first.
+    # Rows: the allocations. Answer: done.
+    updateAllocs @6 :UInt64;
+
+    # Services of the node's allocations, as Nomad's own service discovery shows them; all of them
+    # are taken or none. What is registered already, and differs, is replaced. Of each only these
+    # fields count: id (it begins with "_nomad-task-<allocation>-"), serviceName, allocId, tags,
+    # address, port. At most 10,000 and 4 MiB. `conflict`: as of updateAllocs, or an allocation is to
+    # stop. `not_found`: an allocation is not known (any more). The servers forget what a node
+    # registered when they give it up as down, and may have an older set after a restore: whoever
+    # gets a lease that awaits reports registers again, which changes nothing without need.
+    # Rows: the registrations. Answer: done.
+    registerServices @7 :Void;
+
+    # Services that are no more. The servers do it by themselves when an allocation has ended, is
+    # collected, or its node is down. What is not there is passed over. Answer: done.
+    deregisterServices @8 :Deregistration;
+
+    # What happened on the node, the oldest first: subsystem, message, details and timestamp (Unix
+    # nanoseconds) count. What the servers have is passed over, so it may be sent again. Rows: the
+    # events, of which ten are kept. Answer: done; `not_found`: the node is not registered.
+    emitEvents @9 :Void;
+
+    # The node is about to leave. Answer: drain; `not_found`: it is not registered.
+    drain @10 :Drain;
+
+    # How the allocation stands that this one, of the node, replaces; held until that has ended, is
+    # unknown or not known any more. Answer: previous; `not_found`, `permission_denied`: this one is
+    # not known, or another node's.
+    awaitPrevious @11 :Text;
+
+    # What a template of a task follows; held until it is something else than `known`. The newest
+    # question of a node about the same thing counts: an older one is answered as if its time were
+    # over. Answer: data; `overloaded`: the node asks too much.
+    watchData @12 :DataQuery;
+  }
+}
+
+struct Deregistration {
+  allocId @0 :Text;
+  ids @1 :List(Text);              # none: all of the allocation
+}
+
+struct Drain {
+  start @0 :Bool;                  # its allocations are to be moved away; otherwise only asks
+  deadline @1 :Int64;              # ns; negative: at once, 0: none
+  ignoreSystemJobs @2 :Bool;
+}
+
+struct DataQuery {
+  kind @0 :UInt8;                  # ClusterQuery::Kind of runtime/template/cluster_query.hpp
+  namespace @1 :Text;
+  name @2 :Text;                   # of a service; the path, or its beginning, of variables
+  tag @3 :Text;
+  choose @4 :Text;                 # "<number>|<key>"
+  known @5 :UInt64;                # the digest of the last answer; 0: none
+}
+
+struct Reply {
+  index @0 :UInt64;                # of the state that it speaks of
+  union {
+    done @1 :Void;                 # what was said is durable
+    lease @2 :Lease;
+    allocs @3 :Allocs;
+    drain @4 :DrainState;
+    previous @5 :Previous;
+    data @6 :NodeData;
+  }
+}
+
+# The client may stay silent for `ttlMs` from now on.
+struct Lease {
+  ttlMs @0 :UInt64;
+  serverTime @1 :Int64;            # Unix nanoseconds, to notice skewed clocks; 0: not given
+  # The servers had given the node up and it is not ready yet: they wait for a report of all its
+  # allocations, and then for a heartbeat.
+  awaitsReports @2 :Bool;
+  servers @3 :List(Rpc.ServerAddress);  # where the node can turn to from now on
+}
+
+# What changed for the node. The index is the one to ask with next; not above the one asked with:
+# nothing is new. Rows: the allocations as the servers see them, then the versions of jobs that
+# these run.
+struct Allocs {
+  # They are all the allocations of the node, and those not among them are forgotten by the servers
+  # (collected). Otherwise they are those whose AllocModifyIndex is above the index asked with, and
+  # nothing was forgotten.
+  complete @0 :Bool;
+  jobs @1 :List(UInt32);           # of each allocation: the place of its job among the jobs
+}
+
+struct DrainState { draining @0 :Bool; }
+
+struct Previous {
+  ended @0 :Bool;                  # false: the wait is over
+  httpAddress @1 :Text;            # of the node whose API gives out its ephemeral disk, if it is wanted
+  tls @2 :Bool;
+  migrateToken @3 :Text $secret;   # what that node gives it out for
+}
+
+# Rows: services, then variables without what they hold, at most one where one was asked for; what
+# that one holds, as runtime/security encodes it, is the secret beside the answer.
+struct NodeData {
+  digest @0 :UInt64;               # `known`: the wait is over, and nothing follows
+  services @1 :UInt32;             # how many of the rows are services
+}
+
+# A question or an answer between processes, with what goes beside it.
+struct Parcel {
+  message @0 :Data;
+  rows @1 :List(Data);
+  secret @2 :Data $secret;
+}
