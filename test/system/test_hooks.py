@@ -439,10 +439,10 @@ for row in ROWS:
 
 
 class Table(unittest.TestCase):
-    def test_has_what_the_architecture_says(self):
+    def test_has_what_the_documentation_says(self):
         """The hooks' table there and this one are about the same hooks and phases."""
         named = {"task restart": "taskRestart", "pre-kill": "preKill"}
-        with open(os.path.join(harness.ROOT, "docs", "ARCHITECTURE.md")) as f:
+        with open(os.path.join(harness.ROOT, "docs", "internals", "hooks.md")) as f:
             lines = re.findall(r"^\| (\w+) \| (?:allocation|task) \| ([^|;]+)", f.read(), re.M)
         said = {(hook, named.get(phase, phase)) for hook, phases in lines for phase in phases.strip().split(", ")}
         self.assertEqual(said, set(ROWS) | UNREACHED)

@@ -12,6 +12,7 @@
    and each entry point that ships has a test of its own; no type is called by a word that is nobody's
    term (house.py).
 8. No function has more than 70 lines (functions.py).
+9. Links of pages lead somewhere, what they name is there, the first pages are short (papers.py).
 The length of files only warns. What is let pass all the same, and why, is in allowed.txt, which only
 shrinks.
 """
@@ -23,6 +24,7 @@ import allowed as allow_list
 import deciding
 import functions
 import house
+import papers
 
 MAX_LINES = 600
 
@@ -174,7 +176,7 @@ def run(root):
                  if name not in order[layer]]
     untested, tests = check_tests(texts, allowed)
     failures += untested + check_folders(root, allowed)
-    failures += long_functions + check_words(texts) + list(check_owners(texts))
+    failures += long_functions + check_words(texts) + list(check_owners(texts)) + papers.check(root, texts)
     if "--settle" in sys.argv:
         with open(os.path.join(root, "test/tidy/allowed.txt"), "w") as f:
             f.write(allowed.settled(list_of_allowed))
@@ -234,7 +236,7 @@ def self_test():
             pair | {"test/unit/runtime/state/x_test.cpp": ""}, allow_list.Allowed(""))[0]:
         print("self-test: mirrored tests")
         return 1
-    for part in (allow_list, deciding, functions, house):
+    for part in (allow_list, deciding, functions, house, papers):
         problem = part.self_test()
         if problem:
             print(f"self-test: {part.__name__}: {problem}")
