@@ -12,7 +12,7 @@ Scenarios, all of them without a name:
     big       one server, one job of 50,000 allocations: placed, run, stopped; a write beside it each 50 ms
     failover  three servers, the leader killed: all nodes armed again, no live one marked down, and
               all of them down after the simulator was killed
-Prints figures with their units; docs/BENCHMARKS.md records them.
+Prints figures with their units; table.py records them.
 """
 import argparse
 import os
