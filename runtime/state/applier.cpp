@@ -5,160 +5,144 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/state/apply_kind.hpp"
+
 namespace nomad::state {
 
-namespace {
+/// The commands, by their number.
+struct Applier::Entries {
+  using Command = schema::Command::Reader;
 
-/// The type that all events of a command have; empty for commands that show none.
-std::string_view event_type_of(schema::Command::Which which) {
-  using Which = schema::Command::Which;
-  switch (which) {
-    case Which::JOB_REGISTER:
-    case Which::JOB_SCALE:
-    case Which::PERIODIC_LAUNCH_REGISTER:
-      return "JobRegistered";
-    case Which::JOB_DEREGISTER:
-      return "JobDeregistered";
-    case Which::EVAL_UPDATE:
-      return "EvaluationUpdated";
-    case Which::ALLOC_CLIENT_UPDATE:
-      return "AllocationUpdated";
-    case Which::ALLOC_TRANSITION:
-      return "AllocationUpdateDesiredStatus";
-    case Which::NODE_REGISTER:
-      return "NodeRegistration";
-    case Which::NODE_STATUS_UPDATE:
-    case Which::NODE_EVENTS_UPSERT:
-      return "NodeStreamEvent";
-    case Which::NODE_ELIGIBILITY_UPDATE:
-    case Which::NODE_DRAIN_UPDATE:
-      return "NodeDrain";
-    case Which::NODE_DEREGISTER:
-      return "NodeDeregistration";
-    case Which::PLAN_RESULTS:
-      return "PlanResult";
-    case Which::DEPLOYMENT_STATUS_UPDATE:
-      return "DeploymentStatusUpdate";
-    case Which::DEPLOYMENT_PROMOTION:
-      return "DeploymentPromotion";
-    case Which::DEPLOYMENT_ALLOC_HEALTH:
-      return "DeploymentAllocHealth";
-    case Which::NODE_POOL_UPSERT:
-      return "NodePoolUpserted";
-    case Which::NODE_POOL_DELETE:
-      return "NodePoolDeleted";
-    case Which::NOOP:
-    case Which::JOB_STABILITY:
-    case Which::REAP:
-    case Which::JOBS_REAP:
-    case Which::SUMMARIES_RECONCILE:
-    case Which::EVAL_DELETE:
-    case Which::SERVICE_UPSERT:  // services' events have types of their own
-    case Which::SERVICE_DELETE:
-    case Which::NODE_SERVICES:
-    case Which::SCHEDULER_CONFIGURATION:
-    case Which::NAMESPACE_UPSERT:
-    case Which::NAMESPACE_DELETE:
-    case Which::VARIABLE_APPLY:  // no trace of variables in the event stream
-    case Which::ROOT_KEY_UPSERT:
-    case Which::ROOT_KEY_DELETE:
-    case Which::KEY_HOLDER_UPSERT:
-    case Which::KEY_HOLDER_DELETE:
-    case Which::RESTORE_BEGIN:
-    case Which::RESTORE_ROWS:
-    case Which::RESTORE_FINISH:
-    case Which::AUTOPILOT_UPDATE:
-    case Which::JOB_SUBMISSION:  // may hold secrets
-      return "";
+  struct Numbered {
+    schema::Command::Which which;
+    Entry entry;
+  };
+
+  template <auto run, auto get>
+  static void call(Applier& applier, Command command) {
+    (applier.*run)((command.*get)());
   }
-  return "";
+
+  template <auto run, auto get>
+  static constexpr Numbered on(schema::Command::Which which, std::string_view event = {}) {
+    return {which, {call<run, get>, event}};
+  }
+
+  static void do_nothing(Applier&, Command) {}
+
+  using A = Applier;
+  using C = Command;
+
+  /// Those that are more than to store or remove one row.
+  static constexpr auto own() {
+    return std::to_array<Numbered>({
+        {schema::Command::NOOP, {do_nothing}},
+        on<&A::job_register, &C::getJobRegister>(schema::Command::JOB_REGISTER, "JobRegistered"),
+        on<&A::job_scale, &C::getJobScale>(schema::Command::JOB_SCALE, "JobRegistered"),
+        on<&A::periodic_launch_register, &C::getPeriodicLaunchRegister>(
+            schema::Command::PERIODIC_LAUNCH_REGISTER, "JobRegistered"),
+        on<&A::job_deregister, &C::getJobDeregister>(schema::Command::JOB_DEREGISTER,
+                                                     "JobDeregistered"),
+        on<&A::job_stability, &C::getJobStability>(schema::Command::JOB_STABILITY),
+        on<&A::job_submission, &C::getJobSubmission>(schema::Command::JOB_SUBMISSION),
+        on<&A::eval_update, &C::getEvalUpdate>(schema::Command::EVAL_UPDATE, "EvaluationUpdated"),
+        on<&A::alloc_client_update, &C::getAllocClientUpdate>(schema::Command::ALLOC_CLIENT_UPDATE,
+                                                              "AllocationUpdated"),
+        on<&A::alloc_transition, &C::getAllocTransition>(schema::Command::ALLOC_TRANSITION,
+                                                         "AllocationUpdateDesiredStatus"),
+        on<&A::node_register, &C::getNodeRegister>(schema::Command::NODE_REGISTER,
+                                                   "NodeRegistration"),
+        on<&A::node_status_update, &C::getNodeStatusUpdate>(schema::Command::NODE_STATUS_UPDATE,
+                                                            "NodeStreamEvent"),
+        on<&A::node_events_upsert, &C::getNodeEventsUpsert>(schema::Command::NODE_EVENTS_UPSERT,
+                                                            "NodeStreamEvent"),
+        on<&A::node_eligibility_update, &C::getNodeEligibilityUpdate>(
+            schema::Command::NODE_ELIGIBILITY_UPDATE, "NodeDrain"),
+        on<&A::node_drain_update, &C::getNodeDrainUpdate>(schema::Command::NODE_DRAIN_UPDATE,
+                                                          "NodeDrain"),
+        on<&A::node_deregister, &C::getNodeDeregister>(schema::Command::NODE_DEREGISTER,
+                                                       "NodeDeregistration"),
+        on<&A::plan_results, &C::getPlanResults>(schema::Command::PLAN_RESULTS, "PlanResult"),
+        on<&A::deployment_status_update, &C::getDeploymentStatusUpdate>(
+            schema::Command::DEPLOYMENT_STATUS_UPDATE, "DeploymentStatusUpdate"),
+        on<&A::deployment_promotion, &C::getDeploymentPromotion>(
+            schema::Command::DEPLOYMENT_PROMOTION, "DeploymentPromotion"),
+        on<&A::deployment_alloc_health, &C::getDeploymentAllocHealth>(
+            schema::Command::DEPLOYMENT_ALLOC_HEALTH, "DeploymentAllocHealth"),
+        on<&A::reap, &C::getReap>(schema::Command::REAP),
+        on<&A::jobs_reap, &C::getJobsReap>(schema::Command::JOBS_REAP),
+        on<&A::eval_delete, &C::getEvalDelete>(schema::Command::EVAL_DELETE),
+        on<&A::summaries_reconcile, &C::getSummariesReconcile>(
+            schema::Command::SUMMARIES_RECONCILE),
+        on<&A::service_upsert, &C::getServiceUpsert>(schema::Command::SERVICE_UPSERT),
+        on<&A::service_delete, &C::getServiceDelete>(schema::Command::SERVICE_DELETE),
+        on<&A::node_services, &C::getNodeServices>(schema::Command::NODE_SERVICES),
+        on<&A::variable_apply, &C::getVariableApply>(schema::Command::VARIABLE_APPLY),
+        on<&A::root_key_upsert, &C::getRootKeyUpsert>(schema::Command::ROOT_KEY_UPSERT),
+        on<&A::root_key_delete, &C::getRootKeyDelete>(schema::Command::ROOT_KEY_DELETE),
+        on<&A::restore_begin, &C::getRestoreBegin>(schema::Command::RESTORE_BEGIN),
+        on<&A::restore_rows, &C::getRestoreRows>(schema::Command::RESTORE_ROWS),
+        on<&A::restore_finish, &C::getRestoreFinish>(schema::Command::RESTORE_FINISH),
+    });
+  }
+
+  template <class Kind>
+  static void put(Applier& applier, Command command) {
+    applier.put_command<Kind>((command.*Kind::put.get)());
+  }
+
+  template <class Kind>
+  static void remove(Applier& applier, Command command) {
+    applier.remove_command<Kind>(view((command.*Kind::remove.get)()));
+  }
+
+  /// The number of all.
+  static constexpr std::size_t count() {
+    auto all = own().size();
+    each_kind([&all]<class Kind>() {
+      if constexpr (requires { Kind::put; }) ++all;
+      if constexpr (requires { Kind::remove; }) ++all;
+    });
+    return all;
+  }
+
+  template <std::size_t size>
+  static constexpr auto make() {
+    std::array<Entry, size> entries{};
+    for (const auto& one : own())
+      entries.at(one.which) = one.entry;
+    each_kind([&entries]<class Kind>() {
+      if constexpr (requires { Kind::put; })
+        entries.at(Kind::put.which) = {put<Kind>, Kind::put.event};
+      if constexpr (requires { Kind::remove; })
+        entries.at(Kind::remove.which) = {remove<Kind>, Kind::remove.event};
+    });
+    for (const auto& entry : entries)
+      if (entry.apply == nullptr) throw "a command has no entry, or two have the same number";
+    return entries;
+  }
+};
+
+Applier::Entry Applier::entry_of(schema::Command::Which which) {
+  static constexpr auto entries = Entries::make<Entries::count()>();
+  return which < entries.size() ? entries.at(which) : Entry{};
 }
 
-}  // namespace
+std::uint32_t known_commands() {
+  return Applier::Entries::count();
+}
 
 void Applier::apply(schema::Command::Reader command) {
   outcome_.index = index_;
-  event_type_ = event_type_of(command.which());
+  const auto [run, event_type] = entry_of(command.which());
+  // Of a newer version; `check_command` keeps those out, because the replicas would part here.
+  if (run == nullptr)
+    return refuse(Errc::internal, "unknown command " + std::to_string(command.which()));
+  event_type_ = event_type;
   const std::size_t first_event = events_ != nullptr ? events_->size() : 0;
-  dispatch(command);
+  run(*this, command);
   settle();
   if (events_ != nullptr) keep_last_events(first_event);
-}
-
-void Applier::dispatch(schema::Command::Reader command) {
-  using Which = schema::Command::Which;
-  switch (command.which()) {
-    case Which::NOOP:
-      return;
-    case Which::JOB_REGISTER:
-    case Which::JOB_SCALE:
-    case Which::JOB_SUBMISSION:
-    case Which::JOB_DEREGISTER:
-    case Which::JOB_STABILITY:
-      return job_command(command);
-    case Which::PERIODIC_LAUNCH_REGISTER:
-      return periodic_launch_register(command.getPeriodicLaunchRegister());
-    case Which::EVAL_UPDATE:
-      return eval_update(command.getEvalUpdate());
-    case Which::ALLOC_CLIENT_UPDATE:
-      return alloc_client_update(command.getAllocClientUpdate());
-    case Which::ALLOC_TRANSITION:
-      return alloc_transition(command.getAllocTransition());
-    case Which::NODE_REGISTER:
-    case Which::NODE_STATUS_UPDATE:
-    case Which::NODE_ELIGIBILITY_UPDATE:
-    case Which::NODE_DRAIN_UPDATE:
-    case Which::NODE_EVENTS_UPSERT:
-    case Which::NODE_DEREGISTER:
-      return node_command(command);
-    case Which::PLAN_RESULTS:
-      return plan_results(command.getPlanResults());
-    case Which::DEPLOYMENT_STATUS_UPDATE:
-      return deployment_status_update(command.getDeploymentStatusUpdate());
-    case Which::DEPLOYMENT_PROMOTION:
-      return deployment_promotion(command.getDeploymentPromotion());
-    case Which::DEPLOYMENT_ALLOC_HEALTH:
-      return deployment_alloc_health(command.getDeploymentAllocHealth());
-    case Which::REAP:
-    case Which::JOBS_REAP:
-    case Which::EVAL_DELETE:
-      return forget(command);
-    case Which::SUMMARIES_RECONCILE:
-      return summaries_reconcile(command.getSummariesReconcile());
-    case Which::SERVICE_UPSERT:
-    case Which::SERVICE_DELETE:
-    case Which::NODE_SERVICES:
-      return services(command);
-    case Which::SCHEDULER_CONFIGURATION:
-      return scheduler_configuration(command.getSchedulerConfiguration());
-    case Which::AUTOPILOT_UPDATE:
-      return autopilot_update(command.getAutopilotUpdate());
-    case Which::NAMESPACE_UPSERT:
-      return namespace_upsert(command.getNamespaceUpsert());
-    case Which::NAMESPACE_DELETE:
-      return namespace_delete(view(command.getNamespaceDelete()));
-    case Which::NODE_POOL_UPSERT:
-      return node_pool_upsert(command.getNodePoolUpsert());
-    case Which::NODE_POOL_DELETE:
-      return node_pool_delete(view(command.getNodePoolDelete()));
-    case Which::VARIABLE_APPLY:
-      return variable_apply(command.getVariableApply());
-    case Which::ROOT_KEY_UPSERT:
-    case Which::ROOT_KEY_DELETE:
-    case Which::KEY_HOLDER_UPSERT:
-    case Which::KEY_HOLDER_DELETE:
-      return keyring(command);
-    case Which::RESTORE_BEGIN:
-    case Which::RESTORE_ROWS:
-    case Which::RESTORE_FINISH:
-      return restore(command);
-  }
-  refuse_unknown(static_cast<int>(command.which()));
-}
-
-/// Of a newer version; `check_command` keeps those out, because the replicas would part here.
-void Applier::refuse_unknown(int command) {
-  refuse(Errc::internal, "unknown command " + std::to_string(command));
 }
 
 void Applier::settle() {

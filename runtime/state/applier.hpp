@@ -3,8 +3,9 @@
 // How a command is applied:
 // 1. Everything that can forbid it is checked before anything is changed, so a refused command
 //    leaves no trace.
-// 2. Rows are changed by the `put_…` and `remove_…` functions alone, which keep the derived maps,
-//    the tables' indexes, the changes for watches and the events in step.
+// 2. Rows are changed by `put`, `replace` and `remove` alone, which keep the derived maps, the
+//    tables' indexes, the changes for watches and the events in step, by the descriptor of the
+//    rows' kind (kinds.hpp); allocations by `put_alloc` and `remove_alloc`.
 // 3. What many rows of one command add to (a job's summary and status, a deployment's counts) is
 //    collected and written once, by `settle`.
 #pragma once
@@ -74,9 +75,18 @@ private:
     std::vector<std::string> canaries;
   };
 
+  /// How a command is applied.
+  struct Entry {
+    void (*apply)(Applier& applier, schema::Command::Reader command) = nullptr;
+    std::string_view event = {};  ///< The type that all its events have; empty: it shows none.
+  };
+
+  /// Empty if this version doesn't know the command.
+  static Entry entry_of(schema::Command::Which which);
+  friend std::uint32_t known_commands();
+  struct Entries;
+
   // applier.cpp
-  void dispatch(schema::Command::Reader command);
-  void refuse_unknown(int command);
   void settle();
   void keep_last_events(std::size_t first);
 
@@ -84,6 +94,8 @@ private:
 
   void changed(Table table, std::string_view key);
   void refuse(Errc code, std::string what);
+
+  void refuse(const Error& error) { outcome_.error = error; }
 
   template <class T>
   void event(const Object<T>& object) {
@@ -96,8 +108,29 @@ private:
     if (events_ != nullptr) events_->push_back({type, object});
   }
 
+  // Rows, by the descriptor of their kind: apply_kind.hpp.
+  template <class Kind>
+  ObjectOf<Kind> found(std::string_view key) const;
+  template <class Kind>
+  void put(const ObjectOf<Kind>& row);
+  template <class Kind>
+  void replace(const ObjectOf<Kind>& before, const ObjectOf<Kind>& after);
+  template <class Kind>
+  void replace_quietly(const ObjectOf<Kind>& before, const ObjectOf<Kind>& after);
+  template <class Kind>
+  void note(const ObjectOf<Kind>& before, const ObjectOf<Kind>& after);
+  template <class Kind>
+  bool remove(std::string_view key);
+  template <class Kind>
+  void remove_all(const std::vector<ObjectOf<Kind>>& rows);
+  template <class Kind>
+  void put_stamped(const ObjectOf<Kind>& before, typename Kind::Reader wanted);
+  template <class Kind, class Payload>
+  void put_command(Payload payload);
+  template <class Kind>
+  void remove_command(std::string_view key);
+
   // apply_job.cpp
-  void job_command(schema::Command::Reader command);
   void job_register(schema::JobRegister::Reader command);
   void job_deregister(schema::JobDeregister::Reader command);
   void job_stability(schema::JobStability::Reader command);
@@ -108,8 +141,7 @@ private:
   Object<schema::Job> put_job_spec(JobReader job,
                                    bool keep_counts,
                                    std::optional<std::uint64_t> source_of = {});
-  void put_job(const std::string& key, const Object<schema::Job>& job);
-  void put_job_version(const std::string& key, const Object<schema::Job>& job);
+  void put_job_version(const Object<schema::Job>& job);
   void drop_job_version(const Object<schema::Job>& job);
   void prune_versions(const std::string& key);
   void purge_job(const std::string& key);
@@ -117,14 +149,9 @@ private:
 
   void job_scale(schema::JobScale::Reader command);
   void put_scaling_event(schema::JobScale::Reader command);
-  void drop_scaling_events(const std::string& key);
   void job_submission(schema::JobSubmission::Reader submission);
-  void put_submission(const std::string& key,
-                      schema::JobSubmission::Reader submission,
-                      JobReader job);
+  void put_submission(schema::JobSubmission::Reader submission, JobReader job);
   void copy_submission(const std::string& key, std::uint64_t from, JobReader job);
-  void drop_submission(const std::string& key, std::uint64_t version);
-  void list_policies(const Object<schema::Job>& before, const Object<schema::Job>& job);
 
   // apply_summary.cpp
   Summary* summary(std::string_view ns, std::string_view job_id);
@@ -134,7 +161,6 @@ private:
   void summaries_reconcile(schema::SummariesReconcile::Reader command);
   void recount(const std::string& key, JobReader job);
   void recount_queued(JobReader job, Summary& counts) const;
-  JobCounts& counts_of(const std::string& job_key);
   std::string_view status_of(const std::string& key, JobReader job, bool evals_were_removed) const;
   void settle_statuses();
   void settle_summaries();
@@ -143,11 +169,10 @@ private:
   void eval_update(schema::EvalUpdate::Reader command);
   void put_evals(capnp::List<schema::Evaluation>::Reader evals);
   void put_eval(schema::Evaluation::Reader eval, Index job_modify_index = 0);
-  void store_eval(const Object<schema::Evaluation>* before, Object<schema::Evaluation> eval);
+  void store_eval(const Object<schema::Evaluation>& before, const Object<schema::Evaluation>& eval);
   void cancel_blocked(schema::Evaluation::Reader complete);
   void touch_eval(std::string_view id);
   void remove_eval(std::string_view id);
-  void forget(schema::Command::Reader command);
   void drop_evals(const std::vector<Object<schema::Evaluation>>& evals);
   Result<std::vector<Object<schema::Evaluation>>> evals_to_delete(
       schema::EvalDelete::Reader command);
@@ -196,57 +221,37 @@ private:
   void settle_deployments();
 
   // apply_node.cpp
-  void node_command(schema::Command::Reader command);
   void node_register(schema::NodeRegister::Reader command);
   void node_status_update(schema::NodeStatusUpdate::Reader command);
   void node_eligibility_update(schema::NodeEligibilityUpdate::Reader command);
   void node_drain_update(schema::NodeDrainUpdate::Reader command);
   void node_events_upsert(schema::NodeEventsUpsert::Reader command);
   void node_deregister(schema::NodeDeregister::Reader command);
-  void put_node(Object<schema::Node> node);
   void append_event(schema::Node::Builder node, schema::NodeEvent::Reader event);
   void note_alloc_update(std::string_view node_id);
   bool is_given_up(std::string_view node_id) const;
   const Object<schema::Node>* find_node(std::string_view id);
 
-  // apply_operator.cpp
-  void scheduler_configuration(schema::SchedulerConfiguration::Reader configuration);
-  void autopilot_update(schema::AutopilotUpdate::Reader command);
-  void namespace_upsert(schema::Namespace::Reader ns);
-  void namespace_delete(std::string_view name);
-  void node_pool_upsert(schema::NodePool::Reader pool);
-  void node_pool_delete(std::string_view name);
-  void put_node_pool(schema::NodePool::Reader pool);
-
   // apply_service.cpp
-  using ServiceMap = Tables::ObjectMap<schema::ServiceRegistration>;
-  void services(schema::Command::Reader command);
+  using ServiceMap = Objects<schema::ServiceRegistration>;
   void service_upsert(schema::ServiceUpsert::Reader command);
   void service_delete(schema::ServiceDelete::Reader command);
   void node_services(schema::NodeServices::Reader command);
   bool may_offer(schema::ServiceRegistration::Reader service) const;
   void put_service(schema::ServiceRegistration::Reader service);
   void remove_services(const ServiceMap& index, std::string_view owner);
-  bool remove_service(const std::string& key);
-  void note_service_change(schema::ServiceRegistration::Reader service);
 
   // apply_variable.cpp
   void variable_apply(schema::VariableApply::Reader command);
   void refuse_variable(schema::VariableApply::Reader command,
                        const Object<schema::Variable>& stored);
-  void put_variable(schema::Variable::Reader variable, const Object<schema::Variable>& stored);
-  void drop_variable(const std::string& key, const Object<schema::Variable>& stored);
-  void keyring(schema::Command::Reader command);
   void root_key_upsert(schema::RootKeyUpsert::Reader command);
   void step_back(const Object<schema::RootKey>& key, bool rekey);
   void put_root_key(const Object<schema::RootKey>& key);
-  void root_key_delete(std::string_view id);
-  void key_holder_upsert(schema::KeyHolder::Reader holder);
-  void key_holder_delete(std::string_view id);
+  void root_key_delete(capnp::Text::Reader id);
 
   // apply_restore.cpp
-  void restore(schema::Command::Reader command);
-  void restore_begin(std::string_view id);
+  void restore_begin(capnp::Text::Reader id);
   void restore_rows(schema::RestoreRows::Reader command);
   void restore_finish(schema::RestoreFinish::Reader command);
   Result<Tables> restored_tables(std::string_view id, std::uint64_t rows) const;

@@ -4,17 +4,13 @@
 
 #include "runtime/base/saturated.hpp"
 #include "runtime/object/enum_name.hpp"
-#include "runtime/state/applier.hpp"
+#include "runtime/state/apply_kind.hpp"
 
 namespace nomad::state {
 
 namespace {
 
 using State = schema::DeploymentState;
-
-std::string by_create_key(schema::Deployment::Reader deployment) {
-  return number_key(deployment.getCreateIndex()).append(view(deployment.getId()));
-}
 
 /// As Nomad tells of several mistakes, and of one.
 std::string listed(const std::vector<std::string>& problems) {
@@ -23,15 +19,6 @@ std::string listed(const std::vector<std::string>& problems) {
   for (const auto& problem : problems)
     text += "\t* " + problem + '\n';
   return text + '\n';
-}
-
-std::string job_key(schema::Deployment::Reader deployment) {
-  return join_key(view(deployment.getNamespace()), view(deployment.getJobId()));
-}
-
-std::string by_job_key(schema::Deployment::Reader deployment) {
-  return join_key(view(deployment.getNamespace()), view(deployment.getJobId()),
-                  by_create_key(deployment));
 }
 
 /// Nothing, healthy or unhealthy.
@@ -71,13 +58,7 @@ std::optional<Error> Applier::check_active(std::string_view deployment_id) const
 
 /// Stores a deployment whose create index is set.
 void Applier::put_deployment(Object<schema::Deployment> deployment) {
-  t_.deployments.insert_or_assign(view(deployment->getId()), deployment);
-  t_.deployments_by_create.insert_or_assign(by_create_key(*deployment), deployment);
-  t_.deployments_by_job.insert_or_assign(by_job_key(*deployment), deployment);
-  touch(Table::deployments);
-  changed(Table::deployments, view(deployment->getId()));
-  changed(Table::deployments_by_job, job_key(*deployment));
-  event(deployment);
+  put<kind::Deployments>(deployment);
   if (deployment->getStatus() == State::SUCCESSFUL)
     set_stable(view(deployment->getNamespace()), view(deployment->getJobId()),
                deployment->getJobVersion(), true);
@@ -133,15 +114,7 @@ void Applier::update_deployment(schema::DeploymentUpdate::Reader update) {
 }
 
 void Applier::remove_deployment(std::string_view id) {
-  const auto* found = t_.deployments.find(id);
-  if (found == nullptr) return;
-  const Object<schema::Deployment> deployment = *found;
-  t_.deployments.erase(id);
-  t_.deployments_by_create.erase(by_create_key(*deployment));
-  t_.deployments_by_job.erase(by_job_key(*deployment));
-  touch(Table::deployments);
-  changed(Table::deployments, id);
-  changed(Table::deployments_by_job, job_key(*deployment));
+  remove<kind::Deployments>(id);
 }
 
 void Applier::deployment_status_update(schema::DeploymentStatusUpdate::Reader command) {

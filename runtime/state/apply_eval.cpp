@@ -1,29 +1,15 @@
 // Evaluations: new and changed ones, and the removal of what garbage collection chose.
 #include <algorithm>
 
-#include "runtime/state/applier.hpp"
+#include "runtime/state/apply_kind.hpp"
 #include "runtime/state/eval_rules.hpp"
 
 namespace nomad::state {
 
 namespace {
 
-std::string job_key(schema::Evaluation::Reader eval) {
-  return join_key(view(eval.getNamespace()), view(eval.getJobId()));
-}
-
 std::string_view key_in(capnp::Data::Reader bytes) {
   return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
-}
-
-bool is_of_job(schema::Evaluation::Reader eval, std::string_view key) {
-  const auto ns = view(eval.getNamespace());
-  return key.size() == ns.size() + 1 + eval.getJobId().size() && key.starts_with(ns)
-         && key.ends_with(view(eval.getJobId()));
-}
-
-std::string by_create_key(schema::Evaluation::Reader eval) {
-  return number_key(eval.getCreateIndex()).append(view(eval.getId()));
 }
 
 }  // namespace
@@ -38,10 +24,10 @@ void Applier::put_evals(capnp::List<schema::Evaluation>::Reader evals) {
 }
 
 void Applier::put_eval(schema::Evaluation::Reader eval, Index job_modify_index) {
-  const auto* found = t_.evals.find(view(eval.getId()));
+  const auto known = found<kind::Evals>(view(eval.getId()));
   Draft<schema::Evaluation> draft{eval};
   if (eval.getNamespace().size() == 0) draft->setNamespace("default");
-  draft->setCreateIndex(found != nullptr ? (*found)->getCreateIndex() : index_);
+  draft->setCreateIndex(known ? known->getCreateIndex() : index_);
   draft->setModifyIndex(index_);
   if (job_modify_index != 0) draft->setJobModifyIndex(job_modify_index);
   const Object<schema::Evaluation> stored = draft.freeze();
@@ -58,13 +44,12 @@ void Applier::put_eval(schema::Evaluation::Reader eval, Index job_modify_index) 
   if (stored->getStatus() == schema::EvalStatus::COMPLETE
       && stored->getFailedTgAllocs().size() == 0)
     cancel_blocked(*stored);
-  found = t_.evals.find(view(stored->getId()));  // cancelling may have rewritten it
-  Object<schema::Evaluation> before = found != nullptr ? *found : Object<schema::Evaluation>{};
-  if (before && job_key(*before) != job_key(*stored)) {
-    remove_eval(view(stored->getId()));
+  auto before = found<kind::Evals>(view(stored->getId()));  // cancelling may have rewritten it
+  if (before && key_of_job(*before) != key_of_job(*stored)) {
+    drop_evals({before});
     before = {};
   }
-  store_eval(before ? &before : nullptr, stored);
+  store_eval(before, stored);
   outcome_.evals.push_back(stored);
 }
 
@@ -82,83 +67,35 @@ void Applier::cancel_blocked(schema::Evaluation::Reader complete) {
     draft->setModifyIndex(index_);
     draft->setModifyTime(complete.getModifyTime());
     const Object<schema::Evaluation> canceled = draft.freeze();
-    store_eval(&eval, canceled);
+    store_eval(eval, canceled);
     outcome_.evals.push_back(canceled);
   }
 }
 
 /// A plan of the evaluation was applied; who works on it next must see a state with the plan.
 void Applier::touch_eval(std::string_view id) {
-  const auto* found = t_.evals.find(id);
-  if (found == nullptr) return;
-  const Object<schema::Evaluation> before = *found;
+  const auto before = found<kind::Evals>(id);
+  if (!before) return;
   Draft<schema::Evaluation> draft{before};
   draft->setModifyIndex(index_);
-  store_eval(&before, draft.freeze());
+  store_eval(before, draft.freeze());
 }
 
-void Applier::store_eval(const Object<schema::Evaluation>* before,
-                         Object<schema::Evaluation> eval) {
-  const std::string job = job_key(*eval);
-  const bool live = !is_terminal(eval->getStatus());
-  t_.evals.insert_or_assign(view(eval->getId()), eval);
-  t_.evals_by_create.insert_or_assign(by_create_key(*eval), eval);
-  const std::string by_job = eval_key_by_job(*eval);
-  if (before != nullptr) {
-    const std::string old_key = eval_key_by_job(**before);
-    if (old_key != by_job) t_.evals_by_job.erase(old_key);
-  }
-  t_.evals_by_job.insert_or_assign(by_job, eval);
-
-  JobCounts& counts = counts_of(job);
-  const bool was_live = before != nullptr && !is_terminal((*before)->getStatus());
-  if (before == nullptr) ++counts.evals;
-  counts.live_evals += (live ? 1u : 0u) - (was_live ? 1u : 0u);
-  touched_jobs_.try_emplace(job, false);
-
-  touch(Table::evals);
-  changed(Table::evals, view(eval->getId()));
-  changed(Table::evals_by_job, job);
-  event(eval);
+void Applier::store_eval(const Object<schema::Evaluation>& before,
+                         const Object<schema::Evaluation>& eval) {
+  touched_jobs_.try_emplace(key_of_job(*eval), false);
+  replace<kind::Evals>(before, eval);
 }
 
 void Applier::remove_eval(std::string_view id) {
-  if (const auto* found = t_.evals.find(id)) drop_evals({*found});
+  if (const auto eval = found<kind::Evals>(id)) drop_evals({eval});
 }
 
-/// Removes stored evaluations. What concerns a job is done once for those of it that come one after
-/// the other.
+/// Removes stored evaluations.
 void Applier::drop_evals(const std::vector<Object<schema::Evaluation>>& evals) {
-  std::vector<std::string> keys_by_job;
-  keys_by_job.reserve(evals.size());
-  for (auto eval = evals.begin(); eval != evals.end();) {
-    const std::string job = job_key(**eval);
-    JobCounts gone;
-    for (; eval != evals.end() && is_of_job(**eval, job); ++eval) {
-      const auto id = view((*eval)->getId());
-      t_.evals.erase_known(id);
-      t_.evals_by_create.erase_known(by_create_key(**eval));
-      keys_by_job.push_back(eval_key_by_job(**eval));
-      ++gone.evals;
-      if (!is_terminal((*eval)->getStatus())) ++gone.live_evals;
-      changed(Table::evals, id);
-    }
-    JobCounts& counts = counts_of(job);
-    counts.evals -= gone.evals;
-    counts.live_evals -= gone.live_evals;
-    if (counts.empty()) t_.job_counts.erase(job);
-    touched_jobs_.insert_or_assign(job, true);
-    changed(Table::evals_by_job, job);
-  }
-  std::ranges::sort(keys_by_job);
-  t_.evals_by_job.erase_all(keys_by_job);
-  if (!evals.empty()) touch(Table::evals);
-}
-
-void Applier::forget(schema::Command::Reader command) {
-  if (command.isReap()) reap(command.getReap());
-  if (command.isJobsReap()) jobs_reap(command.getJobsReap());
-  if (command.isEvalDelete()) eval_delete(command.getEvalDelete());
+  for (const auto& eval : evals)
+    touched_jobs_.insert_or_assign(key_of_job(*eval), true);
+  remove_all<kind::Evals>(evals);
 }
 
 /// What an operator's deletion takes: all is chosen before the first is removed.

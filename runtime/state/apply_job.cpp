@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/state/applier.hpp"
+#include "runtime/state/apply_kind.hpp"
 #include "runtime/state/scaling_policies.hpp"
 
 namespace nomad::state {
@@ -16,21 +16,9 @@ namespace {
 constexpr std::size_t tracked_versions = 6;
 constexpr unsigned kept_scaling_events = 20;
 
-std::string job_key(schema::Job::Reader job) {
-  return join_key(view(job.getNamespace()), view(job.getId()));
-}
-
 std::string retained_key(schema::Job::Reader job) {
   return join_key(view(job.getNamespace()), view(job.getId()),
                   number_key(job.getCreateIndex()) + number_key(job.getVersion()));
-}
-
-std::string version_key(schema::Job::Reader job) {
-  return join_key(view(job.getNamespace()), view(job.getId()), number_key(job.getVersion()));
-}
-
-std::string submission_key(const std::string& job_key, std::uint64_t version) {
-  return join_key(job_key, number_key(version));
 }
 
 /// PreserveCounts: groups that the stored job has too keep its counts.
@@ -47,14 +35,6 @@ Error refused(const std::string& id, const char* what, const std::string& name) 
 }
 
 }  // namespace
-
-void Applier::job_command(schema::Command::Reader command) {
-  if (command.isJobRegister()) return job_register(command.getJobRegister());
-  if (command.isJobScale()) return job_scale(command.getJobScale());
-  if (command.isJobSubmission()) return job_submission(command.getJobSubmission());
-  if (command.isJobDeregister()) return job_deregister(command.getJobDeregister());
-  job_stability(command.getJobStability());
-}
 
 std::optional<Error> Applier::check_job(JobReader job) const {
   const std::string id = copy(job.getId());
@@ -112,9 +92,8 @@ Object<schema::Job> Applier::put_job_spec(JobReader job,
   Draft<schema::Job> draft{job};
   if (job.getNamespace().size() == 0) draft->setNamespace("default");
   if (job.getNodePool().size() == 0) draft->setNodePool("default");
-  const std::string key = job_key(draft.reader());
-  const auto* found = t_.jobs.find(key);
-  const Object<schema::Job> existing = found != nullptr ? *found : Object<schema::Job>{};
+  const std::string key = kind::Jobs::key(draft.reader());
+  const auto existing = found<kind::Jobs>(key);
 
   draft->setModifyIndex(index_);
   draft->setJobModifyIndex(index_);
@@ -133,11 +112,10 @@ Object<schema::Job> Applier::put_job_spec(JobReader job,
 
   const Object<schema::Job> stored = draft.freeze();
   if (status != before) count_child(*stored, before, status);
-  put_job(key, stored);
-  put_job_version(key, stored);
+  replace<kind::Jobs>(existing, stored);
+  put_job_version(stored);
   if (source_of) copy_submission(key, *source_of, *stored);
   prune_versions(key);
-  list_policies(existing, stored);
   extend_summary(*stored);
   touched_jobs_.try_emplace(key, false);
   if (stored->getStop())
@@ -145,17 +123,8 @@ Object<schema::Job> Applier::put_job_spec(JobReader job,
   return stored;
 }
 
-void Applier::put_job(const std::string& key, const Object<schema::Job>& job) {
-  t_.jobs.insert_or_assign(key, job);
-  touch(Table::jobs);
-  changed(Table::jobs, key);
-  event(job);
-}
-
-void Applier::put_job_version(const std::string& key, const Object<schema::Job>& job) {
-  t_.job_versions.insert_or_assign(join_key(key, number_key(job->getVersion())), job);
-  touch(Table::job_versions);
-  changed(Table::job_versions, key);
+void Applier::put_job_version(const Object<schema::Job>& job) {
+  put<kind::JobVersions>(job);
   last_version_ = {};
 }
 
@@ -166,8 +135,8 @@ void Applier::drop_job_version(const Object<schema::Job>& job) {
     t_.retained_jobs.insert_or_assign(retained, job);
     touch(Table::retained_jobs);
   }
-  t_.job_versions.erase(version_key(*job));
-  drop_submission(job_key(*job), job->getVersion());
+  remove<kind::JobVersions>(kind::JobVersions::key(*job));
+  remove<kind::JobSubmissions>(kind::JobVersions::key(*job));  // It has the same key.
   last_version_ = {};
 }
 
@@ -204,9 +173,8 @@ void Applier::job_deregister(schema::JobDeregister::Reader command) {
 }
 
 void Applier::purge_job(const std::string& key) {
-  const auto* found = t_.jobs.find(key);
-  if (found == nullptr) return;
-  const Object<schema::Job> job = *found;
+  const auto job = found<kind::Jobs>(key);
+  if (!job) return;
   if (view(job->getStatus()) != "dead") count_child(*job, view(job->getStatus()), "dead");
 
   std::vector<Object<schema::Job>> versions;
@@ -214,23 +182,11 @@ void Applier::purge_job(const std::string& key) {
     versions.push_back(entry.value());
   for (const auto& version : versions)
     drop_job_version(version);
-  touch(Table::job_versions);
-  changed(Table::job_versions, key);
-
-  list_policies(job, {});
-  drop_scaling_events(key);
-  t_.jobs.erase(key);
-  touch(Table::jobs);
-  changed(Table::jobs, key);
+  remove<kind::ScalingEvents>(key);
+  replace<kind::Jobs>(job, {});
   summaries_.erase(key);
-  t_.job_summaries.erase(key);
-  touch(Table::job_summaries);
-  changed(Table::job_summaries, key);
-  event(job);
-  if (t_.periodic_launches.erase(key)) {
-    touch(Table::periodic_launches);
-    changed(Table::periodic_launches, key);
-  }
+  remove<kind::JobSummaries>(key);
+  remove<kind::PeriodicLaunches>(key);
   outcome_.jobs_stopped.emplace_back(copy(job->getNamespace()), copy(job->getId()));
 }
 
@@ -239,16 +195,11 @@ void Applier::periodic_launch_register(schema::PeriodicLaunchRegister::Reader co
   if (outcome_.error) return;
   const auto launch = command.getLaunch();
   const std::string key = join_key(view(launch.getNamespace()), view(launch.getJobId()));
-  const auto* known = t_.periodic_launches.find(key);
+  const auto known = found<kind::PeriodicLaunches>(key);
   // An operator's launch may overtake the schedule's.
-  if (known != nullptr && (*known)->getTime() >= launch.getTime()) return;
+  if (known && known->getTime() >= launch.getTime()) return;
   if (!t_.jobs.contains(key)) return;  // purged meanwhile
-  Draft<schema::PeriodicLaunch> draft{launch};
-  draft->setCreateIndex(known != nullptr ? (*known)->getCreateIndex() : index_);
-  draft->setModifyIndex(index_);
-  t_.periodic_launches.insert_or_assign(key, draft.freeze());
-  touch(Table::periodic_launches);
-  changed(Table::periodic_launches, key);
+  put_stamped<kind::PeriodicLaunches>(known, launch);
 }
 
 void Applier::job_stability(schema::JobStability::Reader command) {
@@ -270,12 +221,12 @@ void Applier::set_stable(std::string_view ns,
   const auto* current = t_.jobs.find(key);
   const bool is_current = current != nullptr && (*current)->getVersion() == version;
   if (is_current) marked->setStatus((*current)->getStatus());
-  put_job_version(key, marked.freeze());
+  put_job_version(marked.freeze());
   if (!is_current) return;
   Draft<schema::Job> job{**current};
   job->setStable(stable);
   job->setModifyIndex(index_);
-  put_job(key, job.freeze());
+  put<kind::Jobs>(job.freeze());
 }
 
 /// A registration that is refused leaves no event.
@@ -316,16 +267,7 @@ void Applier::put_scaling_event(schema::JobScale::Reader command) {
     for (unsigned i = 0; i < of_group.size(); ++i)
       list.setWithCaveats(i, of_group[i]);
   }
-  t_.scaling_events.insert_or_assign(key, draft.freeze());
-  touch(Table::scaling_events);
-  changed(Table::scaling_events, key);
-}
-
-void Applier::drop_scaling_events(const std::string& key) {
-  if (!t_.scaling_events.contains(key)) return;
-  t_.scaling_events.erase(key);
-  touch(Table::scaling_events);
-  changed(Table::scaling_events, key);
+  put<kind::ScalingEvents>(draft.freeze());
 }
 
 /// Goes to the version of this JobModifyIndex. One that is not known any more needs none.
@@ -333,39 +275,22 @@ void Applier::job_submission(schema::JobSubmission::Reader submission) {
   const std::string key = join_key(view(submission.getNamespace()), view(submission.getJobId()));
   for (const auto& entry : t_.job_versions.prefix(key + '\0'))
     if (entry.value()->getJobModifyIndex() == submission.getJobModifyIndex())
-      return put_submission(key, submission, *entry.value());
+      return put_submission(submission, *entry.value());
 }
 
-void Applier::put_submission(const std::string& key,
-                             schema::JobSubmission::Reader submission,
-                             JobReader job) {
+void Applier::put_submission(schema::JobSubmission::Reader submission, JobReader job) {
   Draft<schema::JobSubmission> draft{submission};
   draft->setVersion(job.getVersion());
   draft->setJobModifyIndex(job.getJobModifyIndex());
-  t_.job_submissions.insert_or_assign(submission_key(key, job.getVersion()), draft.freeze());
-  touch(Table::job_submissions);
-  changed(Table::job_submissions, key);
+  put<kind::JobSubmissions>(draft.freeze());
 }
 
 /// A version that is made of an earlier one comes from the same source.
 void Applier::copy_submission(const std::string& key, std::uint64_t from, JobReader job) {
-  if (const auto* found = t_.job_submissions.find(submission_key(key, from))) {
+  if (const auto* found = t_.job_submissions.find(join_key(key, number_key(from)))) {
     const Object<schema::JobSubmission> submission = *found;
-    put_submission(key, *submission, job);
+    put_submission(*submission, job);
   }
-}
-
-void Applier::drop_submission(const std::string& key, std::uint64_t version) {
-  if (!t_.job_submissions.erase(submission_key(key, version))) return;
-  touch(Table::job_submissions);
-  changed(Table::job_submissions, key);
-}
-
-/// Lists the scaling policies of `job` in place of those of `before`.
-void Applier::list_policies(const Object<schema::Job>& before, const Object<schema::Job>& job) {
-  if (replace_policies(t_, before, job,
-                       [this](std::string_view id) { changed(Table::scaling_policies, id); }))
-    t_.scaling_policies_index = index_;
 }
 
 }  // namespace nomad::state

@@ -1,6 +1,6 @@
 // Nodes: registration, status, eligibility, drain, removal.
 #include "runtime/base/secret.hpp"
-#include "runtime/state/applier.hpp"
+#include "runtime/state/apply_kind.hpp"
 
 namespace nomad::state {
 
@@ -58,13 +58,6 @@ const Object<schema::Node>* Applier::find_node(std::string_view id) {
   return found;
 }
 
-void Applier::put_node(Object<schema::Node> node) {
-  t_.nodes.insert_or_assign(view(node->getId()), node);
-  touch(Table::nodes);
-  changed(Table::nodes, view(node->getId()));
-  event(node);
-}
-
 void Applier::append_event(schema::Node::Builder node, schema::NodeEvent::Reader event) {
   Draft<schema::Node> old{node.asReader()};
   const auto events = old.reader().getEvents();
@@ -76,27 +69,6 @@ void Applier::append_event(schema::Node::Builder node, schema::NodeEvent::Reader
     kept.setWithCaveats(i - skipped, events[i]);
   kept.setWithCaveats(kept.size() - 1, event);
   kept[kept.size() - 1].setCreateIndex(index_);
-}
-
-/// One of those about nodes.
-void Applier::node_command(schema::Command::Reader command) {
-  using Which = schema::Command::Which;
-  switch (command.which()) {
-    case Which::NODE_REGISTER:
-      return node_register(command.getNodeRegister());
-    case Which::NODE_STATUS_UPDATE:
-      return node_status_update(command.getNodeStatusUpdate());
-    case Which::NODE_ELIGIBILITY_UPDATE:
-      return node_eligibility_update(command.getNodeEligibilityUpdate());
-    case Which::NODE_DRAIN_UPDATE:
-      return node_drain_update(command.getNodeDrainUpdate());
-    case Which::NODE_EVENTS_UPSERT:
-      return node_events_upsert(command.getNodeEventsUpsert());
-    case Which::NODE_DEREGISTER:
-      return node_deregister(command.getNodeDeregister());
-    default:
-      return;
-  }
 }
 
 /// What servers decide about a known node stays as it is; the rest is as the client says.
@@ -138,11 +110,11 @@ void Applier::node_register(schema::NodeRegister::Reader command) {
     event.setCreateIndex(index_);
   }
   const Object<schema::Node> stored = draft.freeze();
-  put_node(stored);
+  put<kind::Nodes>(stored);
   if (!t_.node_pools.contains(view(stored->getNodePool()))) {
     Draft<schema::NodePool> pool;
     pool->setName(stored->getNodePool());
-    put_node_pool(pool.reader());
+    put_stamped<kind::NodePools>({}, pool.reader());
   }
   if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
 }
@@ -161,7 +133,7 @@ void Applier::node_status_update(schema::NodeStatusUpdate::Reader command) {
   else if (old->getStatus() != Status::READY && command.getStatus() == Status::READY)
     draft->setLastMissedHeartbeatIndex(0);
   const Object<schema::Node> stored = draft.freeze();
-  put_node(stored);
+  put<kind::Nodes>(stored);
   if (command.getStatus() == Status::DOWN)
     remove_services(t_.services_by_node, view(command.getNodeId()));
   if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
@@ -181,7 +153,7 @@ void Applier::node_eligibility_update(schema::NodeEligibilityUpdate::Reader comm
   draft->setSchedulingEligibility(command.getEligibility());
   draft->setModifyIndex(index_);
   const Object<schema::Node> stored = draft.freeze();
-  put_node(stored);
+  put<kind::Nodes>(stored);
   if (is_open(*stored) && !is_open(*old)) outcome_.nodes_opened.push_back(stored);
   put_evals(command.getEvaluations());
 }
@@ -200,16 +172,14 @@ void Applier::node_drain_update(schema::NodeDrainUpdate::Reader command) {
   if (command.hasDrainStrategy()) {
     draft->setDrainStrategy(command.getDrainStrategy());
     draft->setSchedulingEligibility(Eligibility::INELIGIBLE);
-    t_.draining_nodes.insert_or_assign(view(command.getNodeId()), {});
   } else {
     draft->disownDrainStrategy();
     if (command.getMarkEligible()) draft->setSchedulingEligibility(Eligibility::ELIGIBLE);
-    t_.draining_nodes.erase(view(command.getNodeId()));
   }
   changed(Table::draining_nodes, view(command.getNodeId()));
   draft->setModifyIndex(index_);
   const Object<schema::Node> stored = draft.freeze();
-  put_node(stored);
+  put<kind::Nodes>(stored);
   if (is_open(*stored) && !is_open(*old)) outcome_.nodes_opened.push_back(stored);
   put_evals(command.getEvaluations());
 }
@@ -221,19 +191,13 @@ void Applier::node_events_upsert(schema::NodeEventsUpsert::Reader command) {
   for (const auto event : command.getEvents())
     append_event(*draft, event);
   draft->setModifyIndex(index_);
-  put_node(draft.freeze());
+  put<kind::Nodes>(draft.freeze());
 }
 
 void Applier::node_deregister(schema::NodeDeregister::Reader command) {
   for (auto id : command.getNodeIds()) {
-    const auto* found = t_.nodes.find(view(id));
-    if (found == nullptr) continue;
-    const Object<schema::Node> node = *found;
-    t_.nodes.erase(view(id));
-    if (t_.draining_nodes.erase(view(id))) changed(Table::draining_nodes, view(id));
-    touch(Table::nodes);
-    changed(Table::nodes, view(id));
-    event(node);
+    if (t_.draining_nodes.contains(view(id))) changed(Table::draining_nodes, view(id));
+    if (!remove<kind::Nodes>(view(id))) continue;
     remove_services(t_.services_by_node, view(id));
   }
   put_evals(command.getEvaluations());
@@ -248,16 +212,14 @@ bool Applier::is_given_up(std::string_view node_id) const {
 /// The node's client has reported. Readers of nodes are woken only by the first report since a
 /// missed heartbeat, after which the node may become ready again.
 void Applier::note_alloc_update(std::string_view node_id) {
-  const auto* found = t_.nodes.find(node_id);
-  if (found == nullptr) return;
-  const bool is_news
-      = (*found)->getLastAllocUpdateIndex() <= (*found)->getLastMissedHeartbeatIndex();
-  Draft<schema::Node> draft{*found};
+  const auto node = found<kind::Nodes>(node_id);
+  if (!node) return;
+  Draft<schema::Node> draft{node};
   draft->setLastAllocUpdateIndex(index_);
-  if (is_news)
-    put_node(draft.freeze());
+  if (node->getLastAllocUpdateIndex() <= node->getLastMissedHeartbeatIndex())
+    replace<kind::Nodes>(node, draft.freeze());
   else
-    t_.nodes.insert_or_assign(node_id, draft.freeze());
+    replace_quietly<kind::Nodes>(node, draft.freeze());
 }
 
 }  // namespace nomad::state

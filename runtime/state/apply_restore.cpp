@@ -77,15 +77,9 @@ void renew(PersistentMap<Object<schema::RestoreRow>>& rows, Index index) {
 
 }  // namespace
 
-void Applier::restore(schema::Command::Reader command) {
-  if (command.isRestoreBegin()) return restore_begin(view(command.getRestoreBegin()));
-  if (command.isRestoreRows()) return restore_rows(command.getRestoreRows());
-  restore_finish(command.getRestoreFinish());
-}
-
-void Applier::restore_begin(std::string_view id) {
+void Applier::restore_begin(capnp::Text::Reader id) {
   t_.restore_rows.clear();
-  t_.restore_rows.insert_or_assign(id, Draft<schema::RestoreRow>{}.freeze());
+  t_.restore_rows.insert_or_assign(view(id), Draft<schema::RestoreRow>{}.freeze());
   touch(Table::restore_rows);
 }
 

@@ -2,15 +2,9 @@
 // allocation that ends or is collected, and with a node that is down or purged (not with one that
 // is only disconnected: what it runs may go on). Their events are of their own types, whichever
 // command they come by.
-#include "runtime/state/applier.hpp"
+#include "runtime/state/apply_kind.hpp"
 
 namespace nomad::state {
-
-void Applier::services(schema::Command::Reader command) {
-  if (command.isServiceUpsert()) service_upsert(command.getServiceUpsert());
-  if (command.isServiceDelete()) service_delete(command.getServiceDelete());
-  if (command.isNodeServices()) node_services(command.getNodeServices());
-}
 
 void Applier::service_upsert(schema::ServiceUpsert::Reader command) {
   for (auto service : command.getServices())
@@ -18,33 +12,20 @@ void Applier::service_upsert(schema::ServiceUpsert::Reader command) {
 }
 
 void Applier::put_service(schema::ServiceRegistration::Reader service) {
-  const std::string key = join_key(view(service.getNamespace()), view(service.getId()));
-  const auto* found = t_.services.find(key);
-  const auto old = found != nullptr ? *found : Object<schema::ServiceRegistration>{};
-  Draft<schema::ServiceRegistration> draft{service};
+  const auto old = found<kind::Services>(kind::Services::key(service));
   if (old) {  // a client says the same again: nothing changes, nobody wakes
+    Draft<schema::ServiceRegistration> draft{service};
     draft->setCreateIndex(old->getCreateIndex());
     draft->setModifyIndex(old->getModifyIndex());
     if (draft.freeze().equals(old)) return;
-    remove_service(key);
   }
-  draft->setCreateIndex(old ? old->getCreateIndex() : index_);
-  draft->setModifyIndex(index_);
-  const Object<schema::ServiceRegistration> stored = draft.freeze();
-  t_.services.insert_or_assign(key, stored);
-  t_.services_by_name.insert_or_assign(
-      join_key(view(stored->getNamespace()), view(stored->getServiceName()), view(stored->getId())),
-      stored);
-  t_.services_by_alloc.insert_or_assign(join_key(view(stored->getAllocId()), key), stored);
-  t_.services_by_node.insert_or_assign(join_key(view(stored->getNodeId()), key), stored);
-  note_service_change(*stored);
-  event_as("ServiceRegistration", stored);
+  put_stamped<kind::Services>(old, service);
 }
 
 void Applier::service_delete(schema::ServiceDelete::Reader command) {
   bool any = false;
   for (auto key : command.getKeys())
-    any = remove_service(join_key(view(key.getNamespace()), view(key.getId()))) || any;
+    any = remove<kind::Services>(join_key(view(key.getNamespace()), view(key.getId()))) || any;
   if (command.getNodeId().size() > 0)
     return remove_services(t_.services_by_node, view(command.getNodeId()));
   if (!any && command.getKeys().size() > 0)
@@ -55,7 +36,7 @@ void Applier::node_services(schema::NodeServices::Reader command) {
   for (const auto gone : command.getGone()) {
     if (gone.getIds().size() == 0) remove_services(t_.services_by_alloc, view(gone.getAllocId()));
     for (const auto id : gone.getIds())
-      remove_service(join_key(view(gone.getNamespace()), view(id)));
+      remove<kind::Services>(join_key(view(gone.getNamespace()), view(id)));
   }
   for (const auto service : command.getRegistered())
     if (may_offer(service)) put_service(service);
@@ -70,34 +51,11 @@ bool Applier::may_offer(schema::ServiceRegistration::Reader service) const {
 
 /// Removes those that `index`, a table by `owner` first, has of him.
 void Applier::remove_services(const ServiceMap& index, std::string_view owner) {
-  std::vector<std::string> keys;
+  std::vector<Object<schema::ServiceRegistration>> services;
   for (const auto& entry : index.prefix(join_key(owner, "")))
-    keys.push_back(join_key(view(entry.value()->getNamespace()), view(entry.value()->getId())));
-  for (const auto& key : keys)
-    remove_service(key);
-}
-
-bool Applier::remove_service(const std::string& key) {
-  const auto* found = t_.services.find(key);
-  if (found == nullptr) return false;
-  const Object<schema::ServiceRegistration> service = *found;
-  t_.services.erase(key);
-  t_.services_by_name.erase(join_key(view(service->getNamespace()), view(service->getServiceName()),
-                                     view(service->getId())));
-  t_.services_by_alloc.erase(join_key(view(service->getAllocId()), key));
-  t_.services_by_node.erase(join_key(view(service->getNodeId()), key));
-  note_service_change(*service);
-  event_as("ServiceDeregistration", service);
-  return true;
-}
-
-void Applier::note_service_change(schema::ServiceRegistration::Reader service) {
-  const auto ns = view(service.getNamespace());
-  touch(Table::services);
-  changed(Table::services, join_key(ns, view(service.getId())));
-  changed(Table::services_by_name, join_key(ns, view(service.getServiceName())));
-  changed(Table::services_by_alloc, view(service.getAllocId()));
-  changed(Table::services_by_job, join_key(ns, view(service.getJobId())));
+    services.push_back(entry.value());
+  for (const auto& service : services)
+    replace<kind::Services>(service, {});
 }
 
 }  // namespace nomad::state

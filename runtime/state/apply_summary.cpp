@@ -3,7 +3,7 @@
 // A summary's counts of completed and failed allocations are of the job's whole life, longer than
 // that of the allocations: so the summary is stored, and only ever changed by steps.
 #include "runtime/object/job_kind.hpp"
-#include "runtime/state/applier.hpp"
+#include "runtime/state/apply_kind.hpp"
 
 namespace nomad::state {
 
@@ -179,13 +179,6 @@ void Applier::recount_queued(JobReader job, Summary& counts) const {
       group->second.queued = entry.getValue();
 }
 
-/// The counts of a job for changing. The reference is valid until the next change of any.
-JobCounts& Applier::counts_of(const std::string& job_key) {
-  if (JobCounts* known = t_.job_counts.find_for_update(job_key)) return *known;
-  t_.job_counts.insert_or_assign(job_key, JobCounts{});
-  return *t_.job_counts.find_for_update(job_key);
-}
-
 std::string_view Applier::status_of(const std::string& key,
                                     JobReader job,
                                     bool evals_were_removed) const {
@@ -208,7 +201,7 @@ void Applier::settle_statuses() {
     Draft<schema::Job> draft{job};
     draft->setStatus(text(after));
     draft->setModifyIndex(index_);
-    put_job(key, draft.freeze());
+    replace<kind::Jobs>(job, draft.freeze());
     count_child(*job, before, after);
   }
 }
@@ -239,9 +232,7 @@ void Applier::settle_summaries() {
       value.setLost(group.lost);
       value.setUnknown(group.unknown);
     }
-    t_.job_summaries.insert_or_assign(key, draft.freeze());
-    touch(Table::job_summaries);
-    changed(Table::job_summaries, key);
+    put<kind::JobSummaries>(draft.freeze());
   }
 }
 

@@ -25,18 +25,6 @@ bool is_done_with(schema::Allocation::Reader alloc, schema::Job::Reader job) {
 
 }  // namespace
 
-std::string eval_key_by_job(schema::Evaluation::Reader eval) {
-  const auto ns = view(eval.getNamespace());
-  const auto job = view(eval.getJobId());
-  const auto id = view(eval.getId());
-  std::string key;
-  key.reserve(ns.size() + job.size() + id.size() + 3);
-  key.append(ns).push_back('\0');
-  key.append(job).push_back('\0');
-  key.push_back(static_cast<char>(eval.getStatus()));
-  return key.append(id);
-}
-
 void EvalDeletionJudge::look_at_job(schema::Evaluation::Reader eval) {
   auto key = join_key(view(eval.getNamespace()), view(eval.getJobId()));
   if (key == job_key_) return;

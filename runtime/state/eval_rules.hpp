@@ -16,9 +16,6 @@ namespace nomad::state {
 
 struct Tables;
 
-/// The key of an evaluation in the order of jobs: namespace\0job id\0status, id.
-std::string eval_key_by_job(schema::Evaluation::Reader eval);
-
 /// Judges evaluations of one state. Quick for those of one job that come one after the other.
 class EvalDeletionJudge {
 public:

@@ -6,66 +6,48 @@ namespace nomad::state {
 
 namespace {
 
-template <class... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
+using Shown = detail::ShownKinds<Kinds>::List;
 
-template <class... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
+/// Calls `use.operator()<Kind>(reader)` with the payload's kind.
+template <class Use, std::size_t at = 0>
+auto with_kind(const Event::Payload& payload, Use use) {
+  using Kind = std::tuple_element_t<at, Shown>;
+  if constexpr (at + 1 < std::tuple_size_v<Shown>)
+    if (payload.index() != at) return with_kind<Use, at + 1>(payload, use);
+  return use.template operator()<Kind>(*std::get<at>(payload));
+}
 
 }  // namespace
 
 std::string_view Event::topic() const {
-  return std::visit(
-      Overloaded{
-          [](const Object<schema::Job>&) -> std::string_view { return "Job"; },
-          [](const Object<schema::Evaluation>&) -> std::string_view { return "Evaluation"; },
-          [](const Object<schema::Allocation>&) -> std::string_view { return "Allocation"; },
-          [](const Object<schema::Deployment>&) -> std::string_view { return "Deployment"; },
-          [](const Object<schema::Node>&) -> std::string_view { return "Node"; },
-          [](const Object<schema::NodePool>&) -> std::string_view { return "NodePool"; },
-          [](const Object<schema::ServiceRegistration>&) -> std::string_view { return "Service"; },
-      },
-      payload);
+  return with_kind(payload, []<class Kind>(auto) -> std::string_view { return Kind::topic; });
 }
 
 std::string_view Event::key() const {
-  return std::visit(Overloaded{
-                        [](const Object<schema::NodePool>& pool) { return view(pool->getName()); },
-                        [](const auto& object) { return view(object->getId()); },
-                    },
-                    payload);
+  return with_kind(payload, []<class Kind>(auto object) {
+    if constexpr (requires { object.getId(); })
+      return view(object.getId());
+    else
+      return view(object.getName());
+  });
 }
 
 std::string_view Event::ns() const {
-  return std::visit(Overloaded{
-                        [](const Object<schema::Node>&) { return std::string_view{}; },
-                        [](const Object<schema::NodePool>&) { return std::string_view{}; },
-                        [](const auto& object) { return view(object->getNamespace()); },
-                    },
-                    payload);
+  return with_kind(payload, []<class Kind>(auto object) {
+    if constexpr (requires { object.getNamespace(); })
+      return view(object.getNamespace());
+    else
+      return std::string_view{};
+  });
 }
 
 std::vector<std::string_view> Event::filter_keys() const {
-  using Keys = std::vector<std::string_view>;
-  Keys keys
-      = std::visit(Overloaded{
-                       [](const Object<schema::Evaluation>& eval) {
-                         return Keys{view(eval->getJobId()), view(eval->getDeploymentId())};
-                       },
-                       [](const Object<schema::Allocation>& alloc) {
-                         return Keys{view(alloc->getJobId()), view(alloc->getDeploymentId())};
-                       },
-                       [](const Object<schema::Deployment>& deployment) {
-                         return Keys{view(deployment->getJobId())};
-                       },
-                       [](const Object<schema::ServiceRegistration>& service) {
-                         return Keys{view(service->getJobId()), view(service->getServiceName())};
-                       },
-                       [](const auto&) { return Keys{}; },
-                   },
-                   payload);
+  auto keys = with_kind(payload, []<class Kind>(auto object) {
+    if constexpr (requires { &Kind::filter_keys; })
+      return Kind::filter_keys(object);
+    else
+      return std::vector<std::string_view>{};
+  });
   std::erase(keys, std::string_view{});
   return keys;
 }

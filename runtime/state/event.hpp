@@ -7,24 +7,39 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/object/object.hpp"
-#include "schema/alloc.capnp.h"
-#include "schema/deployment.capnp.h"
-#include "schema/eval.capnp.h"
-#include "schema/job.capnp.h"
-#include "schema/node.capnp.h"
-#include "schema/service.capnp.h"
+#include "runtime/state/kinds/kinds.hpp"
 
 namespace nomad::state {
 
+namespace detail {
+
+template <class Kind>
+concept Shown = requires {
+  Kind::topic;
+};
+
+/// The kinds of which events are shown.
+template <class List, class... Chosen>
+struct ShownKinds;
+
+template <class... Chosen>
+struct ShownKinds<std::tuple<>, Chosen...> {
+  using Payload = std::variant<ObjectOf<Chosen>...>;
+  using List = std::tuple<Chosen...>;
+};
+
+template <class Kind, class... Rest, class... Chosen>
+struct ShownKinds<std::tuple<Kind, Rest...>, Chosen...>
+    : ShownKinds<std::tuple<Rest...>, Chosen...> {};
+
+template <Shown Kind, class... Rest, class... Chosen>
+struct ShownKinds<std::tuple<Kind, Rest...>, Chosen...>
+    : ShownKinds<std::tuple<Rest...>, Chosen..., Kind> {};
+
+}  // namespace detail
+
 struct Event {
-  using Payload = std::variant<Object<schema::Job>,
-                               Object<schema::Evaluation>,
-                               Object<schema::Allocation>,
-                               Object<schema::Deployment>,
-                               Object<schema::Node>,
-                               Object<schema::NodePool>,
-                               Object<schema::ServiceRegistration>>;
+  using Payload = detail::ShownKinds<Kinds>::Payload;
 
   /// "JobRegistered", "PlanResult": by the command, the same for all events of one.
   std::string_view type;

@@ -4,9 +4,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/state/alloc_index.hpp"
-#include "runtime/state/eval_rules.hpp"
-#include "runtime/state/scaling_policies.hpp"
-#include "runtime/state/stored_tables.hpp"
+#include "runtime/state/kinds/derive.hpp"
 
 namespace nomad::state {
 
@@ -35,6 +33,16 @@ Result<> put(Object<T>& object, std::string_view, std::span<const std::byte> byt
   return {};
 }
 
+/// What follows from all rows of a kind by its descriptor.
+template <class Kind>
+void derive_all(Tables& t) {
+  if constexpr (Deriving<Kind>) {
+    const Derivation how{.changed = [](Table, std::string_view) {}};
+    for (const auto& entry : (t.*Kind::rows).all())
+      derive<Kind>(t, {}, entry.value(), how);
+  }
+}
+
 std::string printable(std::string_view key) {
   std::string text;
   for (const char c : key)
@@ -42,70 +50,11 @@ std::string printable(std::string_view key) {
   return text;
 }
 
-void derive_evals(Tables& t) {
-  for (const auto& entry : t.evals.all()) {
-    const Object<schema::Evaluation>& eval = entry.value();
-    const std::string id = copy(eval->getId());
-    const std::string job = join_key(view(eval->getNamespace()), view(eval->getJobId()));
-    t.evals_by_create.insert_or_assign(number_key(eval->getCreateIndex()) + id, eval);
-    t.evals_by_job.insert_or_assign(eval_key_by_job(*eval), eval);
-    const JobCounts* known = t.job_counts.find(job);
-    JobCounts counts = known != nullptr ? *known : JobCounts{};
-    ++counts.evals;
-    if (!is_terminal(eval->getStatus())) ++counts.live_evals;
-    t.job_counts.insert_or_assign(job, counts);
-  }
-}
-
-void derive_deployments(Tables& t) {
-  for (const auto& entry : t.deployments.all()) {
-    const Object<schema::Deployment>& deployment = entry.value();
-    const std::string created
-        = number_key(deployment->getCreateIndex()) + copy(deployment->getId());
-    t.deployments_by_create.insert_or_assign(created, deployment);
-    t.deployments_by_job.insert_or_assign(
-        join_key(view(deployment->getNamespace()), view(deployment->getJobId()), created),
-        deployment);
-  }
-}
-
-void derive_services(Tables& t) {
-  for (const auto& entry : t.services.all()) {
-    const Object<schema::ServiceRegistration>& service = entry.value();
-    const std::string key = join_key(view(service->getNamespace()), view(service->getId()));
-    t.services_by_name.insert_or_assign(
-        join_key(view(service->getNamespace()), view(service->getServiceName()),
-                 view(service->getId())),
-        service);
-    t.services_by_alloc.insert_or_assign(join_key(view(service->getAllocId()), key), service);
-    t.services_by_node.insert_or_assign(join_key(view(service->getNodeId()), key), service);
-  }
-}
-
-void derive_variables(Tables& t) {
-  for (const auto& entry : t.variables.all())
-    t.variables_by_key.insert_or_assign(
-        join_key(view(entry.value()->getKeyId()), std::string{entry.key()}), Nothing{});
-}
-
-/// Which of them went is not known any more; so the last change of any job stands for theirs, which
-/// nobody that waits can have heard of.
-void derive_policies(Tables& t) {
-  for (const auto& entry : t.jobs.all())
-    replace_policies(t, {}, entry.value(), [](std::string_view) {});
-  t.scaling_policies_index = t.indexes[static_cast<std::uint32_t>(Table::jobs)];
-}
-
-void derive_drains(Tables& t) {
-  for (const auto& entry : t.nodes.all())
-    if (entry.value()->hasDrainStrategy()) t.draining_nodes.insert_or_assign(entry.key(), {});
-}
-
 }  // namespace
 
 Result<> Restore::row(Table table, std::string_view key, std::span<const std::byte> bytes) {
   Result<> outcome = Error{Errc::corrupt, "the table is not a stored one"};
-  visit_stored(table, [&](const auto& stored) { outcome = put(tables_.*stored.rows, key, bytes); });
+  visit_kind(table, [&]<class Kind>() { outcome = put(tables_.*Kind::rows, key, bytes); });
   if (outcome.has_error())
     return Error{Errc::corrupt, "table " + std::string{to_string(table)} + ", row \""
                                     + printable(key) + "\": " + outcome.error().what};
@@ -159,12 +108,10 @@ Result<Tables> Restore::take() {
     t.allocs.insert_or_assign(view(alloc.getId()), row);
     index_alloc(t, nullptr, row, none);
   }
-  derive_drains(t);
-  derive_evals(t);
-  derive_deployments(t);
-  derive_services(t);
-  derive_variables(t);
-  derive_policies(t);
+  each_kind([&t]<class Kind>() { derive_all<Kind>(t); });
+  // Which policies went is not known any more; so the last change of any job stands for theirs,
+  // which nobody that waits can have heard of.
+  t.scaling_policies_index = t.indexes[static_cast<std::uint32_t>(Table::jobs)];
   return std::move(t);
 }
 

@@ -51,6 +51,15 @@ Object<schema::ScalingPolicy> find_policy(const Object<schema::Job>& job,
   return {};
 }
 
+/// Calls `use` with each policy of the job, complete as it is listed. Children of periodic and
+/// parameterized jobs have their parent's blocks, and no policies.
+template <class Use>
+void each_policy(schema::Job::Reader job, Use use) {
+  if (job.getParentId().size() != 0) return;
+  for (const auto group : job.getTaskGroups())
+    if (group.hasScaling()) use(complete_policy(group.getScaling(), job, view(group.getName())));
+}
+
 }  // namespace
 
 Object<schema::ScalingPolicy> complete_policy(schema::ScalingPolicy::Reader policy,
@@ -85,8 +94,32 @@ void name_policies(schema::Job::Builder job, const Object<schema::Job>& existing
   }
 }
 
-std::string policy_job_key(schema::Job::Reader job, std::string_view policy_id) {
-  return join_key(view(job.getNamespace()), view(job.getId()), policy_id);
+void kind::Jobs::derive(Tables& tables,
+                        const Object<Type>& before,
+                        const Object<Type>& after,
+                        const Derivation& how) {
+  const auto note = [&](std::string_view id) {
+    tables.scaling_policies_index = how.index;
+    how.changed(Table::scaling_policies, id);
+  };
+  std::vector<std::string> gone;
+  if (before)
+    each_policy(*before, [&](const auto& policy) { gone.push_back(copy(policy->getId())); });
+  if (after)
+    each_policy(*after, [&](const Object<schema::ScalingPolicy>& policy) {
+      const auto id = view(policy->getId());
+      std::erase(gone, id);
+      const auto* known = tables.scaling_policies.find(id);
+      if (known != nullptr && (*known)->getModifyIndex() == policy->getModifyIndex()) return;
+      tables.scaling_policies.insert_or_assign(id, policy);
+      tables.scaling_policies_by_job.insert_or_assign(join_key(key(*after), id), policy);
+      note(id);
+    });
+  for (const auto& id : gone) {
+    tables.scaling_policies.erase(id);
+    tables.scaling_policies_by_job.erase(join_key(key(*before), id));
+    note(id);
+  }
 }
 
 }  // namespace nomad::state

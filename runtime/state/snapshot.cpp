@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/state/stored_tables.hpp"
+#include "runtime/state/tables.hpp"
 
 namespace nomad::state {
 
@@ -266,8 +266,7 @@ bool Snapshot::root_key_in_use(std::string_view id) const {
 
 Result<> Snapshot::for_each_row(Table table, const RowVisitor& row) const {
   Result<> outcome;
-  visit_stored(table,
-               [&](const auto& stored) { outcome = visit_rows((*tables_).*stored.rows, row); });
+  visit_kind(table, [&]<class Kind>() { outcome = visit_rows((*tables_).*Kind::rows, row); });
   return outcome;
 }
 

@@ -17,20 +17,9 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/state/map/persistent_map.hpp"
-#include "runtime/state/rows.hpp"
-#include "runtime/state/table.hpp"
-#include "schema/command.capnp.h"
-#include "schema/node.capnp.h"
-#include "schema/operator.capnp.h"
-#include "schema/periodic.capnp.h"
-#include "schema/scaling.capnp.h"
-#include "schema/service.capnp.h"
-#include "schema/variable.capnp.h"
+#include "runtime/state/kinds/kinds.hpp"
 
 namespace nomad::state {
-
-struct Tables;
 
 class Snapshot {
 public:
@@ -138,7 +127,7 @@ public:
 
   Evals::Range evals_by_create() const;
 
-  /// Job by job, and of each as below; `eval_key_by_job` has the keys.
+  /// Job by job, and of each as below; `kind::Evals::key_by_job` has the keys.
   Evals::Range evals_by_job() const;
 
   /// By status, in the schema's order of statuses.

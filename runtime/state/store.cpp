@@ -129,10 +129,6 @@ Result<> check_command(schema::Command::Reader command) {
                "command " + std::to_string(number) + " is unknown to this version of the server"};
 }
 
-std::uint32_t known_commands() {
-  return capnp::Schema::from<schema::Command>().getUnionFields().size();
-}
-
 WatchKey watch_key(Table table, std::string_view key) {
   return {static_cast<std::uint32_t>(table), std::string{key}, false};
 }

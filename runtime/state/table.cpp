@@ -1,12 +1,12 @@
 #include "runtime/state/table.hpp"
 
-#include "runtime/state/stored_tables.hpp"
+#include "runtime/state/kinds/kinds.hpp"
 
 namespace nomad::state {
 
 std::string_view to_string(Table table) {
   std::string_view name;  // "": not stored
-  visit_stored(table, [&name](const auto& stored) { name = stored.name; });
+  visit_kind(table, [&name]<class Kind>() { name = Kind::name; });
   return name;
 }
 

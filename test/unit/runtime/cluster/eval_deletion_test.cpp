@@ -42,7 +42,9 @@ struct Deletion : StateFixture {
     return deletion->commands;
   }
 
-  std::string key_of(const std::string& id) const { return eval_key_by_job(*now().eval(id)); }
+  std::string key_of(const std::string& id) const {
+    return kind::Evals::key_by_job(*now().eval(id));
+  }
 
   static std::string bytes_of(capnp::Data::Reader bytes) {
     return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};

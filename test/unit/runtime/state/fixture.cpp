@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/state/kinds/derive.hpp"
 #include "runtime/state/restore.hpp"
 
 namespace nomad::state {
@@ -66,15 +67,18 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   add(lines, "allocs_by_job", t.allocs_by_job, row);
   add(lines, "allocs_by_eval", t.allocs_by_eval, nothing);
   add(lines, "allocs_by_deployment", t.allocs_by_deployment, nothing);
-  add(lines, "draining_nodes", t.draining_nodes, nothing);
-  add(lines, "evals_by_create", t.evals_by_create, id);
-  add(lines, "evals_by_job", t.evals_by_job, id);
-  add(lines, "deployments_by_create", t.deployments_by_create, id);
-  add(lines, "deployments_by_job", t.deployments_by_job, id);
-  add(lines, "services_by_name", t.services_by_name, id);
-  add(lines, "services_by_alloc", t.services_by_alloc, id);
-  add(lines, "services_by_node", t.services_by_node, id);
-  add(lines, "variables_by_key", t.variables_by_key, nothing);
+  each_kind([&]<class Kind>() {
+    std::size_t number = 0;
+    each_index<Kind>([&](const auto& index) {
+      const auto name = fmt::format("{} in order {}", Kind::name, ++number);
+      add(lines, name, t.*index.map, [](const auto& one) -> std::string {
+        if constexpr (std::is_same_v<decltype(one), const Nothing&>)
+          return "";
+        else
+          return Kind::key(*one);
+      });
+    });
+  });
   add(lines, "scaling_policies", t.scaling_policies, id);
   add(lines, "scaling_policies_by_job", t.scaling_policies_by_job, id);
   add(lines, "usage", t.usage, show_usage);

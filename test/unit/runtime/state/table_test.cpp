@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/state/kinds/kinds.hpp"
+
 namespace nomad::state {
 
 TEST_CASE("Table: each stored table has a name of its own, by which it is found") {
