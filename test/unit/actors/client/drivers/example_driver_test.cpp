@@ -1,7 +1,6 @@
-// The driver of docs/CONTRIBUTING.md, as it stands there, and its test.
+// The driver that docs/CONTRIBUTING.md points to, and its test.
 #include <doctest/doctest.h>
 
-// [example]
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/client/drivers/config_schema.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
@@ -122,8 +121,6 @@ DriverEntry nap_driver_entry() {
 }
 
 }  // namespace nomad::client
-
-// [end of example]
 
 #include "test/unit/actors/client/client_fixture.hpp"
 
