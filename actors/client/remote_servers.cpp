@@ -9,13 +9,11 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/workload/server_ring.hpp"
-#include "schema/rpc.capnp.h"
 
 namespace nomad::client {
 namespace {
 
 using namespace std::chrono_literals;
-namespace wire = schema::rpc;
 using rpc::Method;
 using rpc::transport::Delivery;
 
@@ -46,10 +44,12 @@ struct RemoteState {
     if (question.question == door::Question::REGISTER) learn_secret(msg);
     auto promise = self->make_response_promise<door::Reply>();
     ask(call_of(msg), servers.size(), question.repeat == door::Repeat::freely,
-        [this, promise](const Result<Bytes>& outcome) {
+        [this, promise, answer = question.answer](const Result<Bytes>& outcome) {
           if (!outcome) return promise.deliver(outcome.error());
           auto reply = door::unpack_reply(*outcome);
           if (!reply) return promise.deliver(reply.error());
+          if ((*reply)->which() != answer)
+            return promise.deliver(Error{Errc::corrupt, "the servers answer another question"});
           if ((*reply)->isLease()) learn((*reply)->getLease());
           promise.deliver(std::move(*reply));
         });
@@ -58,8 +58,8 @@ struct RemoteState {
 
   /// The node's record has what the node proves itself by from now on.
   void learn_secret(const door::Ask& registration) {
-    const auto node = registration.rows.empty() ? Result<Object<schema::Node>>{Error{}}
-                                                : registration.rows.front().as<schema::Node>();
+    if (registration.rows.size() != 1) return;
+    const auto node = registration.rows.front().as<schema::Node>();
     if (!node) return;
     options.credentials->node_id = copy((*node)->getId());
     options.credentials->node_secret = copy((*node)->getSecretId());

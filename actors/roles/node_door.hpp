@@ -127,10 +127,12 @@ enum class Repeat : std::uint8_t {
 enum class Player : std::uint8_t { heartbeat_tracker, node_endpoint, data_endpoint };
 
 using Question = schema::door::Ask::Which;
+using Answer = schema::door::Reply::Which;
 
 struct QuestionInfo {
   Question question;
   std::string_view name;  ///< "watchAllocs", for logs.
+  Answer answer;          ///< What it is answered by, and nothing else.
   Asker asker;
   Serve serve;
   Repeat repeat;

@@ -15,13 +15,16 @@ namespace {
 /// A transport that never answers, and what it was asked.
 struct RemoteFixture : test::ActorFixture {
   std::vector<std::string> asked;
+  std::optional<door::Reply> answer;  ///< What it answers; unset: nothing.
   rpc::CallTransport transport = adopt(actor::spawn(
       system(), [this](rpc::CallTransport::pointer self) -> rpc::CallTransport::behavior_type {
-        return {
-            [this, self](const rpc::transport::Call& call) -> actor::Answer<rpc::transport::Reply> {
-              asked.emplace_back(door::info(door::unpack_ask(call.body).value()).name);
-              return self->make_response_promise<rpc::transport::Reply>();
-            }};
+        return {[this,
+                 self](const rpc::transport::Call& call) -> actor::Answer<rpc::transport::Reply> {
+          asked.emplace_back(door::info(door::unpack_ask(call.body).value()).name);
+          if (answer)
+            return rpc::transport::Reply{door::pack(*answer), rpc::transport::Delivery::answered};
+          return self->make_response_promise<rpc::transport::Reply>();
+        }};
       }));
   NodeDoor servers = adopt(spawn_remote_servers(
       system(), transport, {.servers = {"10.0.0.7:4647"}, .region = "global"}));
@@ -57,4 +60,13 @@ TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: what is urgent overtakes a ful
   CHECK(asked[1] == "updateAllocs");
   CHECK(asked[2] == "watchAllocs");
   CHECK(asked[52] == "updateAllocs");
+}
+
+TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: the answer to another question is refused") {
+  answer = door::done(7);
+  const auto updated = ask<door::Reply>(servers, test::update_allocs("n", {}));
+  const auto watched = ask<door::Reply>(servers, test::watch_allocs("n"));
+  REQUIRE((updated->has_value() && watched->has_value()));
+  CHECK((***updated)->getIndex() == 7);
+  CHECK((*watched)->error().code == Errc::corrupt);
 }
