@@ -29,12 +29,6 @@ std::string deployment_key(Reader alloc) {
   return join_key(view(alloc.getDeploymentId()), view(alloc.getId()));
 }
 
-template <class Map, class Value>
-void move_entry(Map& map, const std::string* old_key, const std::string& key, const Value& value) {
-  if (old_key != nullptr && *old_key != key) map.erase(*old_key);
-  map.insert_or_assign(key, value);
-}
-
 void count(Tables& t, const AllocRow& row, bool add) {
   const Reader alloc = *row.alloc;
   const std::string key = join_key(view(alloc.getNamespace()), view(alloc.getJobId()));
@@ -102,6 +96,15 @@ bool takes_the_same(const AllocRow& a, const AllocRow& b) {
 
 }  // namespace
 
+IndexedRows<AllocRef> allocs_by_create(const Tables& t) {
+  return {t.allocs_by_create, t.allocs, [](std::string_view key) { return key.substr(8); }};
+}
+
+IndexedRows<AllocRef> allocs_by_node(const Tables& t) {
+  return {t.allocs_by_node, t.allocs,
+          [](std::string_view key) { return key.substr(key.find('\0') + 1 + 8); }};
+}
+
 std::string retained_job_key(Reader alloc) {
   return join_key(view(alloc.getNamespace()), view(alloc.getJobId()),
                   number_key(alloc.getJobCreateIndex()) + number_key(alloc.getJobVersion()));
@@ -134,21 +137,22 @@ AllocRow make_row(Object<schema::Allocation> alloc,
 
 void index_alloc(Tables& t, const AllocRef* before, const AllocRef& row, Released& released) {
   const Reader alloc = *row->alloc;
+  const Reader old = before != nullptr ? *(*before)->alloc : Reader{};
   // Only what can move is looked at twice: ids, names and the create index never change.
-  t.allocs_by_create.insert_or_assign(create_key(alloc), row);
+  if (before == nullptr) t.allocs_by_create.insert_or_assign(create_key(alloc), {});
   t.allocs_by_job.insert_or_assign(job_key(alloc), row);
-  std::string old_node;
-  if (before != nullptr) old_node = node_key(*(*before)->alloc);
-  move_entry(t.allocs_by_node, before != nullptr ? &old_node : nullptr, node_key(alloc), row);
-  const auto last_node = before != nullptr ? copy((*before)->alloc->getNodeId()) : std::string{};
-  if (before == nullptr || last_node != view(alloc.getNodeId())) {
+  const bool other_node = before == nullptr || view(old.getNodeId()) != view(alloc.getNodeId());
+  if (other_node || old.getAllocModifyIndex() != alloc.getAllocModifyIndex()) {
+    if (before != nullptr) t.allocs_by_node.erase_known(node_key(old));
+    t.allocs_by_node.insert_or_assign(node_key(alloc), {});
+  }
+  if (other_node) {
     increment(t.alloc_counts_of_nodes, copy(alloc.getNodeId()));
-    if (before != nullptr) decrement(t.alloc_counts_of_nodes, last_node);
+    if (before != nullptr) decrement(t.alloc_counts_of_nodes, copy(old.getNodeId()));
   }
 
-  const Reader old = before != nullptr ? *(*before)->alloc : Reader{};
   if (before == nullptr || view(old.getEvalId()) != view(alloc.getEvalId())) {
-    t.allocs_by_eval.insert_or_assign(eval_key(alloc), Nothing{});
+    t.allocs_by_eval.insert_or_assign(eval_key(alloc), {});
     if (before != nullptr) {
       t.allocs_by_eval.erase(eval_key(old));
       released.evals.emplace(view(old.getEvalId()));
@@ -158,7 +162,7 @@ void index_alloc(Tables& t, const AllocRef* before, const AllocRef& row, Release
     if (before != nullptr && old.getDeploymentId().size() > 0)
       t.allocs_by_deployment.erase(deployment_key(old));
     if (alloc.getDeploymentId().size() > 0)
-      t.allocs_by_deployment.insert_or_assign(deployment_key(alloc), Nothing{});
+      t.allocs_by_deployment.insert_or_assign(deployment_key(alloc), {});
   }
   if (before == nullptr || (*before)->terminal() != row->terminal()) {
     count(t, *row, true);

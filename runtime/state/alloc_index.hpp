@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/state/map/indexed_rows.hpp"
 #include "runtime/state/tables.hpp"
 
 namespace nomad::state {
@@ -22,6 +23,10 @@ void index_alloc(Tables& tables, const AllocRef* before, const AllocRef& row, Re
 
 /// Takes `row` out of everything but `allocs`.
 void unindex_alloc(Tables& tables, const AllocRef& row, Released& released);
+
+/// The indexes with the rows that their keys name.
+IndexedRows<AllocRef> allocs_by_create(const Tables& tables);
+IndexedRows<AllocRef> allocs_by_node(const Tables& tables);
 
 /// Removes the retained jobs and metrics that nothing refers to any more.
 void drop_unused(Tables& tables, const Released& released);

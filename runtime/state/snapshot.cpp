@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/state/alloc_index.hpp"
 #include "runtime/state/tables.hpp"
 
 namespace nomad::state {
@@ -161,14 +162,14 @@ Object<schema::JobScalingEvents> Snapshot::scaling_events(std::string_view ns,
   return value_or_empty(tables_->scaling_events, join_key(ns, job_id));
 }
 
-Snapshot::Allocs::Range Snapshot::allocs_by_node(std::string_view node_id) const {
-  return tables_->allocs_by_node.prefix(join_key(node_id, ""));
+Snapshot::IndexedAllocs::Range Snapshot::allocs_by_node(std::string_view node_id) const {
+  return allocs_by_node_map().prefix(join_key(node_id, ""));
 }
 
-Snapshot::Allocs::Range Snapshot::allocs_changed_after(Index index,
-                                                       std::string_view node_id) const {
-  return tables_->allocs_by_node.range(join_key(node_id, number_key(index + 1)),
-                                       std::string{node_id}.append(1, '\1'));
+Snapshot::IndexedAllocs::Range Snapshot::allocs_changed_after(Index index,
+                                                              std::string_view node_id) const {
+  return allocs_by_node_map().range(join_key(node_id, number_key(index + 1)),
+                                    std::string{node_id}.append(1, '\1'));
 }
 
 std::uint64_t Snapshot::alloc_count(std::string_view node_id) const {
@@ -305,8 +306,8 @@ Snapshot::Allocs::Range Snapshot::allocs(std::string_view id_prefix) const {
   return tables_->allocs.prefix(id_prefix);
 }
 
-Snapshot::Allocs::Range Snapshot::allocs_by_create() const {
-  return tables_->allocs_by_create.all();
+Snapshot::IndexedAllocs::Range Snapshot::allocs_by_create() const {
+  return allocs_by_create_map().all();
 }
 
 Snapshot::Evals::Range Snapshot::evals() const {
@@ -365,12 +366,12 @@ const Snapshot::Allocs& Snapshot::allocs_map() const {
   return tables_->allocs;
 }
 
-const Snapshot::Allocs& Snapshot::allocs_by_create_map() const {
-  return tables_->allocs_by_create;
+Snapshot::IndexedAllocs Snapshot::allocs_by_create_map() const {
+  return state::allocs_by_create(*tables_);
 }
 
-const Snapshot::Allocs& Snapshot::allocs_by_node_map() const {
-  return tables_->allocs_by_node;
+Snapshot::IndexedAllocs Snapshot::allocs_by_node_map() const {
+  return state::allocs_by_node(*tables_);
 }
 
 const Snapshot::Evals& Snapshot::evals_map() const {

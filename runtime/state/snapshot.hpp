@@ -18,6 +18,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/state/kinds/kinds.hpp"
+#include "runtime/state/map/indexed_rows.hpp"
 
 namespace nomad::state {
 
@@ -26,6 +27,7 @@ public:
   using Jobs = PersistentMap<Object<schema::Job>>;
   using Nodes = PersistentMap<Object<schema::Node>>;
   using Allocs = PersistentMap<AllocRef>;
+  using IndexedAllocs = IndexedRows<AllocRef>;
   using Evals = PersistentMap<Object<schema::Evaluation>>;
   using Deployments = PersistentMap<Object<schema::Deployment>>;
   using Services = PersistentMap<Object<schema::ServiceRegistration>>;
@@ -109,12 +111,12 @@ public:
   Allocs::Range allocs(std::string_view id_prefix) const;
 
   /// Oldest first.
-  Allocs::Range allocs_by_create() const;
+  IndexedAllocs::Range allocs_by_create() const;
 
   /// The one that servers have changed least lately first.
-  Allocs::Range allocs_by_node(std::string_view node_id) const;
+  IndexedAllocs::Range allocs_by_node(std::string_view node_id) const;
   /// Those of the node that servers have changed after `index`.
-  Allocs::Range allocs_changed_after(Index index, std::string_view node_id) const;
+  IndexedAllocs::Range allocs_changed_after(Index index, std::string_view node_id) const;
   std::uint64_t alloc_count(std::string_view node_id) const;
   Allocs::Range allocs_by_job(std::string_view ns, std::string_view job_id) const;
   std::vector<AllocRef> allocs_by_eval(std::string_view eval_id) const;
@@ -172,8 +174,8 @@ public:
   const ObjectMap<schema::NodePool>& node_pools_map() const;
   const ObjectMap<schema::Namespace>& namespaces_map() const;
   const Allocs& allocs_map() const;
-  const Allocs& allocs_by_create_map() const;
-  const Allocs& allocs_by_node_map() const;
+  IndexedAllocs allocs_by_create_map() const;
+  IndexedAllocs allocs_by_node_map() const;
   const Evals& evals_map() const;
   const Evals& evals_by_create_map() const;
   const Deployments& deployments_map() const;

@@ -16,9 +16,11 @@ struct Tables : detail::KindList<Kinds>::AllRows {
   Index applied = 0;                           ///< The last applied entry.
   Index index_offset = 0;  ///< How far indexes here are ahead of the log's: see apply_restore.cpp.
 
-  // Derived from allocations, `job_counts` from evaluations besides.
-  PersistentMap<AllocRef> allocs_by_create;            ///< create index, id
-  PersistentMap<AllocRef> allocs_by_node;              ///< node id\0alloc modify index, id
+  // Derived from allocations, `job_counts` from evaluations besides. Lists and single nodes are
+  // read seldom, so their indexes have keys alone, which most changes of a row leave as they are;
+  // schedulers read their job's for each evaluation, so that one has the rows.
+  PersistentMap<Nothing> allocs_by_create;             ///< create index, id
+  PersistentMap<Nothing> allocs_by_node;               ///< node id\0alloc modify index, id
   PersistentMap<std::uint64_t> alloc_counts_of_nodes;  ///< node id
   PersistentMap<AllocRef> allocs_by_job;               ///< namespace\0job id\0id
   PersistentMap<Nothing> allocs_by_eval;               ///< evaluation id\0id

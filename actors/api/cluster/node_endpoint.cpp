@@ -56,8 +56,7 @@ Outcome node_allocations(Call& call) {
                     [id](const View& snapshot) {
                       return list_page(
                           snapshot.as(Capability::read_job), &state::Snapshot::allocs_by_node_map,
-                          Walk{.prefix = state::join_key(id, "")}, {}, keep_all,
-                          [](std::string_view key, const auto&) { return std::string{key}; },
+                          Walk{.prefix = state::join_key(id, "")}, {}, keep_all, key_as_token,
                           [](std::string& to, const auto& row) { append_alloc(to, *row); });
                     },
                 .is_heavy = is_long<&state::Snapshot::allocs_map>,

@@ -36,11 +36,15 @@ inline Result<bool> keeps(const RowFilter& filter,
   return kept;
 }
 
+/// For `token`: the key itself.
+inline constexpr auto key_as_token
+    = [](std::string_view key, const auto&) { return std::string{key}; };
+
 /// Makes the JSON array of one page of what the caller may see. `keep(value)` says whether a row
 /// counts (Result<bool>), `token(key, value)` names it, `append(out, value)` writes it.
-template <class V, class Keep, class Token, class Append>
+template <class Map, class Keep, class Token, class Append>
 Answer list_page(const View& state,
-                 Rows<V> rows,
+                 Rows<Map> rows,
                  const Walk& walk,
                  const ReadOptions& options,
                  Keep keep,
@@ -73,30 +77,29 @@ Answer list_page(const View& state,
 Walk walk_by_create(const ReadOptions& options);
 
 /// The page of a list in the order of creation; with a prefix by id.
-template <class V, class Keep, class Append>
+template <class ById, class ByCreate, class Keep, class Append>
 Answer list_by_create(const View& state,
-                      Rows<V> by_id,
-                      Rows<V> by_create,
+                      Rows<ById> by_id,
+                      Rows<ByCreate> by_create,
                       const ReadOptions& options,
                       Keep keep,
                       Append append) {
-  const bool has_prefix = !options.prefix.empty();
-  const auto token = [has_prefix](std::string_view key, const V& row) {
-    if (has_prefix) return std::string{key};
+  const Walk walk = walk_by_create(options);
+  if (!options.prefix.empty())
+    return list_page(state, by_id, walk, options, keep, key_as_token, append);
+  const auto token = [](std::string_view, const auto& row) {
     const auto object = *object_of(row);
     return query::CreateToken::make(object.getCreateIndex(), view(object.getId()));
   };
-  return list_page(state, has_prefix ? by_id : by_create, walk_by_create(options), options, keep,
-                   token, append);
+  return list_page(state, by_create, walk, options, keep, token, append);
 }
 
 /// The page of a list in the order of its keys.
-template <class V, class Keep, class Append>
+template <class Map, class Keep, class Append>
 Answer list_by_key(
-    const View& state, Rows<V> rows, const ReadOptions& options, Keep keep, Append append) {
-  return list_page(
-      state, rows, Walk{.prefix = options.prefix, .start = options.next_token}, options, keep,
-      [](std::string_view key, const V&) { return std::string{key}; }, append);
+    const View& state, Rows<Map> rows, const ReadOptions& options, Keep keep, Append append) {
+  return list_page(state, rows, Walk{.prefix = options.prefix, .start = options.next_token},
+                   options, keep, key_as_token, append);
 }
 
 /// For `append`: the whole object.

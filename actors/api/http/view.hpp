@@ -33,8 +33,8 @@ inline std::string_view namespace_of(schema::ScalingPolicy::Reader policy) {
 }
 
 /// A table of rows, or an index of one: `&state::Snapshot::jobs_map`.
-template <class V>
-using Rows = const state::PersistentMap<V>& (state::Snapshot::*)() const;
+template <class Map>
+using Rows = Map (state::Snapshot::*)() const;
 
 /// Where a walk begins and ends.
 struct Walk {
@@ -143,8 +143,8 @@ public:
 
   /// Calls `use(cursor)` for each row of `rows` that the caller may see, until it says false
   /// (a Result that is an error does so, too).
-  template <class V, class Use>
-  void walk(Rows<V> rows, const Walk& walk, Use use) const;
+  template <class Map, class Use>
+  void walk(Rows<Map> rows, const Walk& walk, Use use) const;
 
 private:
   template <class Row>
@@ -182,8 +182,8 @@ bool View::sees(const Row& row) const {
     return true;
 }
 
-template <class V, class Use>
-void View::walk(Rows<V> rows, const Walk& walk, Use use) const {
+template <class Map, class Use>
+void View::walk(Rows<Map> rows, const Walk& walk, Use use) const {
   const auto& map = (snapshot_->*rows)();
   const auto begin = std::max(walk.prefix, walk.start);
   auto cursor = !walk.reverse        ? map.lower_bound(begin)

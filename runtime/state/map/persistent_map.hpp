@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <span>
@@ -30,6 +31,50 @@ namespace nomad::state {
 /// The value of a map that is used as a set.
 struct Nothing {};
 
+/// A part of a map for range-based for; each element is the cursor at an entry.
+template <class Cursor>
+class CursorRange {
+public:
+  class Iterator {
+  public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Cursor;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Cursor*;
+    using reference = const Cursor&;
+
+    explicit Iterator(Cursor cursor) : cursor_{std::move(cursor)} {}
+
+    reference operator*() const { return cursor_; }
+
+    pointer operator->() const { return &cursor_; }
+
+    Iterator& operator++() {
+      cursor_.next();
+      return *this;
+    }
+
+    void operator++(int) { cursor_.next(); }
+
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.cursor_ == b.cursor_; }
+
+  private:
+    Cursor cursor_;
+  };
+
+  CursorRange(Cursor first, Cursor end) : first_{std::move(first)}, end_{std::move(end)} {}
+
+  Iterator begin() const { return Iterator{first_}; }
+
+  Iterator end() const { return Iterator{end_}; }
+
+  bool empty() const { return first_ == end_; }
+
+private:
+  Cursor first_;
+  Cursor end_;
+};
+
 template <class V>
 concept MapValue
     = std::is_nothrow_move_constructible_v<V> && std::is_copy_constructible_v<V> && alignof(V) <= 8
@@ -41,7 +86,7 @@ class PersistentMap {
 
 public:
   class Cursor;
-  class Range;
+  using Range = CursorRange<Cursor>;
 
   PersistentMap() = default;
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cassert>
-#include <iterator>
 
 #include "runtime/state/map/persistent_map.hpp"
 
@@ -87,50 +86,6 @@ private:
   std::array<Frame, max_depth> frames_{};
   std::size_t depth_ = 0;
   mutable std::string key_;
-};
-
-/// A part of a map for range-based for; each element is the cursor at an entry.
-template <MapValue V>
-class PersistentMap<V>::Range {
-public:
-  class Iterator {
-  public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Cursor;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const Cursor*;
-    using reference = const Cursor&;
-
-    explicit Iterator(Cursor cursor) : cursor_{std::move(cursor)} {}
-
-    reference operator*() const { return cursor_; }
-
-    pointer operator->() const { return &cursor_; }
-
-    Iterator& operator++() {
-      cursor_.next();
-      return *this;
-    }
-
-    void operator++(int) { cursor_.next(); }
-
-    friend bool operator==(const Iterator& a, const Iterator& b) { return a.cursor_ == b.cursor_; }
-
-  private:
-    Cursor cursor_;
-  };
-
-  Range(Cursor first, Cursor end) : first_{std::move(first)}, end_{std::move(end)} {}
-
-  Iterator begin() const { return Iterator{first_}; }
-
-  Iterator end() const { return Iterator{end_}; }
-
-  bool empty() const { return first_ == end_; }
-
-private:
-  Cursor first_;
-  Cursor end_;
 };
 
 template <MapValue V>

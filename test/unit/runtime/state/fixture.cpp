@@ -62,8 +62,8 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
                        ref->client_terminal, ref->server_terminal);
   };
   add(lines, "allocs", t.allocs, row);
-  add(lines, "allocs_by_create", t.allocs_by_create, row);
-  add(lines, "allocs_by_node", t.allocs_by_node, row);
+  add(lines, "allocs_by_create", t.allocs_by_create, nothing);
+  add(lines, "allocs_by_node", t.allocs_by_node, nothing);
   add(lines, "allocs_by_job", t.allocs_by_job, row);
   add(lines, "allocs_by_eval", t.allocs_by_eval, nothing);
   add(lines, "allocs_by_deployment", t.allocs_by_deployment, nothing);

@@ -8,7 +8,8 @@ using schema::DesiredStatus;
 
 namespace {
 
-std::string ids(const Snapshot::Allocs::Range& range) {
+template <class Range>
+std::string ids(const Range& range) {
   std::string joined;
   for (const auto& entry : range)
     joined += copy(entry.value()->alloc->getId()) + " ";
@@ -240,7 +241,24 @@ TEST_CASE("Store: lists are in order of creation, ids find by prefix") {
   const Snapshot now = state.now();
   CHECK(ids(now.allocs_by_create()) == "c1 a2 c3 ");
   CHECK(ids(now.allocs("c")) == "c1 c3 ");
-  CHECK(now.tables().allocs_by_create.last().value()->alloc.is_same(now.alloc("c3")->alloc));
+  CHECK(now.allocs_by_create_map().last().value().is_same(now.alloc("c3")));
+}
+
+TEST_CASE("Store: a client's report leaves the indexes alone whose keys stay") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.place({{.id = "a", .node = "n1"}, {.id = "b", .node = "n1"}});
+  const Snapshot before = state.now();
+  state.report("a", ClientStatus::RUNNING);
+
+  const Snapshot now = state.now();
+  CHECK(now.tables().allocs_by_create.same_root(before.tables().allocs_by_create));
+  CHECK(now.tables().allocs_by_node.same_root(before.tables().allocs_by_node));
+  const auto listed = [](const Snapshot& taken) {
+    return taken.allocs_by_node_map().lower_bound(join_key("n1", "")).value();
+  };
+  CHECK(listed(now)->alloc->getClientStatus() == ClientStatus::RUNNING);
+  CHECK(listed(before)->alloc->getClientStatus() == ClientStatus::PENDING);
 }
 
 TEST_CASE("demand_of: the largest phase counts, sidecars always") {
