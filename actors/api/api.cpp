@@ -80,7 +80,7 @@ void add_routes(Routes& routes) {
   add_node_routes(routes);
   add_scaling_routes(routes);
   add_service_routes(routes);
-  add_namespace_routes(routes);
+  add_kind_routes(routes);
   add_variable_routes(routes);
   add_keyring_routes(routes);
   add_snapshot_routes(routes);

@@ -24,7 +24,7 @@ using KeeperSelf = actor::WithInternal<LeaderDuty, void(LookAtKeys)>;
 
 security::Keyring::Holders holders_of(const state::Snapshot& snapshot) {
   security::Keyring::Holders holders;
-  for (const auto& entry : snapshot.key_holders_map().all())
+  for (const auto& entry : snapshot.rows<state::kind::KeyHolders>().all())
     holders.push_back(entry.value());
   return holders;
 }
@@ -92,7 +92,7 @@ struct KeeperState {
     using security::Keyring;
     const auto holders = holders_of(snapshot);
     const auto others = leads ? Keyring::OtherSecrets::drop : Keyring::OtherSecrets::keep;
-    for (const auto& entry : snapshot.root_keys_map().all())
+    for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all())
       if (const auto wrapped = keyring->rewrap(entry.value(), holders, others))
         write(cluster::change_root_key(wrapped), "wrapping a root key");
   }

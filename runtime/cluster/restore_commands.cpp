@@ -64,7 +64,7 @@ std::vector<Object<schema::Command>> RestoreCommands::finish(std::uint64_t newes
 }
 
 std::string restore_under_way(const state::Snapshot& snapshot) {
-  const auto& rows = snapshot.restore_rows_map();
+  const auto& rows = snapshot.rows<state::kind::RestoreRows>();
   return rows.empty() ? std::string{} : std::string{rows.all().begin()->key()};
 }
 

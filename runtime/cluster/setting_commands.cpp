@@ -6,11 +6,12 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include "runtime/cluster/kind_commands.hpp"
 #include "runtime/jobspec/validate/namespace_rules.hpp"
-#include "runtime/jobspec/validate/validate.hpp"
-#include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
+
+namespace kind = state::kind;
 
 Result<Decision> decide_scheduler_configuration(
     const state::Snapshot& snapshot,
@@ -20,23 +21,20 @@ Result<Decision> decide_scheduler_configuration(
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (check_index && snapshot.scheduler_configuration()->getModifyIndex() != *check_index)
     return Decision{allowed};
-  Draft<schema::Command> draft;
-  draft->setSchedulerConfiguration(*configuration);
-  auto stored = draft->getSchedulerConfiguration();
-  if (stored.getSchedulerAlgorithm().size() == 0) stored.setSchedulerAlgorithm("binpack");
-  return Decision{allowed, draft.freeze()};
+  Draft<schema::SchedulerConfiguration> draft{configuration};
+  if (configuration->getSchedulerAlgorithm().size() == 0) draft->setSchedulerAlgorithm("binpack");
+  return Decision{allowed, put_command<kind::SchedulerConfig>(draft.reader())};
 }
 
 Result<Decision> decide_autopilot(const access::Asking& asking,
                                   const Object<schema::AutopilotConfiguration>& configuration,
                                   std::optional<std::uint64_t> check_index) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
-  Draft<schema::Command> draft;
-  auto update = draft->initAutopilotUpdate();
-  update.setConfiguration(*configuration);
-  update.setCheck(check_index.has_value());
-  if (check_index) update.getConfiguration().setModifyIndex(*check_index);
-  return Decision{allowed, draft.freeze()};
+  Draft<schema::AutopilotUpdate> update;
+  update->setConfiguration(*configuration);
+  update->setCheck(check_index.has_value());
+  if (check_index) update->getConfiguration().setModifyIndex(*check_index);
+  return Decision{allowed, put_command<kind::AutopilotConfig>(update.reader())};
 }
 
 namespace {
@@ -140,10 +138,9 @@ Result<Decision> decide_namespace(const access::Asking& asking, schema::Namespac
   hash.add_each(ns.getNodePoolConfiguration().getAllowed());
   hash.add_each(ns.getNodePoolConfiguration().getDenied());
   hash.add_entries(ns.getMeta());
-  Draft<schema::Command> draft;
-  draft->setNamespaceUpsert(ns);
-  draft->getNamespaceUpsert().setHash(hash.finish());
-  return Decision{allowed, draft.freeze()};
+  Draft<schema::Namespace> draft{ns};
+  draft->setHash(hash.finish());
+  return Decision{allowed, put_command<kind::Namespaces>(draft.reader())};
 }
 
 Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,
@@ -157,9 +154,7 @@ Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,
       return Error{Errc::rejected,
                    jobspec::join_errors({fmt::format(
                        "namespace \"{}\" has non-terminal jobs in regions: [{}]", name, region)})};
-  Draft<schema::Command> draft;
-  draft->setNamespaceDelete(std::string{name});
-  return Decision{allowed, draft.freeze()};
+  return Decision{allowed, remove_command<kind::Namespaces>(name)};
 }
 
 Result<Decision> decide_node_pool(const access::Asking& asking, schema::NodePool::Reader pool) {
@@ -180,10 +175,9 @@ Result<Decision> decide_node_pool(const access::Asking& asking, schema::NodePool
     hash.add(std::string_view{over.getValue() ? "memory_oversubscription_enabled"
                                               : "memory_oversubscription_disabled"});
   hash.add_entries(pool.getMeta());
-  Draft<schema::Command> draft;
-  draft->setNodePoolUpsert(pool);
-  draft->getNodePoolUpsert().setHash(hash.finish());
-  return Decision{allowed, draft.freeze()};
+  Draft<schema::NodePool> draft{pool};
+  draft->setHash(hash.finish());
+  return Decision{allowed, put_command<kind::NodePools>(draft.reader())};
 }
 
 Result<Decision> decide_node_pool_delete(const state::Snapshot& snapshot,
@@ -205,9 +199,7 @@ Result<Decision> decide_node_pool_delete(const state::Snapshot& snapshot,
     break;
   }
   if (!needed.empty()) return Error{Errc::rejected, jobspec::join_errors(needed)};
-  Draft<schema::Command> draft;
-  draft->setNodePoolDelete(std::string{name});
-  return Decision{allowed, draft.freeze()};
+  return Decision{allowed, remove_command<kind::NodePools>(name)};
 }
 
 }  // namespace nomad::cluster

@@ -154,7 +154,7 @@ KeyringDuties keyring_duties(const state::Snapshot& snapshot,
   KeyringDuties duties;
   const auto active = snapshot.active_root_key();
   duties.make_key = !active || now - active->getCreateTime() > thresholds.rotation;
-  for (const auto& entry : snapshot.root_keys_map().all()) {
+  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
     const auto& key = entry.value();
     const bool is_used = snapshot.root_key_in_use(entry.key());
     switch (key->getState()) {

@@ -354,14 +354,6 @@ const Snapshot::Nodes& Snapshot::nodes_map() const {
   return tables_->nodes;
 }
 
-const Snapshot::ObjectMap<schema::NodePool>& Snapshot::node_pools_map() const {
-  return tables_->node_pools;
-}
-
-const Snapshot::ObjectMap<schema::Namespace>& Snapshot::namespaces_map() const {
-  return tables_->namespaces;
-}
-
 const Snapshot::Allocs& Snapshot::allocs_map() const {
   return tables_->allocs;
 }
@@ -406,20 +398,8 @@ const Snapshot::Variables& Snapshot::variables_map() const {
   return tables_->variables;
 }
 
-const Snapshot::ObjectMap<schema::RootKey>& Snapshot::root_keys_map() const {
-  return tables_->root_keys;
-}
-
-const Snapshot::ObjectMap<schema::KeyHolder>& Snapshot::key_holders_map() const {
-  return tables_->key_holders;
-}
-
 const PersistentMap<Nothing>& Snapshot::variables_by_key_map() const {
   return tables_->variables_by_key;
-}
-
-const Snapshot::ObjectMap<schema::RestoreRow>& Snapshot::restore_rows_map() const {
-  return tables_->restore_rows;
 }
 
 Index Snapshot::index() const {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/state/kinds/kinds.hpp"
 #include "runtime/state/map/indexed_rows.hpp"
+#include "runtime/state/tables.hpp"
 
 namespace nomad::state {
 
@@ -33,8 +33,6 @@ public:
   using Services = PersistentMap<Object<schema::ServiceRegistration>>;
   using Policies = PersistentMap<Object<schema::ScalingPolicy>>;
   using Variables = PersistentMap<Object<schema::Variable>>;
-  template <class T>
-  using ObjectMap = PersistentMap<Object<T>>;
 
   /// An empty state.
   Snapshot();
@@ -51,6 +49,19 @@ public:
 
   /// Of the stored table that has not changed for longest.
   Index least_index() const;
+
+  /// The rows of a kind (kinds/kinds.hpp), in the order of their keys.
+  template <class Kind>
+  const auto& rows() const {
+    return (*tables_).*Kind::rows;
+  }
+
+  /// One of them; empty if there is none.
+  template <class Kind>
+  ObjectOf<Kind> row(std::string_view key) const {
+    const auto* found = rows<Kind>().find(key);
+    return found != nullptr ? *found : ObjectOf<Kind>{};
+  }
 
   // Single objects; empty if there is none.
   Object<schema::Job> job(std::string_view ns, std::string_view id) const;
@@ -171,8 +182,6 @@ public:
   // The maps themselves, by the names that Tables has for them.
   const Jobs& jobs_map() const;
   const Nodes& nodes_map() const;
-  const ObjectMap<schema::NodePool>& node_pools_map() const;
-  const ObjectMap<schema::Namespace>& namespaces_map() const;
   const Allocs& allocs_map() const;
   IndexedAllocs allocs_by_create_map() const;
   IndexedAllocs allocs_by_node_map() const;
@@ -186,10 +195,7 @@ public:
   const Services& services_by_name_map() const;
   const Services& services_by_alloc_map() const;
   const Variables& variables_map() const;
-  const ObjectMap<schema::RootKey>& root_keys_map() const;
-  const ObjectMap<schema::KeyHolder>& key_holders_map() const;
   const PersistentMap<Nothing>& variables_by_key_map() const;
-  const ObjectMap<schema::RestoreRow>& restore_rows_map() const;
 
   /// The rows of a stored table as they are written to disk, in key order, until `row` fails.
   using RowVisitor = std::function<Result<>(std::string_view key, std::span<const std::byte>)>;

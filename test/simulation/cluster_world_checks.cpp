@@ -327,7 +327,7 @@ std::string ClusterWorld::find_lag() {
                          server->store()->snapshot().index(), index);
     if (server->digest() != boss->digest()) violated(member.id + " has another state at the end");
     const auto state = server->store()->snapshot();
-    for (const auto& key : state.root_keys_map().all())
+    for (const auto& key : state.rows<state::kind::RootKeys>().all())
       if (!server->keyring().opens(key.value()))
         return fmt::format("member {} cannot open root key {}", member.id, key.key());
   }

@@ -352,7 +352,7 @@ void ClusterWorld::rotate_keys(std::size_t by) {
       [key_id = make_uuid(random_)](SimServer& boss, const SimCall::Answer<SealedWritten>& done) {
         security::Keyring::Holders holders;
         const auto state = boss.store()->snapshot();
-        for (const auto& entry : state.key_holders_map().all())
+        for (const auto& entry : state.rows<state::kind::KeyHolders>().all())
           holders.push_back(entry.value());
         const auto key = boss.keyring().make_root_key(key_id, unix_now(), holders);
         boss.write_sealed(cluster::put_root_key(key, true), done);

@@ -20,8 +20,8 @@ Outcome list_keys(Call& call) {
     return Read{.watch = {state::watch_prefix(Table::root_keys, options.prefix)},
                 .index = index_of<Table::root_keys>,
                 .answer = [options](const View& snapshot) {
-                  return list_by_key(snapshot, &state::Snapshot::root_keys_map, options, keep_all,
-                                     append_whole);
+                  return list_by_key(snapshot, &state::Snapshot::rows<state::kind::RootKeys>,
+                                     options, keep_all, append_whole);
                 }};
   });
 }
@@ -34,7 +34,7 @@ Outcome rotate(Call& call) {
     return bad_request("unknown key algorithm: keys are of " + std::string{security::algorithm});
   const auto snapshot = options.store->snapshot();
   security::Keyring::Holders holders;
-  for (const auto& entry : snapshot.key_holders_map().all())
+  for (const auto& entry : snapshot.rows<state::kind::KeyHolders>().all())
     holders.push_back(entry.value());
   auto random = Random::from_system();
   const auto key = options.keyring->make_root_key(make_uuid(random), unix_now(), holders);

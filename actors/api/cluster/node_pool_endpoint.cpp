@@ -1,25 +1,29 @@
 // /v1/node/pools and /v1/node/pool/<name>.
+#include "actors/api/cluster/kind_endpoint.hpp"
 #include "actors/api/cluster/node_endpoint.hpp"
-#include "actors/api/cluster/place_endpoint.hpp"
-#include "actors/api/http/routes.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
+#include "runtime/cluster/setting_commands.hpp"
 
 namespace nomad::api {
 namespace {
 
-using state::Table;
+struct NodePoolApi {
+  using Kind = state::kind::NodePools;
+  static constexpr std::string_view list_path = "/v1/node/pools";
+  static constexpr std::string_view path = "/v1/node/pool/";
+  static constexpr std::string_view noun = "node pool";
+  static constexpr std::string_view title = "Node pool";
+  static constexpr auto read = Capability::node_pool_read;
+  static constexpr auto write = Capability::node_pool_write;
+  static constexpr auto remove = Capability::node_pool_delete;
+  static constexpr auto decide_remove = cluster::decide_node_pool_delete;
 
-Outcome list_pools(Call& call) {
-  return list_places<Table::node_pools, &state::Snapshot::node_pools_map>(call, true);
-}
-
-Outcome read_pool(Call& call) {
-  return read_place<Table::node_pools, schema::NodePool, &View::node_pool>(call, "node pool");
-}
-
-Outcome write_pool(Call& call) {
-  return put_place<schema::NodePool, cluster::decide_node_pool>(call, "Node pool");
-}
+  static Result<cluster::Decision> decide_put(const state::Snapshot&,
+                                              const access::Asking& asking,
+                                              schema::NodePool::Reader pool) {
+    return cluster::decide_node_pool(asking, pool);
+  }
+};
 
 /// It would be the pool's name as well as that of what is in it.
 Result<> check_no_prefix(const ReadOptions& options) {
@@ -57,16 +61,8 @@ Outcome pool_jobs(Call& call) {
 }  // namespace
 
 void add_node_pool_routes(Routes& routes) {
-  routes.exact("/v1/node/pools", {{Methods::get, Capability::node_pool_read, list_pools},
-                                  {Methods::write, Capability::node_pool_write, write_pool}});
-  routes.below("/v1/node/pool/",
-               {{"/nodes", {{Methods::get, Capability::node_pool_read, pool_nodes}}},
-                {"/jobs", {{Methods::get, Capability::node_pool_read, pool_jobs}}},
-                {"",
-                 {{Methods::get, Capability::node_pool_read, read_pool},
-                  {Methods::write, Capability::node_pool_write, write_pool},
-                  {Methods::remove, Capability::node_pool_delete,
-                   delete_place<cluster::decide_node_pool_delete>}}}});
+  add_kind<NodePoolApi>(routes, {{"/nodes", {{Methods::get, NodePoolApi::read, pool_nodes}}},
+                                 {"/jobs", {{Methods::get, NodePoolApi::read, pool_jobs}}}});
 }
 
 }  // namespace nomad::api

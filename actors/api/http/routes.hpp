@@ -87,7 +87,7 @@ void add_node_pool_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_scaling_routes(Routes& routes);
 void add_service_routes(Routes& routes);
-void add_namespace_routes(Routes& routes);
+void add_kind_routes(Routes& routes);
 void add_variable_routes(Routes& routes);
 void add_keyring_routes(Routes& routes);
 void add_snapshot_routes(Routes& routes);

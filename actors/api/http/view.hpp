@@ -76,10 +76,6 @@ public:
 
   Object<schema::Node> node(std::string_view id) const { return snapshot_->node(id); }
 
-  Object<schema::NodePool> node_pool(std::string_view name) const {
-    return snapshot_->node_pool(name);
-  }
-
   Object<schema::RootKey> root_key(std::string_view id) const { return snapshot_->root_key(id); }
 
   Object<schema::SchedulerConfiguration> scheduler_configuration() const {
@@ -112,6 +108,17 @@ public:
     return policy;
   }
 
+  /// Of any kind that has rows.
+  template <class Kind>
+  Result<state::ObjectOf<Kind>> row(std::string_view key) const {
+    auto row = snapshot_->row<Kind>(key);
+    if constexpr (std::is_same_v<Kind, state::kind::Namespaces>)
+      NOMAD_TRY(in(key));
+    else if constexpr (requires { row->getNamespace(); })
+      return if_allowed(std::move(row));
+    return row;
+  }
+
   Result<Object<schema::Job>> job(std::string_view ns, std::string_view id) const {
     const auto* all = NOMAD_TRY(in(ns));
     return all->job(ns, id);
@@ -120,11 +127,6 @@ public:
   Result<Object<schema::JobSummary>> job_summary(std::string_view ns, std::string_view id) const {
     const auto* all = NOMAD_TRY(in(ns));
     return all->job_summary(ns, id);
-  }
-
-  Result<Object<schema::Namespace>> get_namespace(std::string_view name) const {
-    const auto* all = NOMAD_TRY(in(name));
-    return all->get_namespace(name);
   }
 
   Result<Object<schema::Variable>> variable(std::string_view ns, std::string_view path) const {

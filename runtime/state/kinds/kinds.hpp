@@ -19,6 +19,8 @@
 //   object_of       the object in what `put` brings, if that has more than the object;
 //   may_put, may_remove   why a command is refused, judged before anything is changed. All servers
 //                   must judge alike, and old entries as they did: these change by new commands;
+//   mistakes        what is wrong with one that somebody wants to put, judged before it becomes a
+//                   command;
 //   missing         the text when there is none to remove.
 //
 // A new kind is a constant of Table behind the last stored one, its descriptor, and its place in

@@ -50,7 +50,7 @@ struct Keyrings : test::ServerFixture {
     REQUIRE(done->value().has_value());
   }
 
-  std::size_t keys() const { return state().root_keys_map().size(); }
+  std::size_t keys() const { return state().rows<state::kind::RootKeys>().size(); }
 };
 
 }  // namespace

@@ -247,7 +247,7 @@ TEST_CASE("keyring: a full rotation marks the old keys") {
   REQUIRE(fixture.send("PUT", "/v1/operator/keyring/rotate?full").status == 200);
 
   std::size_t rekeying = 0;
-  for (const auto& entry : fixture.state().now().root_keys_map().all())
+  for (const auto& entry : fixture.state().now().rows<state::kind::RootKeys>().all())
     rekeying += entry.value()->getState() == schema::RootKeyState::REKEYING ? 1 : 0;
   CHECK(rekeying == 1);
 }
