@@ -10,7 +10,13 @@
 namespace nomad::cli {
 
 #define COMMAND(name, summary, run) Result<int> run(const std::vector<std::string>& arguments);
+#define KIND(id, noun, plural, ...)                                         \
+  Result<int> run_##id##_apply(const std::vector<std::string>& arguments);  \
+  Result<int> run_##id##_delete(const std::vector<std::string>& arguments); \
+  Result<int> run_##id##_info(const std::vector<std::string>& arguments);   \
+  Result<int> run_##id##_list(const std::vector<std::string>& arguments);
 #include "cli/commands.def"
+#undef KIND
 #undef COMMAND
 
 }  // namespace nomad::cli

@@ -9,6 +9,7 @@
 #include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
+#include "cli/place/kind_commands.hpp"
 #include "cli/place/specification.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
@@ -116,14 +117,7 @@ Result<int> run_namespace_apply(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_namespace_delete(const std::vector<std::string>& arguments) {
-  ApiCommand command{"namespace delete [options] <namespace>",
-                     "Removes a namespace in which nothing is left."};
-  if (auto code = command.start_with("<namespace>", arguments)) return *code;
-  const auto& name = command.parser.positional()[0];
-  NOMAD_TRY(
-      command.api->remove("/v1/namespace/" + segment(name)).within("Error deleting namespace"));
-  std::cout << fmt::format("Successfully deleted namespace \"{}\"!\n", name);
-  return 0;
+  return delete_kind({.noun = "namespace", .path = "/v1/namespace/"}, arguments);
 }
 
 Result<int> run_namespace_inspect(const std::vector<std::string>& arguments) {

@@ -1,4 +1,4 @@
-// node pool apply, delete, info, init, jobs, list, nodes.
+// node pool init, jobs, nodes; and what its apply, delete, info and list go by.
 #include <fstream>
 #include <iostream>
 
@@ -9,9 +9,9 @@
 
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
-#include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
+#include "cli/place/kind_commands.hpp"
 #include "cli/place/specification.hpp"
 #include "cli/run.hpp"
 
@@ -50,50 +50,19 @@ constexpr std::string_view example_json = R"({
 }
 )";
 
-std::string pool_table(const std::vector<View>& pools) {
-  Rows rows{{"Name", "Description"}};
-  for (const auto& pool : pools)
-    rows.push_back({pool["Name"].text(), pool["Description"].text()});
-  return table(rows);
+/// What `info` shows behind name and description.
+void print_pool_more(const View& pool) {
+  Pairs meta;
+  for (const auto& [key, value] : pool["Meta"].members())
+    meta.emplace_back(key, value.text());
+  print_section("Metadata", meta.empty() ? "No metadata" : pairs(meta));
+  const auto configuration = pool["SchedulerConfiguration"];
+  Pairs shown{{"Scheduler Algorithm", configuration["SchedulerAlgorithm"].text()}};
+  if (const auto over = configuration["MemoryOversubscriptionEnabled"]; !over.is_null())
+    shown.emplace_back("Memory Oversubscription Enabled", over.text());
+  print_section("Scheduler Configuration",
+                configuration.is_null() ? "No scheduler configuration" : pairs(shown));
 }
-
-/// The pool of that name, or the only one whose name begins so.
-Result<boost::json::value> find_pool(Api& api, const std::string& prefix) {
-  const auto list = NOMAD_TRY(
-      api.get("/v1/node/pools", {{"prefix", prefix}}).within("Error retrieving node pool"));
-  const auto found = list.view().items();
-  if (found.empty())
-    return mistake(
-        fmt::format("Error retrieving node pool: No node pool with prefix \"{}\" found", prefix));
-  for (const auto& pool : found)
-    if (found.size() == 1 || pool["Name"].text() == prefix) return *pool.raw();
-  return mistake("Prefix matched multiple node pools\n\n" + pool_table(found));
-}
-
-/// -filter, -page-token and -per-page.
-struct PageFlags {
-  std::string filter, page_token;
-  std::int64_t per_page = 0;
-
-  explicit PageFlags(Arguments& parser) {
-    parser.option("filter", filter, "Only those for which the expression holds.");
-    parser.option("page-token", page_token, "Where to go on.");
-    parser.option("per-page", per_page, "How many at a time.");
-  }
-
-  Query query() const {
-    Query query;
-    for (const auto& [name, value] : {std::pair{"filter", filter}, {"next_token", page_token}})
-      if (!value.empty()) query.emplace_back(name, value);
-    if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
-    return query;
-  }
-
-  /// Says how to get the next page of what `command` lists.
-  void hint(const std::string& command, const Answer& answer) const {
-    print_page_hint(fmt::format("{} -per-page {}", command, per_page), answer.next_token);
-  }
-};
 
 /// Prints a list of what is in a pool: as asked for, or by `show`.
 template <class Show>
@@ -112,54 +81,13 @@ int print_listed(const Answer& answer,
 
 }  // namespace
 
-Result<int> run_node_pool_apply(const std::vector<std::string>& arguments) {
-  bool is_json = false;
-  ApiCommand command{"node pool apply [options] <input>",
-                     "Creates or changes the node pool that a file describes; \"-\": stdin."};
-  command.parser.flag("json", is_json, "The file is JSON.");
-  if (auto code = command.start_with("<input>", arguments)) return *code;
-  const auto& path = command.parser.positional()[0];
-  auto text = NOMAD_TRY(read_input(path));
-  const auto pool
-      = NOMAD_TRY((is_json ? object_of_json(text) : node_pool_of_hcl(path, std::move(text)))
-                      .within("Failed to parse input content"));
-  NOMAD_TRY(command.api->put("/v1/node/pools", pool).within("Error applying node pool"));
-  const boost::json::value named = pool;
-  std::cout << fmt::format("Successfully applied node pool \"{}\"!\n", View{named}["Name"].text());
-  return 0;
-}
-
-Result<int> run_node_pool_delete(const std::vector<std::string>& arguments) {
-  ApiCommand command{"node pool delete [options] <node-pool>",
-                     "Removes a node pool that has neither nodes nor live jobs."};
-  if (auto code = command.start_with("<node-pool>", arguments)) return *code;
-  const auto& name = command.parser.positional()[0];
-  NOMAD_TRY(
-      command.api->remove("/v1/node/pool/" + segment(name)).within("Error deleting node pool"));
-  std::cout << fmt::format("Successfully deleted node pool \"{}\"!\n", name);
-  return 0;
-}
-
-Result<int> run_node_pool_info(const std::vector<std::string>& arguments) {
-  ApiCommand command{"node pool info [options] <node-pool>", "Shows a node pool."};
-  OutputFlags output{command.parser};
-  if (auto code = command.start_with("<node-pool>", arguments)) return *code;
-  const auto found = NOMAD_TRY(find_pool(*command.api, command.parser.positional()[0]));
-  if (auto code = output.print(as_printed(ApiShape::place, found))) return *code;
-  const View pool{found};
-  std::cout << pairs({{"Name", pool["Name"].text()}, {"Description", pool["Description"].text()}})
-            << '\n';
-  Pairs meta;
-  for (const auto& [key, value] : pool["Meta"].members())
-    meta.emplace_back(key, value.text());
-  print_section("Metadata", meta.empty() ? "No metadata" : pairs(meta));
-  const auto configuration = pool["SchedulerConfiguration"];
-  Pairs shown{{"Scheduler Algorithm", configuration["SchedulerAlgorithm"].text()}};
-  if (const auto over = configuration["MemoryOversubscriptionEnabled"]; !over.is_null())
-    shown.emplace_back("Memory Oversubscription Enabled", over.text());
-  print_section("Scheduler Configuration",
-                configuration.is_null() ? "No scheduler configuration" : pairs(shown));
-  return 0;
+KindWords node_pool_words() {
+  return {.noun = "node pool",
+          .plural = "node pools",
+          .list_path = "/v1/node/pools",
+          .path = "/v1/node/pool/",
+          .of_hcl = node_pool_of_hcl,
+          .print_more = print_pool_more};
 }
 
 Result<int> run_node_pool_init(const std::vector<std::string>& arguments) {
@@ -195,7 +123,7 @@ Result<int> run_node_pool_jobs(const std::vector<std::string>& arguments) {
   const PageFlags pages{command.parser};
   if (auto code = command.start_with("<node-pool>", arguments)) return *code;
   auto& api = *command.api;
-  const auto pool = NOMAD_TRY(find_pool(api, command.parser.positional()[0]));
+  const auto pool = NOMAD_TRY(find_kind(api, node_pool_words(), command.parser.positional()[0]));
   const auto name = View{pool}["Name"].text();
   const auto answer = NOMAD_TRY(api.get("/v1/node/pool/" + segment(name) + "/jobs", pages.query())
                                     .within("Error querying jobs"));
@@ -207,19 +135,6 @@ Result<int> run_node_pool_jobs(const std::vector<std::string>& arguments) {
   return code;
 }
 
-Result<int> run_node_pool_list(const std::vector<std::string>& arguments) {
-  ApiCommand command{"node pool list [options]", "Lists the node pools."};
-  OutputFlags output{command.parser};
-  const PageFlags pages{command.parser};
-  if (auto code = command.start(arguments)) return *code;
-  const auto answer = NOMAD_TRY(
-      command.api->get("/v1/node/pools", pages.query()).within("Error querying node pools"));
-  if (auto code = output.print(as_printed(ApiShape::place, answer.body))) return *code;
-  std::cout << pool_table(answer.view().items()) << '\n';
-  pages.hint("node pool list", answer);
-  return 0;
-}
-
 Result<int> run_node_pool_nodes(const std::vector<std::string>& arguments) {
   bool verbose = false;
   ApiCommand command{"node pool nodes [options] <node-pool>", "Lists the nodes of a node pool."};
@@ -228,7 +143,7 @@ Result<int> run_node_pool_nodes(const std::vector<std::string>& arguments) {
   command.parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = command.start_with("<node-pool>", arguments)) return *code;
   auto& api = *command.api;
-  const auto pool = NOMAD_TRY(find_pool(api, command.parser.positional()[0]));
+  const auto pool = NOMAD_TRY(find_kind(api, node_pool_words(), command.parser.positional()[0]));
   const auto name = View{pool}["Name"].text();
   const auto answer = NOMAD_TRY(api.get("/v1/node/pool/" + segment(name) + "/nodes", pages.query())
                                     .within("Error querying nodes"));

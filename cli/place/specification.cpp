@@ -30,6 +30,32 @@ Result<> rename_block(boost::json::object& object, std::string_view name, HclNam
   return {};
 }
 
+struct LabeledBlock {
+  std::string label;
+  boost::json::object body;
+};
+
+/// The file's only block, `block "<name>"`.
+Result<LabeledBlock> only_block(const boost::json::object& file, const std::string& block) {
+  const auto* blocks = file.if_contains(block);
+  if (blocks == nullptr || !blocks->is_object() || file.size() != 1
+      || blocks->get_object().size() != 1 || !blocks->get_object().begin()->value().is_object())
+    return wrong(fmt::format("expected one block, {} \"<name>\"", block));
+  const auto& entry = *blocks->get_object().begin();
+  return LabeledBlock{std::string{key_of(entry)}, entry.value().get_object()};
+}
+
+/// "started_at": "StartedAt".
+std::string camel_case(std::string_view name) {
+  std::string out;
+  bool begins = true;
+  for (const char c : name) {
+    if (c != '_') out += begins && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    begins = c == '_';
+  }
+  return out;
+}
+
 /// Values of maps of texts may be written as numbers or booleans.
 Result<> make_texts(boost::json::object& object, std::string_view name) {
   auto* map = object.if_contains({name.data(), name.size()});
@@ -83,18 +109,24 @@ Result<boost::json::object> namespace_of_hcl(std::string text) {
   return ns;
 }
 
+Result<boost::json::object> block_of_hcl(const std::string& block,
+                                         const std::string& file,
+                                         std::string text) {
+  const auto read = NOMAD_TRY(config::parse_config_text(file, std::move(text)));
+  const auto one = NOMAD_TRY(only_block(read.tree, block));
+  boost::json::object object{{"Name", one.label}};
+  for (const auto& entry : one.body)
+    object[camel_case(key_of(entry))] = entry.value();
+  return object;
+}
+
 Result<boost::json::object> node_pool_of_hcl(const std::string& name, std::string text) {
   const auto file = NOMAD_TRY(config::parse_config_text(name, std::move(text)));
-  const auto* pools = file.tree.if_contains("node_pool");
-  if (pools == nullptr || !pools->is_object() || file.tree.size() != 1
-      || pools->get_object().size() != 1 || !pools->get_object().begin()->value().is_object())
-    return wrong("expected one block, node_pool \"<name>\"");
-  const auto& entry = *pools->get_object().begin();
-  auto pool = NOMAD_TRY(
-      renamed(entry.value().get_object(), {{"description", "Description"},
+  const auto one = NOMAD_TRY(only_block(file.tree, "node_pool"));
+  auto pool = NOMAD_TRY(renamed(one.body, {{"description", "Description"},
                                            {"meta", "Meta"},
                                            {"scheduler_config", "SchedulerConfiguration"}}));
-  pool["Name"] = entry.key();
+  pool["Name"] = one.label;
   NOMAD_TRY(make_texts(pool, "Meta"));
   NOMAD_TRY(rename_block(pool, "SchedulerConfiguration",
                          {{"scheduler_algorithm", "SchedulerAlgorithm"},

@@ -1,4 +1,4 @@
-// Specifications of namespaces and node pools: files of HCL or JSON.
+// Specifications of what is put as a whole: files of HCL or JSON.
 #pragma once
 
 #include <initializer_list>
@@ -23,6 +23,12 @@ Result<boost::json::object> renamed(const boost::json::object& block, HclNames n
 
 /// A namespace that HCL describes, as the API takes it.
 Result<boost::json::object> namespace_of_hcl(std::string text);
+
+/// What a block `block "<name>"` describes, as the API takes it: its attributes by their names in
+/// CamelCase, and the label as Name.
+Result<boost::json::object> block_of_hcl(const std::string& block,
+                                         const std::string& file,
+                                         std::string text);
 
 /// A node pool that HCL describes, as the API takes it.
 Result<boost::json::object> node_pool_of_hcl(const std::string& file, std::string text);
