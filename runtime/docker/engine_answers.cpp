@@ -181,13 +181,6 @@ Result<std::string> read_created(std::string_view body) {
   return id;
 }
 
-Result<int> read_wait(std::string_view body) {
-  const auto object = NOMAD_TRY(read_object(body, "exit code"));
-  const Members members{object};
-  if (!members.has("StatusCode")) return Error{Errc::corrupt, "the engine answered no exit code"};
-  return static_cast<int>(members.number("StatusCode"));
-}
-
 // -- usage ----------------------------------------------------------------------------------------
 
 namespace {

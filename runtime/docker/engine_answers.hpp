@@ -99,9 +99,6 @@ Result<std::vector<ListedContainer>> read_containers(std::string_view body);
 /// The id of what was made.
 Result<std::string> read_created(std::string_view body);
 
-/// Of a container that has ended: its exit code.
-Result<int> read_wait(std::string_view body);
-
 // -- usage ----------------------------------------------------------------------------------------
 
 /// Counters at one moment; processor times in nanoseconds.

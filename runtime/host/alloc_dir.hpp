@@ -46,8 +46,6 @@ public:
 
   std::string secrets(std::string_view name) const { return task(name) + "/secrets"; }
 
-  std::string private_dir(std::string_view name) const { return task(name) + "/private"; }
-
   /// Builds the shared part. A path that exists as something else than a directory is `conflict`.
   Result<> build() const;
 

@@ -32,10 +32,6 @@ std::uint64_t stir(std::uint64_t seed, std::uint64_t value) {
 
 }  // namespace
 
-bool is_built_in_type(std::string_view type) {
-  return type == "service" || type == "batch" || type == "system" || type == "sysbatch";
-}
-
 std::unique_ptr<Scheduler> make_scheduler(Object<schema::Evaluation> eval, std::uint64_t salt) {
   return scheduler_for(std::move(eval), salt, {});
 }

@@ -115,9 +115,6 @@ protected:
   std::shared_ptr<const DecisionInputs> inputs_;  ///< Of the attempt in progress.
 };
 
-/// The types of jobs that are scheduled here. Of a job of any other type a plugin is asked.
-bool is_built_in_type(std::string_view type);
-
 /// The scheduler for the evaluation's type; null without one, and for "_core".
 /// `salt` makes ids and choices others than they would be: for tests, and for dry runs, of which
 /// nothing may be what is written later.

@@ -342,10 +342,6 @@ const Snapshot::Policies& Snapshot::scaling_policies_map() const {
   return tables_->scaling_policies;
 }
 
-const Snapshot::Policies& Snapshot::scaling_policies_by_job_map() const {
-  return tables_->scaling_policies_by_job;
-}
-
 const Snapshot::Jobs& Snapshot::jobs_map() const {
   return tables_->jobs;
 }

@@ -190,7 +190,6 @@ public:
   const Deployments& deployments_map() const;
   const Deployments& deployments_by_create_map() const;
   const Policies& scaling_policies_map() const;
-  const Policies& scaling_policies_by_job_map() const;
   const Services& services_map() const;
   const Services& services_by_name_map() const;
   const Services& services_by_alloc_map() const;

@@ -13,6 +13,7 @@
    term (house.py).
 8. No function has more than 70 lines (functions.py).
 9. Links of pages lead somewhere, what they name is there, the first pages are short (papers.py).
+10. No function of the product is called by tests alone (unused.py).
 The length of files only warns. What is let pass all the same, and why, is in allowed.txt, which only
 shrinks.
 """
@@ -25,6 +26,7 @@ import deciding
 import functions
 import house
 import papers
+import unused
 
 MAX_LINES = 600
 
@@ -177,6 +179,7 @@ def run(root):
     untested, tests = check_tests(texts, allowed)
     failures += untested + check_folders(root, allowed)
     failures += long_functions + check_words(texts) + list(check_owners(texts)) + papers.check(root, texts)
+    failures += unused.check(texts, allowed)
     if "--settle" in sys.argv:
         with open(os.path.join(root, "test/tidy/allowed.txt"), "w") as f:
             f.write(allowed.settled(list_of_allowed))
@@ -236,7 +239,7 @@ def self_test():
             pair | {"test/unit/runtime/state/x_test.cpp": ""}, allow_list.Allowed(""))[0]:
         print("self-test: mirrored tests")
         return 1
-    for part in (allow_list, deciding, functions, house, papers):
+    for part in (allow_list, deciding, functions, house, papers, unused):
         problem = part.self_test()
         if problem:
             print(f"self-test: {part.__name__}: {problem}")

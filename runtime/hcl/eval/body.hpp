@@ -52,8 +52,6 @@ struct Attribute {
 
   Range range() const { return source().range(span); }
 
-  Range name_range() const { return source().range(name_span); }
-
   /// The value, with the iterators of the surrounding `dynamic` blocks in scope.
   Evaluated evaluate(const EvalContext* context) const;
 };
@@ -84,8 +82,6 @@ public:
   /// Where something missing might be put.
   Span missing_item_span() const;
 
-  Range missing_item_range() const { return source().range(missing_item_span()); }
-
   const Source& source() const;
 
   /// For content without a schema: the native node (null for JSON), the iteration it stands in,
@@ -115,10 +111,6 @@ struct Block {
   const Source& source() const { return body.source(); }
 
   Range definition() const { return source().range(definition_span); }
-
-  Range type_range() const { return source().range(type_span); }
-
-  Range label_range(std::size_t i) const { return source().range(label_spans[i]); }
 };
 
 struct BodyContent {

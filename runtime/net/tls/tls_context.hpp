@@ -36,8 +36,6 @@ struct TlsOptions {
 struct TlsPeer {
   std::vector<std::string> names;  ///< DNS names, then the common name if there are none.
 
-  bool is_present() const { return !names.empty(); }
-
   bool has(std::string_view name) const;
 };
 

@@ -94,8 +94,6 @@ public:
 
   bool is_stopped() const { return job_->getStop(); }
 
-  bool is_service() const { return type_ == "service"; }
-
   bool is_batch() const { return type_ == "batch"; }
 
   std::string_view type() const { return type_; }

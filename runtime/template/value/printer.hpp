@@ -54,9 +54,6 @@ public:
     argument(value, 'v');
   }
 
-  /// Whether something was left out.
-  bool overflowed() const { return overflowed_; }
-
   std::string take() { return std::move(out_); }
 
   Result<std::string> result() {

@@ -84,7 +84,7 @@ TEST_CASE("alloc_dir: builds Nomad's layout, again and again") {
   CHECK(read_text(dir.secrets("web") + "/token") == "t");
   if (can_mount()) {
     CHECK(is_tmpfs(dir.secrets("web")));
-    CHECK(is_tmpfs(dir.private_dir("web")));
+    CHECK(is_tmpfs(dir.task("web") + "/private"));
   }
 
   CHECK_FALSE(dir.destroy().has_error());
