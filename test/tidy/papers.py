@@ -2,7 +2,7 @@
 
 A page is any .md file of the tree. Relative links, and the anchors behind them, must exist; so must what a
 page of docs/internals or docs/ARCHITECTURE.md names in backquotes by its whole path, and each page of
-docs/ that a source names. Rows of tables are read on screens: a longer one is prose.
+docs/ that a source names. A fenced block that says "from=PATH" stands there, line by line. Rows of tables are read on screens: a longer one is prose.
 """
 import os
 import re
@@ -74,6 +74,9 @@ def check_page(root, path, text, known):
             wrong.append(f"{path}: {target} leads nowhere")
         elif anchor and at in known and anchor not in known[at]:
             wrong.append(f"{path}: {at} has no heading #{anchor}")
+    for source, block in re.findall(r"^```\w+ from=(\S+)\n(.*?)^```$", text, re.M | re.S):
+        if not os.path.exists(os.path.join(root, source)) or block not in open(os.path.join(root, source)).read():
+            wrong.append(f"{path}: a block is not what {source} says")
     if path.startswith("docs/") and path not in EXAMPLES:
         for named in re.findall(r"`((?:schema|runtime|actors|cli|test|docs|examples|subprojects)/[^`\s]+)`", prose(text)):
             if not is_there(root, named.split(":")[0]):
@@ -103,6 +106,7 @@ def self_test():
         ("docs/x.md", "[a](#nothing)"),
         ("docs/x.md", "| " + "a" * LONGEST_ROW + " |"),
         ("docs/internals/x.md", "`test/tidy/nothing.py`"),
+        ("docs/x.md", "```cpp from=test/tidy/papers.py\nnothing like it\n```\n"),
         ("README.md", "\n" * (LONGEST["README.md"] + 1)),
     ]:
         if not check_page(root, path, text, {path: set()}):
