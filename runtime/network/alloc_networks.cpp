@@ -211,7 +211,8 @@ Result<std::string> AllocNetworks::program_of(const CniPlugin& plugin) const {
 Result<std::string> AllocNetworks::call(CniVerb verb,
                                         const CniTarget& target,
                                         const NetworkRecord& record,
-                                        const CniPlugin& plugin) const {
+                                        const CniPlugin& plugin,
+                                        CniError::Cause* cause) const {
   const auto program = NOMAD_TRY(program_of(plugin));
   host::ProgramRun run{.program = program,
                        .arguments = {},
@@ -223,9 +224,10 @@ Result<std::string> AllocNetworks::call(CniVerb verb,
   const auto ended = tools_.run(run);
   if (!ended)
     return ended.error().within(fmt::format("CNI plugin {} at {}", plugin.type, to_string(verb)));
-  if (ended->exit_code != 0)
-    return cni_failure(plugin.type, verb, ended->exit_code, ended->output, ended->errors);
-  return ended->output;
+  if (ended->exit_code == 0) return ended->output;
+  auto failure = cni_failure(plugin.type, verb, ended->exit_code, ended->output, ended->errors);
+  if (cause != nullptr) *cause = failure.cause;
+  return std::move(failure.error);
 }
 
 /// Traffic to the bridge is let in before other rules judge it. Only that mode has such a chain.
@@ -259,16 +261,13 @@ Result<> AllocNetworks::admit(const std::string& mode) const {
 /// The plugin portmap (of 1.1.1) looks for the rules of each family of addresses in the tables of
 /// both, where the kernel has both. Of a family of which the allocation has no address there are
 /// none; if it has both, IPv6's table is judged by whether the allocation's rules are there at all.
-bool AllocNetworks::is_false_alarm(const Error& failure,
+bool AllocNetworks::is_false_alarm(CniError::Cause cause,
                                    const std::string& alloc_id,
                                    const NetworkRecord& record) const {
   if (!parse_cni_result(record.result)) return false;
   const auto addresses = addresses_of(record);
-  const auto says = [&failure](std::string_view words) {
-    return failure.what.find(words) != failure.what.npos;
-  };
-  if (std::ranges::all_of(addresses, is_v6)) return says("could not check ipv4");
-  if (!says("could not check ipv6")) return false;
+  if (std::ranges::all_of(addresses, is_v6)) return cause == CniError::Cause::ipv4_unchecked;
+  if (cause != CniError::Cause::ipv6_unchecked) return false;
   if (std::ranges::none_of(addresses, is_v6)) return true;
   const auto saved = saved_rules("ip6tables");
   return saved && saved->find(alloc_id) != saved->npos;
@@ -278,8 +277,9 @@ Result<> AllocNetworks::check(const std::string& alloc_id, const NetworkRecord& 
   if (!record.network.can_check()) return {};
   const auto target = target_of(alloc_id);
   for (const auto& plugin : record.network.plugins) {
-    const auto checked = call(CniVerb::check, target, record, plugin);
-    if (!checked && !is_false_alarm(checked.error(), alloc_id, record)) return checked.error();
+    auto cause = CniError::Cause::other;
+    const auto checked = call(CniVerb::check, target, record, plugin, &cause);
+    if (!checked && !is_false_alarm(cause, alloc_id, record)) return checked.error();
   }
   return {};
 }

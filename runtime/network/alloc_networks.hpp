@@ -112,10 +112,12 @@ private:
   Result<std::string> program_of(const CniPlugin& plugin) const;
   Result<CniNetwork> network_of(const std::string& mode) const;
   Result<NetworkRecord> plan(const NetworkWish& wish, std::vector<std::string>& news) const;
+  /// What the plugin printed; why it failed is also told by `cause`.
   Result<std::string> call(CniVerb verb,
                            const CniTarget& target,
                            const NetworkRecord& record,
-                           const CniPlugin& plugin) const;
+                           const CniPlugin& plugin,
+                           CniError::Cause* cause = nullptr) const;
   CniTarget target_of(const std::string& alloc_id) const;
   Result<> admit(const std::string& mode) const;
   Result<> check(const std::string& alloc_id, const NetworkRecord& record) const;
@@ -131,7 +133,7 @@ private:
   Result<> sweep(std::string_view family,
                  const std::string& alloc_id,
                  const std::vector<std::string>& addresses) const;
-  bool is_false_alarm(const Error& failure,
+  bool is_false_alarm(CniError::Cause cause,
                       const std::string& alloc_id,
                       const NetworkRecord& record) const;
 

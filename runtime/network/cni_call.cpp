@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -194,11 +195,25 @@ Result<NetworkStatus> status_of(const CniResult& result) {
                        .dns_options = result.dns_options};
 }
 
-Error cni_failure(std::string_view plugin,
-                  CniVerb verb,
-                  int exit_code,
-                  std::string_view output,
-                  std::string_view errors) {
+namespace {
+
+/// Plugins say in words alone what they could not do.
+CniError::Cause cause_of(std::string_view said) {
+  constexpr std::array<std::pair<std::string_view, CniError::Cause>, 2> known{
+      {{"could not check ipv4", CniError::Cause::ipv4_unchecked},
+       {"could not check ipv6", CniError::Cause::ipv6_unchecked}}};
+  for (const auto& [words, cause] : known)
+    if (said.find(words) != said.npos) return cause;
+  return CniError::Cause::other;
+}
+
+}  // namespace
+
+CniError cni_failure(std::string_view plugin,
+                     CniVerb verb,
+                     int exit_code,
+                     std::string_view output,
+                     std::string_view errors) {
   const auto where = fmt::format("CNI plugin {} failed at {}", plugin, to_string(verb));
   boost::json::error_code failure;
   const auto tree = boost::json::parse(output, failure);
@@ -213,7 +228,8 @@ Error cni_failure(std::string_view plugin,
     if (!what.empty()) {
       const bool passes = code > last_reserved_code
                           || std::ranges::find(passing_codes, code) != passing_codes.end();
-      return {passes ? Errc::unavailable : Errc::rejected, fmt::format("{}: {}", where, what)};
+      return {cause_of(what),
+              {passes ? Errc::unavailable : Errc::rejected, fmt::format("{}: {}", where, what)}};
     }
   }
   constexpr std::size_t shown = 512;
@@ -221,9 +237,10 @@ Error cni_failure(std::string_view plugin,
   while (!said.empty() && (said.back() == '\n' || said.back() == ' '))
     said.pop_back();
   if (said.size() > shown) said = said.substr(0, shown) + "…";
-  return {Errc::unavailable,
-          fmt::format("{}: exit code {}{}{}", where, exit_code, said.empty() ? "" : ": ",
-                      said.empty() ? "" : quote(said))};
+  return {
+      cause_of(said),
+      {Errc::unavailable, fmt::format("{}: exit code {}{}{}", where, exit_code,
+                                      said.empty() ? "" : ": ", said.empty() ? "" : quote(said))}};
 }
 
 }  // namespace nomad::network

@@ -81,12 +81,24 @@ struct NetworkStatus {
 /// `eth0`'s.
 Result<NetworkStatus> status_of(const CniResult& result);
 
-/// Why a plugin failed. What the specification says of the plugin's code decides the error's:
-/// `unavailable` may pass when it is tried again.
-Error cni_failure(std::string_view plugin,
-                  CniVerb verb,
-                  int exit_code,
-                  std::string_view output,
-                  std::string_view errors);
+/// Why a plugin failed.
+struct CniError {
+  enum class Cause {
+    other,
+    ipv4_unchecked,  ///< The plugin portmap could not read the rules of IPv4.
+    ipv6_unchecked,  ///< The same of IPv6.
+  };
+
+  Cause cause = Cause::other;
+  /// What the specification says of the plugin's code decides the error's: `unavailable` may pass
+  /// when it is tried again.
+  Error error;
+};
+
+CniError cni_failure(std::string_view plugin,
+                     CniVerb verb,
+                     int exit_code,
+                     std::string_view output,
+                     std::string_view errors);
 
 }  // namespace nomad::network

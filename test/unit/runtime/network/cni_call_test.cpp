@@ -99,7 +99,7 @@ TEST_CASE("cni call: nonsense in results is refused") {
 
 TEST_CASE("cni call: a failure says what the plugin said, and whether another try may do") {
   const auto failure = [](const char* output, const char* errors) {
-    return cni_failure("bridge", CniVerb::add, 1, output, errors);
+    return cni_failure("bridge", CniVerb::add, 1, output, errors).error;
   };
   CHECK(failure(R"({"cniVersion":"1.0.0","code":7,"msg":"bad subnet","details":"10.0.0"})", "")
         == Error{Errc::rejected, "CNI plugin bridge failed at ADD: bad subnet; 10.0.0"});
@@ -109,6 +109,20 @@ TEST_CASE("cni call: a failure says what the plugin said, and whether another tr
         == "CNI plugin bridge failed at ADD: exit code 1: \"panic: x\"");
   CHECK(failure("", "").what == "CNI plugin bridge failed at ADD: exit code 1");
   CHECK(failure("", std::string(10'000, 'x').c_str()).what.size() < 700);
+}
+
+TEST_CASE("cni call: which rules portmap could not check is known by its words") {
+  using Cause = CniError::Cause;
+  const auto cause = [](const char* output, const char* errors = "") {
+    return cni_failure("portmap", CniVerb::check, 1, output, errors).cause;
+  };
+  // As portmap 1.1.1 says it, with the chain that it did not find.
+  CHECK(cause(R"({"code":999,"msg":"could not check ipv6 dnat: no such chain"})")
+        == Cause::ipv6_unchecked);
+  CHECK(cause(R"({"code":999,"msg":"could not check ipv4 dnat: no such chain"})")
+        == Cause::ipv4_unchecked);
+  CHECK(cause("", "could not check ipv6 dnat") == Cause::ipv6_unchecked);
+  CHECK(cause(R"({"code":999,"msg":"no such chain"})") == Cause::other);
 }
 
 TEST_CASE("port mappings: each port for both protocols, inside as the job says") {
