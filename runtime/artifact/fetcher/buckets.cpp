@@ -93,22 +93,23 @@ AwsKeys keys_of_role(Transfers& transfers) {
   if (at.ends_with("/latest")) at.resize(at.size() - 7);
   const auto base = parse_url(at);
   if (!base) return {};
-  const auto ask = [&](std::string_view path, Headers headers, const char* method) {
-    Url url = *base;
-    url.path += path;
-    auto request = metadata_request(std::move(url));
-    request.headers = std::move(headers);
-    request.method = method;
-    return transfers.get_text(std::move(request));
-  };
+  const auto ask
+      = [&](std::string_view path, Headers headers, const char* method, Answer* answer = nullptr) {
+          Url url = *base;
+          url.path += path;
+          auto request = metadata_request(std::move(url));
+          request.headers = std::move(headers);
+          request.method = method;
+          return transfers.get_text(std::move(request), answer);
+        };
   // Version 2 wants a token first; machines that know version 1 alone answer without.
   Headers proof;
-  if (auto token
-      = ask("/latest/api/token",
-            {{"X-aws-ec2-metadata-token-ttl-seconds", "300"}, {"Content-Length", "0"}}, "PUT"))
+  Answer refusal;
+  if (auto token = ask("/latest/api/token",
+                       {{"X-aws-ec2-metadata-token-ttl-seconds", "300"}, {"Content-Length", "0"}},
+                       "PUT", &refusal))
     proof = {{"X-aws-ec2-metadata-token", *token}};
-  else if (token.error().code == Errc::timeout
-           || token.error().what.find("bad response") == std::string::npos)
+  else if (refusal.status == 0)
     return {};
   const std::string roles = "/latest/meta-data/iam/security-credentials/";
   const auto role = ask(roles, proof, "GET");

@@ -48,7 +48,7 @@ public:
   /// redirect that is not followed; `unavailable` for everything else that the network does.
   Result<Answer> get(const Request& request, const Sink& sink);
 
-  /// A body of no more than 1 MiB as a text.
+  /// A body of no more than 1 MiB as a text. `answer` is set when there is one, of any status.
   Result<std::string> get_text(Request request, Answer* answer = nullptr);
 
 private:
