@@ -45,7 +45,7 @@ Result<std::vector<UniqueFd>> ExecutorClient::Loop::take_streams(Task& task,
                                                                  const Result<>& outcome) {
   if (outcome.has_error()) {
     const Error& error = outcome.error();
-    if (error.what == executor::unknown_request)
+    if (error.code == Errc::invalid_argument)
       return Error{Errc::rejected,
                    "the executor of this task is too old to run commands beside it; restart the "
                    "task"};

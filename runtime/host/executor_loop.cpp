@@ -28,6 +28,14 @@ TaskExit to_task_exit(const executor::ExitStatus& status) {
   return {status.code, status.signal, status.oom_killed, status.finished_at, status.reason};
 }
 
+/// What an executor's refusal means: `invalid_argument` when it is too old for the request, which
+/// it says in words alone.
+Error error_of(schema::executor::Failure::Reader failure) {
+  const std::string what{failure.getWhat().cStr()};
+  if (failure.getErrorNumber() != 0) return errno_error(what, failure.getErrorNumber());
+  return {what == executor::unknown_request ? Errc::invalid_argument : Errc::conflict, what};
+}
+
 Error vanished(const std::string& key, const std::string& complaints) {
   std::string what = "executor " + key + " vanished without an exit status";
   if (!complaints.empty()) what += ": " + complaints;
@@ -216,12 +224,10 @@ void ExecutorClient::Loop::on_message(Task& task, executor::Message::Reader mess
   }
   Result<> outcome;
   if (message.isFailed()) {
-    auto failure = message.getFailed();
-    std::string what{failure.getWhat().cStr()};
-    outcome = failure.getErrorNumber() != 0 ? errno_error(what, failure.getErrorNumber())
-                                            : Error{Errc::conflict, what};
+    const auto failure = message.getFailed();
+    outcome = error_of(failure);
     if (task.phase == Phase::starting) {
-      if (failure.getErrorNumber() == 0) outcome = Error{Errc::not_found, what};
+      if (failure.getErrorNumber() == 0) outcome = Error{Errc::not_found, outcome.error().what};
       task.failure = outcome.error();  // it ends by itself; then the place is cleared
       return;
     }
