@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,17 +14,29 @@
 
 namespace nomad::plugin {
 
-/// "start.hcl:7: plugin.stamp.config: interval: expected a duration". `what` is as `apply_fields`
-/// says it; `places` are those of the keys, by their paths below `config`, and of the block by "".
+/// Places in the agent's files of the keys, by their paths below `config`, and of the block by "".
+using ConfigPlaces = std::map<std::string, std::string>;
+
+/// What is wrong with a configuration.
+struct ConfigError {
+  std::string field;    ///< The longest path of those that have places; "" is the block's.
+  std::string problem;  ///< "interval: expected a duration"
+};
+
+/// `apply_fields`, and plugins that check as it does, say it in words alone: this is where they are
+/// read. Nothing if `what` is about something else.
+std::optional<ConfigError> config_error(std::string_view what, const ConfigPlaces& places);
+
+/// "start.hcl:7: plugin.stamp.config: interval: expected a duration"
 std::string place_error(std::string_view plugin,
-                        std::string_view what,
-                        const std::map<std::string, std::string>& places);
+                        const ConfigError& error,
+                        const ConfigPlaces& places);
 
 /// `config`, a JSON object, as the plugin gets it: every value of its field's kind. The error is as
 /// `place_error` tells it.
 Result<boost::json::object> check_config(std::string_view plugin,
                                          capnp::List<schema::plugin::ConfigField>::Reader fields,
                                          std::string_view config,
-                                         const std::map<std::string, std::string>& places);
+                                         const ConfigPlaces& places);
 
 }  // namespace nomad::plugin

@@ -287,10 +287,10 @@ void LinkState::configure() {
       [this](const Error& err) {
         if (!life_.runs()) return;
         // What it says as the check of fields does may name one.
-        const bool names_field = err.what.starts_with("failed to parse config: ");
-        const auto why
-            = "its configuration is wrong: "
-              + (names_field ? place_error(options().name, err.what, options().places) : err.what);
+        const auto& places = options().places;
+        const auto wrong = config_error(err.what, places);
+        const auto why = "its configuration is wrong: "
+                         + (wrong ? place_error(options().name, *wrong, places) : err.what);
         // What an earlier process has taken is right; something else is wrong, and may pass.
         if (memory_->was_configured)
           life_.kill(why);
