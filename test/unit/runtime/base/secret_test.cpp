@@ -12,3 +12,17 @@ TEST_CASE("secret: two are the same only whole") {
   CHECK_FALSE(same_secret("secret", "secres"));
   CHECK_FALSE(same_secret("", "s"));
 }
+
+TEST_CASE("secret_text: it can be copied, moved and compared, and is revealed only by name") {
+  SecretText one{"a secret that is longer than a short text"};
+  const auto copied = one;
+  CHECK(copied == one);
+  const auto moved = std::move(one);
+  CHECK(moved == copied);
+  CHECK(moved.reveal() == "a secret that is longer than a short text");
+  SecretText other{"short"};
+  CHECK_FALSE(other == moved);
+  other = moved;
+  CHECK(other == moved);
+  CHECK(SecretText{}.empty());
+}
