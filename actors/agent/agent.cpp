@@ -125,7 +125,9 @@ struct Agent::Parts {
   std::optional<ServerPart> server;
   AgentLinks links;
   std::shared_ptr<net::TlsContext> http_certificates;  ///< Null without TLS.
-  std::optional<rpc::TcpTransport> dialer;             ///< Of an agent without a server.
+  // Of an agent without a server:
+  std::optional<rpc::TcpTransport> dialer;
+  std::shared_ptr<access::Authenticator> authenticator;
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
   NodeDoor remote_servers;
   NodeDoor near_servers;                          ///< Of a client beside a server.
@@ -198,6 +200,7 @@ struct Agent::Parts {
     options.transport = server ? server->cluster().transport() : dialer->handle();
     options.cluster_view = server ? server->cluster().view() : view_of_client();
     options.remote = links.requests;
+    options.authenticator = server ? server->cluster().authenticator() : authenticator;
     auto started = NOMAD_TRY(api::start_api(root, std::move(options)));
     api.emplace(std::move(started));
     return {};
@@ -252,6 +255,13 @@ struct Agent::Parts {
     if (!server) return remote_servers;
     near_servers = spawn_near_servers(root, server->nodes(), remote_servers, server->log());
     return near_servers;
+  }
+
+  Result<> start_dialing() {
+    authenticator = access::Authenticator::make({.enforces = false});
+    auto started = NOMAD_TRY(start_dialer(root, config, links, authenticator));
+    dialer.emplace(std::move(started));
+    return {};
   }
 
   Result<> reload_certificates() const;
@@ -392,8 +402,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
     auto server = NOMAD_TRY(ServerPart::start(all.root, all.config, all.http_address, all.links));
     all.server.emplace(std::move(server));
   } else {
-    auto dialer = NOMAD_TRY(start_dialer(all.root, all.config, all.links));
-    all.dialer.emplace(std::move(dialer));
+    NOMAD_TRY(all.start_dialing());
   }
   if (config.client.enabled) {
     auto ready = NOMAD_TRY(prepared.get());

@@ -6,6 +6,7 @@
 #include "actors/server/members/raft_carrier.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/cluster/data/stored_rights.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::agent {
@@ -246,7 +247,9 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
     part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
   }
   part.doors_ = std::make_shared<Doors>(owner);
-  auto router = std::make_shared<rpc::MethodRouter>(config.region);
+  part.authenticator_
+      = access::Authenticator::make({.enforces = false, .lookup = cluster::lookup_in(part.store_)});
+  auto router = std::make_shared<rpc::MethodRouter>(config.region, part.authenticator_);
   serve_raft(*router, part.doors_);
   serve_membership(*router, part.doors_);
   serve_has_node(*router, part.doors_);
@@ -260,12 +263,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   part.sealed_->add_to(*router);
   forward_elsewhere(*router, part.doors_, *part.nodes_);
 
-  part.link_ = NOMAD_TRY(make_link(
-      std::move(router),
-      [nodes = *part.nodes_](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
-        return rpc::identify(peer, credentials,
-                             [&](const std::string& id) { return nodes.secret_of(id); });
-      }));
+  part.link_ = NOMAD_TRY(make_link(std::move(router)));
   auto& view = part.view_;
   view.region = config.region;
   view.leader_address = [doors = part.doors_] { return doors->ready_leader(); };

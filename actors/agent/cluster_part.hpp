@@ -64,6 +64,9 @@ public:
 
   const rpc::Transport& transport() const { return link_.transport; }
 
+  /// Whoever asks this server for something, by whatever way, is identified by it.
+  const std::shared_ptr<access::Authenticator>& authenticator() const { return authenticator_; }
+
   /// Who leads and which servers there are.
   const rpc::ClusterView& view() const { return view_; }
 
@@ -93,6 +96,7 @@ private:
 
   std::string address_;
   std::shared_ptr<state::Store> store_;
+  std::shared_ptr<access::Authenticator> authenticator_;
   std::shared_ptr<Doors> doors_;
   server::KnownServers known_servers_;
   std::optional<server::NodeService> nodes_;

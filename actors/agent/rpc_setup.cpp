@@ -69,10 +69,8 @@ MakeLink listening(const actor::Owner& owner,
   if (config.ports.serf != 0)
     options.also_listen = address_of(config, config.addresses.serf, config.ports.serf);
   options.network = rpc_options(config, net::RpcRole::server, name, std::move(certificates));
-  return [owner, options](std::shared_ptr<const rpc::MethodRouter> router,
-                          rpc::Identify identify) -> Result<Link> {
-    auto started = NOMAD_TRY(
-        rpc::TcpTransport::start(owner, options, std::move(router), std::move(identify)));
+  return [owner, options](std::shared_ptr<const rpc::MethodRouter> router) -> Result<Link> {
+    auto started = NOMAD_TRY(rpc::TcpTransport::start(owner, options, std::move(router)));
     const auto transport = std::make_shared<rpc::TcpTransport>(std::move(started));
     return Link{transport->handle(), transport->address(), [transport] { transport->stop(); }};
   };
@@ -80,18 +78,14 @@ MakeLink listening(const actor::Owner& owner,
 
 Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,
                                        const config::AgentConfig& config,
-                                       const AgentLinks& links) {
-  const auto router = std::make_shared<rpc::MethodRouter>(config.region);
+                                       const AgentLinks& links,
+                                       std::shared_ptr<access::Authenticator> authenticator) {
+  const auto router = std::make_shared<rpc::MethodRouter>(config.region, std::move(authenticator));
   links.requests.add_to_client(*router);
   rpc::TcpTransportOptions options;
   options.network = rpc_options(config, net::RpcRole::client, config.name, links.certificates);
   options.network.threads = 1;
-  const auto nobody = [](const std::string&) { return std::string{}; };  // knows no node's secret
-  return rpc::TcpTransport::start(
-      owner, std::move(options), router,
-      [nobody](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
-        return rpc::identify(peer, credentials, nobody);
-      });
+  return rpc::TcpTransport::start(owner, std::move(options), router);
 }
 
 }  // namespace nomad::agent

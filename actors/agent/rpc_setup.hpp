@@ -33,9 +33,8 @@ struct Link {
   std::function<void()> stop;  ///< Closes everything; may be empty.
 };
 
-/// Makes one that serves by `router`, for callers that `identify` has established.
-using MakeLink = std::function<Result<Link>(std::shared_ptr<const rpc::MethodRouter> router,
-                                            rpc::Identify identify)>;
+/// Makes one that serves by `router`.
+using MakeLink = std::function<Result<Link>(std::shared_ptr<const rpc::MethodRouter> router)>;
 
 /// Null when `tls.http` is off. Clients need a certificate with `tls.verify_https_client`.
 Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config);
@@ -61,6 +60,7 @@ MakeLink listening(const actor::Owner& owner,
 /// A client's way to its servers, over which they ask it what is about its node.
 Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,
                                        const config::AgentConfig& config,
-                                       const AgentLinks& links);
+                                       const AgentLinks& links,
+                                       std::shared_ptr<access::Authenticator> authenticator);
 
 }  // namespace nomad::agent

@@ -153,8 +153,8 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     options.http.body_files = NOMAD_TRY(
         net::BodyFiles::open({.directory = options.upload_directory,
                               .most_bytes = options.upload_bytes,
-                              .wants = [policy = options.policy](const net::Request& head) {
-                                return brings_archive(head, policy);
+                              .wants = [by = options.authenticator](const net::Request& head) {
+                                return by && brings_archive(head, *by);
                               }}));
   }
   auto http = options.http;

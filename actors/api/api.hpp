@@ -25,7 +25,7 @@
 #include "actors/rpc/forwarder.hpp"
 #include "actors/server/decisions/decision_keeper.hpp"
 #include "actors/server/writer.hpp"
-#include "runtime/access/authorize.hpp"
+#include "runtime/access/authenticator.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
 #include "runtime/net/http/router.hpp"
@@ -100,8 +100,8 @@ struct ApiOptions {
   std::optional<rpc::ClusterView> cluster_view = {};
   std::optional<RemoteRequests> remote = {};  ///< Serves what others pass on to this agent.
 
-  /// Who may do what; empty: everybody everything, as Nomad does it with ACLs off.
-  std::shared_ptr<const access::Policy> policy = {};
+  /// Says who asks, and what he may do; empty: nobody may do anything.
+  std::shared_ptr<access::Authenticator> authenticator = {};
 
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};

@@ -52,8 +52,9 @@ bool may_call(const Caller& caller, Access access, const std::string& own_region
   return false;
 }
 
-void MethodRouter::on_raw(Method method, Raw handler) {
-  handlers_[static_cast<std::uint16_t>(method)] = std::move(handler);
+void MethodRouter::add(Method method, Handle handler) {
+  handlers_[static_cast<std::uint16_t>(method)]
+      = std::make_shared<const Handle>(std::move(handler));
 }
 
 void MethodRouter::on_one_way(Method method, OneWay handler) {
@@ -68,24 +69,48 @@ bool MethodRouter::is_for_elsewhere(const MethodInfo& method, const Inbound& inb
   return is_leader_ && !is_leader_();
 }
 
-void MethodRouter::serve(const Caller& caller, Inbound inbound) const {
+namespace {
+
+/// What a request shows: the certificate of its connection, if that is made out to the role and the
+/// region that the peer says to have, and its credentials.
+access::Presented presented_by(const net::RpcPeer& peer, const Envelope& envelope) {
+  const auto name = net::certificate_name(peer.hello.role, peer.hello.region);
+  return {.remote = peer.remote,
+          .peer = access::PeerIdentity{peer.hello.role, peer.hello.region,
+                                       peer.is_tls && peer.certificate.has(name)},
+          .credentials = envelope.credentials,
+          .first_remote = envelope.first_remote};
+}
+
+Error no_such_method(const MethodInfo* method, std::uint16_t number) {
+  return {Errc::not_found,
+          fmt::format("rpc: can't find method {}",
+                      method != nullptr ? std::string{method->name} : std::to_string(number))};
+}
+
+void log_refusal(const MethodInfo& method, const Caller& caller, const std::string& own_region) {
+  const bool is_foreign = caller.is_server() && caller.peer->region != own_region;
+  log::warn("rpc", "refusing {} of {} ({}): {}", method.name, caller.describe(), caller.remote,
+            is_foreign ? fmt::format("it is a server of region \"{}\", this is \"{}\"",
+                                     caller.peer->region, own_region)
+                       : "it may not call that");
+}
+
+}  // namespace
+
+void MethodRouter::serve(const net::RpcPeer& peer, Inbound inbound) const {
   const auto number = static_cast<std::uint16_t>(inbound.envelope.method);
+  const auto who = authenticator_->identify(presented_by(peer, inbound.envelope));
+  const auto& caller = who.caller();
   const auto* method = find_method(number);
-  const auto handler = handlers_.find(number);
-  if (method == nullptr || handler == handlers_.end()) {
+  const auto found = handlers_.find(number);
+  if (method == nullptr || found == handlers_.end()) {
     log::warn("rpc", "refusing method {} of {}: nobody serves it here", number, caller.describe());
-    return inbound.reply(
-        Error{Errc::not_found,
-              fmt::format("rpc: can't find method {}",
-                          method != nullptr ? std::string{method->name} : std::to_string(number))});
+    return inbound.reply(no_such_method(method, number));
   }
   if (!may_call(caller, method->access, region_)) {
-    const bool is_foreign = caller.is_server() && caller.peer->region != region_;
-    log::warn("rpc", "refusing {} of {} ({}): {}", method->name, caller.describe(), caller.remote,
-              is_foreign ? fmt::format("it is a server of region \"{}\", this is \"{}\"",
-                                       caller.peer->region, region_)
-                         : "it may not call that");
-    return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
+    log_refusal(*method, caller, region_);
+    return inbound.reply(access::permission_denied());
   }
   if (is_for_elsewhere(*method, inbound)) {
     if (forward_) return forward_(caller, std::move(inbound));
@@ -93,7 +118,15 @@ void MethodRouter::serve(const Caller& caller, Inbound inbound) const {
                              ? Error{Errc::unavailable, "No path to region"}
                              : no_leader());
   }
-  handler->second(caller, std::move(inbound));
+  if (const auto now = authenticator_->at_once(who)) {
+    if (!*now) return inbound.reply(now->error());
+    return (*found->second)(**now, std::move(inbound));
+  }
+  authenticator_->resolve(who, [handle = found->second, inbound = std::move(inbound)](
+                                   const Result<access::Principal>& later) {
+    if (!later) return inbound.reply(later.error());
+    (*handle)(*later, inbound);
+  });
 }
 
 }  // namespace nomad::rpc

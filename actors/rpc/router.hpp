@@ -2,9 +2,11 @@
 // start, then immutable and shared by all connections; the network and the simulation both hand
 // what arrives to `serve`.
 //
-// No handler can be written without a Caller: it is the first parameter of every kind of handler,
-// and the router has established it, and checked the method's `Access`, before it calls. Requests
-// that another server must serve go to the Forwarder (forwarder.hpp) instead of the handler.
+// No handler can be written without a Caller, or the Principal that he is: it is the first
+// parameter of every kind of handler, and the router has had it from the Authenticator
+// (runtime/access), and checked the method's `Access`, before it calls. Requests that another
+// server must serve go to the Forwarder (forwarder.hpp) instead of the handler: that server looks
+// up what the token gives. Here it is looked up before the handler runs, which may be later.
 //
 // Bodies are Cap'n Proto in flat form and pass a full check before a handler sees them.
 //
@@ -17,11 +19,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
 #include "actors/rpc/transport.hpp"
-#include "runtime/access/caller.hpp"
+#include "runtime/access/authenticator.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::rpc {
@@ -37,7 +40,8 @@ struct Envelope {
   std::uint8_t hops = 0;
   bool allow_stale = false;
   std::string target_node;
-  Credentials credentials;  ///< For sending on; who that is stands in the Caller.
+  Credentials credentials;        ///< As they came. Who that is stands in the Caller.
+  std::string first_remote = {};  ///< Where a request that was sent on came from first.
 
   /// What is left of the deadline.
   std::chrono::milliseconds time_left() const;
@@ -112,20 +116,16 @@ private:
   ReplyTo reply_;
 };
 
-/// Establishes who asks: from the connection, the request's credentials and the state. Thread-safe.
-using Identify = std::function<Caller(const net::RpcPeer&, const Credentials&)>;
-
 /// Takes a request that must be served elsewhere, and answers it.
 using Forward = std::function<void(const Caller&, Inbound)>;
 
 class MethodRouter {
 public:
-  /// Handlers of any form.
-  using Raw = std::function<void(const Caller&, Inbound)>;
   using OneWay = std::function<void(const Caller&, Bytes)>;
 
   /// `region` is this process's own.
-  explicit MethodRouter(std::string region) : region_{std::move(region)} {}
+  MethodRouter(std::string region, std::shared_ptr<access::Authenticator> authenticator)
+      : region_{std::move(region)}, authenticator_{std::move(authenticator)} {}
 
   /// `handler(const Caller&, Object<Request>, Answer<Reply>)`.
   template <class Request, class Reply, class Handler>
@@ -139,20 +139,32 @@ public:
   }
 
   /// The same with the whole Inbound, whose body is taken out: for deadline, connection, stream.
+  /// Its caller may be a Principal.
   template <class Request, class Handler>
   void on_inbound(Method method, Handler handler) {
-    static_assert(std::is_invocable_v<Handler, const Caller&, Object<Request>, Inbound>);
-    on_raw(method, [handler = std::move(handler)](const Caller& caller, Inbound inbound) {
+    constexpr bool takes_principal
+        = std::is_invocable_v<Handler, const access::Principal&, Object<Request>, Inbound>;
+    using Who = std::conditional_t<takes_principal, access::Principal, Caller>;
+    on_raw(method, [handler = std::move(handler)](const Who& who, Inbound inbound) {
       auto request = Object<Request>::from_bytes(inbound.body.view());
       if (!request) return inbound.reply(request.error());
-      handler(caller, std::move(*request), std::move(inbound));
+      handler(who, std::move(*request), std::move(inbound));
     });
   }
 
   /// A one-way method. The bytes are unchecked: the handler must check them.
   void on_one_way(Method method, OneWay handler);
 
-  void on_raw(Method method, Raw handler);
+  /// `handler(const Caller&, Inbound)`, or `handler(const access::Principal&, Inbound)`.
+  template <class Handler>
+  void on_raw(Method method, Handler handler) {
+    if constexpr (std::is_invocable_v<Handler, const access::Principal&, Inbound>)
+      add(method, std::move(handler));
+    else
+      add(method, [handler = std::move(handler)](const access::Principal& who, Inbound inbound) {
+        handler(who.caller(), std::move(inbound));
+      });
+  }
 
   /// Without it, requests for elsewhere fail with "No path to region" or "No cluster leader".
   void set_forward(Forward forward) { forward_ = std::move(forward); }
@@ -160,17 +172,21 @@ public:
   /// Whether a method of `Serve::on_leader` may run here now. Without it: always.
   void set_is_leader(std::function<bool()> is_leader) { is_leader_ = std::move(is_leader); }
 
-  /// Checks and runs it. Unknown methods, callers without access and bodies that are no message
-  /// get an error, and a log line that names the caller.
-  void serve(const Caller& caller, Inbound inbound) const;
+  /// Checks and runs what came over a connection to `peer`. Unknown methods, callers without access
+  /// and bodies that are no message get an error, and a log line that names the caller.
+  void serve(const net::RpcPeer& peer, Inbound inbound) const;
 
   const std::string& region() const { return region_; }
 
 private:
+  using Handle = std::function<void(const access::Principal&, Inbound)>;
+
+  void add(Method method, Handle handler);
   bool is_for_elsewhere(const MethodInfo& method, const Inbound& inbound) const;
 
   std::string region_;
-  std::unordered_map<std::uint16_t, Raw> handlers_;
+  std::shared_ptr<access::Authenticator> authenticator_;
+  std::unordered_map<std::uint16_t, std::shared_ptr<const Handle>> handlers_;
   Forward forward_;
   std::function<bool()> is_leader_;
 };

@@ -8,7 +8,6 @@
 
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/base/secret.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::rpc {
@@ -334,9 +333,7 @@ TransportSelf::behavior_type transport_actor(TransportState::Self self,
 // -- what arrives
 
 /// The envelope of a request, from its checked head.
-Result<Envelope> envelope_of(const net::RpcResponder& responder,
-                             const std::string& region,
-                             std::string& remote) {
+Result<Envelope> envelope_of(const net::RpcResponder& responder, const std::string& region) {
   const auto& request = responder.request();
   Envelope envelope;
   envelope.method = static_cast<Method>(request.method);
@@ -352,21 +349,18 @@ Result<Envelope> envelope_of(const net::RpcResponder& responder,
   envelope.target_node = copy(fields.getTargetNode());
   envelope.credentials
       = {copy(fields.getToken()), copy(fields.getNodeId()), copy(fields.getNodeSecret())};
-  remote = copy(fields.getRemote());
+  envelope.first_remote = copy(fields.getRemote());
   return envelope;
 }
 
-void serve(const MethodRouter& router, const Identify& identify, net::RpcResponder given) {
+void serve(const MethodRouter& router, net::RpcResponder given) {
   const auto responder = std::make_shared<net::RpcResponder>(std::move(given));
-  std::string remote;
-  auto envelope = envelope_of(*responder, router.region(), remote);
+  auto envelope = envelope_of(*responder, router.region());
   if (!envelope) {
     log::warn("rpc", "refusing a request of {}: {}", responder->connection()->peer().remote,
               envelope.error().what);
     return responder->fail(envelope.error());
   }
-  auto caller = identify(responder->connection()->peer(), envelope->credentials);
-  if (!remote.empty() && caller.is_server()) caller.remote = remote;
   Inbound inbound;
   inbound.envelope = std::move(*envelope);
   inbound.body = responder->request().body;
@@ -381,7 +375,7 @@ void serve(const MethodRouter& router, const Identify& identify, net::RpcRespond
     else
       responder->fail(outcome.error());
   }};
-  router.serve(caller, std::move(inbound));
+  router.serve(responder->connection()->peer(), std::move(inbound));
 }
 
 }  // namespace
@@ -405,15 +399,13 @@ TcpTransport::~TcpTransport() {
 
 Result<TcpTransport> TcpTransport::start(const actor::Owner& owner,
                                          TcpTransportOptions options,
-                                         std::shared_ptr<const MethodRouter> router,
-                                         Identify identify) {
+                                         std::shared_ptr<const MethodRouter> router) {
   auto parts = std::make_unique<Parts>();
   // Set before the first connection can end: nothing is dialed or accepted before.
   const auto listener = std::make_shared<actor::Weak<TransportSelf>>();
   net::RpcCallbacks callbacks;
-  callbacks.on_request = [router, identify](net::RpcResponder responder) {
-    serve(*router, identify, std::move(responder));
-  };
+  callbacks.on_request
+      = [router](net::RpcResponder responder) { serve(*router, std::move(responder)); };
   callbacks.on_closed = [listener](const net::RpcConnectionRef& connection, const Error&) {
     if (auto strong = listener->lock()) actor::tell(strong, Closed{connection});
   };
@@ -446,21 +438,6 @@ void TcpTransport::stop() {
   actor::stop(parts_->handle);
   parts_->handle = Transport{};
   parts_->network = nullptr;
-}
-
-Caller identify(const net::RpcPeer& peer,
-                const Credentials& credentials,
-                const std::function<std::string(const std::string& node_id)>& known_secret) {
-  Caller caller;
-  caller.remote = peer.remote;
-  const auto wanted = net::certificate_name(peer.hello.role, peer.hello.region);
-  caller.peer = access::PeerIdentity{peer.hello.role, peer.hello.region,
-                                     peer.is_tls && peer.certificate.has(wanted)};
-  if (!credentials.node_id.empty() && !credentials.node_secret.empty()
-      && same_secret(known_secret(credentials.node_id), credentials.node_secret))
-    caller.node = access::NodeIdentity{credentials.node_id};
-  if (!credentials.token.empty()) caller.token = access::TokenIdentity{credentials.token};
-  return caller;
 }
 
 }  // namespace nomad::rpc

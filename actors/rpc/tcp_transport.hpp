@@ -32,12 +32,10 @@ struct TcpTransportOptions {
 
 class TcpTransport {
 public:
-  /// `router` serves what arrives, for callers that `identify` has established. Both may be called
-  /// on I/O threads from now on.
+  /// `router` serves what arrives, and may be called on I/O threads from now on.
   static Result<TcpTransport> start(const actor::Owner& owner,
                                     TcpTransportOptions options,
-                                    std::shared_ptr<const MethodRouter> router,
-                                    Identify identify);
+                                    std::shared_ptr<const MethodRouter> router);
 
   TcpTransport(TcpTransport&&) noexcept;
   TcpTransport& operator=(TcpTransport&&) noexcept;
@@ -57,11 +55,5 @@ private:
 
   std::unique_ptr<Parts> parts_;
 };
-
-/// What a connection proves of its peer, and what the request's credentials add: `known_secret`
-/// answers the secret that the state has of a node, empty for an unknown one.
-Caller identify(const net::RpcPeer& peer,
-                const Credentials& credentials,
-                const std::function<std::string(const std::string& node_id)>& known_secret);
 
 }  // namespace nomad::rpc

@@ -9,8 +9,8 @@
 //     lost; none arrives twice.
 //   - Connections are made when somebody is called and kept. A process that cannot be reached
 //     fails calls at once for a short while, so that nobody waits for a connect timeout each time.
-//   - What arrives here goes to the process's MethodRouter (router.hpp), with a Caller that the
-//     player filled in.
+//   - What arrives here goes to the process's MethodRouter (router.hpp), with what the connection
+//     proves of the process at its other end.
 #pragma once
 
 #include <chrono>
@@ -22,6 +22,7 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/rpc/method.hpp"
+#include "runtime/access/credentials.hpp"
 #include "runtime/base/bytes.hpp"
 #include "runtime/net/rpc/rpc_link.hpp"
 
@@ -40,12 +41,7 @@ struct Destination {
   std::string region = {};  ///< Expected of the process; empty: any.
 };
 
-/// What proves the caller's identity, for one request. Goes with it unchanged when forwarded.
-struct Credentials {
-  std::string token;  ///< A user's; empty: none.
-  std::string node_id;
-  std::string node_secret;
-};
+using access::Credentials;
 
 /// The place in a mailbox of what has this place on a connection.
 inline actor::Priority in_mailbox(RpcPriority priority) {

@@ -164,10 +164,8 @@ public:
     dialing.network.threads = 1;
     // Servers ask nothing of these nodes, so nobody's secret is known here.
     auto transport = NOMAD_TRY(rpc::TcpTransport::start(
-        system_, std::move(dialing), std::make_shared<rpc::MethodRouter>(config.region),
-        [](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
-          return rpc::identify(peer, credentials, [](const std::string&) { return std::string{}; });
-        }));
+        system_, std::move(dialing),
+        std::make_shared<rpc::MethodRouter>(config.region, access::Authenticator::make({}))));
     transport_.emplace(std::move(transport));
     farm_.emplace(nodesim::NodeFarm::start(system_, farm, [&](std::size_t number) {
       client::RemoteServersOptions options;

@@ -1,17 +1,36 @@
 #include "runtime/access/authorize.hpp"
 
+#include <functional>
+#include <utility>
+
 namespace nomad::access {
 namespace {
 
 std::size_t hash_of(const Target& target) {
   constexpr std::hash<std::string_view> hash;
-  return hash(target.ns) * 31 + hash(target.path);
+  std::size_t value = 0;
+  for (const auto part :
+       {target.ns, target.path, target.node_pool, target.host_volume, target.plugin})
+    value = value * 31 + hash(part);
+  return value;
 }
 
 }  // namespace
 
+Principal Principal::behind() const {
+  auto user = std::make_shared<Caller>(*caller_);
+  user->passed_on_by = std::exchange(user->peer, {});
+  user->node = {};
+  auto principal = *this;
+  principal.caller_ = std::move(user);
+  return principal;
+}
+
 std::string Principal::describe() const {
-  return caller_ ? caller_->describe() : "cluster:" + std::string{duty_};
+  if (is_cluster()) return "cluster:" + std::string{duty_};
+  if (grant_ && !grant_->accessor.empty())
+    return "token " + grant_->accessor + " of " + caller_->remote;
+  return caller_->describe();
 }
 
 Allowed::Allowed(Capability capability, const Target& target, bool is_cluster)
@@ -21,11 +40,16 @@ bool Allowed::is_for(const Target& target) const {
   return is_cluster_ || target_ == hash_of(target);
 }
 
+const Error& permission_denied() {
+  static const Error error{Errc::permission_denied, "Permission denied"};
+  return error;
+}
+
 Result<Allowed> authorize(const Principal& who, Capability needed, const Target& target) {
-  const bool is_cluster = who.caller_ == nullptr;
-  if (!is_cluster && who.policy_ && needed != Capability::none)
-    NOMAD_TRY((*who.policy_)(*who.caller_, needed, target));
-  return Allowed{needed, target, is_cluster};
+  const bool is_open = who.is_cluster() || needed == Capability::none;
+  if (!is_open && !(who.grant_ && who.grant_->rights->allow(needed, target)))
+    return permission_denied();
+  return Allowed{needed, target, who.is_cluster()};
 }
 
 Allowed own_work(std::string_view duty) {

@@ -7,40 +7,31 @@
 // the allocation that was found under an id. An `Allowed` stays where it was made; what travels, in
 // messages and to other agents, is the caller, and whoever gets him judges anew.
 //
-// May depend on: runtime/base. Pure; thread-safe, and so must policies be.
+// What a principal may do stands in it when he comes here (rights.hpp), and whoever keeps one for
+// long has it renewed before he judges again (Authenticator::resolve).
+//
+// May depend on: runtime/base. Pure; thread-safe.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "runtime/access/caller.hpp"
 #include "runtime/access/capability.hpp"
+#include "runtime/access/grant.hpp"
+#include "runtime/access/rights.hpp"
 #include "runtime/base/result.hpp"
 
 namespace nomad::access {
 
-/// What something is asked of. Nodes, agents and the cluster are of no namespace: that is empty.
-struct Target {
-  std::string_view ns = {};
-  std::string_view path = {};  ///< Of a variable.
-};
-
-/// The rules by which an agent judges; the error of a refusal is `permission_denied`. ACLs are to
-/// be one.
-using Policy = std::function<Result<>(const Caller&, Capability needed, const Target&)>;
-
 class Allowed;
 
-/// A caller, and the rules by which this process judges him. Cheap to copy.
+/// A caller and what he may do. Only the Authenticator (authenticator.hpp) makes one that is not
+/// the cluster itself. Cheap to copy.
 class Principal {
 public:
-  /// Without a policy everything is allowed to everyone, as Nomad does it with ACLs off.
-  Principal(Caller caller, std::shared_ptr<const Policy> policy)
-      : caller_{std::make_shared<const Caller>(std::move(caller))}, policy_{std::move(policy)} {}
-
   /// The cluster at its own work, which nobody asked for: it may do everything. `duty` is a
   /// literal: "core_gc".
   static Principal cluster(std::string_view duty) { return Principal{duty}; }
@@ -48,17 +39,31 @@ public:
   /// Who it is. Not of the cluster's own work.
   const Caller& caller() const { return *caller_; }
 
+  /// Null: it is known who asks, and nothing of what he may do, so that he may do nothing.
+  const GrantRef& grant() const { return grant_; }
+
+  /// The user who asks by way of this agent, which passes his request on with his token: what that
+  /// gives is his, and none of the agent's own proofs.
+  Principal behind() const;
+
   /// For logs, as `Caller::describe`; "cluster:core_gc".
   std::string describe() const;
 
 private:
+  friend class Authenticator;
   friend Result<Allowed> authorize(const Principal&, Capability, const Target&);
 
   explicit Principal(std::string_view duty) : duty_{duty} {}
 
-  std::shared_ptr<const Caller> caller_;  ///< Null: the cluster.
-  std::shared_ptr<const Policy> policy_;
+  Principal(std::shared_ptr<const Caller> caller, bool needs_token)
+      : caller_{std::move(caller)}, needs_token_{needs_token} {}
+
+  bool is_cluster() const { return !duty_.empty(); }
+
+  std::shared_ptr<const Caller> caller_;  ///< Null of the cluster, or when it was moved away.
+  GrantRef grant_;
   std::string_view duty_;
+  bool needs_token_ = false;  ///< As `Presented` says it.
 };
 
 /// The proof that a principal has a capability on a target. Only `authorize` makes it.
@@ -79,7 +84,10 @@ private:
   std::size_t target_;  ///< A hash: made for each row of a list, it must not allocate.
 };
 
-/// Whether `who` has `needed` on `target`; `permission_denied` "Permission denied" if not.
+/// What everyone hears who is refused, wherever that is.
+const Error& permission_denied();
+
+/// Whether `who` has `needed` on `target`; `permission_denied` if not.
 Result<Allowed> authorize(const Principal& who, Capability needed, const Target& target);
 
 /// Who asks, and what he must be able to do; of what, whoever finds the object says.

@@ -1,5 +1,6 @@
-// Caller: who asks, as the process that serves the request has established it. Every handler gets
-// one, of RPC methods (actors/rpc/router.hpp) as of the HTTP API (actors/api/http/call.hpp).
+// Caller: who asks, as the process that serves the request has established it: the Authenticator
+// (authenticator.hpp) does, from what was shown. Every handler gets one, of RPC methods
+// (actors/rpc/router.hpp) as of the HTTP API (actors/api/http/call.hpp).
 //
 // The parts are independent: a request may come over a server's connection and carry a user's
 // token. Each part is present only when this process verified it for this very request: the
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "runtime/access/rare.hpp"
+#include "runtime/base/secret.hpp"
 
 namespace nomad::access {
 
@@ -40,7 +42,7 @@ struct NodeIdentity {
 
 /// A token of a user. Until ACLs exist every token is taken as it comes.
 struct TokenIdentity {
-  std::string secret;
+  SecretText secret;
 };
 
 /// A task, by the identity the servers signed for it. Until they sign any, nobody has it.

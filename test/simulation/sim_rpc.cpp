@@ -109,10 +109,8 @@ void SimRpc::shut_down() {
 
 void SimRpc::listen(const std::string& address,
                     Machine machine,
-                    std::shared_ptr<const rpc::MethodRouter> router,
-                    rpc::Identify identify) {
-  doors_.insert_or_assign(
-      address, Door{machine, system_.life(machine), std::move(router), std::move(identify)});
+                    std::shared_ptr<const rpc::MethodRouter> router) {
+  doors_.insert_or_assign(address, Door{machine, system_.life(machine), std::move(router)});
 }
 
 rpc::Transport SimRpc::spawn(const actor::Owner& owner,
@@ -211,7 +209,8 @@ void SimRpc::serve(const OpenCall& open) {
                       .hops = call.hops,
                       .allow_stale = call.allow_stale,
                       .target_node = call.target_node,
-                      .credentials = call.credentials};
+                      .credentials = call.credentials,
+                      .first_remote = call.remote};
   if (open->deadline) inbound.envelope.deadline = net::RpcClock::now() + call.timeout;
   inbound.body = call.body;
   inbound.reply = rpc::ReplyTo{[this, open](Result<Bytes> outcome) {
@@ -225,9 +224,7 @@ void SimRpc::serve(const OpenCall& open) {
   net::RpcPeer peer;
   peer.remote = system_.name(open->from);
   peer.hello = open->hello;
-  auto caller = open->door.identify(peer, call.credentials);
-  if (!call.remote.empty() && caller.is_server()) caller.remote = call.remote;
-  router.serve(caller, std::move(inbound));
+  router.serve(peer, std::move(inbound));
 }
 
 /// A machine that dies resets its connections; one that stands still lets its callers wait.

@@ -47,8 +47,7 @@ public:
   /// What comes to `address` arrives at `machine`, in its present life, and is served by `router`.
   void listen(const std::string& address,
               Machine machine,
-              std::shared_ptr<const rpc::MethodRouter> router,
-              rpc::Identify identify);
+              std::shared_ptr<const rpc::MethodRouter> router);
 
   /// The transport of a process on `machine`, which says `hello`. Call it as code of the machine.
   rpc::Transport spawn(const actor::Owner& owner, Machine machine, const net::RpcHello& hello);
@@ -60,7 +59,6 @@ private:
     Machine machine;
     std::uint64_t life;
     std::shared_ptr<const rpc::MethodRouter> router;
-    rpc::Identify identify;
   };
 
   struct Open;

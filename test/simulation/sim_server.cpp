@@ -233,16 +233,15 @@ void SimServer::start() {
 }
 
 void SimServer::start_cluster() {
-  const auto make_link
-      = [this](const std::shared_ptr<const rpc::MethodRouter>& router, rpc::Identify identify) {
-          const auto address = rpc_address_of(options_.id);
-          rpc_.listen(address, machine_, router, std::move(identify));
-          return Result<agent::Link>{agent::Link{
-              rpc_.spawn(live_->server, machine_,
-                         {.role = net::RpcRole::server, .region = "global", .name = options_.id}),
-              address,
-              {}}};
-        };
+  const auto make_link = [this](const std::shared_ptr<const rpc::MethodRouter>& router) {
+    const auto address = rpc_address_of(options_.id);
+    rpc_.listen(address, machine_, router);
+    return Result<agent::Link>{agent::Link{
+        rpc_.spawn(live_->server, machine_,
+                   {.role = net::RpcRole::server, .region = "global", .name = options_.id}),
+        address,
+        {}}};
+  };
   const bool is_hasty = options_.mutation == ServerMutation::hasty_autopilot;
   auto listening = agent::ClusterPart::listen(live_->server, config_of(options_),
                                               {.server_id = options_.id,
@@ -369,6 +368,7 @@ void SimServer::start_api() {
   options.transport = cluster.transport();
   options.cluster_view = cluster.view();
   options.remote = live_->requests;
+  options.authenticator = cluster.authenticator();
   options.query_threads = 0;
   options.alarm = alarm;
   live_->api = std::make_shared<api::Context>(live_->server, std::move(options));

@@ -1,12 +1,56 @@
-// Whoever asks in tests that are not about access: everything is allowed to him.
+// Whoever asks in tests. Even they have a principal of an Authenticator alone: one that lets
+// everybody do everything, or one whose look-up is the test's.
 #pragma once
 
-#include "runtime/access/authorize.hpp"
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/access/authenticator.hpp"
 
 namespace nomad::test {
 
+/// Everything is allowed to everyone.
+inline std::shared_ptr<access::Authenticator> open_to_all() {
+  return access::Authenticator::make({.enforces = false});
+}
+
+/// Gives each token, and "", the rights that `rights_of` says.
+inline std::shared_ptr<access::Authenticator> giving(
+    std::function<Result<access::RightsRef>(std::string_view token)> rights_of) {
+  return access::Authenticator::make(
+      {.lookup = {.here = [rights_of = std::move(rights_of)](
+                              std::string_view token) -> std::optional<Result<access::Grant>> {
+         auto rights = rights_of(token);
+         if (!rights) return rights.error();
+         return access::Grant{.rights = std::move(*rights)};
+       }}});
+}
+
+/// Gives everyone what the rule allows.
+inline std::shared_ptr<access::Authenticator> allowing(access::Rights::Rule rule) {
+  return giving([rights = access::Rights::by(std::move(rule))](std::string_view) {
+    return Result<access::RightsRef>{rights};
+  });
+}
+
+inline access::Principal who_shows(const std::string& token, access::Authenticator& to) {
+  return to.at_once(to.identify({.credentials = {.token = token}}))->value();
+}
+
+inline access::Principal anybody_at(const std::string& remote = {}) {
+  const auto open = open_to_all();
+  return open->at_once(open->identify({.remote = remote}))->value();
+}
+
+/// Asks, without a token, and may do what the rule allows.
+inline access::Principal somebody(access::Rights::Rule rule) {
+  return who_shows("", *allowing(std::move(rule)));
+}
+
 inline access::Asking anybody(access::Capability needed = access::Capability::none) {
-  return {{access::Caller{}, nullptr}, needed};
+  return {anybody_at(), needed};
 }
 
 }  // namespace nomad::test

@@ -82,10 +82,8 @@ int main(int argc, char** argv) {
   dialing.network = agent::rpc_options(config::AgentConfig{}, net::RpcRole::client,
                                        "services_of_node", nullptr);
   auto transport = rpc::TcpTransport::start(
-      system, std::move(dialing), std::make_shared<rpc::MethodRouter>("global"),
-      [](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
-        return rpc::identify(peer, credentials, [](const std::string&) { return std::string{}; });
-      });
+      system, std::move(dialing),
+      std::make_shared<rpc::MethodRouter>("global", access::Authenticator::make({})));
   if (!transport) {
     std::fprintf(stderr, "%s\n", transport.error().what.c_str());
     return 1;

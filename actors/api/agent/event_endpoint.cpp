@@ -108,6 +108,17 @@ void append_event(std::string& out, const Event& event, std::uint64_t index) {
   object.text("Topic", event.topic()).text("Type", event.type);
 }
 
+/// Whether `who` may follow such events of a namespace.
+Result<> may_follow(const access::Principal& who,
+                    const std::vector<TopicFilter>& topics,
+                    std::string_view ns) {
+  for (const auto& filter : topics) {
+    const auto needed = needed_for(filter.topic);
+    NOMAD_TRY(authorize(who, needed, {.ns = access::is_namespaced(needed) ? ns : ""}));
+  }
+  return {};
+}
+
 /// One client of the stream. Shared by whoever may wake it.
 class Subscriber : public std::enable_shared_from_this<Subscriber> {
 public:
@@ -118,8 +129,8 @@ public:
              std::string ns,
              std::uint64_t index)
       : context_{std::move(context)},
-        who_{std::move(who)},
         events_{context_->options.store->events()},
+        who_{std::move(who)},
         body_{std::move(body)},
         topics_{std::move(topics)},
         ns_{std::move(ns)},
@@ -140,14 +151,38 @@ private:
       const std::lock_guard lock{guard_};
       if (is_done_ || std::exchange(is_scheduled_, true)) return;
     }
-    std::function<void()> job = [self = shared_from_this()] {
-      if (!guarded("http", [&] { self->pump(); })) self->end(false);
+    submit([self = shared_from_this()] { self->pump(); });
+  }
+
+  void submit(const std::function<void()>& step) {
+    std::function<void()> job = [self = shared_from_this(), step] {
+      if (!guarded("http", step)) self->end(false);
     };
     if (!context_->pool.submit(job))
       context_->timers.call_after(std::chrono::milliseconds{50}, std::move(job));
   }
 
+  /// Sees to the rights first, which may have changed since the last time; who may not follow what
+  /// he follows any more, or is nobody by now, has seen the last of it.
   void pump() {
+    {
+      const std::lock_guard lock{guard_};
+      if (is_done_) return;
+    }
+    auto& authenticator = *context_->options.authenticator;
+    if (authenticator.is_fresh(who_)) return send_news();
+    authenticator.resolve(who_, [self = shared_from_this()](Result<access::Principal> who) {
+      const bool may_go_on = who && may_follow(*who, self->topics_, self->ns_);
+      if (!may_go_on) return self->end();
+      {
+        const std::lock_guard lock{self->guard_};
+        self->who_ = std::move(*who);
+      }
+      self->submit([self] { self->send_news(); });
+    });
+  }
+
+  void send_news() {
     {
       const std::lock_guard lock{guard_};
       if (is_done_) return;
@@ -179,7 +214,10 @@ private:
       if (const auto self = weak.lock()) self->schedule();
     });
     const std::lock_guard lock{guard_};
-    waiter_ = waiter;
+    // One that waits for the same is left by a look at the rights; it is the older one, even if
+    // what came meanwhile has another thread here before this one.
+    if (const auto older = std::min(waiter_, waiter); older != 0) events_.forget(older);
+    waiter_ = std::max(waiter_, waiter);
     if (is_done_ && waiter_ != 0) events_.forget(waiter_);
   }
 
@@ -225,14 +263,18 @@ private:
     return body_.queued();
   }
 
+  bool has_fresh_rights() {
+    const std::lock_guard lock{guard_};
+    return context_->options.authenticator->is_fresh(who_);
+  }
+
   void beat_later() {
     context_->timers.call_after(event_heartbeat, [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self) return;
-      if (self->send("{}\n"))
-        self->beat_later();
-      else
-        self->end();
+      if (!self->send("{}\n")) return self->end();
+      self->beat_later();
+      if (!self->has_fresh_rights()) self->schedule();
     });
   }
 
@@ -250,9 +292,9 @@ private:
   }
 
   std::shared_ptr<Context> context_;
-  const access::Principal who_;
   state::Store::Events& events_;
   std::mutex guard_;
+  access::Principal who_;  ///< Changed by `pump` alone, under the lock.
   net::BodyStream body_;
   const std::vector<TopicFilter> topics_;
   const std::string ns_;
@@ -271,11 +313,7 @@ Outcome event_stream(Call& call) {
       if (name != "index") plain.query.emplace_back(name, value);
     return plain;
   }()));
-  for (const auto& filter : topics) {
-    const auto needed = needed_for(filter.topic);
-    NOMAD_TRY(authorize(call.asking.who, needed,
-                        {.ns = access::is_namespaced(needed) ? options.ns : ""}));
-  }
+  NOMAD_TRY(may_follow(call.asking.who, topics, options.ns));
   if (!call.context->options.store) return no_leader();
   auto body = call.responder.stream(
       {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});

@@ -98,9 +98,16 @@ Outcome exec_alloc(Call& call) {
   const bool comes_later = asked.handshake && *asked.handshake;
   if (call.request().hops == 0) call.tell_failure = refuse_exec;
   NOMAD_TRY(check_id("alloc", call.rest));
-  if (!comes_later) call.asking.needed = Capability::alloc_exec;  // else judged with the token
-  dispatch(Where::alloc_node, std::move(call),
-           [asked](Call there) { serve_exec(std::move(there), asked); });
+  const auto go_on = [asked](Call admitted) {
+    dispatch(Where::alloc_node, std::move(admitted),
+             [asked](Call there) { serve_exec(std::move(there), asked); });
+  };
+  if (comes_later) {  // judged with the token
+    go_on(std::move(call));
+  } else {
+    call.asking.needed = Capability::alloc_exec;
+    with_rights(std::move(call), go_on);
+  }
   return later;
 }
 

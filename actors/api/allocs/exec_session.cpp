@@ -44,7 +44,7 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
 public:
   Bridge(Call call, ExecRequest request)
       : context_{call.context},
-        caller_{call.asking.who.caller()},
+        who_{call.asking.who},
         request_{std::move(request)},
         tunnel_{call.responder.tunnel(switching(call.request()))} {}
 
@@ -109,6 +109,13 @@ private:
 
   // -- the command
 
+  void let_in(const Result<access::Principal>& who) {
+    if (phase_ == Phase::over) return;
+    if (!who) return refuse(who.error());
+    who_ = *who;
+    ask();
+  }
+
   void ask() {
     phase_ = Phase::starting;
     const auto& options = context_->options;
@@ -116,13 +123,10 @@ private:
       return refuse({Errc::not_found, "Unknown allocation \"" + request_.alloc_id + '"'});
     const auto& words = request_.command.command;  // never the arguments: they may hold secrets
     log::info("http", "exec beside task \"{}\" of allocation {}: {} of {}", request_.task,
-              request_.alloc_id, words.empty() ? "nothing" : words.front(), caller_.describe());
+              request_.alloc_id, words.empty() ? "nothing" : words.front(), who_.describe());
     context_->asker.ask<ExecStarted>(
         options.client,
-        Exec{request_.alloc_id,
-             request_.task,
-             request_.command,
-             {{caller_, options.policy}, Capability::alloc_exec}},
+        Exec{request_.alloc_id, request_.task, request_.command, {who_, Capability::alloc_exec}},
         ask_timeout, [self = shared_from_this()](const Result<ExecStarted>& started) {
           self->carry_out([started](Bridge& bridge) { bridge.run(started); });
         });
@@ -233,8 +237,13 @@ private:
   void shake_hands(std::string_view payload) {
     auto token = parse_exec_handshake(payload);
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
-    if (!token->empty()) caller_.token = access::TokenIdentity{std::move(*token)};
-    ask();
+    if (token->empty()) return ask();
+    phase_ = Phase::starting;
+    context_->options.authenticator->resolve(
+        access::Authenticator::with_token(who_, std::move(*token)),
+        [self = shared_from_this()](const Result<access::Principal>& who) {
+          self->carry_out([who](Bridge& bridge) { bridge.let_in(who); });
+        });
   }
 
   void obey(std::string_view payload) {
@@ -315,7 +324,7 @@ private:
   }
 
   const std::shared_ptr<Context> context_;
-  access::Caller caller_;
+  access::Principal who_;  ///< Until it shakes hands by a token; touched by actions only.
   const ExecRequest request_;
 
   std::mutex guard_;

@@ -220,11 +220,15 @@ Outcome restore_snapshot(Call& call) {
 
 }  // namespace
 
-bool brings_archive(const net::Request& head, const std::shared_ptr<const access::Policy>& policy) {
+bool brings_archive(const net::Request& head, access::Authenticator& authenticator) {
   const std::string_view target{head.target};
-  return (head.method == "PUT" || head.method == "POST")
-         && target.substr(0, target.find('?')) == route
-         && authorize({caller_of(head), policy}, Capability::management, {});
+  if (head.method != "PUT" && head.method != "POST") return false;
+  if (target.substr(0, target.find('?')) != route) return false;
+  const auto sender = sender_of(head, authenticator);
+  const auto who = authenticator.at_once(sender);
+  // A body can't wait until others have said who sends it: the next try may come with one.
+  if (!who) authenticator.resolve(sender, [](const Result<access::Principal>&) {});
+  return who && *who && authorize(**who, Capability::management, {});
 }
 
 void add_snapshot_routes(Routes& routes) {

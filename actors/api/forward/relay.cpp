@@ -148,7 +148,7 @@ private:
     message.call.body = body_;
     message.call.timeout = 0ms;  // blocking queries and streams end by themselves
     if (const auto& token = call_.asking.who.caller().token)
-      message.call.credentials.token = token->secret;
+      message.call.credentials.token = token->secret.reveal();
     message.call.hops = static_cast<std::uint8_t>(request.hops + 1);
     message.call.remote = call_.asking.who.caller().remote;
     message.call.target_node = target.target_node;

@@ -42,14 +42,6 @@ void refuse_forwarded(StreamExchange& exchange, const Error& error) {
   exchange.send(to_response(Answer::error(error), exchange.request));
 }
 
-/// Who asks by way of `agent`: with the user's token, and none of the proofs of the agent itself.
-std::shared_ptr<const access::Caller> user_behind(const access::Caller& agent) {
-  auto user = std::make_shared<access::Caller>(agent);
-  user->passed_on_by = std::exchange(user->peer, {});
-  user->node = {};
-  return user;
-}
-
 /// Serves `exchange` when all of its body is here.
 template <class ServiceRef>
 void take_body(const ServiceRef& service,
@@ -74,10 +66,11 @@ void take_body(const ServiceRef& service,
 
 template <class SharedRef>
 void serve(const SharedRef& shared,
-           const rpc::Caller& caller,
+           const access::Principal& agent,
            const Object<ApiRequest>& from,
            const rpc::Inbound& inbound,
            bool for_this_node) {
+  const auto& caller = agent.caller();
   const auto service = shared->open_service();
   if (!service) return inbound.reply(Error{Errc::unavailable, "the agent is starting"});
   if (!inbound.stream)
@@ -94,7 +87,7 @@ void serve(const SharedRef& shared,
     return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
   }
   request.remote = caller.remote;
-  request.caller = user_behind(caller);
+  request.who = std::make_shared<const access::Principal>(agent.behind());
   request.received = std::chrono::steady_clock::now();
   request.hops = std::max<std::uint8_t>(inbound.envelope.hops, 1);
   request.is_for_this_node = for_this_node;
@@ -111,18 +104,18 @@ RemoteRequests::RemoteRequests() : shared_{std::make_shared<Shared>()} {}
 void RemoteRequests::add_to_server(rpc::MethodRouter& router) const {
   router.on_inbound<ApiRequest>(
       rpc::Method::api_forward,
-      [shared = shared_](const rpc::Caller& caller, const Object<ApiRequest>& request,
+      [shared = shared_](const access::Principal& agent, const Object<ApiRequest>& request,
                          const rpc::Inbound& inbound) {
-        serve(shared, caller, request, inbound, false);
+        serve(shared, agent, request, inbound, false);
       });
 }
 
 void RemoteRequests::add_to_client(rpc::MethodRouter& router) const {
   router.on_inbound<ApiRequest>(
       rpc::Method::api_on_node,
-      [shared = shared_](const rpc::Caller& caller, const Object<ApiRequest>& request,
+      [shared = shared_](const access::Principal& agent, const Object<ApiRequest>& request,
                          const rpc::Inbound& inbound) {
-        serve(shared, caller, request, inbound, true);
+        serve(shared, agent, request, inbound, true);
       });
 }
 

@@ -34,9 +34,17 @@ public:
     }
   }
 
-  /// Reads, then answers or waits.
+  /// Reads by the rights that the caller has now, then answers or waits.
   void attempt() {
-    safely([this] { read_or_wait(); });
+    safely([this] {
+      auto& authenticator = *context_.options.authenticator;
+      if (authenticator.is_fresh(call_.asking.who)) return read_or_wait();
+      if (const auto now = authenticator.at_once(call_.asking.who)) return admit(*now);
+      authenticator.resolve(
+          call_.asking.who, [self = shared_from_this()](const Result<access::Principal>& later) {
+            self->resume([self, later] { self->safely([&] { self->admit(later); }); });
+          });
+    });
   }
 
 private:
@@ -47,6 +55,15 @@ private:
     if (guarded("http", step)) return;
     release();
     call_.fail(Error{Errc::internal, "the answer could not be made; the agent's log says why"});
+  }
+
+  void admit(const Result<access::Principal>& who) {
+    if (who) {
+      call_.asking.who = *who;
+      read_or_wait();
+    } else if (release()) {
+      call_.fail(who.error());
+    }
   }
 
   void read_or_wait() {
@@ -116,9 +133,12 @@ private:
     resume();
   }
 
-  /// Where the answer goes out from; on the pool if another agent passed the request on.
   void resume() {
-    std::function<void()> job = [self = shared_from_this()] { self->attempt(); };
+    resume([self = shared_from_this()] { self->attempt(); });
+  }
+
+  /// Where the answer goes out from; on the pool if another agent passed the request on.
+  void resume(std::function<void()> job) {
     if (!call_.responder.post(job) && !context_.pool.submit(job))
       context_.timers.call_after(retry_pause, std::move(job));
   }

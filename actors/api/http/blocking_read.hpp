@@ -6,8 +6,8 @@
 // lease, a read index is asked for first, unless the client allows stale answers.
 //
 // Its caller must have the route's capability in the namespace of the query; the view (view.hpp)
-// judges what is found besides. Both are judged anew whenever the read is looked at, and who is
-// refused does not wait.
+// judges what is found besides. Both are judged anew whenever the read is looked at, by the rights
+// that the caller has then, and who is refused does not wait.
 #pragma once
 
 #include <functional>

@@ -2,6 +2,7 @@
 
 #include "actors/api/allocs/file_service.hpp"
 #include "actors/api/forward/leader_watch.hpp"
+#include "actors/api/http/write.hpp"
 
 namespace nomad::api {
 namespace {
@@ -24,7 +25,10 @@ Context::Context(const actor::Owner& owner, ApiOptions given)
       cache{options.response_cache_bytes},
       files{std::make_unique<FileService>()},
       leader_watch{std::make_shared<LeaderWatch>(timers, [this] { return leader_address(); })},
-      random_{Random::from_system()} {}
+      random_{Random::from_system()} {
+  if (!options.authenticator)
+    options.authenticator = access::Authenticator::make({});  // lets nobody in
+}
 
 Context::~Context() {
   stop();
@@ -58,8 +62,22 @@ RunBlocking run_blocking(const std::shared_ptr<Context>& context) {
 
 Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string_view rest_of_path)
     : context{std::move(shared)},
-      asking{{caller_of(answerer.request()), context->options.policy}, Capability::management},
+      asking{sender_of(answerer.request(), *context->options.authenticator),
+             Capability::management},
       responder{std::move(answerer)},
       rest{rest_of_path} {}
+
+void with_rights_later(Call call, std::function<void(Call)> then) {
+  auto& authenticator = *call.context->options.authenticator;
+  const auto who = call.asking.who;
+  const auto shared = share(std::move(call));
+  authenticator.resolve(who, [shared, then = std::move(then)](Result<access::Principal> later) {
+    go_home(*shared, [shared, then, later = std::move(later)] {
+      if (!later) return shared->fail(later.error());
+      shared->asking.who = *later;
+      then(std::move(*shared));
+    });
+  });
+}
 
 }  // namespace nomad::api

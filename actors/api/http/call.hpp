@@ -14,7 +14,7 @@
 #include "actors/api/api.hpp"
 #include "actors/api/forward/body_transfer.hpp"
 #include "actors/api/http/answer.hpp"
-#include "actors/api/http/caller.hpp"
+#include "actors/api/http/presented.hpp"
 #include "actors/api/http/read_options.hpp"
 #include "actors/api/http/response_cache.hpp"
 #include "actors/core/asker.hpp"
@@ -63,6 +63,7 @@ private:
 
 class Call {
 public:
+  /// Its sender is identified and has no rights yet (`with_rights`).
   Call(std::shared_ptr<Context> shared, net::Responder responder, std::string_view rest_of_path);
 
   std::shared_ptr<Context> context;
@@ -125,6 +126,20 @@ private:
 
 /// Serves a call, on the thread of its connection: answers it, or takes it over.
 using Handler = Outcome (*)(Call& call);
+
+/// `with_rights` for those whose rights have to be asked for.
+void with_rights_later(Call call, std::function<void(Call)> then);
+
+/// Goes on with a call whose sender has his rights of now: at once as a rule, else back on the
+/// request's own thread when they are known. Fails it when his token is none, or nobody can say.
+template <class Then>
+void with_rights(Call call, Then then) {
+  auto now = call.context->options.authenticator->at_once(call.asking.who);
+  if (!now) return with_rights_later(std::move(call), std::move(then));
+  if (!*now) return call.fail(now->error());
+  call.asking.who = std::move(**now);
+  then(std::move(call));
+}
 
 /// Runs jobs on the threads for archives.
 RunBlocking run_blocking(const std::shared_ptr<Context>& context);

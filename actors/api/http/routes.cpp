@@ -32,6 +32,18 @@ std::optional<std::string> refuse_page_of(const Call& call, const Operation& ope
   return net::refuse_page(request, call.context->options.hosts, acts);
 }
 
+/// Serves the call of somebody of whom it is known what he may do.
+void serve(const Operation& operation, Call call) {
+  if (!access::is_namespaced(operation.capability))
+    if (const auto allowed = authorize(call.asking, {}); !allowed)
+      return call.fail(allowed.error());
+  dispatch(operation.where, std::move(call),
+           [serve = operation.run, time = operation.time](Call here) {
+             here.measure_in(time);
+             here.settle(serve(here));
+           });
+}
+
 void run(const std::vector<Operation>& operations, Call call) {
   // The query stays out of the log: it may carry a token.
   const auto& request = call.request();
@@ -41,14 +53,9 @@ void run(const std::vector<Operation>& operations, Call call) {
     if (!fits(operation.methods, asked)) continue;
     if (const auto why = refuse_page_of(call, operation)) return call.send(Answer::text(403, *why));
     call.asking.needed = operation.capability;
-    if (!access::is_namespaced(operation.capability))
-      if (const auto allowed = authorize(call.asking, {}); !allowed)
-        return call.fail(allowed.error());
-    return dispatch(operation.where, std::move(call),
-                    [serve = operation.run, time = operation.time](Call here) {
-                      here.measure_in(time);
-                      here.settle(serve(here));
-                    });
+    if (operation.capability == Capability::none) return serve(operation, std::move(call));
+    return with_rights(std::move(call),
+                       [operation](Call admitted) { serve(operation, std::move(admitted)); });
   }
   call.send(Answer::text(405, "Invalid method"));
 }

@@ -70,8 +70,8 @@ private:
 };
 
 /// Whether the body of a request is an archive, which goes into a file as it comes. Not for those
-/// who may not send one.
-bool brings_archive(const net::Request& head, const std::shared_ptr<const access::Policy>& policy);
+/// who may not send one, nor while it is not known here what they may do.
+bool brings_archive(const net::Request& head, access::Authenticator& authenticator);
 
 /// The whole table: all of what follows.
 void add_routes(Routes& routes);

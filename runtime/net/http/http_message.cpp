@@ -92,7 +92,8 @@ void Request::clear() {
   text_.clear();
   fields_.clear();
   is_http11 = true;
-  caller.reset();
+  needs_token = false;
+  who.reset();
   hops = 0;
   is_for_this_node = false;
   target_node.clear();

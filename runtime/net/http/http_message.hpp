@@ -13,7 +13,7 @@
 #include "runtime/net/http/url.hpp"
 
 namespace nomad::access {
-struct Caller;
+class Principal;
 }
 
 namespace nomad::net {
@@ -42,9 +42,10 @@ public:
   std::string remote;                   ///< "127.0.0.1:53214"; "@" for a Unix socket.
   bool is_http11 = true;                ///< HTTP/1.0 has neither chunks nor keep-alive by default.
   std::chrono::steady_clock::time_point received{};
+  bool needs_token = false;  ///< Nobody may come without one, as by the socket of a task.
 
   // Of a request that another agent passed on:
-  std::shared_ptr<const access::Caller> caller = {};  ///< As the RPC layer established him.
+  std::shared_ptr<const access::Principal> who = {};  ///< The user, as the RPC layer has it.
   std::uint8_t hops = 0;          ///< How often that happened; 0: it came from its client.
   bool is_for_this_node = false;  ///< A server sent it to this client node, to be served here.
   std::string target_node = {};   ///< The client node whose connection this server is to use.

@@ -200,6 +200,7 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.keyring = keyring;
   options.upload_directory = uploads.file("uploads");
   options.metrics = std::make_shared<telemetry::Registry>(telemetry::Options{.prefix = "nomad"});
+  options.authenticator = test::open_to_all();
   if (change) change(options);
   auto started = start_api(system_, std::move(options));
   REQUIRE(started.has_value());

@@ -15,6 +15,7 @@
 #include "actors/core/system.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "runtime/net/http/http_client.hpp"
+#include "test/support/anybody.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 

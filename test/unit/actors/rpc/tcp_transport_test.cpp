@@ -25,7 +25,11 @@ namespace {
 /// Two processes in one: a server that listens and a client that dials.
 struct Pair {
   Pair() {
-    auto router = std::make_shared<MethodRouter>("global");
+    const auto authenticator = access::Authenticator::make(
+        {.enforces = false, .lookup = {.is_node = [](std::string_view id, std::string_view secret) {
+                              return id == "n1" && secret == "s1";
+                            }}});
+    auto router = std::make_shared<MethodRouter>("global", authenticator);
     router->on_inbound<wire::NodeUpdateStatusRequest>(
         Method::node_update_status,
         [this](const Caller& caller, const Object<wire::NodeUpdateStatusRequest>& request,
@@ -42,24 +46,20 @@ struct Pair {
       posts += static_cast<int>(body.size());
     });
     router->on_raw(Method::status_ping, [](const Caller&, Inbound) {});
-    const auto known = [](const std::string& id) { return id == "n1" ? "s1" : std::string{}; };
-    const auto who = [known](const net::RpcPeer& peer, const Credentials& credentials) {
-      return identify(peer, credentials, known);
-    };
     TcpTransportOptions options;
     options.network.hello = {.role = net::RpcRole::server, .region = "global", .name = "server"};
     options.listen = "127.0.0.1:0";
-    server.emplace(TcpTransport::start(system, options, router, who).value());
+    server.emplace(TcpTransport::start(system, options, router).value());
 
-    auto on_node = std::make_shared<MethodRouter>("global");
+    auto on_node = std::make_shared<MethodRouter>("global", authenticator);
     on_node->on_raw(Method::api_on_node, [](const Caller& caller, const Inbound& inbound) {
       inbound.reply(Bytes::copy(caller.is_server() ? "from the node" : "who are you"));
     });
     TcpTransportOptions dialer;
     dialer.network.hello = {.role = net::RpcRole::client, .region = "global", .name = "n1"};
-    client.emplace(TcpTransport::start(system, dialer, on_node, who).value());
+    client.emplace(TcpTransport::start(system, dialer, on_node).value());
     dialer.network.hello.role = net::RpcRole::server;
-    other_server.emplace(TcpTransport::start(system, dialer, on_node, who).value());
+    other_server.emplace(TcpTransport::start(system, dialer, on_node).value());
   }
 
   ~Pair() {

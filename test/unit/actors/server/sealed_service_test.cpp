@@ -1,8 +1,8 @@
 // What another server may have written ready made.
 #include "actors/server/sealed_service.hpp"
 
-#include "actors/rpc/tcp_transport.hpp"
 #include "server_fixture.hpp"
+#include "test/support/anybody.hpp"
 
 using namespace nomad;
 using namespace nomad::server;
@@ -12,7 +12,7 @@ namespace {
 struct SealedFixture : test::ServerFixture {
   std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
   SealedService service;
-  rpc::MethodRouter router{"global"};
+  rpc::MethodRouter router{"global", test::open_to_all()};
 
   SealedFixture() { service.add_to(router); }
 
@@ -27,8 +27,7 @@ struct SealedFixture : test::ServerFixture {
     inbound.envelope.region = "global";
     inbound.body = rpc::bytes_of(command);
     inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) { *answer = std::move(outcome); }};
-    router.serve(rpc::identify(peer, {}, [](const std::string&) { return std::string{}; }),
-                 inbound);
+    router.serve(peer, inbound);
     return answer;
   }
 };

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "test/support/anybody.hpp"
+
 using namespace nomad;
 using namespace nomad::access;
 
@@ -9,12 +11,10 @@ namespace {
 
 /// Allows namespace `ns`, and counts how often it is asked.
 Principal allowed_in(const std::string& ns, int& asked) {
-  return {Caller{}, std::make_shared<const Policy>(
-                        [ns, &asked](const Caller&, Capability, const Target& target) -> Result<> {
-                          ++asked;
-                          if (target.ns == ns) return {};
-                          return Error{Errc::permission_denied, "Permission denied"};
-                        })};
+  return test::somebody([ns, &asked](Capability, const Target& target) {
+    ++asked;
+    return target.ns == ns;
+  });
 }
 
 }  // namespace
@@ -43,6 +43,6 @@ TEST_CASE("verdicts: they hold for those of whom the same is true") {
 
   CHECK(are_same_for(allowed_in("a", asked), verdicts.all()));
   CHECK_FALSE(are_same_for(allowed_in("b", asked), verdicts.all()));
-  CHECK_FALSE(are_same_for(Principal{Caller{}, nullptr}, verdicts.all()));  // who may see more
+  CHECK_FALSE(are_same_for(test::anybody_at(), verdicts.all()));  // who may see more
   CHECK(are_same_for(allowed_in("b", asked), {}));
 }

@@ -87,12 +87,9 @@ TEST_CASE_FIXTURE(Deletion, "evaluations are deleted while the broker is paused,
 TEST_CASE_FIXTURE(Deletion, "evaluations are deleted by who may have each that he names") {
   put_eval({.id = "ours", .ns = "a"});
   put_eval({.id = "theirs", .ns = "b"});
-  const auto policy
-      = [](const access::Caller&, access::Capability, const access::Target& target) -> Result<> {
-    if (target.ns != "b") return {};
-    return Error{Errc::permission_denied, "Permission denied"};
-  };
-  const access::Asking asking{{access::Caller{}, std::make_shared<const access::Policy>(policy)},
+  const access::Asking asking{test::somebody([](access::Capability, const access::Target& target) {
+                                return target.ns != "b";
+                              }),
                               access::Capability::management};
 
   CHECK(cluster::decide_delete_evals(now(), asking, {"ours"}).has_value());

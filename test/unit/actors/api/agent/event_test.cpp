@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/api/http/caller.hpp"
+#include "actors/api/http/presented.hpp"
 #include "actors/api/http/routes.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
@@ -151,13 +151,9 @@ TEST_CASE("events: topics, keys, namespaces and an index narrow them down") {
 }
 
 TEST_CASE("events: each is judged by its own namespace when it goes") {
-  const auto policy
-      = [](const access::Caller&, Capability, const access::Target& target) -> Result<> {
-    if (target.ns != "far") return {};
-    return Error{Errc::permission_denied, "Permission denied"};
-  };
   ApiFixture fixture{[&](ApiOptions& options) {
-    options.policy = std::make_shared<const access::Policy>(policy);
+    options.authenticator = test::allowing(
+        [](Capability, const access::Target& target) { return target.ns != "far"; });
   }};
   fixture.add_namespace("far");
   fixture.state().register_job({.id = "hidden", .ns = "far"});

@@ -326,7 +326,7 @@ TEST_CASE("exec: with ws_handshake the first message brings the token") {
 }
 
 TEST_CASE("exec: who may not act in the allocation's namespace is refused, whenever he says who") {
-  ExecFixture fixture{[](ApiOptions& options) { options.policy = test::a_only_policy(); }};
+  ExecFixture fixture{[](ApiOptions& options) { options.authenticator = test::a_only_rights(); }};
   const auto target = ExecFixture::target("[\"a\"]", "&task=server&namespace=a&ws_handshake=true");
 
   Peer stranger{fixture.address(), target};

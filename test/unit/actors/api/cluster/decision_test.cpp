@@ -84,13 +84,11 @@ TEST_CASE("decisions: a server that keeps none says so") {
 }
 
 TEST_CASE("decisions: those of jobs that the caller may not read are left out") {
-  const auto policy = [](const access::Caller&, access::Capability needed,
-                         const access::Target& target) -> Result<> {
-    if (!access::is_namespaced(needed) || target.ns == "a") return {};
-    return Error{Errc::permission_denied, "Permission denied"};
-  };
   DecisionFixture fixture{[&](ApiOptions& options) {
-    options.policy = std::make_shared<const access::Policy>(policy);
+    options.authenticator
+        = test::allowing([](access::Capability needed, const access::Target& target) {
+            return !access::is_namespaced(needed) || target.ns == "a";
+          });
   }};
   fixture.decide(1, "a");
   fixture.decide(2, "bbb");

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/api/forward/api_wire.hpp"
-#include "actors/api/http/caller.hpp"
+#include "actors/api/http/presented.hpp"
 #include "runtime/net/http/responder.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
 
@@ -14,41 +14,48 @@ using namespace nomad::api;
 namespace {
 
 /// An agent of this region, with every proof that it can have for itself.
-access::Caller agent(net::RpcRole role) {
-  access::Caller caller{.remote = "10.0.0.9:50000"};
-  caller.peer = access::PeerIdentity{role, "global", true};
-  if (role == net::RpcRole::client) caller.node = access::NodeIdentity{"n1"};
-  return caller;
+net::RpcPeer agent(net::RpcRole role) {
+  net::RpcPeer peer;
+  peer.remote = "10.0.0.9:50000";
+  peer.is_tls = true;
+  peer.hello = {.role = role, .region = "global", .name = "n1"};
+  peer.certificate.names = {net::certificate_name(role, "global")};
+  return peer;
 }
 
-/// Who asks, for a handler of the request that `through` sends with that token.
-access::Caller seen_by_handler(access::Caller through,
+/// Who asks, for a handler of the request that `through` sends with that token in its head, and
+/// with this one among the headers.
+access::Caller seen_by_handler(const net::RpcPeer& through,
                                rpc::Method method,
-                               const std::string& token) {
+                               const std::string& token,
+                               const std::string& header) {
+  const auto authenticator = access::Authenticator::make(
+      {.enforces = false, .lookup = {.is_node = [](std::string_view id, std::string_view secret) {
+                            return id == "n1" && secret == "s1";
+                          }}});
   std::optional<access::Caller> seen;
   net::HttpRouter routes;
   routes.handle("/v1/client/stats", [&](net::Responder responder) {
-    seen = caller_of(responder.request());
+    seen = sender_of(responder.request(), *authenticator).caller();
     responder.send({.status = 200});
   });
   const RemoteRequests requests;
   requests.open(std::move(routes), nullptr, [](std::function<void()>&) { return false; });
-  rpc::MethodRouter router{"global"};
+  rpc::MethodRouter router{"global", authenticator};
   requests.add_to_server(router);
   requests.add_to_client(router);
 
   net::Request request;
   request.method = "GET";
   request.target = "/v1/client/stats";
-  if (!token.empty()) request.add_header("X-Nomad-Token", token);
+  if (!header.empty()) request.add_header("X-Nomad-Token", header);
   rpc::Inbound inbound;
   inbound.envelope.method = method;
   inbound.envelope.region = "global";
-  inbound.envelope.credentials.token = token;
+  inbound.envelope.credentials = {.token = token, .node_id = "n1", .node_secret = "s1"};
   inbound.body = write_request(request);
   inbound.stream = std::make_shared<SilentStream>();
   inbound.on_cancelled = [](const std::function<void()>&) {};
-  if (!token.empty()) through.token = access::TokenIdentity{token};
   router.serve(through, std::move(inbound));
   REQUIRE(seen.has_value());
   return *seen;
@@ -60,7 +67,7 @@ TEST_CASE("remote_requests: a user is nobody, whoever passes on what he asks") {
   for (const auto& [role, method] : {std::pair{net::RpcRole::server, rpc::Method::api_forward},
                                      std::pair{net::RpcRole::client, rpc::Method::api_forward},
                                      std::pair{net::RpcRole::server, rpc::Method::api_on_node}}) {
-    const auto caller = seen_by_handler(agent(role), method, "");
+    const auto caller = seen_by_handler(agent(role), method, "", "");
     CHECK(caller.is_anonymous());
     CHECK_FALSE(caller.peer);
     CHECK_FALSE(caller.node);
@@ -72,23 +79,30 @@ TEST_CASE("remote_requests: a user is nobody, whoever passes on what he asks") {
   }
 }
 
-TEST_CASE("remote_requests: a user's token arrives") {
-  const auto caller
-      = seen_by_handler(agent(net::RpcRole::server), rpc::Method::api_forward, "s3cret");
-  REQUIRE(caller.token);
-  CHECK(caller.token->secret == "s3cret");
-  CHECK_FALSE(caller.is_anonymous());
-  CHECK_FALSE(caller.is_server());
-  CHECK(caller.describe() == "token of 10.0.0.9:50000");
+TEST_CASE("remote_requests: a user's token arrives, as the head of the request has it") {
+  for (const auto* header : {"s3cret", "other", ""}) {
+    const auto caller
+        = seen_by_handler(agent(net::RpcRole::server), rpc::Method::api_forward, "s3cret", header);
+    REQUIRE(caller.token);
+    CHECK(caller.token->secret == SecretText{"s3cret"});
+    CHECK_FALSE(caller.is_anonymous());
+    CHECK_FALSE(caller.is_server());
+    CHECK(caller.describe() == "token of 10.0.0.9:50000");
+  }
+  CHECK_FALSE(
+      seen_by_handler(agent(net::RpcRole::server), rpc::Method::api_forward, "", "other").token);
 }
 
-TEST_CASE("caller_of: a user of the own HTTP server has an address and perhaps a token") {
+TEST_CASE("presented_by: a user of the own HTTP server has an address and perhaps a token") {
   net::Request request;
   request.remote = "127.0.0.1:4000";
-  CHECK(caller_of(request).is_anonymous());
-  CHECK(caller_of(request).remote == "127.0.0.1:4000");
+  CHECK(presented_by(request).credentials.token.empty());
+  CHECK(presented_by(request).remote == "127.0.0.1:4000");
   request.add_header("Authorization", "bearer  abc ");
-  CHECK(caller_of(request).token->secret == "abc");
+  CHECK(presented_by(request).credentials.token == "abc");
   request.add_header("X-Nomad-Token", "first");
-  CHECK(caller_of(request).token->secret == "first");
+  CHECK(presented_by(request).credentials.token == "first");
+  CHECK_FALSE(presented_by(request).needs_token);
+  request.needs_token = true;
+  CHECK(presented_by(request).needs_token);
 }

@@ -28,7 +28,7 @@ const std::string deployment_b = uuid(202);
 /// The same things in namespaces "a" and "bbb"; of the latter all names hold "bbb".
 struct TwoNamespaces : ApiFixture {
   TwoNamespaces()
-      : ApiFixture{[](ApiOptions& options) { options.policy = test::a_only_policy(); }} {
+      : ApiFixture{[](ApiOptions& options) { options.authenticator = test::a_only_rights(); }} {
     add_root_key();
     state().register_node({.id = own_node});
     fill("a", "a-web", uuid(101), uuid(103), deployment_a);
@@ -391,12 +391,9 @@ TEST_CASE("access: who is refused does not wait, and a rendering is for those wh
 
 TEST_CASE("access: a blocking query is judged again when there is news") {
   const auto open = std::make_shared<std::atomic<bool>>(true);
-  const auto policy = [open](const access::Caller&, Capability, const access::Target&) -> Result<> {
-    if (*open) return {};
-    return Error{Errc::permission_denied, "Permission denied"};
-  };
   ApiFixture fixture{[&](ApiOptions& options) {
-    options.policy = std::make_shared<const access::Policy>(policy);
+    options.authenticator
+        = test::allowing([open](Capability, const access::Target&) { return open->load(); });
   }};
   fixture.state().register_job({.id = "web"});
   const auto target = fmt::format("/v1/job/web?index={}", fixture.state().index);

@@ -221,7 +221,7 @@ TEST_CASE("consistency: without the lease a read asks for a read index first") {
 
 TEST_CASE("response_cache: keeps what is asked for twice at one index, within its bounds") {
   ResponseCache cache{64 * 1024};
-  const access::Principal who{access::Caller{}, nullptr};
+  const auto who = test::anybody_at();
   const std::string large(10'000, 'x');
   auto body = large;
   CHECK(cache.find("/a", 1, false, who) == nullptr);

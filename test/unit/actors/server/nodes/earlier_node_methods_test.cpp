@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/rpc/tcp_transport.hpp"
 #include "node_fixture.hpp"
+#include "runtime/cluster/data/stored_rights.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::test {
@@ -15,7 +15,8 @@ using rpc::Method;
 
 struct EarlierFixture : NodeFixture {
   NodeService service{system(), {store, [] { return std::vector<KnownServer>{}; }}};
-  rpc::MethodRouter router{"global"};
+  rpc::MethodRouter router{"global", access::Authenticator::make(
+                                         {.enforces = false, .lookup = cluster::lookup_in(store)})};
 
   EarlierFixture() {
     service.add_to(router);
@@ -38,8 +39,8 @@ struct EarlierFixture : NodeFixture {
     inbound.envelope.priority = rpc::RpcPriority::urgent;
     inbound.body = rpc::make_body<Request>(fill);
     inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) { *answer = std::move(outcome); }};
-    const auto known = [this](const std::string& node) { return service.secret_of(node); };
-    router.serve(rpc::identify(peer, {"", id, "secret"}, known), inbound);
+    inbound.envelope.credentials = {"", id, "secret"};
+    router.serve(peer, inbound);
     settle();
     commit();
     settle();

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/rpc/tcp_transport.hpp"
 #include "node_fixture.hpp"
+#include "runtime/cluster/data/stored_rights.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::test {
@@ -15,7 +15,8 @@ using rpc::Method;
 
 struct ServiceFixture : NodeFixture {
   NodeService service{system(), {store, [] { return std::vector<KnownServer>{}; }}};
-  rpc::MethodRouter router{"global"};
+  rpc::MethodRouter router{"global", access::Authenticator::make(
+                                         {.enforces = false, .lookup = cluster::lookup_in(store)})};
 
   ServiceFixture() {
     service.add_to(router);
@@ -43,8 +44,8 @@ struct ServiceFixture : NodeFixture {
     inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) {
       if (!outcome) *answer = outcome.error();
     }};
-    const auto known = [this](const std::string& node) { return service.secret_of(node); };
-    router.serve(rpc::identify(peer, credentials, known), inbound);
+    inbound.envelope.credentials = credentials;
+    router.serve(peer, inbound);
     return *answer;
   }
 

@@ -1,4 +1,4 @@
-#include "actors/api/http/caller.hpp"
+#include "actors/api/http/presented.hpp"
 
 namespace nomad::api {
 namespace {
@@ -24,11 +24,14 @@ std::string_view token_of(const net::Request& request) {
 
 }  // namespace
 
-access::Caller caller_of(const net::Request& request) {
-  auto caller = request.caller ? *request.caller : access::Caller{.remote = request.remote};
-  if (const auto token = token_of(request); !token.empty())
-    caller.token = access::TokenIdentity{std::string{token}};
-  return caller;
+access::Presented presented_by(const net::Request& request) {
+  return {.remote = request.remote,
+          .credentials = {.token = std::string{token_of(request)}},
+          .needs_token = request.needs_token};
+}
+
+access::Principal sender_of(const net::Request& request, const access::Authenticator& by) {
+  return request.who ? *request.who : by.identify(presented_by(request));
 }
 
 }  // namespace nomad::api

@@ -1,0 +1,191 @@
+#include "runtime/access/authenticator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nomad::access {
+namespace {
+
+constexpr std::size_t shard_count = 16;
+
+const std::string& token_of(const Principal& who) {
+  static const std::string none;
+  const auto& token = who.caller().token;
+  return token ? token->secret.reveal() : none;
+}
+
+/// Everything, for ever. Owned by nobody, so that no two threads count the same references.
+GrantRef unrestricted() {
+  static const Grant grant{.rights = Rights::everything()};
+  return {std::shared_ptr<const Grant>{}, &grant};
+}
+
+/// An answer that is called once: when the last copy goes uncalled, by a failure.
+class Once {
+public:
+  explicit Once(Lookup::Found found) : found_{std::move(found)} {}
+
+  Once(const Once&) = delete;
+
+  ~Once() { (*this)(Error{Errc::unavailable, "nobody said what the token allows"}); }
+
+  void operator()(Result<Grant> grant) {
+    if (!is_called_.exchange(true)) found_(std::move(grant));
+  }
+
+private:
+  Lookup::Found found_;
+  std::atomic<bool> is_called_{false};
+};
+
+}  // namespace
+
+std::shared_ptr<Authenticator> Authenticator::make(AuthenticatorOptions options) {
+  return std::shared_ptr<Authenticator>{new Authenticator{std::move(options)}};
+}
+
+Authenticator::Authenticator(AuthenticatorOptions options)
+    : options_{std::move(options)}, unrestricted_{unrestricted()} {
+  for (std::size_t i = 0; i < shard_count; ++i)
+    shards_.push_back(std::make_unique<Shard>(options_.cache));
+}
+
+// -- who it is
+
+Principal Authenticator::identify(const Presented& shown) const {
+  auto caller = std::make_shared<Caller>();
+  caller->remote = shown.remote;
+  if (shown.peer) caller->peer = *shown.peer;
+  if (!shown.first_remote.empty() && caller->is_server()) caller->remote = shown.first_remote;
+  const auto& [token, node_id, node_secret] = shown.credentials;
+  if (!node_id.empty() && !node_secret.empty() && options_.lookup.is_node
+      && options_.lookup.is_node(node_id, node_secret))
+    caller->node = NodeIdentity{node_id};
+  if (!token.empty()) caller->token = TokenIdentity{SecretText{token}};
+  return {std::move(caller), shown.needs_token};
+}
+
+Principal Authenticator::with_token(const Principal& who, std::string token) {
+  auto caller = std::make_shared<Caller>(who.caller());
+  caller->token = TokenIdentity{SecretText{std::move(token)}};
+  return {std::move(caller), who.needs_token_};
+}
+
+// -- what it may do
+
+std::optional<Result<Principal>> Authenticator::at_once(const Principal& who) {
+  if (!options_.enforces && !who.needs_token_) return with(who, unrestricted_);
+  const auto& token = token_of(who);
+  if (who.needs_token_ && token.empty()) return permission_denied();
+  const auto grant = known(hash_.of(token), token);
+  if (!grant) return {};
+  return with(who, *grant);
+}
+
+void Authenticator::resolve(const Principal& who, Done done) {
+  if (auto now = at_once(who)) return done(std::move(*now));
+  if (!options_.lookup.elsewhere)
+    return done(Error{Errc::unavailable, "nobody can say what the token allows"});
+  if (waiting_ >= options_.most_waiting)
+    return done(Error{Errc::overloaded, "too many requests wait for what their tokens allow"});
+  const auto& token = token_of(who);
+  const auto key = hash_.of(token);
+  bool is_first = false;
+  {
+    auto& shard = shard_of(key);
+    const std::lock_guard lock{shard.guard};
+    auto& waiting = shard.waiting[key];
+    is_first = waiting.empty();
+    waiting.emplace_back([this, who, done = std::move(done)](const Result<GrantRef>& grant) {
+      done(with(who, grant));
+    });
+    ++waiting_;
+  }
+  if (is_first) ask_elsewhere(key, SecretText{token});
+}
+
+bool Authenticator::is_fresh(const Principal& who) const {
+  const auto& grant = who.grant();
+  if (!grant || grant == unrestricted_) return grant != nullptr;
+  return grant->index >= newest_index() && options_.now() < grant->until;
+}
+
+std::uint64_t Authenticator::newest_index() const {
+  const auto told = told_index_.load(std::memory_order_relaxed);
+  return options_.lookup.index ? std::max(told, options_.lookup.index()) : told;
+}
+
+/// What is kept of a token, or found in this process.
+std::optional<Result<GrantRef>> Authenticator::known(const Key& key, std::string_view token) {
+  const auto newest = newest_index();
+  {
+    auto& shard = shard_of(key);
+    const std::lock_guard lock{shard.guard};
+    if (const auto kept = shard.cache.find(key, newest, options_.now())) {
+      if (!*kept) return permission_denied();
+      return *kept;
+    }
+  }
+  if (!options_.lookup.here) return {};
+  auto found = options_.lookup.here(token);
+  if (!found) return {};
+  return keep(key, std::move(*found), newest);
+}
+
+/// Keeps what a look-up has found that was begun when `asked_at` was the newest index.
+Result<GrantRef> Authenticator::keep(const Key& key, Result<Grant> found, std::uint64_t asked_at) {
+  const auto now = options_.now();
+  if (found && found->until <= now) found = permission_denied();
+  if (!found && found.error().code != Errc::permission_denied) return found.error();
+  std::shared_ptr<Grant> grant;
+  if (found) {
+    grant = std::make_shared<Grant>(std::move(*found));
+    asked_at = grant->index;  // of an answer that is behind: it is not found again
+  }
+  auto& shard = shard_of(key);
+  const std::lock_guard lock{shard.guard};
+  auto kept = shard.cache.keep(key, std::move(grant), asked_at, now);
+  if (!kept) return permission_denied();
+  return kept;
+}
+
+void Authenticator::ask_elsewhere(const Key& key, const SecretText& token) {
+  const auto once = std::make_shared<Once>(
+      [self = shared_from_this(), key, asked_at = newest_index()](Result<Grant> found) {
+        self->found_elsewhere(key, std::move(found), asked_at);
+      });
+  options_.lookup.elsewhere(token, [once](Result<Grant> found) { (*once)(std::move(found)); });
+}
+
+void Authenticator::found_elsewhere(const Key& key, Result<Grant> found, std::uint64_t asked_at) {
+  if (found) {
+    auto told = told_index_.load();
+    while (told < found->index && !told_index_.compare_exchange_weak(told, found->index)) {
+    }
+  }
+  const auto grant = keep(key, std::move(found), asked_at);
+  std::vector<std::function<void(const Result<GrantRef>&)>> waiting;
+  {
+    auto& shard = shard_of(key);
+    const std::lock_guard lock{shard.guard};
+    if (auto entry = shard.waiting.extract(key)) waiting = std::move(entry.mapped());
+  }
+  waiting_ -= waiting.size();
+  for (const auto& tell : waiting)
+    tell(grant);
+}
+
+/// `who` with what was found of his token.
+Result<Principal> Authenticator::with(const Principal& who, const Result<GrantRef>& grant) const {
+  if (!grant) return grant.error();
+  auto principal = who;
+  principal.grant_ = options_.enforces ? *grant : unrestricted_;
+  if ((*grant)->workload) {
+    auto caller = std::make_shared<Caller>(*who.caller_);
+    caller->workload = (*grant)->workload;
+    principal.caller_ = std::move(caller);
+  }
+  return principal;
+}
+
+}  // namespace nomad::access

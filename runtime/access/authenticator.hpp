@@ -1,0 +1,128 @@
+// Authenticator: makes of what a request shows who asks and what he may do: the one place where a
+// credential becomes an identity. One per process; RPC, HTTP, archives on their way in, plugins and
+// sockets of tasks all come to it before anything is judged.
+//
+// In two steps, because what is only passed on to another server needs no rights here:
+//   - `identify` says who it is, at once: the connection's proof, the node whose secret the state
+//     has. Without rights a principal may do nothing.
+//   - `at_once` and `resolve` add the rights that the token gives, or the absence of one: as they
+//     are kept, as they are found here, or as another agent says, later. One question per token is
+//     under way, whoever asks it; and at most `most_waiting` requests wait.
+//
+// Rules: what cannot be looked up, or not in time, is refused. A token that is none is refused in
+// the same words everywhere, by `permission_denied`; any other error says that it is not known, and
+// is not kept. A node's secret is compared with the state's secret of that node and never looked up
+// as a token. Whoever keeps a principal for longer than one look asks whether it `is_fresh` before
+// he judges by it again, and has it resolved anew if not.
+//
+// Without `enforces` everybody may do everything, as Nomad has it with ACLs off: tokens are taken
+// as they come and not looked up, but where there must be one.
+//
+// Thread-safe. What is kept has a lock for each sixteenth of the tokens.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/access/authorize.hpp"
+#include "runtime/access/credentials.hpp"
+#include "runtime/access/grant.hpp"
+
+namespace nomad::access {
+
+/// Where this process looks credentials up. All thread-safe and quick.
+struct Lookup {
+  using Found = std::function<void(Result<Grant>)>;
+
+  /// The newest index of the tables that rights are read from; empty: there are none here, and
+  /// what others say counts until its time is over, or they say more.
+  std::function<std::uint64_t()> index = {};
+
+  /// Whether that is the node's secret. Empty: this process knows no node's.
+  std::function<bool(std::string_view node_id, std::string_view secret)> is_node = {};
+
+  /// What a token, or "", gives; `permission_denied` when there is no such token; nothing: only
+  /// others can say. Empty: always so.
+  std::function<std::optional<Result<Grant>>(std::string_view token)> here = {};
+
+  /// Asks others, and calls back once, on any thread; dropped uncalled it has failed. Empty: nobody
+  /// can be asked.
+  std::function<void(const SecretText& token, Found found)> elsewhere = {};
+};
+
+struct AuthenticatorOptions {
+  bool enforces = true;
+  Lookup lookup = {};
+  CacheLimits cache = {};  ///< Of each sixteenth of the tokens.
+  std::size_t most_waiting = 4096;
+  std::function<Time()> now = [] { return std::chrono::steady_clock::now(); };
+};
+
+class Authenticator : public std::enable_shared_from_this<Authenticator> {
+public:
+  using Done = std::function<void(Result<Principal>)>;
+
+  static std::shared_ptr<Authenticator> make(AuthenticatorOptions options);
+
+  /// Who shows that, without rights yet.
+  Principal identify(const Presented& shown) const;
+
+  /// The same caller, who has shown this token since; without rights yet.
+  static Principal with_token(const Principal& who, std::string token);
+
+  /// `who` with the rights of now, or why they are refused; nothing: they have to be asked for.
+  std::optional<Result<Principal>> at_once(const Principal& who);
+
+  /// The same, whenever it is known: `done` is called once, on this thread or on another one.
+  void resolve(const Principal& who, Done done);
+
+  /// Whether the rights of `who` are those of now.
+  bool is_fresh(const Principal& who) const;
+
+private:
+  using Key = TokenHash::Value;
+
+  struct HashOfKey {
+    std::size_t operator()(const Key& key) const { return static_cast<std::size_t>(key[0]); }
+  };
+
+  struct Shard {
+    explicit Shard(const CacheLimits& limits) : cache{limits} {}
+
+    std::mutex guard;
+    GrantCache cache;
+    std::unordered_map<Key, std::vector<std::function<void(const Result<GrantRef>&)>>, HashOfKey>
+        waiting;
+  };
+
+  explicit Authenticator(AuthenticatorOptions options);
+
+  Shard& shard_of(const Key& key) { return *shards_[key[1] % shards_.size()]; }
+
+  /// The newest index of which anybody has said that rights changed by it.
+  std::uint64_t newest_index() const;
+
+  std::optional<Result<GrantRef>> known(const Key& key, std::string_view token);
+  Result<GrantRef> keep(const Key& key, Result<Grant> found, std::uint64_t asked_at);
+  void ask_elsewhere(const Key& key, const SecretText& token);
+  void found_elsewhere(const Key& key, Result<Grant> found, std::uint64_t asked_at);
+
+  Result<Principal> with(const Principal& who, const Result<GrantRef>& grant) const;
+
+  const AuthenticatorOptions options_;
+  const TokenHash hash_;
+  const GrantRef unrestricted_;
+  std::atomic<std::uint64_t> told_index_{0};  ///< The greatest that others' answers came with.
+  std::atomic<std::size_t> waiting_{0};
+  std::vector<std::unique_ptr<Shard>> shards_;
+};
+
+}  // namespace nomad::access

@@ -1,0 +1,59 @@
+#include "runtime/access/grant.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <sodium.h>
+
+namespace nomad::access {
+
+TokenHash::TokenHash() {
+  static_assert(sizeof key_ == crypto_shorthash_siphashx24_KEYBYTES);
+  randombytes_buf(key_.data(), key_.size());
+}
+
+TokenHash::Value TokenHash::of(std::string_view token) const {
+  Value value{};
+  static_assert(sizeof value == crypto_shorthash_siphashx24_BYTES);
+  crypto_shorthash_siphashx24(reinterpret_cast<unsigned char*>(value.data()),
+                              reinterpret_cast<const unsigned char*>(token.data()), token.size(),
+                              key_.data());
+  return value;
+}
+
+std::optional<GrantRef> GrantCache::find(const Key& key, std::uint64_t newest, Time now) {
+  const auto found = places_.find(key);
+  if (found == places_.end()) return {};
+  const auto place = found->second;
+  if (place->index < newest || place->until <= now) {
+    forget(place);
+    return {};
+  }
+  auto& entries = list_of(*place);
+  entries.splice(entries.begin(), entries, place);
+  return place->grant;
+}
+
+GrantRef GrantCache::keep(const Key& key,
+                          std::shared_ptr<Grant> grant,
+                          std::uint64_t index,
+                          Time now) {
+  if (const auto found = places_.find(key); found != places_.end()) forget(found->second);
+  const auto latest = now + (grant ? limits_.known_for : limits_.unknown_for);
+  if (grant) grant->until = std::min(grant->until, latest);
+  Entry entry{key, std::move(grant), index, latest};
+  if (entry.grant) entry.until = entry.grant->until;
+  auto& entries = list_of(entry);
+  auto kept = entry.grant;
+  entries.push_front(std::move(entry));
+  places_.emplace(key, entries.begin());
+  if (entries.size() > (kept ? limits_.known : limits_.unknown)) forget(std::prev(entries.end()));
+  return kept;
+}
+
+void GrantCache::forget(Entries::iterator place) {
+  places_.erase(place->key);
+  list_of(*place).erase(place);
+}
+
+}  // namespace nomad::access

@@ -1,0 +1,102 @@
+// Grant: what a token, or none, gives, as it was looked up; and GrantCache, which keeps grants by
+// their tokens for a while, and which tokens nobody knows.
+//
+// Rules:
+//   (1) Of a token only a keyed hash is kept, whose key never leaves the process.
+//   (2) An entry counts until its time is over, and only as long as nothing has changed that rights
+//       are read from: its index is the newest one that is known.
+//   (3) At most so many entries of known tokens, and as many of unknown ones: whoever guesses
+//       displaces the guesses of others, and nobody's rights. What was used longest ago goes first.
+//
+// Pure: times and indexes are arguments. One thread at a time.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/access/caller.hpp"
+#include "runtime/access/rights.hpp"
+#include "runtime/base/result.hpp"
+
+namespace nomad::access {
+
+using Time = std::chrono::steady_clock::time_point;
+
+struct Grant {
+  RightsRef rights = Rights::nothing();  ///< Never null.
+  std::string accessor = {};             ///< The token's public name, for logs.
+  Rare<WorkloadIdentity> workload = {};  ///< Whose identity the token is, if a task's.
+  std::uint64_t index = 0;               ///< Of the newest change of what this was read from.
+  Time until = Time::max();              ///< The token ends by itself then.
+};
+
+using GrantRef = std::shared_ptr<const Grant>;
+
+/// Names tokens by hashes that tell nothing of them.
+class TokenHash {
+public:
+  using Value = std::array<std::uint64_t, 2>;
+
+  TokenHash();  ///< Draws a key.
+
+  Value of(std::string_view token) const;
+
+private:
+  std::array<unsigned char, 16> key_;
+};
+
+struct CacheLimits {
+  std::size_t known = 4096;    ///< Tokens whose grants are kept.
+  std::size_t unknown = 1024;  ///< Tokens that are known to be none.
+  std::chrono::milliseconds known_for{30'000};
+  std::chrono::milliseconds unknown_for{5'000};
+};
+
+class GrantCache {
+public:
+  using Key = TokenHash::Value;
+
+  explicit GrantCache(CacheLimits limits) : limits_{limits} {}
+
+  /// What is known of a token as of `newest`: its grant, or null for one that is none. Nothing: it
+  /// has to be looked up.
+  std::optional<GrantRef> find(const Key& key, std::uint64_t newest, Time now);
+
+  /// Keeps what was found of a token: its grant, whose `until` is cut to the time for which it is
+  /// kept, or null, as of `index`. Returns what counts from now on.
+  GrantRef keep(const Key& key, std::shared_ptr<Grant> grant, std::uint64_t index, Time now);
+
+  std::size_t size() const { return places_.size(); }
+
+private:
+  struct Entry {
+    Key key;
+    GrantRef grant;  ///< Null: the token is none.
+    std::uint64_t index;
+    Time until;
+  };
+
+  using Entries = std::list<Entry>;
+
+  struct HashOfKey {
+    std::size_t operator()(const Key& key) const { return static_cast<std::size_t>(key[0]); }
+  };
+
+  Entries& list_of(const Entry& entry) { return entry.grant ? known_ : unknown_; }
+
+  void forget(Entries::iterator place);
+
+  const CacheLimits limits_;
+  Entries known_;  ///< Most recently used first.
+  Entries unknown_;
+  std::unordered_map<Key, Entries::iterator, HashOfKey> places_;
+};
+
+}  // namespace nomad::access

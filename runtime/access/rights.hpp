@@ -1,0 +1,56 @@
+// Rights: what somebody may do, as it follows from the credentials that he has shown. Immutable and
+// shared by all requests that show the same.
+//
+// Pure; thread-safe, and so must rules be.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "runtime/access/capability.hpp"
+
+namespace nomad::access {
+
+/// What something is asked of. Nodes, agents and the cluster are of no namespace: all is empty.
+struct Target {
+  std::string_view ns = {};
+  std::string_view path = {};  ///< Of a variable.
+  std::string_view node_pool = {};
+  std::string_view host_volume = {};
+  std::string_view plugin = {};
+};
+
+class Rights;
+using RightsRef = std::shared_ptr<const Rights>;
+
+class Rights {
+public:
+  /// Whether something is allowed.
+  using Rule = std::function<bool(Capability needed, const Target&)>;
+
+  /// How rights are told to another agent. Sent as a number: never renumber.
+  enum class Form : std::uint8_t {
+    nothing = 0,
+    everything = 1,
+    rule = 2,  ///< Stays in this process.
+  };
+
+  static const RightsRef& nothing();
+  static const RightsRef& everything();
+  static RightsRef by(Rule rule);
+
+  bool allow(Capability needed, const Target& target) const {
+    return form_ == Form::everything || (form_ == Form::rule && rule_(needed, target));
+  }
+
+  Form form() const { return form_; }
+
+private:
+  explicit Rights(Form form, Rule rule = {}) : form_{form}, rule_{std::move(rule)} {}
+
+  Form form_;
+  Rule rule_;
+};
+
+}  // namespace nomad::access

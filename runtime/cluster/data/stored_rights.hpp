@@ -1,0 +1,32 @@
+// What the state says of credentials: the part of the Authenticator (runtime/access) that a server
+// answers by itself. Pure.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "runtime/access/authenticator.hpp"
+#include "runtime/state/snapshot.hpp"
+
+namespace nomad::state {
+class Store;
+}
+
+namespace nomad::cluster {
+
+/// The newest index of the tables that `stored_rights` reads.
+std::uint64_t stored_rights_index(const state::Snapshot& state);
+
+/// What a token gives, or "", which is what everyone may do; `permission_denied` when it is none.
+/// This is where policies are to be looked up: until there are any, every token gives everything.
+Result<access::Grant> stored_rights(const state::Snapshot& state, std::string_view token);
+
+/// Whether `secret` is that of the node. Never of one that the state does not know.
+bool is_secret_of_node(const state::Snapshot& state,
+                       std::string_view node_id,
+                       std::string_view secret);
+
+/// These, of the newest state in `store`.
+access::Lookup lookup_in(std::shared_ptr<const state::Store> store);
+
+}  // namespace nomad::cluster

@@ -1,0 +1,215 @@
+// What becomes of requests whose tokens have to be looked up: unknown ones, ones that nobody can
+// say something of at once, and ones whose rights change while a request waits.
+#include <atomic>
+#include <future>
+#include <mutex>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "actors/api/http/routes.hpp"
+#include "test/support/access_policy.hpp"
+#include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Tokens as a test has them from moment to moment, here or elsewhere.
+struct Tokens {
+  std::mutex guard;
+  access::RightsRef rights = access::Rights::everything();  ///< Of every token but `no_token`.
+  std::atomic<std::uint64_t> index = 1;
+  bool are_elsewhere = false;
+  std::vector<access::Lookup::Found> asked;
+
+  std::optional<Result<access::Grant>> find(std::string_view token) {
+    const std::lock_guard lock{guard};
+    if (are_elsewhere) return {};
+    if (token == test::no_token) return access::permission_denied();
+    return access::Grant{.rights = rights, .index = index};
+  }
+
+  void change(const access::RightsRef& to) {
+    const std::lock_guard lock{guard};
+    rights = to;
+    ++index;
+  }
+
+  std::size_t open() {
+    const std::lock_guard lock{guard};
+    return asked.size();
+  }
+
+  /// Answers the oldest question.
+  void say(Result<access::Grant> grant) {
+    access::Lookup::Found found;
+    {
+      const std::lock_guard lock{guard};
+      found = std::move(asked.front());
+      asked.erase(asked.begin());
+    }
+    found(std::move(grant));
+  }
+};
+
+struct RightsFixture {
+  std::shared_ptr<Tokens> tokens = std::make_shared<Tokens>();
+  ApiFixture api{[this](ApiOptions& options) {
+    options.authenticator = access::Authenticator::make(
+        {.lookup
+         = {.index = [tokens = tokens] { return tokens->index.load(); },
+            .here = [tokens = tokens](std::string_view token) { return tokens->find(token); },
+            .elsewhere =
+                [tokens = tokens](const SecretText&, access::Lookup::Found found) {
+                  const std::lock_guard lock{tokens->guard};
+                  tokens->asked.push_back(std::move(found));
+                }}});
+  }};
+
+  net::ClientResponse send(const std::string& method,
+                           const std::string& target,
+                           const std::string& token,
+                           const std::string& body = {}) const {
+    auto client = net::HttpClient::make(
+        {.address = "http://" + api.address(), .headers = {{"X-Nomad-Token", token}}});
+    auto response = client->send({.method = method, .target = target, .body = body});
+    REQUIRE(response.has_value());
+    return std::move(*response);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("rights: an unknown token is refused by every route that is not open to all") {
+  const RightsFixture fixture;
+  Routes routes{nullptr};
+  add_routes(routes);
+  for (const auto& [route, needed] : routes.listed()) {
+    if (needed == Capability::none) continue;
+    CAPTURE(route);
+    auto method = route.substr(0, route.find(' '));
+    auto path = route.substr(route.find(' ') + 1);
+    if (const auto star = path.find('*'); star != std::string::npos)
+      path.replace(star, 1, own_node);
+    const auto answer = fixture.send(method == "ANY" ? "GET" : method, path, test::no_token, "{}");
+    CHECK(answer.status == 403);
+    CHECK(answer.body == "Permission denied");
+  }
+  CHECK(fixture.send("GET", "/v1/status/leader", test::no_token).status == 200);
+}
+
+TEST_CASE("rights: a request waits for what its token gives") {
+  RightsFixture fixture;
+  fixture.tokens->are_elsewhere = true;
+  const auto ask = [&] {
+    return std::async(std::launch::async, [&] { return fixture.send("GET", "/v1/jobs", "t"); });
+  };
+  auto first = ask();
+  REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+  fixture.tokens->say(Error{Errc::timeout, "the servers are slow"});
+  const auto refused = first.get();
+  CHECK(refused.status >= 500);
+  CHECK(refused.body == "the servers are slow");
+
+  auto second = ask();
+  REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+  fixture.tokens->say(access::Grant{.rights = access::Rights::everything(), .index = 1});
+  CHECK(second.get().status == 200);
+  CHECK(ask().get().status == 200);  // as it is kept
+
+  fixture.tokens->change(access::Rights::everything());
+  auto third = ask();
+  REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+  fixture.tokens->say(access::permission_denied());
+  CHECK(third.get().status == 403);
+}
+
+TEST_CASE(
+    "rights: a blocking query is judged by the rights that its caller has when it is looked at") {
+  RightsFixture fixture;
+  fixture.api.state().register_job({.id = "web"});
+  const auto wait = [&] {
+    const auto target = fmt::format("/v1/job/web?index={}", fixture.api.state().index);
+    auto answer = std::async(std::launch::async,
+                             [&, target] { return fixture.send("GET", target, "t").status; });
+    REQUIRE(net::eventually([&] { return fixture.api.state().store.watches().size() > 0; }));
+    return answer;
+  };
+  SUBCASE("as this process finds them") {
+    auto answer = wait();
+    fixture.tokens->change(access::Rights::nothing());
+    fixture.api.state().register_job({.id = "web", .type = "batch"});
+    CHECK(answer.get() == 403);
+  }
+  SUBCASE("as others say them, later") {
+    auto answer = wait();
+    fixture.tokens->are_elsewhere = true;
+    fixture.tokens->change(access::Rights::nothing());
+    fixture.api.state().register_job({.id = "web", .type = "batch"});
+    REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+    SUBCASE("less") {
+      fixture.tokens->say(access::Grant{.rights = access::Rights::nothing(), .index = 2});
+      CHECK(answer.get() == 403);
+    }
+    SUBCASE("the same") {
+      fixture.tokens->say(access::Grant{.rights = access::Rights::everything(), .index = 2});
+      CHECK(answer.get() == 200);
+    }
+    SUBCASE("none") {
+      fixture.tokens->say(Error{Errc::unavailable, "nobody is there"});
+      CHECK(answer.get() >= 500);
+    }
+  }
+}
+
+TEST_CASE("rights: an event stream ends when its caller may not follow it any more") {
+  RightsFixture fixture;
+  auto client = fixture.api.client();
+  auto stream = client.open({.target = "/v1/event/stream?topic=Job"});
+  REQUIRE(stream.has_value());
+  fixture.api.state().register_job({.id = "web"});
+  std::string got;
+  while (got.find("web") == std::string::npos) {
+    const auto piece = stream->read(10s);
+    REQUIRE((piece && !piece->empty()));
+    got += *piece;
+  }
+  fixture.tokens->change(access::Rights::nothing());
+  fixture.api.state().register_job({.id = "hidden"});
+  for (auto piece = stream->read(10s); piece && !piece->empty(); piece = stream->read(10s))
+    got += *piece;
+  CHECK(got.find("hidden") == std::string::npos);
+}
+
+TEST_CASE("rights: an archive is not taken in of those who may not send one") {
+  RightsFixture fixture;
+  net::Request head;
+  head.method = "PUT";
+  head.target = "/v1/operator/snapshot";
+  head.add_header("X-Nomad-Token", "t");
+  const auto authenticator = access::Authenticator::make(
+      {.lookup = {.here = [&](std::string_view token) { return fixture.tokens->find(token); },
+                  .elsewhere =
+                      [&](const SecretText&, access::Lookup::Found found) {
+                        fixture.tokens->asked.push_back(std::move(found));
+                      }}});
+  CHECK(brings_archive(head, *authenticator));
+  head.clear();
+  head.method = "PUT";
+  head.target = "/v1/operator/snapshot";
+  head.add_header("X-Nomad-Token", test::no_token);
+  CHECK_FALSE(brings_archive(head, *authenticator));
+
+  fixture.tokens->are_elsewhere = true;
+  head.clear();
+  head.method = "PUT";
+  head.target = "/v1/operator/snapshot";
+  CHECK_FALSE(brings_archive(head, *authenticator));  // nobody can say at once
+  REQUIRE(fixture.tokens->open() == 1);               // for the next try
+  fixture.tokens->say(access::Grant{.rights = access::Rights::everything()});
+  CHECK(brings_archive(head, *authenticator));
+}
