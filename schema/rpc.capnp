@@ -50,6 +50,17 @@ struct SealedWriteReply {
   variable @2 :Variable.Variable;
 }
 
+# Answers Access.Resolve: what the token in the request's head gives. The request has no body.
+struct ResolveReply {
+  index @0 :UInt64;                # of the newest change of what it was read from
+  accessor @1 :Text;               # the token's public name
+  validForMs @2 :UInt64;           # then the token ends by itself; 0: it does not
+  union {                          # the rights
+    nothing @3 :Void;
+    everything @4 :Void;
+  }
+}
+
 struct NodeRegisterRequest { node @0 :Node.Node; }
 
 # Answers Node.Register and Node.UpdateStatus.

@@ -25,6 +25,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "actors/plugin/plugin_loader.hpp"
+#include "actors/rpc/rights_link.hpp"
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/config/byte_size.hpp"
@@ -127,6 +128,7 @@ struct Agent::Parts {
   std::shared_ptr<net::TlsContext> http_certificates;  ///< Null without TLS.
   // Of an agent without a server:
   std::optional<rpc::TcpTransport> dialer;
+  std::optional<rpc::RightsLink> rights;
   std::shared_ptr<access::Authenticator> authenticator;
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
   NodeDoor remote_servers;
@@ -257,10 +259,16 @@ struct Agent::Parts {
     return near_servers;
   }
 
+  /// Tokens are the servers' business: they are asked.
   Result<> start_dialing() {
-    authenticator = access::Authenticator::make({.enforces = false});
+    rights.emplace(root,
+                   rpc::RightsLinkOptions{.region = config.region, .servers = [list = server_list] {
+                                            return list->addresses();
+                                          }});
+    authenticator = access::Authenticator::make({.enforces = false, .lookup = rights->lookup()});
     auto started = NOMAD_TRY(start_dialer(root, config, links, authenticator));
     dialer.emplace(std::move(started));
+    rights->open(dialer->handle());
     return {};
   }
 
@@ -286,12 +294,14 @@ struct Agent::Parts {
     if (api) api->stop(api_patience);
     if (client) client->stop();
     if (plugins) plugins->stop();
+    if (rights) rights->stop();
     if (dialer) dialer->stop();
     if (server) server->stop(leaving);
     api.reset();
     client.reset();
     plugins.reset();
     dialer.reset();
+    rights.reset();
     server.reset();
     near_servers = NodeDoor{};
     remote_servers = NodeDoor{};

@@ -3,6 +3,7 @@
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/asker.hpp"
 #include "actors/core/supervise.hpp"
+#include "actors/rpc/rights_link.hpp"
 #include "actors/server/members/raft_carrier.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
@@ -253,6 +254,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   serve_raft(*router, part.doors_);
   serve_membership(*router, part.doors_);
   serve_has_node(*router, part.doors_);
+  rpc::serve_rights(*router);
   requests.add_to_server(*router);
   part.known_servers_ = [doors = part.doors_, members = part.members_, region = config.region] {
     return alive_servers(*members, region, doors->leader_address());

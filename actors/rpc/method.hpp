@@ -43,6 +43,9 @@ enum class Method : std::uint16_t {
   node_ask = 40,       ///< A question that may be repeated freely.
   node_ask_once = 41,  ///< One that may not.
 
+  // access
+  access_resolve = 45,  ///< What a token gives, for processes that do not know tokens.
+
   // requests of the HTTP API, sent on
   /// To a server: the leader, another region, or whoever reaches the node. Client nodes send on
   /// what
