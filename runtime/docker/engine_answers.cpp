@@ -66,6 +66,34 @@ Errc engine_errc(const EngineAnswer& answer) {
   }
 }
 
+EngineError::Kind engine_error_kind(std::string_view said) {
+  struct Words {
+    std::string_view first;
+    std::string_view then;  ///< Somewhere after `first`.
+    EngineError::Kind kind;
+  };
+
+  // Nomad's rules, word by word.
+  constexpr std::array known{
+      Words{"volume is attached on another node", "", EngineError::Kind::volume_elsewhere},
+      Words{"Error: image ", " not found", EngineError::Kind::image_missing},
+      Words{"EOF", "", EngineError::Kind::out_of_time},
+      Words{"timeout", "", EngineError::Kind::out_of_time}};
+  for (const auto& words : known)
+    if (const auto begin = said.find(words.first);
+        begin != said.npos && said.find(words.then, begin) != said.npos)
+      return words.kind;
+  return EngineError::Kind::other;
+}
+
+EngineOutcome judged(Result<EngineAnswer> answer) {
+  if (!answer) return {std::move(answer)};
+  auto complaint = engine_complaint(*answer);
+  if (complaint.empty()) return {std::move(answer)};
+  const EngineError refusal{.status = answer->status, .kind = engine_error_kind(complaint)};
+  return {Error{engine_errc(*answer), std::move(complaint)}, refusal};
+}
+
 Result<EngineVersion> read_version(std::string_view body) {
   const auto object = NOMAD_TRY(read_object(body, "version"));
   const Members members{object};
@@ -304,18 +332,6 @@ std::string PullProgress::summary() const {
   }
   return fmt::format("Pulled {}/{} ({}/{}) layers: {} waiting/{} pulling", pulled, layers_.size(),
                      size_text(current), size_text(total), waiting, pulling);
-}
-
-bool pull_may_pass(std::string_view complaint) {
-  // Nomad's rule, word by word.
-  const auto begin = complaint.find("Error: image ");
-  return begin == complaint.npos || complaint.find(" not found", begin) == complaint.npos;
-}
-
-bool is_transient(std::string_view complaint) {
-  return complaint.find("EOF") != complaint.npos
-         || complaint.find("API error (500)") != complaint.npos
-         || complaint.find("timeout") != complaint.npos;
 }
 
 }  // namespace nomad::docker

@@ -28,6 +28,37 @@ std::string engine_complaint(const EngineAnswer& answer);
 /// for what the engine or its log driver can't do at all, else `rejected`.
 Errc engine_errc(const EngineAnswer& answer);
 
+/// Why the engine refused, beyond what its API has statuses for.
+struct EngineError {
+  enum class Kind {
+    other,
+    out_of_time,       ///< It, or what it asked, broke off or did not answer in time.
+    volume_elsewhere,  ///< The volume is attached on another node.
+    image_missing,     ///< The registry does not have the image.
+  };
+
+  unsigned status = 0;  ///< 0: there was no refusal.
+  Kind kind = Kind::other;
+
+  /// Whether another try may do.
+  bool may_pass() const { return status == 500 || kind == Kind::out_of_time; }
+};
+
+/// The engine says it in words alone: this is where they are read.
+EngineError::Kind engine_error_kind(std::string_view said);
+
+/// A success, or why there is none: as an error for those that pass it on, in the words of
+/// `engine_complaint` with the code of `engine_errc`, and by its type for those that decide by it.
+struct EngineOutcome : Result<EngineAnswer> {
+  EngineOutcome(Result<EngineAnswer> answer, EngineError refused = {})
+      : Result<EngineAnswer>{std::move(answer)}, refusal{refused} {}
+
+  EngineError refusal;
+};
+
+/// An answer that is no success is an error.
+EngineOutcome judged(Result<EngineAnswer> answer);
+
 struct EngineVersion {
   std::string version;
   std::string api;      ///< The newest, "1.43".
@@ -165,11 +196,5 @@ private:
   std::string failure_;
   std::map<std::string, Layer> layers_;
 };
-
-/// Whether a pull that failed so may succeed another time.
-bool pull_may_pass(std::string_view complaint);
-
-/// Whether the engine could not be reached or did not find the time, so that another try may do.
-bool is_transient(std::string_view complaint);
 
 }  // namespace nomad::docker

@@ -16,13 +16,6 @@ constexpr auto engine_patience = std::chrono::minutes{5};
 
 }  // namespace
 
-Result<docker::EngineAnswer> judged(Result<docker::EngineAnswer> answer) {
-  if (!answer) return answer;
-  auto complaint = docker::engine_complaint(*answer);
-  if (complaint.empty()) return answer;
-  return Error{docker::engine_errc(*answer), std::move(complaint)};
-}
-
 bool is_away(const Error& err) {
   return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::io
          || err.code == Errc::corrupt;
@@ -47,7 +40,7 @@ void DockerDesk::ask(docker::EngineRequest request, std::chrono::milliseconds ti
   engine_->ask(std::move(request), timeout,
                [call = caller(), then = std::move(then)](Result<docker::EngineAnswer> answer) {
                  auto shared
-                     = std::make_shared<Result<docker::EngineAnswer>>(judged(std::move(answer)));
+                     = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
                  call([then, shared] { then(*shared); });
                });
 }
@@ -58,14 +51,15 @@ void DockerDesk::ask(docker::EngineRequest request, Then then) {
 
 docker::Engine::CallId DockerDesk::follow(docker::EngineRequest request,
                                           docker::Engine::Limits limits,
-                                          docker::Engine::Follower follower) {
-  if (follower.ended)
-    follower.ended = [call = caller(),
-                      ended = std::move(follower.ended)](Result<docker::EngineAnswer> answer) {
-      auto shared = std::make_shared<Result<docker::EngineAnswer>>(judged(std::move(answer)));
-      call([ended, shared] { ended(std::move(*shared)); });
-    };
-  return engine_->follow(std::move(request), limits, std::move(follower));
+                                          Piece piece,
+                                          Then ended) {
+  return engine_->follow(
+      std::move(request), limits,
+      {.piece = std::move(piece),
+       .ended = [call = caller(), ended = std::move(ended)](Result<docker::EngineAnswer> answer) {
+         auto shared = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
+         call([ended, shared] { ended(*shared); });
+       }});
 }
 
 void DockerDesk::after(Nanoseconds delay, Action action) {

@@ -35,7 +35,8 @@ using DockerSelf = actor::WithInternal<Driver, void(docker_driver::Turn)>;
 class DockerDesk {
 public:
   using Action = std::function<void()>;
-  using Then = std::function<void(Result<docker::EngineAnswer>&)>;
+  using Then = std::function<void(docker::EngineOutcome&)>;
+  using Piece = std::function<Result<>(std::string_view)>;
 
   DockerDesk(DockerSelf::pointer self,
              const DriverOptions& options,
@@ -56,17 +57,17 @@ public:
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
 
-  /// A question with its answer in time. An answer that is no success is an error, too, in the
-  /// words of `engine_complaint`: `not_found` for 404, `conflict` for 409, `rejected` for the rest.
+  /// A question with its answer in time. An answer that is no success is an error, too.
   void ask(docker::EngineRequest request, std::chrono::milliseconds timeout, Then then);
 
   /// The same for those that are quick.
   void ask(docker::EngineRequest request, Then then);
 
-  /// A stream. `ended` of the follower comes in the actor's turn; `piece` and `tick` do not.
+  /// A stream. `ended` comes in the actor's turn; `piece` does not.
   docker::Engine::CallId follow(docker::EngineRequest request,
                                 docker::Engine::Limits limits,
-                                docker::Engine::Follower follower);
+                                Piece piece,
+                                Then ended);
 
   void after(Nanoseconds delay, Action action);
 
@@ -93,11 +94,6 @@ private:
   std::unique_ptr<docker::Engine> logs_;  ///< For the streams of logs, which write files.
   StepRunner steps_;                      ///< With the first work.
 };
-
-/// An answer that is no success as an error: `not_found`, `conflict` (a name is taken, a container
-/// is in the wrong state), `invalid_argument` for what this engine or container can't do at all
-/// (501), else `rejected`.
-Result<docker::EngineAnswer> judged(Result<docker::EngineAnswer> answer);
 
 /// Whether the engine is away, so that nothing can be said of what it has.
 bool is_away(const Error& err);

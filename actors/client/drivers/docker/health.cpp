@@ -122,11 +122,11 @@ void DockerHealth::finish(const Fingerprint& outcome) {
 /// Of the daemon itself there is nearly never an event: what counts is that the stream is open.
 void DockerHealth::watch() {
   if (std::exchange(is_watching_, true)) return;
-  desk_.follow({.target = "/events?filters="
-                          + docker::escape_target(R"({"type":["daemon"],"event":["reload"]})")},
-               {.header = std::chrono::milliseconds{0}},
-               {.piece = [](std::string_view) { return Result<>{}; },
-                .ended = [this](const Result<EngineAnswer>&) { watch_ended(); }});
+  desk_.follow(
+      {.target
+       = "/events?filters=" + docker::escape_target(R"({"type":["daemon"],"event":["reload"]})")},
+      {.header = std::chrono::milliseconds{0}}, [](std::string_view) { return Result<>{}; },
+      [this](const Result<EngineAnswer>&) { watch_ended(); });
 }
 
 void DockerHealth::watch_ended() {

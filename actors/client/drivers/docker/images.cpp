@@ -219,19 +219,19 @@ void DockerImages::begin_pull(const std::string& key,
       = std::chrono::duration_cast<milliseconds>(desk_.settings().pull_activity_timeout);
   pull.progress = std::make_shared<SharedProgress>();
   const auto progress = pull.progress;
-  pull.call
-      = desk_.follow(std::move(request),
-                     {.header = silence,
-                      .silence = silence,
-                      .whole = std::chrono::duration_cast<milliseconds>(wish.timeout)},
-                     {.piece = [progress](std::string_view bytes) { return progress->take(bytes); },
-                      .ended =
-                          [this, key, number, progress](const Result<EngineAnswer>& answer) {
-                            if (!answer) return pull_ended(key, number, answer.error());
-                            if (const auto failure = progress->failure(); !failure.empty())
-                              return pull_ended(key, number, Error{Errc::rejected, failure});
-                            pull_ended(key, number, {});
-                          }});
+  pull.call = desk_.follow(
+      std::move(request),
+      {.header = silence,
+       .silence = silence,
+       .whole = std::chrono::duration_cast<milliseconds>(wish.timeout)},
+      [progress](std::string_view bytes) { return progress->take(bytes); },
+      [this, key, number, progress](const docker::EngineOutcome& answer) {
+        if (!answer) return pull_ended(key, number, answer.error(), answer.refusal.kind);
+        if (const auto failure = progress->failure(); !failure.empty())
+          return pull_ended(key, number, Error{Errc::rejected, failure},
+                            docker::engine_error_kind(failure));
+        pull_ended(key, number, {});
+      });
   desk_.after(pull_news_interval, [this, key, number] { tell_progress(key, number); });
 }
 
@@ -248,7 +248,8 @@ void DockerImages::tell_progress(const std::string& key, std::uint64_t number) {
 
 void DockerImages::pull_ended(const std::string& key,
                               std::uint64_t number,
-                              const Result<>& outcome) {
+                              const Result<>& outcome,
+                              docker::EngineError::Kind why) {
   const auto found = pulls_.find(key);
   if (found == pulls_.end() || found->second.number != number) return;
   const auto waiters = std::move(found->second.waiters);
@@ -257,7 +258,7 @@ void DockerImages::pull_ended(const std::string& key,
     const Error err{outcome.error().code,
                     fmt::format("Failed to pull `{}`: {}", key, outcome.error().what)};
     for (const auto& waiter : waiters)
-      fail(waiter.done, err, docker::pull_may_pass(err.what));
+      fail(waiter.done, err, why != docker::EngineError::Kind::image_missing);
     return;
   }
   for (const auto& waiter : waiters)

@@ -79,7 +79,10 @@ private:
   void find_auth(const ImageWish& wish, const Done& done);
   void pull(const ImageWish& wish, const Done& done, const std::string& auth);
   void begin_pull(const std::string& key, const ImageWish& wish, const std::string& auth);
-  void pull_ended(const std::string& key, std::uint64_t number, const Result<>& outcome);
+  void pull_ended(const std::string& key,
+                  std::uint64_t number,
+                  const Result<>& outcome,
+                  docker::EngineError::Kind why = {});
   void tell_progress(const std::string& key, std::uint64_t number);
   void keep(const std::string& id, const std::string& user);
   void plan_removal(const std::string& id);

@@ -14,6 +14,7 @@ namespace nomad::client {
 namespace {
 
 using docker::EngineAnswer;
+using docker::EngineOutcome;
 
 constexpr int infra_tries = 5;
 constexpr auto infra_pause = std::chrono::milliseconds{200};
@@ -47,11 +48,11 @@ void DockerInfra::join(const docker::InfraWish& wish, Done done) {
 
 void DockerInfra::look(const std::string& alloc_id) {
   desk_.ask({.target = infra_path(alloc_id) + "/json"},
-            [this, alloc_id](Result<EngineAnswer>& answer) {
+            [this, alloc_id](const EngineOutcome& answer) {
               if (!answer && answer.error().code == Errc::not_found) return make(alloc_id, 1);
-              if (!answer) return finish(alloc_id, answer.error());
+              if (!answer) return fail(alloc_id, answer);
               const auto container = docker::read_container(answer->body);
-              if (!container) return finish(alloc_id, container.error());
+              if (!container) return fail(alloc_id, Result<EngineAnswer>{container.error()});
               found(alloc_id, *container);
             });
 }
@@ -71,8 +72,8 @@ void DockerInfra::found(const std::string& alloc_id, const docker::Container& co
 
 void DockerInfra::replace(const std::string& alloc_id, int tries) {
   desk_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
-            [this, alloc_id, tries](const Result<EngineAnswer>& answer) {
-              if (!answer && is_away(answer.error())) return finish(alloc_id, answer.error());
+            [this, alloc_id, tries](const EngineOutcome& answer) {
+              if (!answer && is_away(answer.error())) return fail(alloc_id, answer);
               make(alloc_id, tries);
             });
 }
@@ -84,21 +85,21 @@ void DockerInfra::make(const std::string& alloc_id, int tries) {
       {.method = "POST",
        .target = "/containers/create?name=" + docker::escape_target(docker::infra_name(alloc_id)),
        .body = boost::json::serialize(docker::infra_body(joining->second.wish))},
-      [this, alloc_id, tries](const Result<EngineAnswer>& answer) {
+      [this, alloc_id, tries](const EngineOutcome& answer) {
         if (!answer && answer.error().code == Errc::conflict && tries < infra_tries)
           return desk_.after(infra_pause,
                              [this, alloc_id, tries] { replace(alloc_id, tries + 1); });
-        if (!answer) return finish(alloc_id, answer.error());
+        if (!answer) return fail(alloc_id, answer);
         const auto id = docker::read_created(answer->body);
-        if (!id) return finish(alloc_id, id.error());
+        if (!id) return fail(alloc_id, Result<EngineAnswer>{id.error()});
         start(alloc_id, *id);
       });
 }
 
 void DockerInfra::start(const std::string& alloc_id, const std::string& id) {
   desk_.ask({.method = "POST", .target = "/containers/" + id + "/start"},
-            [this, alloc_id, id](const Result<EngineAnswer>& answer) {
-              if (!answer) return finish(alloc_id, answer.error());
+            [this, alloc_id, id](const EngineOutcome& answer) {
+              if (!answer) return fail(alloc_id, answer);
               await_namespace(alloc_id, id, 0);
             });
 }
@@ -106,12 +107,12 @@ void DockerInfra::start(const std::string& alloc_id, const std::string& id) {
 /// Those that join before it has entered the namespace would be in another one.
 void DockerInfra::await_namespace(const std::string& alloc_id, const std::string& id, int looks) {
   desk_.ask({.target = "/containers/" + id + "/json"}, [this, alloc_id, id,
-                                                        looks](const Result<EngineAnswer>& answer) {
+                                                        looks](const EngineOutcome& answer) {
     const auto joining = joining_.find(alloc_id);
     if (joining == joining_.end()) return;
-    if (!answer) return finish(alloc_id, answer.error());
+    if (!answer) return fail(alloc_id, answer);
     const auto container = docker::read_container(answer->body);
-    if (!container) return finish(alloc_id, container.error());
+    if (!container) return fail(alloc_id, Result<EngineAnswer>{container.error()});
     if (is_in_namespace(container->pid, joining->second.wish.network_namespace))
       return finish(alloc_id, id);
     if (!container->running || looks >= namespace_looks)
@@ -126,16 +127,22 @@ void DockerInfra::await_namespace(const std::string& alloc_id, const std::string
   });
 }
 
-void DockerInfra::finish(const std::string& alloc_id, const Result<std::string>& id) {
+void DockerInfra::fail(const std::string& alloc_id, const EngineOutcome& answer) {
+  finish(alloc_id, answer.error(), is_away(answer.error()) || answer.refusal.may_pass());
+}
+
+void DockerInfra::finish(const std::string& alloc_id,
+                         const Result<std::string>& id,
+                         bool may_pass) {
   const auto joining = joining_.extract(alloc_id);
   if (joining.empty()) return;
   for (const auto& done : joining.mapped().waiters)
-    done(id);
+    done(id, may_pass);
 }
 
 void DockerInfra::leave(const std::string& alloc_id, DockerDesk::Action done) {
   desk_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
-            [alloc_id, done = std::move(done)](const Result<EngineAnswer>& answer) {
+            [alloc_id, done = std::move(done)](const EngineOutcome& answer) {
               if (!answer && answer.error().code != Errc::not_found)
                 log::warn("client", "docker: the container of allocation {}'s network is left: {}",
                           short_id(alloc_id), answer.error().what);

@@ -18,8 +18,8 @@ namespace nomad::client {
 
 class DockerInfra {
 public:
-  /// The id of the container.
-  using Done = std::function<void(const Result<std::string>& id)>;
+  /// The id of the container; if there is none, whether another try may do.
+  using Done = std::function<void(const Result<std::string>& id, bool may_pass)>;
 
   explicit DockerInfra(DockerDesk& desk) : desk_{desk} {}
 
@@ -41,7 +41,8 @@ private:
   void replace(const std::string& alloc_id, int tries);
   void start(const std::string& alloc_id, const std::string& id);
   void await_namespace(const std::string& alloc_id, const std::string& id, int looks);
-  void finish(const std::string& alloc_id, const Result<std::string>& id);
+  void finish(const std::string& alloc_id, const Result<std::string>& id, bool may_pass = false);
+  void fail(const std::string& alloc_id, const docker::EngineOutcome& answer);
 
   DockerDesk& desk_;
   std::map<std::string, Joining> joining_;  ///< By allocation.

@@ -249,13 +249,13 @@ void DockerTasks::join_network(const TaskId& id, std::uint64_t serial) {
                  .hostname = hostname.empty() ? std::string{short_id(alloc_id)} : hostname,
                  .program = desk_.options().executor_path,
                  .network_namespace = network},
-                [this, id, serial](const Result<std::string>& container) {
+                [this, id, serial](const Result<std::string>& container, bool may_pass) {
                   auto* const joining = find(id, serial);
                   if (joining == nullptr) return;
                   if (!container)
                     return fail_start(
                         id, serial, container.error().within("failed to join the group's network"),
-                        is_away(container.error()) || docker::is_transient(container.error().what));
+                        may_pass);
                   joining->wish->network_container = *container;
                   create(id, serial, 1);
                 });
@@ -290,7 +290,7 @@ void DockerTasks::create(const TaskId& id, std::uint64_t serial, int tries) {
              .target = "/containers/create?name="
                        + docker::escape_target(docker::container_name(id.task, id.alloc_id)),
              .body = boost::json::serialize(*body)},
-            [this, id, serial, tries](const Result<EngineAnswer>& answer) {
+            [this, id, serial, tries](const docker::EngineOutcome& answer) {
               auto* const creating = find(id, serial);
               const auto made = answer ? docker::read_created(answer->body)
                                        : Result<std::string>{answer.error()};
@@ -305,13 +305,12 @@ void DockerTasks::create(const TaskId& id, std::uint64_t serial, int tries) {
               const auto& why = made.error();
               if (why.code == Errc::conflict && tries < start_tries)
                 return name_is_taken(id, serial, tries);
-              if (docker::is_transient(why.what) && !is_away(why) && tries < start_tries)
+              if (answer.refusal.may_pass() && tries < start_tries)
                 return desk_.after(pause_before_start(tries),
                                    [this, id, serial, tries] { create(id, serial, tries + 1); });
-              // A volume's plugin says it in words alone.
               const bool may_pass
                   = is_away(why) || why.code == Errc::not_found
-                    || why.what.find("volume is attached on another node") != std::string::npos;
+                    || answer.refusal.kind == docker::EngineError::Kind::volume_elsewhere;
               fail_start(id, serial, why.within("failed to create container"), may_pass);
             });
 }
@@ -354,12 +353,12 @@ void DockerTasks::start_container(const TaskId& id, std::uint64_t serial, int tr
   const auto container = task->container;
   desk_.ask(
       {.method = "POST", .target = "/containers/" + container + "/start"},
-      [this, id, serial, tries, container](const Result<EngineAnswer>& answer) {
+      [this, id, serial, tries, container](const docker::EngineOutcome& answer) {
         if (find(id, serial) == nullptr) return drop_container(container);
         if (answer) return inspect_started(id, serial);
         const auto& why = answer.error();
-        const bool passes = docker::is_transient(why.what);
-        if (passes && !is_away(why) && tries < start_tries)
+        const bool passes = answer.refusal.may_pass();
+        if (passes && tries < start_tries)
           return desk_.after(pause_before_start(tries),
                              [this, id, serial, tries] { start_container(id, serial, tries + 1); });
         fail_start(id, serial, why.within(fmt::format("Failed to start container {}", container)),

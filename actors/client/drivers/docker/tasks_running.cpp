@@ -121,9 +121,8 @@ void DockerTasks::watch(const TaskId& id, Task& task) {
   const auto serial = task.serial;
   task.wait = desk_.follow(
       {.method = "POST", .target = container_path(task.container) + "/wait?condition=not-running"},
-      {.header = std::chrono::milliseconds{0}},
-      {.piece = {},
-       .ended = [this, id, serial](const Result<EngineAnswer>&) { wait_ended(id, serial); }});
+      {.header = std::chrono::milliseconds{0}}, {},
+      [this, id, serial](const Result<EngineAnswer>&) { wait_ended(id, serial); });
 }
 
 /// Whatever the answer was: how the container is, says the container.
@@ -330,7 +329,8 @@ void DockerTasks::follow_logs(const TaskId& id, Task& task) {
        .ended =
            [this, id, serial, keeper, call = desk_.caller()](Result<EngineAnswer> answer) {
              keeper->save();
-             auto shared = std::make_shared<Result<EngineAnswer>>(judged(std::move(answer)));
+             auto shared
+                 = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
              call([this, id, serial, shared] { logs_ended(id, serial, *shared); });
            },
        .tick = [keeper] { keeper->save_if_due(docker::LogKeeper::Clock::now()); }});

@@ -124,10 +124,23 @@ TEST_CASE("docker answers: a pull") {
 }
 
 TEST_CASE("docker answers: which failures may pass") {
-  CHECK_FALSE(pull_may_pass("Failed to pull `x`: Error: image library/x not found"));
-  CHECK(pull_may_pass("Failed to pull `x`: no space left on device"));
-  CHECK(is_transient("API error (500): x"));
-  CHECK_FALSE(is_transient("API error (400): x"));
+  using Kind = EngineError::Kind;
+  CHECK(engine_error_kind("Error: image library/x not found") == Kind::image_missing);
+  CHECK(engine_error_kind("x not found; Error: image ") == Kind::other);
+  CHECK(engine_error_kind("no space left on device") == Kind::other);
+  CHECK(engine_error_kind("unexpected EOF") == Kind::out_of_time);
+  CHECK(engine_error_kind("net/http: TLS handshake timeout") == Kind::out_of_time);
+  CHECK(engine_error_kind("VolumeDriver.Mount: volume is attached on another node")
+        == Kind::volume_elsewhere);
+
+  CHECK(judged(EngineAnswer{500, "x"}).refusal.may_pass());
+  CHECK_FALSE(judged(EngineAnswer{400, "x"}).refusal.may_pass());
+  CHECK(judged(EngineAnswer{400, "unexpected EOF"}).refusal.may_pass());
+  CHECK(judged(EngineAnswer{404, "x"}).error() == Error{Errc::not_found, "API error (404): x"});
+  CHECK(judged(EngineAnswer{500, "volume is attached on another node"}).refusal.kind
+        == Kind::volume_elsewhere);
+  CHECK(judged(EngineAnswer{200, "timeout"}).has_value());
+  CHECK(judged(Error{Errc::io, "timeout"}).refusal.status == 0);
 }
 
 TEST_CASE("docker images: names") {
