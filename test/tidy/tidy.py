@@ -14,6 +14,8 @@
 8. No function has more than 70 lines (functions.py).
 9. Links of pages lead somewhere, what they name is there, the first pages are short (papers.py).
 10. No function of the product is called by tests alone (unused.py).
+11. No branch on the text of an error: what has words alone is read into a type by one function, whose
+    file is in allowed.txt.
 The length of files only warns. What is let pass all the same, and why, is in allowed.txt, which only
 shrinks.
 """
@@ -77,6 +79,16 @@ def may_include(path, included, order):
     return None
 
 
+# The text of an error compared or searched, `error.what` or a variable that is called so.
+MESSAGE = re.compile(r"\bwhat(?:\(\))?\s*[=!]= *(?:\"|[a-z_]\w*::[a-z])"
+                     r"|(?:\.|->|\b)what(?:\(\))?\.(?:find|rfind|starts_with|ends_with|contains|compare)\b"
+                     r"|(?:contains|starts_with|ends_with|contains_text)\([^()]*(?:\.|->)what\b")
+
+
+def reads_message(path, line):
+    return path.startswith(("runtime/", "actors/", "cli/")) and MESSAGE.search(line.split("//")[0]) is not None
+
+
 def check(path, text, built, order, allowed=allow_list.Allowed("")):
     found = []
     lines = text.split("\n")
@@ -94,6 +106,8 @@ def check(path, text, built, order, allowed=allow_list.Allowed("")):
             found.append(f"{path}:{number}: an error is swallowed")
         if re.search(r"\bTODO\b(?!\((soon|perf|compat)\): )", line):
             found.append(f"{path}:{number}: a TODO needs a kind: TODO(soon|perf|compat): …")
+        if reads_message(path, line) and ("message", path) not in allowed:
+            found.append(f"{path}:{number}: a branch on the text of an error; causes are codes and types")
         if re.search(r"/(home|work|farm)/\w+/", line):
             found.append(f"{path}:{number}: a path of somebody's machine")
     head = next((line for line in lines if line.strip() and line.strip() != "#pragma once"), "")
@@ -208,6 +222,11 @@ def self_test():
         ("runtime/base/x.cpp", "// x\n#include <caf/actor.hpp>\n"),
         ("runtime/base/x.cpp", "// x\ntry { } catch (...) { }\n"),
         ("runtime/base/x.cpp", "// x\n// TODO: later\n"),
+        ("runtime/base/x.cpp", '// x\nif (err.what == "gone") return;\n'),
+        ("runtime/base/x.cpp", "// x\nif (what == executor::unknown_request) return;\n"),
+        ("actors/base/x.cpp", '// x\nif (tried.error().what.find("EOF") != npos) return;\n'),
+        ("cli/x.cpp", '// x\nif (thrown.what().starts_with("no")) return;\n'),
+        ("cli/x.cpp", '// x\nif (contains(err.what, "no")) return;\n'),
         ("runtime/base/x.cpp", "int x;\n"),
         ("runtime/base/y.cpp", "// y\n"),
         ("cli/x.cpp", '// x\n#include "actors/agent/agent.hpp"\n'),

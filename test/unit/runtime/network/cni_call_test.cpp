@@ -121,7 +121,7 @@ TEST_CASE("cni call: which rules portmap could not check is known by its words")
         == Cause::ipv6_unchecked);
   CHECK(cause(R"({"code":999,"msg":"could not check ipv4 dnat: no such chain"})")
         == Cause::ipv4_unchecked);
-  CHECK(cause("", "could not check ipv6 dnat") == Cause::ipv6_unchecked);
+  CHECK(cause("", "portmap: could not check ipv6 dnat") == Cause::ipv6_unchecked);
   CHECK(cause(R"({"code":999,"msg":"no such chain"})") == Cause::other);
 }
 
