@@ -202,7 +202,9 @@ TEST_CASE("docker engine: an answer that does not end is too large") {
 }
 
 TEST_CASE("docker engine: a stream comes in pieces, and can be withdrawn") {
-  FakeEngine fake{[](int socket, const std::string&) {
+  FakeEngine fake{[](int socket, const std::string& request) {
+    if (request.find("/later ") != request.npos)
+      return say(socket, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     say(socket, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
     await_close(socket);
   }};
@@ -215,13 +217,16 @@ TEST_CASE("docker engine: a stream comes in pieces, and can be withdrawn") {
            [&](std::string_view piece) {
              CHECK(piece == "one");
              ++pieces;
+             pieces.notify_one();
              return Result<>{};
            },
        .ended = [&](Result<EngineAnswer> answer) { ended.set(std::move(answer)); }});
-  while (pieces == 0)
-    std::this_thread::sleep_for(1ms);
+  pieces.wait(0);
   engine.cancel(call);
-  std::this_thread::sleep_for(100ms);
+  Outcome later;  // What the engine's thread does after it has let go of the stream.
+  engine.ask({.target = "/later"}, 60s,
+             [&](Result<EngineAnswer> answer) { later.set(std::move(answer)); });
+  CHECK(later.wait().has_value());
   CHECK(pieces == 1);
   CHECK_FALSE(ended.is_there());
 }
