@@ -2,6 +2,8 @@
 // states, and nothing that is refused leaves a trace.
 #include <map>
 
+#include <capnp/dynamic.h>
+
 #include "fixture.hpp"
 #include "runtime/base/random.hpp"
 
@@ -62,7 +64,7 @@ public:
         return;
       }
       case 16:
-        return draw_setting(command);
+        return draw_of_kind(command);
       case 17:
         return draw_place(command);
       case 18:
@@ -175,38 +177,47 @@ private:
     }
   }
 
-  void draw_setting(schema::Command::Builder command) {
-    if (random_.chance(0.5)) {
-      auto config = command.initSchedulerConfiguration();
-      config.setPauseEvalBroker(random_.chance(0.7));
-      if (random_.chance(0.2)) config.setModifyIndex(random_.below(100));
-      return;
+  /// A command that a descriptor brings, filled with whatever fits its fields.
+  void draw_of_kind(schema::Command::Builder command) {
+    std::vector<std::uint16_t> numbers;
+    each_kind([&numbers]<class Kind>() {
+      if constexpr (requires { Kind::put; }) numbers.push_back(Kind::put.which);
+      if constexpr (requires { Kind::remove; }) numbers.push_back(Kind::remove.which);
+    });
+    capnp::DynamicStruct::Builder dynamic{command};
+    const auto number = numbers.at(random_.below(numbers.size()));
+    KJ_IF_MAYBE (field, dynamic.getSchema().getFieldByDiscriminant(number)) {
+      fill_field(dynamic, *field);
     }
-    auto body = command.initAutopilotUpdate();
-    body.initConfiguration().setMinQuorum(random_.below(5));
-    body.setCheck(random_.chance(0.2));
   }
 
+  void fill_field(capnp::DynamicStruct::Builder to, capnp::StructSchema::Field field) {
+    static constexpr const char* names[] = {"a", "b", "c", "all", "default"};
+    const auto type = field.getType();
+    if (type.isText()) to.set(field, names[random_.below(std::size(names))]);
+    if (type.isBool()) to.set(field, random_.chance(0.3));
+    if (type.isUInt64()) to.set(field, random_.below(2));
+    if (!type.isStruct()) return;
+    auto inner = to.init(field).as<capnp::DynamicStruct>();
+    for (const auto part : inner.getSchema().getNonUnionFields())
+      fill_field(inner, part);
+  }
+
+  /// The same of those that others refer to.
   void draw_place(schema::Command::Builder command) {
-    switch (random_.below(4)) {
-      case 0: {
-        auto pool = command.initNodePoolUpsert();
-        pool.setName(text(random_.chance(0.1) ? "all" : name("pool", 3)));
-        pool.setDescription(text(name("about", 5)));
-        return;
-      }
+    switch (random_.below(3)) {
+      case 0:
+        return command.initNodePoolUpsert().setName(text(name("pool", 3)));
       case 1:
-        return command.setNodePoolDelete(text(random_.chance(0.1) ? "all" : name("pool", 3)));
-      case 2:
-        return command.initNamespaceUpsert().setName(text(name("ns", 2)));
+        return command.setNodePoolDelete(text(name("pool", 3)));
       default:
-        return command.setNamespaceDelete(text(random_.chance(0.1) ? "default" : name("ns", 2)));
+        return command.initSchedulerConfiguration().setPauseEvalBroker(random_.chance(0.7));
     }
   }
 
   void draw_secret(schema::Command::Builder command) {
     using Operation = schema::VariableOperation;
-    switch (random_.below(7)) {
+    switch (random_.below(5)) {
       case 0: {
         auto body = command.initRootKeyUpsert();
         body.initKey().setKeyId(text(name("key", 3)));
@@ -216,15 +227,11 @@ private:
       }
       case 1:
         return command.setRootKeyDelete(text(name("key", 3)));
-      case 2:
-        return command.initKeyHolderUpsert().setId(text(name("server", 3)));
-      case 3:
-        return command.setKeyHolderDelete(text(name("server", 3)));
       default: {
         auto body = command.initVariableApply();
         body.setOperation(static_cast<Operation>(random_.below(4)));
         auto variable = body.initVariable();
-        variable.setNamespace(text(random_.chance(0.7) ? "default" : name("ns", 2)));
+        variable.setNamespace(text(random_.chance(0.7) ? "default" : "a"));
         variable.setPath(text(name("path", 4)));
         variable.setKeyId(text(name("key", 3)));
         return;
