@@ -237,10 +237,9 @@ private:
   void shake_hands(std::string_view payload) {
     auto token = parse_exec_handshake(payload);
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
-    if (token->empty()) return ask();
     phase_ = Phase::starting;
     context_->options.authenticator->resolve(
-        access::Authenticator::with_token(who_, std::move(*token)),
+        token->empty() ? who_ : access::Authenticator::with_token(who_, std::move(*token)),
         [self = shared_from_this()](const Result<access::Principal>& who) {
           self->carry_out([who](Bridge& bridge) { bridge.let_in(who); });
         });

@@ -310,6 +310,11 @@ TEST_CASE("exec: with ws_handshake the first message brings the token") {
     const auto session = fixture.started();
     CHECK(holds(*session, [&] { return session->input == "hello\n"; }));
   }
+  {
+    Peer nobody{fixture.address(), target};  // Without a token, as while nothing is enforced.
+    nobody.send(R"({"version":1,"auth_token":""})");
+    CHECK(fixture.started() != nullptr);
+  }
   Peer other{fixture.address(), target};
   other.send(R"({"version":2})");
   CHECK(other.next() == "close 1008 unexpected handshake value: 2");
