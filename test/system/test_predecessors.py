@@ -12,9 +12,9 @@ from harness import shell_job, wait_until
 SCRIPT = """
 trap 'sleep 2; date +%s.%N > "$NOMAD_ALLOC_DIR/ended"; exit 0' INT TERM
 date +%s.%N > "$NOMAD_ALLOC_DIR/began"
-echo "$NOMAD_ALLOC_ID" >> "$NOMAD_ALLOC_DIR/data/history"
 echo "$NOMAD_ALLOC_ID" >> "$NOMAD_TASK_DIR/own"
 ln -sf ../data/history "$NOMAD_ALLOC_DIR/data/link"
+echo "$NOMAD_ALLOC_ID" >> "$NOMAD_ALLOC_DIR/data/history"
 while true; do sleep 0.1; done
 """
 
@@ -35,7 +35,8 @@ class PredecessorTest(cluster.Case):
 
         def started():
             fresh = [a for a in self.cluster.allocs(name, "running") if a["ID"] not in before]
-            return fresh[0] if fresh and self.read(fresh[0], "alloc/data/history") else None
+            # A disk that moved has a history before its task runs.
+            return fresh[0] if fresh and fresh[0]["ID"] in self.lines(fresh[0], "alloc/data/history") else None
         return wait_until(started, what=f"another allocation of {name}")
 
     def read(self, alloc, path):
