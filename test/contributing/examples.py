@@ -115,7 +115,9 @@ class Tree:
             raise Wrong(f"{path} is there already")
         else:
             self.write(path, body)
-        if path.endswith(".cpp") and attributes.get("only") != "applied" and path not in self.compiled:
+        if attributes.get("only") == "applied":
+            return
+        if path.endswith(".cpp") and path not in self.compiled:
             self.compiled.append(path)
         self.cases += [(path, case) for case in re.findall(r'TEST_CASE(?:_FIXTURE)?\((?:[^"]*, )?"([^"]*)"\)', body)]
 
