@@ -80,22 +80,25 @@ def marked(text, mark):
 
 
 class Tree:
-    """The files that the examples make and change, below `at`; what is not there is as in the sources."""
+    """The files that the examples make and change, below `at`; what is not there is as in the sources. What is
+    only put together lies apart, where no compiler looks."""
 
     def __init__(self, root, at):
-        self.root, self.at, self.compiled, self.cases = root, at, [], []
-        shutil.rmtree(at, ignore_errors=True)
+        self.root, self.at, self.apart, self.compiled, self.cases = root, at, at + "-applied", [], []
+        for folder in (self.at, self.apart):
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def read(self, path):
-        for base in (self.at, self.root):
+    def read(self, path, *more):
+        for base in (*more, self.at, self.root):
             if os.path.exists(os.path.join(base, path)):
                 with open(os.path.join(base, path)) as f:
                     return f.read()
         raise Wrong(f"there is no {path}")
 
-    def write(self, path, text):
-        os.makedirs(os.path.dirname(os.path.join(self.at, path)), exist_ok=True)
-        with open(os.path.join(self.at, path), "w") as f:
+    @staticmethod
+    def write(base, path, text):
+        os.makedirs(os.path.dirname(os.path.join(base, path)), exist_ok=True)
+        with open(os.path.join(base, path), "w") as f:
             f.write(text)
 
     def take(self, language, attributes, body, prose):
@@ -109,13 +112,15 @@ class Tree:
             raise Wrong("the block says neither file= nor same=")
         if f"`{path}`" not in prose and f"`{os.path.basename(path)}`" not in prose:
             raise Wrong(f"the text above does not name {path}")
+        apart = attributes.get("only") == "applied"
+        base = self.apart if apart else self.at
         if language == "diff":
-            self.write(path, patched(self.read(path), body))
+            self.write(base, path, patched(self.read(path, base), body))
         elif os.path.exists(os.path.join(self.root, path)):
             raise Wrong(f"{path} is there already")
         else:
-            self.write(path, body)
-        if attributes.get("only") == "applied":
+            self.write(base, path, body)
+        if apart:
             return
         if path.endswith(".cpp") and path not in self.compiled:
             self.compiled.append(path)
