@@ -26,10 +26,17 @@ TimerQueue::Id TimerQueue::call_after(Clock::duration delay, std::function<void(
 }
 
 void TimerQueue::wake_at(Clock::time_point due) {
-  if (alarm_)
-    alarm_(due - Clock::now(), [this] { call_due(); });
-  else
-    loop_.wake_at(due, [this] { call_due(); });
+  if (!alarm_) return loop_.wake_at(due, [this] { call_due(); });
+  if (alarm_due_ && *alarm_due_ <= due) return;
+  alarm_due_ = due;
+  alarm_(due - Clock::now(), [this, due] {
+    {
+      const std::lock_guard lock{guard_};
+      if (alarm_due_ != due) return;  // An earlier one has been set since.
+      alarm_due_.reset();
+    }
+    call_due();
+  });
 }
 
 bool TimerQueue::cancel(Id id) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "runtime/net/event_loop.hpp"
 
@@ -59,6 +60,7 @@ private:
   bool stopping_ = false;
   bool is_started_ = false;  ///< By the first call.
   const Alarm alarm_;
+  std::optional<Clock::time_point> alarm_due_;  ///< Of the one alarm that counts.
   EventLoop loop_;
 };
 
