@@ -36,7 +36,10 @@ class PreemptionTest(harness.AgentTest):
         return self.agent.get(f"/v1/allocation/{self.agent.allocs(name)[0]['ID']}").json
 
     def read(self, alloc, path):
-        return float(self.agent.get(f"/v1/client/fs/cat/{alloc['ID']}?path={path}").body)
+        """The number in a file of the allocation, once its task has written it: it may be running before."""
+        url = f"/v1/client/fs/cat/{alloc['ID']}?path={path}"
+        wait_until(lambda: self.agent.request("GET", url).body.endswith("\n"), what=f"{path} to be written")
+        return float(self.agent.get(url).body)
 
     def plan(self, made):
         answer = self.agent.put(f"/v1/job/{made['ID']}/plan", {"Job": made, "Diff": False})
