@@ -2,9 +2,7 @@
 // job.
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/place/specification.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/base64.hpp"
 
@@ -207,17 +206,6 @@ Result<int> run_job_scaling_events(const std::vector<std::string>& arguments) {
 }
 
 // --- dispatch ------------------------------------------------------------------------------------
-
-namespace {
-
-Result<std::string> read_input(const std::string& path) {
-  if (path == "-") return std::string{std::istreambuf_iterator<char>{std::cin}, {}};
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return errno_error("open " + path, errno);
-  return std::string{std::istreambuf_iterator<char>{file}, {}};
-}
-
-}  // namespace
 
 Result<int> run_job_dispatch(const std::vector<std::string>& arguments) {
   std::vector<std::string> meta;

@@ -7,7 +7,6 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "cli/api.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/storage/tar_gz.hpp"
 
 namespace nomad::cli {
@@ -134,8 +134,8 @@ private:
   /// `wanted` is "all", or beginnings of ids or names with commas between.
   static bool is_wanted(const std::string& wanted, const std::string& id) {
     if (wanted == "all") return true;
-    for (const auto part : std::views::split(wanted, ','))
-      if (!part.empty() && id.starts_with(std::string_view{part.begin(), part.end()})) return true;
+    for (const auto part : split(wanted, ','))
+      if (!part.empty() && id.starts_with(part)) return true;
     return false;
   }
 

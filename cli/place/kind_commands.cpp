@@ -99,7 +99,7 @@ Result<int> apply_kind(const KindWords& words, const std::vector<std::string>& a
   command.parser.flag("json", is_json, "The file is JSON.");
   if (auto code = command.start_with("<input>", arguments)) return *code;
   const auto& path = command.parser.positional()[0];
-  auto text = NOMAD_TRY(read_input(path));
+  auto text = NOMAD_TRY(read_input(path).within(fmt::format("Failed to read file \"{}\"", path)));
   const auto object = NOMAD_TRY(
       parse_object(words, path, std::move(text), is_json).within("Failed to parse input content"));
   NOMAD_TRY(command.api->put(words.list_path, object).within("Error applying " + words.noun));

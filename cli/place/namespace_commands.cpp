@@ -82,7 +82,7 @@ Result<boost::json::object> namespace_by_flags(Api& api,
 }
 
 Result<boost::json::object> namespace_by_file(const std::string& path, bool is_json) {
-  auto text = NOMAD_TRY(read_input(path));
+  auto text = NOMAD_TRY(read_input(path).within(fmt::format("Failed to read file \"{}\"", path)));
   if (is_json) return NOMAD_TRY(object_of_json(text).within("Failed to parse namespace"));
   return NOMAD_TRY(
       namespace_of_hcl(std::move(text)).within("Error parsing namespace specification"));

@@ -71,13 +71,11 @@ Result<> make_texts(boost::json::object& object, std::string_view name) {
 Result<std::string> read_input(const std::string& path) {
   if (path == "-") {
     std::string text{std::istreambuf_iterator<char>{std::cin}, {}};
-    if (std::cin.bad()) return Error{Errc::io, "Failed to read stdin"};
+    if (std::cin.bad()) return Error{Errc::io, "stdin can't be read"};
     return text;
   }
   std::ifstream file{path, std::ios::binary};
-  if (!file)
-    return errno_error("open " + path, errno)
-        .within(fmt::format("Failed to read file \"{}\"", path));
+  if (!file) return errno_error("open " + path, errno);
   return std::string{std::istreambuf_iterator<char>{file}, {}};
 }
 
