@@ -286,8 +286,8 @@ void ApiCalls::unsubscribe(std::uint64_t number) {
 
 void ApiCalls::end_all() {
   for (auto* open : {&requests_, &subscriptions_})
-    for (const auto& [number, exchange] : std::exchange(*open, {}))
-      post_([exchange] { exchange->give_up(); });
+    for (const auto& ended : std::exchange(*open, {}))
+      post_([exchange = ended.second] { exchange->give_up(); });
 }
 
 }  // namespace nomad::plugin

@@ -93,7 +93,7 @@ struct ForwarderState {
       return finish(attempt, {Error{Errc::timeout, "no answer in time"}, Delivery::surely_not});
     self->request(transport, call.timeout + 1s, call, in_mailbox(call.priority))
         .then([this, attempt](const Reply& reply) { judge(attempt, reply); },
-              [this, attempt](const Error& err) {
+              [attempt](const Error& err) {
                 finish(attempt, {err, Delivery::maybe});
               });
   }

@@ -240,8 +240,8 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
           return Error{Errc::overloaded, "too many plans are waiting"};
         auto promise = self->make_response_promise<PlanApplied>();
         auto& state = self->state;
-        state.enqueue(std::make_shared<ApplierState::Waiting>(
-            scheduler::PlanParts{msg.plan, state.options.parts}, promise, self->now()));
+        state.enqueue(std::make_shared<ApplierState::Waiting>(ApplierState::Waiting{
+            scheduler::PlanParts{msg.plan, state.options.parts}, promise, self->now()}));
         return promise;
       },
       [self](Lead) { self->state.lead(); },

@@ -204,7 +204,7 @@ private:
     const bool is_labelled = std::find(names.begin(), names.end(), "*") != names.end();
     for (const auto& member : tree) {
       const std::string name{member.key()};
-      const auto below = [&name](const std::string& block, const std::string& step) {
+      const auto below = [](const std::string& block, const std::string& step) {
         return block.empty() ? step : block + '.' + step;
       };
       const auto inner = below(path, name);

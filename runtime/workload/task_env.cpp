@@ -188,9 +188,9 @@ Variables cleaned(Variables variables) {
       "NOMAD_ADDR_", "NOMAD_IP_", "NOMAD_PORT_", "NOMAD_HOST_PORT_", "NOMAD_META_"};
   Variables out;
   for (auto& [name, value] : variables) {
-    const bool clean = std::any_of(prefixes.begin(), prefixes.end(), [&name](auto prefix) {
-      return std::string_view{name}.starts_with(prefix);
-    });
+    const bool clean = std::any_of(
+        prefixes.begin(), prefixes.end(),
+        [name = std::string_view{name}](auto prefix) { return name.starts_with(prefix); });
     out.insert_or_assign(clean ? clean_variable(name) : name, std::move(value));
   }
   return out;

@@ -67,7 +67,7 @@ std::vector<TaskDevice> read_devices(capnp::List<schema::plugin::Device>::Reader
 const HookRecord& TaskRecord::hook(const std::string& name) {
   for (const auto& [known, left] : hooks)
     if (known == name) return *left;
-  return *hooks.emplace_back(name, share({})).left;
+  return *hooks.emplace_back(NamedHook{name, share({})}).left;
 }
 
 void TaskRecord::leave(const std::string& name, HookRecord left) {

@@ -13,7 +13,8 @@ TEST_CASE("properties: random clusters keep them, whatever happens, and come to 
     if (failure) FAIL(describe(*failure));
   }
   for (const auto& [name, count, is_rare] : count_names()) {
-    CAPTURE(std::string{name});
+    const std::string shown{name};
+    CAPTURE(shown);
     if (!is_rare) CHECK(counts.*count > 0);
   }
 }

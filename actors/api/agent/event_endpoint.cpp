@@ -16,6 +16,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/access/verdicts.hpp"
 #include "runtime/base/guard.hpp"
+#include "runtime/base/overloaded.hpp"
 
 namespace nomad::api {
 namespace {
@@ -78,14 +79,6 @@ Result<std::uint64_t> parse_index(const net::Request& request) {
                                              + std::string{text} + "\": invalid syntax"};
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, index));
 }
-
-template <class... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-
-template <class... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 void append_event(std::string& out, const Event& event, std::uint64_t index) {
   JsonObject object{out};

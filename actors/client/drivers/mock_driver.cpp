@@ -105,8 +105,7 @@ struct MockState {
                .logs = {}};
     const auto& command = running.task->command;
     if (!command.out.text.empty() || !command.err.text.empty())
-      running.logs
-          = std::make_unique<MockLogs>(MockLog{config, "stdout"}, MockLog{config, "stderr"});
+      running.logs = std::make_unique<MockLogs>(MockLogs{{config, "stdout"}, {config, "stderr"}});
     auto owed = running.owed;
     if (running.task->start_block_for.count() > 0)
       plan(running.task->start_block_for, id, running, Act::start);

@@ -43,8 +43,9 @@ void Orphans::take_networks_down(std::function<bool(const std::string& alloc_id)
   const auto& options = *facts_.context->network;
   const network::AllocNetworks networks{options, network::real_tools(options)};
   self_
-      ->request(facts_.context->steps, actor::infinite,
-                step::make([networks] { return Result{networks.recorded()}; }))
+      ->request(facts_.context->steps, actor::infinite, step::make([networks] {
+                  return Result<std::vector<std::string>>{networks.recorded()};
+                }))
       .then(
           [this, networks, is_known = std::move(is_known)](step::Outcome& recorded) {
             auto unknown = recorded.as<std::vector<std::string>>();

@@ -41,7 +41,7 @@ std::optional<Nanoseconds> UsageStream::look_in(Nanoseconds now) const {
 }
 
 void UsageStream::heard(client_api::TaskUsage usage, Nanoseconds now) {
-  heard_ = std::make_unique<const Heard>(std::move(usage), now);
+  heard_ = std::make_unique<const Heard>(Heard{std::move(usage), now});
 }
 
 void UsageStream::failed(Error why) {

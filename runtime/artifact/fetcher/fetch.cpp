@@ -65,9 +65,8 @@ bool descends(const std::string& tree, std::string_view way) {
 class Written {
 public:
   static Result<Written> make(const std::string& path, std::optional<Checksum::Kind> digest) {
-    Written file{
-        {::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file_mode)},
-        digest};
+    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    Written file{::open(path.c_str(), flags, file_mode), digest};
     if (!file.file_) return errno_error("making the file " + path, errno);
     return file;
   }

@@ -13,8 +13,8 @@ namespace nomad::jobspec {
 namespace {
 
 /// A block among those around it.
-struct Place {
-  const Place* outer = nullptr;
+struct BlockPath {
+  const BlockPath* outer = nullptr;
   std::string_view block{};
   std::string_view name{};
   bool is_unheeded = false;  ///< It, or one around it, which has been told.
@@ -65,7 +65,7 @@ class SupportCheck {
 public:
   SupportCheck(Mistakes& refused, Mistakes& unheeded) : refused_{refused}, unheeded_{unheeded} {}
 
-  void visit(const DraftBlock& block, const BlockType& type, const Place& place) {
+  void visit(const DraftBlock& block, const BlockType& type, const BlockPath& place) {
     for (const Field* field : type.judged) {
       if (!says_something(block, *field)) continue;
       const Support support = field->support;
@@ -79,7 +79,7 @@ public:
   }
 
 private:
-  void refuse(const DraftBlock& block, const Field& field, const Place& place) {
+  void refuse(const DraftBlock& block, const Field& field, const BlockPath& place) {
     if (field.note.empty()) return;  // one of Nomad's own rules does
     refused_.add([&] {
       const std::string value
@@ -89,7 +89,7 @@ private:
     });
   }
 
-  void visit_blocks(const DraftBlock& block, const Field& field, const Place& place) {
+  void visit_blocks(const DraftBlock& block, const Field& field, const BlockPath& place) {
     if (field.block == nullptr || field.block->judged.empty()) return;
     const auto enter = [&](const DraftBlock& inner) {
       visit(inner, *field.block,

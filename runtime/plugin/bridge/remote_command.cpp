@@ -109,7 +109,7 @@ void RemoteCommand::let_go() {
 
 void RemoteCommand::read() {
   reads_ = false;
-  const auto take = [this](Output& to, const drivers::ExecTaskStreamingIOOperation& from) {
+  const auto take = [](Output& to, const drivers::ExecTaskStreamingIOOperation& from) {
     to.waiting += from.data();
     to.is_last = to.is_last || from.close();
   };

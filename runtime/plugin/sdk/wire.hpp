@@ -2,6 +2,7 @@
 // Internal to the SDK.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,12 +23,17 @@ namespace nomad::plugin {
 class FrameMessage {
 public:
   explicit FrameMessage(std::span<const capnp::word> words)
-      : words_{kj::heapArray<capnp::word>(words.data(), words.size())},
-        reader_{words_, capnp::ReaderOptions{.traversalLimitInWords = UINT64_MAX}} {}
+      : words_{kj::heapArray<capnp::word>(words.size())},
+        reader_{copied(words), capnp::ReaderOptions{.traversalLimitInWords = UINT64_MAX}} {}
 
   schema::plugin::Frame::Reader root() { return reader_.getRoot<schema::plugin::Frame>(); }
 
 private:
+  kj::ArrayPtr<const capnp::word> copied(std::span<const capnp::word> words) {
+    if (!words.empty()) std::memcpy(words_.begin(), words.data(), words.size_bytes());
+    return words_;
+  }
+
   kj::Array<capnp::word> words_;
   capnp::FlatArrayMessageReader reader_;
 };

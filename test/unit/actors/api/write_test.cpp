@@ -98,7 +98,8 @@ TEST_CASE("write: bad registrations are refused before the server sees them") {
        "type bool"},
   };
   for (const auto& [body, expected] : cases) {
-    CAPTURE(body);
+    const auto& shown = body;
+    CAPTURE(shown);
     CHECK(fixture.refusal("PUT", "/v1/jobs", body) == expected);
   }
   CHECK(fixture.refusal("PUT", "/v1/job/other", job_body("web"))

@@ -115,10 +115,10 @@ TEST_CASE("raft: a server killed at any failpoint comes back with everything it 
       {"snapshot.before_rename", 2}, {"snapshot.after_rename", 1},  {"snapshot.after_rename", 3},
   };
   for (const auto& [name, visit] : places) {
-    CAPTURE(name);
-    CAPTURE(visit);
+    const auto failpoint = fmt::format("{}=kill@{}", name, visit);
+    CAPTURE(failpoint);
     const test::TempDir dir;
-    const auto ended = run_child(dir, fmt::format("{}=kill@{}", name, visit));
+    const auto ended = run_child(dir, failpoint);
     CHECK(WIFSIGNALED(ended.status));
     CHECK(WTERMSIG(ended.status) == SIGKILL);
 

@@ -19,26 +19,27 @@ struct Throw {
   using is_message = void;
 };
 
-using Writer = actor::Interface<void(Write), void(Throw), void(server::WriteDone)>;
+using TestWriter = actor::Interface<void(Write), void(Throw), void(server::WriteDone)>;
 
-struct WriterState {
+struct TestWriterState {
   static constexpr const char* name = "writer";
 
   std::optional<server::ActorProposer> writes;
 };
 
 /// Adds the state's index to `settled` when everything is, after each new beginning.
-Writer::behavior_type writer(Writer::stateful_pointer<WriterState> self,
-                             raft::Proposer proposer,
-                             std::function<void()> settled) {
+TestWriter::behavior_type writer(TestWriter::stateful_pointer<TestWriterState> self,
+                                 raft::Proposer proposer,
+                                 std::function<void()> settled) {
   auto& writes = self->state.writes.emplace(std::move(proposer), access::own_work("writer"));
-  if (self->began_again()) writes.when_settled<Writer>(self, settled);
+  if (self->began_again()) writes.when_settled<TestWriter>(self, settled);
   return {
       [self](Write) {
         const auto command = server::make_command([](schema::Command::Builder command) {
           ServerFixture::fill_node(command.initNodeRegister().initNode(), "node");
         });
-        self->state.writes->propose(Writer{self}, command, [](const Result<server::Committed>&) {});
+        self->state.writes->propose(TestWriter{self}, command,
+                                    [](const Result<server::Committed>&) {});
       },
       [](Throw) { throw std::runtime_error{"broken on purpose"}; },
       [self](const server::WriteDone& msg) { self->state.writes->finish(msg); },
@@ -48,7 +49,7 @@ Writer::behavior_type writer(Writer::stateful_pointer<WriterState> self,
 struct ProposerFixture : ServerFixture {
   int settled = 0;
   bool knew_the_node = false;
-  Writer writer_actor = adopt(actor::spawn<actor::Policy::restart>(
+  TestWriter writer_actor = adopt(actor::spawn<actor::Policy::restart>(
       system(), writer, proposer, std::function<void()>{[this] {
         ++settled;
         knew_the_node = static_cast<bool>(state().node("node"));

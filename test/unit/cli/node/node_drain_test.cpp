@@ -169,9 +169,9 @@ TEST_CASE("node drain: the monitor tells of the node and of its allocations") {
       text.starts_with("TIME: Ctrl-C to stop monitoring: will not cancel the node drain\n"
                        "TIME: Node \""
                        + node_id + "\" drain strategy set\n"));
-  const auto has = [&](const std::string& line) {
-    CAPTURE(text);
-    CHECK(text.find("TIME: " + line + "\n") != std::string::npos);
+  const auto has = [&shown = text](const std::string& line) {
+    CAPTURE(shown);
+    CHECK(shown.find("TIME: " + line + "\n") != std::string::npos);
   };
   has("Alloc \"a1\" marked for migration");
   has("Alloc \"a1\" draining");

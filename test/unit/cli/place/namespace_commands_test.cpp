@@ -134,7 +134,8 @@ TEST_CASE_FIXTURE(Namespaces, "namespace apply: what can't be is said, and nothi
            {{"-json", file("c.json", "[]")}, "Failed to parse namespace: expected an object"},
            {{""}, "Namespace name required"},
            {{}, "This command takes one argument: <input>"}}) {
-    CAPTURE(complaint);
+    const auto& shown = complaint;
+    CAPTURE(shown);
     CHECK(run(run_namespace_apply, arguments) == 1);
     CHECK(err.starts_with(complaint));
     CHECK(written().empty());

@@ -102,7 +102,8 @@ TEST_CASE_FIXTURE(NodePools, "node pool apply: what can't be is said, and nothin
            {{file("b.hcl", "node_pool \"a\" {\n  nope = 1\n}\n")}, bad + "invalid key: nope"},
            {{dir.path() + "/missing.hcl"}, "Failed to read file"},
            {{}, "This command takes one argument: <input>"}}) {
-    CAPTURE(complaint);
+    const auto& shown = complaint;
+    CAPTURE(shown);
     CHECK(run(run_node_pool_apply, arguments) == 1);
     CHECK(err.starts_with(complaint));
     CHECK(written().empty());

@@ -52,7 +52,7 @@ unsigned mode_of(const std::string& file) {
   return ::stat(file.c_str(), &found) == 0 ? found.st_mode & 0777U : 0;
 }
 
-std::string content(const std::string& file) {
+std::string read_file(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream{file}.rdbuf();
   return text.str();
@@ -72,7 +72,7 @@ TEST_CASE("tls: an authority and its certificates, as files that only their owne
         == "==> CA certificate saved to: nomad-agent-ca.pem\n"
            "==> CA certificate key saved to: nomad-agent-ca-key.pem\n");
   CHECK(mode_of("nomad-agent-ca-key.pem") == 0600);
-  const auto authority = net::describe_certificate(content("nomad-agent-ca.pem")).value();
+  const auto authority = net::describe_certificate(read_file("nomad-agent-ca.pem")).value();
   CHECK(authority.is_authority);
   CHECK(authority.common_name == "Nomad Agent CA " + authority.serial);
 
@@ -82,7 +82,7 @@ TEST_CASE("tls: an authority and its certificates, as files that only their owne
   CHECK(place.printed().find("==> Server Certificate saved to eu-server-nomad.pem\n")
         != std::string::npos);
   CHECK(mode_of("eu-server-nomad-key.pem") == 0600);
-  const auto server = net::describe_certificate(content("eu-server-nomad.pem")).value();
+  const auto server = net::describe_certificate(read_file("eu-server-nomad.pem")).value();
   CHECK_FALSE(server.is_authority);
   CHECK(server.issuer == authority.common_name);
   CHECK(server.dns_names
@@ -99,11 +99,11 @@ TEST_CASE("tls: nothing is overwritten, and mistakes are named") {
   CHECK(code_of(cli::run_tls_cert_create({"-client"})) == 1);
   CHECK(place.printed().starts_with("Error reading CA: open nomad-agent-ca.pem"));
   REQUIRE(code_of(cli::run_tls_ca_create({})) == 0);
-  const auto before = content("nomad-agent-ca.pem");
+  const auto before = read_file("nomad-agent-ca.pem");
   CHECK(place.printed() != "");
   CHECK(code_of(cli::run_tls_ca_create({})) == 1);
   CHECK(place.printed() == "CA certificate file 'nomad-agent-ca.pem' already exists\n");
-  CHECK(content("nomad-agent-ca.pem") == before);
+  CHECK(read_file("nomad-agent-ca.pem") == before);
   CHECK(code_of(cli::run_tls_cert_create({"-client", "-server"})) == 1);
   CHECK(place.printed() == "Please provide either -server, -client, or -cli\n");
   CHECK(code_of(cli::run_tls_ca_create({"-domain", "example.org"})) == 1);

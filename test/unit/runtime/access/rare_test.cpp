@@ -22,7 +22,8 @@ TEST_CASE("a rare value is there or not, and copies are their own") {
 
   copy = text;
   CHECK(*copy == "one");
-  copy = copy;
+  const auto& same = copy;
+  copy = same;
   CHECK(*copy == "one");
   copy = empty;
   CHECK_FALSE(copy);

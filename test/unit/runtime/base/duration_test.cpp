@@ -24,7 +24,8 @@ TEST_CASE("duration: reads what Go reads") {
       {"2562047h47m16s", 9223372036s},
   };
   for (const auto& [text, expected] : cases) {
-    CAPTURE(text);
+    const auto& shown = text;
+    CAPTURE(shown);
     auto parsed = parse_duration(text);
     REQUIRE(parsed.has_value());
     CHECK(*parsed == expected);
@@ -41,7 +42,8 @@ TEST_CASE("duration: refuses what Go refuses, in Go's words") {
       {"9999999h", "time: invalid duration \"9999999h\""},
   };
   for (const auto& [text, expected] : cases) {
-    CAPTURE(text);
+    const auto& shown = text;
+    CAPTURE(shown);
     auto parsed = parse_duration(text);
     REQUIRE(parsed.has_error());
     CHECK(parsed.error().what == expected);

@@ -14,10 +14,10 @@ using namespace nomad::cluster;
 
 namespace {
 
-BlockedEval blocked(std::string id,
-                    std::string job,
-                    std::vector<std::string> ineligible = {},
-                    std::uint64_t snapshot = 10) {
+BlockedEval blocked_eval(std::string id,
+                         std::string job,
+                         std::vector<std::string> ineligible = {},
+                         std::uint64_t snapshot = 10) {
   BlockedEval eval;
   eval.id = std::move(id);
   eval.ns = "default";
@@ -39,9 +39,9 @@ std::set<std::string> ids(const std::vector<BlockedEval>& evals) {
 
 TEST_CASE("a class frees who may run on it, and the escaped") {
   BlockedEvals table;
-  CHECK_FALSE(table.block(blocked("not-here", "a", {"v1:1"})));
-  CHECK_FALSE(table.block(blocked("here", "b", {"v1:2"})));
-  auto escaped = blocked("escaped", "c");
+  CHECK_FALSE(table.block(blocked_eval("not-here", "a", {"v1:1"})));
+  CHECK_FALSE(table.block(blocked_eval("here", "b", {"v1:2"})));
+  auto escaped = blocked_eval("escaped", "c");
   escaped.escaped = true;
   CHECK_FALSE(table.block(escaped));
   CHECK(ids(table.unblock_class("v1:1", 20)) == std::set<std::string>{"here", "escaped"});
@@ -52,29 +52,29 @@ TEST_CASE("a class frees who may run on it, and the escaped") {
 TEST_CASE("a change between snapshot and block is not missed") {
   BlockedEvals table;
   CHECK(table.unblock_class("v1:1", 20).empty());
-  CHECK(table.block(blocked("old", "a", {}, 19)));
-  CHECK_FALSE(table.block(blocked("cannot-use-it", "b", {"v1:1"}, 19)));
-  CHECK_FALSE(table.block(blocked("knows-it", "c", {}, 20)));
+  CHECK(table.block(blocked_eval("old", "a", {}, 19)));
+  CHECK_FALSE(table.block(blocked_eval("cannot-use-it", "b", {"v1:1"}, 19)));
+  CHECK_FALSE(table.block(blocked_eval("knows-it", "c", {}, 20)));
   CHECK(table.stats().blocked == 2);
   table.prune(20);
-  CHECK_FALSE(table.block(blocked("after-prune", "d", {}, 19)));
+  CHECK_FALSE(table.block(blocked_eval("after-prune", "d", {}, 19)));
 }
 
 TEST_CASE("one blocked evaluation for each job; the older is a duplicate") {
   BlockedEvals table;
-  CHECK_FALSE(table.block(blocked("old", "a", {}, 10)));
-  CHECK_FALSE(table.block(blocked("new", "a", {}, 12)));
+  CHECK_FALSE(table.block(blocked_eval("old", "a", {}, 10)));
+  CHECK_FALSE(table.block(blocked_eval("new", "a", {}, 12)));
   CHECK(table.take_duplicates(10) == std::vector<std::string>{"old"});
-  CHECK_FALSE(table.block(blocked("older", "a", {}, 11)));
+  CHECK_FALSE(table.block(blocked_eval("older", "a", {}, 11)));
   CHECK(table.take_duplicates(10) == std::vector<std::string>{"older"});
   CHECK(ids(table.unblock_class("v1:1", 20)) == std::set<std::string>{"new"});
 }
 
 TEST_CASE("system evaluations are kept for each node") {
   BlockedEvals table;
-  auto one = blocked("one", "sys", {"c"});
+  auto one = blocked_eval("one", "sys", {"c"});
   one.node_id = "n1";
-  auto two = blocked("two", "sys", {"c"});
+  auto two = blocked_eval("two", "sys", {"c"});
   two.node_id = "n2";
   CHECK_FALSE(table.block(one));
   CHECK_FALSE(table.block(two));
@@ -90,7 +90,7 @@ TEST_CASE("system evaluations are kept for each node") {
 
 TEST_CASE("a system evaluation also waits for nodes that it does not name") {
   BlockedEvals table;
-  auto eval = blocked("eval", "sys", {"unfit"});
+  auto eval = blocked_eval("eval", "sys", {"unfit"});
   eval.node_id = "n1";
   CHECK_FALSE(table.block(eval));
   CHECK(table.unblock_class("unfit", 20).empty());
@@ -99,12 +99,12 @@ TEST_CASE("a system evaluation also waits for nodes that it does not name") {
 
 TEST_CASE("failed attempts and untrack") {
   BlockedEvals table;
-  auto attempts = blocked("attempts", "b", {"c"}, 30);
+  auto attempts = blocked_eval("attempts", "b", {"c"}, 30);
   attempts.max_plan_attempts = true;
   CHECK_FALSE(table.block(attempts));
   CHECK(ids(table.unblock_failed()) == std::set<std::string>{"attempts"});
-  CHECK_FALSE(table.block(blocked("x", "web", {}, 40)));
-  CHECK_FALSE(table.block(blocked("y", "web2", {}, 40)));
+  CHECK_FALSE(table.block(blocked_eval("x", "web", {}, 40)));
+  CHECK_FALSE(table.block(blocked_eval("y", "web2", {}, 40)));
   table.untrack("default", "web");
   CHECK(ids(table.unblock_class("v", 50)) == std::set<std::string>{"y"});
 }
@@ -122,8 +122,8 @@ TEST_CASE("random: no wake-up is lost") {
         std::vector<std::string> ineligible;
         for (char c = 'a'; c < 'e'; ++c)
           if (random.chance(0.5)) ineligible.emplace_back(1, c);
-        auto eval
-            = blocked("e" + std::to_string(step), "j" + std::to_string(step), ineligible, index);
+        auto eval = blocked_eval("e" + std::to_string(step), "j" + std::to_string(step), ineligible,
+                                 index);
         eval.escaped = random.chance(0.2);
         REQUIRE_FALSE(table.block(eval));
         waiting.emplace(eval.id, eval);
@@ -147,7 +147,7 @@ TEST_CASE("random: no wake-up is lost") {
 TEST_CASE("who waits for a quota is free when there is more of it, and not before") {
   BlockedEvals table;
   const auto waits_for = [](const char* id, const char* quota) {
-    auto eval = blocked(id, id);
+    auto eval = blocked_eval(id, id);
     eval.quota = quota;
     eval.escaped = true;
     return eval;
@@ -165,15 +165,16 @@ TEST_CASE("who waits for a quota is free when there is more of it, and not befor
 TEST_CASE("a tracker that begins anew is told what grew before") {
   BlockedEvals table;
   table.note_change("class", "node", 15);
-  CHECK(table.block(blocked("old", "old", {}, 14)));
-  CHECK_FALSE(table.block(blocked("new", "new", {}, 15)));
-  CHECK_FALSE(table.block(blocked("not-here", "not-here", {"class"}, 14)));
+  CHECK(table.block(blocked_eval("old", "old", {}, 14)));
+  CHECK_FALSE(table.block(blocked_eval("new", "new", {}, 15)));
+  CHECK_FALSE(table.block(blocked_eval("not-here", "not-here", {"class"}, 14)));
 }
 
 TEST_CASE("displaced ones are handed out in portions") {
   BlockedEvals table;
   for (int i = 0; i < 25; ++i)
-    table.block(blocked("e" + std::to_string(i), "one job", {}, 10 + static_cast<unsigned>(i)));
+    table.block(
+        blocked_eval("e" + std::to_string(i), "one job", {}, 10 + static_cast<unsigned>(i)));
   CHECK(table.take_duplicates(10).front() == "e0");
   CHECK(table.take_duplicates(10).size() == 10);
   CHECK(table.take_duplicates(10).size() == 4);

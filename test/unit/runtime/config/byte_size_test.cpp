@@ -14,7 +14,8 @@ TEST_CASE("byte sizes: numbers with units of a thousand and of 1,024, whatever t
                                                               {" 1 mib ", 1'048'576},
                                                               {"9b", 9}};
   for (const auto& [text, bytes] : sizes) {
-    CAPTURE(text);
+    const auto& shown = text;
+    CAPTURE(shown);
     CHECK(config::parse_byte_size(text).value() == bytes);
   }
 }

@@ -118,7 +118,8 @@ TEST_CASE("prober: HTTP passes by its status, and other bodies than that of 200 
        {std::tuple{200, true, "nomad: http ok"}, std::tuple{204, true, ""},
         std::tuple{302, true, "elsewhere"}, std::tuple{404, false, "no such page"},
         std::tuple{429, false, "slow down"}, std::tuple{503, false, "not yet"}}) {
-    CAPTURE(status);
+    const auto& shown = status;
+    CAPTURE(shown);
     const ProbedServer server{
         answers_with(http_answer(status, status == 200 ? "all of it" : output))};
     const auto outcome = ask(to(server));

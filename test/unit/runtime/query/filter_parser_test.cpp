@@ -71,7 +71,8 @@ TEST_CASE("filter_parser: reads every form of match") {
        "AA'"},
   };
   for (const auto& [text, expected] : cases) {
-    CAPTURE(text);
+    const auto& shown = text;
+    CAPTURE(shown);
     CHECK(parse(text) == expected);
   }
 }
@@ -128,7 +129,8 @@ TEST_CASE("filter_parser: says where it stopped and what could have stood there"
       {"A == b\nor C", "2:5 (11): " + behind_name},
   };
   for (const auto& [text, expected] : cases) {
-    CAPTURE(text);
+    const auto& shown = text;
+    CAPTURE(shown);
     CHECK(parse(text) == "error: " + expected);
   }
 }

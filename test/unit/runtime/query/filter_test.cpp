@@ -82,7 +82,8 @@ TEST_CASE("filter: compares fields of every kind by the API's names") {
       {"not Name == x and (Status == down or Status == ready)", "yes"},
   };
   for (const auto& [expression, expected] : cases) {
-    CAPTURE(expression);
+    const auto& shown = expression;
+    CAPTURE(shown);
     CHECK(ask(expression) == expected);
   }
 }

@@ -6,16 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/overloaded.hpp"
+
 namespace nomad::test {
 
 using namespace raft;
 
 namespace {
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 std::string_view name_of(Role role) {
   switch (role) {

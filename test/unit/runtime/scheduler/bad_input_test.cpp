@@ -71,7 +71,10 @@ TEST_CASE_FIXTURE(BadInput, "bad input: a constraint that nothing can meet fails
                                  {"${attr.kernel.name}", "<", ""},
                                  {"${no.such.thing}", "=", "x"},
                                  {"${attr.kernel.name}", "no_operator", "linux"}};
-  for (const auto& [left, operand, right] : impossible) {
+  for (const auto& constraint : impossible) {
+    const auto& left = constraint[0];
+    const auto& operand = constraint[1];
+    const auto& right = constraint[2];
     CAPTURE(operand);
     BadInput fresh;
     fresh.add_node();

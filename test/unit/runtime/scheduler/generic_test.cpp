@@ -319,13 +319,14 @@ namespace {
 /// How often the plan writes each allocation, most often.
 std::size_t most_writes(const Plan& plan) {
   std::map<std::string, std::size_t> writes;
+  std::size_t most = 0;
   for (const auto& [node, changes] : plan.nodes) {
     for (const auto& stop : changes.stops)
-      ++writes[copy(stop.alloc->alloc->getId())];
+      most = std::max(most, ++writes[copy(stop.alloc->alloc->getId())]);
     for (const auto& placed : changes.placements)
-      ++writes[copy(placed.row->getId())];
+      most = std::max(most, ++writes[copy(placed.row->getId())]);
   }
-  return std::ranges::max(writes | std::views::values);
+  return most;
 }
 
 }  // namespace

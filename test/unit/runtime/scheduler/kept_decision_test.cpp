@@ -110,7 +110,8 @@ TEST_CASE_FIXTURE(KeptHarness, "a kept decision tells what it led to, and nothin
   CHECK(first.getReserves()[0].getAllocs().size() == 2);
   CHECK_MESSAGE(first.getResources().size() == 2, "each has ports of its own");
   for (const auto& [number, one] : kept) {
-    CAPTURE(number);
+    const auto& shown = number;
+    CAPTURE(shown);
     CHECK(text_of(one).find("geheim-7261") == std::string_view::npos);
     CHECK(text_of(one).find("PASSWORD") == std::string_view::npos);
   }

@@ -80,7 +80,8 @@ TEST_CASE("multiregion: service jobs are held back exactly while a deployment wa
   for (const bool is_multiregion : {true, false})
     for (const auto& [status, is_held] : states) {
       CAPTURE(is_multiregion);
-      CAPTURE(static_cast<int>(status));
+      const auto shown = static_cast<int>(status);
+      CAPTURE(shown);
       Regions regions;
       regions.add_node();
       regions.register_waiting(regions.job_of("service", is_multiregion));

@@ -71,11 +71,11 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
     std::size_t number = 0;
     each_index<Kind>([&](const auto& index) {
       const auto name = fmt::format("{} in order {}", Kind::name, ++number);
-      add(lines, name, t.*index.map, [](const auto& one) -> std::string {
-        if constexpr (std::is_same_v<decltype(one), const Nothing&>)
-          return "";
-        else
+      add(lines, name, t.*index.map, []<class Row>(const Row& one) -> std::string {
+        if constexpr (requires { Kind::key(*one); })
           return Kind::key(*one);
+        else
+          return "";
       });
     });
   });

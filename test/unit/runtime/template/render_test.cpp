@@ -142,7 +142,8 @@ TEST_CASE("render: the environment that texts are filled from is the task's") {
            {"$_x", ""},
            {"${a b}", ""},
            {"{NOMAD_TASK_NAME}", "{NOMAD_TASK_NAME}"}}) {
-    CAPTURE(text);
+    const auto& shown = text;
+    CAPTURE(shown);
     CHECK(render("{{sprig_expandenv `" + std::string{text} + "`}}")->text == expected);
   }
 }

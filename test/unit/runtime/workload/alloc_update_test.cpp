@@ -122,7 +122,8 @@ TEST_CASE("alloc_update: each deprecated member has its own detail, and no other
                 {"task_signal", &schema::TaskEvent::Reader::getTaskSignal},
                 {"driver_message", &schema::TaskEvent::Reader::getDriverMessage}};
   for (const auto& [given, own] : members) {
-    CAPTURE(given);
+    const auto& shown = given;
+    CAPTURE(shown);
     TaskState state;
     TaskEvent event;
     event.type = "Setup";

@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/overloaded.hpp"
 #include "test/unit/runtime/workload/task_transcript.hpp"
 
 using namespace std::chrono_literals;
@@ -37,11 +38,6 @@ TEST_CASE("task_machine: transcripts") {
 }
 
 namespace {
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 Error error_of(Random& random) {
   constexpr Errc codes[] = {Errc::io, Errc::unavailable, Errc::timeout, Errc::rejected};

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/overloaded.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::test {
@@ -18,11 +19,6 @@ using namespace std::chrono_literals;
 using namespace workload;
 using namespace workload::task_action;
 namespace event = workload::task_event;
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 struct Spec {
   TaskTraits traits{.alloc_id = "alloc", .name = "web"};

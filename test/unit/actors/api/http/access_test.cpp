@@ -320,7 +320,8 @@ TEST_CASE("access: no route shows or changes anything of a namespace that is not
   REQUIRE(routes.listed().size() > 100);
   std::set<std::string> tested;
   for (const auto& [route, needed] : routes.listed()) {
-    CAPTURE(route);
+    const auto& shown = route;
+    CAPTURE(shown);
     tested.insert(route);
     const auto [begin, end] = cases.equal_range(route);
     for (auto one = begin; one != end; ++one)
@@ -333,8 +334,8 @@ TEST_CASE("access: no route shows or changes anything of a namespace that is not
       CHECK_FALSE(access::is_namespaced(needed));
     }
   }
-  for (const auto& [route, one] : cases)
-    CHECK_MESSAGE(tested.contains(route), route << " is no route any more");
+  for (const auto& one : cases)
+    CHECK_MESSAGE(tested.contains(one.first), one.first << " is no route any more");
 }
 
 TEST_CASE("access: what is of no namespace is judged before it is done") {
@@ -344,7 +345,8 @@ TEST_CASE("access: what is of no namespace is judged before it is done") {
   const auto index = fixture.state().index;
   for (const auto& [route, needed] : routes.listed()) {
     if (needed == Capability::none || access::is_namespaced(needed)) continue;
-    CAPTURE(route);
+    const auto& shown = route;
+    CAPTURE(shown);
     const auto answer = fixture.as(test::nothing, method_of(route), some_path(route), "{}");
     CHECK(answer.status == 403);
     CHECK(answer.body == "Permission denied");
@@ -354,7 +356,7 @@ TEST_CASE("access: what is of no namespace is judged before it is done") {
 
 TEST_CASE("access: who may see it gets everything of his namespace") {
   TwoNamespaces fixture;
-  for (const auto& [target, shown] :
+  for (const auto& [url, sees] :
        std::map<std::string, std::string>{{"/v1/jobs?namespace=a", "a-web"},
                                           {"/v1/jobs?namespace=*", "a-web"},
                                           {"/v1/job/a-web?namespace=a", "a-web"},
@@ -363,11 +365,12 @@ TEST_CASE("access: who may see it gets everything of his namespace") {
                                           {"/v1/namespaces", "\"a\""},
                                           {"/v1/vars?namespace=*", "a/path"},
                                           {"/v1/node/" + own_node + "/allocations", uuid(103)}}) {
-    const auto answer = fixture.as(test::a_only, "GET", target, "");
+    const auto answer = fixture.as(test::a_only, "GET", url, "");
+    const auto& target = url;
     CAPTURE(target);
     CAPTURE(answer.body);
     CHECK(answer.status == 200);
-    CHECK(answer.body.find(shown) != std::string::npos);
+    CHECK(answer.body.find(sees) != std::string::npos);
   }
 }
 
@@ -424,7 +427,8 @@ TEST_CASE("metrics: operations are measured under names of their own, and each o
   for (const auto& [route, needed] : routes.listed())
     listed.insert(route);
   for (const auto& [operation, metric] : measured_operations()) {
-    CAPTURE(operation);
+    const auto& shown = operation;
+    CAPTURE(shown);
     CHECK(listed.contains(operation));
     CHECK(metric_of(operation) == metric);
     CHECK(metric.starts_with("nomad."));

@@ -90,7 +90,8 @@ TEST_CASE("rights: an unknown token is refused by every route that is not open t
   add_routes(routes);
   for (const auto& [route, needed] : routes.listed()) {
     if (needed == Capability::none) continue;
-    CAPTURE(route);
+    const auto& shown = route;
+    CAPTURE(shown);
     auto method = route.substr(0, route.find(' '));
     auto path = route.substr(route.find(' ') + 1);
     if (const auto star = path.find('*'); star != std::string::npos)

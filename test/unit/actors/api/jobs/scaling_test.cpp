@@ -124,7 +124,8 @@ TEST_CASE("scaling: what is refused leaves neither a version nor an event") {
       {R"({"Count":"2","Target":{"Group":"g"}})",
        "400 json: cannot unmarshal string into Go struct field ScalingRequest.Count of type int"}};
   for (const auto& [body, expected] : cases) {
-    CAPTURE(body);
+    const auto& shown = body;
+    CAPTURE(shown);
     CHECK(scale(fixture, body) == expected);
   }
   CHECK(fixture.state().now().job("default", "web")->getVersion() == 0);

@@ -22,7 +22,7 @@ Result<Words> qemu_words(const char* config,
 }
 
 bool has_words(const Words& words, const Words& part) {
-  return std::ranges::search(words, part).begin() != words.end();
+  return std::search(words.begin(), words.end(), part.begin(), part.end()) != words.end();
 }
 
 std::string qemu_refusal(const char* config,

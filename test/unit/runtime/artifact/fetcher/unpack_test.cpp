@@ -105,7 +105,8 @@ TEST_CASE("unpack: trees come out as they went in, in all formats") {
     CHECK(fs::read_symlink(place.out("d/link")) == "../e");
   };
   for (const auto& [kind, filter] : tars) {
-    CAPTURE(kind);
+    const auto& shown = kind;
+    CAPTURE(shown);
     const Unpacking place;
     write_archive(place.archive(), tree, ::archive_write_set_format_pax_restricted, filter);
     const auto members = place.unpack(kind);

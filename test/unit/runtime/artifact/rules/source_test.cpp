@@ -61,8 +61,10 @@ TEST_CASE("source: go-getter's forms are understood") {
             "gcs https://www.googleapis.com/storage/v1/b/o/p"},
            {"gcs::https://www.googleapis.com/storage/v1/b/o#12",
             "gcs https://www.googleapis.com/storage/v1/b/o#12"},
-       })
-    CHECK_MESSAGE(shape(text) == wanted, text);
+       }) {
+    const auto& shown = text;
+    CHECK_MESSAGE(shape(text) == wanted, shown);
+  }
 }
 
 TEST_CASE("source: what is none, or what nothing may fetch, says so") {
@@ -91,7 +93,8 @@ TEST_CASE("source: what is none, or what nothing may fetch, says so") {
            {"http://h/\x01", "invalid control character"},
        }) {
     const auto source = parse_source(text);
-    REQUIRE_MESSAGE(!source, text);
+    const auto& shown = text;
+    REQUIRE_MESSAGE(!source, shown);
     CHECK_MESSAGE(source.error().what.find(why) != std::string::npos, source.error().what);
   }
   CHECK(!parse_source(std::string(70'000, 'a')));

@@ -33,13 +33,13 @@ constexpr auto failed = DeploymentState::FAILED;
 constexpr auto successful = DeploymentState::SUCCESSFUL;
 
 /// Three regions, and what their deployments become.
-struct Rollout {
+struct RegionsRollout {
   cluster::MultiregionBlock block;
   std::vector<cluster::RegionState> regions;
 
-  Rollout(std::int64_t max_parallel,
-          const char* on_failure,
-          std::vector<std::optional<DeploymentState>> states) {
+  RegionsRollout(std::int64_t max_parallel,
+                 const char* on_failure,
+                 std::vector<std::optional<DeploymentState>> states) {
     block.max_parallel = max_parallel;
     block.on_failure = on_failure;
     const char* const names[] = {"a", "b", "c"};
@@ -165,35 +165,35 @@ TEST_CASE("multiregion: the log has the deployment with its version, in place of
 }
 
 TEST_CASE("multiregion: no region starts before all have accepted and their turn has come") {
-  CHECK(Rollout{1, "", {pending, std::nullopt, pending}}.next().empty());
-  CHECK(Rollout{1, "", {pending, pending, pending}}.next() == "a " + code(running));
-  CHECK(Rollout{1, "", {running, pending, pending}}.next().empty());
-  CHECK(Rollout{1, "", {blocked, pending, pending}}.next() == "b " + code(running));
-  CHECK(Rollout{2, "", {pending, pending, pending}}.next()
+  CHECK(RegionsRollout{1, "", {pending, std::nullopt, pending}}.next().empty());
+  CHECK(RegionsRollout{1, "", {pending, pending, pending}}.next() == "a " + code(running));
+  CHECK(RegionsRollout{1, "", {running, pending, pending}}.next().empty());
+  CHECK(RegionsRollout{1, "", {blocked, pending, pending}}.next() == "b " + code(running));
+  CHECK(RegionsRollout{2, "", {pending, pending, pending}}.next()
         == "a " + code(running) + ", b " + code(running));
-  CHECK(Rollout{0, "", {pending, pending, pending}}.next()
+  CHECK(RegionsRollout{0, "", {pending, pending, pending}}.next()
         == "a " + code(running) + ", b " + code(running) + ", c " + code(running));
   // Its groups are not worked out yet: it may not be moved, and those behind it wait.
-  CHECK(Rollout{0, "", {DeploymentState::INITIALIZING, pending, pending}}.next().empty());
+  CHECK(RegionsRollout{0, "", {DeploymentState::INITIALIZING, pending, pending}}.next().empty());
 }
 
 TEST_CASE("multiregion: when all are complete, the last one unblocks the others") {
-  Rollout rollout{1, "", {blocked, blocked, blocked}};
+  RegionsRollout rollout{1, "", {blocked, blocked, blocked}};
   CHECK(rollout.next() == "c " + code(DeploymentState::UNBLOCKING));
   rollout.regions[2].status = DeploymentState::UNBLOCKING;
   CHECK(rollout.next() == "a " + code(successful) + ", b " + code(successful));
   for (const std::int64_t at_once : {0, 1, 2})
-    CHECK(Rollout{at_once, "", {pending, pending, pending}}.finish()
+    CHECK(RegionsRollout{at_once, "", {pending, pending, pending}}.finish()
           == code(successful) + " " + code(successful) + " " + code(successful) + " ");
 }
 
 TEST_CASE("multiregion: a failure takes along whom the strategy says") {
-  CHECK(Rollout{1, "", {blocked, failed, pending}}.finish()
+  CHECK(RegionsRollout{1, "", {blocked, failed, pending}}.finish()
         == code(blocked) + " " + code(failed) + " " + code(failed) + " ");
-  CHECK(Rollout{1, "fail_all", {blocked, failed, pending}}.finish()
+  CHECK(RegionsRollout{1, "fail_all", {blocked, failed, pending}}.finish()
         == code(failed) + " " + code(failed) + " " + code(failed) + " ");
-  CHECK(Rollout{1, "fail_all", {successful, failed, pending}}.finish()
+  CHECK(RegionsRollout{1, "fail_all", {successful, failed, pending}}.finish()
         == code(successful) + " " + code(failed) + " " + code(failed) + " ");
-  CHECK(Rollout{1, "fail_local", {blocked, failed, pending}}.finish()
+  CHECK(RegionsRollout{1, "fail_local", {blocked, failed, pending}}.finish()
         == code(blocked) + " " + code(failed) + " " + code(blocked) + " ");
 }

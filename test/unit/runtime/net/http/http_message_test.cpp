@@ -26,7 +26,8 @@ TEST_CASE("http_message: gzip is taken only where it is offered") {
                                                 {"identity", false},
                                                 {"", false}};
   for (const auto& [value, expected] : cases) {
-    CAPTURE(value);
+    const auto& shown = value;
+    CAPTURE(shown);
     Request request;
     request.add_header("Accept-Encoding", value);
     CHECK(request.accepts_gzip() == expected);

@@ -113,7 +113,8 @@ TEST_CASE("http_server: malformed requests are refused and the connection closed
        "413 "},
   };
   for (const auto& [bytes, expected] : cases) {
-    CAPTURE(bytes.substr(0, 80));
+    const auto shown = bytes.substr(0, 80);
+    CAPTURE(shown);
     RawPeer peer{server.address()};
     peer.send(bytes);
     const auto answer = peer.read_all();

@@ -17,7 +17,8 @@ TEST_CASE("url: paths are cleaned as Go's ServeMux cleans them") {
       {"/a/b/..", "/a"},
   };
   for (const auto& [path, clean] : cases) {
-    CAPTURE(path);
+    const auto& shown = path;
+    CAPTURE(shown);
     CHECK(clean_path(path) == clean);
     CHECK(is_clean_path(path) == (std::string{path} == clean));
   }

@@ -88,7 +88,9 @@ TEST_CASE(
   group->setAttributes(text(json + '}'));
   const auto found = device_attributes(group.reader());
   REQUIRE(found.size() == 4);
-  for (const auto& [name, value] : found)
-    CHECK_MESSAGE(DeviceAttribute::compare(value, DeviceAttribute::parse(name)) == 0, name);
+  for (const auto& [name, value] : found) {
+    const auto& shown = name;
+    CHECK_MESSAGE(DeviceAttribute::compare(value, DeviceAttribute::parse(name)) == 0, shown);
+  }
   CHECK(DeviceAttribute::compare(found.at("11 GiB"), DeviceAttribute::parse("10 GiB")) > 0);
 }
