@@ -33,7 +33,7 @@ struct DeploymentWatcherOptions {
   /// Unhealthy allocations are replaced this long after the first of them was noticed.
   std::chrono::milliseconds replace_delay{1000};
   std::uint64_t random_seed = 0;
-  /// What decides; simulations put mistakes in.
+  /// What decides.
   std::function<decltype(cluster::next_rollout_step)> decide = cluster::next_rollout_step;
 };
 

@@ -92,7 +92,7 @@ const Progress* Core::progress(const ServerId& peer) const {
 void Core::on(Tick) {
   if (role_ != Role::leader) {
     if (!is_promotable() || now_ < election_deadline_) return;
-    return campaign(!leads_alone() && !NOMAD_MUTATED(ignore_pre_vote), false);
+    return campaign(!leads_alone(), false);
   }
   if (configuration().members.size() <= 1) return;
   if (!outstanding_.empty() && configuration().voter_count() > 1
@@ -175,7 +175,7 @@ void Core::on(Persisted input) {
   while (!deferred_.empty() && deferred_.front().first <= input.seq) {
     auto message = std::move(deferred_.front().second);
     deferred_.pop_front();
-    if (message.term == current_term() || NOMAD_MUTATED(keep_stale_acks))  // (2)
+    if (message.term == current_term())  // (2)
       out_.messages.push_back(std::move(message));
   }
   if (role_ == Role::candidate && own_vote_seq_ != 0 && own_vote_seq_ <= input.seq) {
@@ -202,13 +202,12 @@ void Core::finish() {
   if (std::exchange(own_vote_now_, false)) own_vote_seq_ = write_seq_;
   const bool all_durable = persisted_seq_ == write_seq_;
   for (auto& message : deferred_now_) {
-    if (all_durable || NOMAD_MUTATED(ack_unsaved))
+    if (all_durable)
       out_.messages.push_back(std::move(message));
     else
       deferred_.emplace_back(write_seq_, std::move(message));
   }
   deferred_now_.clear();
-  if (NOMAD_MUTATED(forget_fsync) && persisted_seq_ < write_seq_) on(Persisted{write_seq_});
 }
 
 Message Core::envelope(const ServerId& to, Term term, Body body) const {
@@ -257,7 +256,6 @@ void Core::hear_leader(const ServerId& leader) {
 void Core::set_hard_state(Term term, const ServerId& vote) {
   hard_state_ = {.current_term = term, .voted_for = vote};
   write_.hard_state = hard_state_;
-  if (NOMAD_MUTATED(forget_vote)) write_.hard_state->voted_for.clear();
 }
 
 void Core::append(Entry entry) {
@@ -310,19 +308,6 @@ bool Core::leads_alone() const {
   return configuration().voter_count() == 1 && configuration().is_voter(options_.self);
 }
 
-/// Whose copies and votes count.
-const Configuration& Core::voters() const {
-#ifdef NOMAD_RAFT_MUTATIONS
-  if (NOMAD_MUTATED(count_learners)) {
-    mutated_voters_ = configuration();
-    for (auto& member : mutated_voters_.members)
-      member.voter = true;
-    return mutated_voters_;
-  }
-#endif
-  return configuration();
-}
-
 /// Who follows a leader waits by its place among the voters, so that one of them is first: a little
 /// after the others, too, have ceased to hope for the leader (`leader_is_fresh`). Who has asked in
 /// vain waits at random, the first time shorter.
@@ -338,7 +323,7 @@ void Core::reset_election_deadline() {
     return;
   }
   int place = 0;
-  for (const auto& member : voters().members) {
+  for (const auto& member : configuration().members) {
     if (member.id == options_.self) break;
     if (member.voter && member.id != leader_) ++place;
   }

@@ -36,7 +36,6 @@
 #include "runtime/raft/config_change.hpp"
 #include "runtime/raft/core_io.hpp"
 #include "runtime/raft/log_view.hpp"
-#include "runtime/raft/mutation.hpp"
 #include "runtime/raft/progress.hpp"
 
 namespace nomad::raft {
@@ -56,8 +55,6 @@ struct CoreOptions {
 
   /// No more entries than these stay in the log for a member that catches up by a snapshot.
   Index max_held_entries = 131'072;
-
-  Mutation mutation = Mutation::none;  ///< Honoured by test builds only.
 };
 
 /// What the server found on its disk.
@@ -144,7 +141,6 @@ private:
   const std::string& cluster_id() const;
   bool is_promotable() const;
   bool leads_alone() const;
-  const Configuration& voters() const;
   void reset_election_deadline();
 
   // election.cpp
@@ -277,8 +273,6 @@ private:
 
   std::optional<Arriving> arriving_;
 
-  // Of test builds; in all, so that a simulated server may link the mutated core.
-  mutable Configuration mutated_voters_;
   Outputs out_;
 };
 

@@ -25,7 +25,7 @@ void Core::campaign(bool pre_vote, bool transfer) {
                             .transfer = transfer,
                             .last_index = log_.last_index(),
                             .last_term = log_.last_term()};
-  for (const auto& member : voters().members) {
+  for (const auto& member : configuration().members) {
     if (!member.voter || member.id == options_.self) continue;
     if (pre_vote)
       out_.messages.push_back(envelope(member.id, term, request));
@@ -35,7 +35,7 @@ void Core::campaign(bool pre_vote, bool transfer) {
 }
 
 void Core::count_votes_now() {
-  const auto result = count_votes(voters(), [this](const ServerId& id) {
+  const auto result = count_votes(configuration(), [this](const ServerId& id) {
     const auto cast = votes_.find(id);
     return cast == votes_.end() ? -1 : static_cast<int>(cast->second);
   });
@@ -70,7 +70,6 @@ void Core::become_leader() {
 
 /// (5)
 bool Core::leader_is_fresh() const {
-  if (NOMAD_MUTATED(ignore_leader)) return false;
   if (role_ == Role::leader) return true;  // it steps down by itself without a quorum
   return now_ - leader_contact_ < options_.election_timeout;
 }
@@ -82,9 +81,8 @@ void Core::receive(const Message& message, const VoteRequest& request) {
     if (request.pre_vote) send(message.from, no);
     return;
   }
-  const bool up_to_date = NOMAD_MUTATED(vote_for_short_log)
-                          || std::pair{request.last_term, request.last_index}
-                                 >= std::pair{log_.last_term(), log_.last_index()};
+  const bool up_to_date = std::pair{request.last_term, request.last_index}
+                          >= std::pair{log_.last_term(), log_.last_index()};
   if (request.pre_vote) {
     if (message.term == current_term() || !up_to_date) return send(message.from, no);
     out_.messages.push_back(
@@ -94,8 +92,8 @@ void Core::receive(const Message& message, const VoteRequest& request) {
   if (message.term > current_term()) become_follower(message.term, {});
   const auto& vote = hard_state_.voted_for;
   const bool is_free = vote.empty() ? leader_.empty() : vote == message.from;
-  if (!up_to_date || !(is_free || NOMAD_MUTATED(vote_twice))) return send(message.from, no);
-  if (vote.empty() || NOMAD_MUTATED(vote_twice)) set_hard_state(current_term(), message.from);
+  if (!up_to_date || !is_free) return send(message.from, no);
+  if (vote.empty()) set_hard_state(current_term(), message.from);
   campaigns_ = 0;
   reset_election_deadline();
   send_when_durable(message.from, current_term(), VoteReply{.pre_vote = false, .granted = true});

@@ -13,12 +13,12 @@ void Core::on(RequestRead input) {
     out_.refused_reads.push_back(input.id);
     return;
   }
-  if (commit_index_ < barrier_index_ && !NOMAD_MUTATED(skip_barrier)) {
+  if (commit_index_ < barrier_index_) {
     // What earlier leaders have committed is not known yet.
     early_reads_.push_back(input.id);
     return;
   }
-  if (leads_alone() || NOMAD_MUTATED(read_without_quorum)) {
+  if (leads_alone()) {
     out_.reads.push_back({.id = input.id, .index = commit_index_});
     return;
   }
@@ -82,7 +82,7 @@ void Core::acknowledge(Progress& progress, Round round) {
 }
 
 void Core::grant_reads() {
-  const auto confirmed = reached_by_quorum(voters(), [this](const ServerId& id) {
+  const auto confirmed = reached_by_quorum(configuration(), [this](const ServerId& id) {
     if (id == options_.self) return round_;
     const auto* other = progress(id);
     return other == nullptr ? Round{0} : other->acked_round;
@@ -121,7 +121,6 @@ Time Core::lease_until() const {
   if (role_ != Role::leader || handed_over_ || commit_index_ < barrier_index_) return Time{0};
   if (leads_alone()) return Time::max();
   if (confirmed_round_ == 0) return Time{0};
-  if (NOMAD_MUTATED(lease_too_long)) return confirmed_since_ + 3 * options_.election_timeout;
   return confirmed_since_ + options_.election_timeout - options_.election_timeout / 10;  // (5)
 }
 

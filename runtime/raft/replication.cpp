@@ -102,7 +102,6 @@ void Core::send_entries(const ServerId& peer, Progress& progress, std::vector<En
                            .round = round_});
   if (last > prev_index || progress.state == PeerState::probe) progress.sent(last, bytes);
   progress.probe_round = round_;
-  if (NOMAD_MUTATED(count_sent_as_matched)) progress.match_index = last;
 }
 
 void Core::receive(const Message& message, AppendRequest& request) {
@@ -115,7 +114,7 @@ void Core::receive(const Message& message, AppendRequest& request) {
     return send_when_durable(message.from, current_term(), reply);
   }
   const auto own_term = log_.term_at(request.prev_index);
-  if (own_term != request.prev_term && !(own_term && NOMAD_MUTATED(accept_any_previous))) {
+  if (own_term != request.prev_term) {
     const auto limit = std::min(request.prev_index, log_.last_index());
     reply.hint_index = log_.last_with_term_at_most(request.prev_term, limit);
     reply.hint_term = log_.term_at(reply.hint_index).value();
@@ -124,8 +123,7 @@ void Core::receive(const Message& message, AppendRequest& request) {
   const auto last_new = request.prev_index + request.entries.size();
   accept_entries(request);
   if (out_.fatal) return;
-  const auto known = NOMAD_MUTATED(commit_unmatched) ? log_.last_index() : last_new;
-  set_commit(std::min(request.commit_index, std::min(known, log_.last_index())));
+  set_commit(std::min({request.commit_index, last_new, log_.last_index()}));
   reply.accepted = true;
   reply.match_index = last_new;
   send_when_durable(message.from, current_term(), reply);  // (1)
@@ -135,7 +133,7 @@ void Core::receive(const Message& message, AppendRequest& request) {
 void Core::accept_entries(AppendRequest& request) {
   for (auto& entry : request.entries) {
     if (const auto own = log_.term_at(entry.index); own) {
-      if (*own == entry.term || NOMAD_MUTATED(keep_conflicts)) continue;
+      if (*own == entry.term) continue;
       truncate_from(entry.index);
     }
     append(std::move(entry));
@@ -171,13 +169,13 @@ void Core::receive(const Message& message, const AppendReply& reply) {
 }
 
 void Core::advance_commit() {
-  const auto reached = reached_by_quorum(voters(), [this](const ServerId& id) {
+  const auto reached = reached_by_quorum(configuration(), [this](const ServerId& id) {
     if (id == options_.self) return durable_index_;
     const auto* other = progress(id);
     return other == nullptr ? Index{0} : other->match_index;
   });
   if (reached <= commit_index_) return;
-  if (log_.term_at(reached) != current_term() && !NOMAD_MUTATED(commit_old_term)) return;  // (4)
+  if (log_.term_at(reached) != current_term()) return;  // (4)
   set_commit(reached);
   if (role_ != Role::leader) return;
   if (!early_reads_.empty() && commit_index_ >= barrier_index_)

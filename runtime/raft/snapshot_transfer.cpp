@@ -167,8 +167,6 @@ void Core::on(SnapshotInstalled& input) {
   if (log_.term_at(meta.index) == meta.term) {
     // The log goes on behind the snapshot; what is in front of it may stay for others.
     configs_.compact_to(meta.index);
-  } else if (NOMAD_MUTATED(keep_log_on_install) && log_.last_index() >= meta.index) {
-    configs_.compact_to(meta.index);
   } else {
     log_.reset(meta.index, meta.term);
     configs_ = ConfigHistory{{meta.configuration_index, meta.configuration}};

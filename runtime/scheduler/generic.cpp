@@ -6,7 +6,6 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/attempt.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/reconcile/deployment_draft.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
@@ -165,8 +164,7 @@ Step GenericScheduler::attempt(const Moment& moment) {
 UpdateKind GenericScheduler::decide_update(Attempt& attempt,
                                            const AllocEntry& alloc,
                                            const GroupSpec& group) {
-  if (!NOMAD_MISTAKEN(restless_updates)
-      && alloc.job().getJobModifyIndex() == attempt.job->reader().getJobModifyIndex()
+  if (alloc.job().getJobModifyIndex() == attempt.job->reader().getJobModifyIndex()
       && alloc.job().getCreateIndex() == attempt.job->reader().getCreateIndex())
     return UpdateKind::ignore;
   if (versions_.tasks_updated(alloc, *attempt.job, group)) return UpdateKind::destructive;
@@ -193,7 +191,7 @@ void GenericScheduler::stage(Attempt& attempt, const Reconciliation& result) {
   outcome_.set_deployment(!is_batch_ && current ? view(current->getId()) : std::string_view{});
   attempt.plan.deployment = result.deployment;
   attempt.plan.deployment_changes = result.deployment_changes;
-  if (!NOMAD_MISTAKEN(forget_followups)) attempt.plan.evaluations = result.followups;
+  attempt.plan.evaluations = result.followups;
   desired_updates_ = result.desired_updates;
   for (const auto& stop : result.stop)
     attempt.stop({stop.alloc->row,
@@ -383,8 +381,7 @@ Step GenericScheduler::conclude(Attempt& attempt, Reconciliation& result) {
   const bool failed = outcome_.has_failures();
   Step end;
   end.lacks_room = failed;
-  if (failed && !outcome_.was_blocked() && outcome_.blocked_id().empty() && !delays_instead
-      && !NOMAD_MISTAKEN(forget_blocked)) {
+  if (failed && !outcome_.was_blocked() && outcome_.blocked_id().empty() && !delays_instead) {
     attempt.plan.evaluations.push_back(
         outcome_.make_blocked(attempt.eligibility, moment.state.index(), moment.now));
   }
@@ -392,12 +389,6 @@ Step GenericScheduler::conclude(Attempt& attempt, Reconciliation& result) {
                         ? outcome_.reblocked(attempt.eligibility, moment.state.index(), moment.now)
                         : outcome_.finished(schema::EvalStatus::COMPLETE, {}, moment.now);
   end.evaluations.push_back(last);
-  if (NOMAD_MISTAKEN(evaluate_again)) {
-    Draft<schema::Evaluation> another{eval_};
-    another->setId(text(make_uuid(random_)));
-    another->setStatus(schema::EvalStatus::PENDING);
-    end.evaluations.push_back(another.freeze());
-  }
   if (attempt.plan.is_no_op()) {
     end.evaluations.insert(end.evaluations.begin(), attempt.plan.evaluations.begin(),
                            attempt.plan.evaluations.end());

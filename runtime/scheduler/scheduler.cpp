@@ -3,7 +3,6 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/asking.hpp"
 #include "runtime/scheduler/generic.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/system.hpp"
 
 namespace nomad::scheduler {
@@ -43,7 +42,7 @@ std::optional<Step> decide_again(const DecisionInputs& inputs, const state::Snap
 }
 
 std::uint64_t decision_seed(const DecisionInputs& inputs) {
-  std::uint64_t seed = NOMAD_MISTAKEN(draw_freely) ? reinterpret_cast<std::uintptr_t>(&inputs) : 0;
+  std::uint64_t seed = 0;
   for (const auto character : view(inputs.eval->getId()))
     seed = stir(seed, static_cast<unsigned char>(character));
   return stir(stir(stir(seed, inputs.snapshot_index), inputs.before.attempts), inputs.salt);

@@ -6,7 +6,6 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/attempt.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 #include "runtime/scheduler/system_diff.hpp"
 
@@ -188,9 +187,7 @@ void SystemScheduler::replace(Attempt& attempt,
                               std::vector<SystemPlacement>& place) {
   const auto strategy = attempt.job->reader().getUpdate();
   const bool rolls = strategy.getStagger() > 0 && strategy.getMaxParallel() > 0;
-  const auto limit = rolls && !NOMAD_MISTAKEN(hurry_system_updates)
-                         ? static_cast<std::size_t>(strategy.getMaxParallel())
-                         : updates.size();
+  const auto limit = rolls ? static_cast<std::size_t>(strategy.getMaxParallel()) : updates.size();
   for (std::size_t i = 0; i < updates.size(); ++i) {
     const auto& [alloc, group] = updates[i];
     ++changes(group->name).destructive_update;  // sooner or later

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 
 namespace nomad::scheduler {
@@ -140,7 +139,7 @@ private:
           = there != live.end() && std::ranges::any_of(there->second, [&](const AllocEntry* entry) {
               return entry->name() == wanted.name;
             });
-      if (is_there && !NOMAD_MISTAKEN(fill_nodes_again)) continue;
+      if (is_there) continue;
       const AllocEntry* previous = nullptr;
       if (before != ended.end()) {
         const auto known = before->second.find(wanted.name);

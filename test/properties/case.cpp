@@ -7,13 +7,11 @@
 
 namespace nomad::properties {
 
-std::optional<Failure> try_case(const CaseOptions& options,
-                                Counts& counts,
-                                const Watchers& watchers) {
+std::optional<Failure> try_case(const CaseOptions& options, Counts& counts) {
   Failure failure;
   failure.smallest = options;
   try {
-    Script{options, counts, failure.trace, watchers}.run();
+    Script{options, counts, failure.trace}.run();
     return std::nullopt;
   } catch (const Violation& violation) {
     failure.property = violation.property;
@@ -27,10 +25,10 @@ std::optional<Failure> try_case(const CaseOptions& options,
 
 namespace {
 
-void shrink(Failure& failure, const Watchers& watchers) {
+void shrink(Failure& failure) {
   Counts ignored;
   const auto try_out = [&](const CaseOptions& smaller) {
-    auto found = try_case(smaller, ignored, watchers);
+    auto found = try_case(smaller, ignored);
     if (found && found->property == failure.property) failure = std::move(*found);
   };
   for (std::size_t i = 0; i < feature_names.size(); ++i) {
@@ -53,11 +51,9 @@ void shrink(Failure& failure, const Watchers& watchers) {
 
 }  // namespace
 
-std::optional<Failure> run_case(const CaseOptions& options,
-                                Counts& counts,
-                                const Watchers& watchers) {
-  auto failure = try_case(options, counts, watchers);
-  if (failure) shrink(*failure, watchers);
+std::optional<Failure> run_case(const CaseOptions& options, Counts& counts) {
+  auto failure = try_case(options, counts);
+  if (failure) shrink(*failure);
   return failure;
 }
 

@@ -33,14 +33,10 @@ struct Failure {
 
 /// Runs a case; a failing one is made smaller by leaving features and steps out, while the same
 /// property fails. Its trace tells each decision.
-std::optional<Failure> run_case(const CaseOptions& options,
-                                Counts& counts,
-                                const Watchers& watchers = {});
+std::optional<Failure> run_case(const CaseOptions& options, Counts& counts);
 
 /// The same, but a failing case stays as it is.
-std::optional<Failure> try_case(const CaseOptions& options,
-                                Counts& counts,
-                                const Watchers& watchers = {});
+std::optional<Failure> try_case(const CaseOptions& options, Counts& counts);
 
 /// For people: property, seed, features that it takes, trace.
 std::string describe(const Failure& failure);

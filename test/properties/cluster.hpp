@@ -97,20 +97,9 @@ public:
       = 0;
 };
 
-/// What the watchers decide by; deliberate mistakes put others in.
-struct Watchers {
-  std::function<decltype(cluster::next_drain_round)> drain = cluster::next_drain_round;
-  std::function<decltype(cluster::next_rollout_step)> rollout = cluster::next_rollout_step;
-  bool hears_of_room = true;  ///< What waits is told of room that comes.
-};
-
 class Cluster {
 public:
-  Cluster(std::uint64_t seed,
-          const Features& features,
-          Checks& checks,
-          Counts& counts,
-          Watchers watchers = {});
+  Cluster(std::uint64_t seed, const Features& features, Checks& checks, Counts& counts);
 
   state::Snapshot state() const { return store_.snapshot(); }
 
@@ -224,7 +213,6 @@ private:
   Features features_;
   Checks& checks_;
   Counts& counts_;
-  Watchers watchers_;
   state::Store store_;
   std::uint64_t index_ = 10;
   std::size_t done_ = 0;

@@ -1,5 +1,7 @@
 // What watches deployments and drains in a Cluster.
 #include "test/properties/cluster.hpp"
+#include "test/support/drain_mistakes.hpp"
+#include "test/support/rollout_mistakes.hpp"
 
 namespace nomad::properties {
 
@@ -15,7 +17,7 @@ bool Cluster::watch_deployments() {
   bool acted = false;
   for (const auto& id : active) {
     const auto known = state();
-    const auto step = watchers_.rollout(known, id, {now, &random});
+    const auto step = test::next_rollout_step(known, id, {now, &random});
     if (step.look_again > now && (!deployments_due_ || step.look_again < *deployments_due_))
       deployments_due_ = step.look_again;
     if (!step.command) continue;
@@ -43,7 +45,7 @@ bool Cluster::drain_nodes() {
   for (auto& id : current.draining_nodes())
     nodes.insert(std::move(id));
   if (nodes.empty() && drained_jobs_.empty()) return false;
-  const auto round = watchers_.drain(current, nodes, drained_jobs_, {now, &random});
+  const auto round = test::next_drain_round(current, nodes, drained_jobs_, {now, &random});
   checks_.on_drain(current, round, now);
   bool has_new = false;
   for (const auto& [id, outlook] : round.nodes) {

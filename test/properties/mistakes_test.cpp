@@ -1,11 +1,11 @@
 // Every deliberate mistake of schedulers, plan verification, drainer, deployment watcher and broker
 // breaks a property within a few cases. Else the properties would say nothing.
-#include "test/properties/mistakes.hpp"
-
+#include <optional>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "test/mistakes/mistake.hpp"
 #include "test/properties/case.hpp"
 
 using namespace nomad;
@@ -20,27 +20,27 @@ struct Found {
   std::string what;
 };
 
-std::optional<Found> find(const NamedMistake& mistake) {
-  scheduler::mistake = mistake.scheduler;
+std::optional<Found> find(test::Mistake mistake) {
+  const test::Making making{mistake};
   std::optional<Found> found;
   Counts counts;
   for (std::uint64_t seed = 1; seed <= enough_cases && !found; ++seed) {
-    auto failure = try_case({.seed = seed}, counts, mistake.watchers);
+    auto failure = try_case({.seed = seed}, counts);
     if (!failure) failure = run_choice(seed);
     if (failure) found = Found{seed, failure->text};
   }
-  scheduler::mistake = scheduler::Mistake::none;
   return found;
 }
 
 }  // namespace
 
 TEST_CASE("properties: every deliberate mistake breaks one") {
-  for (const auto& mistake : all_mistakes()) {
-    CAPTURE(mistake.name);
+  for (const auto mistake : test::scheduler_mistakes) {
+    const auto name = test::name_of(mistake);
+    CAPTURE(name);
     const auto found = find(mistake);
     CHECK(found.has_value());
-    if (found) MESSAGE(mistake.name << ": case " << found->seed << ", " << found->what);
+    if (found) MESSAGE(name << ": case " << found->seed << ", " << found->what);
   }
 }
 

@@ -11,16 +11,13 @@ namespace nomad::properties {
 using schema::ClientStatus;
 using schema::NodeStatus;
 
-Script::Script(const CaseOptions& options,
-               Counts& counts,
-               std::vector<std::string>& trace,
-               const Watchers& watchers)
+Script::Script(const CaseOptions& options, Counts& counts, std::vector<std::string>& trace)
     : options_{options},
       counts_{counts},
       trace_{trace},
       checks_{counts},
       profile_{Profile::of(options.seed)},
-      cluster_{options.seed * 3 + 1, options.features, checks_, counts, watchers} {
+      cluster_{options.seed * 3 + 1, options.features, checks_, counts} {
   if (options.tells_all) checks_.account = &trace;
 }
 

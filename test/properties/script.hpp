@@ -32,10 +32,7 @@ struct Profile {
 
 class Script {
 public:
-  Script(const CaseOptions& options,
-         Counts& counts,
-         std::vector<std::string>& trace,
-         const Watchers& watchers = {});
+  Script(const CaseOptions& options, Counts& counts, std::vector<std::string>& trace);
 
   /// Throws a Violation.
   void run();

@@ -18,10 +18,9 @@ ClusterWorld::ClusterWorld(ClusterWorldOptions options)
     : options_(options),
       system_(options.seed),
       network_(system_, options.seed ^ 0x6e65'7477'6f72'6b00),
-      rpc_(system_, network_, options.rpc_mutation),
+      rpc_(system_, network_),
       random_(options.seed ^ 0x776f'726c'6400),
       operators_machine_(system_.add_machine("operators")) {
-  scheduler::mistake = options_.scheduler_mistake;
   witness_.violated = [this](const std::string& rule) { violated(rule); };
   failpoint::set_handler([this](std::string_view name) { return reach(name); });
   // Worlds run side by side, each in a thread of its own.
@@ -51,7 +50,6 @@ ClusterWorld::~ClusterWorld() {
   system_.shut_down();
   rpc_.shut_down();
   log::remove_listener(log_listener_);
-  scheduler::mistake = scheduler::Mistake::none;
 }
 
 SimServer& ClusterWorld::add_server(const std::string& id, const Configuration* founders) {
@@ -63,15 +61,12 @@ SimServer& ClusterWorld::add_server(const std::string& id, const Configuration* 
       system_, network_, rpc_, witness_, counts_.disks,
       SimServerOptions{.id = id,
                        .join = std::move(join),
-                       .raft_mutation = options_.raft_mutation,
-                       .mutation = options_.server_mutation,
                        .clock_rate = 1 + 0.04 * (2 * random_.fraction() - 1),
                        .seed = random_.next()});
   auto& server = *(servers_[id] = std::move(made));
   server.find_server = [this](const std::string& other) { return find(other); };
   server.on_leadership
       = [this](SimServer& from, const LeadershipChanged& change) { note_leadership(from, change); };
-  server.disk().set_mutation(options_.disk_mutation);
   if (founders != nullptr) server.disk().found(*founders);
   server.start();
   return server;
@@ -79,8 +74,7 @@ SimServer& ClusterWorld::add_server(const std::string& id, const Configuration* 
 
 void ClusterWorld::add_node() {
   auto& node = *nodes_.emplace_back(std::make_unique<SimNode>(
-      system_, network_, rpc_, counts_.nodes, fmt::format("n{}", nodes_.size()),
-      options_.node_mutation, random_.next()));
+      system_, network_, rpc_, counts_.nodes, fmt::format("n{}", nodes_.size()), random_.next()));
   node.servers = [this] { return addresses(); };
   node.on_start = [this](SimNode& on, const SimProcess& process) { note_start(on, process); };
   node.violated = [this](const std::string& rule) { violated(rule); };

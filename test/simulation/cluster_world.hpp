@@ -41,7 +41,7 @@
 
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/net/http/http_message.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
+#include "test/mistakes/mistake.hpp"
 #include "test/simulation/linearizability.hpp"
 #include "test/simulation/log/log_judges.hpp"
 #include "test/simulation/sim_call.hpp"
@@ -73,12 +73,7 @@ struct ClusterWorldOptions {
   int nodes = 5;
   ClusterFaults faults{};
   int operators = 6;  ///< Each has one request under way.
-  raft::Mutation raft_mutation = raft::Mutation::none;
-  ServerMutation server_mutation = ServerMutation::none;
-  NodeMutation node_mutation = NodeMutation::none;
-  DiskMutation disk_mutation = DiskMutation::none;
-  RpcMutation rpc_mutation = RpcMutation::none;
-  scheduler::Mistake scheduler_mistake = scheduler::Mistake::none;
+  Mistake mistake = Mistake::none;
   std::string story = {};  ///< A job: what the log did to it is printed.
 };
 
@@ -282,6 +277,7 @@ private:
   std::string account_for_evaluations(const state::Snapshot& state);
 
   ClusterWorldOptions options_;
+  Making making_{options_.mistake};
   std::optional<std::string> violation_;
   ClusterWorldCounts counts_;
   SimSystem system_;
@@ -321,7 +317,7 @@ void ClusterWorld::write_at(SimServer& server,
   SimCall::start<Reply>(
       system_, network_, operators_machine_, server, {},
       [this, decide](SimServer& boss, const SimCall::Answer<Reply>& done) {
-        if (options_.server_mutation == ServerMutation::ack_unwritten && random_.chance(0.05)) {
+        if (mistake == Mistake::ack_unwritten && random_.chance(0.05)) {
           boss.write(decide, [](const Result<Reply>&) {});
           if constexpr (requires(Reply reply) { reply.decision.job_modify_index; }) {
             Reply reply{{.allowed = access::own_work("simulation")}};

@@ -221,7 +221,7 @@ void ClusterWorld::write_by_api(std::size_t id, SimServer& server, std::uint64_t
 void ClusterWorld::read_register(std::size_t id, SimServer& server) {
   SimCall::start<Seen>(
       system_, network_, operators_machine_, server,
-      {.patience = 4s, .needs_lease = options_.server_mutation == ServerMutation::read_stale},
+      {.patience = 4s, .needs_lease = mistake == Mistake::read_stale},
       [key = operations_[id].key](SimServer& boss, const SimCall::Answer<Seen>& done) {
         const auto seen = look_at(boss, key);
         if (boss.lease_holds()) return done(seen);

@@ -21,8 +21,8 @@ std::uint64_t seed_count = 40;
 std::uint64_t fresh_seeds = 10;
 
 /// 3 or 5 servers; every third seed is without membership changes, so that crashes hurt more.
-RaftWorldOptions options_of(std::uint64_t seed, raft::Mutation mutation = raft::Mutation::none) {
-  RaftWorldOptions options{.seed = seed, .servers = seed % 2 == 0 ? 3 : 5, .mutation = mutation};
+RaftWorldOptions options_of(std::uint64_t seed, Mistake mistake = Mistake::none) {
+  RaftWorldOptions options{.seed = seed, .servers = seed % 2 == 0 ? 3 : 5, .mistake = mistake};
   if (seed % 3 == 0) options.faults.membership_changes = 0;
   return options;
 }
@@ -79,7 +79,7 @@ TEST_CASE("raft simulation: no seed breaks a rule, and every kind of fault is me
 namespace {
 
 /// A follower of "a" in term 2, whose entries 2 and 3 nobody has confirmed.
-raft::Core follower(raft::Mutation mutation) {
+raft::Core follower() {
   raft::Configuration members{.cluster_id = "c", .members = {}, .removed = {}};
   for (const char* id : {"a", "b", "c"})
     members.members.push_back({.id = id, .address = id, .voter = true});
@@ -92,9 +92,7 @@ raft::Core follower(raft::Mutation mutation) {
   start.configs.append(1, members);
   for (const raft::Index index : {2, 3})
     start.log.append({.index = index, .term = 1, .kind = {}, .payload = {}});
-  raft::CoreOptions options{.self = "b"};
-  options.mutation = mutation;
-  return raft::Core{options, std::move(start), Random{1}, 0s};
+  return raft::Core{{.self = "b"}, std::move(start), Random{1}, 0s};
 }
 
 raft::Outputs tell(raft::Core& core, Time now, const char* from, raft::Term term, raft::Body body) {
@@ -106,23 +104,23 @@ raft::Outputs tell(raft::Core& core, Time now, const char* from, raft::Term term
 
 /// Mistakes that need a coincidence too rare for the world are shown what they get wrong.
 struct Directed {
-  raft::Mutation mutation;
-  bool (*holds)(raft::Mutation);
+  Mistake mistake;
+  bool (*holds)();
 };
 
 constexpr Directed directed[] = {
-    {raft::Mutation::ignore_leader,
-     [](raft::Mutation mutation) {
-       auto core = follower(mutation);
+    {Mistake::ignore_leader,
+     [] {
+       auto core = follower();
        tell(core, 5s, "a", 2, raft::Heartbeat{.commit_index = 0, .round = 1});
        const auto out = tell(
            core, 5s + 900ms, "c", 3,
            raft::VoteRequest{.pre_vote = true, .transfer = false, .last_index = 9, .last_term = 2});
        return !std::get<raft::VoteReply>(out.messages.at(0).body).granted;
      }},
-    {raft::Mutation::commit_unmatched,
-     [](raft::Mutation mutation) {
-       auto core = follower(mutation);
+    {Mistake::commit_unmatched,
+     [] {
+       auto core = follower();
        tell(core, 5s, "a", 2,
             raft::AppendRequest{
                 .prev_index = 1, .prev_term = 1, .entries = {}, .commit_index = 3, .round = 1});
@@ -134,19 +132,20 @@ constexpr Directed directed[] = {
 
 TEST_CASE("raft simulation: every deliberate mistake is found") {
   constexpr std::uint64_t enough_seeds = 100;
-  for (const auto& [mutation, name] : raft::mutation_names) {
-    if (mutation == raft::Mutation::none) continue;
+  for (const auto mistake : raft_mistakes) {
+    const auto name = name_of(mistake);
     CAPTURE(name);
-    const auto* shown = std::ranges::find(directed, mutation, &Directed::mutation);
+    const auto* shown = std::ranges::find(directed, mistake, &Directed::mistake);
     if (shown != std::end(directed)) {
-      CHECK(shown->holds(raft::Mutation::none));
-      CHECK_FALSE(shown->holds(mutation));
+      CHECK(shown->holds());
+      const Making making{mistake};
+      CHECK_FALSE(shown->holds());
       continue;
     }
     std::optional<std::string> found;
     std::uint64_t seed = 0;
     while (!found && seed < enough_seeds)
-      found = run_raft_world(options_of(++seed, mutation), 60s);
+      found = run_raft_world(options_of(++seed, mistake), 60s);
     MESSAGE(name << ": " << (found ? "seed " + std::to_string(seed) + ", " + *found : "NOT FOUND"));
     CHECK(found.has_value());
   }

@@ -102,7 +102,8 @@ void RaftWorld::carry_out(Server& server, Outputs out) {
   check_step(server, out);
   if (violation_) return;
   if (out.fatal) return violated(server.id + " stops: " + out.fatal->what);
-  if (out.write) {
+  const bool writes = out.write.has_value();
+  if (writes) {
     server.disk.pending.push_back({out.write_seq, std::move(*out.write)});
     write_next(server);
   }
@@ -127,6 +128,7 @@ void RaftWorld::carry_out(Server& server, Outputs out) {
       if (proposal.operation != nobody) give_up(proposal.operation);
   apply(server);
   arm(server);
+  if (writes && mistake == Mistake::forget_fsync) step(server, Persisted{out.write_seq});
 }
 
 void RaftWorld::arm(Server& server) {

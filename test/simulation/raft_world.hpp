@@ -27,6 +27,7 @@
 
 #include "runtime/base/random.hpp"
 #include "runtime/raft/core.hpp"
+#include "test/mistakes/mistake.hpp"
 #include "test/simulation/linearizability.hpp"
 
 namespace nomad::test {
@@ -53,7 +54,7 @@ struct RaftWorldOptions {
   std::uint64_t seed = 1;
   int servers = 3;
   RaftFaults faults{};
-  raft::Mutation mutation = raft::Mutation::none;
+  Mistake mistake = Mistake::none;
   double operations = 20;  ///< Writes and reads per second that only the rules look at.
   int clients = 5;         ///< Each has one operation on a register under way.
   int registers = 3;
@@ -273,6 +274,7 @@ private:
   bool comes_to_rest();
 
   RaftWorldOptions options_;
+  Making making_{options_.mistake};
   Random random_;
   Time now_{0};
   std::uint64_t order_ = 0;

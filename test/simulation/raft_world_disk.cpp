@@ -53,8 +53,7 @@ void RaftWorld::start_core(Server& server) {
     const auto at = std::ranges::find(disk.log, meta.index, &Entry::index);
     const bool continues
         = disk.base == meta.index || (at != disk.log.end() && at->term == meta.term);
-    if (!continues && disk.base < meta.index
-        && options_.mutation != Mutation::keep_log_on_install) {
+    if (!continues && disk.base < meta.index && mistake != Mistake::keep_log_on_install) {
       disk.log.clear();
       disk.base = meta.index;
     }
@@ -79,7 +78,7 @@ void RaftWorld::start_core(Server& server) {
   server.last_role = Role::follower;
   server.last_term = disk.hard_state.current_term;
   server.last_commit = snapshot_index;
-  CoreOptions options{.self = server.id, .mutation = options_.mutation};
+  CoreOptions options{.self = server.id};
   options.max_append_bytes = 500;
   options.max_inflight_requests = 8;
   options.chunk_bytes = chunk_bytes;
@@ -123,6 +122,7 @@ void RaftWorld::write_next(Server& server) {
 void RaftWorld::make_durable(Server& server, const LogWrite& write) {
   auto& disk = server.disk;
   if (write.hard_state) disk.hard_state = *write.hard_state;
+  if (mistake == Mistake::forget_vote) disk.hard_state.voted_for.clear();
   if (write.reset_to) {
     disk.log.clear();
     disk.base = *write.reset_to;

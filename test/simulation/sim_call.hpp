@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/roles/no_leader.hpp"
+#include "test/mistakes/mistake.hpp"
 #include "test/simulation/sim_network.hpp"
 #include "test/simulation/sim_server.hpp"
 
@@ -104,7 +105,7 @@ private:
                        int hops,
                        const Answer<Reply>& answer) {
     const auto known = server.leader();
-    const bool stale = server.mutation() == ServerMutation::read_stale;
+    const bool stale = mistake == Mistake::read_stale;
     if ((known.leads && known.ready && (!call->rules.needs_lease || server.lease_holds()))
         || (stale && call->rules.needs_lease))
       return call->serve(server, answer);

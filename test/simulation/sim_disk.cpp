@@ -6,6 +6,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
+#include "test/mistakes/mistake.hpp"
 
 namespace nomad::test {
 
@@ -177,6 +178,8 @@ LogWriter SimDisk::spawn_writer(const actor::Owner& owner, LogWriterListener lis
             [this](log_writer::Write& msg) {
               pending_.push_back({msg.seq, std::move(msg.write)});
               write_next();
+              if (mistake == Mistake::forget_fsync)
+                actor::tell_urgent(listener_, log_writer::Written{msg.seq});
             },
             [this](log_writer::TruncatePrefix msg) {
               later(0ms, 50ms, [this, through = msg.through] { truncate_prefix(through); });
@@ -244,7 +247,7 @@ void SimDisk::crash() {
     if (kept-- == 0) break;
     make_durable(write.write);
   }
-  if (mutation_ == DiskMutation::forget_synced)
+  if (mistake == Mistake::forget_synced)
     for (auto forgotten = random_.below(6); forgotten > 0 && log_.size() > 1; --forgotten)
       log_.pop_back();
   pending_.clear();
@@ -294,7 +297,7 @@ Snapshotter SimDisk::spawn_snapshotter(const actor::Owner& owner) {
               SnapshotText text;
               const auto written = msg.source->write(text);
               auto rows = text.finish();
-              if (mutation_ == DiskMutation::short_snapshot) rows = SnapshotText{}.finish();
+              if (mistake == Mistake::short_snapshot) rows = SnapshotText{}.finish();
               later(
                   1ms, 300ms,
                   [this, handle = SnapshotterSelf{self}, promise, written, meta = msg.meta, rows] {

@@ -25,9 +25,6 @@ struct DiskCounts {
   std::uint64_t refused_snapshots = 0;  ///< Arrived, and did not verify.
 };
 
-/// Deliberate mistakes of disks, for the checks to find.
-enum class DiskMutation : std::uint8_t { none, forget_synced, short_snapshot };
-
 class SimDisk {
 public:
   using Machine = SimSystem::Machine;
@@ -57,8 +54,6 @@ public:
     damages_ = damages;
     fails_ = fails_ && damages;
   }
-
-  void set_mutation(DiskMutation mutation) { mutation_ = mutation; }
 
   /// Of the durable entry at `index`; empty when the log does not hold it.
   std::optional<raft::Term> term_at(raft::Index index) const;
@@ -112,7 +107,6 @@ private:
   bool fails_ = false;
   bool damages_ = true;
   Time slow_until_{0};
-  DiskMutation mutation_ = DiskMutation::none;
 };
 
 }  // namespace nomad::test

@@ -7,6 +7,7 @@
 #include "actors/client/drivers/config_schema.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/supervise.hpp"
+#include "test/mistakes/mistake.hpp"
 #include "test/simulation/sim_node.hpp"
 
 namespace nomad::test {
@@ -182,7 +183,7 @@ driver::Answered SimNode::stop_task(const schema::plugin::StopTask::Reader& orde
     const auto found = std::ranges::find(processes_, number, &SimProcess::number);
     if (found == processes_.end() || !found->running) return;
     ++counts_.killed;
-    if (mutation_ == NodeMutation::leak_processes && random_.chance(0.3)) {
+    if (mistake == Mistake::leak_processes && random_.chance(0.3)) {
       auto copy = *found;  // the books say that it has ended
       found->running = false;
       tell_end(*found);
@@ -208,7 +209,7 @@ void SimNode::end_others(const std::vector<driver::TaskId>& kept) {
 void SimNode::destroy_task(const driver::TaskId& id) {
   std::erase_if(processes_, [&](const auto& process) {
     if (process.id != id || process.forgotten
-        || (mutation_ == NodeMutation::leak_processes && process.running))
+        || (mistake == Mistake::leak_processes && process.running))
       return false;
     if (!process.running) return true;
     ++counts_.killed;

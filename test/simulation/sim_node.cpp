@@ -5,6 +5,7 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/object/draft.hpp"
+#include "test/mistakes/mistake.hpp"
 
 namespace nomad::test {
 
@@ -15,14 +16,12 @@ SimNode::SimNode(SimSystem& system,
                  SimRpc& rpc,
                  NodeCounts& counts,
                  std::string name,
-                 NodeMutation mutation,
                  std::uint64_t seed)
     : system_(system),
       network_(network),
       rpc_(rpc),
       counts_(counts),
       name_(std::move(name)),
-      mutation_(mutation),
       random_(seed),
       machine_(system.add_machine(name_)),
       store_(std::make_shared<storage::ClientStore>(
@@ -85,7 +84,7 @@ void SimNode::start() {
 void SimNode::crash_agent() {
   for (auto& process : processes_)
     process.attached = false;
-  if (mutation_ == NodeMutation::forget_processes)
+  if (mistake == Mistake::forget_processes)
     for (auto& process : processes_)
       process.forgotten = true;
   system_.switch_off(machine_);
@@ -124,8 +123,7 @@ client::ClientDb SimNode::spawn_db() {
         };
         return {
             [this, self, inner](const Save& msg) -> actor::Answer<Committed> {
-              if (mutation_ == NodeMutation::forget_saved && random_.chance(0.3))
-                return Committed{};
+              if (mistake == Mistake::forget_saved && random_.chance(0.3)) return Committed{};
               auto promise = self->make_response_promise<Committed>();
               const auto life = system_.life(machine_);
               system_.at(saved_at(1ms, 12ms), [this, self, handle = DbSelf{self}, inner, life,

@@ -26,14 +26,6 @@ struct NodeCounts {
   std::uint64_t lost_saves = 0;  ///< Local state that a crash took away.
 };
 
-/// Deliberate mistakes of nodes, for the checks to find.
-enum class NodeMutation : std::uint8_t {
-  none,
-  forget_processes,  ///< An agent that comes back does not look for what runs.
-  forget_saved,      ///< Says that something is saved before it is.
-  leak_processes,    ///< Ends some tasks in its books only.
-};
-
 /// A process of a task, on a machine.
 struct SimProcess {
   client::driver::TaskId id;
@@ -41,7 +33,7 @@ struct SimProcess {
   std::uint64_t number = 0;
   bool running = true;
   bool attached = false;   ///< Somebody hears of its end.
-  bool forgotten = false;  ///< The agent does not look for it (`NodeMutation::forget_processes`).
+  bool forgotten = false;  ///< The agent does not look for it (`Mistake::forget_processes`).
   bool asked = false;      ///< To end.
   workload::ExitResult result;
 };
@@ -55,7 +47,6 @@ public:
           SimRpc& rpc,
           NodeCounts& counts,
           std::string name,
-          NodeMutation mutation,
           std::uint64_t seed);
   ~SimNode();
 
@@ -132,7 +123,6 @@ private:
   SimRpc& rpc_;
   NodeCounts& counts_;
   std::string name_;
-  NodeMutation mutation_;
   Random random_;
   Machine machine_;
   std::shared_ptr<rpc::Credentials> credentials_ = std::make_shared<rpc::Credentials>();

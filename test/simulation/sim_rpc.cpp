@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "test/mistakes/mistake.hpp"
+
 namespace nomad::test {
 
 using namespace std::chrono_literals;
@@ -243,7 +245,7 @@ void SimRpc::watch(const OpenCall& open) {
 void SimRpc::lose(const OpenCall& open) {
   if (open->is_over) return;
   ++counts_.lost;
-  const bool denies = mutation_ == RpcMutation::deny_delivery;
+  const bool denies = mistake == Mistake::deny_delivery;
   finish(*open, {Error{Errc::unavailable, "the connection broke"},
                  denies ? Delivery::surely_not : Delivery::maybe});
 }

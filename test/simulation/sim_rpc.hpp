@@ -25,18 +25,11 @@ struct RpcCounts {
   std::uint64_t lost = 0;       ///< They may have been served.
 };
 
-/// Deliberate mistakes of the transport, for the checks to find.
-enum class RpcMutation : std::uint8_t {
-  none,
-  deny_delivery,  ///< Says `surely_not` of calls that may have been served.
-};
-
 class SimRpc {
 public:
   using Machine = SimSystem::Machine;
 
-  SimRpc(SimSystem& system, SimNetwork& network, RpcMutation mutation)
-      : system_(system), network_(network), mutation_(mutation) {}
+  SimRpc(SimSystem& system, SimNetwork& network) : system_(system), network_(network) {}
 
   SimRpc(const SimRpc&) = delete;
   SimRpc& operator=(const SimRpc&) = delete;
@@ -82,7 +75,6 @@ private:
 
   SimSystem& system_;
   SimNetwork& network_;
-  RpcMutation mutation_;
   RpcCounts counts_;
   std::map<std::string, Door> doors_;         ///< By address.
   std::vector<std::weak_ptr<Open>> streams_;  ///< Calls with streams, which hold their users.

@@ -4,7 +4,8 @@
 
 #include "actors/core/supervise.hpp"
 #include "runtime/object/draft.hpp"
-#include "test/simulation/drain/sim_drainer.hpp"
+#include "test/mistakes/mistake.hpp"
+#include "test/support/drain_mistakes.hpp"
 #include "test/support/rollout_mistakes.hpp"
 
 namespace nomad::test {
@@ -24,9 +25,8 @@ config::AgentConfig config_of(const SimServerOptions& options) {
   config.server.join.retry_interval = 2s;
   config.autopilot.server_stabilization_time = 2s;
   config.autopilot.last_contact_threshold = 500ms;
-  config.autopilot.cleanup_dead_servers = options.mutation != ServerMutation::keep_the_dead;
-  if (options.mutation == ServerMutation::keep_learners)
-    config.autopilot.server_stabilization_time = 24h;
+  config.autopilot.cleanup_dead_servers = mistake != Mistake::keep_the_dead;
+  if (mistake == Mistake::keep_learners) config.autopilot.server_stabilization_time = 24h;
   return config;
 }
 
@@ -42,11 +42,9 @@ Object<schema::SchedulerConfiguration> preempting() {
   return draft.freeze();
 }
 
-server::DeploymentWatcherOptions watching(ServerMutation mutation) {
-  server::DeploymentWatcherOptions options;
-  if (mutation == ServerMutation::drowsy_watchers) options.batch_period = 1h;
-  if (mutation == ServerMutation::hasty_watcher) options.decide = promote_at_once;
-  if (mutation == ServerMutation::late_watcher) options.decide = forget_deadlines;
+server::DeploymentWatcherOptions watching() {
+  server::DeploymentWatcherOptions options{.decide = next_rollout_step};
+  if (mistake == Mistake::drowsy_watchers) options.batch_period = 1h;
   return options;
 }
 
@@ -84,14 +82,8 @@ public:
 /// The state machine, which is watched at its work.
 class WatchedFsm : public Fsm {
 public:
-  WatchedFsm(std::shared_ptr<StateFsm> inner,
-             StateWitness& witness,
-             std::string server,
-             ServerMutation mutation)
-      : inner_(std::move(inner)),
-        witness_(witness),
-        server_(std::move(server)),
-        mutation_(mutation) {}
+  WatchedFsm(std::shared_ptr<StateFsm> inner, StateWitness& witness, std::string server)
+      : inner_(std::move(inner)), witness_(witness), server_(std::move(server)) {}
 
   Result<> check(std::span<const std::byte> payload) const override {
     return inner_->check(payload);
@@ -138,8 +130,8 @@ public:
 private:
   std::vector<Outcome> apply_part(std::span<const Entry> part, Index through) {
     const bool skips
-        = (mutation_ == ServerMutation::skip_entry && through % 97 == 5)
-          || (mutation_ == ServerMutation::apply_at_random && server_ == "s1" && through % 31 == 7);
+        = (mistake == Mistake::skip_entry && through % 97 == 5)
+          || (mistake == Mistake::apply_at_random && server_ == "s1" && through % 31 == 7);
     if (!skips) return inner_->apply(part, through);
     auto outcomes = inner_->apply(part.subspan(0, part.size() - 1), through);
     auto nothing = std::make_shared<state::Outcome>();
@@ -151,7 +143,6 @@ private:
   std::shared_ptr<StateFsm> inner_;
   StateWitness& witness_;
   std::string server_;
-  ServerMutation mutation_;
 };
 
 }  // namespace
@@ -242,7 +233,7 @@ void SimServer::start_cluster() {
         address,
         {}}};
   };
-  const bool is_hasty = options_.mutation == ServerMutation::hasty_autopilot;
+  const bool is_hasty = mistake == Mistake::hasty_autopilot;
   auto listening = agent::ClusterPart::listen(live_->server, config_of(options_),
                                               {.server_id = options_.id,
                                                .http_address = {},
@@ -279,8 +270,7 @@ Proposer SimServer::start_raft(const LeadershipListener& listener) {
   parts.core_options.max_inflight_requests = 16;
   parts.core_options.chunk_bytes = 20'000;
   parts.core_options.promote_lag = 100;
-  parts.core_options.mutation = options_.raft_mutation;
-  auto fsm = std::make_shared<WatchedFsm>(live_->fsm, witness_, options_.id, options_.mutation);
+  auto fsm = std::make_shared<WatchedFsm>(live_->fsm, witness_, options_.id);
   auto start = disk_.load(*fsm);
   if (!start) {
     witness_.violated(fmt::format("{} cannot start: {}", options_.id, start.error().what));
@@ -329,10 +319,10 @@ void SimServer::start_duties(const Proposer& proposer) {
               .job_interval = 20s,
               .thresholds
               = {.eval = 20s, .batch_eval = 20s, .job = 20s, .deployment = 20s, .node = 1h}},
-       .deployments = watching(options_.mutation),
+       .deployments = watching(),
        .keyring = {.interval = 500ms,
                    .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()}},
-       .drainer = {.decide = drain_decision(options_.mutation)},
+       .drainer = {.decide = next_drain_round},
        .workers = 2,
        .detached_workers = false,
        .default_configuration = preempting(),

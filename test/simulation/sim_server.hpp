@@ -14,6 +14,7 @@
 #include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/security/keyring.hpp"
+#include "test/mistakes/mistake.hpp"
 #include "test/simulation/sim_disk.hpp"
 #include "test/simulation/sim_exchange.hpp"
 #include "test/simulation/sim_network.hpp"
@@ -73,24 +74,6 @@ private:
 /// A number over everything that a snapshot of the state holds.
 std::uint64_t digest_of(const raft::Fsm& fsm);
 
-/// Deliberate mistakes of state machines and wirings, for the checks to find.
-enum class ServerMutation : std::uint8_t {
-  none,
-  skip_entry,       ///< One server passes over an entry now and then.
-  apply_at_random,  ///< What is applied depends on the server.
-  ack_unwritten,    ///< Answers some writes before they are committed.
-  read_stale,       ///< Any server answers any read from what it has.
-  hasty_autopilot,  ///< Takes servers for gone for ever as soon as they do not answer.
-  keep_the_dead,    ///< Never lets go of servers that are gone for ever.
-  keep_learners,    ///< Never promotes new servers.
-  drowsy_watchers,  ///< Looks at each deployment once in an hour, whatever happens to it.
-  hasty_drainer,    ///< Calls drains complete at once.
-  late_drainer,     ///< Forgets the deadlines of drains.
-  greedy_drainer,   ///< Moves all of a service at once.
-  hasty_watcher,    ///< Promotes whatever is healthy.
-  late_watcher,     ///< Forgets the deadlines of deployments.
-};
-
 /// Where servers and nodes reach the server of that id.
 inline std::string rpc_address_of(const std::string& id) {
   return id + ":4647";
@@ -99,9 +82,7 @@ inline std::string rpc_address_of(const std::string& id) {
 struct SimServerOptions {
   std::string id;
   std::vector<std::string> join;  ///< Addresses of servers that it joins at each start.
-  raft::Mutation raft_mutation = raft::Mutation::none;
-  ServerMutation mutation = ServerMutation::none;
-  double clock_rate = 1;  ///< Of its monotonic clock.
+  double clock_rate = 1;          ///< Of its monotonic clock.
   std::uint64_t seed = 0;
 };
 
@@ -165,7 +146,7 @@ public:
 
   /// Whether reads may be answered from the newest snapshot that was taken before.
   bool lease_holds() const {
-    return options_.mutation == ServerMutation::read_stale
+    return mistake == Mistake::read_stale
            || system_.on(machine_, [this] { return live_->lease->holds(); });
   }
 
@@ -211,8 +192,6 @@ public:
   }
 
   std::uint64_t digest() const { return digest_of(*live_->fsm); }
-
-  ServerMutation mutation() const { return options_.mutation; }
 
 private:
   /// What a life consists of. A cycle, until its API is stopped as an agent stops it: the requests

@@ -1,4 +1,5 @@
-// Mistakes of drainers, in place of cluster::next_drain_round: tests must find them.
+// What drainers of tests decide by, in place of cluster::next_drain_round: the same, or with one of
+// the mistakes that tests must find.
 #pragma once
 
 #include <set>
@@ -7,6 +8,7 @@
 
 #include "runtime/cluster/drain/drain_plan.hpp"
 #include "runtime/object/draft.hpp"
+#include "test/mistakes/mistake.hpp"
 
 namespace nomad::test {
 
@@ -77,6 +79,16 @@ inline cluster::DrainRound drain_greedily(const state::Snapshot& snapshot,
     round.commands.push_back(draft.freeze());
   }
   return round;
+}
+
+inline cluster::DrainRound next_drain_round(const state::Snapshot& snapshot,
+                                            const std::set<std::string>& nodes,
+                                            const std::set<cluster::DrainedJob>& jobs,
+                                            const cluster::EvalSeed& seed) {
+  if (mistake == Mistake::hasty_drainer) return drain_hastily(snapshot, nodes, jobs, seed);
+  if (mistake == Mistake::late_drainer) return drain_late(snapshot, nodes, jobs, seed);
+  if (mistake == Mistake::greedy_drainer) return drain_greedily(snapshot, nodes, jobs, seed);
+  return cluster::next_drain_round(snapshot, nodes, jobs, seed);
 }
 
 }  // namespace nomad::test

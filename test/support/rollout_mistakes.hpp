@@ -1,19 +1,14 @@
-// Mistakes of deployment watchers, in place of cluster::next_rollout_step: tests must find them.
+// What deployment watchers of tests decide by, in place of cluster::next_rollout_step: the same, or
+// with one of the mistakes that tests must find.
 #pragma once
 
 #include <string_view>
 
 #include "runtime/cluster/rollout.hpp"
 #include "runtime/object/draft.hpp"
+#include "test/mistakes/mistake.hpp"
 
 namespace nomad::test {
-
-/// Looks at no deployment.
-inline cluster::RolloutStep look_away(const state::Snapshot&,
-                                      std::string_view,
-                                      const cluster::EvalSeed&) {
-  return {};
-}
 
 /// Promotes whatever runs, whether anybody has asked for it or not.
 inline cluster::RolloutStep promote_at_once(const state::Snapshot& state,
@@ -41,6 +36,15 @@ inline cluster::RolloutStep forget_deadlines(const state::Snapshot& state,
   auto step = cluster::next_rollout_step(state, id, {0, seed.random});
   step.look_again = 0;
   return step;
+}
+
+inline cluster::RolloutStep next_rollout_step(const state::Snapshot& state,
+                                              std::string_view id,
+                                              const cluster::EvalSeed& seed) {
+  if (mistake == Mistake::blind_watcher) return {};
+  if (mistake == Mistake::hasty_watcher) return promote_at_once(state, id, seed);
+  if (mistake == Mistake::late_watcher) return forget_deadlines(state, id, seed);
+  return cluster::next_rollout_step(state, id, seed);
 }
 
 }  // namespace nomad::test

@@ -29,7 +29,7 @@ struct NodeDrainerOptions {
   std::uint64_t random_seed = 0;
   /// Unix nanoseconds; tests set their own.
   std::function<std::int64_t()> wall_clock{};
-  /// What decides; simulations put mistakes in.
+  /// What decides.
   std::function<decltype(cluster::next_drain_round)> decide = cluster::next_drain_round;
 };
 

@@ -6,7 +6,6 @@
 
 #include "runtime/object/entries.hpp"
 #include "runtime/scheduler/placement/devices.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 
 namespace nomad::scheduler {
@@ -101,7 +100,7 @@ std::string breaks_distinct_property(schema::Node::Reader node,
     const auto value = resolve_target(attribute, node);
     if (!value) return "missing property \"" + attribute + '"';
     const auto used = counts[i].count(*value);
-    if (used >= properties[i].limit && !NOMAD_MISTAKEN(ignore_distinct_property))
+    if (used >= properties[i].limit)
       return "distinct_property: " + attribute + '=' + std::string{*value} + " used by "
              + std::to_string(used) + " allocs";
   }
@@ -109,7 +108,6 @@ std::string breaks_distinct_property(schema::Node::Reader node,
 }
 
 bool breaks_distinct_hosts(const GroupSpec& group, const JobUsage& here) {
-  if (NOMAD_MISTAKEN(ignore_distinct_hosts)) return false;
   if (group.distinct_hosts_of_job && here.total > 0) return true;
   if (!group.distinct_hosts_of_group) return false;
   const auto own = here.by_group.find(group.name);
@@ -173,7 +171,7 @@ bool Feasibility::check_group(const GroupSpec& group,
       group.drivers, [&node](std::string_view driver) { return has_driver(node, driver); });
   if (!fits) {
     reason = "missing drivers";
-  } else if (!NOMAD_MISTAKEN(ignore_constraints) && !meets(group.constraints, node, metrics)) {
+  } else if (!meets(group.constraints, node, metrics)) {
     fits = false;  // counted by `meets`
   }
   if (!reason.empty()) metrics.filtered(class_of(node), reason);

@@ -6,7 +6,6 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/placement/devices.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -140,8 +139,7 @@ Preemptor::Preemptor(schema::Job::Reader job,
     const bool is_own = view(alloc.getJobId()) == view(job.getId())
                         && view(alloc.getNamespace()) == view(job.getNamespace());
     if (is_own) continue;
-    if (job.getPriority() - priority < least_priority_gap && !NOMAD_MISTAKEN(preempt_equals))
-      continue;
+    if (job.getPriority() - priority < least_priority_gap) continue;
     candidates_.push_back({row, priority, penalty_of(*row, counts)});
   }
   std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) {

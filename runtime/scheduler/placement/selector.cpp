@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -385,9 +384,8 @@ bool Selector::assign_cores(TaskAssignment& task,
   const auto wanted = static_cast<std::size_t>(task.task->cores);
   for (const auto core : capacity.cores) {
     if (task.cores.size() == wanted) break;
-    const bool in_use
-        = (std::ranges::binary_search(room.usage().cores(), core) && !NOMAD_MISTAKEN(share_cores))
-          || std::ranges::find(taken, core) != taken.end();
+    const bool in_use = std::ranges::binary_search(room.usage().cores(), core)
+                        || std::ranges::find(taken, core) != taken.end();
     if (!in_use) task.cores.push_back(core);
   }
   if (task.cores.size() < wanted) return false;
@@ -407,14 +405,11 @@ void Selector::score(const GroupSpec& group,
     const auto own = here.by_group.find(group.name);
     score.set(ScoreName::job_anti_affinity,
               anti_affinity_score(own == here.by_group.end() ? 0 : own->second, group.count));
-    const bool penalty
-        = request.penalty_nodes.contains(view(node.getId())) && !NOMAD_MISTAKEN(ignore_penalty);
+    const bool penalty = request.penalty_nodes.contains(view(node.getId()));
     score.set(ScoreName::node_reschedule_penalty, penalty ? -1 : 0);
-    const double affinity
-        = NOMAD_MISTAKEN(ignore_affinity) ? 0 : feasibility_.affinity_score(group, node);
+    const double affinity = feasibility_.affinity_score(group, node);
     if (affinity != 0 || group.affinities.empty()) score.set(ScoreName::node_affinity, affinity);
-    const double spread
-        = known.spread && !NOMAD_MISTAKEN(ignore_spread) ? known.spread->score(node) : 0;
+    const double spread = known.spread ? known.spread->score(node) : 0;
     if (spread != 0) score.set(ScoreName::allocation_spread, spread);
     if (!selection.preempted.empty())
       score.set(ScoreName::preemption, preemption_score(net_priority(selection.preempted)));

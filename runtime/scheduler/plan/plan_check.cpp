@@ -5,7 +5,6 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/capacity.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/plan/network.hpp"
 
 namespace nomad::scheduler {
@@ -179,7 +178,7 @@ std::string check_node(std::string_view node_id,
   if (auto reason = outdated_row(node_id, changes, snapshot_index, state); !reason.empty())
     return reason;
   if (auto reason = not_away(node_id, changes, state); !reason.empty()) return reason;
-  if (only_updates(changes) || NOMAD_MISTAKEN(trust_plans)) return {};
+  if (only_updates(changes)) return {};
   const auto node = state.node(node_id);
   if (!node) return "node does not exist";
   if (node->getStatus() != schema::NodeStatus::READY) return "node is not ready for placements";
@@ -191,7 +190,7 @@ std::string check_node(std::string_view node_id,
 Result<> check_evaluation(const Plan& plan,
                           std::uint64_t known_index,
                           const state::Snapshot& state) {
-  if (plan.eval_id.empty() || NOMAD_MISTAKEN(trust_evaluations)) return {};
+  if (plan.eval_id.empty()) return {};
   const auto eval = state.eval(plan.eval_id);
   if (!eval) return Error{Errc::conflict, "the evaluation of the plan is not there any more"};
   if (state::is_terminal(eval->getStatus()))
@@ -208,7 +207,7 @@ PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state) {
     auto reason = check_node(node_id, changes, plan.snapshot_index, state);
     if (!reason.empty()) verdict.rejected_nodes.emplace(node_id, std::move(reason));
   }
-  if (plan.all_at_once && !verdict.rejected_nodes.empty() && !NOMAD_MISTAKEN(write_halves)) {
+  if (plan.all_at_once && !verdict.rejected_nodes.empty()) {
     for (const auto& [node_id, changes] : plan.nodes)
       verdict.rejected_nodes.emplace(node_id, "all at once");
   }

@@ -8,7 +8,6 @@
 #include <capnp/schema.h>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -113,8 +112,7 @@ public:
       gauge_.add(changes);
       parts_.back().nodes.emplace(node, changes);
     }
-    (NOMAD_MISTAKEN(complete_too_soon) ? parts_.front() : parts_.back()).completion
-        = plan_.completion;
+    parts_.back().completion = plan_.completion;
     return std::move(parts_);
   }
 

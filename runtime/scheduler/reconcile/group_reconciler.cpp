@@ -5,7 +5,6 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/saturated.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
@@ -111,7 +110,7 @@ GroupReconciler::GroupReconciler(ReconcileContext& context, const GroupSpec& gro
       changes_{context.result.desired_updates[std::string{group.name}]} {}
 
 bool GroupReconciler::is_canarying() const {
-  return state_.desired_canaries != 0 && !state_.promoted && !NOMAD_MISTAKEN(skip_canaries);
+  return state_.desired_canaries != 0 && !state_.promoted;
 }
 
 bool GroupReconciler::run(AllocSet all) {
@@ -400,15 +399,13 @@ AllocSet GroupReconciler::before_canaries() const {
 /// A group that is replaced at once has no deployment that could promote canaries.
 bool GroupReconciler::requires_canaries() const {
   return rolls_ && !state_.promoted && !before_canaries().empty()
-         && (static_cast<std::int64_t>(canaries_.size()) < update_.getCanary()
-             || NOMAD_MISTAKEN(repeat_canaries));
+         && static_cast<std::int64_t>(canaries_.size()) < update_.getCanary();
 }
 
 void GroupReconciler::place_canaries() {
   state_.desired_canaries = update_.getCanary();
   if (context_.deployment_paused || context_.deployment_failed) return;
-  const auto present = NOMAD_MISTAKEN(repeat_canaries) ? 0 : canaries_.size();
-  const auto missing = as_count(update_.getCanary()) - present;
+  const auto missing = as_count(update_.getCanary()) - canaries_.size();
   changes_.canary += missing;
   auto absent = absent_canaries_.begin();
   for (auto& name :
@@ -430,7 +427,6 @@ std::size_t GroupReconciler::under_provisioned() const {
   if (!context_.deployment) return as_count(parallel);
   if (context_.deployment_paused || context_.deployment_failed || is_canarying()) return 0;
   std::int64_t budget = parallel;
-  if (NOMAD_MISTAKEN(hurry_updates)) return as_count(budget);
   for (const auto* alloc : untainted_) {
     const auto row = alloc->alloc();
     if (view(row.getDeploymentId()) != context_.deployment->id) continue;

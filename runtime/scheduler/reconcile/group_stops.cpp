@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/reconcile/group_reconciler.hpp"
 
 namespace nomad::scheduler {
@@ -53,7 +52,6 @@ AllocSet GroupReconciler::known_others() const {
 
 void GroupReconciler::compute_stop() {
   for (const auto* alloc : lost_) {
-    if (NOMAD_MISTAKEN(keep_lost)) break;
     const auto followup = lost_followups_.find(alloc);
     context_.result.stop.push_back(
         {alloc, alloc_lost, ClientStatus::LOST,
@@ -62,7 +60,7 @@ void GroupReconciler::compute_stop() {
   changes_.stop += lost_.size();
   const auto remove = static_cast<std::int64_t>(known_others().size() + migrate_.size())
                       - std::max<std::int64_t>(group_.count, 0);
-  if (remove > 0 && !NOMAD_MISTAKEN(keep_surplus)) stop_surplus(remove);
+  if (remove > 0) stop_surplus(remove);
 }
 
 /// Chooses which of too many allocations go. Unlike Nomad, which may leave two of one name, and
