@@ -96,7 +96,7 @@ std::string Api::target(const std::string& path, const Query& query) const {
   char separator = path.find('?') == std::string::npos ? '?' : '&';
   const auto add = [&](std::string_view name, std::string_view value) {
     text += separator;
-    text += fmt::format("{}={}", name, net::percent_encode(value));
+    text += fmt::format("{}={}", name, percent_encode(value));
     separator = '&';
   };
   if (!flags_.region.empty()) add("region", flags_.region);
@@ -193,7 +193,7 @@ Result<net::Upgraded> Api::upgrade(const std::string& path,
 }
 
 std::string segment(std::string_view text) {
-  return net::percent_encode(text);
+  return percent_encode(text);
 }
 
 int fail(const Error& error) {

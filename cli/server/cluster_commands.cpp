@@ -184,7 +184,7 @@ Result<int> run_operator_api(const std::vector<std::string>& arguments) {
   const auto add = [&path](std::string_view name, const std::string& value) {
     if (value.empty()) return;
     path += fmt::format("{}{}={}", path.find('?') == std::string::npos ? '?' : '&', name,
-                        net::percent_encode(value));
+                        percent_encode(value));
   };
   add("namespace", common.ns);
   add("region", common.region);

@@ -168,7 +168,7 @@ std::string variable_path(std::string_view path) {
   std::string out = "/v1/var/";
   for (std::size_t begin = 0;;) {
     const auto end = path.find('/', begin);
-    out += net::percent_encode(path.substr(begin, end - begin));
+    out += percent_encode(path.substr(begin, end - begin));
     if (end == std::string_view::npos) return out;
     out += '/';
     begin = end + 1;

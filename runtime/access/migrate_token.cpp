@@ -24,10 +24,7 @@ std::string migrate_token(std::string_view alloc_id, std::string_view node_secre
   crypto_generichash_blake2b(reinterpret_cast<unsigned char*>(digest.data()), digest.size(),
                              bytes_of(alloc_id), alloc_id.size(), bytes_of(node_secret),
                              node_secret.size());
-  auto token = encode_base64({digest.data(), digest.size()});
-  std::ranges::replace(token, '+', '-');
-  std::ranges::replace(token, '/', '_');
-  return token;
+  return encode_base64_url({digest.data(), digest.size()});
 }
 
 bool is_migrate_token(std::string_view token,

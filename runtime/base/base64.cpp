@@ -90,4 +90,21 @@ Result<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
+std::string encode_base64_url(std::string_view bytes) {
+  std::string out = encode_base64(bytes);
+  std::ranges::replace(out, '+', '-');
+  std::ranges::replace(out, '/', '_');
+  return out;
+}
+
+Result<std::string> decode_base64_url(std::string_view text) {
+  std::string plain{text};
+  // Each alphabet's own letters are wrong in the other one.
+  std::ranges::replace(plain, '+', '!');
+  std::ranges::replace(plain, '/', '!');
+  std::ranges::replace(plain, '-', '+');
+  std::ranges::replace(plain, '_', '/');
+  return decode_base64(plain);
+}
+
 }  // namespace nomad

@@ -19,4 +19,8 @@ std::string encode_base64(std::string_view bytes);
 /// with `invalid_argument` in Go's words: "illegal base64 data at input byte 4".
 Result<std::string> decode_base64(std::string_view text);
 
+/// The same with "-" and "_" in place of "+" and "/", for addresses and headers.
+std::string encode_base64_url(std::string_view bytes);
+Result<std::string> decode_base64_url(std::string_view text);
+
 }  // namespace nomad

@@ -25,19 +25,24 @@ bool is_dash_place(std::size_t place) {
 
 }  // namespace
 
-std::string make_uuid(Random& random) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::array<std::uint64_t, 2> bits{random.next(), random.next()};
-  bits[0] = (bits[0] & 0xffffffffffff0fffULL) | 0x4000ULL;              // version 4
-  bits[1] = (bits[1] & 0x3fffffffffffffffULL) | 0x8000000000000000ULL;  // variant 1
-  std::string text(36, '-');
-  std::size_t nibble = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (is_dash_place(i)) continue;
-    text[i] = digits[(bits[nibble / 16] >> (60 - 4 * (nibble % 16))) & 0xf];
-    ++nibble;
-  }
+std::string uuid_of(std::string_view bytes, unsigned version) {
+  std::string marked{bytes};
+  marked[6] = static_cast<char>((static_cast<unsigned char>(bytes[6]) & 0x0FU) | version << 4U);
+  marked[8] = static_cast<char>((static_cast<unsigned char>(bytes[8]) & 0x3FU) | 0x80U);
+  std::string text = to_hex(marked);
+  for (const std::size_t place : {8U, 13U, 18U, 23U})
+    text.insert(place, 1, '-');
   return text;
+}
+
+std::string make_uuid(Random& random) {
+  std::array<char, 16> bytes;
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i % 8 == 0) bits = random.next();
+    bytes[i] = static_cast<char>(bits >> (56 - 8 * (i % 8)) & 0xFFU);
+  }
+  return uuid_of({bytes.data(), bytes.size()}, 4);
 }
 
 bool is_uuid(std::string_view text) {

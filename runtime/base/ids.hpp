@@ -13,6 +13,9 @@ namespace nomad {
 /// A new random UUID drawn from `random`.
 std::string make_uuid(Random& random);
 
+/// 16 bytes as a UUID of a version, but for the bits that say which one it is.
+std::string uuid_of(std::string_view bytes, unsigned version);
+
 /// Whether `text` is a whole UUID: 8-4-4-4-12 hexadecimal digits, either case.
 bool is_uuid(std::string_view text);
 

@@ -74,4 +74,25 @@ std::string to_hex(std::string_view bytes) {
   return out;
 }
 
+std::string percent_encode(std::string_view text, std::string_view keep) {
+  constexpr std::string_view hex_digits = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_alphanumeric(c) || std::string_view{"-._~"}.find(c) != std::string_view::npos
+        || keep.find(c) != std::string_view::npos)
+      out += c;
+    else
+      ((out += '%') += hex_digits[byte >> 4U]) += hex_digits[byte & 0xFU];
+  }
+  return out;
+}
+
+std::string query_encode(std::string_view text) {
+  std::string out = percent_encode(text, " ");
+  std::ranges::replace(out, ' ', '+');
+  return out;
+}
+
 }  // namespace nomad

@@ -99,6 +99,12 @@ std::string to_hex(std::string_view bytes);
 /// `value` in lower-case hexadecimal, as many digits as asked for.
 void append_hex(std::string& out, std::uint32_t value, int digits);
 
+/// All but letters, digits and "-._~" as "%0A", and but `keep`.
+std::string percent_encode(std::string_view text, std::string_view keep = {});
+
+/// The same, with spaces as "+": Go's url.QueryEscape.
+std::string query_encode(std::string_view text);
+
 /// Go's strconv.Quote and %q: in double quotes, with backslash escapes for quotes, backslashes,
 /// bytes that are no UTF-8 and what Unicode does not count as printable.
 std::string quote(std::string_view text);

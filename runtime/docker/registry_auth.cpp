@@ -156,10 +156,7 @@ std::string auth_header(const Auth& auth) {
   put("serveraddress", auth.server);
   put("identitytoken", auth.identity_token);
   put("registrytoken", auth.registry_token);
-  auto encoded = encode_base64(boost::json::serialize(members));
-  std::ranges::replace(encoded, '+', '-');
-  std::ranges::replace(encoded, '/', '_');
-  return encoded;
+  return encode_base64_url(boost::json::serialize(members));
 }
 
 }  // namespace nomad::docker

@@ -113,7 +113,7 @@ Transfer::Transfer(Prober::Id id, Probe probe, Prober::Done done, Clock::time_po
   if (!path.starts_with('/')) path.insert(0, 1, '/');
   url_ = (probe_.tls ? "https://" : "http://")
          + net::join_host_port(host, std::to_string(probe_.port))
-         + net::percent_encode(path, "/?&=%+:@!$'()*,;[]");
+         + percent_encode(path, "/?&=%+:@!$'()*,;[]");
 }
 
 Transfer::~Transfer() {

@@ -17,7 +17,7 @@ bool is_pretty(const net::Request& request) {
 /// Opaque to clients, who send it back (`parse_read_options`): ids may hold what no header may.
 std::string encode_token(std::string_view token) {
   constexpr std::string_view printable = R"( !"#$&'()*+,/:;<=>?@[\]^`{|})";
-  return net::percent_encode(token, printable);
+  return percent_encode(token, printable);
 }
 
 }  // namespace

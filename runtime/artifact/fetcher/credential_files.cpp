@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/artifact/rules/checksum.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::artifact {

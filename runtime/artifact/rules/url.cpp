@@ -105,17 +105,6 @@ std::string without_dots(std::string_view path) {
   return "/" + join(kept, "/");
 }
 
-std::string query_escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == ' ')
-      out += '+';
-    else
-      out += percent_encode({&c, 1});
-  }
-  return out;
-}
-
 std::string query_unescape(std::string_view text) {
   std::string out{text};
   std::ranges::replace(out, '+', ' ');
@@ -269,21 +258,6 @@ std::string percent_decode(std::string_view text) {
   return out;
 }
 
-std::string percent_encode(std::string_view text, std::string_view keep) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (is_alphanumeric(c) || std::string_view{"-._~"}.find(c) != std::string_view::npos
-        || keep.find(c) != keep.npos) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    ((out += '%') += digits[byte >> 4U]) += digits[byte & 0xFU];
-  }
-  return out;
-}
-
 // -- Query
 // -----------------------------------------------------------------------------------------
 
@@ -320,7 +294,7 @@ std::string Query::encode() const {
   std::string out;
   for (const auto& [name, value] : values_) {
     if (!out.empty()) out += '&';
-    out += query_escape(name) + '=' + query_escape(value);
+    out += query_encode(name) + '=' + query_encode(value);
   }
   return out;
 }

@@ -62,9 +62,6 @@ std::string redact(std::string_view source);
 /// Escapes decoded; those that are malformed stay as they are.
 std::string percent_decode(std::string_view text);
 
-/// All but letters, digits and "-._~" escaped, and but `keep`.
-std::string percent_encode(std::string_view text, std::string_view keep = {});
-
 /// A query's parameters, decoded. The first value of a name counts.
 class Query {
 public:

@@ -1,6 +1,5 @@
 // Hashes, passwords, RSA and UUIDs.
 #include <array>
-#include <cstring>
 #include <memory>
 
 #include <crypt.h>
@@ -9,9 +8,11 @@
 #include <openssl/rsa.h>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/ids.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/value/text.hpp"
+#include "runtime/text/digest.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad::hcl {
 
@@ -20,18 +21,9 @@ namespace {
 using Args = std::span<const Value>;
 using Bytes16 = std::array<std::uint8_t, 16>;
 
-std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
-  unsigned size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), out.data(), &size, algorithm, nullptr);
-  return {reinterpret_cast<const char*>(out.data()), size};
-}
-
-Function hash(std::string_view name, const EVP_MD* algorithm) {
-  Function out{name, {{"str", Type::string()}}};
-  out.call
-      = [algorithm](Args args) { return text(to_hex(digest(algorithm, args[0].as_string()))); };
-  return out;
+template <std::string (*digest)(std::string_view)>
+FunctionResult hash(Args args) {
+  return text(to_hex(digest(args[0].as_string())));
 }
 
 // --- bcrypt ------------------------------------------------------------------------------------
@@ -135,15 +127,6 @@ FunctionResult rsa_decrypt(Args args) {
 
 // --- UUIDs -------------------------------------------------------------------------------------
 
-std::string uuid_text(Bytes16 bytes, std::uint8_t version) {
-  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0FU) | version << 4U);
-  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3FU) | 0x80U);
-  std::string out = to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  for (const std::size_t at : {20U, 16U, 12U, 8U})
-    out.insert(at, 1, '-');
-  return out;
-}
-
 /// Plain, in braces, as a URN, or 32 digits.
 std::variant<Bytes16, std::string> parse_uuid(std::string_view text) {
   constexpr std::size_t plain = 36;
@@ -198,20 +181,18 @@ FunctionResult uuid_v5(Args args) {
   }
   std::string input{reinterpret_cast<const char*>(prefix.data()), prefix.size()};
   input += args[1].as_string();
-  const std::string hashed = digest(EVP_sha1(), input);
-  Bytes16 out{};
-  std::memcpy(out.data(), hashed.data(), out.size());
-  return text(uuid_text(out, 5));
+  return text(uuid_of(sha1(input).substr(0, prefix.size()), 5));
 }
 
 }  // namespace
 
 void add_crypto_functions(std::vector<Function>& out, const FunctionOptions& options) {
   const Type string = Type::string();
-  out.push_back(hash("md5", EVP_md5()));
-  out.push_back(hash("sha1", EVP_sha1()));
-  out.push_back(hash("sha256", EVP_sha256()));
-  out.push_back(hash("sha512", EVP_sha512()));
+  const std::vector<Parameter> one{{"str", string}};
+  out.push_back({"md5", one, std::nullopt, hash<md5>});
+  out.push_back({"sha1", one, std::nullopt, hash<sha1>});
+  out.push_back({"sha256", one, std::nullopt, hash<sha256>});
+  out.push_back({"sha512", one, std::nullopt, hash<sha512>});
   Function password{"bcrypt", {{"str", string}}, Parameter{"cost", Type::number()}};
   password.call = [options](Args args) { return bcrypt(args, options); };
   password.cost = [](Args args) {
@@ -231,7 +212,7 @@ void add_crypto_functions(std::vector<Function>& out, const FunctionOptions& opt
   random_id.call = [options](Args) {
     Bytes16 bytes{};
     options.random(bytes);
-    return text(uuid_text(bytes, 4));
+    return text(uuid_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 4));
   };
   out.push_back(std::move(random_id));
 }

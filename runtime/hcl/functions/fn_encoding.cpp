@@ -3,8 +3,8 @@
 
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/base/utf8.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {
 
@@ -26,24 +26,7 @@ FunctionResult base64_decode(Args args) {
 }
 
 FunctionResult url_encode(Args args) {
-  constexpr std::string_view hex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : args[0].as_string()) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain
-        = byte < 0x80
-          && (is_identifier_start(byte) || is_digit(c) || c == '-' || c == '.' || c == '~');
-    if (plain) {
-      out += c;
-    } else if (c == ' ') {
-      out += '+';
-    } else {
-      out += '%';
-      out += hex[byte >> 4U];
-      out += hex[byte & 0xFU];
-    }
-  }
-  return text(out);
+  return text(query_encode(args[0].as_string()));
 }
 
 // --- CSV ---------------------------------------------------------------------------------------

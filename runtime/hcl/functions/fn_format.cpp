@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/utf8.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/grapheme.hpp"
-#include "runtime/hcl/value/text.hpp"
-#include "runtime/hcl/value/utf8.hpp"
+#include "runtime/text/json.hpp"
 
 namespace nomad::hcl {
 
@@ -70,7 +70,7 @@ std::string integer(const Verb& verb, const Number& number) {
   std::string prefix;
   if (verb.sharp && verb.mode != 'd')
     prefix = verb.mode == 'b' ? "0b" : verb.mode == 'o' ? "0" : verb.mode == 'x' ? "0x" : "0X";
-  if (verb.mode == 'X') digits = upper_case(digits);
+  if (verb.mode == 'X') digits = to_upper(digits);
   const std::string sign = sign_of(verb, negative);
   std::size_t zeros = 0;
   if (verb.precision >= 0 && digits.size() < static_cast<std::size_t>(verb.precision))

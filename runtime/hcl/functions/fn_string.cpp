@@ -2,15 +2,14 @@
 #include <algorithm>
 
 #include <re2/re2.h>
-#include <unicode/brkiter.h>
-#include <unicode/locid.h>
 
 #include "runtime/base/re2_words.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/grapheme.hpp"
-#include "runtime/hcl/value/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
+#include "runtime/text/letters.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::hcl {
 
@@ -18,16 +17,16 @@ namespace {
 
 using Args = std::span<const Value>;
 
-FunctionResult upper(Args args) {
-  return text(upper_case(args[0].as_string()));
+/// A function of one text.
+template <auto change>
+FunctionResult changed(Args args) {
+  return text(change(args[0].as_string()));
 }
 
-FunctionResult lower(Args args) {
-  return text(lower_case(args[0].as_string()));
-}
-
-FunctionResult title(Args args) {
-  return text(title_case(args[0].as_string()));
+/// A function of two texts.
+template <auto change>
+FunctionResult changed_by(Args args) {
+  return text(change(args[0].as_string(), args[1].as_string()));
 }
 
 FunctionResult reverse(Args args) {
@@ -105,57 +104,24 @@ FunctionResult join(Args args) {
 }
 
 FunctionResult split(Args args) {
-  const std::string_view separator = args[0].as_string();
-  std::string_view in = args[1].as_string();
   Value::Elements out;
-  if (separator.empty()) {
-    for (std::size_t at = 0; at < in.size();) {
-      const std::size_t length = decode_utf8(in, at).length;
-      out.push_back(Value::string(in.substr(at, length)));
-      at += length;
-    }
-    return Value::list(Type::string(), std::move(out));
-  }
-  for (;;) {
-    const std::size_t at = in.find(separator);
-    out.push_back(Value::string(in.substr(0, at)));
-    if (at == std::string_view::npos) break;
-    in.remove_prefix(at + separator.size());
-  }
+  for (const std::string_view part : split_text(args[1].as_string(), args[0].as_string()))
+    out.push_back(Value::string(part));
   return Value::list(Type::string(), std::move(out));
 }
 
-FunctionResult chomp(Args args) {
-  std::string_view in = args[0].as_string();
-  while (in.ends_with('\n') || in.ends_with('\r'))
-    in.remove_suffix(1);
-  return text(in);
+std::string_view without_line_end(std::string_view text) {
+  return text.substr(0, text.find_last_not_of("\r\n") + 1);
 }
 
-/// Every occurrence of `from`; an empty one stands between all characters.
-FunctionResult replace_all(std::string_view in, std::string_view from, std::string_view to) {
-  std::string out;
-  std::size_t at = 0;
-  while (at <= in.size() && out.size() <= max_result_bytes) {
-    if (from.empty()) {
-      out += to;
-      if (at == in.size()) return text(out);
-      const std::size_t length = decode_utf8(in, at).length;
-      out += in.substr(at, length);
-      at += length;
-      continue;
-    }
-    const std::size_t next = in.find(from, at);
-    out += in.substr(at, next - at);
-    if (next == std::string_view::npos) return text(out);
-    out += to;
-    at = next + from.size();
-  }
-  return text(out);
+FunctionResult replace_within(std::string_view in, std::string_view from, std::string_view to) {
+  const std::size_t found = count_text(in, from);
+  if (in.size() + found * to.size() > max_result_bytes + found * from.size()) return too_large();
+  return text(replace_all(in, from, to));
 }
 
 FunctionResult replace(Args args) {
-  return replace_all(args[0].as_string(), args[1].as_string(), args[2].as_string());
+  return replace_within(args[0].as_string(), args[1].as_string(), args[2].as_string());
 }
 
 FunctionResult indent(Args args) {
@@ -164,47 +130,8 @@ FunctionResult indent(Args args) {
   const std::int64_t count = std::get<std::int64_t>(spaces);
   if (count < 0) return fail("the number of spaces must not be negative");
   if (static_cast<std::uint64_t>(count) > max_result_bytes) return too_large();
-  return replace_all(args[1].as_string(), "\n",
-                     "\n" + std::string(static_cast<std::size_t>(count), ' '));
-}
-
-FunctionResult trim_space(Args args) {
-  return text(trim_right_space(trim_left_space(args[0].as_string())));
-}
-
-FunctionResult trim(Args args) {
-  std::string_view in = args[0].as_string();
-  const std::string_view cutset = args[1].as_string();
-  const auto cuts = [&](std::string_view character) {
-    for (std::size_t at = 0; at < cutset.size();) {
-      const std::size_t length = decode_utf8(cutset, at).length;
-      if (cutset.substr(at, length) == character) return true;
-      at += length;
-    }
-    return false;
-  };
-  while (!in.empty() && cuts(in.substr(0, decode_utf8(in, 0).length)))
-    in.remove_prefix(decode_utf8(in, 0).length);
-  while (!in.empty()) {
-    std::size_t last = in.size() - 1;
-    while (last > 0 && (static_cast<unsigned char>(in[last]) & 0xC0) == 0x80)
-      --last;
-    if (!cuts(in.substr(last))) break;
-    in.remove_suffix(in.size() - last);
-  }
-  return text(in);
-}
-
-FunctionResult trim_prefix(Args args) {
-  std::string_view in = args[0].as_string();
-  if (in.starts_with(args[1].as_string())) in.remove_prefix(args[1].as_string().size());
-  return text(in);
-}
-
-FunctionResult trim_suffix(Args args) {
-  std::string_view in = args[0].as_string();
-  if (in.ends_with(args[1].as_string())) in.remove_suffix(args[1].as_string().size());
-  return text(in);
+  return replace_within(args[1].as_string(), "\n",
+                        "\n" + std::string(static_cast<std::size_t>(count), ' '));
 }
 
 // --- regex_replace -----------------------------------------------------------------------------
@@ -309,17 +236,17 @@ Function simple(std::string_view name,
 }  // namespace
 
 void add_string_functions(std::vector<Function>& out) {
-  out.push_back(simple("upper", {"str"}, upper));
-  out.push_back(simple("lower", {"str"}, lower));
-  out.push_back(simple("title", {"str"}, title));
+  out.push_back(simple("upper", {"str"}, changed<upper_case>));
+  out.push_back(simple("lower", {"str"}, changed<lower_case>));
+  out.push_back(simple("title", {"str"}, changed<title_case>));
   out.push_back(simple("reverse", {"str"}, reverse));
   out.push_back(simple("strrev", {"str"}, reverse));
   out.push_back(simple("strlen", {"str"}, strlen));
-  out.push_back(simple("chomp", {"str"}, chomp));
-  out.push_back(simple("trimspace", {"str"}, trim_space));
-  out.push_back(simple("trim", {"str", "cutset"}, trim));
-  out.push_back(simple("trimprefix", {"str", "prefix"}, trim_prefix));
-  out.push_back(simple("trimsuffix", {"str", "suffix"}, trim_suffix));
+  out.push_back(simple("chomp", {"str"}, changed<without_line_end>));
+  out.push_back(simple("trimspace", {"str"}, changed<trim_space>));
+  out.push_back(simple("trim", {"str", "cutset"}, changed_by<trim_characters>));
+  out.push_back(simple("trimprefix", {"str", "prefix"}, changed_by<trim_prefix>));
+  out.push_back(simple("trimsuffix", {"str", "suffix"}, changed_by<trim_suffix>));
   out.push_back(simple("replace", {"str", "substr", "replace"}, replace));
   out.push_back(simple("split", {"separator", "str"}, split));
   Function regex = simple("regex_replace", {"str", "pattern", "replace"}, regex_replace);

@@ -2,8 +2,9 @@
 #include "runtime/hcl/functions/functions.hpp"
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/utf8.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/value/utf8.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::hcl {
 
@@ -42,41 +43,6 @@ FunctionResult hooked(const std::function<Result<std::string>(std::string_view)>
                       std::string_view path) {
   const auto out = hook(path);
   return out.has_error() ? fail(out.error().what) : text(*out);
-}
-
-/// The last element of a path: "." for an empty one, "/" for slashes only.
-std::string base_name(std::string_view path) {
-  if (path.empty()) return ".";
-  while (path.size() > 1 && path.ends_with('/'))
-    path.remove_suffix(1);
-  const std::size_t slash = path.rfind('/');
-  return path == "/" || slash == std::string_view::npos ? std::string{path}
-                                                        : std::string{path.substr(slash + 1)};
-}
-
-/// A path without ".", ".." and doubled slashes, as far as that is possible without looking.
-std::string clean(std::string_view path) {
-  const bool rooted = path.starts_with('/');
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find('/', at), path.size());
-    const std::string_view part = path.substr(at, end - at);
-    at = end + 1;
-    if (part.empty() || part == ".") continue;
-    if (part != ".." || (!rooted && (parts.empty() || parts.back() == "..")))
-      parts.push_back(part);
-    else if (!parts.empty())
-      parts.pop_back();
-  }
-  std::string out = rooted ? "/" : "";
-  for (const std::string_view part : parts)
-    out += (out.empty() || out == "/" ? "" : "/") + std::string{part};
-  return out.empty() ? "." : out;
-}
-
-std::string directory_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return clean(slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash + 1));
 }
 
 template <class Call>

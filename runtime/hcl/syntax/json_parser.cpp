@@ -6,9 +6,10 @@
 
 #include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/base/utf8.hpp"
 #include "runtime/hcl/syntax/json_node.hpp"
-#include "runtime/hcl/syntax/json_text.hpp"
 #include "runtime/hcl/syntax/tree_builder.hpp"
+#include "runtime/text/json.hpp"
 
 namespace nomad::hcl {
 
@@ -83,6 +84,25 @@ std::vector<Scanned> scan(std::string_view text) {
   }
   add(JsonToken::end, at);
   return out;
+}
+
+/// Appends what the literal `text`, quotes included, stands for. On a mistake answers how many
+/// bytes were read when it showed.
+std::optional<std::size_t> unescape(std::string_view text, std::string& out) {
+  std::size_t at = 1;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '"') return at + 1 == text.size() ? std::nullopt : std::optional{at + 2};
+    if (static_cast<unsigned char>(c) < 0x20) return at + 1;
+    if (c != '\\') {
+      const CodePoint point = decode_utf8(text, at);
+      append_utf8(out, point.value);
+      at += point.length;
+    } else if (!take_json_escape(text, ++at, out)) {
+      return std::min(at + 1, text.size());
+    }
+  }
+  return at;
 }
 
 class JsonParser {
@@ -330,7 +350,7 @@ private:
   const JsonNode* string() {
     const Span span = read().span;
     std::string out;
-    if (const auto wrong = unescape_json(text(span), out)) {
+    if (const auto wrong = unescape(text(span), out)) {
       // The place is counted in bytes from the opening quote.
       const auto offset = static_cast<std::uint32_t>(*wrong);
       Diagnostic diagnostic = error_at(source_, {span.begin, span.begin}, "Invalid JSON string",

@@ -5,6 +5,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad::hcl {
 
@@ -348,7 +349,7 @@ private:
     Level& level = levels_.back();
     if (ending > 0) {
       const std::string_view line = text_.substr(at_, end - at_);
-      if (level.start_of_line && trim_right_space(trim_left_space(line)) == level.marker) {
+      if (level.start_of_line && trim_space(line) == level.marker) {
         emit(TokenType::close_heredoc, end);
         emit(TokenType::newline, end + ending);
         levels_.pop_back();

@@ -7,6 +7,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/expression_parser.hpp"
 #include "runtime/hcl/value/utf8.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad::hcl {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.hpp"
-#include "runtime/hcl/value/text.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad::hcl {
 

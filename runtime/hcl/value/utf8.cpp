@@ -50,33 +50,6 @@ bool is_wide_identifier_part(char32_t c) {
   return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_ID_CONTINUE) != 0;
 }
 
-bool is_space(char32_t c) {
-  if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028
-         || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
-std::string_view trim_left_space(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text, 0);
-    if (!is_space(point.value)) break;
-    text.remove_prefix(point.length);
-  }
-  return text;
-}
-
-std::string_view trim_right_space(std::string_view text) {
-  while (!text.empty()) {
-    std::size_t at = text.size() - 1;
-    while (at > 0 && text.size() - at < 4 && (byte_at(text, at) & 0xC0) == 0x80)
-      --at;
-    const CodePoint point = decode_utf8(text, at);
-    if (at + point.length != text.size() || !is_space(point.value)) break;
-    text.remove_suffix(point.length);
-  }
-  return text;
-}
-
 std::string normalized(std::string_view text) {
   if (is_ascii(text)) return std::string{text};
   std::string valid = valid_utf8(text);

@@ -43,12 +43,6 @@ inline bool is_identifier_part(char32_t c) {
   return c < 0x80 ? ascii_identifier_part[c] : is_wide_identifier_part(c);
 }
 
-/// Go's unicode.IsSpace.
-bool is_space(char32_t c);
-
-std::string_view trim_left_space(std::string_view text);
-std::string_view trim_right_space(std::string_view text);
-
 /// `text` as valid UTF-8 in Unicode normal form C.
 std::string normalized(std::string_view text);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::net {
 
 void HttpRouter::handle(std::string pattern, Handler handler) {

@@ -5,13 +5,6 @@
 #include "runtime/base/text.hpp"
 
 namespace nomad::net {
-namespace {
-
-bool is_unreserved(char c) {
-  return is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~';
-}
-
-}  // namespace
 
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
   std::string out;
@@ -28,23 +21,6 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
       if (high < 0 || low < 0) return std::nullopt;
       out += static_cast<char>(high * 16 + low);
       i += 2;
-    }
-  }
-  return out;
-}
-
-std::string percent_encode(std::string_view text, std::string_view keep) {
-  static constexpr char digits[] = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    if (is_unreserved(c) || keep.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
     }
   }
   return out;

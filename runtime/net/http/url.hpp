@@ -16,10 +16,6 @@ using QueryParameters = std::vector<std::pair<std::string, std::string>>;
 /// Undoes %XX escapes; with `plus_is_space` also '+'. Nothing when an escape is malformed.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space);
 
-/// Escapes everything but unreserved characters and those in `keep`; for path segments and
-/// query values.
-std::string percent_encode(std::string_view text, std::string_view keep = "");
-
 /// Parses "a=1&b=x%20y" into `out`, which is cleared first. Malformed pairs are left out, as Go
 /// does, also those with ';'.
 void parse_query(std::string_view query, QueryParameters& out);

@@ -105,6 +105,9 @@ struct Function {
   FunctionBody body = nullptr;
 };
 
+/// What "{{.Name}}" calls of a type's methods; null if there is none of the name.
+const Function* find_method(std::span<const Function> methods, std::string_view name);
+
 /// A text as a result, after its bytes were paid for.
 Result<Value> made_text(Context& context, std::string text);
 

@@ -78,19 +78,4 @@ std::string escape_js(std::string_view text) {
   return out;
 }
 
-std::string escape_query(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~') {
-      out += c;
-    } else if (c == ' ') {
-      out += '+';
-    } else {
-      out += '%';
-      append_upper_hex(out, static_cast<unsigned char>(c), 2);
-    }
-  }
-  return out;
-}
-
 }  // namespace nomad::templates

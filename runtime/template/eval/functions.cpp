@@ -4,6 +4,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/eval/compare.hpp"
 #include "runtime/template/eval/escape.hpp"
 #include "runtime/template/value/format.hpp"
@@ -11,8 +12,9 @@
 namespace nomad::templates {
 namespace {
 
-const std::vector<const Type*> anything{&types::any};
-const std::vector<const Type*> one{&types::reflected};
+using Any = As<types::reflected>;
+using Anys = Rest<types::reflected>;
+
 const std::vector<const Type*> two{&types::reflected, &types::reflected};
 
 /// `and` and `or` are called with all their arguments only when the executor has none left to
@@ -100,19 +102,19 @@ Result<Value> slice(Call& call) {
                      *item.type());
 }
 
-Result<Value> length(Call& call) {
-  const Value& item = call[0];
+Result<std::int64_t> length(Any any) {
+  const Value& item = *any;
   if (item.is_invalid() && !item.is_boxed())
     return function_error("reflect: call of reflect.Value.Type on zero Value");
   if (item.is_nil() && (item.is_invalid() || item.type()->is_pointer))
     return function_error("len of nil pointer");
-  if (item.type() == &types::int64_channel) return Value::integer(0);
+  if (item.type() == &types::int64_channel) return 0;
   if (item.kind() != Kind::text && item.kind() != Kind::list && item.kind() != Kind::map) {
     std::string_view name = type_name(item);
     if (item.type()->is_pointer && name.starts_with('*')) name.remove_prefix(1);
     return function_error("len of type " + std::string{name});
   }
-  return Value::integer(static_cast<std::int64_t>(item.size()));
+  return static_cast<std::int64_t>(item.size());
 }
 
 Result<Value> call_value(Call& call) {
@@ -140,71 +142,55 @@ Result<Value> call_value(Call& call) {
   return function.body(inner);
 }
 
-Result<Value> not_true(Call& call) {
-  return Value::boolean(!call[0].is_true());
+bool not_true(Any value) {
+  return !value->is_true();
 }
 
-Result<Value> print_all(Call& call) {
-  return made_text(call.context, NOMAD_TRY(print(call.arguments, call.context.room())));
+Result<std::string> print_all(Context& context, Rest<> values) {
+  return print(values, context.room());
 }
 
-Result<Value> print_all_line(Call& call) {
-  return made_text(call.context, NOMAD_TRY(print_line(call.arguments, call.context.room())));
+Result<std::string> print_all_line(Context& context, Rest<> values) {
+  return print_line(values, context.room());
 }
 
-Result<Value> print_formatted(Call& call) {
-  return made_text(call.context, NOMAD_TRY(print_format(call.text(0), call.arguments.subspan(1),
-                                                        call.context.room())));
+Result<std::string> print_formatted(Context& context, std::string_view format, Rest<> values) {
+  return print_format(format, values, context.room());
 }
 
-/// What html, js and urlquery escape: one text as it is, anything else as `print` shows it.
-Result<std::string> text_of_all(Call& call) {
-  if (call.size() == 1 && call[0].type() == &types::text) return std::string{call.text(0)};
-  std::vector<Value> arguments{call.arguments.begin(), call.arguments.end()};
-  for (Value& argument : arguments)
-    if (argument.is_invalid()) argument = Value::text("<no value>");
-  return print(arguments, call.context.room());
+/// html, js and urlquery escape one text as it is, anything else as `print` shows it.
+template <std::string (*escape)(std::string_view)>
+Result<std::string> escaped(Context& context, Rest<> values) {
+  if (values.size() == 1 && values[0].type() == &types::text) return escape(values[0].as_text());
+  std::vector<Value> shown{values.begin(), values.end()};
+  for (Value& value : shown)
+    if (value.is_invalid()) value = Value::text("<no value>");
+  return escape(NOMAD_TRY(print(shown, context.room())));
 }
 
-Result<Value> html(Call& call) {
-  return made_text(call.context, escape_html(NOMAD_TRY(text_of_all(call))));
+Result<bool> equals_one(Any first, Anys others) {
+  return is_equal(*first, others);
 }
 
-Result<Value> js(Call& call) {
-  return made_text(call.context, escape_js(NOMAD_TRY(text_of_all(call))));
+Result<bool> differs(Any a, Any b) {
+  return !NOMAD_TRY(is_equal(*a, {&*b, 1}));
 }
 
-Result<Value> url_query(Call& call) {
-  return made_text(call.context, escape_query(NOMAD_TRY(text_of_all(call))));
+Result<bool> less(Any a, Any b) {
+  return is_less(*a, *b);
 }
 
-Result<Value> equal(Call& call) {
-  return Value::boolean(NOMAD_TRY(is_equal(call[0], call.arguments.subspan(1))));
+Result<bool> at_most(Any a, Any b) {
+  if (NOMAD_TRY(is_less(*a, *b))) return true;
+  return is_equal(*a, {&*b, 1});
 }
 
-Result<Value> not_equal(Call& call) {
-  return Value::boolean(!NOMAD_TRY(is_equal(call[0], call.arguments.subspan(1))));
+Result<bool> greater(Any a, Any b) {
+  return !NOMAD_TRY(at_most(a, b));
 }
 
-Result<Value> less(Call& call) {
-  return Value::boolean(NOMAD_TRY(is_less(call[0], call[1])));
-}
-
-Result<bool> less_or_equal(Call& call) {
-  if (NOMAD_TRY(is_less(call[0], call[1]))) return true;
-  return is_equal(call[0], call.arguments.subspan(1));
-}
-
-Result<Value> at_most(Call& call) {
-  return Value::boolean(NOMAD_TRY(less_or_equal(call)));
-}
-
-Result<Value> greater(Call& call) {
-  return Value::boolean(!NOMAD_TRY(less_or_equal(call)));
-}
-
-Result<Value> at_least(Call& call) {
-  return Value::boolean(!NOMAD_TRY(is_less(call[0], call[1])));
+Result<bool> at_least(Any a, Any b) {
+  return !NOMAD_TRY(is_less(*a, *b));
 }
 
 const Function and_function{"and", two, true, last_argument};
@@ -217,22 +203,22 @@ const Function denied{"denied", {&types::text}, true, [](Call&) -> Result<Value>
 Functions make_go_functions() {
   static const Function functions[] = {
       {"call", two, true, call_value},
-      {"html", anything, true, html},
+      bind<escaped<escape_html>>("html"),
       {"index", two, true, index},
       {"slice", two, true, slice},
-      {"js", anything, true, js},
-      {"len", one, false, length},
-      {"not", one, false, not_true},
-      {"print", anything, true, print_all},
-      {"printf", {&types::text, &types::any}, true, print_formatted},
-      {"println", anything, true, print_all_line},
-      {"urlquery", anything, true, url_query},
-      {"eq", two, true, equal},
-      {"ge", two, false, at_least},
-      {"gt", two, false, greater},
-      {"le", two, false, at_most},
-      {"lt", two, false, less},
-      {"ne", two, false, not_equal},
+      bind<escaped<escape_js>>("js"),
+      bind<length>("len"),
+      bind<not_true>("not"),
+      bind<print_all>("print"),
+      bind<print_formatted>("printf"),
+      bind<print_all_line>("println"),
+      bind<escaped<query_encode>>("urlquery"),
+      bind<equals_one>("eq"),
+      bind<at_least>("ge"),
+      bind<greater>("gt"),
+      bind<at_most>("le"),
+      bind<less>("lt"),
+      bind<differs>("ne"),
   };
   Functions out;
   out.add(functions);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/time_value.hpp"
 
 namespace nomad::templates {
@@ -17,14 +18,13 @@ std::string show_nano_time(const Value& value) {
   return format_time("2006-01-02 15:04:05.999999999 -0700 MST", value.as_integer());
 }
 
+Value time_of(const Value& nano_time) {
+  return time_value(nano_time.as_integer());
+}
+
 const Function* nano_time_method(std::string_view name) {
-  static const Function time{"Time", {}, false, [](Call& call) -> Result<Value> {
-                               return time_value(call[0].as_integer());
-                             }};
-  static const Function string{"String", {}, false, [](Call& call) -> Result<Value> {
-                                 return Value::text(show_nano_time(call[0]));
-                               }};
-  return name == "Time" ? &time : name == "String" ? &string : nullptr;
+  static const Function methods[] = {method<time_of>("Time"), method<show_nano_time>("String")};
+  return find_method(methods, name);
 }
 
 constexpr Type nano_time{.kind = Kind::integer,
@@ -41,10 +41,8 @@ std::string show_meta(const Value& value) {
 }
 
 const Function* meta_method(std::string_view name) {
-  static const Function string{"String", {}, false, [](Call& call) -> Result<Value> {
-                                 return Value::text(show_meta(call[0]));
-                               }};
-  return name == "String" ? &string : nullptr;
+  static const Function methods[] = {method<show_meta>("String")};
+  return find_method(methods, name);
 }
 
 constexpr Type meta_type{.kind = Kind::structure,
@@ -82,15 +80,11 @@ Value item_meta(const Value& item) {
 
 const Function* item_method(std::string_view name) {
   static const Function methods[] = {
-      {"String",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::text(show_item(call[0])); }},
-      {"Metadata", {}, false, [](Call& call) -> Result<Value> { return item_meta(call[0]); }},
-      {"Parent", {}, false, [](Call& call) -> Result<Value> { return item_meta(call[0]); }},
+      method<show_item>("String"),
+      method<item_meta>("Metadata"),
+      method<item_meta>("Parent"),
   };
-  const auto* found = std::ranges::find(methods, name, &Function::name);
-  return found == std::end(methods) ? nullptr : found;
+  return find_method(methods, name);
 }
 
 constexpr Field item_fields[] = {{"Key", &types::text}, {"Value", &types::text}};
@@ -116,13 +110,14 @@ constexpr Field variable_fields[]
        {"ModifyIndex", &types::uint64}, {"CreateTime", &nano_time}, {"ModifyTime", &nano_time},
        {"Items", &items_type}};
 
+Value meta_of_variable(const Value& variable) {
+  const auto& fields = variable.fields();
+  return Value::structure(meta_type, {fields.begin(), fields.begin() + 6});
+}
+
 const Function* variable_method(std::string_view name) {
-  static const Function metadata{
-      "Metadata", {}, false, [](Call& call) -> Result<Value> {
-        const auto& fields = call[0].fields();
-        return Value::structure(meta_type, {fields.begin(), fields.begin() + 6});
-      }};
-  return name == "Metadata" ? &metadata : nullptr;
+  static const Function methods[] = {method<meta_of_variable>("Metadata")};
+  return find_method(methods, name);
 }
 
 const Type variable_type{.kind = Kind::structure,
@@ -131,56 +126,55 @@ const Type variable_type{.kind = Kind::structure,
                          .method = variable_method,
                          .is_pointer = true};
 
-Result<Value> keys_of_items(Call& call) {
+Value keys_of_items(const Value& items) {
   std::vector<Value> keys;
-  for (const auto& [key, item] : call[0].entries())
+  for (const auto& [key, item] : items.entries())
     keys.push_back(key);
   return Value::list(std::move(keys), types::text_list);
 }
 
-Result<Value> values_of_items(Call& call) {
+Value values_of_items(const Value& items) {
   std::vector<Value> values;
-  for (const auto& [key, item] : call[0].entries())
+  for (const auto& [key, item] : items.entries())
     values.push_back(Value::text(show_item(item)));
   return Value::list(std::move(values), types::text_list);
 }
 
-Result<Value> tuples_of_items(Call& call) {
+Value tuples_of_items(const Value& items) {
   std::vector<Value> tuples;
-  for (const auto& [key, item] : call[0].entries())
+  for (const auto& [key, item] : items.entries())
     tuples.push_back(Value::structure(tuple_type, {key, Value::text(show_item(item))}));
   return Value::list(std::move(tuples), tuple_list);
 }
 
-Result<Value> metadata_of_items(Call& call) {
-  const auto& entries = call[0].entries();
+Value metadata_of_items(const Value& items) {
+  const auto& entries = items.entries();
   return entries.empty() ? Value::null(meta_type) : item_meta(entries.begin()->second);
 }
 
-Result<Value> parent_of_items(Call& call) {
-  const auto& entries = call[0].entries();
+Value parent_of_items(const Value& items) {
+  const auto& entries = items.entries();
   if (entries.empty()) return Value::null(variable_type);
   std::vector<Value> fields = item_meta(entries.begin()->second).fields();
-  fields.push_back(call[0]);
+  fields.push_back(items);
   return Value::structure(variable_type, std::move(fields));
 }
 
-Result<Value> map_of_items(Call& call) {
-  if (call[0].entries().empty()) return Value::null(types::any_map);
+Value map_of_items(const Value& items) {
+  if (items.entries().empty()) return Value::null(types::any_map);
   auto map = std::make_shared<Map>();
-  for (const auto& [key, item] : call[0].entries())
+  for (const auto& [key, item] : items.entries())
     map->set(key, Value::text(show_item(item)));
   return Value::map(std::move(map));
 }
 
 const Function* items_method(std::string_view name) {
   static const Function methods[] = {
-      {"Keys", {}, false, keys_of_items},     {"Values", {}, false, values_of_items},
-      {"Tuples", {}, false, tuples_of_items}, {"Metadata", {}, false, metadata_of_items},
-      {"Parent", {}, false, parent_of_items}, {"ItemsMap", {}, false, map_of_items},
+      method<keys_of_items>("Keys"),     method<values_of_items>("Values"),
+      method<tuples_of_items>("Tuples"), method<metadata_of_items>("Metadata"),
+      method<parent_of_items>("Parent"), method<map_of_items>("ItemsMap"),
   };
-  const auto* found = std::ranges::find(methods, name, &Function::name);
-  return found == std::end(methods) ? nullptr : found;
+  return find_method(methods, name);
 }
 
 constexpr Field service_fields[]

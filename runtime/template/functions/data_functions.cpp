@@ -4,15 +4,16 @@
 #include <memory>
 
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/cluster_values.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/json.hpp"
 #include "runtime/template/functions/merge.hpp"
+#include "runtime/template/functions/shared.hpp"
 #include "runtime/template/functions/toml.hpp"
 #include "runtime/template/functions/yaml.hpp"
-#include "runtime/template/text/strings.hpp"
 #include "runtime/template/value/format.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad::templates::data_family {
 namespace {
@@ -42,35 +43,20 @@ Result<bool> is_in(Context& context, const Value& whole, const Value& part) {
   return false;
 }
 
-Result<Value> in(Call& call) {
-  return Value::boolean(NOMAD_TRY(is_in(call.context, call[0], call[1])));
+Result<bool> in(Context& context, const Value& whole, const Value& part) {
+  return is_in(context, whole, part);
 }
 
-Result<Value> contains(Call& call) {
-  return Value::boolean(NOMAD_TRY(is_in(call.context, call[1], call[0])));
+Result<bool> contains(Context& context, const Value& part, const Value& whole) {
+  return is_in(context, whole, part);
 }
 
 /// `result` unless one of the items is in the list, or with `inverted`, is not.
-Result<Value> contains_some(Call& call, bool result, bool inverted) {
-  for (const Value& item : call[0].items())
-    if (NOMAD_TRY(is_in(call.context, call[1], item)) != inverted) return Value::boolean(!result);
-  return Value::boolean(result);
-}
-
-Result<Value> contains_all(Call& call) {
-  return contains_some(call, true, true);
-}
-
-Result<Value> contains_any(Call& call) {
-  return contains_some(call, false, false);
-}
-
-Result<Value> contains_none(Call& call) {
-  return contains_some(call, true, false);
-}
-
-Result<Value> contains_not_all(Call& call) {
-  return contains_some(call, false, true);
+template <bool result, bool inverted>
+Result<bool> contains_some(Context& context, As<types::any_list> items, const Value& list) {
+  for (const Value& item : items->items())
+    if (NOMAD_TRY(is_in(context, list, item)) != inverted) return !result;
+  return result;
 }
 
 /// Puts a value at the path `key` into `map`, with a map for each part but the last.
@@ -94,22 +80,21 @@ Result<void> explode_key(Map& map, std::string_view key, const Value& value) {
   return {};
 }
 
-Result<Value> explode_map(Call& call) {
+Result<Value> explode_map(Context& context, As<types::any_map> given) {
   auto map = std::make_shared<Map>();
-  for (const auto& [key, value] : call[0].entries()) {
-    NOMAD_TRY(
-        call.context.step(1 + static_cast<std::uint64_t>(std::ranges::count(key.as_text(), '/'))));
+  for (const auto& [key, value] : given->entries()) {
+    NOMAD_TRY(context.step(1 + static_cast<std::uint64_t>(std::ranges::count(key.as_text(), '/'))));
     NOMAD_TRY(explode_key(*map, key.as_text(), value).within("explodeMap"));
   }
   return Value::map(std::move(map));
 }
 
 /// Only Consul has pairs, and there is none.
-Result<Value> explode(Call&) {
+Value explode(As<key_pair_list>) {
   return Value::map(std::make_shared<Map>());
 }
 
-Result<Value> by_key(Call&) {
+Value by_key(As<key_pair_list>) {
   static constexpr Type pairs_by_key{.kind = Kind::map,
                                      .name = "map[string]map[string]*dependency.KeyPair",
                                      .element = &types::any_map,
@@ -117,14 +102,13 @@ Result<Value> by_key(Call&) {
   return Value::map(std::make_shared<Map>(), pairs_by_key);
 }
 
-Result<Value> by_tag(Call& call) {
-  if (!call[0].is_invalid() && call[0].type() != &service_list
-      && call[0].type() != &service_name_list)
-    return function_error("byTag: wrong argument type " + std::string{type_name(call[0])});
+Result<Value> by_tag(Context& context, const Value& list) {
+  if (!list.is_invalid() && list.type() != &service_list && list.type() != &service_name_list)
+    return function_error("byTag: wrong argument type " + std::string{type_name(list)});
   std::map<std::string, std::vector<Value>> found;
-  for (const Value& service : call[0].is_invalid() ? std::vector<Value>{} : call[0].items())
+  for (const Value& service : list.items())
     for (const Value& tag : service.fields()[service.type() == &service_type ? 6 : 1].items()) {
-      NOMAD_TRY(call.context.step());
+      NOMAD_TRY(context.step());
       found[std::string{tag.as_text()}].push_back(service);
     }
   auto map = std::make_shared<Map>();
@@ -133,14 +117,10 @@ Result<Value> by_tag(Call& call) {
   return Value::map(std::move(map), types::list_map);
 }
 
-Result<Value> merge_map(Call& call) {
-  NOMAD_TRY(merge_maps(call.context, *call[0].shared_map(), call[1], /*overrides=*/false));
-  return call[0];
-}
-
-Result<Value> merge_map_with_override(Call& call) {
-  NOMAD_TRY(merge_maps(call.context, *call[0].shared_map(), call[1], /*overrides=*/true));
-  return call[0];
+template <bool overrides>
+Result<Value> merge_map(Context& context, As<types::any_map> into, As<types::any_map> from) {
+  NOMAD_TRY(merge_maps(context, *into->shared_map(), *from, overrides));
+  return *into;
 }
 
 Result<std::int64_t> bound_of_loop(const Value& value) {
@@ -149,134 +129,101 @@ Result<std::int64_t> bound_of_loop(const Value& value) {
       return value.as_integer();
     case Kind::natural:
       return static_cast<std::int64_t>(value.as_natural());
-    case Kind::text: {
-      const auto found = parse_integer(value.as_text(), 10);
-      if (value.as_text().empty()) return 0;
-      if (!found.fault) return found.value;
-      return function_error(
-          "parseInt: strconv.ParseInt: parsing " + quote(value.as_text())
-          + (found.fault == NumberFault::range ? ": value out of range" : ": invalid syntax"));
-    }
+    case Kind::text:
+      return parse_int64(value.as_text());
     default:
       return function_error("loop: bad argument type: " + std::string{type_name(value)});
   }
 }
 
-Result<Value> loop(Call& call) {
-  if (call.size() != 1 && call.size() != 2)
+Result<Value> loop(Context& context, Rest<> bounds) {
+  if (bounds.size() != 1 && bounds.size() != 2)
     return function_error("loop: wrong number of arguments, expected 1 or 2, but got "
-                          + std::to_string(call.size()));
-  const std::int64_t start = call.size() == 1 ? 0 : NOMAD_TRY(bound_of_loop(call[0]));
-  const std::int64_t stop = NOMAD_TRY(bound_of_loop(call[call.size() - 1]));
+                          + std::to_string(bounds.size()));
+  const std::int64_t start = bounds.size() == 1 ? 0 : NOMAD_TRY(bound_of_loop(bounds[0]));
+  const std::int64_t stop = NOMAD_TRY(bound_of_loop(bounds.back()));
   std::vector<Value> items;
   if (stop > start) {
-    NOMAD_TRY(
-        call.context.step(static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)));
+    NOMAD_TRY(context.step(static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)));
     for (std::int64_t i = start; i < stop; ++i)
       items.push_back(Value::integer(i, types::int64));
   }
   return Value::list(std::move(items), types::int64_channel);
 }
 
-Result<Value> parse_json_text(Call& call) {
-  if (call.text(0).empty()) return Value::map(std::make_shared<Map>());
-  return read_json(call.context, call.text(0));
+/// An empty text is an empty map.
+template <Result<Value> (*read)(Context&, std::string_view)>
+Result<Value> parse(Context& context, std::string_view text) {
+  if (text.empty()) return Value::map(std::make_shared<Map>());
+  return read(context, text);
 }
 
-Result<Value> parse_yaml_text(Call& call) {
-  if (call.text(0).empty()) return Value::map(std::make_shared<Map>());
-  return read_yaml(call.context, call.text(0));
+template <bool escapes_html, bool is_pretty>
+Result<std::string> to_json(Context& context, const Value& value) {
+  const std::string name
+      = std::string{escapes_html ? "toJSON" : "toUnescapedJSON"} + (is_pretty ? "Pretty" : "");
+  return write_json(value, {escapes_html, is_pretty}, context.room()).within(name);
 }
 
-Result<Value> encoded_json(Call& call, std::string_view name, const JsonStyle& style) {
-  return made_text(call.context,
-                   NOMAD_TRY(write_json(call[0], style, call.context.room()).within(name)));
+Result<std::string> to_yaml(Context& context, const Value& value) {
+  return std::string{trim_space(NOMAD_TRY(write_yaml(value, context.room()).within("toYAML")))};
 }
 
-Result<Value> to_json_text(Call& call) {
-  return encoded_json(call, "toJSON", {});
+Result<std::string> to_toml(Context& context, const Value& value) {
+  if (value.is_invalid()) return no_type_of_nil();
+  return std::string{trim_space(NOMAD_TRY(write_toml(value, context.room()).within("toTOML")))};
 }
 
-Result<Value> to_json_pretty(Call& call) {
-  return encoded_json(call, "toJSONPretty", {.is_pretty = true});
-}
-
-Result<Value> to_unescaped_json(Call& call) {
-  return encoded_json(call, "toUnescapedJSON", {.escapes_html = false});
-}
-
-Result<Value> to_unescaped_json_pretty(Call& call) {
-  return encoded_json(call, "toUnescapedJSONPretty", {.escapes_html = false, .is_pretty = true});
-}
-
-Result<Value> to_yaml(Call& call) {
-  auto text = write_yaml(call[0], call.context.room()).within("toYAML");
-  return made_text(call.context, std::string{trim_space(NOMAD_TRY(std::move(text)))});
-}
-
-Result<Value> to_toml(Call& call) {
-  if (call[0].is_invalid()) return no_type_of_nil();
-  auto text = write_toml(call[0], call.context.room()).within("toTOML");
-  return made_text(call.context, std::string{trim_space(NOMAD_TRY(std::move(text)))});
-}
-
-Result<Value> execute_template(Call& call) {
-  if (call.size() > 2)
+Result<Value> execute_template(Context& context, std::string_view name, Rest<> given) {
+  if (given.size() > 1)
     return function_error("executeTemplate: wrong number of arguments, expected 1 or 2, but got "
-                          + std::to_string(call.size()));
-  if (!call.context.execute) return function_error("executeTemplate: not available here");
-  return Value::text(
-      NOMAD_TRY(call.context.execute(call.text(0), call.size() == 2 ? call[1] : Value{})));
+                          + std::to_string(1 + given.size()));
+  if (!context.execute) return function_error("executeTemplate: not available here");
+  return Value::text(NOMAD_TRY(context.execute(name, given.empty() ? Value{} : given[0])));
 }
 
-Result<Value> refuse_debugging(Call&) {
+Result<Value> refuse_debugging(Rest<>) {
   return function_error("the functions of spew are not supported: use printf \"%#v\"");
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const std::vector<const Type*> any{&types::any};
-  static const std::vector<const Type*> two{&types::any, &types::any};
-  static const std::vector<const Type*> one_text{&types::text};
-  static const std::vector<const Type*> list_and_any{&types::any_list, &types::any};
-  static const std::vector<const Type*> maps{&types::any_map, &types::any_map};
   static const Function table[] = {
-      {"byKey", {&key_pair_list}, false, by_key},
-      {"byTag", any, false, by_tag},
-      {"contains", two, false, contains},
-      {"containsAll", list_and_any, false, contains_all},
-      {"containsAny", list_and_any, false, contains_any},
-      {"containsNone", list_and_any, false, contains_none},
-      {"containsNotAll", list_and_any, false, contains_not_all},
-      {"executeTemplate", {&types::text, &types::any}, true, execute_template},
-      {"explode", {&key_pair_list}, false, explode},
-      {"explodeMap", {&types::any_map}, false, explode_map},
-      {"in", two, false, in},
-      {"loop", any, true, loop},
-      {"mergeMap", maps, false, merge_map},
-      {"mergeMapWithOverride", maps, false, merge_map_with_override},
-      {"parseJSON", one_text, false, parse_json_text},
-      {"parseYAML", one_text, false, parse_yaml_text},
-      {"spew_dump", any, true, refuse_debugging},
-      {"spew_printf", any, true, refuse_debugging},
-      {"spew_sdump", any, true, refuse_debugging},
-      {"spew_sprintf", any, true, refuse_debugging},
-      {"toJSON", any, false, to_json_text},
-      {"toJSONPretty", any, false, to_json_pretty},
-      {"toTOML", any, false, to_toml},
-      {"toUnescapedJSON", any, false, to_unescaped_json},
-      {"toUnescapedJSONPretty", any, false, to_unescaped_json_pretty},
-      {"toYAML", any, false, to_yaml},
+      bind<by_key>("byKey"),
+      bind<by_tag>("byTag"),
+      bind<contains>("contains"),
+      bind<contains_some<true, true>>("containsAll"),
+      bind<contains_some<false, false>>("containsAny"),
+      bind<contains_some<true, false>>("containsNone"),
+      bind<contains_some<false, true>>("containsNotAll"),
+      bind<execute_template>("executeTemplate"),
+      bind<explode>("explode"),
+      bind<explode_map>("explodeMap"),
+      bind<in>("in"),
+      bind<loop>("loop"),
+      bind<merge_map<false>>("mergeMap"),
+      bind<merge_map<true>>("mergeMapWithOverride"),
+      bind<parse<read_json>>("parseJSON"),
+      bind<parse<read_yaml>>("parseYAML"),
+      bind<refuse_debugging>("spew_dump"),
+      bind<refuse_debugging>("spew_printf"),
+      bind<refuse_debugging>("spew_sdump"),
+      bind<refuse_debugging>("spew_sprintf"),
+      bind<to_json<true, false>>("toJSON"),
+      bind<to_json<true, true>>("toJSONPretty"),
+      bind<to_toml>("toTOML"),
+      bind<to_json<false, false>>("toUnescapedJSON"),
+      bind<to_json<false, true>>("toUnescapedJSONPretty"),
+      bind<to_yaml>("toYAML"),
   };
   return table;
 }
 
 std::span<const Function> cli_functions() {
-  static const std::vector<const Type*> any{&types::any};
   static const Function table[] = {
-      {"json", any, false, to_unescaped_json},
-      {"toJSON", any, false, to_unescaped_json},
+      bind<to_json<false, false>>("json"),
+      bind<to_json<false, false>>("toJSON"),
   };
   return table;
 }

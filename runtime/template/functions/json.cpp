@@ -6,219 +6,54 @@
 #include <utility>
 
 #include "runtime/base/base64.hpp"
-#include "runtime/base/text.hpp"
-#include "runtime/base/utf8.hpp"
 #include "runtime/template/value/format.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/json.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::templates {
 namespace {
 
-/// Go's reader: says at which byte a text is no JSON in the words of its state machine.
-class JsonReader {
-public:
-  JsonReader(Context& context, std::string_view text) : context_{context}, text_{text} {}
+/// Makes values of what is read.
+struct JsonMaker {
+  using Value = templates::Value;
+  using Array = std::vector<Value>;
+  using Object = std::shared_ptr<Map>;
 
-  Result<Value> read() {
-    Value out = NOMAD_TRY(value("looking for beginning of value", 0));
-    skip_space();
-    if (at_ < text_.size()) return bad("after top-level value");
-    return out;
-  }
+  Context& context;
 
-private:
-  Error ended() const { return function_error("unexpected end of JSON input"); }
-
-  /// The character at `at_` is wrong there. White space may follow at the end of the text.
-  Error bad(std::string_view where) const {
-    return at_ >= text_.size() ? ended() : bad_within(where);
-  }
-
-  /// The same where no white space may be: Go reads on with a blank at the end of the text.
-  Error bad_within(std::string_view where) const {
-    const char c = at_ < text_.size() ? text_[at_] : ' ';
-    std::string shown;
-    if (c == '\'') {
-      shown = "'\\''";
-    } else if (c == '"') {
-      shown = "'\"'";
-    } else {
-      std::string character;
-      append_utf8(character, static_cast<unsigned char>(c));
-      shown = quote(character);
-      shown.front() = shown.back() = '\'';
-    }
-    return function_error("invalid character " + shown + ' ' + std::string{where});
-  }
-
-  void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
-
-  bool next_is(char c) const { return at_ < text_.size() && text_[at_] == c; }
-
-  Result<Value> value(std::string_view where, int depth) {
+  Result<void> begin(int depth) {
     if (depth > max_depth) return function_error("exceeded max depth");
-    NOMAD_TRY(context_.step());
-    skip_space();
-    if (at_ >= text_.size()) return ended();
-    switch (text_[at_]) {
-      case '{':
-        return object(depth);
-      case '[':
-        return array(depth);
-      case '"':
-        return Value::text(NOMAD_TRY(string()));
-      case 't':
-        return word("true", Value::boolean(true));
-      case 'f':
-        return word("false", Value::boolean(false));
-      case 'n':
-        return word("null", {});
-      default:
-        break;
-    }
-    if (text_[at_] == '-' || is_digit(text_[at_])) return number();
-    return bad(where);
+    return context.step();
   }
 
-  Result<Value> word(std::string_view name, Value value) {
-    for (std::size_t i = 0; i < name.size(); ++i, ++at_)
-      if (!next_is(name[i]))
-        return bad_within("in literal " + std::string{name} + " (expecting '" + name[i] + "')");
-    return value;
-  }
+  Result<void> open(int) { return {}; }
 
-  bool skip_digits() {
-    const std::size_t start = at_;
-    while (at_ < text_.size() && is_digit(text_[at_]))
-      ++at_;
-    return at_ > start;
-  }
-
-  Result<Value> number() {
-    const std::size_t start = at_;
-    if (next_is('-')) ++at_;
-    if (next_is('0'))
-      ++at_;
-    else if (!skip_digits())
-      return bad_within("in numeric literal");
-    if (next_is('.')) {
-      ++at_;
-      if (!skip_digits()) return bad_within("after decimal point in numeric literal");
-    }
-    if (next_is('e') || next_is('E')) {
-      ++at_;
-      if (next_is('+') || next_is('-')) ++at_;
-      if (!skip_digits()) return bad_within("in exponent of numeric literal");
-    }
-    const std::string_view digits = text_.substr(start, at_ - start);
-    const auto found = parse_number(digits);
+  Result<Value> number(std::string_view text) {
+    const auto found = parse_number(text);
     if (found.fault)
-      return function_error("json: cannot unmarshal number " + std::string{digits}
+      return function_error("json: cannot unmarshal number " + std::string{text}
                             + " into Go value of type float64");
     return Value::number(found.value);
   }
 
-  Result<Value> array(int depth) {
-    ++at_;
-    std::vector<Value> items;
-    skip_space();
-    if (next_is(']')) {
-      ++at_;
-      return Value::list({});
-    }
-    for (;;) {
-      items.push_back(NOMAD_TRY(value("looking for beginning of value", depth + 1)));
-      skip_space();
-      if (!next_is(',') && !next_is(']')) return bad("after array element");
-      if (text_[at_++] == ']') return Value::list(std::move(items));
-    }
+  Result<Value> string(std::string text) { return made_text(context, std::move(text)); }
+
+  Value boolean(bool value) { return Value::boolean(value); }
+
+  Value null() { return {}; }
+
+  void add(Array& array, Value value) { array.push_back(std::move(value)); }
+
+  void add(Object& object, std::string_view key, Value value) {
+    if (object == nullptr) object = std::make_shared<Map>();
+    object->set(key, std::move(value));
   }
 
-  Result<Value> object(int depth) {
-    ++at_;
-    auto map = std::make_shared<Map>();
-    skip_space();
-    if (next_is('}')) {
-      ++at_;
-      return Value::map(std::move(map));
-    }
-    for (std::string_view where = "looking for beginning of object key string";;) {
-      skip_space();
-      if (!next_is('"')) return bad(where);
-      const std::string key = NOMAD_TRY(string());
-      skip_space();
-      if (!next_is(':')) return bad("after object key");
-      ++at_;
-      map->set(key, NOMAD_TRY(value("looking for beginning of value", depth + 1)));
-      skip_space();
-      if (!next_is(',') && !next_is('}')) return bad("after object key:value pair");
-      if (text_[at_++] == '}') return Value::map(std::move(map));
-    }
-  }
+  Value finish(Array array) { return Value::list(std::move(array)); }
 
-  Result<std::uint32_t> hex_digits() {
-    std::uint32_t value = 0;
-    for (int i = 0; i < 4; ++i, ++at_) {
-      if (at_ >= text_.size() || !is_hex_digit(text_[at_]))
-        return bad_within("in \\u hexadecimal character escape");
-      value = value * 16 + static_cast<std::uint32_t>(hex_value(text_[at_]));
-    }
-    return value;
+  Value finish(Object object) {
+    return Value::map(object == nullptr ? std::make_shared<Map>() : std::move(object));
   }
-
-  Result<void> escape(std::string& out) {
-    ++at_;
-    if (at_ >= text_.size()) return bad_within("in string escape code");
-    constexpr std::string_view names = "\"\\/bfnrt";
-    constexpr std::string_view values = "\"\\/\b\f\n\r\t";
-    const char name = text_[at_];
-    if (const std::size_t place = names.find(name); place != std::string_view::npos) {
-      out += values[place];
-      ++at_;
-      return {};
-    }
-    if (name != 'u') return bad_within("in string escape code");
-    ++at_;
-    std::uint32_t c = NOMAD_TRY(hex_digits());
-    if (c >= 0xD800 && c < 0xDC00 && text_.substr(at_).starts_with("\\u")) {
-      const std::size_t before = at_;
-      at_ += 2;
-      const std::uint32_t low = NOMAD_TRY(hex_digits());
-      if (low >= 0xDC00 && low < 0xE000)
-        c = 0x10000 + ((c - 0xD800) << 10U) + (low - 0xDC00);
-      else
-        at_ = before;
-    }
-    append_utf8(out, c >= 0xD800 && c < 0xE000 ? U'\uFFFD' : static_cast<char32_t>(c));
-    return {};
-  }
-
-  Result<std::string> string() {
-    ++at_;
-    std::string out;
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '"') {
-        ++at_;
-        NOMAD_TRY(context_.make(out.size()));
-        return out;
-      }
-      if (c == '\\') {
-        NOMAD_TRY(escape(out));
-      } else if (static_cast<unsigned char>(c) < 0x20) {
-        return bad("in string literal");
-      } else {
-        const CodePoint point = decode_utf8(text_, at_);
-        append_utf8(out, point.value);
-        at_ += point.length;
-      }
-    }
-    return ended();
-  }
-
-  Context& context_;
-  std::string_view text_;
-  std::size_t at_ = 0;
 };
 
 class JsonWriter {
@@ -286,36 +121,7 @@ private:
     return {};
   }
 
-  void string(std::string_view text) {
-    out_ += '"';
-    for (std::size_t at = 0; at < text.size();) {
-      const CodePoint point = decode_utf8(text, at);
-      character(point, text.substr(at, point.length));
-      at += point.length;
-    }
-    out_ += '"';
-  }
-
-  void character(CodePoint point, std::string_view bytes) {
-    const char32_t c = point.value;
-    const bool is_html = c == '<' || c == '>' || c == '&';
-    if (c == '"' || c == '\\') {
-      out_ += '\\';
-      out_ += static_cast<char>(c);
-    } else if (c == '\n') {
-      out_ += "\\n";
-    } else if (c == '\r') {
-      out_ += "\\r";
-    } else if (c == '\t') {
-      out_ += "\\t";
-    } else if (c < 0x20 || c == 0x2028 || c == 0x2029 || point.is_broken()
-               || (is_html && style_.escapes_html)) {
-      out_ += "\\u";
-      append_hex(out_, c, 4);
-    } else {
-      out_ += bytes;
-    }
-  }
+  void string(std::string_view text) { append_json_string(out_, text, style_.escapes_html); }
 
   void line(int depth) {
     if (!style_.is_pretty) return;
@@ -398,7 +204,8 @@ private:
 }  // namespace
 
 Result<Value> read_json(Context& context, std::string_view text) {
-  return JsonReader{context, text}.read();
+  JsonMaker maker{context};
+  return JsonReader<JsonMaker, JsonWords::whole>{maker, text}.read();
 }
 
 Result<std::string> write_json(const Value& value, const JsonStyle& style, std::size_t limit) {

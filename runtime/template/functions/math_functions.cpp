@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <limits>
 
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
+#include "runtime/template/functions/shared.hpp"
 #include "runtime/template/value/format.hpp"
 
 namespace nomad::templates::math_family {
@@ -69,23 +71,23 @@ std::uint64_t of_bits(Operation operation, std::uint64_t a, std::uint64_t b) {
   return operation == Operation::subtract ? a - b : a * b;
 }
 
-Error by_zero() {
-  return function_error("runtime error: integer divide by zero");
-}
-
 std::int64_t quotient(std::int64_t a, std::int64_t b) {
   return b == -1 ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a)) : a / b;
 }
 
-Result<Value> compute(Call& call, std::string_view name, Operation operation) {
-  const Value& a = call[1];
-  const Value& b = call[0];
-  NOMAD_TRY(check(name, a, b, false));
+constexpr std::string_view name_of(Operation operation) {
+  constexpr std::string_view names[] = {"add", "subtract", "multiply", "divide"};
+  return names[static_cast<std::size_t>(operation)];
+}
+
+template <Operation operation>
+Result<Value> compute(const Value& b, const Value& a) {
+  NOMAD_TRY(check(name_of(operation), a, b, false));
   if (a.kind() == Kind::number || b.kind() == Kind::number)
     return of_doubles(operation, as_double(a), as_double(b));
   const bool is_unsigned = a.kind() == Kind::natural && b.kind() == Kind::natural;
   if (operation == Operation::divide) {
-    if (bits_of(b) == 0) return by_zero();
+    if (bits_of(b) == 0) return divided_by_zero();
     if (is_unsigned) return Value::natural(bits_of(a) / bits_of(b));
     return Value::integer(quotient(as_signed(a), as_signed(b)), types::int64);
   }
@@ -94,27 +96,9 @@ Result<Value> compute(Call& call, std::string_view name, Operation operation) {
   return Value::integer(static_cast<std::int64_t>(bits), types::int64);
 }
 
-Result<Value> add(Call& call) {
-  return compute(call, "add", Operation::add);
-}
-
-Result<Value> subtract(Call& call) {
-  return compute(call, "subtract", Operation::subtract);
-}
-
-Result<Value> multiply(Call& call) {
-  return compute(call, "multiply", Operation::multiply);
-}
-
-Result<Value> divide(Call& call) {
-  return compute(call, "divide", Operation::divide);
-}
-
-Result<Value> modulo(Call& call) {
-  const Value& a = call[1];
-  const Value& b = call[0];
+Result<Value> modulo(const Value& b, const Value& a) {
   NOMAD_TRY(check("modulo", a, b, true));
-  if (bits_of(b) == 0) return by_zero();
+  if (bits_of(b) == 0) return divided_by_zero();
   if (a.kind() == Kind::natural && b.kind() == Kind::natural)
     return Value::natural(bits_of(a) % bits_of(b));
   const std::int64_t divisor = as_signed(b);
@@ -134,25 +118,28 @@ Value widened(const Value& value) {
   return value;
 }
 
-Result<Value> minimum(Call& call) {
-  NOMAD_TRY(check("minimum", call[1], call[0], false));
-  return widened(is_below(call[1], call[0]) ? call[1] : call[0]);
+Result<Value> minimum(const Value& b, const Value& a) {
+  NOMAD_TRY(check("minimum", a, b, false));
+  return widened(is_below(a, b) ? a : b);
 }
 
-Result<Value> maximum(Call& call) {
-  NOMAD_TRY(check("maximum", call[1], call[0], false));
-  return widened(is_below(call[0], call[1]) ? call[1] : call[0]);
+Result<Value> maximum(const Value& b, const Value& a) {
+  NOMAD_TRY(check("maximum", a, b, false));
+  return widened(is_below(b, a) ? a : b);
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const std::vector<const Type*> two{&types::any, &types::any};
+  using enum Operation;
   static const Function table[] = {
-      {"add", two, false, add},           {"subtract", two, false, subtract},
-      {"multiply", two, false, multiply}, {"divide", two, false, divide},
-      {"modulo", two, false, modulo},     {"minimum", two, false, minimum},
-      {"maximum", two, false, maximum},
+      bind<compute<add>>("add"),
+      bind<compute<subtract>>("subtract"),
+      bind<compute<multiply>>("multiply"),
+      bind<compute<divide>>("divide"),
+      bind<modulo>("modulo"),
+      bind<minimum>("minimum"),
+      bind<maximum>("maximum"),
   };
   return table;
 }

@@ -132,18 +132,18 @@ Result<std::string> Regex::replace_all(Context& context,
   return out;
 }
 
-std::vector<std::string> Regex::find_all(std::string_view text, std::int64_t most) const {
-  std::vector<std::string> out;
+std::vector<std::string_view> Regex::find_all(std::string_view text, std::int64_t most) const {
+  std::vector<std::string_view> out;
   if (most == 0) return out;
   each_match(*compiled_, text, [&](std::size_t begin, std::size_t end, const Groups&) {
-    out.emplace_back(text.substr(begin, end - begin));
+    out.push_back(text.substr(begin, end - begin));
     return most < 0 || static_cast<std::int64_t>(out.size()) < most;
   });
   return out;
 }
 
-std::vector<std::string> Regex::split(std::string_view text, std::int64_t most) const {
-  std::vector<std::string> out;
+std::vector<std::string_view> Regex::split(std::string_view text, std::int64_t most) const {
+  std::vector<std::string_view> out;
   if (most == 0) return out;
   if (!compiled_->pattern().empty() && text.empty()) return {""};
   std::size_t begin = 0;
@@ -151,11 +151,11 @@ std::vector<std::string> Regex::split(std::string_view text, std::int64_t most) 
   each_match(*compiled_, text, [&](std::size_t from, std::size_t to, const Groups&) {
     if (most > 0 && static_cast<std::int64_t>(out.size()) == most - 1) return false;
     end = from;
-    if (to != 0) out.emplace_back(text.substr(begin, end - begin));
+    if (to != 0) out.push_back(text.substr(begin, end - begin));
     begin = to;
     return true;
   });
-  if (end != text.size()) out.emplace_back(text.substr(begin));
+  if (end != text.size()) out.push_back(text.substr(begin));
   return out;
 }
 

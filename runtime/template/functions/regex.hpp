@@ -34,10 +34,10 @@ public:
                                   bool expands) const;
 
   /// The first `most` matches; all, if it is negative.
-  std::vector<std::string> find_all(std::string_view text, std::int64_t most) const;
+  std::vector<std::string_view> find_all(std::string_view text, std::int64_t most) const;
 
   /// At most `most` parts; all, if it is negative.
-  std::vector<std::string> split(std::string_view text, std::int64_t most) const;
+  std::vector<std::string_view> split(std::string_view text, std::int64_t most) const;
 
 private:
   explicit Regex(std::unique_ptr<re2::RE2> compiled);

@@ -1,83 +1,71 @@
 // `scratch`: a place for values that lasts for one rendering.
-#include <algorithm>
-
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/merge.hpp"
 
 namespace nomad::templates::scratch_family {
 namespace {
 
-Map& values(Call& call) {
-  return *call.context.scratch();
+Map& values(Context& context) {
+  return *context.scratch();
 }
 
-Result<Value> has_key(Call& call) {
-  return Value::boolean(values(call).find(call.text(1)) != nullptr);
+bool has_key(Context& context, const Value&, std::string_view key) {
+  return values(context).find(key) != nullptr;
 }
 
-Result<Value> get(Call& call) {
-  const Value* known = values(call).find(call.text(1));
+Value get(Context& context, const Value&, std::string_view key) {
+  const Value* known = values(context).find(key);
   return known == nullptr ? Value{} : *known;
 }
 
-Result<Value> set(Call& call) {
-  NOMAD_TRY(set_key(values(call), call.text(1), call[2]));
-  return Value::text("");
+template <bool overwrites>
+Result<std::string_view> set(Context& context,
+                             const Value&,
+                             std::string_view key,
+                             const Value& value) {
+  if (overwrites || values(context).find(key) == nullptr)
+    NOMAD_TRY(set_key(values(context), key, value));
+  return "";
 }
 
-Result<Value> set_if_absent(Call& call) {
-  if (values(call).find(call.text(1)) == nullptr) return set(call);
-  return Value::text("");
-}
-
-Result<Value> map_set(Call& call, bool overwrites) {
-  const Value* known = values(call).find(call.text(1));
+template <bool overwrites>
+Result<std::string_view> map_set(Context& context,
+                                 const Value&,
+                                 std::string_view name,
+                                 std::string_view key,
+                                 const Value& value) {
+  const Value* known = values(context).find(name);
   if (known == nullptr) {
-    values(call).set(call.text(1), Value::map(std::make_shared<Map>()));
-    known = values(call).find(call.text(1));
+    values(context).set(name, Value::map(std::make_shared<Map>()));
+    known = values(context).find(name);
   }
   if (known->type() != &types::any_map || known->is_nil())
-    return function_error(quote(call.text(1)) + " is not a map");
+    return function_error(quote(name) + " is not a map");
   Map& map = *known->shared_map();
-  if (overwrites || map.find(call.text(2)) == nullptr)
-    NOMAD_TRY(set_key(map, call.text(2), call[3]));
-  return Value::text("");
+  if (overwrites || map.find(key) == nullptr) NOMAD_TRY(set_key(map, key, value));
+  return "";
 }
 
-Result<Value> map_set_always(Call& call) {
-  return map_set(call, true);
-}
-
-Result<Value> map_set_if_absent(Call& call) {
-  return map_set(call, false);
-}
-
-Result<Value> map_values(Call& call) {
-  const Value* known = values(call).find(call.text(1));
+Result<Value> map_values(Context& context, const Value&, std::string_view name) {
+  const Value* known = values(context).find(name);
   if (known == nullptr || known->type() != &types::any_map) return Value::null(types::any_list);
   std::vector<Value> out;
   for (const auto& [key, value] : known->entries())
     out.push_back(value);
-  NOMAD_TRY(call.context.step(out.size()));
+  NOMAD_TRY(context.step(out.size()));
   return Value::list(std::move(out));
 }
 
 const Function* scratch_method(std::string_view name) {
-  static const std::vector<const Type*> key{&types::text};
-  static const std::vector<const Type*> key_and_value{&types::text, &types::any};
-  static const std::vector<const Type*> keys_and_value{&types::text, &types::text, &types::any};
   static const Function methods[] = {
-      {"Key", key, false, has_key},
-      {"Get", key, false, get},
-      {"Set", key_and_value, false, set},
-      {"SetX", key_and_value, false, set_if_absent},
-      {"MapSet", keys_and_value, false, map_set_always},
-      {"MapSetX", keys_and_value, false, map_set_if_absent},
-      {"MapValues", key, false, map_values},
+      method<has_key>("Key"),          method<get>("Get"),
+      method<set<true>>("Set"),        method<set<false>>("SetX"),
+      method<map_set<true>>("MapSet"), method<map_set<false>>("MapSetX"),
+      method<map_values>("MapValues"),
   };
-  const auto* found = std::ranges::find(methods, name, &Function::name);
-  return found == std::end(methods) ? nullptr : found;
+  return find_method(methods, name);
 }
 
 constexpr Type scratch_type{.kind = Kind::structure,
@@ -85,14 +73,14 @@ constexpr Type scratch_type{.kind = Kind::structure,
                             .method = scratch_method,
                             .is_pointer = true};
 
-Result<Value> scratch(Call&) {
+Value scratch() {
   return Value::structure(scratch_type, {});
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const Function table[] = {{"scratch", {}, false, scratch}};
+  static const Function table[] = {bind<scratch>("scratch")};
   return table;
 }
 

@@ -5,20 +5,21 @@
 
 #include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/cluster_values.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/time_value.hpp"
-#include "runtime/template/text/strings.hpp"
 #include "runtime/template/value/format.hpp"
+#include "runtime/text/letters.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::templates::source_family {
 namespace {
 
-const std::vector<const Type*> one_text{&types::text};
-const std::vector<const Type*> two_texts{&types::text, &types::text};
+using Texts = Rest<types::text>;
 
-void record(Call& call, const Query& query, bool answered) {
-  auto& asked = call.context.dependencies().asked;
+void record(Context& context, const Query& query, bool answered) {
+  auto& asked = context.dependencies().asked;
   const auto [known, is_new] = asked.try_emplace(query, answered);
   if (!is_new) known->second = known->second && answered;
 }
@@ -50,17 +51,17 @@ Error bad_format(std::string_view function, std::string_view text) {
   return function_error(std::string{function} + ": invalid format: " + quote(text));
 }
 
-Result<Value> nomad_services(Call& call) {
+Result<Value> nomad_services(Context& context, Texts given) {
   std::string text;
-  for (const Value& argument : call.arguments)
+  for (const Value& argument : given)
     text += argument.as_text();
   ServicesQuery query;
   std::string_view rest = text;
   if (!take_region(rest, query.region) || !rest.empty()) return bad_format("nomad.services", text);
-  const auto services = NOMAD_TRY(call.context.sources())->services(query);
-  record(call, query, services.has_value());
+  const auto services = NOMAD_TRY(context.sources())->services(query);
+  record(context, query, services.has_value());
   if (!services) return Value::null(service_name_list);
-  NOMAD_TRY(call.context.step(services->size()));
+  NOMAD_TRY(context.step(services->size()));
   return service_names_value(*services);
 }
 
@@ -82,30 +83,27 @@ Result<ServiceQuery> read_service_query(std::string_view text) {
   return query;
 }
 
-Result<ServiceQuery> service_query_of(Call& call) {
-  if (call.size() == 1) {
-    if (call[0].type() != &types::text)
-      return function_error("expected string for <service> argument");
-    return read_service_query(call.text(0));
-  }
-  if (call.size() != 3)
+Result<ServiceQuery> service_query_of(std::span<const Value> given) {
+  if (given.size() != 1 && given.size() != 3)
     return function_error("expected arguments <service> or <count> <key> <service>");
-  if (call[0].type() != &types::integer)
+  if (given.size() == 3 && given[0].type() != &types::integer)
     return function_error("expected integer for <count> argument");
-  if (call[1].type() != &types::text) return function_error("expected string for <key> argument");
-  if (call[2].type() != &types::text)
+  if (given.size() == 3 && given[1].type() != &types::text)
+    return function_error("expected string for <key> argument");
+  if (given.back().type() != &types::text)
     return function_error("expected string for <service> argument");
-  ServiceQuery query = NOMAD_TRY(read_service_query(call.text(2)));
-  query.choose = std::to_string(call.integer(0)) + '|' + std::string{call.text(1)};
+  ServiceQuery query = NOMAD_TRY(read_service_query(given.back().as_text()));
+  if (given.size() == 3)
+    query.choose = std::to_string(given[0].as_integer()) + '|' + std::string{given[1].as_text()};
   return query;
 }
 
-Result<Value> nomad_service(Call& call) {
-  const ServiceQuery query = NOMAD_TRY(service_query_of(call));
-  const auto services = NOMAD_TRY(call.context.sources())->service(query);
-  record(call, query, services.has_value());
+Result<Value> nomad_service(Context& context, Rest<> given) {
+  const ServiceQuery query = NOMAD_TRY(service_query_of(given));
+  const auto services = NOMAD_TRY(context.sources())->service(query);
+  record(context, query, services.has_value());
   if (!services) return Value::null(service_list);
-  NOMAD_TRY(call.context.step(services->size()));
+  NOMAD_TRY(context.step(services->size()));
   return services_value(*services);
 }
 
@@ -128,168 +126,162 @@ bool take_place(std::string_view& text, std::string& name_space, std::string& re
   return is_name(name_space) || (lists && name_space == "*");
 }
 
-Result<VariableQuery> read_variable_query(Call& call, bool waits) {
-  const std::string_view whole = trim_characters(trim_space(call.text(0)), "/");
+Result<VariableQuery> read_variable_query(const Context& context,
+                                          std::string_view text,
+                                          bool waits) {
+  const std::string_view whole = trim_characters(trim_space(text), "/");
   VariableQuery query{.path = {}, .waits = waits};
   std::string_view rest = whole;
   const bool fits = take_place(rest, query.name_space, query.region, false);
   if (!whole.empty() && (!fits || rest.empty())) return bad_format("nomad.var.get", whole);
   query.path = rest;
-  if (query.name_space.empty()) query.name_space = call.context.name_space;
+  if (query.name_space.empty()) query.name_space = context.name_space;
   return query;
 }
 
-Result<Value> nomad_var(Call& call) {
-  if (call.text(0).empty()) return Value::null(items_type);
-  const VariableQuery query = NOMAD_TRY(read_variable_query(call, /*waits=*/true));
-  const auto found = NOMAD_TRY(call.context.sources())->variable(query);
+Result<Value> nomad_var(Context& context, std::string_view path) {
+  if (path.empty()) return Value::null(items_type);
+  const VariableQuery query = NOMAD_TRY(read_variable_query(context, path, /*waits=*/true));
+  const auto found = NOMAD_TRY(context.sources())->variable(query);
   const bool exists = found && *found;
-  record(call, query, exists);
+  record(context, query, exists);
   if (!exists) return Value::null(items_type);
   for (const auto& [key, content] : (*found)->items)
-    call.context.secrets().push_back(content);
-  NOMAD_TRY(call.context.step((*found)->items.size()));
+    context.secrets().push_back(content);
+  NOMAD_TRY(context.step((*found)->items.size()));
   return items_value(**found);
 }
 
-Result<Value> nomad_var_exists(Call& call) {
-  if (call.text(0).empty()) return Value::boolean(false);
-  const VariableQuery query = NOMAD_TRY(read_variable_query(call, /*waits=*/false));
-  const auto found = NOMAD_TRY(call.context.sources())->variable(query);
-  record(call, query, found.has_value());
-  return Value::boolean(found && *found);
+Result<bool> nomad_var_exists(Context& context, std::string_view path) {
+  if (path.empty()) return false;
+  const VariableQuery query = NOMAD_TRY(read_variable_query(context, path, /*waits=*/false));
+  const auto found = NOMAD_TRY(context.sources())->variable(query);
+  record(context, query, found.has_value());
+  return found && *found;
 }
 
-Result<Value> list_variables(Call& call, bool empty_is_safe) {
-  if (call.size() > 1)
+template <bool empty_is_safe>
+Result<Value> nomad_var_list(Context& context, Texts given) {
+  if (given.size() > 1)
     return function_error(
         "nomadVarList takes either a single \"prefix\" parameter or none for all available "
         "variables; got: "
-        + shown(Value::list({call.arguments.begin(), call.arguments.end()}, types::text_list)));
-  const std::string_view whole = call.size() == 1 ? call.text(0) : std::string_view{};
+        + shown(Value::list({given.begin(), given.end()}, types::text_list)));
+  const std::string_view whole = given.empty() ? std::string_view{} : given[0].as_text();
   VariableListQuery query;
   std::string_view rest = whole;
   if (!take_place(rest, query.name_space, query.region, true))
     return bad_format("nomad.var.list", whole);
   if (rest.starts_with('/')) rest.remove_prefix(1);
   query.prefix = trim_characters(rest, "/").empty() ? std::string_view{} : rest;
-  if (query.name_space.empty()) query.name_space = call.context.name_space;
-  const auto found = NOMAD_TRY(call.context.sources())->variables(query);
-  record(call, query, found && (empty_is_safe || !found->empty()));
+  if (query.name_space.empty()) query.name_space = context.name_space;
+  const auto found = NOMAD_TRY(context.sources())->variables(query);
+  record(context, query, found && (empty_is_safe || !found->empty()));
   if (!found) return Value::list({}, variable_meta_list);
-  NOMAD_TRY(call.context.step(found->size()));
+  NOMAD_TRY(context.step(found->size()));
   return variable_metas_value(*found);
 }
 
-Result<Value> nomad_var_list(Call& call) {
-  return list_variables(call, true);
-}
-
-Result<Value> nomad_var_list_safe(Call& call) {
-  return list_variables(call, false);
-}
-
-Result<Value> file(Call& call) {
-  if (call.text(0).empty()) return Value::text("");
-  const FileQuery query{std::string{trim_space(call.text(0))}};
+Result<std::string> file(Context& context, std::string_view path) {
+  if (path.empty()) return "";
+  const FileQuery query{std::string{trim_space(path)}};
   if (query.path.empty()) return bad_format("file", query.path);
-  auto content = NOMAD_TRY(NOMAD_TRY(call.context.sources())->file(query));
-  record(call, query, content.has_value());
-  return made_text(call.context, content.value_or(""));
+  auto content = NOMAD_TRY(NOMAD_TRY(context.sources())->file(query));
+  record(context, query, content.has_value());
+  return content.value_or("");
 }
 
-Result<std::optional<std::string>> environment(Call& call) {
-  return NOMAD_TRY(call.context.sources())->environment(call.text(0));
+Result<std::string> env_or_default(Context& context,
+                                   std::string_view name,
+                                   std::string_view instead) {
+  return NOMAD_TRY(context.sources())->environment(name).value_or(std::string{instead});
 }
 
-Result<Value> env(Call& call) {
-  return Value::text(NOMAD_TRY(environment(call)).value_or(""));
+Result<std::string> env(Context& context, std::string_view name) {
+  return env_or_default(context, name, "");
 }
 
-Result<Value> must_env(Call& call) {
-  auto value = NOMAD_TRY(environment(call)).value_or("");
+Result<std::string> must_env(Context& context, std::string_view name) {
+  auto value = NOMAD_TRY(env(context, name));
   if (value.empty())
-    return function_error("required environment variable " + std::string{call.text(0)}
-                          + " is empty");
-  return Value::text(std::move(value));
+    return function_error("required environment variable " + std::string{name} + " is empty");
+  return value;
 }
 
-Result<Value> env_or_default(Call& call) {
-  return Value::text(NOMAD_TRY(environment(call)).value_or(std::string{call.text(1)}));
-}
-
-Result<Value> timestamp(Call& call) {
-  if (call.size() > 1)
+Result<std::string> timestamp(Context& context, Texts layout) {
+  if (layout.size() > 1)
     return function_error("timestamp: wrong number of arguments, expected 0 or 1, but got "
-                          + std::to_string(call.size()));
-  const std::int64_t now = NOMAD_TRY(call.context.sources())->now();
-  if (call.size() == 0) return Value::text(format_time("2006-01-02T15:04:05Z07:00", now));
-  if (call.text(0) == "unix") return Value::text(std::to_string(now / 1'000'000'000));
-  return made_text(call.context, format_time(call.text(0), now));
+                          + std::to_string(layout.size()));
+  const std::int64_t now = NOMAD_TRY(context.sources())->now();
+  if (layout.empty()) return format_time("2006-01-02T15:04:05Z07:00", now);
+  if (layout[0].as_text() == "unix") return std::to_string(now / 1'000'000'000);
+  return format_time(layout[0].as_text(), now);
 }
 
-Result<Value> sockaddr(Call& call) {
+Result<std::string> sockaddr(Context& context, Texts words) {
   std::string text = "{{ ";
-  for (const Value& argument : call.arguments) {
-    if (&argument != &call.arguments.front()) text += ' ';
-    text += argument.as_text();
+  for (const Value& word : words) {
+    if (&word != &words.front()) text += ' ';
+    text += word.as_text();
   }
-  return Value::text(NOMAD_TRY(NOMAD_TRY(call.context.sources())->address(text + " }}")));
+  return NOMAD_TRY(context.sources())->address(text + " }}");
 }
 
-Result<Value> no_consul(Call&) {
+template <class... Parameters>
+Result<Value> no_consul(Parameters...) {
   return Error{Errc::unavailable,
                "no Consul is configured: this agent reads nothing from Consul; use nomadVar and "
                "nomadService"};
 }
 
-Result<Value> no_vault(Call&) {
+template <class... Parameters>
+Result<Value> no_vault(Parameters...) {
   return Error{Errc::unavailable,
                "no Vault is configured: this agent reads nothing from Vault; use nomadVar"};
 }
 
-Result<Value> no_plugin(Call&) {
+Result<Value> no_plugin(Rest<>) {
   return function_error("function is disabled");
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const std::vector<const Type*> any{&types::any};
+  using Text = std::string_view;
   static const Function table[] = {
-      {"env", one_text, false, env},
-      {"envOrDefault", two_texts, false, env_or_default},
-      {"file", one_text, false, file},
-      {"mustEnv", one_text, false, must_env},
-      {"nomadService", any, true, nomad_service},
-      {"nomadServices", one_text, true, nomad_services},
-      {"nomadVar", one_text, false, nomad_var},
-      {"nomadVarExists", one_text, false, nomad_var_exists},
-      {"nomadVarList", one_text, true, nomad_var_list},
-      {"nomadVarListSafe", one_text, true, nomad_var_list_safe},
-      {"sockaddr", one_text, true, sockaddr},
-      {"timestamp", one_text, true, timestamp},
-      {"byMeta", any, true, no_consul},
-      {"caLeaf", one_text, true, no_consul},
-      {"caRoots", one_text, true, no_consul},
-      {"connect", one_text, true, no_consul},
-      {"datacenters", any, true, no_consul},
-      {"key", one_text, false, no_consul},
-      {"keyExists", one_text, false, no_consul},
-      {"keyOrDefault", two_texts, false, no_consul},
-      {"ls", one_text, false, no_consul},
-      {"node", one_text, true, no_consul},
-      {"nodes", one_text, true, no_consul},
-      {"safeLs", one_text, false, no_consul},
-      {"safeTree", one_text, false, no_consul},
-      {"service", one_text, true, no_consul},
-      {"services", one_text, true, no_consul},
-      {"tree", one_text, false, no_consul},
-      {"pkiCert", one_text, true, no_vault},
-      {"secret", one_text, true, no_vault},
-      {"secrets", one_text, false, no_vault},
-      {"plugin", any, true, no_plugin},
-      {"writeToFile", any, true, no_plugin},
+      bind<env>("env"),
+      bind<env_or_default>("envOrDefault"),
+      bind<file>("file"),
+      bind<must_env>("mustEnv"),
+      bind<nomad_service>("nomadService"),
+      bind<nomad_services>("nomadServices"),
+      bind<nomad_var>("nomadVar"),
+      bind<nomad_var_exists>("nomadVarExists"),
+      bind<nomad_var_list<true>>("nomadVarList"),
+      bind<nomad_var_list<false>>("nomadVarListSafe"),
+      bind<sockaddr>("sockaddr"),
+      bind<timestamp>("timestamp"),
+      bind<no_consul<Rest<>>>("byMeta"),
+      bind<no_consul<Texts>>("caLeaf"),
+      bind<no_consul<Texts>>("caRoots"),
+      bind<no_consul<Texts>>("connect"),
+      bind<no_consul<Rest<>>>("datacenters"),
+      bind<no_consul<Text>>("key"),
+      bind<no_consul<Text>>("keyExists"),
+      bind<no_consul<Text, Text>>("keyOrDefault"),
+      bind<no_consul<Text>>("ls"),
+      bind<no_consul<Texts>>("node"),
+      bind<no_consul<Texts>>("nodes"),
+      bind<no_consul<Text>>("safeLs"),
+      bind<no_consul<Text>>("safeTree"),
+      bind<no_consul<Texts>>("service"),
+      bind<no_consul<Texts>>("services"),
+      bind<no_consul<Text>>("tree"),
+      bind<no_vault<Texts>>("pkiCert"),
+      bind<no_vault<Texts>>("secret"),
+      bind<no_vault<Text>>("secrets"),
+      bind<no_plugin>("plugin"),
+      bind<no_plugin>("writeToFile"),
   };
   return table;
 }

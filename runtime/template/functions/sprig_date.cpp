@@ -1,75 +1,87 @@
 // sprig: dates. The zone of the agent is taken to be UTC; of other zones only UTC is known.
 #include "runtime/base/duration.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/time_value.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::templates::sprig_date_family {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 
+using Time = As<time_type>;
+
+Result<std::int64_t> now_of(Context& context) {
+  return NOMAD_TRY(context.sources())->now();
+}
+
 /// A time, or seconds since 1970; now, for anything else.
-Result<std::int64_t> instant_of(Call& call, const Value& value) {
+Result<std::int64_t> instant_of(Context& context, const Value& value) {
   if (is_time(value)) return nanoseconds_of(value);
   if (value.kind() == Kind::integer && value.as_integer() > -(INT64_MAX / second)
       && value.as_integer() < INT64_MAX / second)
     return value.as_integer() * second;
-  return NOMAD_TRY(call.context.sources())->now();
+  return now_of(context);
 }
 
-Result<Value> now(Call& call) {
-  return time_value(NOMAD_TRY(call.context.sources())->now());
+Result<Value> now(Context& context) {
+  return time_value(NOMAD_TRY(now_of(context)));
 }
 
-Result<Value> date(Call& call) {
-  return made_text(call.context, format_time(call.text(0), NOMAD_TRY(instant_of(call, call[1]))));
+Result<std::string> date(Context& context, std::string_view layout, const Value& time) {
+  return format_time(layout, NOMAD_TRY(instant_of(context, time)));
 }
 
-Result<Value> html_date(Call& call) {
-  return Value::text(format_time("2006-01-02", NOMAD_TRY(instant_of(call, call[0]))));
+Result<std::string> date_in_zone(Context& context,
+                                 std::string_view layout,
+                                 const Value& time,
+                                 std::string_view) {
+  return date(context, layout, time);
 }
 
-Result<Value> date_modify(Call& call, bool must) {
-  const auto by = parse_duration(call.text(0));
-  if (!by) return must ? Result<Value>{by.error()} : Result<Value>{call[1]};
-  const auto sum = static_cast<std::uint64_t>(nanoseconds_of(call[1]))
-                   + static_cast<std::uint64_t>(by->count());
+Result<std::string> html_date(Context& context, const Value& time) {
+  return date(context, "2006-01-02", time);
+}
+
+Result<std::string> html_date_in_zone(Context& context, const Value& time, std::string_view) {
+  return html_date(context, time);
+}
+
+Result<Value> must_date_modify(std::string_view duration, Time time) {
+  const auto by = NOMAD_TRY(parse_duration(duration));
+  const auto sum
+      = static_cast<std::uint64_t>(nanoseconds_of(*time)) + static_cast<std::uint64_t>(by.count());
   return time_value(static_cast<std::int64_t>(sum));
 }
 
-Result<Value> date_modify_or_same(Call& call) {
-  return date_modify(call, false);
+Value date_modify(std::string_view duration, Time time) {
+  return must_date_modify(duration, time).value_or(*time);
 }
 
-Result<Value> must_date_modify(Call& call) {
-  return date_modify(call, true);
-}
-
-Result<Value> ago(Call& call) {
-  const std::int64_t past = NOMAD_TRY(instant_of(call, call[0]));
-  const std::int64_t now = NOMAD_TRY(call.context.sources())->now();
+Result<std::string> ago(Context& context, const Value& time) {
+  const std::int64_t past = NOMAD_TRY(instant_of(context, time));
+  const std::int64_t now = NOMAD_TRY(now_of(context));
   const std::int64_t half = (now - past >= 0 ? 1 : -1) * (second / 2);
-  return Value::text(format_duration(Nanoseconds{(now - past + half) / second * second}));
+  return format_duration(Nanoseconds{(now - past + half) / second * second});
 }
 
-Result<Value> duration(Call& call) {
+std::string duration(const Value& value) {
   std::int64_t seconds = 0;
-  if (call[0].kind() == Kind::text) seconds = parse_integer(call[0].as_text(), 10).value;
-  if (call[0].type() == &types::int64) seconds = call[0].as_integer();
-  return Value::text(format_duration(Nanoseconds{
-      static_cast<std::int64_t>(static_cast<std::uint64_t>(seconds) * std::uint64_t{second})}));
+  if (value.kind() == Kind::text) seconds = parse_integer(value.as_text(), 10).value;
+  if (value.type() == &types::int64) seconds = value.as_integer();
+  return format_duration(Nanoseconds{
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(seconds) * std::uint64_t{second})});
 }
 
-Result<Value> duration_round(Call& call) {
+Result<std::string> duration_round(Context& context, const Value& value) {
   std::int64_t amount = 0;
-  if (call[0].kind() == Kind::text) {
-    const auto parsed = parse_duration(call[0].as_text());
-    amount = parsed ? parsed->count() : 0;
-  } else if (call[0].type() == &types::int64) {
-    amount = call[0].as_integer();
-  } else if (is_time(call[0])) {
-    amount = NOMAD_TRY(call.context.sources())->now() - nanoseconds_of(call[0]);
+  if (value.kind() == Kind::text) {
+    amount = parse_duration(value.as_text()).value_or(Nanoseconds{0}).count();
+  } else if (value.type() == &types::int64) {
+    amount = value.as_integer();
+  } else if (is_time(value)) {
+    amount = NOMAD_TRY(now_of(context)) - nanoseconds_of(value);
   }
   const auto size
       = amount < 0 ? 0 - static_cast<std::uint64_t>(amount) : static_cast<std::uint64_t>(amount);
@@ -78,46 +90,38 @@ Result<Value> duration_round(Call& call) {
       = {{365 * 24 * hour, "y"}, {30 * 24 * hour, "mo"}, {24 * hour, "d"}, {hour, "h"},
          {hour / 60, "m"},       {hour / 3600, "s"}};
   for (const auto& [unit, name] : units)
-    if (size > unit) return Value::text(std::to_string(size / unit) + std::string{name});
-  return Value::text("0s");
+    if (size > unit) return std::to_string(size / unit) + std::string{name};
+  return "0s";
 }
 
-/// Year 1, Go's zero time, where the text is no date.
-Result<Value> to_date(Call& call) {
-  const auto time = parse_time(call.text(0), call.text(1));
-  if (!time) return time.error();
-  return time_value(*time);
+Result<Value> to_date(std::string_view layout, std::string_view text) {
+  return time_value(NOMAD_TRY(parse_time(layout, text)));
 }
 
-Result<Value> unix_epoch(Call& call) {
-  const std::int64_t time = nanoseconds_of(call[0]);
-  return Value::text(std::to_string(time / second - (time % second < 0 ? 1 : 0)));
+std::string unix_epoch(Time time) {
+  return std::to_string(unix_seconds(nanoseconds_of(*time)));
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const Type* const text = &types::text;
-  static const std::vector<const Type*> any{&types::any};
-  static const std::vector<const Type*> layout_and_any{text, &types::any};
-  static const std::vector<const Type*> text_and_time{text, &time_type};
   static const Function table[] = {
-      {"sprig_now", {}, false, now},
-      {"sprig_date", layout_and_any, false, date},
-      {"sprig_dateInZone", {text, &types::any, text}, false, date},
-      {"sprig_date_in_zone", {text, &types::any, text}, false, date},
-      {"sprig_htmlDate", any, false, html_date},
-      {"sprig_htmlDateInZone", {&types::any, text}, false, html_date},
-      {"sprig_dateModify", text_and_time, false, date_modify_or_same},
-      {"sprig_date_modify", text_and_time, false, date_modify_or_same},
-      {"sprig_mustDateModify", text_and_time, false, must_date_modify},
-      {"sprig_must_date_modify", text_and_time, false, must_date_modify},
-      {"sprig_ago", any, false, ago},
-      {"sprig_duration", any, false, duration},
-      {"sprig_durationRound", any, false, duration_round},
-      {"sprig_toDate", {text, text}, false, to_date},
-      {"sprig_mustToDate", {text, text}, false, to_date},
-      {"sprig_unixEpoch", {&time_type}, false, unix_epoch},
+      bind<now>("sprig_now"),
+      bind<date>("sprig_date"),
+      bind<date_in_zone>("sprig_dateInZone"),
+      bind<date_in_zone>("sprig_date_in_zone"),
+      bind<html_date>("sprig_htmlDate"),
+      bind<html_date_in_zone>("sprig_htmlDateInZone"),
+      bind<date_modify>("sprig_dateModify"),
+      bind<date_modify>("sprig_date_modify"),
+      bind<must_date_modify>("sprig_mustDateModify"),
+      bind<must_date_modify>("sprig_must_date_modify"),
+      bind<ago>("sprig_ago"),
+      bind<duration>("sprig_duration"),
+      bind<duration_round>("sprig_durationRound"),
+      bind<to_date>("sprig_toDate"),
+      bind<to_date>("sprig_mustToDate"),
+      bind<unix_epoch>("sprig_unixEpoch"),
   };
   return table;
 }

@@ -1,10 +1,9 @@
 // sprig: lists.
 #include <algorithm>
-#include <iterator>
 
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
-#include "runtime/template/functions/sprig.hpp"
-#include "runtime/template/value/format.hpp"
+#include "runtime/template/functions/shared.hpp"
 
 namespace nomad::templates::sprig_list_family {
 namespace {
@@ -12,126 +11,119 @@ namespace {
 using Items = std::vector<Value>;
 
 /// The items of a list; an error as sprig says it for anything else: "Cannot push on type string".
-Result<Items> items_of(Call& call, const Value& value, std::string_view what) {
-  if (value.is_invalid())
-    return function_error("runtime error: invalid memory address or nil pointer dereference");
+Result<Items> items_of(Context& context, const Value& value, std::string_view what) {
+  if (value.is_invalid()) return nil_pointer();
   if (value.kind() != Kind::list || value.type() == &types::int64_channel)
     return function_error("Cannot " + std::string{what} + " type " + std::string{kind_name(value)});
-  NOMAD_TRY(call.context.step(value.items().size()));
+  NOMAD_TRY(context.step(value.items().size()));
   return value.items();
 }
 
-bool has_item(const Items& items, const Value& wanted) {
+bool has_item(std::span<const Value> items, const Value& wanted) {
   return std::ranges::any_of(items,
                              [&wanted](const Value& item) { return deep_equal(wanted, item); });
 }
 
-Result<Value> make_list(Call& call) {
-  return Value::list({call.arguments.begin(), call.arguments.end()});
+Value make_list(Rest<> items) {
+  return Value::list({items.begin(), items.end()});
 }
 
-Result<Value> push(Call& call) {
-  Items items = NOMAD_TRY(items_of(call, call[0], "push on"));
-  items.push_back(call[1]);
+Result<Value> push(Context& context, const Value& list, const Value& item) {
+  Items items = NOMAD_TRY(items_of(context, list, "push on"));
+  items.push_back(item);
   return Value::list(std::move(items));
 }
 
-Result<Value> prepend(Call& call) {
-  Items items = NOMAD_TRY(items_of(call, call[0], "prepend on"));
-  items.insert(items.begin(), call[1]);
+Result<Value> prepend(Context& context, const Value& list, const Value& item) {
+  Items items = NOMAD_TRY(items_of(context, list, "prepend on"));
+  items.insert(items.begin(), item);
   return Value::list(std::move(items));
 }
 
-Result<Value> first(Call& call) {
-  const Items items = NOMAD_TRY(items_of(call, call[0], "find first on"));
+Result<Value> first(Context& context, const Value& list) {
+  const Items items = NOMAD_TRY(items_of(context, list, "find first on"));
   return items.empty() ? Value{} : items.front();
 }
 
-Result<Value> last(Call& call) {
-  const Items items = NOMAD_TRY(items_of(call, call[0], "find last on"));
+Result<Value> last(Context& context, const Value& list) {
+  const Items items = NOMAD_TRY(items_of(context, list, "find last on"));
   return items.empty() ? Value{} : items.back();
 }
 
-Result<Value> rest(Call& call) {
-  Items items = NOMAD_TRY(items_of(call, call[0], "find rest on"));
+Result<Value> rest(Context& context, const Value& list) {
+  Items items = NOMAD_TRY(items_of(context, list, "find rest on"));
   if (items.empty()) return Value::null(types::any_list);
   items.erase(items.begin());
   return Value::list(std::move(items));
 }
 
-Result<Value> initial(Call& call) {
-  Items items = NOMAD_TRY(items_of(call, call[0], "find initial on"));
+Result<Value> initial(Context& context, const Value& list) {
+  Items items = NOMAD_TRY(items_of(context, list, "find initial on"));
   if (items.empty()) return Value::null(types::any_list);
   items.pop_back();
   return Value::list(std::move(items));
 }
 
-Result<Value> reverse(Call& call) {
-  Items items = NOMAD_TRY(items_of(call, call[0], "find reverse on"));
+Result<Value> reverse(Context& context, const Value& list) {
+  Items items = NOMAD_TRY(items_of(context, list, "find reverse on"));
   std::ranges::reverse(items);
   return Value::list(std::move(items));
 }
 
-Result<Value> compact(Call& call) {
-  Items items = NOMAD_TRY(items_of(call, call[0], "compact on"));
+Result<Value> compact(Context& context, const Value& list) {
+  Items items = NOMAD_TRY(items_of(context, list, "compact on"));
   std::erase_if(items, [](const Value& item) { return !item.is_true(); });
   return Value::list(std::move(items));
 }
 
-Result<Value> unique(Call& call) {
-  const Items items = NOMAD_TRY(items_of(call, call[0], "find uniq on"));
+Result<Value> unique(Context& context, const Value& list) {
   Items out;
-  for (const Value& item : items) {
-    NOMAD_TRY(call.context.step(out.size()));
+  for (const Value& item : NOMAD_TRY(items_of(context, list, "find uniq on"))) {
+    NOMAD_TRY(context.step(out.size()));
     if (!has_item(out, item)) out.push_back(item);
   }
   return Value::list(std::move(out));
 }
 
-Result<Value> without(Call& call) {
-  const Items items = NOMAD_TRY(items_of(call, call[0], "find without on"));
-  const Items omitted{call.arguments.begin() + 1, call.arguments.end()};
-  NOMAD_TRY(call.context.step(items.size() * (omitted.size() + 1)));
-  Items out;
-  std::ranges::copy_if(items, std::back_inserter(out),
-                       [&omitted](const Value& item) { return !has_item(omitted, item); });
-  return Value::list(std::move(out));
+Result<Value> without(Context& context, const Value& list, Rest<> omitted) {
+  Items items = NOMAD_TRY(items_of(context, list, "find without on"));
+  NOMAD_TRY(context.step(items.size() * (omitted.size() + 1)));
+  std::erase_if(items, [&omitted](const Value& item) { return has_item(omitted, item); });
+  return Value::list(std::move(items));
 }
 
-Result<Value> has(Call& call) {
-  if (call[1].is_invalid()) return Value::boolean(false);
-  return Value::boolean(has_item(NOMAD_TRY(items_of(call, call[1], "find has on")), call[0]));
+Result<bool> has(Context& context, const Value& item, const Value& list) {
+  if (list.is_invalid()) return false;
+  return has_item(NOMAD_TRY(items_of(context, list, "find has on")), item);
 }
 
-Result<Value> slice(Call& call) {
-  const Value& list = call[0];
+Result<Value> slice(Context& context, const Value& list, Rest<> bounds) {
   if (list.kind() != Kind::list)
     return function_error("list should be type of slice or array but "
                           + std::string{kind_name(list)});
   const auto size = static_cast<std::int64_t>(list.size());
   if (size == 0) return Value{};
-  const std::int64_t start = call.size() > 1 ? integer_of(call[1]) : 0;
-  const std::int64_t end = call.size() > 2 ? integer_of(call[2]) : size;
+  const std::int64_t start = !bounds.empty() ? integer_of(bounds[0]) : 0;
+  const std::int64_t end = bounds.size() > 1 ? integer_of(bounds[1]) : size;
   if (start < 0 || start > end || end > size)
     return function_error("reflect.Value.Slice: slice index out of bounds");
-  NOMAD_TRY(call.context.step(static_cast<std::uint64_t>(end - start)));
+  NOMAD_TRY(context.step(static_cast<std::uint64_t>(end - start)));
   return Value::list({list.items().begin() + start, list.items().begin() + end}, *list.type());
 }
 
-Result<Value> concat(Call& call) {
+Result<Value> concat(Context& context, Rest<> lists) {
   Items out;
-  for (const Value& list : call.arguments) {
+  for (const Value& list : lists) {
     if (list.kind() != Kind::list)
       return function_error("Cannot concat type " + std::string{kind_name(list)} + " as list");
-    NOMAD_TRY(call.context.step(list.size()));
+    NOMAD_TRY(context.step(list.size()));
     out.insert(out.end(), list.items().begin(), list.items().end());
   }
   return Value::list(std::move(out));
 }
 
-Result<Value> chunk(Call& call) {
-  const Items items = NOMAD_TRY(items_of(call, call[1], "chunk"));
-  const std::int64_t size = call.integer(0);
+Result<Value> chunk(Context& context, std::int64_t size, const Value& list) {
+  const Items items = NOMAD_TRY(items_of(context, list, "chunk"));
   if (size <= 0) return function_error("runtime error: makeslice: len out of range");
   Items out;
   for (std::size_t at = 0; at < items.size(); at += static_cast<std::size_t>(size)) {
@@ -145,39 +137,22 @@ Result<Value> chunk(Call& call) {
 }  // namespace
 
 std::span<const Function> functions() {
-  static const std::vector<const Type*> any{&types::any};
-  static const std::vector<const Type*> two{&types::any, &types::any};
   static const Function table[] = {
-      {"sprig_list", any, true, make_list},
-      {"sprig_tuple", any, true, make_list},
-      {"sprig_append", two, false, push},
-      {"sprig_push", two, false, push},
-      {"sprig_mustAppend", two, false, push},
-      {"sprig_prepend", two, false, prepend},
-      {"sprig_mustPrepend", two, false, prepend},
-      {"sprig_first", any, false, first},
-      {"sprig_mustFirst", any, false, first},
-      {"sprig_last", any, false, last},
-      {"sprig_mustLast", any, false, last},
-      {"sprig_rest", any, false, rest},
-      {"sprig_mustRest", any, false, rest},
-      {"sprig_initial", any, false, initial},
-      {"sprig_mustInitial", any, false, initial},
-      {"sprig_reverse", any, false, reverse},
-      {"sprig_mustReverse", any, false, reverse},
-      {"sprig_compact", any, false, compact},
-      {"sprig_mustCompact", any, false, compact},
-      {"sprig_uniq", any, false, unique},
-      {"sprig_mustUniq", any, false, unique},
-      {"sprig_without", two, true, without},
-      {"sprig_mustWithout", two, true, without},
-      {"sprig_has", two, false, has},
-      {"sprig_mustHas", two, false, has},
-      {"sprig_slice", two, true, slice},
-      {"sprig_mustSlice", two, true, slice},
-      {"sprig_concat", any, true, concat},
-      {"sprig_chunk", {&types::integer, &types::any}, false, chunk},
-      {"sprig_mustChunk", {&types::integer, &types::any}, false, chunk},
+      bind<make_list>("sprig_list"),      bind<make_list>("sprig_tuple"),
+      bind<push>("sprig_append"),         bind<push>("sprig_push"),
+      bind<push>("sprig_mustAppend"),     bind<prepend>("sprig_prepend"),
+      bind<prepend>("sprig_mustPrepend"), bind<first>("sprig_first"),
+      bind<first>("sprig_mustFirst"),     bind<last>("sprig_last"),
+      bind<last>("sprig_mustLast"),       bind<rest>("sprig_rest"),
+      bind<rest>("sprig_mustRest"),       bind<initial>("sprig_initial"),
+      bind<initial>("sprig_mustInitial"), bind<reverse>("sprig_reverse"),
+      bind<reverse>("sprig_mustReverse"), bind<compact>("sprig_compact"),
+      bind<compact>("sprig_mustCompact"), bind<unique>("sprig_uniq"),
+      bind<unique>("sprig_mustUniq"),     bind<without>("sprig_without"),
+      bind<without>("sprig_mustWithout"), bind<has>("sprig_has"),
+      bind<has>("sprig_mustHas"),         bind<slice>("sprig_slice"),
+      bind<slice>("sprig_mustSlice"),     bind<concat>("sprig_concat"),
+      bind<chunk>("sprig_chunk"),         bind<chunk>("sprig_mustChunk"),
   };
   return table;
 }

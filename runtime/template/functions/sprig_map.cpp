@@ -1,125 +1,117 @@
 // sprig: dictionaries. `keys` and `values` come in the order of the keys; Go's have none.
-#include <algorithm>
 #include <set>
 
-#include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/merge.hpp"
-#include "runtime/template/functions/sprig.hpp"
+#include "runtime/template/functions/shared.hpp"
 #include "runtime/template/value/format.hpp"
 
 namespace nomad::templates::sprig_map_family {
 namespace {
 
-Result<Value> make_dict(Call& call) {
+using Dict = As<types::any_map>;
+
+/// Null if there is none.
+const Value* find(const Value& map, std::string_view key) {
+  const auto found = map.entries().find(key);
+  return found == map.entries().end() ? nullptr : &found->second;
+}
+
+Result<Value> make_dict(Context& context, Rest<> given) {
   auto map = std::make_shared<Map>();
-  for (std::size_t i = 0; i < call.size(); i += 2) {
-    const std::string key = NOMAD_TRY(text_of(call.context, call[i]));
-    map->set(key, i + 1 < call.size() ? call[i + 1] : Value::text(""));
+  for (std::size_t i = 0; i < given.size(); i += 2) {
+    const std::string key = NOMAD_TRY(text_of(context, given[i]));
+    map->set(key, i + 1 < given.size() ? given[i + 1] : Value::text(""));
   }
   return Value::map(std::move(map));
 }
 
-Result<Value> get(Call& call) {
-  const auto found = call[0].entries().find(call.text(1));
-  return found == call[0].entries().end() ? Value::text("") : found->second;
+Value get(Dict dict, std::string_view key) {
+  const Value* found = find(*dict, key);
+  return found == nullptr ? Value::text("") : *found;
 }
 
-Result<Value> set(Call& call) {
-  if (call[0].is_nil()) return function_error("assignment to entry in nil map");
-  NOMAD_TRY(set_key(*call[0].shared_map(), call.text(1), call[2]));
-  return call[0];
+Result<Value> set(Dict dict, std::string_view key, const Value& value) {
+  if (dict->is_nil()) return function_error("assignment to entry in nil map");
+  NOMAD_TRY(set_key(*dict->shared_map(), key, value));
+  return *dict;
 }
 
-Result<Value> unset(Call& call) {
-  if (Map* map = call[0].shared_map(); map != nullptr)
-    if (const auto found = map->entries.find(call.text(1)); found != map->entries.end())
+Value unset(Dict dict, std::string_view key) {
+  if (Map* map = dict->shared_map(); map != nullptr)
+    if (const auto found = map->entries.find(key); found != map->entries.end())
       map->entries.erase(found);
-  return call[0];
+  return *dict;
 }
 
-Result<Value> has_key(Call& call) {
-  return Value::boolean(call[0].entries().find(call.text(1)) != call[0].entries().end());
+bool has_key(Dict dict, std::string_view key) {
+  return find(*dict, key) != nullptr;
 }
 
-Result<Value> pluck(Call& call) {
+Value pluck(std::string_view key, Rest<types::any_map> dicts) {
   std::vector<Value> out;
-  for (const Value& map : call.arguments.subspan(1))
-    if (const auto found = map.entries().find(call.text(0)); found != map.entries().end())
-      out.push_back(found->second);
+  for (const Value& dict : dicts)
+    if (const Value* found = find(dict, key); found != nullptr) out.push_back(*found);
   return Value::list(std::move(out));
 }
 
-Result<Value> keys(Call& call) {
+Result<Value> keys(Context& context, Rest<types::any_map> dicts) {
   std::vector<Value> out;
-  for (const Value& map : call.arguments) {
-    NOMAD_TRY(call.context.step(map.size()));
-    for (const auto& [key, value] : map.entries())
+  for (const Value& dict : dicts) {
+    NOMAD_TRY(context.step(dict.size()));
+    for (const auto& [key, value] : dict.entries())
       out.push_back(key);
   }
   return Value::list(std::move(out), types::text_list);
 }
 
-Result<Value> values(Call& call) {
+Result<Value> values(Context& context, Dict dict) {
   std::vector<Value> out;
-  NOMAD_TRY(call.context.step(call[0].size()));
-  for (const auto& [key, value] : call[0].entries())
+  NOMAD_TRY(context.step(dict->size()));
+  for (const auto& [key, value] : dict->entries())
     out.push_back(value);
   return Value::list(std::move(out));
 }
 
-/// The entries whose keys are among the other arguments, or those whose are not.
-Result<Value> chosen(Call& call, bool listed) {
-  std::set<std::string_view> names;
-  for (std::size_t i = 1; i < call.size(); ++i)
-    names.insert(call.text(i));
-  NOMAD_TRY(call.context.step(call[0].size()));
+/// The entries whose keys are `listed`, or those whose are not.
+template <bool listed>
+Result<Value> chosen(Context& context, Dict dict, Rest<types::text> names) {
+  std::set<std::string_view> wanted;
+  for (const Value& name : names)
+    wanted.insert(name.as_text());
+  NOMAD_TRY(context.step(dict->size()));
   auto map = std::make_shared<Map>();
-  for (const auto& [key, value] : call[0].entries())
-    if (names.contains(key.as_text()) == listed) map->set(key, value);
+  for (const auto& [key, value] : dict->entries())
+    if (wanted.contains(key.as_text()) == listed) map->set(key, value);
   return Value::map(std::move(map));
 }
 
-Result<Value> pick(Call& call) {
-  return chosen(call, true);
+template <bool overrides>
+Result<Value> merge(Context& context, Dict into, Rest<types::any_map> others) {
+  if (into->is_nil()) return function_error("src and dst must not be nil");
+  for (const Value& from : others)
+    NOMAD_TRY(merge_maps(context, *into->shared_map(), from, overrides));
+  return *into;
 }
 
-Result<Value> omit(Call& call) {
-  return chosen(call, false);
+Result<Value> deep_copy(Context& context, const Value& value) {
+  return copy_deep(context, value);
 }
 
-Result<Value> merge_all(Call& call, bool overrides) {
-  if (call[0].is_nil()) return function_error("src and dst must not be nil");
-  for (const Value& from : call.arguments.subspan(1))
-    NOMAD_TRY(merge_maps(call.context, *call[0].shared_map(), from, overrides));
-  return call[0];
-}
-
-Result<Value> merge(Call& call) {
-  return merge_all(call, false);
-}
-
-Result<Value> merge_overwrite(Call& call) {
-  return merge_all(call, true);
-}
-
-Result<Value> deep_copy(Call& call) {
-  return copy_deep(call.context, call[0]);
-}
-
-Result<Value> dig(Call& call) {
-  if (call.size() < 3) return function_error("dig needs at least three arguments");
+Result<Value> dig(Rest<> given) {
+  if (given.size() < 3) return function_error("dig needs at least three arguments");
   const auto wrong = [](const Value& value, std::string_view wanted) {
     return function_error("interface conversion: interface {} is " + std::string{type_name(value)}
                           + ", not " + std::string{wanted});
   };
-  Value at = call[call.size() - 1];
-  for (std::size_t i = 0; i + 2 < call.size(); ++i) {
-    if (call[i].type() != &types::text) return wrong(call[i], "string");
+  Value at = given.back();
+  for (const Value& key : given.first(given.size() - 2)) {
+    if (key.type() != &types::text) return wrong(key, "string");
     if (at.type() != &types::any_map) return wrong(at, "map[string]interface {}");
-    const auto found = at.entries().find(call.text(i));
-    if (found == at.entries().end()) return call[call.size() - 2];
-    at = Value{found->second};
+    const Value* found = find(at, key.as_text());
+    if (found == nullptr) return given[given.size() - 2];
+    at = Value{*found};
   }
   return at;
 }
@@ -127,29 +119,24 @@ Result<Value> dig(Call& call) {
 }  // namespace
 
 std::span<const Function> functions() {
-  static const Type* const map = &types::any_map;
-  static const Type* const text = &types::text;
-  static const std::vector<const Type*> any{&types::any};
-  static const std::vector<const Type*> map_and_text{map, text};
-  static const std::vector<const Type*> maps{map, map};
   static const Function table[] = {
-      {"sprig_dict", any, true, make_dict},
-      {"sprig_get", map_and_text, false, get},
-      {"sprig_set", {map, text, &types::any}, false, set},
-      {"sprig_unset", map_and_text, false, unset},
-      {"sprig_hasKey", map_and_text, false, has_key},
-      {"sprig_pluck", {text, map}, true, pluck},
-      {"sprig_keys", {map}, true, keys},
-      {"sprig_values", {map}, false, values},
-      {"sprig_pick", map_and_text, true, pick},
-      {"sprig_omit", map_and_text, true, omit},
-      {"sprig_merge", maps, true, merge},
-      {"sprig_mustMerge", maps, true, merge},
-      {"sprig_mergeOverwrite", maps, true, merge_overwrite},
-      {"sprig_mustMergeOverwrite", maps, true, merge_overwrite},
-      {"sprig_deepCopy", any, false, deep_copy},
-      {"sprig_mustDeepCopy", any, false, deep_copy},
-      {"sprig_dig", any, true, dig},
+      bind<make_dict>("sprig_dict"),
+      bind<get>("sprig_get"),
+      bind<set>("sprig_set"),
+      bind<unset>("sprig_unset"),
+      bind<has_key>("sprig_hasKey"),
+      bind<pluck>("sprig_pluck"),
+      bind<keys>("sprig_keys"),
+      bind<values>("sprig_values"),
+      bind<chosen<true>>("sprig_pick"),
+      bind<chosen<false>>("sprig_omit"),
+      bind<merge<false>>("sprig_merge"),
+      bind<merge<false>>("sprig_mustMerge"),
+      bind<merge<true>>("sprig_mergeOverwrite"),
+      bind<merge<true>>("sprig_mustMergeOverwrite"),
+      bind<deep_copy>("sprig_deepCopy"),
+      bind<deep_copy>("sprig_mustDeepCopy"),
+      bind<dig>("sprig_dig"),
   };
   return table;
 }

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <string>
 
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
-#include "runtime/template/functions/sprig.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/template/functions/shared.hpp"
 
 namespace nomad::templates::sprig_number_family {
 namespace {
@@ -21,94 +21,84 @@ std::int64_t wrapping(std::int64_t a, std::int64_t b, Operation operation) {
       operation(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
 }
 
-Result<Value> add(Call& call) {
-  std::int64_t sum = 0;
-  for (const Value& argument : call.arguments)
-    sum = wrapping(sum, integer_of(argument), std::plus<>{});
-  return int64_value(sum);
+/// All the numbers, one after the other.
+template <class Operation>
+Value of_integers(std::int64_t first, std::span<const Value> others, Operation operation) {
+  for (const Value& other : others)
+    first = operation(first, integer_of(other));
+  return int64_value(first);
 }
 
-Result<Value> add_one(Call& call) {
-  return int64_value(wrapping(integer_of(call[0]), 1, std::plus<>{}));
+Value add(Rest<> numbers) {
+  return of_integers(0, numbers, [](auto a, auto b) { return wrapping(a, b, std::plus<>{}); });
 }
 
-Result<Value> subtract(Call& call) {
-  return int64_value(wrapping(integer_of(call[0]), integer_of(call[1]), std::minus<>{}));
+Value add_one(const Value& number) {
+  return int64_value(wrapping(integer_of(number), 1, std::plus<>{}));
 }
 
-Result<Value> multiply(Call& call) {
-  std::int64_t product = integer_of(call[0]);
-  for (const Value& argument : call.arguments.subspan(1))
-    product = wrapping(product, integer_of(argument), std::multiplies<>{});
-  return int64_value(product);
+Value subtract(const Value& a, const Value& b) {
+  return int64_value(wrapping(integer_of(a), integer_of(b), std::minus<>{}));
 }
 
-Result<Value> divide(Call& call) {
-  const std::int64_t a = integer_of(call[0]);
-  const std::int64_t b = integer_of(call[1]);
-  if (b == 0) return function_error("runtime error: integer divide by zero");
+Value multiply(const Value& first, Rest<> others) {
+  return of_integers(integer_of(first), others,
+                     [](auto a, auto b) { return wrapping(a, b, std::multiplies<>{}); });
+}
+
+Result<Value> divide(const Value& dividend, const Value& divisor) {
+  const std::int64_t a = integer_of(dividend);
+  const std::int64_t b = integer_of(divisor);
+  if (b == 0) return divided_by_zero();
   return int64_value(b == -1 ? wrapping(0, a, std::minus<>{}) : a / b);
 }
 
-Result<Value> modulo(Call& call) {
-  const std::int64_t b = integer_of(call[1]);
-  if (b == 0) return function_error("runtime error: integer divide by zero");
-  return int64_value(b == -1 ? 0 : integer_of(call[0]) % b);
+Result<Value> modulo(const Value& dividend, const Value& divisor) {
+  const std::int64_t b = integer_of(divisor);
+  if (b == 0) return divided_by_zero();
+  return int64_value(b == -1 ? 0 : integer_of(dividend) % b);
 }
 
-Result<Value> largest(Call& call) {
-  std::int64_t out = integer_of(call[0]);
-  for (const Value& argument : call.arguments)
-    out = std::max(out, integer_of(argument));
-  return int64_value(out);
+Value largest(const Value& first, Rest<> others) {
+  return of_integers(integer_of(first), others, [](auto a, auto b) { return std::max(a, b); });
 }
 
-Result<Value> smallest(Call& call) {
-  std::int64_t out = integer_of(call[0]);
-  for (const Value& argument : call.arguments)
-    out = std::min(out, integer_of(argument));
-  return int64_value(out);
+Value smallest(const Value& first, Rest<> others) {
+  return of_integers(integer_of(first), others, [](auto a, auto b) { return std::min(a, b); });
 }
 
 /// Go's math.Max and math.Min: NaN wins.
-Result<Value> extreme_number(Call& call, bool largest) {
-  double out = number_of(call[0]);
-  for (const Value& argument : call.arguments) {
-    const double next = number_of(argument);
+template <bool largest>
+double extreme_number(const Value& first, Rest<> others) {
+  double out = number_of(first);
+  for (const Value& other : others) {
+    const double next = number_of(other);
     if (std::isnan(next) || (largest ? next > out : next < out)) out = next;
   }
-  return Value::number(out);
+  return out;
 }
 
-Result<Value> largest_number(Call& call) {
-  return extreme_number(call, true);
+double floor_number(const Value& number) {
+  return std::floor(number_of(number));
 }
 
-Result<Value> smallest_number(Call& call) {
-  return extreme_number(call, false);
+double ceil_number(const Value& number) {
+  return std::ceil(number_of(number));
 }
 
-Result<Value> floor_number(Call& call) {
-  return Value::number(std::floor(number_of(call[0])));
-}
-
-Result<Value> ceil_number(Call& call) {
-  return Value::number(std::ceil(number_of(call[0])));
-}
-
-Result<Value> round_number(Call& call) {
-  const double round_on = call.size() > 2 ? call[2].as_number() : .5;
-  const double power = std::pow(10, static_cast<double>(call.integer(1)));
-  const double digits = power * number_of(call[0]);
+double round_number(const Value& number, std::int64_t places, Rest<types::number> given) {
+  const double round_on = given.empty() ? .5 : given[0].as_number();
+  const double power = std::pow(10, static_cast<double>(places));
+  const double digits = power * number_of(number);
   double whole = 0;
   const bool up = std::modf(digits, &whole) >= round_on;
-  return Value::number((up ? std::ceil(digits) : std::floor(digits)) / power);
+  return (up ? std::ceil(digits) : std::floor(digits)) / power;
 }
 
 // Decimal arithmetic is done in long double: exact for what prices and percentages need.
 
 template <class Operation>
-Value of_decimals(double first, std::span<const Value> others, Operation operation) {
+double of_decimals(double first, std::span<const Value> others, Operation operation) {
   long double out = first;
   for (const Value& other : others)
     out = operation(out, static_cast<long double>(number_of(other)));
@@ -117,51 +107,40 @@ Value of_decimals(double first, std::span<const Value> others, Operation operati
   const auto short_form = parse_number(format_number(nearest, 'e', 14));
   const long double distance = std::fabs(static_cast<long double>(short_form.value) - out);
   const bool is_close = distance <= std::fabs(out) * 4e-16L;
-  return Value::number(is_close && std::isfinite(nearest) ? short_form.value : nearest);
+  return is_close && std::isfinite(nearest) ? short_form.value : nearest;
 }
 
-Result<Value> add_numbers(Call& call) {
-  return of_decimals(0, call.arguments, std::plus<>{});
+template <class Operation>
+double of_numbers(const Value& first, Rest<> others) {
+  return of_decimals(number_of(first), others, Operation{});
 }
 
-Result<Value> add_one_number(Call& call) {
+double add_numbers(Rest<> numbers) {
+  return of_decimals(0, numbers, std::plus<>{});
+}
+
+double add_one_number(const Value& number) {
   const Value one[] = {Value::integer(1)};
-  return of_decimals(number_of(call[0]), one, std::plus<>{});
+  return of_decimals(number_of(number), one, std::plus<>{});
 }
 
-Result<Value> subtract_numbers(Call& call) {
-  return of_decimals(number_of(call[0]), call.arguments.subspan(1), std::minus<>{});
-}
-
-Result<Value> multiply_numbers(Call& call) {
-  return of_decimals(number_of(call[0]), call.arguments.subspan(1), std::multiplies<>{});
-}
-
-Result<Value> divide_numbers(Call& call) {
-  for (const Value& divisor : call.arguments.subspan(1))
+Result<double> divide_numbers(const Value& first, Rest<> divisors) {
+  for (const Value& divisor : divisors)
     if (number_of(divisor) == 0) return function_error("decimal division by 0");
-  return of_decimals(number_of(call[0]), call.arguments.subspan(1), std::divides<>{});
+  return of_numbers<std::divides<>>(first, divisors);
 }
 
-Result<Value> to_int(Call& call) {
-  return Value::integer(integer_of(call[0]));
+Value to_int64(const Value& value) {
+  return int64_value(integer_of(value));
 }
 
-Result<Value> to_int64(Call& call) {
-  return int64_value(integer_of(call[0]));
-}
-
-Result<Value> to_float(Call& call) {
-  return Value::number(number_of(call[0]));
-}
-
-Result<Value> to_decimal(Call& call) {
-  const auto found = parse_integer(NOMAD_TRY(text_of(call.context, call[0])), 8);
+Result<Value> to_decimal(Context& context, const Value& value) {
+  const auto found = parse_integer(NOMAD_TRY(text_of(context, value)), 8);
   return int64_value(found.fault ? 0 : found.value);
 }
 
 /// `start`, `start + step`… up to `stop`, which is left out.
-Result<std::vector<std::int64_t>> steps(Call& call,
+Result<std::vector<std::int64_t>> steps(Context& context,
                                         std::int64_t start,
                                         std::int64_t stop,
                                         std::int64_t step) {
@@ -169,76 +148,72 @@ Result<std::vector<std::int64_t>> steps(Call& call,
   const bool down = stop < start;
   if (down ? step >= 0 : step <= 0) return out;
   for (std::int64_t i = start; down ? i > stop : i < stop; i += step) {
-    NOMAD_TRY(call.context.step());
+    NOMAD_TRY(context.step());
     out.push_back(i);
     if (down ? i < stop - step : i > stop - step) break;  // The next one may not be a number.
   }
   return out;
 }
 
-Value integers(const std::vector<std::int64_t>& numbers) {
+Result<Value> until_step(Context& context,
+                         std::int64_t start,
+                         std::int64_t stop,
+                         std::int64_t step) {
   std::vector<Value> out;
-  for (const std::int64_t number : numbers)
+  for (const std::int64_t number : NOMAD_TRY(steps(context, start, stop, step)))
     out.push_back(Value::integer(number));
   return Value::list(std::move(out), types::integer_list);
 }
 
-Result<Value> until(Call& call) {
-  const std::int64_t count = call.integer(0);
-  return integers(NOMAD_TRY(steps(call, 0, count, count < 0 ? -1 : 1)));
+Result<Value> until(Context& context, std::int64_t count) {
+  return until_step(context, 0, count, count < 0 ? -1 : 1);
 }
 
-Result<Value> until_step(Call& call) {
-  return integers(NOMAD_TRY(steps(call, call.integer(0), call.integer(1), call.integer(2))));
-}
-
-Result<Value> sequence(Call& call) {
-  if (call.size() == 0 || call.size() > 3) return Value::text("");
-  const std::int64_t start = call.size() == 1 ? 1 : call.integer(0);
-  const std::int64_t end = call.integer(call.size() - 1);
+Result<std::string> sequence(Context& context, Rest<types::integer> given) {
+  if (given.empty() || given.size() > 3) return "";
+  const std::int64_t start = given.size() == 1 ? 1 : given[0].as_integer();
+  const std::int64_t end = given.back().as_integer();
   const std::int64_t direction = end < start ? -1 : 1;
-  const std::int64_t step = call.size() == 3 ? call.integer(1) : direction;
-  if (call.size() == 3 && direction < 0 && step > 0) return Value::text("");
-  const auto numbers = NOMAD_TRY(steps(call, start, wrapping(end, direction, std::plus<>{}), step));
+  const std::int64_t step = given.size() == 3 ? given[1].as_integer() : direction;
+  if (given.size() == 3 && direction < 0 && step > 0) return "";
+  const auto numbers
+      = NOMAD_TRY(steps(context, start, wrapping(end, direction, std::plus<>{}), step));
   std::string out;
   for (const std::int64_t number : numbers)
     out += (out.empty() ? "" : " ") + std::to_string(number);
-  return made_text(call.context, std::move(out));
+  return out;
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const std::vector<const Type*> any{&types::any};
-  static const std::vector<const Type*> two{&types::any, &types::any};
-  static const std::vector<const Type*> integer{&types::integer};
   static const Function table[] = {
-      {"sprig_add", any, true, add},
-      {"sprig_add1", any, false, add_one},
-      {"sprig_sub", two, false, subtract},
-      {"sprig_mul", two, true, multiply},
-      {"sprig_div", two, false, divide},
-      {"sprig_mod", two, false, modulo},
-      {"sprig_max", two, true, largest},
-      {"sprig_biggest", two, true, largest},
-      {"sprig_min", two, true, smallest},
-      {"sprig_maxf", two, true, largest_number},
-      {"sprig_minf", two, true, smallest_number},
-      {"sprig_addf", any, true, add_numbers},
-      {"sprig_add1f", any, false, add_one_number},
-      {"sprig_subf", two, true, subtract_numbers},
-      {"sprig_mulf", two, true, multiply_numbers},
-      {"sprig_divf", two, true, divide_numbers},
-      {"sprig_floor", any, false, floor_number},
-      {"sprig_ceil", any, false, ceil_number},
-      {"sprig_round", {&types::any, &types::integer, &types::number}, true, round_number},
-      {"sprig_int", any, false, to_int},
-      {"sprig_int64", any, false, to_int64},
-      {"sprig_float64", any, false, to_float},
-      {"sprig_toDecimal", any, false, to_decimal},
-      {"sprig_until", integer, false, until},
-      {"sprig_untilStep", {&types::integer, &types::integer, &types::integer}, false, until_step},
-      {"sprig_seq", integer, true, sequence},
+      bind<add>("sprig_add"),
+      bind<add_one>("sprig_add1"),
+      bind<subtract>("sprig_sub"),
+      bind<multiply>("sprig_mul"),
+      bind<divide>("sprig_div"),
+      bind<modulo>("sprig_mod"),
+      bind<largest>("sprig_max"),
+      bind<largest>("sprig_biggest"),
+      bind<smallest>("sprig_min"),
+      bind<extreme_number<true>>("sprig_maxf"),
+      bind<extreme_number<false>>("sprig_minf"),
+      bind<add_numbers>("sprig_addf"),
+      bind<add_one_number>("sprig_add1f"),
+      bind<of_numbers<std::minus<>>>("sprig_subf"),
+      bind<of_numbers<std::multiplies<>>>("sprig_mulf"),
+      bind<divide_numbers>("sprig_divf"),
+      bind<floor_number>("sprig_floor"),
+      bind<ceil_number>("sprig_ceil"),
+      bind<round_number>("sprig_round"),
+      bind<integer_of>("sprig_int"),
+      bind<to_int64>("sprig_int64"),
+      bind<number_of>("sprig_float64"),
+      bind<to_decimal>("sprig_toDecimal"),
+      bind<until>("sprig_until"),
+      bind<until_step>("sprig_untilStep"),
+      bind<sequence>("sprig_seq"),
   };
   return table;
 }

@@ -2,160 +2,87 @@
 #include <algorithm>
 
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/json.hpp"
-#include "runtime/template/functions/sprig.hpp"
+#include "runtime/template/functions/shared.hpp"
 #include "runtime/template/value/format.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::templates::sprig_other_family {
 namespace {
 
-Result<Value> default_value(Call& call) {
-  return call.size() < 2 || !call[1].is_true() ? call[0] : call[1];
+Value default_value(const Value& instead, Rest<> given) {
+  return given.empty() || !given[0].is_true() ? instead : given[0];
 }
 
-Result<Value> is_empty(Call& call) {
-  return Value::boolean(!call[0].is_true());
+bool is_empty(const Value& value) {
+  return !value.is_true();
 }
 
-Result<Value> coalesce(Call& call) {
-  const auto found = std::ranges::find_if(call.arguments, &Value::is_true);
-  return found == call.arguments.end() ? Value{} : *found;
+Value coalesce(Rest<> values) {
+  const auto found = std::ranges::find_if(values, &Value::is_true);
+  return found == values.end() ? Value{} : *found;
 }
 
-Result<Value> all(Call& call) {
-  return Value::boolean(std::ranges::all_of(call.arguments, &Value::is_true));
+bool all(Rest<> values) {
+  return std::ranges::all_of(values, &Value::is_true);
 }
 
-Result<Value> any_of(Call& call) {
-  return Value::boolean(std::ranges::any_of(call.arguments, &Value::is_true));
+bool any_of(Rest<> values) {
+  return std::ranges::any_of(values, &Value::is_true);
 }
 
-Result<Value> ternary(Call& call) {
-  return call[2].as_boolean() ? call[0] : call[1];
+Value ternary(const Value& if_true, const Value& if_false, bool condition) {
+  return condition ? if_true : if_false;
 }
 
-Result<Value> from_json(Call& call) {
-  auto value = read_json(call.context, call.text(0));
-  if (!value && value.error().code == Errc::too_large) return value.error();
-  return value ? std::move(value) : Result<Value>{Value{}};
+Result<Value> from_json(Context& context, std::string_view text) {
+  auto value = read_json(context, text);
+  if (!value && value.error().code != Errc::too_large) return Value{};
+  return value;
 }
 
-Result<Value> must_from_json(Call& call) {
-  return read_json(call.context, call.text(0));
+enum class Refusal : std::uint8_t { silence, error };
+
+template <Refusal refusal, bool is_pretty, bool escapes_html>
+Result<std::string> to_json(Context& context, const Value& value) {
+  auto text = write_json(value, {escapes_html, is_pretty}, context.room());
+  if (!text && refusal == Refusal::silence && text.error().code != Errc::too_large) return "";
+  return text;
 }
 
-Result<Value> json(Call& call, const JsonStyle& style, bool must) {
-  auto text = write_json(call[0], style, call.context.room());
-  if (text) return made_text(call.context, std::move(text).take());
-  if (must || text.error().code == Errc::too_large) return text.error();
-  return Value::text("");
+bool type_is(std::string_view name, const Value& value) {
+  return name == type_name(value);
 }
 
-Result<Value> to_json(Call& call) {
-  return json(call, {}, false);
+bool type_is_like(std::string_view name, const Value& value) {
+  return type_is(name, value) || type_is('*' + std::string{name}, value);
 }
 
-Result<Value> to_pretty_json(Call& call) {
-  return json(call, {.is_pretty = true}, false);
+bool kind_is(std::string_view name, const Value& value) {
+  return name == kind_name(value);
 }
 
-Result<Value> to_raw_json(Call& call) {
-  return json(call, {.escapes_html = false}, true);
+Result<Value> fail(std::string_view message) {
+  return function_error(std::string{message});
 }
 
-Result<Value> must_to_json(Call& call) {
-  return json(call, {}, true);
+std::string_view hello() {
+  return "Hello!";
 }
 
-Result<Value> must_to_pretty_json(Call& call) {
-  return json(call, {.is_pretty = true}, true);
-}
-
-Result<Value> type_of(Call& call) {
-  return Value::text(std::string{type_name(call[0])});
-}
-
-Result<Value> type_is(Call& call) {
-  return Value::boolean(call.text(0) == type_name(call[1]));
-}
-
-Result<Value> type_is_like(Call& call) {
-  const std::string_view name = type_name(call[1]);
-  return Value::boolean(call.text(0) == name || '*' + std::string{call.text(0)} == name);
-}
-
-Result<Value> kind_of(Call& call) {
-  return Value::text(std::string{kind_name(call[0])});
-}
-
-Result<Value> kind_is(Call& call) {
-  return Value::boolean(call.text(0) == kind_name(call[1]));
-}
-
-Result<Value> are_deep_equal(Call& call) {
-  return Value::boolean(deep_equal(call[0], call[1]));
-}
-
-Result<Value> fail(Call& call) {
-  return function_error(std::string{call.text(0)});
-}
-
-Result<Value> hello(Call&) {
-  return Value::text("Hello!");
-}
-
-/// Go's path.Clean.
-std::string clean_path(std::string_view path) {
-  if (path.empty()) return ".";
-  const bool rooted = path[0] == '/';
-  std::vector<std::string_view> parts;
-  for (const std::string_view part : split(path, '/')) {
-    if (part.empty() || part == ".") continue;
-    if (part != "..")
-      parts.push_back(part);
-    else if (!parts.empty() && parts.back() != "..")
-      parts.pop_back();
-    else if (!rooted)
-      parts.push_back(part);
-  }
-  const std::string out = (rooted ? "/" : "") + join(parts, "/");
-  return out.empty() ? "." : out;
-}
-
-Result<Value> clean(Call& call) {
-  return made_text(call.context, clean_path(call.text(0)));
-}
-
-Result<Value> base(Call& call) {
-  std::string_view path = call.text(0);
-  if (path.empty()) return Value::text(".");
-  while (path.ends_with('/'))
-    path.remove_suffix(1);
-  if (const std::size_t slash = path.rfind('/'); slash != std::string_view::npos)
-    path.remove_prefix(slash + 1);
-  return Value::text(path.empty() ? "/" : std::string{path});
-}
-
-Result<Value> dir(Call& call) {
-  const std::size_t slash = call.text(0).rfind('/');
-  return made_text(call.context, clean_path(call.text(0).substr(
-                                     0, slash == std::string_view::npos ? 0 : slash + 1)));
-}
-
-Result<Value> extension(Call& call) {
-  const std::string_view path = call.text(0);
+std::string_view extension(std::string_view path) {
   const std::size_t at = path.find_last_of("./");
-  if (at == std::string_view::npos || path[at] == '/') return Value::text("");
-  return Value::text(std::string{path.substr(at)});
+  return at == std::string_view::npos || path[at] == '/' ? "" : path.substr(at);
 }
 
-Result<Value> is_absolute(Call& call) {
-  return Value::boolean(call.text(0).starts_with('/'));
+bool is_absolute(std::string_view path) {
+  return path.starts_with('/');
 }
 
-Result<Value> environment(Call& call) {
-  return Value::text(NOMAD_TRY(call.context.sources())->environment(call.text(0)).value_or(""));
+Result<std::string> environment(Context& context, std::string_view name) {
+  return NOMAD_TRY(context.sources())->environment(name).value_or("");
 }
 
 /// The name behind a dollar sign, taken off; none of what is no name. Braces without a name are
@@ -185,9 +112,8 @@ std::string_view take_variable(std::string_view& rest) {
 }
 
 /// Go's os.ExpandEnv, with the task's environment.
-Result<Value> expand_environment(Call& call) {
-  Sources& sources = *NOMAD_TRY(call.context.sources());
-  std::string_view rest = call.text(0);
+Result<std::string> expand_environment(Context& context, std::string_view rest) {
+  Sources& sources = *NOMAD_TRY(context.sources());
   std::string out;
   for (std::size_t dollar = rest.find('$');
        dollar != std::string_view::npos && dollar + 1 < rest.size(); dollar = rest.find('$')) {
@@ -199,61 +125,51 @@ Result<Value> expand_environment(Call& call) {
       out += sources.environment(name).value_or("");
     else if (!has_braces)
       out += '$';
-    if (out.size() > call.context.room()) break;
+    if (out.size() > context.room()) break;
   }
-  return made_text(call.context, out + std::string{rest});
-}
-
-std::span<const Function> path_functions() {
-  static const std::vector<const Type*> one{&types::text};
-  static const Function table[] = {
-      {"sprig_base", one, false, base},         {"sprig_osBase", one, false, base},
-      {"sprig_dir", one, false, dir},           {"sprig_osDir", one, false, dir},
-      {"sprig_clean", one, false, clean},       {"sprig_osClean", one, false, clean},
-      {"sprig_ext", one, false, extension},     {"sprig_osExt", one, false, extension},
-      {"sprig_isAbs", one, false, is_absolute}, {"sprig_osIsAbs", one, false, is_absolute},
-      {"sprig_env", one, false, environment},   {"sprig_expandenv", one, false, expand_environment},
-  };
-  return table;
+  return out + std::string{rest};
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const Type* const text = &types::text;
-  static const std::vector<const Type*> any{&types::any};
-  static const std::vector<const Type*> two{&types::any, &types::any};
-  static const std::vector<const Type*> one_text{text};
-  static const std::vector<const Type*> text_and_any{text, &types::any};
-  static const std::vector<Function> table = [] {
-    std::vector<Function> out{
-        {"sprig_default", two, true, default_value},
-        {"sprig_empty", any, false, is_empty},
-        {"sprig_coalesce", any, true, coalesce},
-        {"sprig_all", any, true, all},
-        {"sprig_any", any, true, any_of},
-        {"sprig_ternary", {&types::any, &types::any, &types::boolean}, false, ternary},
-        {"sprig_fromJson", one_text, false, from_json},
-        {"sprig_mustFromJson", one_text, false, must_from_json},
-        {"sprig_toJson", any, false, to_json},
-        {"sprig_mustToJson", any, false, must_to_json},
-        {"sprig_toPrettyJson", any, false, to_pretty_json},
-        {"sprig_mustToPrettyJson", any, false, must_to_pretty_json},
-        {"sprig_toRawJson", any, false, to_raw_json},
-        {"sprig_mustToRawJson", any, false, to_raw_json},
-        {"sprig_typeOf", any, false, type_of},
-        {"sprig_typeIs", text_and_any, false, type_is},
-        {"sprig_typeIsLike", text_and_any, false, type_is_like},
-        {"sprig_kindOf", any, false, kind_of},
-        {"sprig_kindIs", text_and_any, false, kind_is},
-        {"sprig_deepEqual", two, false, are_deep_equal},
-        {"sprig_fail", one_text, false, fail},
-        {"sprig_hello", {}, false, hello},
-    };
-    const auto paths = path_functions();
-    out.insert(out.end(), paths.begin(), paths.end());
-    return out;
-  }();
+  using enum Refusal;
+  static const Function table[] = {
+      bind<default_value>("sprig_default"),
+      bind<is_empty>("sprig_empty"),
+      bind<coalesce>("sprig_coalesce"),
+      bind<all>("sprig_all"),
+      bind<any_of>("sprig_any"),
+      bind<ternary>("sprig_ternary"),
+      bind<from_json>("sprig_fromJson"),
+      bind<read_json>("sprig_mustFromJson"),
+      bind<to_json<silence, false, true>>("sprig_toJson"),
+      bind<to_json<error, false, true>>("sprig_mustToJson"),
+      bind<to_json<silence, true, true>>("sprig_toPrettyJson"),
+      bind<to_json<error, true, true>>("sprig_mustToPrettyJson"),
+      bind<to_json<error, false, false>>("sprig_toRawJson"),
+      bind<to_json<error, false, false>>("sprig_mustToRawJson"),
+      bind<type_name>("sprig_typeOf"),
+      bind<type_is>("sprig_typeIs"),
+      bind<type_is_like>("sprig_typeIsLike"),
+      bind<kind_name>("sprig_kindOf"),
+      bind<kind_is>("sprig_kindIs"),
+      bind<deep_equal>("sprig_deepEqual"),
+      bind<fail>("sprig_fail"),
+      bind<hello>("sprig_hello"),
+      bind<base_name>("sprig_base"),
+      bind<base_name>("sprig_osBase"),
+      bind<directory_name>("sprig_dir"),
+      bind<directory_name>("sprig_osDir"),
+      bind<clean_path>("sprig_clean"),
+      bind<clean_path>("sprig_osClean"),
+      bind<extension>("sprig_ext"),
+      bind<extension>("sprig_osExt"),
+      bind<is_absolute>("sprig_isAbs"),
+      bind<is_absolute>("sprig_osIsAbs"),
+      bind<environment>("sprig_env"),
+      bind<expand_environment>("sprig_expandenv"),
+  };
   return table;
 }
 

@@ -3,34 +3,17 @@
 
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/regex.hpp"
-#include "runtime/template/functions/sprig.hpp"
-#include "runtime/template/text/digest.hpp"
-#include "runtime/template/text/strings.hpp"
+#include "runtime/template/functions/shared.hpp"
 #include "runtime/template/text/words.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/digest.hpp"
+#include "runtime/text/letters.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::templates::sprig_text_family {
 namespace {
-
-Result<Value> made(Call& call, std::string text) {
-  return made_text(call.context, std::move(text));
-}
-
-Error too_long() {
-  return {Errc::too_large, "the text gets too long"};
-}
-
-/// A function of a text that gives one no longer than a few times it.
-template <std::string (*Change)(std::string_view)>
-Result<Value> change(Call& call) {
-  return made(call, Change(call.text(0)));
-}
-
-std::string trimmed(std::string_view text) {
-  return std::string{trim_space(text)};
-}
 
 std::string snake(std::string_view text) {
   return separated_words(text, '_');
@@ -38,6 +21,10 @@ std::string snake(std::string_view text) {
 
 std::string kebab(std::string_view text) {
   return separated_words(text, '-');
+}
+
+std::string sha1_hex(std::string_view text) {
+  return to_hex(sha1(text));
 }
 
 /// The text, or else what is wrong with it, as sprig answers.
@@ -53,189 +40,142 @@ std::string base32_decoded(std::string_view text) {
   return or_error(decode_base32(text));
 }
 
-Result<Value> repeat(Call& call) {
-  if (call.integer(0) < 0) return function_error("strings: negative Repeat count");
-  const auto count = static_cast<std::size_t>(call.integer(0));
-  const std::string_view text = call.text(1);
-  if (!text.empty() && count > call.context.room() / text.size()) return too_long();
+Error negative_count() {
+  return function_error("strings: negative Repeat count");
+}
+
+Result<std::string> repeat(Context& context, std::int64_t times, std::string_view text) {
+  if (times < 0) return negative_count();
+  if (text.empty()) return std::string{};
+  const auto count = static_cast<std::size_t>(times);
+  if (count > context.room() / text.size()) return too_long();
   std::string out;
-  if (!text.empty())
-    for (std::size_t i = 0; i < count; ++i)
-      out += text;
-  return made(call, std::move(out));
+  for (std::size_t i = 0; i < count; ++i)
+    out += text;
+  return out;
 }
 
-Result<Value> truncate(Call& call) {
-  const std::int64_t count = call.integer(0);
-  const std::string_view text = call.text(1);
+std::string_view truncate(std::int64_t count, std::string_view text) {
   const auto size = static_cast<std::int64_t>(text.size());
-  if (count < 0 && size + count > 0)
-    return made(call, std::string{text.substr(static_cast<std::size_t>(size + count))});
-  if (count >= 0 && size > count)
-    return made(call, std::string{text.substr(0, static_cast<std::size_t>(count))});
-  return call[1];
+  if (count < 0 && size + count > 0) return text.substr(static_cast<std::size_t>(size + count));
+  return count >= 0 ? text.substr(0, static_cast<std::size_t>(count)) : text;
 }
 
-Result<Value> substring(Call& call) {
-  const std::int64_t start = call.integer(0);
-  std::int64_t end = call.integer(1);
-  const std::string_view text = call.text(2);
+Result<std::string_view> substring(std::int64_t start, std::int64_t end, std::string_view text) {
   const auto size = static_cast<std::int64_t>(text.size());
   const std::int64_t from = std::max<std::int64_t>(start, 0);
   if (start >= 0 && (end < 0 || end > size)) end = size;
   if (end < 0 || end > size || from > end)
     return function_error("runtime error: slice bounds out of range");
-  return made(call, std::string{text.substr(static_cast<std::size_t>(from),
-                                            static_cast<std::size_t>(end - from))});
+  return text.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(end - from));
 }
 
-Result<Value> trim_all(Call& call) {
-  return made(call, std::string{trim_characters(call.text(1), call.text(0))});
+std::string wrap(std::int64_t width, std::string_view text) {
+  return wrapped(text, width, "", false);
 }
 
-Result<Value> trim_prefix(Call& call) {
-  std::string_view text = call.text(1);
-  if (text.starts_with(call.text(0))) text.remove_prefix(call.text(0).size());
-  return made(call, std::string{text});
+Result<std::string> wrap_with(Context& context,
+                              std::int64_t width,
+                              std::string_view line_break,
+                              std::string_view text) {
+  const auto columns = static_cast<std::size_t>(std::max<std::int64_t>(width, 1));
+  if (line_break.size() > context.room() / (text.size() / columns + 1)) return too_long();
+  return wrapped(text, width, line_break, true);
 }
 
-Result<Value> trim_suffix(Call& call) {
-  std::string_view text = call.text(1);
-  if (text.ends_with(call.text(0))) text.remove_suffix(call.text(0).size());
-  return made(call, std::string{text});
+bool has_part(std::string_view part, std::string_view text) {
+  return text.find(part) != std::string_view::npos;
 }
 
-Result<Value> abbreviate(Call& call) {
-  return made(call, abbreviated(call.text(1), call.integer(0)));
+bool has_prefix(std::string_view prefix, std::string_view text) {
+  return text.starts_with(prefix);
 }
 
-Result<Value> abbreviate_both(Call& call) {
-  return made(call, abbreviated_both(call.text(2), call.integer(0), call.integer(1)));
+bool has_suffix(std::string_view suffix, std::string_view text) {
+  return text.ends_with(suffix);
 }
 
-Result<Value> wrap(Call& call) {
-  return made(call, wrapped(call.text(1), call.integer(0), "", false));
+std::string single_quote(std::string_view text) {
+  return '\'' + std::string{text} + '\'';
 }
 
-Result<Value> wrap_with(Call& call) {
-  const auto width = static_cast<std::size_t>(std::max<std::int64_t>(call.integer(0), 1));
-  if (call.text(1).size() > call.context.room() / (call.text(2).size() / width + 1))
-    return too_long();
-  return made(call, wrapped(call.text(2), call.integer(0), call.text(1), true));
-}
-
-Result<Value> has_part(Call& call) {
-  return Value::boolean(call.text(1).find(call.text(0)) != std::string_view::npos);
-}
-
-Result<Value> has_prefix(Call& call) {
-  return Value::boolean(call.text(1).starts_with(call.text(0)));
-}
-
-Result<Value> has_suffix(Call& call) {
-  return Value::boolean(call.text(1).ends_with(call.text(0)));
+std::string same(std::string_view text) {
+  return std::string{text};
 }
 
 /// The arguments but nil, each as `show` has it, with spaces between.
-template <class Show>
-Result<Value> spaced(Call& call, Show show) {
+template <std::string (*show)(std::string_view)>
+Result<std::string> spaced(Context& context, Rest<> arguments) {
   std::string out;
   bool first = true;
-  for (const Value& argument : call.arguments) {
+  for (const Value& argument : arguments) {
     if (argument.is_invalid()) continue;
     if (!std::exchange(first, false)) out += ' ';
-    out += show(NOMAD_TRY(text_of(call.context, argument)));
-    if (out.size() > call.context.room()) return too_long();
+    out += show(NOMAD_TRY(text_of(context, argument)));
+    if (out.size() > context.room()) return too_long();
   }
-  return made(call, std::move(out));
+  return out;
 }
 
-Result<Value> quote_all(Call& call) {
-  return spaced(call, [](const std::string& text) { return quote(text); });
-}
-
-Result<Value> single_quote_all(Call& call) {
-  return spaced(call, [](const std::string& text) { return '\'' + text + '\''; });
-}
-
-Result<Value> concatenate(Call& call) {
-  return spaced(call, [](std::string text) { return text; });
-}
-
-Result<std::string> indented(Call& call) {
-  if (call.integer(0) < 0) return function_error("strings: negative Repeat count");
-  const auto spaces = static_cast<std::size_t>(call.integer(0));
-  const std::string_view text = call.text(1);
-  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;
-  if (spaces > call.context.room() / lines) return too_long();
+Result<std::string> indent(Context& context, std::int64_t count, std::string_view text) {
+  if (count < 0) return negative_count();
+  const auto spaces = static_cast<std::size_t>(count);
+  if (spaces > context.room() / (count_text(text, "\n") + 1)) return too_long();
   const std::string pad(spaces, ' ');
   return pad + replace_all(text, "\n", "\n" + pad);
 }
 
-Result<Value> indent(Call& call) {
-  return made(call, NOMAD_TRY(indented(call)));
+Result<std::string> new_line_indent(Context& context, std::int64_t count, std::string_view text) {
+  return '\n' + NOMAD_TRY(indent(context, count, text));
 }
 
-Result<Value> new_line_indent(Call& call) {
-  return made(call, '\n' + NOMAD_TRY(indented(call)));
+std::string_view plural(std::string_view one, std::string_view many, std::int64_t count) {
+  return count == 1 ? one : many;
 }
 
-Result<Value> replace(Call& call) {
-  NOMAD_TRY(call.context.make(replaced_size(call.text(2), call.text(0), call.text(1))));
-  return Value::text(replace_all(call.text(2), call.text(0), call.text(1)));
+std::int64_t atoi(std::string_view text) {
+  return parse_integer(text, 10).value;
 }
 
-Result<Value> plural(Call& call) {
-  return call.integer(2) == 1 ? call[0] : call[1];
-}
-
-Result<Value> to_text(Call& call) {
-  return made(call, NOMAD_TRY(text_of(call.context, call[0])));
-}
-
-Result<Value> atoi(Call& call) {
-  const auto found = parse_integer(call.text(0), 10);
-  return Value::integer(found.fault ? (*found.fault == NumberFault::range ? found.value : 0)
-                                    : found.value);
-}
-
-Value numbered(const std::vector<std::string>& parts) {
+Value numbered(const std::vector<std::string_view>& parts) {
   auto map = std::make_shared<Map>();
   for (std::size_t i = 0; i < parts.size(); ++i)
-    map->set("_" + std::to_string(i), Value::text(parts[i]));
+    map->set("_" + std::to_string(i), Value::text(std::string{parts[i]}));
   return Value::map(std::move(map), types::text_map);
 }
 
-Result<Value> split_numbered(Call& call) {
-  NOMAD_TRY(call.context.step(call.text(1).size()));
-  return numbered(split_text(call.text(1), call.text(0)));
+Result<Value> split_n(Context& context,
+                      std::string_view separator,
+                      std::int64_t most,
+                      std::string_view text) {
+  NOMAD_TRY(context.step(text.size()));
+  return numbered(split_text(text, separator, most));
 }
 
-Result<Value> split_n(Call& call) {
-  NOMAD_TRY(call.context.step(call.text(2).size()));
-  return numbered(split_text(call.text(2), call.text(0), call.integer(1)));
+Result<Value> split_numbered(Context& context, std::string_view separator, std::string_view text) {
+  return split_n(context, separator, -1, text);
 }
 
-Result<Value> split_list(Call& call) {
-  NOMAD_TRY(call.context.step(call.text(1).size()));
-  return Value::texts(split_text(call.text(1), call.text(0)));
+Result<Value> split_list(Context& context, std::string_view separator, std::string_view text) {
+  NOMAD_TRY(context.step(text.size()));
+  return Value::texts(split_text(text, separator));
 }
 
-Result<Value> join_all(Call& call) {
-  const auto texts = NOMAD_TRY(texts_of(call.context, call[1]));
-  std::size_t size = texts.size() * call.text(0).size();
+Result<std::string> join_all(Context& context, std::string_view separator, const Value& list) {
+  const auto texts = NOMAD_TRY(texts_of(context, list));
+  std::size_t size = texts.size() * separator.size();
   for (const auto& text : texts)
     size += text.size();
-  if (size > call.context.room()) return too_long();
-  return made(call, join(texts, call.text(0)));
+  if (size > context.room()) return too_long();
+  return join(texts, separator);
 }
 
-Result<Value> to_texts(Call& call) {
-  return Value::texts(NOMAD_TRY(texts_of(call.context, call[0])));
+Result<Value> to_texts(Context& context, const Value& list) {
+  return Value::texts(NOMAD_TRY(texts_of(context, list)));
 }
 
-Result<Value> sort_texts(Call& call) {
-  auto texts = NOMAD_TRY(texts_of(call.context, call[0]));
+Result<Value> sort_texts(Context& context, const Value& list) {
+  auto texts = NOMAD_TRY(texts_of(context, list));
   std::ranges::sort(texts);
   return Value::texts(texts);
 }
@@ -244,142 +184,126 @@ Result<Value> sort_texts(Call& call) {
 /// The functions whose names begin with "must" answer in the words of the parser instead.
 enum class Refusal : std::uint8_t { panic, error };
 
-Result<Regex> compiled(Call& call, Refusal refusal) {
-  auto regex = Regex::compile(call.text(0));
+template <Refusal refusal>
+Result<Regex> compiled(std::string_view pattern) {
+  auto regex = Regex::compile(pattern);
   if (regex || refusal == Refusal::error) return regex;
-  const std::string_view pattern = call.text(0);
   const bool has_backquote = pattern.find('`') != std::string_view::npos;
   const std::string shown = has_backquote ? quote(pattern) : '`' + std::string{pattern} + '`';
   return function_error("regexp: Compile(" + shown + "): " + regex.error().what);
 }
 
-Result<Value> regex_match(Call& call) {
-  const auto regex = Regex::compile(call.text(0));
-  return Value::boolean(regex && regex->matches(call.text(1)));
+bool regex_match(std::string_view pattern, std::string_view text) {
+  const auto regex = Regex::compile(pattern);
+  return regex && regex->matches(text);
 }
 
-Result<Value> must_regex_match(Call& call) {
-  return Value::boolean(NOMAD_TRY(Regex::compile(call.text(0))).matches(call.text(1)));
-}
-
-template <Refusal refusal>
-Result<Value> regex_find(Call& call) {
-  const Regex regex = NOMAD_TRY(compiled(call, refusal));
-  const auto found = regex.find_all(call.text(1), 1);
-  return made(call, found.empty() ? "" : found[0]);
+Result<bool> must_regex_match(std::string_view pattern, std::string_view text) {
+  return NOMAD_TRY(Regex::compile(pattern)).matches(text);
 }
 
 template <Refusal refusal>
-Result<Value> regex_find_all(Call& call) {
-  const Regex regex = NOMAD_TRY(compiled(call, refusal));
-  NOMAD_TRY(call.context.step(call.text(1).size()));
-  return Value::texts(regex.find_all(call.text(1), call.integer(2)));
+Result<std::string_view> regex_find(std::string_view pattern, std::string_view text) {
+  const auto found = NOMAD_TRY(compiled<refusal>(pattern)).find_all(text, 1);
+  return found.empty() ? "" : found[0];
 }
 
 template <Refusal refusal>
-Result<Value> regex_replace_all(Call& call) {
-  const Regex regex = NOMAD_TRY(compiled(call, refusal));
-  return Value::text(NOMAD_TRY(regex.replace_all(call.context, call.text(1), call.text(2), true)));
+Result<Value> regex_find_all(Context& context,
+                             std::string_view pattern,
+                             std::string_view text,
+                             std::int64_t most) {
+  const Regex regex = NOMAD_TRY(compiled<refusal>(pattern));
+  NOMAD_TRY(context.step(text.size()));
+  return Value::texts(regex.find_all(text, most));
+}
+
+/// With `expands`, "$1" stands for a group.
+template <Refusal refusal, bool expands>
+Result<Value> regex_replace(Context& context,
+                            std::string_view pattern,
+                            std::string_view text,
+                            std::string_view with) {
+  const Regex regex = NOMAD_TRY(compiled<refusal>(pattern));
+  return Value::text(NOMAD_TRY(regex.replace_all(context, text, with, expands)));
 }
 
 template <Refusal refusal>
-Result<Value> regex_replace_literal(Call& call) {
-  const Regex regex = NOMAD_TRY(compiled(call, refusal));
-  return Value::text(NOMAD_TRY(regex.replace_all(call.context, call.text(1), call.text(2), false)));
-}
-
-template <Refusal refusal>
-Result<Value> regex_split(Call& call) {
-  const Regex regex = NOMAD_TRY(compiled(call, refusal));
-  NOMAD_TRY(call.context.step(call.text(1).size()));
-  return Value::texts(regex.split(call.text(1), call.integer(2)));
-}
-
-const Type* const text_type = &types::text;
-const Type* const integer_type = &types::integer;
-
-std::span<const Function> changes() {
-  static const std::vector<const Type*> one{text_type};
-  static const Function table[] = {
-      {"sprig_trim", one, false, change<trimmed>},
-      {"sprig_upper", one, false, change<upper_text>},
-      {"sprig_lower", one, false, change<lower_text>},
-      {"sprig_title", one, false, change<title_text>},
-      {"sprig_untitle", one, false, change<uncapitalized>},
-      {"sprig_nospace", one, false, change<without_space>},
-      {"sprig_initials", one, false, change<initials>},
-      {"sprig_swapcase", one, false, change<swap_case>},
-      {"sprig_snakecase", one, false, change<snake>},
-      {"sprig_camelcase", one, false, change<camel_case>},
-      {"sprig_kebabcase", one, false, change<kebab>},
-      {"sprig_sha1sum", one, false, change<sha1_hex>},
-      {"sprig_sha256sum", one, false, change<sha256_hex>},
-      {"sprig_adler32sum", one, false, change<adler32>},
-      {"sprig_b64enc", one, false, change<encode_base64>},
-      {"sprig_b64dec", one, false, change<base64_decoded>},
-      {"sprig_b32enc", one, false, change<encode_base32>},
-      {"sprig_b32dec", one, false, change<base32_decoded>},
-      {"sprig_regexQuoteMeta", one, false, change<quote_meta>},
-      {"sprig_atoi", one, false, atoi},
-  };
-  return table;
+Result<Value> regex_split(Context& context,
+                          std::string_view pattern,
+                          std::string_view text,
+                          std::int64_t most) {
+  const Regex regex = NOMAD_TRY(compiled<refusal>(pattern));
+  NOMAD_TRY(context.step(text.size()));
+  return Value::texts(regex.split(text, most));
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
-  static const std::vector<const Type*> any{&types::any};
-  static const std::vector<const Type*> two{text_type, text_type};
-  static const std::vector<const Type*> three{text_type, text_type, text_type};
-  static const std::vector<const Type*> count_and_text{integer_type, text_type};
-  static const std::vector<const Type*> texts_and_count{text_type, text_type, integer_type};
-  static const std::vector<Function> table = [] {
-    std::vector<Function> out{
-        {"sprig_repeat", count_and_text, false, repeat},
-        {"sprig_trunc", count_and_text, false, truncate},
-        {"sprig_substr", {integer_type, integer_type, text_type}, false, substring},
-        {"sprig_trimall", two, false, trim_all},
-        {"sprig_trimAll", two, false, trim_all},
-        {"sprig_trimPrefix", two, false, trim_prefix},
-        {"sprig_trimSuffix", two, false, trim_suffix},
-        {"sprig_abbrev", count_and_text, false, abbreviate},
-        {"sprig_abbrevboth", {integer_type, integer_type, text_type}, false, abbreviate_both},
-        {"sprig_wrap", count_and_text, false, wrap},
-        {"sprig_wrapWith", {integer_type, text_type, text_type}, false, wrap_with},
-        {"sprig_contains", two, false, has_part},
-        {"sprig_hasPrefix", two, false, has_prefix},
-        {"sprig_hasSuffix", two, false, has_suffix},
-        {"sprig_quote", any, true, quote_all},
-        {"sprig_squote", any, true, single_quote_all},
-        {"sprig_cat", any, true, concatenate},
-        {"sprig_indent", count_and_text, false, indent},
-        {"sprig_nindent", count_and_text, false, new_line_indent},
-        {"sprig_replace", three, false, replace},
-        {"sprig_plural", texts_and_count, false, plural},
-        {"sprig_toString", any, false, to_text},
-        {"sprig_split", two, false, split_numbered},
-        {"sprig_splitn", {text_type, integer_type, text_type}, false, split_n},
-        {"sprig_splitList", two, false, split_list},
-        {"sprig_join", {text_type, &types::any}, false, join_all},
-        {"sprig_toStrings", any, false, to_texts},
-        {"sprig_sortAlpha", any, false, sort_texts},
-        {"sprig_regexMatch", two, false, regex_match},
-        {"sprig_mustRegexMatch", two, false, must_regex_match},
-        {"sprig_regexFind", two, false, regex_find<Refusal::panic>},
-        {"sprig_mustRegexFind", two, false, regex_find<Refusal::error>},
-        {"sprig_regexFindAll", texts_and_count, false, regex_find_all<Refusal::panic>},
-        {"sprig_mustRegexFindAll", texts_and_count, false, regex_find_all<Refusal::error>},
-        {"sprig_regexReplaceAll", three, false, regex_replace_all<Refusal::panic>},
-        {"sprig_mustRegexReplaceAll", three, false, regex_replace_all<Refusal::error>},
-        {"sprig_regexReplaceAllLiteral", three, false, regex_replace_literal<Refusal::panic>},
-        {"sprig_mustRegexReplaceAllLiteral", three, false, regex_replace_literal<Refusal::error>},
-        {"sprig_regexSplit", texts_and_count, false, regex_split<Refusal::panic>},
-        {"sprig_mustRegexSplit", texts_and_count, false, regex_split<Refusal::error>},
-    };
-    const auto more = changes();
-    out.insert(out.end(), more.begin(), more.end());
-    return out;
-  }();
+  using enum Refusal;
+  static const Function table[] = {
+      bind<trim_space>("sprig_trim"),
+      bind<upper_case>("sprig_upper"),
+      bind<lower_case>("sprig_lower"),
+      bind<title_case>("sprig_title"),
+      bind<uncapitalized>("sprig_untitle"),
+      bind<without_space>("sprig_nospace"),
+      bind<initials>("sprig_initials"),
+      bind<swap_case>("sprig_swapcase"),
+      bind<snake>("sprig_snakecase"),
+      bind<camel_case>("sprig_camelcase"),
+      bind<kebab>("sprig_kebabcase"),
+      bind<sha1_hex>("sprig_sha1sum"),
+      bind<sha256_hex>("sprig_sha256sum"),
+      bind<adler32>("sprig_adler32sum"),
+      bind<encode_base64>("sprig_b64enc"),
+      bind<base64_decoded>("sprig_b64dec"),
+      bind<encode_base32>("sprig_b32enc"),
+      bind<base32_decoded>("sprig_b32dec"),
+      bind<quote_meta>("sprig_regexQuoteMeta"),
+      bind<atoi>("sprig_atoi"),
+      bind<repeat>("sprig_repeat"),
+      bind<truncate>("sprig_trunc"),
+      bind<substring>("sprig_substr"),
+      bind_piped<trim_characters>("sprig_trimall"),
+      bind_piped<trim_characters>("sprig_trimAll"),
+      bind_piped<trim_prefix>("sprig_trimPrefix"),
+      bind_piped<trim_suffix>("sprig_trimSuffix"),
+      bind_piped<abbreviated>("sprig_abbrev"),
+      bind_piped<abbreviated_both>("sprig_abbrevboth"),
+      bind<wrap>("sprig_wrap"),
+      bind<wrap_with>("sprig_wrapWith"),
+      bind<has_part>("sprig_contains"),
+      bind<has_prefix>("sprig_hasPrefix"),
+      bind<has_suffix>("sprig_hasSuffix"),
+      bind<spaced<quote>>("sprig_quote"),
+      bind<spaced<single_quote>>("sprig_squote"),
+      bind<spaced<same>>("sprig_cat"),
+      bind<indent>("sprig_indent"),
+      bind<new_line_indent>("sprig_nindent"),
+      bind<replaced>("sprig_replace"),
+      bind<plural>("sprig_plural"),
+      bind<text_of>("sprig_toString"),
+      bind<split_numbered>("sprig_split"),
+      bind<split_n>("sprig_splitn"),
+      bind<split_list>("sprig_splitList"),
+      bind<join_all>("sprig_join"),
+      bind<to_texts>("sprig_toStrings"),
+      bind<sort_texts>("sprig_sortAlpha"),
+      bind<regex_match>("sprig_regexMatch"),
+      bind<must_regex_match>("sprig_mustRegexMatch"),
+      bind<regex_find<panic>>("sprig_regexFind"),
+      bind<regex_find<error>>("sprig_mustRegexFind"),
+      bind<regex_find_all<panic>>("sprig_regexFindAll"),
+      bind<regex_find_all<error>>("sprig_mustRegexFindAll"),
+      bind<regex_replace<panic, true>>("sprig_regexReplaceAll"),
+      bind<regex_replace<error, true>>("sprig_mustRegexReplaceAll"),
+      bind<regex_replace<panic, false>>("sprig_regexReplaceAllLiteral"),
+      bind<regex_replace<error, false>>("sprig_mustRegexReplaceAllLiteral"),
+      bind<regex_split<panic>>("sprig_regexSplit"),
+      bind<regex_split<error>>("sprig_mustRegexSplit"),
+  };
   return table;
 }
 

@@ -1,7 +1,6 @@
 // sprig: versions.
-#include <algorithm>
-
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/text/version.hpp"
 
@@ -55,120 +54,104 @@ const Type value_type{.kind = Kind::structure,
                       .json = json_version};
 
 /// The version that follows from another one keeps its "v".
-Result<Value> follower(Call& call, const Version& version) {
-  const std::string_view prefix = original(call[0]).starts_with('v') ? "v" : "";
+Value follower(const Value& before, const Version& version) {
+  const std::string_view prefix = original(before).starts_with('v') ? "v" : "";
   return made_of(value_type, version, std::string{prefix} + version.text());
 }
 
-Result<Value> next_major(Call& call) {
-  return follower(call, {.major = version_of(call[0]).major + 1});
+Value next_major(const Value& before) {
+  return follower(before, {.major = version_of(before).major + 1});
 }
 
-Result<Value> next_minor(Call& call) {
-  const Version version = version_of(call[0]);
-  return follower(call, {.major = version.major, .minor = version.minor + 1});
+Value next_minor(const Value& before) {
+  const Version version = version_of(before);
+  return follower(before, {.major = version.major, .minor = version.minor + 1});
 }
 
 /// Of a prerelease that is its release.
-Result<Value> next_patch(Call& call) {
-  const Version version = version_of(call[0]);
-  return follower(call, {.major = version.major,
-                         .minor = version.minor,
-                         .patch = version.patch + (version.prerelease.empty() ? 1 : 0)});
+Value next_patch(const Value& before) {
+  const Version version = version_of(before);
+  return follower(before, {.major = version.major,
+                           .minor = version.minor,
+                           .patch = version.patch + (version.prerelease.empty() ? 1 : 0)});
 }
 
-Result<Value> with_prerelease(Call& call) {
-  Version version = version_of(call[0]);
-  version.prerelease = call.text(1);
+Result<Value> with_prerelease(const Value& before, std::string_view prerelease) {
+  Version version = version_of(before);
+  version.prerelease = prerelease;
   NOMAD_TRY(check_prerelease(version.prerelease));
-  return follower(call, version);
+  return follower(before, version);
 }
 
-Result<Value> with_metadata(Call& call) {
-  Version version = version_of(call[0]);
-  version.metadata = call.text(1);
+Result<Value> with_metadata(const Value& before, std::string_view metadata) {
+  Version version = version_of(before);
+  version.metadata = metadata;
   NOMAD_TRY(check_metadata(version.metadata));
-  return follower(call, version);
+  return follower(before, version);
 }
 
-int order_of(Call& call) {
-  return version_of(call[0]).compare(version_of(call[1]));
+template <auto part>
+auto part_of(const Value& version) {
+  return version_of(version).*part;
 }
-
-const std::vector<const Type*> one_text{&types::text};
-const std::vector<const Type*> one_version{&pointer_type};
 
 /// Methods of both.
 const Function* value_method(std::string_view name) {
   static const Function methods[] = {
-      {"Major",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::natural(version_of(call[0]).major); }},
-      {"Minor",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::natural(version_of(call[0]).minor); }},
-      {"Patch",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::natural(version_of(call[0]).patch); }},
-      {"Prerelease",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::text(version_of(call[0]).prerelease); }},
-      {"Metadata",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::text(version_of(call[0]).metadata); }},
-      {"String",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::text(show_version(call[0])); }},
-      {"IncMajor", {}, false, next_major},
-      {"IncMinor", {}, false, next_minor},
-      {"IncPatch", {}, false, next_patch},
-      {"SetPrerelease", one_text, false, with_prerelease},
-      {"SetMetadata", one_text, false, with_metadata},
+      method<part_of<&Version::major>>("Major"),
+      method<part_of<&Version::minor>>("Minor"),
+      method<part_of<&Version::patch>>("Patch"),
+      method<part_of<&Version::prerelease>>("Prerelease"),
+      method<part_of<&Version::metadata>>("Metadata"),
+      method<show_version>("String"),
+      method<next_major>("IncMajor"),
+      method<next_minor>("IncMinor"),
+      method<next_patch>("IncPatch"),
+      method<with_prerelease>("SetPrerelease"),
+      method<with_metadata>("SetMetadata"),
   };
-  const auto* found = std::ranges::find(methods, name, &Function::name);
-  return found == std::end(methods) ? nullptr : found;
+  return find_method(methods, name);
+}
+
+std::int64_t compare(const Value& a, As<pointer_type> b) {
+  return version_of(a).compare(version_of(*b));
+}
+
+bool is_equal(const Value& a, As<pointer_type> b) {
+  return compare(a, b) == 0;
+}
+
+bool is_less(const Value& a, As<pointer_type> b) {
+  return compare(a, b) < 0;
+}
+
+bool is_greater(const Value& a, As<pointer_type> b) {
+  return compare(a, b) > 0;
 }
 
 const Function* pointer_method(std::string_view name) {
   static const Function methods[] = {
-      {"Original",
-       {},
-       false,
-       [](Call& call) -> Result<Value> { return Value::text(std::string{original(call[0])}); }},
-      {"Compare", one_version, false,
-       [](Call& call) -> Result<Value> { return Value::integer(order_of(call)); }},
-      {"Equal", one_version, false,
-       [](Call& call) -> Result<Value> { return Value::boolean(order_of(call) == 0); }},
-      {"LessThan", one_version, false,
-       [](Call& call) -> Result<Value> { return Value::boolean(order_of(call) < 0); }},
-      {"GreaterThan", one_version, false,
-       [](Call& call) -> Result<Value> { return Value::boolean(order_of(call) > 0); }},
+      method<original>("Original"), method<compare>("Compare"),        method<is_equal>("Equal"),
+      method<is_less>("LessThan"),  method<is_greater>("GreaterThan"),
   };
-  const auto* found = std::ranges::find(methods, name, &Function::name);
-  return found == std::end(methods) ? value_method(name) : found;
+  const Function* found = find_method(methods, name);
+  return found == nullptr ? value_method(name) : found;
 }
 
-Result<Value> version(Call& call) {
-  return made_of(pointer_type, NOMAD_TRY(Version::parse(call.text(0))), std::string{call.text(0)});
+Result<Value> version(std::string_view text) {
+  return made_of(pointer_type, NOMAD_TRY(Version::parse(text)), std::string{text});
 }
 
-Result<Value> compare_version(Call& call) {
-  const auto constraint = NOMAD_TRY(VersionConstraint::parse(call.text(0)));
-  return Value::boolean(constraint.allows(NOMAD_TRY(Version::parse(call.text(1)))));
+Result<bool> compare_version(std::string_view constraint, std::string_view version) {
+  return NOMAD_TRY(VersionConstraint::parse(constraint)).allows(NOMAD_TRY(Version::parse(version)));
 }
 
 }  // namespace
 
 std::span<const Function> functions() {
   static const Function table[] = {
-      {"sprig_semver", one_text, false, version},
-      {"sprig_semverCompare", {&types::text, &types::text}, false, compare_version},
+      bind<version>("sprig_semver"),
+      bind<compare_version>("sprig_semverCompare"),
   };
   return table;
 }

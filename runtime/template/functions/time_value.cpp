@@ -337,71 +337,41 @@ private:
   std::int64_t day_ = 1;
 };
 
-Value part_of(Call& call, std::int64_t (*choose)(const Civil&)) {
-  return Value::integer(choose(civil_of(nanoseconds_of(call[0]))));
+template <auto part>
+std::int64_t part_of(const Value& time) {
+  return civil_of(nanoseconds_of(time)).*part;
+}
+
+std::string formatted(const Value& time, std::string_view layout) {
+  return format_time(layout, nanoseconds_of(time));
+}
+
+Value seconds_of(const Value& time) {
+  return Value::integer(unix_seconds(nanoseconds_of(time)), types::int64);
+}
+
+Value int64_of(const Value& time) {
+  return Value::integer(nanoseconds_of(time), types::int64);
+}
+
+Value itself(const Value& time) {
+  return time;
 }
 
 const Function* time_method(std::string_view name) {
   static const Function methods[] = {
-      {"Format",
-       {&types::text},
-       false,
-       [](Call& call) -> Result<Value> {
-         return made_text(call.context, format_time(call.text(1), nanoseconds_of(call[0])));
-       }},
-      {"Unix",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         const std::int64_t value = nanoseconds_of(call[0]);
-         return Value::integer(value / second - (value % second < 0 ? 1 : 0), types::int64);
-       }},
-      {"UnixNano",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         return Value::integer(nanoseconds_of(call[0]), types::int64);
-       }},
-      {"UTC", {}, false, [](Call& call) -> Result<Value> { return call[0]; }},
-      {"Year",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         return part_of(call, [](const Civil& time) { return time.year; });
-       }},
-      {"Day",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         return part_of(call, [](const Civil& time) { return std::int64_t{time.day}; });
-       }},
-      {"YearDay",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         return part_of(call, [](const Civil& time) { return std::int64_t{time.year_day}; });
-       }},
-      {"Hour",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         return part_of(call, [](const Civil& time) { return time.hour; });
-       }},
-      {"Minute",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         return part_of(call, [](const Civil& time) { return time.minute; });
-       }},
-      {"Second",
-       {},
-       false,
-       [](Call& call) -> Result<Value> {
-         return part_of(call, [](const Civil& time) { return time.second; });
-       }},
+      method<formatted>("Format"),
+      method<seconds_of>("Unix"),
+      method<int64_of>("UnixNano"),
+      method<itself>("UTC"),
+      method<part_of<&Civil::year>>("Year"),
+      method<part_of<&Civil::day>>("Day"),
+      method<part_of<&Civil::year_day>>("YearDay"),
+      method<part_of<&Civil::hour>>("Hour"),
+      method<part_of<&Civil::minute>>("Minute"),
+      method<part_of<&Civil::second>>("Second"),
   };
-  const auto* found = std::ranges::find(methods, name, &Function::name);
-  return found == std::end(methods) ? nullptr : found;
+  return find_method(methods, name);
 }
 
 std::string shown_time(const Value& value) {
@@ -432,6 +402,10 @@ bool is_time(const Value& value) {
 
 std::int64_t nanoseconds_of(const Value& time) {
   return time.fields().front().as_integer();
+}
+
+std::int64_t unix_seconds(std::int64_t unix_nanoseconds) {
+  return unix_nanoseconds / second - (unix_nanoseconds % second < 0 ? 1 : 0);
 }
 
 std::string format_time(std::string_view layout, std::int64_t unix_nanoseconds) {

@@ -16,6 +16,9 @@ Value time_value(std::int64_t unix_nanoseconds);
 bool is_time(const Value& value);
 std::int64_t nanoseconds_of(const Value& time);
 
+/// Go's Time.Unix.
+std::int64_t unix_seconds(std::int64_t unix_nanoseconds);
+
 /// Go's Time.Format, of an instant in UTC.
 std::string format_time(std::string_view layout, std::int64_t unix_nanoseconds);
 

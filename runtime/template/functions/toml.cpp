@@ -10,7 +10,7 @@
 #include "runtime/template/eval/context.hpp"
 #include "runtime/template/functions/time_value.hpp"
 #include "runtime/template/value/format.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::templates {
 namespace {

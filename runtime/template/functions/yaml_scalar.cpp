@@ -10,7 +10,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::templates {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/text.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::templates {
 namespace {

@@ -13,35 +13,28 @@ namespace {
 /// Where a character stands decides whether it may stand there as it is.
 enum class Part : std::uint8_t { user, host, zone, path, fragment };
 
-bool needs_escape(char c, Part part) {
-  const auto is_one_of = [c](std::string_view set) { return set.find(c) != set.npos; };
-  if (is_alphanumeric(c) || is_one_of("-_.~")) return false;
+/// What may, besides what always may.
+constexpr std::string_view kept_in(Part part) {
   switch (part) {
     case Part::host:
     case Part::zone:
-      return !is_one_of("!$&'()*+,;=:[]<>\"");
+      return "!$&'()*+,;=:[]<>\"";
     case Part::path:
-      return !is_one_of("$&+,/:;=@");
+      return "$&+,/:;=@";
     case Part::user:
-      return !is_one_of("$&+,;=");
+      return "$&+,;=";
     case Part::fragment:
-      return !is_one_of("$&+,/:;=?@!()*");
+      return "$&+,/:;=?@!()*";
   }
-  return true;
+  return {};
 }
 
 std::string escaped(std::string_view text, Part part) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (!needs_escape(c, part)) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    ((out += '%') += digits[byte >> 4U]) += digits[byte & 0xFU];
-  }
-  return out;
+  return percent_encode(text, kept_in(part));
+}
+
+bool needs_escape(char c, Part part) {
+  return escaped({&c, 1}, part).size() > 1;
 }
 
 Error bad_escape(std::string_view escape) {

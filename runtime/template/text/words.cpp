@@ -6,7 +6,7 @@
 #include <unicode/uchar.h>
 
 #include "runtime/base/utf8.hpp"
-#include "runtime/template/text/strings.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad::templates {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/template/value/number_text.hpp"
 #include "runtime/template/value/printer.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::templates {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/template/value/format.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::templates {
 namespace {

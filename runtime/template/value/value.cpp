@@ -127,14 +127,6 @@ Value Value::list(std::vector<Value> items, const Type& type) {
   return out;
 }
 
-Value Value::texts(const std::vector<std::string>& items, const Type& type) {
-  std::vector<Value> values;
-  values.reserve(items.size());
-  for (const auto& item : items)
-    values.push_back(text(item));
-  return list(std::move(values), type);
-}
-
 Value Value::map(std::shared_ptr<Map> map, const Type& type) {
   Value out;
   out.type_ = &type;

@@ -37,7 +37,16 @@ public:
   static Value number(double value);
   static Value text(std::string value, const Type& type = types::text);
   static Value list(std::vector<Value> items, const Type& type = types::any_list);
-  static Value texts(const std::vector<std::string>& items, const Type& type = types::text_list);
+
+  template <class Texts = std::vector<std::string>>
+  static Value texts(const Texts& items, const Type& type = types::text_list) {
+    std::vector<Value> values;
+    values.reserve(items.size());
+    for (const auto& item : items)
+      values.push_back(text(std::string{item}));
+    return list(std::move(values), type);
+  }
+
   static Value map(std::shared_ptr<Map> map, const Type& type = types::any_map);
   /// As many fields as `type` has.
   static Value structure(const Type& type, std::vector<Value> fields);

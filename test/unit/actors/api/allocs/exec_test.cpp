@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/net/http/url.hpp"
 #include "runtime/net/http/websocket.hpp"
 #include "test/support/access_policy.hpp"
@@ -134,8 +135,7 @@ struct ExecFixture : ApiFixture {
   static std::string target(const std::string& command = R"(["/bin/sh","-c","true"])",
                             const std::string& more = "&task=server",
                             const std::string& alloc = own_alloc) {
-    return "/v1/client/allocation/" + alloc + "/exec?command=" + net::percent_encode(command)
-           + more;
+    return "/v1/client/allocation/" + alloc + "/exec?command=" + percent_encode(command) + more;
   }
 
   /// The session, once it is started.

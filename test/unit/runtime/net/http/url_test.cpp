@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/text.hpp"
+
 using namespace nomad::net;
+using nomad::percent_encode;
 
 TEST_CASE("url: paths are cleaned as Go's ServeMux cleans them") {
   const std::pair<const char*, const char*> cases[] = {

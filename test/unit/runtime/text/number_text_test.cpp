@@ -1,10 +1,10 @@
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 #include <limits>
 
 #include <doctest/doctest.h>
 
-using namespace nomad::templates;
+using namespace nomad;
 
 TEST_CASE("number_text: the shortest digits that read back") {
   CHECK(format_number(0.1) == "0.1");

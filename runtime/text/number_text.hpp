@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace nomad::templates {
+namespace nomad {
 
 /// Go's strconv.FormatFloat: `format` is one of e E f g G b x X; with a `precision` of -1 as many
 /// digits as it takes to read the same number back. "NaN", "+Inf", "-Inf".
@@ -33,4 +33,4 @@ std::optional<std::string> unquote(std::string_view literal);
 /// The character of a literal in single quotes.
 std::optional<char32_t> unquote_character(std::string_view literal);
 
-}  // namespace nomad::templates
+}  // namespace nomad

@@ -1,10 +1,12 @@
-#include "runtime/template/functions/sprig.hpp"
+#include "runtime/template/functions/shared.hpp"
 
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/text.hpp"
 #include "runtime/template/value/format.hpp"
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/digest.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::templates {
 namespace {
@@ -32,6 +34,46 @@ std::int64_t truncated(double value) {
 }
 
 }  // namespace
+
+Error too_long() {
+  return {Errc::too_large, "the text gets too long"};
+}
+
+Error nil_pointer() {
+  return function_error("runtime error: invalid memory address or nil pointer dereference");
+}
+
+Error divided_by_zero() {
+  return function_error("runtime error: integer divide by zero");
+}
+
+Error parse_error(std::string_view name,
+                  std::string_view go_name,
+                  std::string_view text,
+                  NumberFault fault) {
+  return function_error(
+      std::string{name} + ": strconv." + std::string{go_name} + ": parsing " + quote(text)
+      + (fault == NumberFault::range ? ": value out of range" : ": invalid syntax"));
+}
+
+Result<std::int64_t> parse_int64(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto found = parse_integer(text, 10);
+  if (found.fault) return parse_error("parseInt", "ParseInt", text, *found.fault);
+  return found.value;
+}
+
+Result<Value> replaced(Context& context,
+                       std::string_view from,
+                       std::string_view to,
+                       std::string_view text) {
+  NOMAD_TRY(context.make(text.size() + count_text(text, from) * to.size()));
+  return Value::text(replace_all(text, from, to));
+}
+
+std::string sha256_hex(std::string_view text) {
+  return to_hex(sha256(text));
+}
 
 Result<std::string> text_of(Context& context, const Value& value) {
   if (value.kind() == Kind::text) return std::string{value.as_text()};

@@ -1,4 +1,4 @@
-#include "runtime/template/text/digest.hpp"
+#include "runtime/text/digest.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,48 +7,48 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "runtime/base/base64.hpp"
-#include "runtime/base/text.hpp"
-#include "runtime/template/eval/context.hpp"
-
-namespace nomad::templates {
+namespace nomad {
 namespace {
 
 using Digest = std::array<unsigned char, EVP_MAX_MD_SIZE>;
 
-std::string hex(const Digest& digest, unsigned size) {
-  return to_hex({reinterpret_cast<const char*>(digest.data()), size});
+std::string text_of(const Digest& digest, unsigned size) {
+  return {reinterpret_cast<const char*>(digest.data()), size};
 }
 
-std::string digest_hex(const EVP_MD* algorithm, std::string_view bytes) {
+std::string digest_of(const EVP_MD* algorithm, std::string_view bytes) {
   Digest out{};
   unsigned size = 0;
   EVP_Digest(bytes.data(), bytes.size(), out.data(), &size, algorithm, nullptr);
-  return hex(out, size);
+  return text_of(out, size);
 }
 
 constexpr std::string_view base32_letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 }  // namespace
 
-std::string md5_hex(std::string_view bytes) {
-  return digest_hex(EVP_md5(), bytes);
+std::string md5(std::string_view bytes) {
+  return digest_of(EVP_md5(), bytes);
 }
 
-std::string sha1_hex(std::string_view bytes) {
-  return digest_hex(EVP_sha1(), bytes);
+std::string sha1(std::string_view bytes) {
+  return digest_of(EVP_sha1(), bytes);
 }
 
-std::string sha256_hex(std::string_view bytes) {
-  return digest_hex(EVP_sha256(), bytes);
+std::string sha256(std::string_view bytes) {
+  return digest_of(EVP_sha256(), bytes);
 }
 
-std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) {
+std::string sha512(std::string_view bytes) {
+  return digest_of(EVP_sha512(), bytes);
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view bytes) {
   Digest out{};
   unsigned size = 0;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), out.data(), &size);
-  return hex(out, size);
+  return text_of(out, size);
 }
 
 std::string adler32(std::string_view bytes) {
@@ -59,23 +59,6 @@ std::string adler32(std::string_view bytes) {
     b = (b + a) % 65521;
   }
   return std::to_string(b << 16U | a);
-}
-
-std::string encode_base64_url(std::string_view bytes) {
-  std::string out = encode_base64(bytes);
-  std::ranges::replace(out, '+', '-');
-  std::ranges::replace(out, '/', '_');
-  return out;
-}
-
-Result<std::string> decode_base64_url(std::string_view text) {
-  std::string plain{text};
-  // Each alphabet's own letters are wrong in the other one.
-  std::ranges::replace(plain, '+', '!');
-  std::ranges::replace(plain, '/', '!');
-  std::ranges::replace(plain, '-', '+');
-  std::ranges::replace(plain, '_', '/');
-  return decode_base64(plain);
 }
 
 std::string encode_base32(std::string_view bytes) {
@@ -98,7 +81,7 @@ Result<std::string> decode_base32(std::string_view text) {
   std::ranges::copy_if(text, std::back_inserter(plain),
                        [](char c) { return c != '\n' && c != '\r'; });
   const auto bad = [](std::size_t at) {
-    return function_error("illegal base32 data at input byte " + std::to_string(at));
+    return Error{Errc::invalid_argument, "illegal base32 data at input byte " + std::to_string(at)};
   };
   const std::size_t padding = std::min(plain.find('='), plain.size());
   if (plain.size() % 8 != 0) return bad(plain.size() - plain.size() % 8);
@@ -119,4 +102,4 @@ Result<std::string> decode_base32(std::string_view text) {
   return out;
 }
 
-}  // namespace nomad::templates
+}  // namespace nomad

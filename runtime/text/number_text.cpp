@@ -1,4 +1,4 @@
-#include "runtime/template/value/number_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 
-namespace nomad::templates {
+namespace nomad {
 namespace {
 
 /// std::to_chars, however much room it takes. 1e308 has 309 digits before its point.
@@ -336,4 +336,4 @@ std::optional<char32_t> unquote_character(std::string_view literal) {
   return found->value;
 }
 
-}  // namespace nomad::templates
+}  // namespace nomad

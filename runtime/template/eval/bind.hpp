@@ -1,0 +1,185 @@
+// Functions of templates made of plain ones, whose parameters and results say what they take and
+// what they give:
+//
+//     bind<lower_case>("toLower")             // std::string_view → std::string
+//     bind_piped<trim_prefix>("trimPrefix")   // the first parameter comes last: {{ "ab" |
+//     trimPrefix "a" }} method<year_of>("Year")                 // the first parameter is the
+//     receiver
+//
+// Texts are std::string_view, ints std::int64_t, anything is const Value&, what has another type
+// `As` it, and `Rest` takes the arguments that are left. What needs its rendering takes the Context
+// first. A result may be a Result; texts that are given are paid for.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/template/eval/context.hpp"
+
+namespace nomad::templates {
+
+/// An argument of a type that C++ does not tell from others.
+template <const Type& type>
+struct As {
+  const Value& value;
+
+  const Value& operator*() const { return value; }
+
+  const Value* operator->() const { return &value; }
+};
+
+/// All arguments that are left, each of that type.
+template <const Type& type = types::any>
+struct Rest : std::span<const Value> {};
+
+namespace binding {
+
+template <class Parameter>
+struct Taken {
+  static constexpr const Type* type = &types::any;
+
+  static const Value& of(const Call& call, std::size_t place) { return call[place]; }
+};
+
+template <>
+struct Taken<std::string_view> {
+  static constexpr const Type* type = &types::text;
+
+  static std::string_view of(const Call& call, std::size_t place) { return call.text(place); }
+};
+
+template <>
+struct Taken<std::int64_t> {
+  static constexpr const Type* type = &types::integer;
+
+  static std::int64_t of(const Call& call, std::size_t place) { return call.integer(place); }
+};
+
+template <>
+struct Taken<bool> {
+  static constexpr const Type* type = &types::boolean;
+
+  static bool of(const Call& call, std::size_t place) { return call[place].as_boolean(); }
+};
+
+template <const Type& of_type>
+struct Taken<As<of_type>> {
+  static constexpr const Type* type = &of_type;
+
+  static As<of_type> of(const Call& call, std::size_t place) { return {call[place]}; }
+};
+
+template <const Type& of_type>
+struct Taken<Rest<of_type>> {
+  static constexpr const Type* type = &of_type;
+
+  static Rest<of_type> of(const Call& call, std::size_t place) {
+    return {call.arguments.subspan(place)};
+  }
+};
+
+template <class Parameter>
+constexpr bool is_rest = false;
+template <const Type& type>
+constexpr bool is_rest<Rest<type>> = true;
+
+inline Result<Value> give(Context&, Value value) {
+  return value;
+}
+
+inline Result<Value> give(Context& context, std::string text) {
+  return made_text(context, std::move(text));
+}
+
+inline Result<Value> give(Context& context, std::string_view text) {
+  return made_text(context, std::string{text});
+}
+
+inline Result<Value> give(Context&, bool value) {
+  return Value::boolean(value);
+}
+
+inline Result<Value> give(Context&, std::int64_t value) {
+  return Value::integer(value);
+}
+
+inline Result<Value> give(Context&, std::uint64_t value) {
+  return Value::natural(value);
+}
+
+inline Result<Value> give(Context&, double value) {
+  return Value::number(value);
+}
+
+template <class T>
+Result<Value> give(Context& context, Result<T> result) {
+  return give(context, NOMAD_TRY(std::move(result)));
+}
+
+template <auto function, bool is_piped, class Given, class... Parameters>
+struct Bound {
+  static std::vector<const Type*> types() {
+    std::vector<const Type*> types{Taken<Parameters>::type...};
+    if constexpr (is_piped) std::ranges::rotate(types, types.begin() + 1);
+    return types;
+  }
+
+  static Result<Value> call(Call& call) {
+    return call_at(call, std::index_sequence_for<Parameters...>{});
+  }
+
+  static constexpr bool is_variadic = (is_rest<Parameters> || ...);
+
+private:
+  static constexpr std::size_t count = sizeof...(Parameters);
+
+  template <std::size_t... places>
+  static Result<Value> call_at(Call& call, std::index_sequence<places...>) {
+    const auto given = [&](auto&&... before) {
+      return function(before..., Taken<Parameters>::of(
+                                     call, is_piped ? (places + count - 1) % count : places)...);
+    };
+    if constexpr (std::is_invocable_v<decltype(function), Context&, Parameters...>)
+      return give(call.context, given(call.context));
+    else
+      return give(call.context, given());
+  }
+};
+
+template <auto function, bool is_piped, class Given, class... Parameters>
+Bound<function, is_piped, Given, Parameters...> bound(Given (*)(Parameters...)) {
+  return {};
+}
+
+template <auto function, bool is_piped, class Given, class... Parameters>
+Bound<function, is_piped, Given, Parameters...> bound(Given (*)(Context&, Parameters...)) {
+  return {};
+}
+
+}  // namespace binding
+
+template <auto function, bool is_piped = false>
+Function bind(std::string_view name) {
+  const auto bound = binding::bound<function, is_piped>(+function);
+  return {name, bound.types(), bound.is_variadic, bound.call};
+}
+
+template <auto function>
+Function bind_piped(std::string_view name) {
+  return bind<function, true>(name);
+}
+
+template <auto function>
+Function method(std::string_view name) {
+  Function out = bind<function>(name);
+  out.parameters.erase(out.parameters.begin());
+  return out;
+}
+
+}  // namespace nomad::templates
