@@ -8,14 +8,6 @@
 namespace nomad {
 namespace {
 
-/// Go's unicode.IsPrint.
-bool is_printable(char32_t c) {
-  if (c < 0x80) return c >= 0x20 && c < 0x7F;
-  constexpr std::uint32_t printable
-      = U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK | U_GC_P_MASK | U_GC_S_MASK;
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & printable) != 0;
-}
-
 /// What stands behind the backslash for this character; 0 when it has no such escape.
 char short_escape(char32_t c) {
   constexpr std::string_view escaped = "\a\b\f\n\r\t\v\"\\";
@@ -50,6 +42,13 @@ std::string quoted_as(std::string_view text, bool ascii) {
 }
 
 }  // namespace
+
+bool is_printable(char32_t c) {
+  if (c < 0x80) return c >= 0x20 && c < 0x7F;
+  constexpr std::uint32_t printable
+      = U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK | U_GC_P_MASK | U_GC_S_MASK;
+  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & printable) != 0;
+}
 
 std::string quote(std::string_view text) {
   return quoted_as(text, false);

@@ -11,16 +11,6 @@ namespace {
 
 constexpr std::size_t max_name = 64;  // longer names are compared by nobody
 
-std::u32string code_points(std::string_view text) {
-  std::u32string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decode_utf8(text, at);
-    out += point.value;
-    at += point.length;
-  }
-  return out;
-}
-
 /// Edits (insert, delete, replace a character) that lead from `from` to `to`.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   const std::u32string a = code_points(from);

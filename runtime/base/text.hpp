@@ -105,6 +105,9 @@ std::string percent_encode(std::string_view text, std::string_view keep = {});
 /// The same, with spaces as "+": Go's url.QueryEscape.
 std::string query_encode(std::string_view text);
 
+/// Go's unicode.IsPrint.
+bool is_printable(char32_t c);
+
 /// Go's strconv.Quote and %q: in double quotes, with backslash escapes for quotes, backslashes,
 /// bytes that are no UTF-8 and what Unicode does not count as printable.
 std::string quote(std::string_view text);

@@ -39,6 +39,23 @@ void append_utf8(std::string& out, char32_t code_point) {
   }
 }
 
+std::u32string code_points(std::string_view text) {
+  std::u32string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode_utf8(text, at);
+    out += point.value;
+    at += point.length;
+  }
+  return out;
+}
+
+std::string to_utf8(std::u32string_view code_points) {
+  std::string out;
+  for (const char32_t c : code_points)
+    append_utf8(out, c);
+  return out;
+}
+
 bool is_valid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = decode_utf8(text, at);

@@ -21,6 +21,9 @@ CodePoint decode_utf8(std::string_view text, std::size_t at);
 /// `code_point` may be any; a surrogate is written as it is.
 void append_utf8(std::string& out, char32_t code_point);
 
+std::u32string code_points(std::string_view text);
+std::string to_utf8(std::u32string_view code_points);
+
 /// Neither overlong forms nor surrogates nor anything above U+10FFFF.
 bool is_valid_utf8(std::string_view text);
 

@@ -8,6 +8,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/text/decimal.hpp"
 
 namespace nomad {
 namespace {
@@ -26,63 +27,18 @@ std::string to_text(double value, How... how) {
   }
 }
 
-/// Digits without zeros at their end, and where the point is: 0.d1d2d3… * 10^point.
-struct Decimal {
-  std::string digits;
-  int point = 0;
-};
-
-Decimal decimal_of(const std::string& scientific) {
+/// With that many digits behind the first; with -1 as many as it takes to read it back.
+Decimal rounded(double value, int precision) {
+  const std::string scientific = precision < 0
+                                     ? to_text(value, std::chars_format::scientific)
+                                     : to_text(value, std::chars_format::scientific, precision);
   Decimal out;
   const std::size_t e = scientific.find('e');
   for (const char c : scientific.substr(0, e))
     if (c != '.') out.digits += c;
   out.point = std::atoi(scientific.c_str() + e + 1) + 1;
-  while (out.digits.size() > 1 && out.digits.back() == '0')
-    out.digits.pop_back();
+  out.strip_zeros();
   return out;
-}
-
-/// "1.5e+06" with that many digits behind the point.
-std::string with_exponent(const Decimal& number, int precision, char e) {
-  std::string out{number.digits[0]};
-  if (precision > 0) {
-    out += '.';
-    for (std::size_t i = 1; i <= static_cast<std::size_t>(precision); ++i)
-      out += i < number.digits.size() ? number.digits[i] : '0';
-  }
-  int exponent = number.digits == "0" ? 0 : number.point - 1;
-  out += e;
-  out += exponent < 0 ? '-' : '+';
-  exponent = std::abs(exponent);
-  if (exponent < 10) out += '0';
-  return out + std::to_string(exponent);
-}
-
-std::string with_point(const Decimal& number) {
-  if (number.digits == "0") return "0";
-  const auto size = static_cast<int>(number.digits.size());
-  if (number.point <= 0)
-    return "0." + std::string(static_cast<std::size_t>(-number.point), '0') + number.digits;
-  if (number.point >= size)
-    return number.digits + std::string(static_cast<std::size_t>(number.point - size), '0');
-  const auto point = static_cast<std::size_t>(number.point);
-  return number.digits.substr(0, point) + '.' + number.digits.substr(point);
-}
-
-std::string general(double value, int precision, char e) {
-  const bool shortest = precision < 0;
-  if (precision == 0) precision = 1;
-  const Decimal number
-      = decimal_of(shortest ? to_text(value, std::chars_format::scientific)
-                            : to_text(value, std::chars_format::scientific, precision - 1));
-  const auto size = static_cast<int>(number.digits.size());
-  int threshold = shortest ? 6 : precision;
-  if (threshold > size && size >= number.point) threshold = size;
-  if (shortest) threshold = 6;
-  const int exponent = number.digits == "0" ? 0 : number.point - 1;
-  if (exponent < -4 || exponent >= threshold) return with_exponent(number, size - 1, e);
-  return with_point(number);
 }
 
 /// "1p-2": the mantissa's last bit is that of a double.
@@ -157,23 +113,23 @@ std::string format_number(double value, char format, int precision) {
   switch (format) {
     case 'e':
     case 'E': {
-      const std::string text = precision < 0
-                                   ? to_text(value, std::chars_format::scientific)
-                                   : to_text(value, std::chars_format::scientific, precision);
-      const Decimal number = decimal_of(text);
-      const int digits = precision < 0 ? static_cast<int>(number.digits.size()) - 1 : precision;
-      return sign + with_exponent(number, digits, format);
+      const Decimal number = rounded(value, precision);
+      return sign
+             + (precision < 0 ? number.scientific(format) : number.scientific(precision, format));
     }
     case 'f':
       if (precision >= 0) return sign + to_text(value, std::chars_format::fixed, precision);
-      return sign + with_point(decimal_of(to_text(value, std::chars_format::scientific)));
+      return sign + rounded(value, -1).fixed();
     case 'b':
       return sign + binary(value);
     case 'x':
     case 'X':
       return sign + hexadecimal(value, precision, format == 'X');
     default:
-      return sign + general(value, precision, format == 'G' ? 'E' : 'e');
+      // Of no digits, one is shown.
+      return sign
+             + rounded(value, precision < 0 ? -1 : std::max(precision, 1) - 1)
+                   .general(precision, format == 'G' ? 'E' : 'e');
   }
 }
 

@@ -1,10 +1,8 @@
 // `formatdate` and `timeadd`.
-#include <array>
-
 #include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/functions/timestamp.hpp"
+#include "runtime/text/civil_time.hpp"
 
 namespace nomad::hcl {
 
@@ -12,16 +10,10 @@ namespace {
 
 using Args = std::span<const Value>;
 
-constexpr std::array<std::string_view, 12> month_names{
-    "January", "February", "March",     "April",   "May",      "June",
-    "July",    "August",   "September", "October", "November", "December"};
-constexpr std::array<std::string_view, 7> day_names{"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                                    "Thursday", "Friday", "Saturday"};
-
 /// Renders a timestamp by a format such as "YYYY-MM-DD'T'hh:mm:ssZ".
 class DateFormat {
 public:
-  DateFormat(std::string_view format, const Timestamp& time) : format_{format}, time_{time} {}
+  DateFormat(std::string_view format, const CivilTime& time) : format_{format}, time_{time} {}
 
   FunctionResult run() {
     for (std::size_t at = 0; at < format_.size() && error_.empty();) {
@@ -82,8 +74,7 @@ private:
       case 'h':
         return number(time_.hour, token.size(), ": 24-hour must either be \"h\" or \"hh\"");
       case 'H':
-        return number(time_.hour % 12 == 0 ? 12 : time_.hour % 12, token.size(),
-                      ": 12-hour must either be \"H\" or \"HH\"");
+        return number(time_.hour12(), token.size(), ": 12-hour must either be \"H\" or \"HH\"");
       case 'A':
       case 'a':
         return half(token);
@@ -164,23 +155,23 @@ private:
   }
 
   std::string_view format_;
-  const Timestamp& time_;
+  const CivilTime& time_;
   std::string out_;
   std::string error_;
 };
 
 FunctionResult format_date(Args args) {
   const auto time = parse_timestamp(args[1].as_string());
-  if (const auto* wrong = std::get_if<std::string>(&time)) return fail_at(1, *wrong);
-  return DateFormat{args[0].as_string(), std::get<Timestamp>(time)}.run();
+  if (!time) return fail_at(1, time.error().what);
+  return DateFormat{args[0].as_string(), *time}.run();
 }
 
 FunctionResult time_add(Args args) {
   const auto time = parse_timestamp(args[0].as_string());
-  if (const auto* wrong = std::get_if<std::string>(&time)) return fail(*wrong);
+  if (!time) return fail(time.error().what);
   const auto duration = parse_duration(args[1].as_string());
   if (duration.has_error()) return fail(duration.error().what);
-  return text(std::get<Timestamp>(time).plus(duration->count()).to_rfc3339());
+  return text(time->plus(duration->count()).to_rfc3339());
 }
 
 }  // namespace

@@ -1,14 +1,11 @@
 // String functions.
 #include <algorithm>
 
-#include <re2/re2.h>
-
-#include "runtime/base/re2_words.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/grapheme.hpp"
-#include "runtime/hcl/value/utf8.hpp"
 #include "runtime/text/letters.hpp"
+#include "runtime/text/regex.hpp"
 #include "runtime/text/strings.hpp"
 
 namespace nomad::hcl {
@@ -134,93 +131,12 @@ FunctionResult indent(Args args) {
                         "\n" + std::string(static_cast<std::size_t>(count), ' '));
 }
 
-// --- regex_replace -----------------------------------------------------------------------------
-
-/// The name of `$name` or `${name}` at `at`, which is stepped over; nothing when there is none.
-std::optional<std::string_view> reference(std::string_view replacement, std::size_t& at) {
-  const bool braces = replacement.substr(at).starts_with('{');
-  const std::size_t begin = at + (braces ? 1 : 0);
-  std::size_t end = begin;
-  while (end < replacement.size()) {
-    const CodePoint point = decode_utf8(replacement, end);
-    const bool word = point.value < 0x80
-                          ? point.value == '_' || (point.value >= '0' && point.value <= '9')
-                                || is_identifier_start(point.value)
-                          : is_identifier_part(point.value);
-    if (!word) break;
-    end += point.length;
-  }
-  if (end == begin || (braces && (end >= replacement.size() || replacement[end] != '}')))
-    return std::nullopt;
-  at = end + (braces ? 1 : 0);
-  return replacement.substr(begin, end - begin);
-}
-
-class Replacement {
-public:
-  Replacement(const RE2& pattern, std::string_view text) : pattern_{pattern}, text_{text} {}
-
-  void append(std::string& out, const std::vector<re2::StringPiece>& groups) const {
-    for (std::size_t at = 0; at < text_.size();) {
-      const std::size_t dollar = text_.find('$', at);
-      out += text_.substr(at, dollar - at);
-      if (dollar == std::string_view::npos) return;
-      at = dollar + 1;
-      if (text_.substr(at).starts_with('$')) {
-        out += '$';
-        ++at;
-      } else if (const auto name = reference(text_, at)) {
-        const int group = index(*name);
-        if (group >= 0 && static_cast<std::size_t>(group) < groups.size())
-          out.append(groups[static_cast<std::size_t>(group)].data(),
-                     groups[static_cast<std::size_t>(group)].size());
-      } else {
-        out += '$';
-      }
-    }
-  }
-
-private:
-  int index(std::string_view name) const {
-    constexpr std::size_t max_digits = 8;
-    if (name.size() <= max_digits && is_digits(name)) return std::stoi(std::string{name});
-    const auto found = pattern_.NamedCapturingGroups().find(std::string{name});
-    return found == pattern_.NamedCapturingGroups().end() ? -1 : found->second;
-  }
-
-  const RE2& pattern_;
-  std::string_view text_;
-};
-
 FunctionResult regex_replace(Args args) {
-  RE2::Options options;
-  options.set_log_errors(false);
-  const std::string_view source = args[1].as_string();
-  const RE2 pattern{re2::StringPiece{source.data(), source.size()}, options};
-  if (!pattern.ok())
-    return fail("error parsing regexp: " + std::string{go_words(pattern.error_code())} + ": `"
-                + pattern.error_arg() + "`");
-  const std::string_view in = args[0].as_string();
-  const Replacement replacement{pattern, args[2].as_string()};
-  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(pattern.NumberOfCapturingGroups())
-                                       + 1);
-  std::string out;
-  std::size_t copied = 0;
-  for (std::size_t at = 0; at <= in.size() && out.size() <= max_result_bytes;) {
-    if (!pattern.Match({in.data(), in.size()}, at, in.size(), RE2::UNANCHORED, groups.data(),
-                       static_cast<int>(groups.size())))
-      break;
-    const auto begin = static_cast<std::size_t>(groups[0].data() - in.data());
-    const std::size_t end = begin + groups[0].size();
-    out += in.substr(copied, begin - copied);
-    if (end > copied || begin == 0)  // not for an empty match right after another one
-      replacement.append(out, groups);
-    copied = end;
-    const std::size_t width = at < in.size() ? decode_utf8(in, at).length : 0;
-    at = at + width > end ? at + width : at + 1 > end ? at + 1 : end;
-  }
-  out += in.substr(copied);
-  return text(out);
+  const auto pattern = Regex::compile(args[1].as_string());
+  if (!pattern) return fail(pattern.error().what);
+  const auto out
+      = pattern->replace_all(args[0].as_string(), args[2].as_string(), true, max_result_bytes);
+  return out ? text(*out) : too_large();
 }
 
 Function simple(std::string_view name,

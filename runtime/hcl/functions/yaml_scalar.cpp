@@ -7,7 +7,8 @@
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/functions/timestamp.hpp"
+#include "runtime/text/civil_time.hpp"
+#include "runtime/text/yaml.hpp"
 
 namespace nomad::hcl {
 
@@ -15,24 +16,20 @@ namespace {
 
 constexpr std::string_view tag_prefix = "tag:yaml.org,2002:";
 
-template <std::size_t N>
-bool one_of(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-
 std::optional<Value> keyword(std::string_view text) {
-  constexpr std::array<std::string_view, 11> yes{"y",    "Y",    "yes", "Yes", "YES", "true",
-                                                 "True", "TRUE", "on",  "On",  "ON"};
-  constexpr std::array<std::string_view, 11> no{"n",     "N",     "no",  "No",  "NO", "false",
-                                                "False", "FALSE", "off", "Off", "OFF"};
-  constexpr std::array<std::string_view, 5> null{"", "~", "null", "Null", "NULL"};
-  constexpr std::array<std::string_view, 6> infinity{".inf",  ".Inf",  ".INF",
-                                                     "+.inf", "+.Inf", "+.INF"};
-  constexpr std::array<std::string_view, 3> minus_infinity{"-.inf", "-.Inf", "-.INF"};
-  if (one_of(text, yes) || one_of(text, no)) return Value::boolean(one_of(text, yes));
-  if (one_of(text, null)) return Value::null();
-  if (one_of(text, infinity) || one_of(text, minus_infinity))
-    return Value::number(Number::infinity(text.front() == '-'));
+  switch (yaml_word(text)) {
+    case YamlWord::null:
+      return Value::null();
+    case YamlWord::yes:
+    case YamlWord::no:
+      return Value::boolean(yaml_word(text) == YamlWord::yes);
+    case YamlWord::infinity:
+    case YamlWord::minus_infinity:
+      return Value::number(Number::infinity(text.front() == '-'));
+    case YamlWord::not_a_number:
+    case YamlWord::none:
+      break;
+  }
   return std::nullopt;
 }
 
@@ -46,30 +43,6 @@ bool looks_like_integer(std::string_view text) {
   if (text.starts_with("0x") && text.size() > 2)
     return all_in(text.substr(2), "0123456789abcdefABCDEF_");
   return all_in(text, "0123456789_");
-}
-
-/// Digits with at most one point and an exponent.
-bool looks_like_float(std::string_view text) {
-  std::size_t at = text.starts_with('+') || text.starts_with('-') ? 1 : 0;
-  const auto digits = [&] {
-    const std::size_t first = at;
-    while (at < text.size() && is_digit(text[at]))
-      ++at;
-    return at > first;
-  };
-  const bool whole = digits();
-  if (at < text.size() && text[at] == '.') {
-    ++at;
-    if (!digits() && !whole) return false;
-  } else if (!whole) {
-    return false;
-  }
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
-    if (!digits()) return false;
-  }
-  return at == text.size();
 }
 
 /// Decimal, or with a prefix 0x, 0o or 0b; underscores anywhere.
@@ -108,7 +81,7 @@ YamlScalar tagged(std::string_view tag, std::string_view kind, std::string_view 
   }
   if (kind == "timestamp") {
     const auto time = parse_yaml_timestamp(text);
-    return time ? YamlScalar{Value::string(*time), false, {}} : misfit(text, tag);
+    return time ? YamlScalar{Value::string(time->to_rfc3339()), false, {}} : misfit(text, tag);
   }
   return {Value::null(), false, {}};
 }
@@ -116,7 +89,7 @@ YamlScalar tagged(std::string_view tag, std::string_view kind, std::string_view 
 bool is_known_kind(std::string_view kind) {
   constexpr std::array<std::string_view, 7> kinds{"str",  "bool",      "int",   "float",
                                                   "null", "timestamp", "binary"};
-  return one_of(kind, kinds);
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
 /// What the first letter of a plain scalar lets it be.
@@ -139,16 +112,16 @@ YamlScalar resolve_yaml_scalar(std::string_view tag, std::string_view text, bool
   if (first != '\0' && kind != "str" && kind != "binary") {
     if (is_quoted) return {Value::string(text), false, {}};
     if (auto value = keyword(text)) return {std::move(*value), false, {}};
-    if (tag.empty() && (text == ".nan" || text == ".NaN" || text == ".NAN"))
+    if (tag.empty() && yaml_word(text) == YamlWord::not_a_number)
       return {{}, false, "floating point NaN is not supported"};
     if (first == '.') {
       if (auto value = Number::parse(text)) return {Value::number(std::move(*value)), false, {}};
     } else if (first == 'D') {
       if (const auto time
           = tag.empty() || kind == "timestamp" ? parse_yaml_timestamp(text) : std::nullopt)
-        return {Value::string(*time), false, {}};
+        return {Value::string(time->to_rfc3339()), false, {}};
       if (looks_like_integer(text)) return tagged("tag:yaml.org,2002:int", "int", text);
-      if (looks_like_float(text)) return tagged("tag:yaml.org,2002:float", "float", text);
+      if (is_yaml_float(text)) return tagged("tag:yaml.org,2002:float", "float", text);
     }
   }
   if (!tag.empty()) return tagged(tag, kind, text);

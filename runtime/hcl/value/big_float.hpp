@@ -8,6 +8,8 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 
+#include "runtime/text/decimal.hpp"
+
 namespace nomad::hcl {
 
 /// Invariant: `mantissa` is not negative and odd, or zero with exponent 0; of an infinity it is
@@ -38,18 +40,8 @@ struct BigFloat {
   static std::strong_ordering compare(const BigFloat& a, const BigFloat& b);
 };
 
-/// Decimal digits d1 d2 … of a value 0.d1d2… · 10^point, without zeros at either end; empty for 0.
-struct Decimal {
-  std::string digits;
-  std::int64_t point = 0;
-
-  /// mantissa · 2^exponent, exactly.
-  static Decimal exact(const BigFloat::Integer& mantissa, std::int64_t exponent);
-  /// To `count` digits: half to even, down, up.
-  void round(std::int64_t count);
-  void round_down(std::int64_t count);
-  void round_up(std::int64_t count);
-};
+/// mantissa · 2^exponent, exactly.
+Decimal exact_decimal(const BigFloat::Integer& mantissa, std::int64_t exponent);
 
 /// The shortest digits that round to `value` at `precision` bits.
 Decimal shortest(const BigFloat& value, unsigned precision);

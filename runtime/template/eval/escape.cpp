@@ -2,8 +2,6 @@
 
 #include <cstdint>
 
-#include <unicode/uchar.h>
-
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 
@@ -17,12 +15,6 @@ void append_upper_hex(std::string& out, std::uint32_t value, int least) {
   for (; value != 0 || static_cast<int>(digits.size()) < least; value >>= 4U)
     digits.insert(digits.begin(), upper_digits[value & 0xFU]);
   out += digits;
-}
-
-bool is_printable(char32_t c) {
-  constexpr std::uint32_t printable
-      = U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK | U_GC_P_MASK | U_GC_S_MASK;
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & printable) != 0;
 }
 
 }  // namespace

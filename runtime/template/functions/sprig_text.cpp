@@ -5,11 +5,11 @@
 #include "runtime/base/text.hpp"
 #include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
-#include "runtime/template/functions/regex.hpp"
 #include "runtime/template/functions/shared.hpp"
 #include "runtime/template/text/words.hpp"
 #include "runtime/text/digest.hpp"
 #include "runtime/text/letters.hpp"
+#include "runtime/text/regex.hpp"
 #include "runtime/text/strings.hpp"
 
 namespace nomad::templates::sprig_text_family {
@@ -220,12 +220,12 @@ Result<Value> regex_find_all(Context& context,
 
 /// With `expands`, "$1" stands for a group.
 template <Refusal refusal, bool expands>
-Result<Value> regex_replace(Context& context,
-                            std::string_view pattern,
-                            std::string_view text,
-                            std::string_view with) {
+Result<std::string> regex_replace(Context& context,
+                                  std::string_view pattern,
+                                  std::string_view text,
+                                  std::string_view with) {
   const Regex regex = NOMAD_TRY(compiled<refusal>(pattern));
-  return Value::text(NOMAD_TRY(regex.replace_all(context, text, with, expands)));
+  return regex.replace_all(text, with, expands, context.room());
 }
 
 template <Refusal refusal>

@@ -5,11 +5,11 @@
 #include "runtime/base/text.hpp"
 #include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
-#include "runtime/template/functions/regex.hpp"
 #include "runtime/template/functions/shared.hpp"
 #include "runtime/text/digest.hpp"
 #include "runtime/text/letters.hpp"
 #include "runtime/text/number_text.hpp"
+#include "runtime/text/regex.hpp"
 #include "runtime/text/strings.hpp"
 
 namespace nomad::templates::text_family {
@@ -52,12 +52,12 @@ Result<Value> split_to_map(Context& context,
   return Value::map(std::move(map), types::text_map);
 }
 
-Result<Value> regex_replace(Context& context,
-                            std::string_view pattern,
-                            std::string_view with,
-                            std::string_view text) {
+Result<std::string> regex_replace(Context& context,
+                                  std::string_view pattern,
+                                  std::string_view with,
+                                  std::string_view text) {
   const Regex regex = NOMAD_TRY(Regex::compile(pattern));
-  return Value::text(NOMAD_TRY(regex.replace_all(context, text, with, true)));
+  return regex.replace_all(text, with, true, context.room());
 }
 
 Result<bool> regex_match(std::string_view pattern, std::string_view text) {

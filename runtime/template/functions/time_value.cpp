@@ -2,23 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/bind.hpp"
+#include "runtime/text/civil_time.hpp"
 
 namespace nomad::templates {
 namespace {
 
-constexpr std::array<std::string_view, 12> months{"January",   "February", "March",    "April",
-                                                  "May",       "June",     "July",     "August",
-                                                  "September", "October",  "November", "December"};
-constexpr std::array<std::string_view, 7> days{"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                               "Thursday", "Friday", "Saturday"};
-
 constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t day_length = 86'400 * second;
 
 /// What a layout can ask for.
 enum class Part : std::uint8_t {
@@ -56,7 +51,7 @@ struct Element {
 };
 
 /// The longest words first, as Go takes them.
-constexpr std::array<std::pair<std::string_view, Part>, 36> words{{
+constexpr std::array<std::pair<std::string_view, Part>, 33> words{{
     {"January", Part::month_name},
     {"Jan", Part::short_month},
     {"Monday", Part::week_day},
@@ -90,9 +85,6 @@ constexpr std::array<std::pair<std::string_view, Part>, 36> words{{
     {"3", Part::hour12},
     {"4", Part::minute},
     {"5", Part::second},
-    {"", Part::literal},
-    {"", Part::literal},
-    {"", Part::literal},
 }};
 
 /// ".000", ",999" that no digit follows.
@@ -111,7 +103,7 @@ Element take_element(std::string_view& layout) {
     Part part = Part::fraction;
     if (length == 0)
       for (const auto& [word, meaning] : words)
-        if (!word.empty() && rest.starts_with(word)) {
+        if (rest.starts_with(word)) {
           length = word.size();
           part = meaning;
           break;
@@ -135,48 +127,6 @@ Element take_element(std::string_view& layout) {
   return {Part::literal, std::exchange(layout, {})};
 }
 
-/// An instant as people read it.
-struct Civil {
-  std::int64_t year = 1970;
-  unsigned month = 1;
-  unsigned day = 1;
-  unsigned week_day = 4;
-  unsigned year_day = 1;
-  std::int64_t hour = 0;
-  std::int64_t minute = 0;
-  std::int64_t second = 0;
-  std::int64_t nanosecond = 0;
-};
-
-Civil civil_of(std::int64_t nanoseconds) {
-  using namespace std::chrono;
-  std::int64_t day = nanoseconds / day_length;
-  std::int64_t rest = nanoseconds % day_length;
-  if (rest < 0) {
-    rest += day_length;
-    --day;
-  }
-  const sys_days days{std::chrono::days{day}};
-  const year_month_day date{days};
-  Civil out;
-  out.year = static_cast<int>(date.year());
-  out.month = static_cast<unsigned>(date.month());
-  out.day = static_cast<unsigned>(date.day());
-  out.week_day = weekday{days}.c_encoding();
-  out.year_day = static_cast<unsigned>((days - sys_days{date.year() / January / 1}).count()) + 1;
-  out.hour = rest / (3600 * second);
-  out.minute = rest / (60 * second) % 60;
-  out.second = rest / second % 60;
-  out.nanosecond = rest % second;
-  return out;
-}
-
-std::string padded(std::int64_t number, std::size_t width, char fill = '0') {
-  std::string text = std::to_string(number);
-  if (text.size() < width) text.insert(0, width - text.size(), fill);
-  return text;
-}
-
 std::string fraction(std::string_view layout, std::int64_t nanosecond) {
   std::string digits = padded(nanosecond, 9).substr(0, std::min<std::size_t>(layout.size() - 1, 9));
   if (layout[1] == '9')
@@ -193,8 +143,15 @@ std::string zero_zone(std::string_view layout) {
   return out;
 }
 
-std::string written(const Element& element, const Civil& time) {
-  const std::int64_t hour12 = time.hour % 12 == 0 ? 12 : time.hour % 12;
+std::string_view month_name_of(const CivilTime& time) {
+  return month_names[static_cast<std::size_t>(time.month - 1)];
+}
+
+std::string_view day_name_of(const CivilTime& time) {
+  return day_names[static_cast<std::size_t>(time.weekday())];
+}
+
+std::string written(const Element& element, const CivilTime& time) {
   switch (element.part) {
     case Part::literal:
       return std::string{element.text};
@@ -205,9 +162,9 @@ std::string written(const Element& element, const Civil& time) {
     case Part::month:
       return std::to_string(time.month);
     case Part::month_name:
-      return std::string{months[time.month - 1]};
+      return std::string{month_name_of(time)};
     case Part::short_month:
-      return std::string{months[time.month - 1].substr(0, 3)};
+      return std::string{month_name_of(time).substr(0, 3)};
     case Part::zero_month:
       return padded(time.month, 2);
     case Part::day:
@@ -217,17 +174,17 @@ std::string written(const Element& element, const Civil& time) {
     case Part::zero_day:
       return padded(time.day, 2);
     case Part::year_day:
-      return padded(time.year_day, 3, element.text[0] == '_' ? ' ' : '0');
+      return padded(time.year_day(), 3, element.text[0] == '_' ? ' ' : '0');
     case Part::week_day:
-      return std::string{days[time.week_day]};
+      return std::string{day_name_of(time)};
     case Part::short_week_day:
-      return std::string{days[time.week_day].substr(0, 3)};
+      return std::string{day_name_of(time).substr(0, 3)};
     case Part::hour:
       return padded(time.hour, 2);
     case Part::hour12:
-      return std::to_string(hour12);
+      return std::to_string(time.hour12());
     case Part::zero_hour12:
-      return padded(hour12, 2);
+      return padded(time.hour12(), 2);
     case Part::minute:
       return std::to_string(time.minute);
     case Part::zero_minute:
@@ -266,18 +223,18 @@ public:
       case Part::year:
         return number(4, 4, time_.year);
       case Part::month:
-        return number(1, 2, month_);
+        return number(1, 2, time_.month);
       case Part::zero_month:
-        return number(2, 2, month_);
+        return number(2, 2, time_.month);
       case Part::month_name:
       case Part::short_month:
         return month_name(element.part == Part::short_month);
       case Part::day:
       case Part::space_day:
         if (text_.starts_with(' ')) text_.remove_prefix(1);
-        return number(1, 2, day_);
+        return number(1, 2, time_.day);
       case Part::zero_day:
-        return number(2, 2, day_);
+        return number(2, 2, time_.day);
       case Part::hour:
         return number(2, 2, time_.hour);
       case Part::minute:
@@ -298,19 +255,14 @@ public:
   }
 
   std::optional<std::int64_t> finish() const {
-    using namespace std::chrono;
-    const year_month_day date{year{static_cast<int>(time_.year)},
-                              month{static_cast<unsigned>(month_)},
-                              day{static_cast<unsigned>(day_)}};
-    if (!text_.empty() || !date.ok() || time_.year < 1678 || time_.year > 2261 || time_.hour > 23
-        || time_.minute > 59 || time_.second > 59)
+    if (!text_.empty() || !time_.is_valid() || time_.year < 1678 || time_.year > 2261)
       return std::nullopt;
-    const std::int64_t days = sys_days{date}.time_since_epoch().count();
-    return ((days * 24 + time_.hour) * 60 + time_.minute) * 60 * second + time_.second * second;
+    return time_.seconds_since_1970() * second;
   }
 
 private:
-  bool number(std::size_t least, std::size_t most, std::int64_t& out) {
+  template <class Number>
+  bool number(std::size_t least, std::size_t most, Number& out) {
     std::size_t size = 0;
     out = 0;
     for (; size < most && size < text_.size() && is_digit(text_[size]); ++size)
@@ -321,25 +273,23 @@ private:
   }
 
   bool month_name(bool is_short) {
-    for (std::size_t i = 0; i < months.size(); ++i) {
-      const std::string_view name = is_short ? months[i].substr(0, 3) : months[i];
+    for (std::size_t i = 0; i < month_names.size(); ++i) {
+      const std::string_view name = is_short ? month_names[i].substr(0, 3) : month_names[i];
       if (!text_.starts_with(name)) continue;
       text_.remove_prefix(name.size());
-      month_ = static_cast<std::int64_t>(i) + 1;
+      time_.month = static_cast<int>(i) + 1;
       return true;
     }
     return false;
   }
 
   std::string_view text_;
-  Civil time_;
-  std::int64_t month_ = 1;
-  std::int64_t day_ = 1;
+  CivilTime time_{.year = 1970};
 };
 
 template <auto part>
 std::int64_t part_of(const Value& time) {
-  return civil_of(nanoseconds_of(time)).*part;
+  return std::invoke(part, CivilTime::of_unix(nanoseconds_of(time)));
 }
 
 std::string formatted(const Value& time, std::string_view layout) {
@@ -364,12 +314,12 @@ const Function* time_method(std::string_view name) {
       method<seconds_of>("Unix"),
       method<int64_of>("UnixNano"),
       method<itself>("UTC"),
-      method<part_of<&Civil::year>>("Year"),
-      method<part_of<&Civil::day>>("Day"),
-      method<part_of<&Civil::year_day>>("YearDay"),
-      method<part_of<&Civil::hour>>("Hour"),
-      method<part_of<&Civil::minute>>("Minute"),
-      method<part_of<&Civil::second>>("Second"),
+      method<part_of<&CivilTime::year>>("Year"),
+      method<part_of<&CivilTime::day>>("Day"),
+      method<part_of<&CivilTime::year_day>>("YearDay"),
+      method<part_of<&CivilTime::hour>>("Hour"),
+      method<part_of<&CivilTime::minute>>("Minute"),
+      method<part_of<&CivilTime::second>>("Second"),
   };
   return find_method(methods, name);
 }
@@ -409,7 +359,7 @@ std::int64_t unix_seconds(std::int64_t unix_nanoseconds) {
 }
 
 std::string format_time(std::string_view layout, std::int64_t unix_nanoseconds) {
-  const Civil time = civil_of(unix_nanoseconds);
+  const CivilTime time = CivilTime::of_unix(unix_nanoseconds);
   std::string out;
   while (!layout.empty())
     out += written(take_element(layout), time);

@@ -6,8 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include <yaml.h>
-
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
@@ -15,56 +13,23 @@
 #include "runtime/template/functions/yaml_scalar.hpp"
 #include "runtime/template/value/format.hpp"
 #include "runtime/text/number_text.hpp"
+#include "runtime/text/yaml.hpp"
 
 namespace nomad::templates {
 namespace {
 
-std::string_view view_of(const yaml_char_t* text) {
-  return text == nullptr ? std::string_view{} : reinterpret_cast<const char*>(text);
-}
-
-/// An event that is freed when it goes.
-class Event {
-public:
-  Event() = default;
-
-  ~Event() { yaml_event_delete(&event_); }
-
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-
-  yaml_event_t* get() { return &event_; }
-
-  yaml_event_type_t type() const { return event_.type; }
-
-  const yaml_event_t& operator*() const { return event_; }
-
-private:
-  yaml_event_t event_{};
-};
-
 class YamlReader {
 public:
-  YamlReader(Context& context, std::string_view text) : context_{context} {
-    ready_ = yaml_parser_initialize(&parser_) != 0;
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
-                                 text.size());
-  }
-
-  ~YamlReader() { yaml_parser_delete(&parser_); }
-
-  YamlReader(const YamlReader&) = delete;
-  YamlReader& operator=(const YamlReader&) = delete;
+  YamlReader(Context& context, std::string_view text) : context_{context}, parser_{text} {}
 
   Result<Value> read() {
-    if (!ready_) return Error{Errc::internal, "yaml: no parser"};
     for (;;) {
-      Event event;
+      YamlEvent event;
       NOMAD_TRY(next(event));
       if (event.type() == YAML_STREAM_END_EVENT) return Value{};
       if (event.type() == YAML_DOCUMENT_START_EVENT) break;
     }
-    Event first;
+    YamlEvent first;
     NOMAD_TRY(next(first));
     return node(first, 0);
   }
@@ -76,63 +41,55 @@ private:
     std::uint64_t weight;
   };
 
-  Result<void> next(Event& event) {
-    if (yaml_parser_parse(&parser_, event.get()) != 0) return {};
-    std::size_t line = parser_.problem_mark.line;
-    if (line != 0 && parser_.error == YAML_SCANNER_ERROR) ++line;
-    if (line == 0) line = parser_.context_mark.line;
-    const std::string where = line == 0 ? "" : "line " + std::to_string(line) + ": ";
+  Result<void> next(YamlEvent& event) {
+    if (parser_.next(event)) return {};
+    const std::size_t line = parser_.problem_mark().line;
+    const std::string_view problem = parser_.problem();
     return function_error(
-        "yaml: " + where
-        + (parser_.problem == nullptr ? "unknown problem parsing YAML content" : parser_.problem));
+        "yaml: " + (line == 0 ? "" : "line " + std::to_string(line) + ": ")
+        + std::string{problem.empty() ? "unknown problem parsing YAML content" : problem});
   }
 
-  Result<Value> node(Event& event, int depth) {
+  Result<Value> node(const YamlEvent& event, int depth) {
     if (depth > max_depth) return Error{Errc::too_large, "yaml: nested too deep"};
     NOMAD_TRY(context_.step());
     ++weight_;
-    const yaml_event_t& raw = *event;
     const std::uint64_t before = weight_;
-    std::string anchor;
     Value value;
     switch (event.type()) {
       case YAML_ALIAS_EVENT: {
-        const std::string name{view_of(raw.data.alias.anchor)};
-        const auto known = anchors_.find(name);
+        const auto known = anchors_.find(event.anchor());
         if (known == anchors_.end())
-          return function_error("yaml: unknown anchor '" + name + "' referenced");
+          return function_error("yaml: unknown anchor '" + std::string{event.anchor()}
+                                + "' referenced");
         weight_ += known->second.weight;
         NOMAD_TRY(context_.step(known->second.weight));
         return known->second.value;
       }
       case YAML_SCALAR_EVENT:
-        anchor = view_of(raw.data.scalar.anchor);
-        value = NOMAD_TRY(scalar(raw));
+        value = NOMAD_TRY(scalar(event));
         break;
       case YAML_SEQUENCE_START_EVENT:
-        anchor = view_of(raw.data.sequence_start.anchor);
         value = NOMAD_TRY(sequence(depth));
         break;
       case YAML_MAPPING_START_EVENT:
-        anchor = view_of(raw.data.mapping_start.anchor);
         value = NOMAD_TRY(mapping(depth));
         break;
       default:
         return function_error("yaml: attempted to parse unknown event");
     }
-    if (!anchor.empty()) anchors_.insert_or_assign(anchor, Anchor{value, weight_ - before + 1});
+    if (!event.anchor().empty())
+      anchors_.insert_or_assign(std::string{event.anchor()}, Anchor{value, weight_ - before + 1});
     return value;
   }
 
-  Result<Value> scalar(const yaml_event_t& event) {
-    const std::string_view text{reinterpret_cast<const char*>(event.data.scalar.value),
-                                event.data.scalar.length};
-    const std::string_view tag = view_of(event.data.scalar.tag);
+  Result<Value> scalar(const YamlEvent& event) {
+    const std::string_view text = event.text();
+    const std::string_view tag = event.tag();
     NOMAD_TRY(context_.make(text.size()));
     if (tag == "tag:yaml.org,2002:binary")
       return Value::text(NOMAD_TRY(decode_base64(text).within("yaml: !!binary value")));
-    const bool is_plain = event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (tag == "tag:yaml.org,2002:str" || (!is_plain && tag.empty()) || tag == "!")
+    if (tag == "tag:yaml.org,2002:str" || (!event.is_plain() && tag.empty()) || tag == "!")
       return Value::text(std::string{text});
     Value value = resolve_scalar(text);
     if (tag == "tag:yaml.org,2002:float" && value.kind() == Kind::integer)
@@ -143,7 +100,7 @@ private:
   Result<Value> sequence(int depth) {
     std::vector<Value> items;
     for (;;) {
-      Event event;
+      YamlEvent event;
       NOMAD_TRY(next(event));
       if (event.type() == YAML_SEQUENCE_END_EVENT) return Value::list(std::move(items));
       items.push_back(NOMAD_TRY(node(event, depth + 1)));
@@ -168,15 +125,14 @@ private:
     auto map = std::make_shared<Map>();
     std::vector<Value> merged;
     for (;;) {
-      Event event;
+      YamlEvent event;
       NOMAD_TRY(next(event));
       if (event.type() == YAML_MAPPING_END_EVENT) break;
-      const bool merges = event.type() == YAML_SCALAR_EVENT
-                          && view_of((*event).data.scalar.value) == "<<"
-                          && (*event).data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+      const bool merges
+          = event.type() == YAML_SCALAR_EVENT && event.text() == "<<" && event.is_plain();
       Value key = NOMAD_TRY(node(event, depth + 1));
       if (key.kind() > Kind::text) return function_error("yaml: invalid map key: " + shown(key));
-      Event content;
+      YamlEvent content;
       NOMAD_TRY(next(content));
       Value value = NOMAD_TRY(node(content, depth + 1));
       if (merges)
@@ -190,77 +146,34 @@ private:
   }
 
   Context& context_;
-  yaml_parser_t parser_{};
-  bool ready_ = false;
+  YamlParser parser_;
   std::uint64_t weight_ = 0;
   std::map<std::string, Anchor, std::less<>> anchors_;
 };
 
 class YamlWriter {
 public:
-  explicit YamlWriter(std::size_t limit) : limit_{limit} {
-    ready_ = yaml_emitter_initialize(&emitter_) != 0;
-    yaml_emitter_set_output(&emitter_, &YamlWriter::take, this);
-    yaml_emitter_set_unicode(&emitter_, 1);
-  }
-
-  ~YamlWriter() { yaml_emitter_delete(&emitter_); }
-
-  YamlWriter(const YamlWriter&) = delete;
-  YamlWriter& operator=(const YamlWriter&) = delete;
+  explicit YamlWriter(std::size_t limit) : emitter_{limit} {}
 
   Result<std::string> write(const Value& value) {
-    yaml_event_t event;
-    if (!ready_ || yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING) == 0)
-      return Error{Errc::internal, "yaml: no emitter"};
-    NOMAD_TRY(emit(event));
-    yaml_document_start_event_initialize(&event, nullptr, nullptr, nullptr, 1);
-    NOMAD_TRY(emit(event));
+    NOMAD_TRY(emitter_.begin());
     NOMAD_TRY(node(value, 0));
-    yaml_document_end_event_initialize(&event, 1);
-    NOMAD_TRY(emit(event));
-    emitter_.open_ended = 0;  // No "..." behind a plain scalar.
-    yaml_stream_end_event_initialize(&event);
-    NOMAD_TRY(emit(event));
-    return std::move(out_);
+    return emitter_.finish();
   }
 
 private:
-  static int take(void* self, unsigned char* bytes, std::size_t size) {
-    auto& writer = *static_cast<YamlWriter*>(self);
-    if (size > writer.limit_ - writer.out_.size()) return 0;
-    writer.out_.append(reinterpret_cast<const char*>(bytes), size);
-    return 1;
-  }
-
-  Result<void> emit(yaml_event_t& event) {
-    if (yaml_emitter_emit(&emitter_, &event) != 0) return {};
-    if (emitter_.error == YAML_WRITER_ERROR)
-      return Error{Errc::too_large, "yaml: the text is too long"};
-    return function_error(std::string{"yaml: "}
-                          + (emitter_.problem == nullptr ? "unknown problem generating YAML content"
-                                                         : emitter_.problem));
-  }
-
-  Result<void> scalar(std::string_view text,
-                      yaml_scalar_style_t style = YAML_PLAIN_SCALAR_STYLE,
-                      const char* tag = nullptr) {
-    yaml_event_t event;
-    const int implicit = tag == nullptr ? 1 : 0;
-    if (yaml_scalar_event_initialize(&event, nullptr, reinterpret_cast<const yaml_char_t*>(tag),
-                                     reinterpret_cast<const yaml_char_t*>(text.data()),
-                                     static_cast<int>(text.size()), implicit, implicit, style)
-        == 0)
-      return function_error("yaml: invalid value");
-    return emit(event);
+  Result<void> scalar(std::string_view text) {
+    return emitter_.scalar(text, YAML_PLAIN_SCALAR_STYLE);
   }
 
   Result<void> text(std::string_view text) {
     if (!is_valid_utf8(text))
-      return scalar(encode_base64(text), YAML_PLAIN_SCALAR_STYLE, "tag:yaml.org,2002:binary");
-    if (text.find('\n') != std::string_view::npos) return scalar(text, YAML_LITERAL_SCALAR_STYLE);
-    return scalar(text,
-                  is_plain_text(text) ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
+      return emitter_.scalar(encode_base64(text), YAML_PLAIN_SCALAR_STYLE,
+                             "tag:yaml.org,2002:binary");
+    if (text.find('\n') != std::string_view::npos)
+      return emitter_.scalar(text, YAML_LITERAL_SCALAR_STYLE);
+    return emitter_.scalar(
+        text, is_plain_text(text) ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
   }
 
   Result<void> number(double value) {
@@ -305,19 +218,14 @@ private:
   Result<void> sequence(const Value& list, int depth) {
     if (list.type() == &types::int64_channel)
       return function_error("cannot marshal type: " + std::string{type_name(list)});
-    yaml_event_t event;
-    yaml_sequence_start_event_initialize(&event, nullptr, nullptr, 1, YAML_BLOCK_SEQUENCE_STYLE);
-    NOMAD_TRY(emit(event));
+    NOMAD_TRY(emitter_.begin_sequence());
     for (const Value& item : list.items())
       NOMAD_TRY(node(item, depth + 1));
-    yaml_sequence_end_event_initialize(&event);
-    return emit(event);
+    return emitter_.end_sequence();
   }
 
   Result<void> mapping(const Value& value, int depth) {
-    yaml_event_t event;
-    yaml_mapping_start_event_initialize(&event, nullptr, nullptr, 1, YAML_BLOCK_MAPPING_STYLE);
-    NOMAD_TRY(emit(event));
+    NOMAD_TRY(emitter_.begin_mapping());
     if (value.kind() == Kind::structure) {
       for (std::size_t i = 0; i < value.type()->fields.size(); ++i) {
         NOMAD_TRY(text(to_lower(value.type()->fields[i].name)));
@@ -331,14 +239,10 @@ private:
         NOMAD_TRY(node(held, depth + 1));
       }
     }
-    yaml_mapping_end_event_initialize(&event);
-    return emit(event);
+    return emitter_.end_mapping();
   }
 
-  std::size_t limit_;
-  std::string out_;
-  yaml_emitter_t emitter_{};
-  bool ready_ = false;
+  YamlEmitter emitter_;
 };
 
 }  // namespace

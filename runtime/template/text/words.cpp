@@ -13,23 +13,6 @@ namespace {
 
 using Characters = std::u32string;
 
-Characters characters_of(std::string_view text) {
-  Characters out;
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decode_utf8(text, at);
-    out += point.value;
-    at += point.length;
-  }
-  return out;
-}
-
-std::string text_of(const Characters& characters) {
-  std::string out;
-  for (const char32_t c : characters)
-    append_utf8(out, c);
-  return out;
-}
-
 UChar32 icu(char32_t c) {
   return static_cast<UChar32>(c);
 }
@@ -125,7 +108,7 @@ Word take_word(Characters& rest) {
 class WordJoiner {
 public:
   WordJoiner(std::string_view text, char32_t connector)
-      : connector_{connector}, rest_{characters_of(text)} {}
+      : connector_{connector}, rest_{code_points(text)} {}
 
   std::string join() {
     word_ = take_word(rest_);
@@ -142,7 +125,7 @@ public:
       }
     }
     append(word_.type, word_.text);
-    return text_of(out_);
+    return to_utf8(out_);
   }
 
 private:
@@ -206,12 +189,12 @@ std::string separated_words(std::string_view text, char32_t connector) {
 }
 
 std::string camel_case(std::string_view text) {
-  const Characters in = characters_of(text);
+  const Characters in = code_points(text);
   Characters out;
   std::size_t at = 0;
   while (at < in.size() && is_connector(in[at]))
     out += in[at++];
-  if (at >= in.size()) return text_of(out);
+  if (at >= in.size()) return to_utf8(out);
   char32_t current = upper(in[at++]);
   for (; at < in.size(); ++at) {
     const char32_t last = current;
@@ -224,11 +207,11 @@ std::string camel_case(std::string_view text) {
       out += last;
   }
   out += current;
-  return text_of(out);
+  return to_utf8(out);
 }
 
 std::string swap_case(std::string_view text) {
-  Characters out = characters_of(text);
+  Characters out = code_points(text);
   bool after_space = true;
   for (char32_t& c : out) {
     if (is_upper(c) || is_title(c)) {
@@ -241,7 +224,7 @@ std::string swap_case(std::string_view text) {
       after_space = is_unicode_space(c);
     }
   }
-  return text_of(out);
+  return to_utf8(out);
 }
 
 std::string initials(std::string_view text) {
@@ -260,7 +243,7 @@ std::string initials(std::string_view text) {
 }
 
 std::string uncapitalized(std::string_view text) {
-  Characters out = characters_of(text);
+  Characters out = code_points(text);
   bool starts = true;
   for (char32_t& c : out) {
     if (is_unicode_space(c)) {
@@ -270,13 +253,13 @@ std::string uncapitalized(std::string_view text) {
       starts = false;
     }
   }
-  return text_of(out);
+  return to_utf8(out);
 }
 
 std::string without_space(std::string_view text) {
-  Characters out = characters_of(text);
+  Characters out = code_points(text);
   std::erase_if(out, is_unicode_space);
-  return text_of(out);
+  return to_utf8(out);
 }
 
 std::string wrapped(std::string_view text,

@@ -4,11 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include <unicode/uchar.h>
-
 #include "runtime/base/text.hpp"
 #include "runtime/template/value/format.hpp"
 #include "runtime/text/number_text.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::templates {
 namespace {
@@ -19,20 +18,6 @@ constexpr std::string_view nil_angle = "<nil>";
 
 /// Where all pointers point.
 constexpr std::uint64_t some_address = 0xc000000000;
-
-bool is_printable(char32_t c) {
-  if (c < 0x80) return c >= 0x20 && c < 0x7F;
-  constexpr std::uint32_t printable
-      = U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK | U_GC_P_MASK | U_GC_S_MASK;
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & printable) != 0;
-}
-
-std::size_t count_characters(std::string_view text) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; at < text.size(); at += decode_utf8(text, at).length)
-    ++count;
-  return count;
-}
 
 /// %#g: a point, and zeros behind it up to the precision.
 std::string with_point(std::string text, char format, int precision) {

@@ -1,22 +1,37 @@
-#include "runtime/hcl/functions/timestamp.hpp"
+#include "runtime/text/civil_time.hpp"
 
 #include <algorithm>
 #include <chrono>
 
 #include "runtime/base/text.hpp"
 
-namespace nomad::hcl {
+namespace nomad {
 
 namespace {
 
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
-std::chrono::sys_days day_of(const Timestamp& time) {
+std::chrono::year_month_day date_of(const CivilTime& time) {
   return std::chrono::year{static_cast<int>(time.year)} / time.month / time.day;
 }
 
-bool is_in_month(const Timestamp& time) {
-  return (std::chrono::year{static_cast<int>(time.year)} / time.month / time.day).ok();
+std::chrono::sys_days day_of(const CivilTime& time) {
+  return date_of(time);
+}
+
+CivilTime civil_of(std::chrono::sys_seconds at, std::int64_t nanosecond, int offset) {
+  using namespace std::chrono;
+  const auto start = floor<days>(at);
+  const year_month_day date{start};
+  const hh_mm_ss time{at - start};
+  return {.year = static_cast<int>(date.year()),
+          .month = static_cast<int>(static_cast<unsigned>(date.month())),
+          .day = static_cast<int>(static_cast<unsigned>(date.day())),
+          .hour = static_cast<int>(time.hours().count()),
+          .minute = static_cast<int>(time.minutes().count()),
+          .second = static_cast<int>(time.seconds().count()),
+          .nanosecond = static_cast<int>(nanosecond),
+          .offset = offset};
 }
 
 /// Takes parts off the front of a timestamp and remembers what did not fit.
@@ -130,36 +145,44 @@ private:
 
 }  // namespace
 
-std::string padded(std::int64_t value, std::size_t width) {
+std::string padded(std::int64_t value, std::size_t width, char fill) {
   std::string digits = std::to_string(value < 0 ? -value : value);
-  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+  if (digits.size() < width) digits.insert(0, width - digits.size(), fill);
   return (value < 0 ? "-" : "") + digits;
 }
 
-int Timestamp::weekday() const {
+CivilTime CivilTime::of_unix(std::int64_t unix_nanoseconds) {
+  return CivilTime{.year = 1970}.plus(unix_nanoseconds);
+}
+
+bool CivilTime::is_valid() const {
+  return date_of(*this).ok() && hour < 24 && minute < 60 && second < 60;
+}
+
+int CivilTime::weekday() const {
   return static_cast<int>(std::chrono::weekday{day_of(*this)}.c_encoding());
 }
 
-Timestamp Timestamp::plus(std::int64_t nanoseconds) const {
+int CivilTime::year_day() const {
+  const std::chrono::sys_days first{date_of(*this).year() / std::chrono::January / 1};
+  return static_cast<int>((day_of(*this) - first).count()) + 1;
+}
+
+std::int64_t CivilTime::seconds_since_1970() const {
+  return ((day_of(*this).time_since_epoch().count() * std::int64_t{24} + hour) * 60 + minute) * 60
+         + second;
+}
+
+CivilTime CivilTime::plus(std::int64_t nanoseconds) const {
   using namespace std::chrono;
   const std::chrono::nanoseconds rest{nanosecond + nanoseconds % nanoseconds_per_second};
   const auto carried = floor<seconds>(rest);
-  const auto at = day_of(*this) + hours{hour} + minutes{minute} + seconds{second}
-                  + seconds{nanoseconds / nanoseconds_per_second} + carried;
-  const auto start = floor<days>(at);
-  const year_month_day date{start};
-  const hh_mm_ss time{at - start};
-  return {.year = static_cast<int>(date.year()),
-          .month = static_cast<int>(static_cast<unsigned>(date.month())),
-          .day = static_cast<int>(static_cast<unsigned>(date.day())),
-          .hour = static_cast<int>(time.hours().count()),
-          .minute = static_cast<int>(time.minutes().count()),
-          .second = static_cast<int>(time.seconds().count()),
-          .nanosecond = static_cast<int>((rest - carried).count()),
-          .offset = offset};
+  return civil_of(
+      sys_seconds{seconds{seconds_since_1970() + nanoseconds / nanoseconds_per_second}} + carried,
+      (rest - carried).count(), offset);
 }
 
-std::string Timestamp::to_rfc3339() const {
+std::string CivilTime::to_rfc3339() const {
   std::string zone = "Z";
   if (offset != 0) {
     const int minutes = std::abs(offset) / 60;
@@ -170,11 +193,11 @@ std::string Timestamp::to_rfc3339() const {
          + ":" + padded(minute, 2) + ":" + padded(second, 2) + zone;
 }
 
-std::variant<Timestamp, std::string> parse_timestamp(std::string_view text) {
+Result<CivilTime> parse_timestamp(std::string_view text) {
   constexpr const char* prefix = "not a valid RFC3339 timestamp: ";
   constexpr int any = 99;
   Reader reader{text};
-  Timestamp out;
+  CivilTime out;
   out.year = reader.year();
   reader.literal('-');
   out.month = reader.two("month", 1, 12);
@@ -190,18 +213,18 @@ std::variant<Timestamp, std::string> parse_timestamp(std::string_view text) {
   out.offset = reader.offset();
   if (!reader.failed() && !reader.rest().empty())
     reader.fail("cannot use " + quote(reader.rest()) + " as timestamp segment");
-  if (!reader.failed() && !is_in_month(out)) reader.fail("day out of range");
-  if (reader.failed()) return prefix + reader.error();
+  if (!reader.failed() && !date_of(out).ok()) reader.fail("day out of range");
+  if (reader.failed()) return Error{Errc::invalid_argument, prefix + reader.error()};
   return out;
 }
 
-std::optional<std::string> parse_yaml_timestamp(std::string_view text) {
+std::optional<CivilTime> parse_yaml_timestamp(std::string_view text) {
   constexpr std::size_t year_digits = 4;
   if (text.size() <= year_digits || !std::all_of(text.begin(), text.begin() + year_digits, is_digit)
       || text[year_digits] != '-')
     return std::nullopt;
   Reader reader{text};
-  Timestamp out;
+  CivilTime out;
   out.year = reader.year();
   reader.literal('-');
   out.month = reader.two("month", 1, 12, false);
@@ -218,8 +241,8 @@ std::optional<std::string> parse_yaml_timestamp(std::string_view text) {
     out.nanosecond = reader.fraction();
     if (zoned) out.offset = reader.offset();
   }
-  if (reader.failed() || !reader.rest().empty() || !is_in_month(out)) return std::nullopt;
-  return out.to_rfc3339();
+  if (reader.failed() || !reader.rest().empty() || !date_of(out).ok()) return std::nullopt;
+  return out;
 }
 
-}  // namespace nomad::hcl
+}  // namespace nomad

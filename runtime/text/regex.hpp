@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/template/eval/context.hpp"
 
 namespace re2 {
 class RE2;
 }
 
-namespace nomad::templates {
+namespace nomad {
 
 class Regex {
 public:
@@ -27,11 +26,12 @@ public:
 
   bool matches(std::string_view text) const;
 
-  /// `with` may name groups by "$1" and "${name}", if `expands`.
-  Result<std::string> replace_all(Context& context,
-                                  std::string_view text,
+  /// `with` may name groups by "$1" and "${name}", if `expands`. Fails with `too_large` beyond
+  /// `limit` bytes.
+  Result<std::string> replace_all(std::string_view text,
                                   std::string_view with,
-                                  bool expands) const;
+                                  bool expands,
+                                  std::size_t limit) const;
 
   /// The first `most` matches; all, if it is negative.
   std::vector<std::string_view> find_all(std::string_view text, std::int64_t most) const;
@@ -48,4 +48,4 @@ private:
 /// regexp.QuoteMeta.
 std::string quote_meta(std::string_view text);
 
-}  // namespace nomad::templates
+}  // namespace nomad

@@ -1,15 +1,16 @@
-#include "runtime/template/functions/regex.hpp"
+#include "runtime/text/regex.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include <re2/re2.h>
+#include <unicode/uchar.h>
 
 #include "runtime/base/re2_words.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 
-namespace nomad::templates {
+namespace nomad {
 namespace {
 
 using Groups = std::vector<re2::StringPiece>;
@@ -37,23 +38,23 @@ void each_match(const RE2& regex, std::string_view text, Found found) {
   }
 }
 
-/// The name of a group behind "$": takes it off, with its braces.
+bool is_name_character(char32_t c) {
+  return c == '_' || u_isalpha(static_cast<UChar32>(c)) != 0
+         || u_isdigit(static_cast<UChar32>(c)) != 0;
+}
+
+/// The name of a group behind "$": takes it off, with its braces. Empty if there is none.
 std::string_view take_name(std::string_view& rest) {
-  if (rest.starts_with('{')) {
-    const std::size_t close = rest.find('}');
-    if (close == std::string_view::npos) return {};
-    const std::string_view name = rest.substr(1, close - 1);
-    if (name.empty()
-        || !std::ranges::all_of(name, [](char c) { return is_alphanumeric(c) || c == '_'; }))
-      return {};
-    rest.remove_prefix(close + 1);
-    return name;
+  const std::size_t begin = rest.starts_with('{') ? 1 : 0;
+  std::size_t end = begin;
+  while (end < rest.size()) {
+    const CodePoint point = decode_utf8(rest, end);
+    if (!is_name_character(point.value)) break;
+    end += point.length;
   }
-  std::size_t size = 0;
-  while (size < rest.size() && (is_alphanumeric(rest[size]) || rest[size] == '_'))
-    ++size;
-  const std::string_view name = rest.substr(0, size);
-  rest.remove_prefix(size);
+  if (begin == 1 && !rest.substr(end).starts_with('}')) return {};
+  const std::string_view name = rest.substr(begin, end - begin);
+  if (!name.empty()) rest.remove_prefix(end + begin);
   return name;
 }
 
@@ -101,8 +102,9 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   options.set_max_mem(std::int64_t{8} << 20U);
   auto compiled = std::make_unique<RE2>(re2::StringPiece{pattern.data(), pattern.size()}, options);
   if (!compiled->ok()) {
-    return function_error("error parsing regexp: " + std::string{go_words(compiled->error_code())}
-                          + ": `" + compiled->error_arg() + '`');
+    return Error{Errc::invalid_argument,
+                 "error parsing regexp: " + std::string{go_words(compiled->error_code())} + ": `"
+                     + compiled->error_arg() + '`'};
   }
   return Regex{std::move(compiled)};
 }
@@ -111,13 +113,12 @@ bool Regex::matches(std::string_view text) const {
   return RE2::PartialMatch({text.data(), text.size()}, *compiled_);
 }
 
-Result<std::string> Regex::replace_all(Context& context,
-                                       std::string_view text,
+Result<std::string> Regex::replace_all(std::string_view text,
                                        std::string_view with,
-                                       bool expands) const {
+                                       bool expands,
+                                       std::size_t limit) const {
   std::string out;
   std::size_t copied = 0;
-  const std::size_t room = context.room();
   each_match(*compiled_, text, [&](std::size_t begin, std::size_t end, const Groups& groups) {
     out += text.substr(copied, begin - copied);
     if (expands)
@@ -125,10 +126,10 @@ Result<std::string> Regex::replace_all(Context& context,
     else
       out += with;
     copied = end;
-    return out.size() <= room;
+    return out.size() <= limit;
   });
   out += text.substr(copied);
-  NOMAD_TRY(context.make(out.size()));
+  if (out.size() > limit) return Error{Errc::too_large, "the text gets too long"};
   return out;
 }
 
@@ -168,4 +169,4 @@ std::string quote_meta(std::string_view text) {
   return out;
 }
 
-}  // namespace nomad::templates
+}  // namespace nomad
