@@ -13,6 +13,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/storage/identity_file.hpp"
 #include "runtime/storage/set_aside.hpp"
+#include "runtime/workload/node/alloc_ledger.hpp"
 
 namespace nomad::client {
 namespace client_db {
@@ -128,7 +129,7 @@ private:
   Result<> load_allocs() {
     return each(Bucket::alloc, [this](std::string_view key, std::string_view value) -> Result<> {
       auto alloc = NOMAD_TRY(as_object<schema::Allocation>(value));
-      const auto job = jobs_.find(job_key(*alloc));
+      const auto job = jobs_.find(workload::job_key(*alloc));
       if (job == jobs_.end()) return Error{Errc::corrupt, "its job is missing"};
       used_jobs_.insert(job->first);
       allocs_.emplace(key, SavedAlloc{.alloc = std::move(alloc),
@@ -212,7 +213,7 @@ void put_alloc(ClientBatch& batch, const Object<schema::Allocation>& alloc) {
 }
 
 void put_job(ClientBatch& batch, const Object<schema::Job>& job) {
-  batch.put(Bucket::job, job_key(*job), as_value(job));
+  batch.put(Bucket::job, workload::job_key(*job), as_value(job));
 }
 
 void put_task(ClientBatch& batch,
@@ -258,16 +259,6 @@ void erase_debt(ClientBatch& batch, const ServiceDebt& debt) {
 
 void erase_job(ClientBatch& batch, const std::string& job_key) {
   batch.erase(Bucket::job, job_key);
-}
-
-std::string job_key(schema::Allocation::Reader alloc) {
-  return fmt::format("{}/{}/{}/{}", view(alloc.getNamespace()), view(alloc.getJobId()),
-                     alloc.getJobCreateIndex(), alloc.getJobVersion());
-}
-
-std::string job_key(schema::Job::Reader job) {
-  return fmt::format("{}/{}/{}/{}", view(job.getNamespace()), view(job.getId()),
-                     job.getCreateIndex(), job.getVersion());
 }
 
 }  // namespace client_db

@@ -120,10 +120,6 @@ void put_debt(storage::ClientBatch& batch, const ServiceDebt& debt);
 void erase_debt(storage::ClientBatch& batch, const ServiceDebt& debt);
 void erase_job(storage::ClientBatch& batch, const std::string& job_key);
 
-/// The key under which an allocation's job version is kept.
-std::string job_key(schema::Allocation::Reader alloc);
-std::string job_key(schema::Job::Reader job);
-
 }  // namespace client_db
 
 using ClientDb = actor::Interface<client_db::Committed(client_db::Save),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -14,17 +15,36 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/host_stats.hpp"
-#include "runtime/object/draft.hpp"
-#include "runtime/workload/alloc_diff.hpp"
 #include "runtime/workload/client_status.hpp"
 
 namespace nomad::client {
+using namespace workload::ledger_action;
+
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr auto save_timeout = 1min;
 constexpr auto disk_timeout = 50s;
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+
+storage::ClientBatch batch_of(const RowChanges& rows) {
+  storage::ClientBatch batch;
+  for (const auto& row : rows)
+    std::visit(Overloaded{[&](const PutAlloc& it) { client_db::put_alloc(batch, it.alloc); },
+                          [&](const PutJob& it) { client_db::put_job(batch, it.job); },
+                          [&](const ClearHealth& it) {
+                            client_db::put_health(batch, it.alloc_id, std::nullopt);
+                          },
+                          [&](const EraseAlloc& it) { client_db::erase_alloc(batch, it.alloc_id); },
+                          [&](const EraseJob& it) { client_db::erase_job(batch, it.job_key); }},
+               row);
+  return batch;
+}
 
 }  // namespace
 
@@ -34,149 +54,41 @@ Error NodeAllocs::unknown(const std::string& alloc_id) {
 
 Result<access::Allowed> NodeAllocs::check_caller(const std::string& alloc_id,
                                                  const access::Asking& asking) const {
-  const auto found = allocs_.find(alloc_id);
-  if (found == allocs_.end()) return unknown(alloc_id);
-  return access::authorize(asking, {view(found->second.alloc->getNamespace())});
+  const auto* entry = ledger_.find(alloc_id);
+  if (!entry) return unknown(alloc_id);
+  return access::authorize(asking, {view(entry->alloc->getNamespace())});
 }
 
-AllocRunner NodeAllocs::run(AllocSetup setup) {
-  const auto alloc_id = copy(setup.alloc->getId());
-  cpus_.hold(*setup.alloc);
-  auto runner = facts_.parts.make_runner(self_, std::move(setup));
-  runners_.emplace(runner.address(), alloc_id);
-  return runner;
-}
-
-/// Keeps the row of `job` for the allocation, and no longer that of another version.
-void NodeAllocs::hold_job(Alloc& alloc,
-                          const Object<schema::Job>& job,
-                          storage::ClientBatch& batch) {
-  if (jobs_[client_db::job_key(*job)]++ == 0) client_db::put_job(batch, job);
-  release_job(alloc, batch);
-  alloc.saved_job = job;
-}
-
-void NodeAllocs::release_job(Alloc& alloc, storage::ClientBatch& batch) {
-  const auto job = std::exchange(alloc.saved_job, {});
-  if (!job) return;
-  const auto held = jobs_.find(client_db::job_key(*job));
-  if (--held->second > 0) return;
-  client_db::erase_job(batch, held->first);
-  jobs_.erase(held);
-}
-
-/// Once, however often it is called.
-void NodeAllocs::erase_rows(const std::string& alloc_id) {
-  auto& alloc = allocs_.at(alloc_id);
-  if (!alloc.saved_job) return;
-  storage::ClientBatch batch;
-  client_db::erase_alloc(batch, alloc_id);
-  release_job(alloc, batch);
-  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
-}
-
-// -- after a restart -----------------------------------------------------------------------------
+// -- what it hears -------------------------------------------------------------------------------
 
 void NodeAllocs::take_up(client_db::Loaded loaded) {
-  gc_ = workload::GcQueue{facts_.options.gc};
-  storage::ClientBatch batch;
+  storage::ClientBatch unused;
   for (const auto& key : loaded.unused_jobs)
-    client_db::erase_job(batch, key);
-  storage::ClientBatch saved_already;
-  for (const auto& saved : loaded.allocs)  // All first: one that goes must not take another's job.
-    hold_job(allocs_[copy(saved.alloc->getId())], saved.job, saved_already);
-  for (auto& saved : loaded.allocs)
-    restore(saved);
-  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
-  for (const auto& [id, alloc] : allocs_)
-    if (alloc.runner) self_->send(alloc.runner, alloc_runner::Begin{});
-  heartbeat_stop_ = workload::HeartbeatStop{now()};
-  for (const auto& [id, alloc] : allocs_)
-    if (alloc.runner) watch_patience(id);
+    client_db::erase_job(unused, key);
+  self_->send(facts_.parts.db, client_db::SaveLater{std::move(unused)});
+  std::vector<workload::RestoredAlloc> restored;
+  for (auto& saved : loaded.allocs) {
+    restored.push_back({{saved.alloc, saved.job}, !saved.tasks.empty(), saved.acknowledged});
+    saved_.emplace(copy(saved.alloc->getId()), std::move(saved));
+  }
+  ledger_.begin(
+      {.node_id = facts_.identity.id,
+       .gc = facts_.options.gc,
+       .fits = [this](auto alloc,
+                      auto job) { return facts_.parts.check_alloc(*facts_.context, alloc, job); }},
+      restored, time());
+  perform();
+  saved_.clear();
 }
 
-void NodeAllocs::restore(client_db::SavedAlloc& saved) {
-  const auto alloc_id = copy(saved.alloc->getId());
-  if (saved.tasks.empty()) {
-    // Nothing of it had begun, or it was destroyed: the servers send it again if they want it.
-    erase_rows(alloc_id);
-    allocs_.erase(alloc_id);
-    return;
-  }
-  if (saved.acknowledged)
-    self_->send(facts_.context->sync, sync::Restore{alloc_id, *saved.acknowledged});
-  auto& alloc = allocs_[alloc_id];
-  alloc.index = saved.alloc->getAllocModifyIndex();
-  alloc.alloc = saved.alloc;
-  alloc.job = saved.job;
-  alloc.restored = true;
-  alloc.end_acknowledged
-      = saved.acknowledged && workload::is_client_terminal(saved.acknowledged->status);
-  if (const auto fit = facts_.parts.check_alloc(*facts_.context, *saved.alloc, *saved.job); !fit) {
-    give_up(alloc_id, fit.error().what);
-    return;
-  }
-  alloc.runner = run({.context = facts_.context,
-                      .alloc = saved.alloc,
-                      .job = saved.job,
-                      .parent = self_,
-                      .restored = true,
-                      .saved_tasks = std::move(saved.tasks),
-                      .saved_health = saved.health});
-}
-
-// -- what the servers say ------------------------------------------------------------------------
-
-void NodeAllocs::apply(AssignedAllocs set, std::function<void(bool impatient)> then) {
-  std::vector<workload::AssignedIndex> assigned;
-  assigned.reserve(set.allocs.size());
+void NodeAllocs::apply(workload::AssignedAllocs set, std::function<void(bool impatient)> then) {
   std::uint64_t reported = 0;
-  for (const auto& each : set.allocs) {
+  for (const auto& each : set.allocs)
     reported = std::max(reported, each.alloc->getReportNumber());
-    assigned.push_back({copy(each.alloc->getId()), each.alloc->getAllocModifyIndex()});
-  }
   go_on_above(reported);
-  auto diff = workload::diff_allocs(existing(), assigned, set.complete);
-  for (const auto& alloc_id : diff.removed)
-    remove(alloc_id);
-
-  storage::ClientBatch batch;
-  for (const auto place : diff.updated)
-    save_update(set.allocs[place], batch);
-  for (const auto place : diff.added)
-    add(set.allocs[place], batch);
-
-  const auto go_on = [this, diff = std::move(diff), set = std::move(set),
-                      then = std::move(then)](const Result<>& saved) {
-    if (facts_.stopping) return;
-    NOMAD_FAILPOINT("client.assigned");
-    impatient_ = false;
-    for (const auto place : diff.updated)
-      update(set.allocs[place]);
-    for (const auto place : diff.added)
-      run_added(set.allocs[place], saved);
-    then(impatient_);
-  };
-  if (batch.empty()) {
-    go_on({});
-    return;
-  }
-  self_->request(facts_.parts.db, save_timeout, client_db::Save{std::move(batch)})
-      .then([go_on](const client_db::Committed&) { go_on({}); },
-            [go_on](const Error& err) { go_on(err); });
-}
-
-workload::ExistingAllocs NodeAllocs::existing() const {
-  return {.index_of = [this](const std::string& alloc_id) -> std::optional<std::uint64_t> {
-            const auto found = allocs_.find(alloc_id);
-            if (found == allocs_.end() || found->second.removed) return std::nullopt;
-            return found->second.index;
-          },
-          .each =
-              [this](const std::function<void(const std::string&)>& take) {
-                for (const auto& [alloc_id, alloc] : allocs_)
-                  if (!alloc.removed) take(alloc_id);
-              }};
+  applied_ = std::move(then);
+  ledger_.assign(set, time());
+  perform();
 }
 
 /// Reports of a node that has lost its local state must not pass for old ones.
@@ -188,124 +100,18 @@ void NodeAllocs::go_on_above(std::uint64_t report_number) {
   self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
 }
 
-/// Enters a new allocation. It runs after `batch` is saved, if its status here stays pending.
-void NodeAllocs::add(const AssignedAlloc& assigned, storage::ClientBatch& batch) {
-  const auto alloc_id = copy(assigned.alloc->getId());
-  auto& alloc = allocs_[alloc_id];
-  if (alloc.removed) {  // its end is under way: it can begin anew after that
-    alloc.wanted_again = true;
-    return;
-  }
-  alloc.index = assigned.alloc->getAllocModifyIndex();
-  alloc.alloc = assigned.alloc;
-  alloc.job = assigned.job;
-  alloc.status = schema::ClientStatus::PENDING;
-  if (workload::is_client_terminal(assigned.alloc->getClientStatus())) {
-    alloc.status
-        = assigned.alloc->getClientStatus();  // It ended here before; its remains are gone.
-    alloc.end_acknowledged = true;
-    return;
-  }
-  if (const auto fit = facts_.parts.check_alloc(*facts_.context, *assigned.alloc, *assigned.job);
-      !fit) {
-    reject(alloc_id, fit.error().what);
-    return;
-  }
-  client_db::put_alloc(batch, assigned.alloc);
-  hold_job(alloc, assigned.job, batch);
-}
-
-/// Runs an allocation that was entered, if it is still wanted and `saved`.
-void NodeAllocs::run_added(const AssignedAlloc& assigned, const Result<>& saved) {
-  const auto alloc_id = copy(assigned.alloc->getId());
-  const auto found = allocs_.find(alloc_id);
-  if (found == allocs_.end() || found->second.removed
-      || found->second.status != schema::ClientStatus::PENDING)
-    return;
-  if (!saved) {
-    erase_rows(alloc_id);
-    return reject(alloc_id, "saving local state: " + saved.error().what);
-  }
-  found->second.runner = run({.context = facts_.context,
-                              .alloc = assigned.alloc,
-                              .job = assigned.job,
-                              .parent = self_,
-                              .may_run = !contacted_,
-                              .saved_tasks = {},
-                              .saved_health = {}});
-  self_->send(found->second.runner, alloc_runner::Begin{});
-  watch_patience(alloc_id);
-}
-
-/// Tells the servers that the allocation cannot run here. It is not tried again.
-void NodeAllocs::reject(const std::string& alloc_id, std::string_view reason) {
-  log::error("client", "cannot run allocation {}: {}", short_id(alloc_id), reason);
-  auto& alloc = allocs_.at(alloc_id);
-  alloc.status = schema::ClientStatus::FAILED;
-  alloc.rejection
-      = workload::make_rejection(*alloc.alloc, *alloc.job, reason, facts_.options.unix_now());
-  tell_end(alloc, false);
-}
-
-/// Enters a change. The allocation's row and that of its job go together: a restart that finds one
-/// without the other would leave a running task to itself.
-void NodeAllocs::save_update(const AssignedAlloc& assigned, storage::ClientBatch& batch) {
-  const auto alloc_id = copy(assigned.alloc->getId());
-  auto& alloc = allocs_.at(alloc_id);
-  alloc.index = assigned.alloc->getAllocModifyIndex();
-  if (!alloc.runner) return;
-  client_db::put_alloc(batch, assigned.alloc);
-  hold_job(alloc, assigned.job, batch);
-  // A restart that found the old deployment's verdict would never give the new one another.
-  if (view(assigned.alloc->getDeploymentId()) != view(alloc.alloc->getDeploymentId()))
-    client_db::put_health(batch, alloc_id, std::nullopt);
-}
-
-void NodeAllocs::update(const AssignedAlloc& assigned) {
-  auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
-  alloc.alloc = assigned.alloc;
-  alloc.job = assigned.job;
-  if (!alloc.runner) {
-    // Servers whose state was restored may take for running what ended here and was collected.
-    if (workload::is_client_terminal(alloc.status)
-        && !workload::is_client_terminal(assigned.alloc->getClientStatus())) {
-      self_->send(facts_.context->sync, sync::Forget{copy(assigned.alloc->getId())});
-      tell_end(alloc, true);
-    }
-    return;
-  }
-  watch_patience(copy(assigned.alloc->getId()));
-  const bool reconnects = assigned.alloc->getClientStatus() == schema::ClientStatus::UNKNOWN
-                          && !workload::is_server_terminal(assigned.alloc->getDesiredStatus());
-  if (reconnects)
-    self_->send(alloc.runner, alloc_runner::Reconnect{assigned.alloc, assigned.job});
-  else
-    self_->send(alloc.runner, alloc_runner::Assign{assigned.alloc, assigned.job});
-}
-
-void NodeAllocs::remove(const std::string& alloc_id) {
-  auto& alloc = allocs_.at(alloc_id);
-  alloc.removed = true;
-  if (alloc.destroying) return;
-  if (alloc.runner) return gc_.demand(alloc_id);
-  erase_rows(alloc_id);
-  self_->send(facts_.context->sync, sync::Forget{alloc_id});
-  allocs_.erase(alloc_id);
-}
-
 void NodeAllocs::servers_contacted() {
-  contacted_ = true;
-  for (const auto& [id, alloc] : allocs_)
-    if (alloc.runner) self_->send(alloc.runner, alloc_runner::ServersContacted{});
+  ledger_.contacted();
+  perform();
   orphans_.end_tasks(kept_tasks());
   leave_orphaned_networks();
 }
 
 std::vector<driver::TaskId> NodeAllocs::kept_tasks() const {
   std::vector<driver::TaskId> kept;
-  for (const auto& [id, alloc] : allocs_) {
-    if (!alloc.runner && !alloc.destroying) continue;
-    if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
+  for (const auto& [id, entry] : ledger_.entries()) {
+    if (!entry.has_runner() && !entry.is_leaving()) continue;
+    if (const auto group = workload::find_group(*entry.job, view(entry.alloc->getTaskGroup())))
       for (const auto task : group->getTasks())
         kept.push_back({id, copy(task.getName())});
   }
@@ -313,282 +119,185 @@ std::vector<driver::TaskId> NodeAllocs::kept_tasks() const {
 }
 
 void NodeAllocs::leave_orphaned_networks() {
-  if (!contacted_) return;
-  orphans_.take_networks_down([this](const std::string& id) { return allocs_.contains(id); });
-}
-
-/// How an allocation ended that has no runner any more to tell it. `again`: whatever the servers
-/// have acknowledged.
-void NodeAllocs::tell_end(const Alloc& alloc, bool again) {
-  const workload::AllocReport report{.alloc_id = view(alloc.alloc->getId()),
-                                     .node_id = facts_.identity.id,
-                                     .status = alloc.status,
-                                     .description = view(alloc.alloc->getClientDescription()),
-                                     .tasks = {},
-                                     .health = {},
-                                     .assigned = *alloc.alloc};
-  auto update = alloc.rejection ? *alloc.rejection
-                                : workload::make_update(report, facts_.options.unix_now());
-  self_->send(facts_.context->sync, sync::StateChanged{std::string{report.alloc_id},
-                                                       ++rest_version_, std::move(update), again});
+  if (!ledger_.was_contacted()) return;
+  orphans_.take_networks_down(
+      [this](const std::string& id) { return ledger_.find(id) != nullptr; });
 }
 
 void NodeAllocs::report_all() {
-  for (const auto& [id, alloc] : allocs_)
-    if (alloc.runner)
-      self_->send(alloc.runner, alloc_runner::ReportAgain{});
-    else if (alloc.rejection || alloc.status == schema::ClientStatus::LOST
-             || (workload::is_client_terminal(alloc.status) && !alloc.end_acknowledged))
-      tell_end(alloc, true);
-}
-
-void NodeAllocs::end_acknowledged(const std::vector<std::string>& alloc_ids) {
-  for (const auto& alloc_id : alloc_ids)
-    if (const auto found = allocs_.find(alloc_id); found != allocs_.end())
-      found->second.end_acknowledged = true;
-}
-
-// -- without servers -----------------------------------------------------------------------------
-
-void NodeAllocs::watch_patience(const std::string& alloc_id) {
-  const auto& alloc = allocs_.at(alloc_id);
-  const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup()));
-  heartbeat_stop_.forget(alloc_id);
-  if (!group || !group->getStopAfterClientDisconnect().isValue()) return;
-  const Nanoseconds patience{group->getStopAfterClientDisconnect().getValue()};
-  if (patience <= 0s || workload::is_client_terminal(alloc.status)) return;
-  const bool tightens = !heartbeat_stop_.shortest() || patience < *heartbeat_stop_.shortest();
-  heartbeat_stop_.watch(alloc_id, patience);
-  if (!tightens) return;
-  impatient_ = true;
-  arm_stop_look();
-}
-
-void NodeAllocs::arm_stop_look() {
-  if (const auto pause = heartbeat_stop_.next_look(now()))
-    actor::send_self_after(self_, *pause, client_timer::StopLook{++stop_look_round_});
+  ledger_.report_all(time());
+  perform();
 }
 
 void NodeAllocs::stop_look(std::uint64_t round) {
-  if (round != stop_look_round_ || facts_.stopping) return;
-  for (const auto& alloc_id : heartbeat_stop_.expire(now())) {
-    const auto found = allocs_.find(alloc_id);
-    if (found == allocs_.end() || !found->second.runner || found->second.destroying) continue;
-    log::warn("client", "stopping allocation {}: without servers for longer than its group allows",
-              short_id(alloc_id));
-    destroy(alloc_id);
-  }
-  arm_stop_look();
-}
-
-// -- collection ----------------------------------------------------------------------------------
-
-void NodeAllocs::status_changed(const alloc_runner::Status& msg) {
-  const auto found = allocs_.find(msg.alloc_id);
-  if (found == allocs_.end()) return;
-  found->second.status = msg.status;
-  if (workload::is_client_terminal(msg.status)) heartbeat_stop_.forget(msg.alloc_id);
-  if (msg.over || msg.status != schema::ClientStatus::PENDING) stop_keeping(msg.alloc_id);
-  if (msg.over) tell_over(msg.alloc_id);
-  if (!msg.over || found->second.destroying) return;
-  gc_.mark(msg.alloc_id);
-  collect();
-}
-
-actor::Answer<alloc_runner::Ended> NodeAllocs::await_end(const alloc_runner::AwaitEnd& msg) {
-  const auto found = allocs_.find(msg.alloc_id);
-  if (found == allocs_.end()) return alloc_runner::Ended{};
-  const auto& alloc = found->second;
-  awaited_.keep(msg.alloc_id, msg.for_whom);
-  if (alloc.over || (!alloc.runner && !alloc.destroying)) return alloc_runner::Ended{.here = true};
-  auto promise = self_->make_response_promise<alloc_runner::Ended>();
-  awaited_.await(msg.alloc_id, promise);
-  return promise;
-}
-
-void NodeAllocs::tell_over(const std::string& alloc_id) {
-  allocs_.at(alloc_id).over = true;
-  cpus_.release(alloc_id);
-  awaited_.ended(alloc_id);
-}
-
-void NodeAllocs::stop_keeping(const std::string& for_whom) {
-  const auto free = awaited_.release(for_whom);
-  for (const auto& alloc_id : free)
-    gc_.demand(alloc_id);
-  if (!free.empty()) collect();
-}
-
-void NodeAllocs::collect() {
-  usage_.allocs = runners_.size();
-  while (const auto alloc_id = gc_.next(usage_, 0))
-    collect_one(*alloc_id);
+  if (facts_.stopping) return;
+  ledger_.look(round, time());
+  perform();
 }
 
 void NodeAllocs::look_at_disk() {
-  if (gc_.marked() == 0) return;
+  if (!ledger_.has_to_collect()) return;
   self_
       ->request(facts_.parts.steps, disk_timeout,
                 step::make([root = facts_.options.alloc_dir] { return host::disk_usage(root); }))
       .then(
           [this](step::Outcome& outcome) {
             const auto usage = outcome.as<host::DiskUsage>();
-            usage_.disk_used_percent = usage.used_percent;
-            usage_.inodes_used_percent = usage.inodes_used_percent;
-            collect();
+            ledger_.disk_looked(usage.used_percent, usage.inodes_used_percent);
+            perform();
           },
           [](const Error& err) { log::warn("client", "reading disk usage failed: {}", err.what); });
-}
-
-void NodeAllocs::collect_one(const std::string& alloc_id) {
-  const auto found = allocs_.find(alloc_id);
-  if (found == allocs_.end() || !found->second.runner || found->second.destroying) {
-    gc_.destroyed();
-    return;
-  }
-  if (awaited_.put_off(alloc_id)) {
-    gc_.destroyed();
-    return;
-  }
-  found->second.by_collection = true;
-  destroy(alloc_id);
-}
-
-/// Ends what runs of the allocation and removes what is left. It has a runner.
-void NodeAllocs::destroy(const std::string& alloc_id) {
-  const auto found = allocs_.find(alloc_id);
-  found->second.destroying = true;
-  heartbeat_stop_.forget(alloc_id);
-  // A runner that ends without an answer has crashed, or was told to leave the tasks alone.
-  self_->request(found->second.runner, actor::infinite, alloc_runner::Destroy{})
-      .then([this, alloc_id](const alloc_runner::Done&) { gone(alloc_id); },
-            [alloc_id](const Error& err) {
-              log::warn("client", "allocation {} was not removed by its runner: {}",
-                        short_id(alloc_id), err.what);
-            });
-}
-
-/// Nothing is left of it but its rows.
-void NodeAllocs::gone(const std::string& alloc_id) {
-  allocs_.at(alloc_id).runner = AllocRunner{};
-  stop_keeping(alloc_id);
-  tell_over(alloc_id);
-  NOMAD_FAILPOINT("client.before_erase");
-  erase_rows(alloc_id);
-  self_->request(facts_.parts.db, save_timeout, client_db::Save{})
-      .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
-            [this, alloc_id](const Error&) { destroyed(alloc_id); });
-}
-
-void NodeAllocs::destroyed(const std::string& alloc_id) {
-  auto& alloc = allocs_.at(alloc_id);
-  if (std::exchange(alloc.by_collection, false)) gc_.destroyed();
-  gc_.unmark(alloc_id);
-  alloc.destroying = false;
-  NOMAD_FAILPOINT("client.removed");
-  if (alloc.removed) {
-    wants_all_ = wants_all_ || alloc.wanted_again;
-    self_->send(facts_.context->sync, sync::Forget{alloc_id});
-    allocs_.erase(alloc_id);
-  }
-  answer_garbage(alloc_id);
-  collect();
 }
 
 actor::Answer<client_api::Done> NodeAllocs::collect_garbage(const client_api::CollectGarbage& msg) {
   NOMAD_TRY(msg.alloc_id.empty() ? access::authorize(msg.asking, {})
                                  : check_caller(msg.alloc_id, msg.asking));
-  if (msg.alloc_id.empty()) {
-    std::vector<std::string> marked;
-    for (const auto& [id, alloc] : allocs_)
-      if (gc_.is_marked(id)) marked.push_back(id);
-    if (marked.empty()) return client_api::Done{};
-    for (const auto& id : marked)
-      gc_.demand(id);
-  } else {
-    if (!gc_.is_marked(msg.alloc_id))
-      return Error{Errc::rejected,
-                   "No such allocation on client, or allocation not eligible for GC"};
-    gc_.demand(msg.alloc_id);
-  }
-  garbage_.push_back({msg.alloc_id, self_->make_response_promise<client_api::Done>()});
-  auto answer = garbage_.back().promise;
-  collect();
-  return answer;
+  auto promise = self_->make_response_promise<client_api::Done>();
+  collecting_.emplace(++last_ticket_, promise);
+  ledger_.collect(msg.alloc_id, last_ticket_);
+  perform();
+  return promise;
 }
 
-/// Answers those who asked for `alloc_id` to be collected, or for all that there were.
-void NodeAllocs::answer_garbage(const std::string& alloc_id) {
-  const bool all_gone = gc_.marked() == 0
-                        && std::none_of(allocs_.begin(), allocs_.end(),
-                                        [](const auto& item) { return item.second.destroying; });
-  std::erase_if(garbage_, [&](auto& waiting) {
-    if (waiting.alloc_id != alloc_id && !(waiting.alloc_id.empty() && all_gone)) return false;
-    waiting.promise.deliver(client_api::Done{});
-    return true;
-  });
+void NodeAllocs::status_changed(const alloc_runner::Status& msg) {
+  ledger_.status_changed(msg.alloc_id, msg.status, msg.over);
+  perform();
 }
 
-// -- runners -------------------------------------------------------------------------------------
+actor::Answer<alloc_runner::Ended> NodeAllocs::await_end(const alloc_runner::AwaitEnd& msg) {
+  auto promise = self_->make_response_promise<alloc_runner::Ended>();
+  awaiting_.emplace(++last_ticket_, promise);
+  ledger_.await_end(msg.alloc_id, msg.for_whom, last_ticket_);
+  perform();
+  return promise;
+}
 
 bool NodeAllocs::child_down(const actor::Down& down) {
-  const auto found = runners_.find(down.source);
-  if (found == runners_.end()) return false;
-  const auto alloc_id = found->second;
-  runners_.erase(found);
-  if (down.crashed && !facts_.stopping) runner_crashed(alloc_id, down);
+  const auto found = alloc_ids_.extract(down.source);
+  if (!found) return false;
+  const auto runner = runners_.find(found.mapped());
+  if (!down.crashed || facts_.stopping || runner == runners_.end()
+      || runner->second.address() != down.source)
+    return true;
+  runners_.erase(runner);
+  ledger_.runner_crashed(found.mapped(), down.reason.what, time());
+  perform();
   return true;
 }
 
-void NodeAllocs::driver_replaced(const alloc_runner::DriverReplaced& msg) {
-  for (const auto& [id, alloc] : allocs_)
-    if (alloc.runner) self_->send(alloc.runner, alloc_runner::DriverReplaced{msg});
-  if (msg.driver.driver && orphans_.owes(msg.name))
-    orphans_.end_tasks_of(msg.name, msg.driver.driver, kept_tasks());
+/// Nothing is left of it but its rows.
+void NodeAllocs::removed(const std::string& alloc_id) {
+  runners_.erase(alloc_id);
+  NOMAD_FAILPOINT("client.before_erase");
+  ledger_.removed(alloc_id);
+  perform();
 }
 
-void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
-  const Countdown one_less{std::move(then)};
-  for (const auto& [id, alloc] : allocs_) {
-    if (!alloc.runner) continue;
-    one_less.await();
-    const auto gone = [one_less](const alloc_runner::Done&) { one_less(); };
-    const auto failed = [one_less](const Error&) { one_less(); };
-    if (with_tasks)
-      self_->request(alloc.runner, 10min, alloc_runner::Destroy{}).then(gone, failed);
-    else
-      self_->request(alloc.runner, 15s, alloc_runner::Detach{}).then(gone, failed);
+void NodeAllocs::rows_erased(const std::string& alloc_id) {
+  NOMAD_FAILPOINT("client.removed");
+  ledger_.rows_erased(alloc_id);
+  perform();
+}
+
+// -- what the ledger decides ---------------------------------------------------------------------
+
+void NodeAllocs::perform() {
+  if (std::exchange(performing_, true)) return;  // What follows from an action comes after it.
+  for (auto actions = ledger_.take(); !actions.empty(); actions = ledger_.take())
+    for (const auto& action : actions)
+      std::visit([this](const auto& it) { perform(it); }, action);
+  performing_ = false;
+}
+
+void NodeAllocs::perform(const SaveLater& it) {
+  self_->send(facts_.parts.db, client_db::SaveLater{batch_of(it.rows)});
+}
+
+void NodeAllocs::perform(const Save& it) {
+  const auto saved = [this, round = it.round](const Result<>& outcome) {
+    if (facts_.stopping) return;
+    NOMAD_FAILPOINT("client.assigned");
+    ledger_.saved(round, outcome, time());
+    perform();
+  };
+  self_->request(facts_.parts.db, save_timeout, client_db::Save{batch_of(it.rows)})
+      .then([saved](const client_db::Committed&) { saved({}); },
+            [saved](const Error& err) { saved(err); });
+}
+
+void NodeAllocs::perform(const Flush& it) {
+  self_->request(facts_.parts.db, save_timeout, client_db::Save{})
+      .then([this, alloc_id = it.alloc_id](const client_db::Committed&) { rows_erased(alloc_id); },
+            [this, alloc_id = it.alloc_id](const Error&) { rows_erased(alloc_id); });
+}
+
+void NodeAllocs::perform(const Run& it) {
+  const auto& entry = *ledger_.find(it.alloc_id);
+  AllocSetup setup{.context = facts_.context,
+                   .alloc = entry.alloc,
+                   .job = entry.job,
+                   .parent = self_,
+                   .restored = it.restored,
+                   .may_run = it.may_run,
+                   .saved_tasks = {},
+                   .saved_health = {}};
+  if (it.restored) {
+    auto& saved = saved_.at(it.alloc_id);
+    setup.saved_tasks = std::move(saved.tasks);
+    setup.saved_health = saved.health;
   }
-  one_less();
+  cpus_.hold(*entry.alloc);
+  auto runner = facts_.parts.make_runner(self_, std::move(setup));
+  alloc_ids_.emplace(runner.address(), it.alloc_id);
+  runners_.emplace(it.alloc_id, std::move(runner));
 }
 
-/// A bug ended the runner.
-void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& down) {
-  const auto found = allocs_.find(alloc_id);
-  if (found == allocs_.end() || found->second.runner.address() != down.source) return;
-  found->second.runner = AllocRunner{};
-  give_up(alloc_id, "its runner failed: " + down.reason.what);
+void NodeAllocs::perform(const Begin& it) {
+  self_->send(runners_.at(it.alloc_id), alloc_runner::Begin{});
 }
 
-/// Nobody runs it any more, or can: the allocation fails, unless it had ended, so that the servers
-/// place it elsewhere, nothing of it is left running, and then the hooks remove what they left: not
-/// the directory of a task that may still run.
-void NodeAllocs::give_up(const std::string& alloc_id, std::string_view reason) {
-  auto& alloc = allocs_.at(alloc_id);
-  alloc.destroying = true;
-  erase_rows(alloc_id);
-  if (!workload::is_client_terminal(alloc.status)) reject(alloc_id, reason);
+void NodeAllocs::perform(const Assign& it) {
+  const auto& entry = *ledger_.find(it.alloc_id);
+  if (it.reconnects)
+    self_->send(runners_.at(it.alloc_id), alloc_runner::Reconnect{entry.alloc, entry.job});
+  else
+    self_->send(runners_.at(it.alloc_id), alloc_runner::Assign{entry.alloc, entry.job});
+}
+
+void NodeAllocs::perform(const TellContacted& it) {
+  self_->send(runners_.at(it.alloc_id), alloc_runner::ServersContacted{});
+}
+
+void NodeAllocs::perform(const ReportAgain& it) {
+  self_->send(runners_.at(it.alloc_id), alloc_runner::ReportAgain{});
+}
+
+void NodeAllocs::perform(const Destroy& it) {
+  // A runner that ends without an answer has crashed, or was told to leave the tasks alone.
+  self_->request(runners_.at(it.alloc_id), actor::infinite, alloc_runner::Destroy{})
+      .then([this, alloc_id = it.alloc_id](const alloc_runner::Done&) { removed(alloc_id); },
+            [alloc_id = it.alloc_id](const Error& err) {
+              log::warn("client", "allocation {} was not removed by its runner: {}",
+                        short_id(alloc_id), err.what);
+            });
+}
+
+/// First its tasks end, then the hooks remove what they left: not the directory of a task that may
+/// still run.
+void NodeAllocs::perform(const RemoveAbandoned& it) {
+  const auto& alloc_id = it.alloc_id;
+  const auto& entry = *ledger_.find(alloc_id);
   const HookScope about = AllocFacts{.context = facts_.context,
                                      .id = alloc_id,
-                                     .alloc = alloc.alloc,
-                                     .job = alloc.job}
+                                     .alloc = entry.alloc,
+                                     .job = entry.job}
                               .scope();
   const auto may_run = std::make_shared<bool>(false);
   const Countdown one_less{[this, about, alloc_id, may_run] {
-    if (*may_run) return gone(alloc_id);
-    run_destroy_hooks(self_, facts_.context, about, [this, alloc_id] { gone(alloc_id); });
+    if (*may_run) return removed(alloc_id);
+    run_destroy_hooks(self_, facts_.context, about, [this, alloc_id] { removed(alloc_id); });
   }};
-  if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
+  if (const auto group = workload::find_group(*entry.job, view(entry.alloc->getTaskGroup())))
     for (const auto task : group->getTasks()) {
       one_less.await();
       end_abandoned(self_, *facts_.context, alloc_id, task, [one_less, may_run](bool ended) {
@@ -599,17 +308,88 @@ void NodeAllocs::give_up(const std::string& alloc_id, std::string_view reason) {
   one_less();
 }
 
+void NodeAllocs::perform(const Release& it) {
+  cpus_.release(it.alloc_id);
+}
+
+void NodeAllocs::perform(const Report& it) {
+  self_->send(facts_.context->sync,
+              sync::StateChanged{it.alloc_id, it.version, it.update, it.again});
+}
+
+void NodeAllocs::perform(const RestoreReports& it) {
+  self_->send(facts_.context->sync, sync::Restore{it.alloc_id, it.acknowledged});
+}
+
+void NodeAllocs::perform(const ForgetReports& it) {
+  self_->send(facts_.context->sync, sync::Forget{it.alloc_id});
+}
+
+void NodeAllocs::perform(const Applied& it) {
+  applied_(it.impatient);
+}
+
+void NodeAllocs::perform(const WaitToLook& it) {
+  actor::send_self_after(self_, it.delay, client_timer::StopLook{it.round});
+}
+
+void NodeAllocs::perform(const AnswerEnd& it) {
+  awaiting_.extract(it.ticket).mapped().deliver(alloc_runner::Ended{.here = it.here});
+}
+
+void NodeAllocs::perform(const AnswerCollection& it) {
+  auto asked = collecting_.extract(it.ticket);
+  if (it.outcome)
+    asked.mapped().deliver(client_api::Done{});
+  else
+    asked.mapped().deliver(it.outcome.error());
+}
+
+void NodeAllocs::perform(const Log& it) {
+  if (it.is_error)
+    log::error("client", "{}", it.text);
+  else
+    log::warn("client", "{}", it.text);
+}
+
+// -- runners -------------------------------------------------------------------------------------
+
+void NodeAllocs::driver_replaced(const alloc_runner::DriverReplaced& msg) {
+  for (const auto& [id, runner] : runners_)
+    self_->send(runner, alloc_runner::DriverReplaced{msg});
+  if (msg.driver.driver && orphans_.owes(msg.name))
+    orphans_.end_tasks_of(msg.name, msg.driver.driver, kept_tasks());
+}
+
+void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
+  const Countdown one_less{std::move(then)};
+  for (const auto& [id, runner] : runners_) {
+    one_less.await();
+    const auto gone = [one_less](const alloc_runner::Done&) { one_less(); };
+    const auto failed = [one_less](const Error&) { one_less(); };
+    if (with_tasks)
+      self_->request(runner, 10min, alloc_runner::Destroy{}).then(gone, failed);
+    else
+      self_->request(runner, 15s, alloc_runner::Detach{}).then(gone, failed);
+  }
+  one_less();
+}
+
 void NodeAllocs::each_live(const std::function<void(const Live&)>& take) const {
-  for (const auto& [id, alloc] : allocs_)
-    if (!workload::is_client_terminal(alloc.status)) take({alloc.alloc, alloc.job, alloc.runner});
+  const AllocRunner none;
+  for (const auto& [id, entry] : ledger_.entries()) {
+    if (workload::is_client_terminal(entry.status)) continue;
+    const auto runner = runners_.find(id);
+    take({entry.alloc, entry.job, runner == runners_.end() ? none : runner->second});
+  }
 }
 
 client_api::AllocCounts NodeAllocs::counts() const {
   client_api::AllocCounts counts;
-  for (const auto& [id, alloc] : allocs_) {
-    if (workload::is_client_terminal(alloc.status))
+  for (const auto& [id, entry] : ledger_.entries()) {
+    if (workload::is_client_terminal(entry.status))
       ++counts.terminal;
-    else if (alloc.status == schema::ClientStatus::RUNNING)
+    else if (entry.status == schema::ClientStatus::RUNNING)
       ++counts.running;
     else
       ++counts.pending;
@@ -633,10 +413,10 @@ actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
 actor::Answer<client_api::AllocDir> NodeAllocs::disk_of(const client_api::DiskOf& msg) {
   if (!access::is_migrate_token(msg.migrate_token, msg.alloc_id, facts_.identity.secret))
     return Error{Errc::permission_denied, "Permission denied"};
-  const auto found = allocs_.find(msg.alloc_id);
-  if (found == allocs_.end() || !found->second.runner) return unknown(msg.alloc_id);
+  const auto runner = runners_.find(msg.alloc_id);
+  if (runner == runners_.end()) return unknown(msg.alloc_id);
   return self_->delegate(
-      found->second.runner,
+      runner->second,
       client_api::AllocDirOf{msg.alloc_id, access::Asking::of_cluster("disk_migration")});
 }
 

@@ -26,14 +26,14 @@ std::chrono::milliseconds ttl_of(schema::door::Lease::Reader lease) {
   return std::chrono::milliseconds{lease.getTtlMs()};
 }
 
-Result<AssignedAllocs> read_assigned(const door::Reply& answer) {
+Result<workload::AssignedAllocs> read_assigned(const door::Reply& answer) {
   const auto places = answer->getAllocs().getJobs();
   const auto rows = std::span{answer.rows};
   if (places.size() > rows.size())
     return Error{Errc::corrupt, "an answer of the servers lacks allocations"};
   const auto allocs = NOMAD_TRY(door::objects_of<schema::Allocation>(rows.first(places.size())));
   const auto jobs = NOMAD_TRY(door::objects_of<schema::Job>(rows.subspan(places.size())));
-  AssignedAllocs set{answer->getIndex(), answer->getAllocs().getComplete(), {}};
+  workload::AssignedAllocs set{answer->getIndex(), answer->getAllocs().getComplete(), {}};
   set.allocs.reserve(allocs.size());
   for (unsigned i = 0; i < places.size(); ++i) {
     if (places[i] >= jobs.size())
@@ -214,7 +214,6 @@ void ServerContact::applied(std::uint64_t index, bool impatient) {
     self_->send(facts_.context->sync, sync::Open{});
     allocs_.servers_contacted();
   }
-  allocs_.collect();
   watch();
 }
 

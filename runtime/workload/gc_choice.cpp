@@ -24,18 +24,14 @@ void GcQueue::demand(const std::string& alloc_id) {
 }
 
 std::optional<std::string> GcQueue::next(const GcUsage& usage, std::size_t coming) {
-  if (under_way_ >= limits_.parallel_destroys) return std::nullopt;
+  if (under_way_.size() >= limits_.parallel_destroys) return std::nullopt;
   if (auto demanded = pop(demanded_)) return demanded;
   // Those under way will be gone, so they do not count as too many.
   auto after = usage;
   after.allocs += coming;
-  after.allocs -= std::min(after.allocs, under_way_);
+  after.allocs -= std::min(after.allocs, under_way_.size());
   if (reason(after).empty()) return std::nullopt;
   return pop(order_);
-}
-
-void GcQueue::destroyed() {
-  if (under_way_ > 0) --under_way_;
 }
 
 std::string GcQueue::reason(const GcUsage& usage) const {
@@ -56,7 +52,7 @@ std::optional<std::string> GcQueue::pop(std::deque<std::string>& from) {
     auto oldest = std::move(from.front());
     from.pop_front();
     if (marked_.erase(oldest) == 0) continue;
-    ++under_way_;
+    under_way_.insert(oldest);
     return oldest;
   }
   return std::nullopt;

@@ -44,8 +44,8 @@ public:
   /// limit is exceeded with `coming` new allocations; nothing while too many are being destroyed.
   std::optional<std::string> next(const GcUsage& usage, std::size_t coming = 0);
 
-  /// A destruction handed out by one of the above is over.
-  void destroyed();
+  /// The destruction of one that `next` handed out is over. Of another: no matter.
+  void destroyed(const std::string& alloc_id) { under_way_.erase(alloc_id); }
 
   /// Why something has to go; "" when nothing has to. For logs.
   std::string reason(const GcUsage& usage) const;
@@ -59,7 +59,7 @@ private:
   std::deque<std::string> demanded_;  ///< Like the next, before which it goes.
   std::deque<std::string> order_;     ///< Oldest first; may hold ids that were unmarked since.
   std::unordered_set<std::string> marked_;
-  std::size_t under_way_ = 0;
+  std::unordered_set<std::string> under_way_;
 };
 
 }  // namespace nomad::workload

@@ -52,7 +52,7 @@ TaskMachine::TaskMachine(TaskTraits traits,
                          TaskTerms terms,
                          std::optional<TaskRecord> saved,
                          Random random,
-                         TaskTime now)
+                         EventTime now)
     : traits_{std::move(traits)},
       hooks_{std::move(hooks)},
       terms_{std::move(terms)},
@@ -76,7 +76,7 @@ bool TaskMachine::should_stop() const {
   return terms_.alloc_is_over || (terms_.alloc_stops && !traits_.is_poststop);
 }
 
-bool TaskMachine::is_current(Round round, TaskTime now) {
+bool TaskMachine::is_current(Round round, EventTime now) {
   if (round != round_) return false;
   ++round_;
   now_ = now;
@@ -116,7 +116,7 @@ std::string TaskMachine::described() const {
 
 // -- what the allocation's runner says -----------------------------------------------------------
 
-void TaskMachine::begin(TaskTime now) {
+void TaskMachine::begin(EventTime now) {
   now_ = now;
   if (step_ != Step::idle) return;
   publish();
@@ -135,7 +135,7 @@ void TaskMachine::begin(TaskTime now) {
   act(Recover{round_});
 }
 
-void TaskMachine::set_gate(bool open, TaskTime now) {
+void TaskMachine::set_gate(bool open, EventTime now) {
   now_ = now;
   gate_open_ = open;
   if (open && step_ == Step::gate) prestart_from(0);
@@ -146,12 +146,12 @@ void TaskMachine::set_terms(TaskTerms terms) {
   terms_ = std::move(terms);
 }
 
-void TaskMachine::tell(TaskEvent event, TaskTime now) {
+void TaskMachine::tell(TaskEvent event, EventTime now) {
   now_ = now;
   if (step_ != Step::ended) note(std::move(event));
 }
 
-void TaskMachine::servers_contacted(TaskTime now) {
+void TaskMachine::servers_contacted(EventTime now) {
   now_ = now;
   servers_contacted_ = true;
   if (step_ == Step::waiting_for_servers) next_run();
@@ -161,7 +161,7 @@ void TaskMachine::driver_replaced() {
   if (is_alive()) act(Reattach{});
 }
 
-void TaskMachine::kill(TaskKill request, TaskTime now) {
+void TaskMachine::kill(TaskKill request, EventTime now) {
   now_ = now;
   if (step_ == Step::ended || step_ == Step::stop_hooks) return;
   if (request.skip_delay) skips_delay_ = true;
@@ -204,13 +204,13 @@ void TaskMachine::kill(TaskKill request, TaskTime now) {
   }
 }
 
-void TaskMachine::skip_delay(TaskTime now) {
+void TaskMachine::skip_delay(EventTime now) {
   now_ = now;
   skips_delay_ = true;
   if (step_ == Step::shutdown_delay) stop_process(1);
 }
 
-void TaskMachine::restart(TaskRestart request, TaskTime now) {
+void TaskMachine::restart(TaskRestart request, EventTime now) {
   now_ = now;
   const auto state = record_.state->state;
   const bool may = state == TaskRunState::RUNNING
@@ -237,7 +237,7 @@ void TaskMachine::restart(TaskRestart request, TaskTime now) {
 
 // -- the way to a running task -------------------------------------------------------------------
 
-void TaskMachine::recovered(Round round, std::string run_id, TaskTime now) {
+void TaskMachine::recovered(Round round, std::string run_id, EventTime now) {
   if (!is_current(round, now)) return;
   record_.run_id = std::move(run_id);
   has_process_ = true;
@@ -251,7 +251,7 @@ void TaskMachine::recovered(Round round, std::string run_id, TaskTime now) {
   go_on_recovered();
 }
 
-void TaskMachine::recovery_failed(Round round, const Error& err, TaskTime now) {
+void TaskMachine::recovery_failed(Round round, const Error& err, EventTime now) {
   if (!is_current(round, now)) return;
   forget_restarts();
   const bool never_started = !record_.has_handle && err.code == Errc::not_found;
@@ -329,7 +329,7 @@ void TaskMachine::prestart_from(std::size_t hook) {
   prestart_over();
 }
 
-void TaskMachine::hook_wanted(Round round, bool wanted, TaskTime now) {
+void TaskMachine::hook_wanted(Round round, bool wanted, EventTime now) {
   if (!is_current(round, now)) return;
   if (phase_ != HookPhase::PRESTART) {
     if (wanted) {
@@ -352,7 +352,7 @@ void TaskMachine::hook_wanted(Round round, bool wanted, TaskTime now) {
   act(RunHook{round_, hook_, HookPhase::PRESTART});
 }
 
-void TaskMachine::prestart_done(Round round, HookRecord left, TaskTime now) {
+void TaskMachine::prestart_done(Round round, HookRecord left, EventTime now) {
   if (!is_current(round, now)) return;
   const auto& name = (*hooks_)[hook_].name;
   if (record_.hook(name) != left) {
@@ -365,7 +365,7 @@ void TaskMachine::prestart_done(Round round, HookRecord left, TaskTime now) {
     prestart_from(hook_ + 1);
 }
 
-void TaskMachine::prestart_failed(Round round, const Error& err, TaskTime now) {
+void TaskMachine::prestart_failed(Round round, const Error& err, EventTime now) {
   if (!is_current(round, now)) return;
   if (killed_) {
     next_run();
@@ -398,7 +398,7 @@ void TaskMachine::configure() {
   act(Configure{round_});
 }
 
-void TaskMachine::configured(Round round, const Result<>& outcome, TaskTime now) {
+void TaskMachine::configured(Round round, const Result<>& outcome, EventTime now) {
   if (!is_current(round, now)) return;
   if (!outcome) {
     record_.run_id.clear();
@@ -411,7 +411,7 @@ void TaskMachine::configured(Round round, const Result<>& outcome, TaskTime now)
   save();
 }
 
-void TaskMachine::saved(Round round, const Result<>& outcome, TaskTime now) {
+void TaskMachine::saved(Round round, const Result<>& outcome, EventTime now) {
   if (!is_current(round, now)) return;
   if (step_ == Step::saving_run) {
     if (!outcome) {
@@ -431,7 +431,7 @@ void TaskMachine::saved(Round round, const Result<>& outcome, TaskTime now) {
   }
 }
 
-void TaskMachine::started(Round round, TaskHandle handle, DriverNetwork network, TaskTime now) {
+void TaskMachine::started(Round round, TaskHandle handle, DriverNetwork network, EventTime now) {
   if (!is_current(round, now)) return;
   has_process_ = true;
   record_.has_handle = true;
@@ -444,7 +444,7 @@ void TaskMachine::started(Round round, TaskHandle handle, DriverNetwork network,
   save();
 }
 
-void TaskMachine::start_failed(Round round, const Error& err, bool recoverable, TaskTime now) {
+void TaskMachine::start_failed(Round round, const Error& err, bool recoverable, EventTime now) {
   if (!is_current(round, now)) return;
   fail_start(err, recoverable);
 }
@@ -503,7 +503,7 @@ void TaskMachine::ask_next_hook() {
 }
 
 /// Such a hook holds nothing up, but users hear of its failure.
-void TaskMachine::hook_answered(Round round, const Result<>& outcome, TaskTime now) {
+void TaskMachine::hook_answered(Round round, const Result<>& outcome, EventTime now) {
   if (!is_current(round, now)) return;
   if (!outcome && !(killed_ && outcome.error().code == Errc::cancelled))
     note(event::message(event::hook_failed, now_.unix,
@@ -568,12 +568,12 @@ void TaskMachine::stop_process(int attempt) {
   act(Stop{round_, terms_.kill_signal, grace_});
 }
 
-void TaskMachine::stop_taken(Round round, TaskTime now) {
+void TaskMachine::stop_taken(Round round, EventTime now) {
   if (!is_current(round, now)) return;
   wait(grace_ + stop_slack);
 }
 
-void TaskMachine::stop_failed(Round round, const Error& err, TaskTime now) {
+void TaskMachine::stop_failed(Round round, const Error& err, EventTime now) {
   if (!is_current(round, now)) return;
   note_stop_failed(err);
 }
@@ -596,7 +596,7 @@ void TaskMachine::note_stop_failed(const Error& err) {
   wait(stop_backoff(stop_attempt_));
 }
 
-void TaskMachine::time_over(Round round, TaskTime now) {
+void TaskMachine::time_over(Round round, EventTime now) {
   if (!is_current(round, now)) return;
   if (step_ == Step::shutdown_delay)
     stop_process(1);
@@ -610,7 +610,7 @@ void TaskMachine::time_over(Round round, TaskTime now) {
 
 // -- after its end -------------------------------------------------------------------------------
 
-void TaskMachine::exited(const std::string& run_id, const ExitResult& result, TaskTime now) {
+void TaskMachine::exited(const std::string& run_id, const ExitResult& result, EventTime now) {
   if (step_ == Step::recovering && record_.run_id.empty())
     early_exit_ = std::make_unique<EarlyExit>(run_id, result);
   if (run_id != record_.run_id || run_id.empty() || exit_) return;
@@ -630,7 +630,7 @@ void TaskMachine::process_ended() {
   save();
 }
 
-void TaskMachine::destroyed(Round round, const Result<>& outcome, TaskTime now) {
+void TaskMachine::destroyed(Round round, const Result<>& outcome, EventTime now) {
   if (!is_current(round, now)) return;
   if (!outcome)
     act(Log{.is_error = false,

@@ -65,18 +65,13 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/workload/event_time.hpp"
 #include "runtime/workload/restart_policy.hpp"
 #include "runtime/workload/task_event.hpp"
 #include "runtime/workload/task_record.hpp"
 #include "schema/plugin.capnp.h"
 
 namespace nomad::workload {
-
-/// The time of an event, on the clock that only goes forward and on the one that users read.
-struct TaskTime {
-  Nanoseconds steady{0};
-  std::int64_t unix = 0;  ///< Nanoseconds.
-};
 
 /// When a hook of a task is asked.
 using HookPhase = schema::plugin::Phase;
@@ -268,7 +263,7 @@ public:
               TaskTerms terms,
               std::optional<TaskRecord> saved,
               Random random,
-              TaskTime now);
+              EventTime now);
 
   /// What to do since the last call, in this order. To be called after every event.
   std::vector<TaskAction> take();
@@ -278,39 +273,39 @@ public:
   /// The task will fail with this reason as soon as it begins.
   void fail_setup(std::string reason) { setup_failure_ = std::move(reason); }
 
-  void begin(TaskTime now);
+  void begin(EventTime now);
   /// Whether the task's lifecycle stage may start now. It is asked before each start.
-  void set_gate(bool open, TaskTime now);
+  void set_gate(bool open, EventTime now);
   void set_terms(TaskTerms terms);
-  void kill(TaskKill request, TaskTime now);
+  void kill(TaskKill request, EventTime now);
   /// Cuts short a shutdown delay, this one or one to come.
-  void skip_delay(TaskTime now);
+  void skip_delay(EventTime now);
   /// Something to add to the task's history.
-  void tell(TaskEvent event, TaskTime now);
-  void servers_contacted(TaskTime now);
-  void restart(TaskRestart request, TaskTime now);
+  void tell(TaskEvent event, EventTime now);
+  void servers_contacted(EventTime now);
+  void restart(TaskRestart request, EventTime now);
   void driver_replaced();
 
   // Answers to actions.
 
-  void recovered(Round round, std::string run_id, TaskTime now);
-  void recovery_failed(Round round, const Error& err, TaskTime now);
-  void hook_wanted(Round round, bool wanted, TaskTime now);
-  void prestart_done(Round round, HookRecord left, TaskTime now);
-  void prestart_failed(Round round, const Error& err, TaskTime now);
-  void hook_answered(Round round, const Result<>& outcome, TaskTime now);
-  void configured(Round round, const Result<>& outcome, TaskTime now);
-  void saved(Round round, const Result<>& outcome, TaskTime now);
-  void started(Round round, TaskHandle handle, DriverNetwork network, TaskTime now);
+  void recovered(Round round, std::string run_id, EventTime now);
+  void recovery_failed(Round round, const Error& err, EventTime now);
+  void hook_wanted(Round round, bool wanted, EventTime now);
+  void prestart_done(Round round, HookRecord left, EventTime now);
+  void prestart_failed(Round round, const Error& err, EventTime now);
+  void hook_answered(Round round, const Result<>& outcome, EventTime now);
+  void configured(Round round, const Result<>& outcome, EventTime now);
+  void saved(Round round, const Result<>& outcome, EventTime now);
+  void started(Round round, TaskHandle handle, DriverNetwork network, EventTime now);
   /// `recoverable`: the driver says that another try may do.
-  void start_failed(Round round, const Error& err, bool recoverable, TaskTime now);
-  void stop_taken(Round round, TaskTime now);
-  void stop_failed(Round round, const Error& err, TaskTime now);
-  void destroyed(Round round, const Result<>& outcome, TaskTime now);
-  void time_over(Round round, TaskTime now);
+  void start_failed(Round round, const Error& err, bool recoverable, EventTime now);
+  void stop_taken(Round round, EventTime now);
+  void stop_failed(Round round, const Error& err, EventTime now);
+  void destroyed(Round round, const Result<>& outcome, EventTime now);
+  void time_over(Round round, EventTime now);
 
   /// The driver says that a run is over. Of another run than the record's, or again: no matter.
-  void exited(const std::string& run_id, const ExitResult& result, TaskTime now);
+  void exited(const std::string& run_id, const ExitResult& result, EventTime now);
 
   Step step() const { return step_; }
 
@@ -344,7 +339,7 @@ private:
   // Small ones.
   bool should_stop() const;
   /// Whether `round` is the newest one. Its answer, which this one is, ends it.
-  bool is_current(Round round, TaskTime now);
+  bool is_current(Round round, EventTime now);
   void go(Step step);
 
   void act(TaskAction action) { actions_.push_back(std::move(action)); }
@@ -369,7 +364,7 @@ private:
   Random random_;
   RestartTracker tracker_;
 
-  TaskTime now_;  ///< Of the event that is looked at.
+  EventTime now_;  ///< Of the event that is looked at.
   std::vector<TaskAction> actions_;
   Step step_ = Step::idle;
   Round round_ = 0;

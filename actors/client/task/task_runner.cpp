@@ -27,8 +27,8 @@ namespace {
 namespace action = workload::task_action;
 namespace event = workload::task_event;
 using action::Round;
+using workload::EventTime;
 using workload::TaskMachine;
-using workload::TaskTime;
 
 constexpr auto driver_timeout = std::chrono::minutes{1};
 constexpr auto start_timeout = std::chrono::minutes{120};  ///< Images may have to be fetched.
@@ -134,7 +134,7 @@ private:
 
   storage::ClientBatch batch(const Object<schema::LocalTask>& row) const;
 
-  TaskTime time() const {
+  EventTime time() const {
     return {.steady = self_->now().time_since_epoch(), .unix = setup_.context->unix_now()};
   }
 
@@ -243,7 +243,7 @@ storage::ClientBatch TaskRunnerState::batch(const Object<schema::LocalTask>& row
 void TaskRunnerState::assign(task_runner::Assign& msg) {
   if (!find_task(*msg.alloc, *msg.job, task_name_)) {
     log::error("client", "allocation update is missing task {}; killing", task_name_);
-    on([](TaskMachine& machine, TaskTime now) {
+    on([](TaskMachine& machine, EventTime now) {
       machine.kill({.event = event::make(event::killed, now.unix)
                                  .saying("update missing task")
                                  .with("kill_reason", "update missing task")
@@ -262,7 +262,7 @@ void TaskRunnerState::update_hooks(bool again) {
   hooks_->scope_changed();
   again_ = again;
   hooks_->update([this](const HookEntry& hook, const Error& err) {
-    on([&hook, &err](TaskMachine& machine, TaskTime now) {
+    on([&hook, &err](TaskMachine& machine, EventTime now) {
       machine.tell(event::message(event::hook_failed, now.unix,
                                   fmt::format("{} (update): {}", hook.name, err.what)),
                    now);
@@ -293,7 +293,7 @@ void TaskRunnerState::replace_driver(const KnownDriver& driver) {
   if (!driver.driver) return;
   link_->serve(setup_.context->driver_manager, id(), self_);
   hooks_->scope_changed();
-  on([](TaskMachine& machine, TaskTime) { machine.driver_replaced(); });
+  on([](TaskMachine& machine, EventTime) { machine.driver_replaced(); });
   link_->resume();
 }
 
@@ -301,13 +301,13 @@ void TaskRunnerState::heard(schema::plugin::Notice::Reader notice) {
   using Which = schema::plugin::Notice::Which;
   switch (notice.which()) {
     case Which::EXITED:
-      on([&notice](TaskMachine& machine, TaskTime now) {
+      on([&notice](TaskMachine& machine, EventTime now) {
         machine.exited(copy(notice.getExited().getRunId()),
                        read_exit(notice.getExited().getResult()), now);
       });
       return;
     case Which::EVENT:
-      on([&notice](TaskMachine& machine, TaskTime now) {
+      on([&notice](TaskMachine& machine, EventTime now) {
         machine.tell(event::driver_message(now.unix, copy(notice.getEvent().getMessage())), now);
       });
       return;
@@ -323,7 +323,7 @@ void TaskRunnerState::heard(schema::plugin::Notice::Reader notice) {
 actor::Answer<task_runner::Done> TaskRunnerState::restart(task_runner::Restart& msg) {
   const auto promise = self_->make_response_promise<task_runner::Done>();
   restarts_.emplace(++last_ticket_, promise);
-  on([this, &msg](TaskMachine& machine, TaskTime now) {
+  on([this, &msg](TaskMachine& machine, EventTime now) {
     machine.restart({.ticket = last_ticket_,
                      .event = std::move(msg.event),
                      .failure = msg.failure,
@@ -336,7 +336,7 @@ actor::Answer<task_runner::Done> TaskRunnerState::restart(task_runner::Restart& 
 actor::Answer<task_runner::Done> TaskRunnerState::signal(const task_runner::Signal& msg) {
   if (!machine_->is_alive())
     return Error{msg.reason.empty() ? Errc::rejected : Errc::not_found, "Task not running"};
-  on([&msg](TaskMachine& machine, TaskTime now) {
+  on([&msg](TaskMachine& machine, EventTime now) {
     machine.tell(event::signal_sent(now.unix, msg.reason).with("signal", msg.signal), now);
   });
   auto promise = self_->make_response_promise<task_runner::Done>();
@@ -601,30 +601,30 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
   return {
       [&state](task_runner::Joins& msg) { state.joins(std::move(msg.network_namespace)); },
       [&state](task_runner::Begin) {
-        state.on([](TaskMachine& machine, TaskTime now) { machine.begin(now); });
+        state.on([](TaskMachine& machine, EventTime now) { machine.begin(now); });
       },
       [&state](task_runner::FailSetup& msg) {
-        state.on([&msg](auto& machine, TaskTime) { machine.fail_setup(std::move(msg.reason)); });
+        state.on([&msg](auto& machine, EventTime) { machine.fail_setup(std::move(msg.reason)); });
       },
       [&state](task_runner::Gate msg) {
-        state.on([msg](TaskMachine& machine, TaskTime now) { machine.set_gate(msg.open, now); });
+        state.on([msg](TaskMachine& machine, EventTime now) { machine.set_gate(msg.open, now); });
       },
       [&state](task_runner::Assign& msg) { state.assign(msg); },
       [&state](task_runner::Kill& msg) {
-        state.on([&msg](TaskMachine& machine, TaskTime now) {
+        state.on([&msg](TaskMachine& machine, EventTime now) {
           machine.kill({.event = std::move(msg.event), .skip_delay = msg.skip_delay}, now);
         });
       },
       [&state](task_runner::SkipDelay) {
-        state.on([](TaskMachine& machine, TaskTime now) { machine.skip_delay(now); });
+        state.on([](TaskMachine& machine, EventTime now) { machine.skip_delay(now); });
       },
       [&state](task_runner::Tell& msg) {
-        state.on([&msg](TaskMachine& machine, TaskTime now) {
+        state.on([&msg](TaskMachine& machine, EventTime now) {
           machine.tell(std::move(msg.event), now);
         });
       },
       [&state](task_runner::ServersContacted) {
-        state.on([](TaskMachine& machine, TaskTime now) { machine.servers_contacted(now); });
+        state.on([](TaskMachine& machine, EventTime now) { machine.servers_contacted(now); });
       },
       [&state](task_runner::DriverReplaced& msg) { state.replace_driver(msg.driver); },
       [&state](task_runner::Restart& msg) { return state.restart(msg); },
@@ -637,7 +637,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](DriverLink::VerdictDue msg) { state.verdict_due(msg); },
       [&state](UsageLink::LookDue) { state.usage_look_due(); },
       [&state](TimeOver msg) {
-        state.on([msg](TaskMachine& machine, TaskTime now) { machine.time_over(msg.round, now); });
+        state.on([msg](TaskMachine& machine, EventTime now) { machine.time_over(msg.round, now); });
       },
   };
 }

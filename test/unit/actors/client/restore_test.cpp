@@ -7,6 +7,7 @@
 #include "actors/client/client_db.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "client_fixture.hpp"
+#include "runtime/workload/node/alloc_ledger.hpp"
 #include "test/support/fake_driver.hpp"
 
 using namespace nomad;
@@ -351,7 +352,7 @@ SavedRows rows_of(storage::ClientStore& store) {
         std::as_bytes(std::span{value.data(), value.size()}));
     REQUIRE(alloc.has_value());
     ++rows.allocs;
-    if (!rows.job_keys.contains(client::client_db::job_key(**alloc))) rows.misses_a_job = true;
+    if (!rows.job_keys.contains(workload::job_key(**alloc))) rows.misses_a_job = true;
   });
   return rows;
 }
@@ -374,7 +375,7 @@ TEST_CASE_FIXTURE(ClientFixture,
     CHECK(rows.allocs == 1);
     CHECK_FALSE(rows.misses_a_job);
   }
-  CHECK(rows_of(*store).job_keys == std::set{client::client_db::job_key(*next_job)});
+  CHECK(rows_of(*store).job_keys == std::set{workload::job_key(*next_job)});
 }
 
 TEST_CASE_FIXTURE(ClientFixture,

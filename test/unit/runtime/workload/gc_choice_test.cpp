@@ -14,10 +14,10 @@ TEST_CASE("gc_choice: the oldest goes when there are too many, two at a time") {
   CHECK(queue.next(six) == "b");
   CHECK_FALSE(queue.next(six).has_value());
 
-  queue.destroyed();
+  queue.destroyed("a");
   CHECK(queue.next({.allocs = 5}) == "c");
-  queue.destroyed();
-  queue.destroyed();
+  queue.destroyed("b");
+  queue.destroyed("c");
   CHECK_FALSE(queue.next({.allocs = 3}).has_value());
 }
 
@@ -54,9 +54,9 @@ TEST_CASE("gc_choice: demanded ones go first, whatever the limits") {
   queue.demand("c");
   CHECK(queue.next({.allocs = 1}) == "b");
   CHECK_FALSE(queue.next({.allocs = 1}).has_value());
-  queue.destroyed();
+  queue.destroyed("b");
   CHECK(queue.next({.allocs = 1}) == "c");
-  queue.destroyed();
+  queue.destroyed("c");
   CHECK_FALSE(queue.next({.allocs = 1}).has_value());
   CHECK(queue.is_marked("a"));
 }
@@ -75,8 +75,8 @@ TEST_CASE("gc_choice: what was unmarked and marked again goes once") {
   queue.mark("a");
   CHECK(queue.next({.allocs = 5}) == "a");
   CHECK_FALSE(queue.next({.allocs = 5}).has_value());
-  queue.destroyed();
-  queue.destroyed();  // one too many changes nothing
+  queue.destroyed("a");
+  queue.destroyed("a");  // one too many changes nothing
   queue.mark("b");
   CHECK(queue.next({.allocs = 1}) == "b");
 }

@@ -1,13 +1,9 @@
 // runtime/workload/task_machine: transcripts of what can happen to a task, and a task under random
-// events in a world that fails. After a wanted change of behaviour run with
-// NOMAD_REWRITE_TRANSCRIPTS=1 and review the difference.
+// events in a world that fails.
 #include "runtime/workload/task_machine.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,6 +13,7 @@
 
 #include "runtime/base/overloaded.hpp"
 #include "test/unit/runtime/workload/task_transcript.hpp"
+#include "test/unit/runtime/workload/transcript.hpp"
 
 using namespace std::chrono_literals;
 using namespace nomad;
@@ -24,17 +21,7 @@ using namespace nomad::workload;
 using namespace nomad::workload::task_action;
 
 TEST_CASE("task_machine: transcripts") {
-  int files = 0;
-  for (const auto& item : std::filesystem::directory_iterator{NOMAD_TRANSCRIPTS}) {
-    ++files;
-    CAPTURE(item.path().filename().string());
-    std::ifstream in{item.path()};
-    const std::string wanted{std::istreambuf_iterator<char>{in}, {}};
-    const auto made = test::replay_task(wanted);
-    CHECK(made == wanted);
-    if (std::getenv("NOMAD_REWRITE_TRANSCRIPTS") != nullptr) std::ofstream{item.path()} << made;
-  }
-  CHECK(files >= 4);
+  test::check_transcripts(NOMAD_TRANSCRIPTS, test::replay_task);
 }
 
 namespace {
@@ -435,7 +422,7 @@ private:
   }
 
   Random random_;
-  TaskTime now_{.steady = 100s, .unix = 1'700'000'000'000'000'000};
+  EventTime now_{.steady = 100s, .unix = 1'700'000'000'000'000'000};
   TaskTraits traits_;
   TaskTerms terms_;
   std::shared_ptr<const TaskHooks> hooks_;

@@ -295,7 +295,7 @@ private:
   }
 
   Spec spec_;
-  TaskTime now_{.steady = 100s, .unix = 1'700'000'000'000'000'000};
+  EventTime now_{.steady = 100s, .unix = 1'700'000'000'000'000'000};
   TaskMachine machine_;
   Round round_ = 0;
   Round timer_ = 0;

@@ -1,22 +1,20 @@
-#include "actors/client/node/awaited_ends.hpp"
+#include "runtime/workload/node/awaited_ends.hpp"
 
 #include <utility>
 
-namespace nomad::client {
+namespace nomad::workload {
 
 void AwaitedEnds::keep(const std::string& alloc_id, const std::string& for_whom) {
   if (!for_whom.empty()) kept_[alloc_id].insert(for_whom);
 }
 
-void AwaitedEnds::await(const std::string& alloc_id, Promise promise) {
-  waiting_[alloc_id].push_back(std::move(promise));
+void AwaitedEnds::await(const std::string& alloc_id, std::uint64_t ticket) {
+  waiting_[alloc_id].push_back(ticket);
 }
 
-void AwaitedEnds::ended(const std::string& alloc_id) {
-  const auto waiting = waiting_.extract(alloc_id);
-  if (waiting.empty()) return;
-  for (const auto& promise : waiting.mapped())
-    promise.deliver(alloc_runner::Ended{.here = true});
+std::vector<std::uint64_t> AwaitedEnds::ended(const std::string& alloc_id) {
+  auto waiting = waiting_.extract(alloc_id);
+  return waiting.empty() ? std::vector<std::uint64_t>{} : std::move(waiting.mapped());
 }
 
 bool AwaitedEnds::put_off(const std::string& alloc_id) {
@@ -39,4 +37,4 @@ std::vector<std::string> AwaitedEnds::release(const std::string& for_whom) {
   return free;
 }
 
-}  // namespace nomad::client
+}  // namespace nomad::workload
