@@ -54,23 +54,23 @@ bool matches(const std::string& pattern, const char* name) {
   return ::fnmatch(pattern.c_str(), name, FNM_NOESCAPE) == 0;
 }
 
-object make_labels(const ContainerWish& wish, const AgentSettings& agent) {
+object make_labels(const ContainerSpec& spec, const AgentSettings& agent) {
   object to;
-  for (const auto& [name, value] : wish.settings.labels)
+  for (const auto& [name, value] : spec.settings.labels)
     to[name] = value;
-  to[label::alloc] = wish.alloc_id;
-  to[label::task] = wish.task;
-  to[label::run] = wish.run_id;
-  to[label::agent] = wish.agent;
-  if (wish.keeps_logs)
-    to[label::logs] = fmt::format("{} {} {}", wish.log_files, wish.log_bytes, wish.alloc_root);
-  const auto& origin = wish.origin;
+  to[label::alloc] = spec.alloc_id;
+  to[label::task] = spec.task;
+  to[label::run] = spec.run_id;
+  to[label::agent] = spec.agent;
+  if (spec.keeps_logs)
+    to[label::logs] = fmt::format("{} {} {}", spec.log_files, spec.log_bytes, spec.alloc_root);
+  const auto& origin = spec.origin;
   const std::pair<const char*, const std::string&> extra[]
       = {{"job_name", origin.job_name},
          {"job_id", origin.job_id},
          {"parent_job_id", origin.parent_job_id},
          {"task_group_name", origin.group},
-         {"task_name", wish.task},
+         {"task_name", spec.task},
          {"namespace", origin.namespace_name},
          {"node_name", origin.node_name},
          {"node_id", origin.node_id}};
@@ -81,12 +81,12 @@ object make_labels(const ContainerWish& wish, const AgentSettings& agent) {
   return to;
 }
 
-Result<> put_memory(const ContainerWish& wish, object& host) {
+Result<> put_memory(const ContainerSpec& spec, object& host) {
   constexpr std::int64_t megabyte = 1024 * 1024;
-  const auto& task = wish.settings;
-  const auto asked = static_cast<std::int64_t>(wish.memory_bytes);
+  const auto& task = spec.settings;
+  const auto asked = static_cast<std::int64_t>(spec.memory_bytes);
   const auto most
-      = std::max(task.memory_hard_mb * megabyte, static_cast<std::int64_t>(wish.memory_max_bytes));
+      = std::max(task.memory_hard_mb * megabyte, static_cast<std::int64_t>(spec.memory_max_bytes));
   const auto limit = most > 0 ? most : asked;
   host["Memory"] = limit;
   if (most > 0) host["MemoryReservation"] = asked;
@@ -95,22 +95,22 @@ Result<> put_memory(const ContainerWish& wish, object& host) {
   return {};
 }
 
-Result<> put_cpu(const ContainerWish& wish, object& host) {
-  const auto& task = wish.settings;
-  host["CpuShares"] = static_cast<std::int64_t>(wish.cpu_shares);
-  put(host, "CpusetCpus", task.cpuset.empty() ? wish.cpuset : task.cpuset);
+Result<> put_cpu(const ContainerSpec& spec, object& host) {
+  const auto& task = spec.settings;
+  host["CpuShares"] = static_cast<std::int64_t>(spec.cpu_shares);
+  put(host, "CpusetCpus", task.cpuset.empty() ? spec.cpuset : task.cpuset);
   if (!task.cpu_hard_limit) return {};
   if (task.cpu_period < 0 || task.cpu_period > 1000000)
     return wrong_setting("invalid value for cpu_cfs_period");
-  if (wish.node_cpu_shares == 0)
+  if (spec.node_cpu_shares == 0)
     return Error{Errc::unavailable,
                  "cpu_hard_limit: it is not known how much of processors the node has"};
   const auto period = task.cpu_period == 0 ? 100000 : task.cpu_period;
   const auto part
-      = static_cast<double>(wish.cpu_shares) / static_cast<double>(wish.node_cpu_shares);
+      = static_cast<double>(spec.cpu_shares) / static_cast<double>(spec.node_cpu_shares);
   host["CpuPeriod"] = period;
   host["CpuQuota"] = static_cast<std::int64_t>(part * static_cast<double>(period))
-                     * static_cast<std::int64_t>(wish.cores);
+                     * static_cast<std::int64_t>(spec.cores);
   return {};
 }
 
@@ -150,8 +150,8 @@ Result<std::vector<std::string>> security_options(const std::vector<std::string>
   return options;
 }
 
-Result<> put_rights(const ContainerWish& wish, const AgentSettings& agent, object& host) {
-  const auto& task = wish.settings;
+Result<> put_rights(const ContainerSpec& spec, const AgentSettings& agent, object& host) {
+  const auto& task = spec.settings;
   if (task.privileged && !agent.allows_privileged)
     return forbidden("Docker privileged mode is disabled on this Nomad agent");
   if (task.privileged) host["Privileged"] = true;
@@ -183,7 +183,7 @@ Result<> put_rights(const ContainerWish& wish, const AgentSettings& agent, objec
   };
   for (const auto& device : task.devices)
     add(device.host_path, device.container_path, device.permissions);
-  for (const auto& device : wish.devices)
+  for (const auto& device : spec.devices)
     add(device.host_path, device.task_path, device.permissions);
   if (!devices.empty()) host["Devices"] = std::move(devices);
   return {};
@@ -217,37 +217,37 @@ std::int64_t port_inside(const TaskSettings& task, const PortBinding& port) {
 }
 
 /// A task of the old kind finds the port in its container in NOMAD_PORT_<label>.
-std::vector<std::string> environment_of(const ContainerWish& wish) {
-  auto variables = wish.environment;
-  for (const auto& port : wish.task_ports) {
-    if (!wish.settings.port_map.contains(port.label)) continue;
+std::vector<std::string> environment_of(const ContainerSpec& spec) {
+  auto variables = spec.environment;
+  for (const auto& port : spec.task_ports) {
+    if (!spec.settings.port_map.contains(port.label)) continue;
     auto name = "NOMAD_PORT_" + port.label + '=';
     std::ranges::replace_if(  // As names of variables are made of labels everywhere.
         name.begin(), name.end() - 1,
         [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.'; }, '_');
     for (auto& variable : variables)
       if (variable.starts_with(name))
-        variable = name + std::to_string(port_inside(wish.settings, port));
+        variable = name + std::to_string(port_inside(spec.settings, port));
   }
   return variables;
 }
 
-Result<> put_ports(const ContainerWish& wish, bool shares_network, object& body, object& host) {
-  const auto& task = wish.settings;
-  const bool has_own = !wish.task_ports.empty() && (task.ports.empty() || wish.ports.empty());
+Result<> put_ports(const ContainerSpec& spec, bool shares_network, object& body, object& host) {
+  const auto& task = spec.settings;
+  const bool has_own = !spec.task_ports.empty() && (task.ports.empty() || spec.ports.empty());
   if (!task.port_map.empty() && !has_own)
-    return wrong_setting(wish.ports.empty()
+    return wrong_setting(spec.ports.empty()
                              ? "Trying to map ports but no network interface is available"
                              : "'port_map' cannot map group network ports, use 'ports' instead");
   if (shares_network) return {};
   object exposed;
   object bindings;
   if (has_own)
-    for (const auto& port : wish.task_ports)
+    for (const auto& port : spec.task_ports)
       publish(port, port_inside(task, port), exposed, bindings);
   for (const auto& name : has_own ? std::vector<std::string>{} : task.ports) {
-    const auto port = std::ranges::find(wish.ports, name, &PortBinding::label);
-    if (port == wish.ports.end())
+    const auto port = std::ranges::find(spec.ports, name, &PortBinding::label);
+    if (port == spec.ports.end())
       return wrong_setting(fmt::format("Port {} not found, check network block", quote(name)));
     publish(*port, port->to > 0 ? port->to : port->value, exposed, bindings);
   }
@@ -257,14 +257,14 @@ Result<> put_ports(const ContainerWish& wish, bool shares_network, object& body,
   return {};
 }
 
-Result<> put_network(const ContainerWish& wish, object& body, object& host) {
-  const auto& task = wish.settings;
+Result<> put_network(const ContainerSpec& spec, object& body, object& host) {
+  const auto& task = spec.settings;
   std::string mode = task.network_mode;
   if (mode.empty())
-    mode = wish.network_container.empty() ? "default" : "container:" + wish.network_container;
+    mode = spec.network_container.empty() ? "default" : "container:" + spec.network_container;
   host["NetworkMode"] = mode;
   const bool shares = mode.starts_with("container:");
-  NOMAD_TRY(put_ports(wish, shares, body, host));
+  NOMAD_TRY(put_ports(spec, shares, body, host));
   put(body, "Hostname", task.hostname);
   put(body, "MacAddress", task.mac_address);
   for (const auto& server : task.dns_servers)
@@ -289,15 +289,15 @@ Result<> put_network(const ContainerWish& wish, object& body, object& host) {
   return {};
 }
 
-void put_process(const ContainerWish& wish, object& body, object& host) {
-  const auto& task = wish.settings;
-  body["Image"] = wish.image;
+void put_process(const ContainerSpec& spec, object& body, object& host) {
+  const auto& task = spec.settings;
+  body["Image"] = spec.image;
   put(body, "Entrypoint", task.entrypoint);
   auto command = task.args;
   if (!task.command.empty()) command.insert(command.begin(), task.command);
   put(body, "Cmd", command);
-  put(body, "Env", environment_of(wish));
-  put(body, "User", wish.user);
+  put(body, "Env", environment_of(spec));
+  put(body, "User", spec.user);
   put(body, "WorkingDir", task.work_dir);
   if (task.tty) body["Tty"] = true;
   if (task.interactive) body["OpenStdin"] = true;
@@ -348,23 +348,23 @@ Result<CapabilityDelta> capability_delta(const TaskSettings& task, host::Capabil
   return delta;
 }
 
-Result<object> container_body(const ContainerWish& wish, const AgentSettings& agent) {
+Result<object> container_body(const ContainerSpec& spec, const AgentSettings& agent) {
   object body;
   object host;
-  put_process(wish, body, host);
-  body["Labels"] = make_labels(wish, agent);
-  host["Binds"] = texts(NOMAD_TRY(container_binds(wish, agent)));
-  auto mounts = NOMAD_TRY(container_mounts(wish, agent));
+  put_process(spec, body, host);
+  body["Labels"] = make_labels(spec, agent);
+  host["Binds"] = texts(NOMAD_TRY(container_binds(spec, agent)));
+  auto mounts = NOMAD_TRY(container_mounts(spec, agent));
   if (!mounts.empty()) host["Mounts"] = std::move(mounts);
-  put(host, "VolumeDriver", wish.settings.volume_driver);
-  put(host, "StorageOpt", wish.settings.storage_options);
-  NOMAD_TRY(put_memory(wish, host));
-  NOMAD_TRY(put_cpu(wish, host));
-  NOMAD_TRY(put_pids(wish.settings, agent, host));
-  NOMAD_TRY(put_rights(wish, agent, host));
-  put_logging(wish.settings, agent, host);
-  if (wish.settings.shm_bytes > 0) host["ShmSize"] = wish.settings.shm_bytes;
-  NOMAD_TRY(put_network(wish, body, host));
+  put(host, "VolumeDriver", spec.settings.volume_driver);
+  put(host, "StorageOpt", spec.settings.storage_options);
+  NOMAD_TRY(put_memory(spec, host));
+  NOMAD_TRY(put_cpu(spec, host));
+  NOMAD_TRY(put_pids(spec.settings, agent, host));
+  NOMAD_TRY(put_rights(spec, agent, host));
+  put_logging(spec.settings, agent, host);
+  if (spec.settings.shm_bytes > 0) host["ShmSize"] = spec.settings.shm_bytes;
+  NOMAD_TRY(put_network(spec, body, host));
   body["HostConfig"] = std::move(host);
   return body;
 }
@@ -386,24 +386,24 @@ Result<std::string> with_extra_hosts(std::string hosts, const std::vector<std::s
   return hosts;
 }
 
-object infra_body(const InfraWish& wish) {
+object infra_body(const InfraSpec& spec) {
   constexpr const char* program = "/.nomadctl-pause";
   constexpr const char* network = "/.nomadctl-network";
   const auto mount = [](const std::string& source, const char* target) {
     return object{{"Type", "bind"}, {"Source", source}, {"Target", target}, {"ReadOnly", true}};
   };
   object labels;
-  labels[label::alloc] = wish.alloc_id;
-  labels[label::agent] = wish.agent;
+  labels[label::alloc] = spec.alloc_id;
+  labels[label::agent] = spec.agent;
   labels[label::infra] = "true";
-  object body{{"Image", wish.image},
+  object body{{"Image", spec.image},
               {"Entrypoint", array{program}},
               {"Cmd", array{"pause", network}},
               {"User", "0:0"},
               {"WorkingDir", "/"},
               {"Labels", std::move(labels)},
               {"Healthcheck", object{{"Test", array{"NONE"}}}}};
-  put(body, "Hostname", wish.hostname);
+  put(body, "Hostname", spec.hostname);
   body["HostConfig"] = object{
       {"NetworkMode", "none"},
       {"ReadonlyRootfs", true},
@@ -412,20 +412,21 @@ object infra_body(const InfraWish& wish) {
       {"CapAdd", array{"SYS_ADMIN"}},
       {"RestartPolicy", object{{"Name", "unless-stopped"}}},
       {"LogConfig", object{{"Type", "json-file"}, {"Config", object{{"max-size", "100k"}}}}},
-      {"Mounts", array{mount(wish.program, program), mount(wish.network_namespace, network)}}};
+      {"Mounts", array{mount(spec.program, program), mount(spec.network_namespace, network)}}};
   return body;
 }
 
-std::optional<LogPlace> read_log_label(const Texts& labels) {
+std::optional<LogDestination> read_log_label(const Texts& labels) {
   const auto found = labels.find(label::logs);
   if (found == labels.end()) return std::nullopt;
   const std::string_view text = found->second;
   const auto first = text.find(' ');
   const auto second = first == text.npos ? first : text.find(' ', first + 1);
   if (second == text.npos) return std::nullopt;
-  return LogPlace{.alloc_root = std::string{text.substr(second + 1)},
-                  .max_files = static_cast<std::uint32_t>(leading_number(text.substr(0, first))),
-                  .max_bytes = leading_number(text.substr(first + 1, second - first - 1))};
+  return LogDestination{
+      .alloc_root = std::string{text.substr(second + 1)},
+      .max_files = static_cast<std::uint32_t>(leading_number(text.substr(0, first))),
+      .max_bytes = leading_number(text.substr(first + 1, second - first - 1))};
 }
 
 }  // namespace nomad::docker

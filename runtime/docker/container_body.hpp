@@ -61,7 +61,7 @@ struct Origin {
 };
 
 /// A task as it is to be started.
-struct ContainerWish {
+struct ContainerSpec {
   std::string alloc_id;
   std::string task;
   std::string run_id;
@@ -100,14 +100,14 @@ std::string infra_name(std::string_view alloc_id);
 bool joins_group_network(const TaskSettings& settings);
 
 /// `invalid_argument` or `rejected` in Nomad's words.
-Result<boost::json::object> container_body(const ContainerWish& wish, const AgentSettings& agent);
+Result<boost::json::object> container_body(const ContainerSpec& spec, const AgentSettings& agent);
 
 /// `hosts`, the text of a file /etc/hosts, with the entries "name:address" that it has not yet:
 /// what `extra_hosts` means in the network of a group, whose hosts no engine writes.
 /// `invalid_argument` for what is no such entry; `host-gateway` is a word of the engine's.
 Result<std::string> with_extra_hosts(std::string hosts, const std::vector<std::string>& entries);
 
-struct InfraWish {
+struct InfraSpec {
   std::string alloc_id;
   std::string agent;
   std::string image;
@@ -118,16 +118,16 @@ struct InfraWish {
 
 /// A container whose only process enters the namespace and waits: those that join its network are
 /// in that namespace then.
-boost::json::object infra_body(const InfraWish& wish);
+boost::json::object infra_body(const InfraSpec& spec);
 
 /// Logs of a task, from the label. Nothing for a task whose logs nobody keeps.
-struct LogPlace {
+struct LogDestination {
   std::string alloc_root;
   std::uint32_t max_files = 0;
   std::uint64_t max_bytes = 0;
 };
 
-std::optional<LogPlace> read_log_label(const Texts& labels);
+std::optional<LogDestination> read_log_label(const Texts& labels);
 
 struct CapabilityDelta {
   std::vector<std::string> add;
@@ -140,8 +140,8 @@ Result<CapabilityDelta> capability_delta(const TaskSettings& task, host::Capabil
 
 /// The sources of volumes as the engine gets them: "source:target[:mode]". `rejected` for paths of
 /// the host that the agent does not allow, also where a link in the task's directory leads there.
-Result<std::vector<std::string>> container_binds(const ContainerWish& wish,
+Result<std::vector<std::string>> container_binds(const ContainerSpec& spec,
                                                  const AgentSettings& agent);
-Result<boost::json::array> container_mounts(const ContainerWish& wish, const AgentSettings& agent);
+Result<boost::json::array> container_mounts(const ContainerSpec& spec, const AgentSettings& agent);
 
 }  // namespace nomad::docker

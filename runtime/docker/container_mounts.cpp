@@ -28,10 +28,10 @@ bool is_below(const std::string& root, const std::string& path) {
 
 /// Where `path`, which the job says lies in the allocation's directory, really leads. The engine
 /// follows links, and a task can make some.
-Result<std::string> inside(const ContainerWish& wish, const std::string& path) {
+Result<std::string> inside(const ContainerSpec& spec, const std::string& path) {
   std::error_code failure;
-  const auto root = fs::weakly_canonical(wish.alloc_root, failure);
-  if (failure) return Error{Errc::io, fmt::format("{}: {}", wish.alloc_root, failure.message())};
+  const auto root = fs::weakly_canonical(spec.alloc_root, failure);
+  if (failure) return Error{Errc::io, fmt::format("{}: {}", spec.alloc_root, failure.message())};
   const auto real = fs::weakly_canonical(path, failure);
   if (failure) return Error{Errc::io, fmt::format("{}: {}", path, failure.message())};
   if (is_below(root.string(), real.string())) return real.string();
@@ -40,16 +40,16 @@ Result<std::string> inside(const ContainerWish& wish, const std::string& path) {
                            quote(path))};
 }
 
-Result<std::string> bind_source(const ContainerWish& wish,
+Result<std::string> bind_source(const ContainerSpec& spec,
                                 const AgentSettings& agent,
                                 const std::string& volume,
                                 const std::string& source) {
-  const auto path = expand(wish.task_directory, source);
+  const auto path = expand(spec.task_directory, source);
   if (agent.allows_volumes) return path;
-  if (!is_below(wish.alloc_root, path))
+  if (!is_below(spec.alloc_root, path))
     return Error{Errc::rejected,
                  "volumes are not enabled; cannot mount host paths: " + quote(volume)};
-  return inside(wish, path);
+  return inside(spec, path);
 }
 
 std::string_view engine_propagation(std::string_view ours) {
@@ -65,7 +65,7 @@ boost::json::object texts_object(const Texts& from) {
   return to;
 }
 
-Result<boost::json::object> one_mount(const ContainerWish& wish,
+Result<boost::json::object> one_mount(const ContainerSpec& spec,
                                       const AgentSettings& agent,
                                       const MountSetting& mount) {
   boost::json::object to{{"Type", mount.type}, {"Target", mount.target}};
@@ -78,13 +78,13 @@ Result<boost::json::object> one_mount(const ContainerWish& wish,
     return to;
   }
   if (mount.type == "bind") {
-    auto source = expand(wish.task_directory, mount.source);
+    auto source = expand(spec.task_directory, mount.source);
     if (!agent.allows_volumes) {
-      if (!is_below(wish.alloc_root, source))
+      if (!is_below(spec.alloc_root, source))
         return Error{Errc::rejected,
                      fmt::format("volumes are not enabled; cannot mount host path: {} {}",
-                                 quote(source), quote(wish.alloc_root))};
-      source = NOMAD_TRY(inside(wish, source));
+                                 quote(source), quote(spec.alloc_root))};
+      source = NOMAD_TRY(inside(spec, source));
     }
     to["Source"] = source;
     if (!mount.propagation.empty())
@@ -107,12 +107,12 @@ Result<boost::json::object> one_mount(const ContainerWish& wish,
 
 }  // namespace
 
-Result<std::vector<std::string>> container_binds(const ContainerWish& wish,
+Result<std::vector<std::string>> container_binds(const ContainerSpec& spec,
                                                  const AgentSettings& agent) {
-  const auto& task = wish.settings;
-  std::vector<std::string> binds{wish.alloc_root + "/alloc:/alloc",
-                                 wish.task_directory + "/local:/local",
-                                 wish.task_directory + "/secrets:/secrets"};
+  const auto& task = spec.settings;
+  std::vector<std::string> binds{spec.alloc_root + "/alloc:/alloc",
+                                 spec.task_directory + "/local:/local",
+                                 spec.task_directory + "/secrets:/secrets"};
   if (!task.volume_driver.empty() && !agent.allows_volumes)
     return Error{Errc::rejected, fmt::format("volumes are not enabled; cannot use volume driver {}",
                                              quote(task.volume_driver))};
@@ -123,7 +123,7 @@ Result<std::vector<std::string>> container_binds(const ContainerWish& wish,
           Errc::invalid_argument,
           fmt::format("invalid docker volume {}: not <src>:<destination> format", quote(volume))};
     std::string source{parts[0]};
-    if (task.volume_driver.empty()) source = NOMAD_TRY(bind_source(wish, agent, volume, source));
+    if (task.volume_driver.empty()) source = NOMAD_TRY(bind_source(spec, agent, volume, source));
     auto bind = fmt::format("{}:{}", source, parts[1]);
     if (parts.size() > 2 && !parts[2].empty()) bind += fmt::format(":{}", parts[2]);
     binds.push_back(std::move(bind));
@@ -134,11 +134,11 @@ Result<std::vector<std::string>> container_binds(const ContainerWish& wish,
   return binds;
 }
 
-Result<boost::json::array> container_mounts(const ContainerWish& wish, const AgentSettings& agent) {
+Result<boost::json::array> container_mounts(const ContainerSpec& spec, const AgentSettings& agent) {
   boost::json::array mounts;
-  for (const auto& mount : wish.settings.mounts)
-    mounts.push_back(NOMAD_TRY(one_mount(wish, agent, mount)));
-  for (const auto& mount : wish.mounts)
+  for (const auto& mount : spec.settings.mounts)
+    mounts.push_back(NOMAD_TRY(one_mount(spec, agent, mount)));
+  for (const auto& mount : spec.mounts)
     mounts.push_back(boost::json::object{
         {"Type", "bind"},
         {"Target", mount.task_path},

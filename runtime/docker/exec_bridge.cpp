@@ -54,7 +54,7 @@ struct Asked {
 };
 
 /// Asks, and reads as far as the header, or to the end of the body where there is one.
-Result<Asked> ask(const ExecWish& wish,
+Result<Asked> ask(const ExecRequest& request,
                   const std::string& method,
                   const std::string& path,
                   const std::string& body,
@@ -62,12 +62,12 @@ Result<Asked> ask(const ExecWish& wish,
   const net::Deadline deadline = Clock::now() + question_time;
   Asked asked;
   asked.stream = NOMAD_TRY(net::connect_plain(
-      {.scheme = "unix", .host = wish.socket, .port = {}, .base_path = {}}, deadline));
+      {.scheme = "unix", .host = request.socket, .port = {}, .base_path = {}}, deadline));
   asked.parser = std::make_unique<net::ResponseParser>(false, 4 * 1024 * 1024);
   NOMAD_TRY(asked.stream->write(
       fmt::format("{} /v{}{} HTTP/1.1\r\nHost: docker\r\n{}Content-Type: application/json\r\n"
                   "Content-Length: {}\r\n\r\n{}",
-                  method, wish.api, path,
+                  method, request.api, path,
                   upgrades ? "Connection: Upgrade\r\nUpgrade: tcp\r\n" : "Connection: close\r\n",
                   body.size(), body),
       deadline));
@@ -85,11 +85,11 @@ Result<Asked> ask(const ExecWish& wish,
   return asked;
 }
 
-Result<std::string> ask_whole(const ExecWish& wish,
+Result<std::string> ask_whole(const ExecRequest& request,
                               const std::string& method,
                               const std::string& path,
                               const std::string& body = {}) {
-  auto asked = NOMAD_TRY(ask(wish, method, path, body, false));
+  auto asked = NOMAD_TRY(ask(request, method, path, body, false));
   EngineAnswer answer{asked.parser->status(), std::move(asked.parser->body())};
   if (auto complaint = engine_complaint(answer); !complaint.empty())
     return Error{answer.status == 404 ? Errc::not_found : Errc::rejected, std::move(complaint)};
@@ -102,8 +102,8 @@ struct ExecState {
   pid_t pid = 0;
 };
 
-Result<ExecState> look_at(const ExecWish& wish, const std::string& exec) {
-  const auto body = NOMAD_TRY(ask_whole(wish, "GET", "/exec/" + exec + "/json"));
+Result<ExecState> look_at(const ExecRequest& request, const std::string& exec) {
+  const auto body = NOMAD_TRY(ask_whole(request, "GET", "/exec/" + exec + "/json"));
   const auto parsed = parse_json(body);
   if (!parsed || !parsed->is_object())
     return Error{Errc::corrupt, "the engine does not say how the command is"};
@@ -115,13 +115,13 @@ Result<ExecState> look_at(const ExecWish& wish, const std::string& exec) {
 
 /// The engine has no way to end a command. It is ended if it is one of the container, of which its
 /// control groups tell; the number can't get another meaning meanwhile.
-void kill_command(const ExecWish& wish, const std::string& exec) {
-  const auto state = look_at(wish, exec);
+void kill_command(const ExecRequest& request, const std::string& exec) {
+  const auto state = look_at(request, exec);
   if (!state || !state->running || state->pid <= 1) return;
   const UniqueFd process{static_cast<int>(::syscall(SYS_pidfd_open, state->pid, 0))};
   if (!process) return;
   const auto groups = host::read_proc_file(fmt::format("/proc/{}/cgroup", state->pid));
-  if (groups.find(wish.container) == std::string::npos) return;
+  if (groups.find(request.container) == std::string::npos) return;
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
@@ -186,8 +186,8 @@ struct Waiting {
 /// One command that runs, from its start to its end.
 class Session {
 public:
-  Session(ExecWish wish, std::string exec, Asked asked, int stop)
-      : wish_{std::move(wish)},
+  Session(ExecRequest request, std::string exec, Asked asked, int stop)
+      : request_{std::move(request)},
         exec_{std::move(exec)},
         stream_{std::move(asked.stream)},
         stop_{stop} {
@@ -200,7 +200,7 @@ public:
     auto control = NOMAD_TRY(make_pair_of(SOCK_STREAM));
     control_ = std::move(control.ours);
     theirs.push_back(std::move(control.theirs));
-    if (wish_.is_terminal) {
+    if (request_.is_terminal) {
       auto terminal = NOMAD_TRY(make_terminal());
       input_ = UniqueFd{::dup(terminal.ours.get())};
       out_.to = std::move(terminal.ours);
@@ -225,7 +225,7 @@ public:
   void run() {
     if (!early_.empty()) take_output(early_);
     while (!is_over())
-      if (!turn()) return kill_command(wish_, exec_);
+      if (!turn()) return kill_command(request_, exec_);
     tell_end();
   }
 
@@ -247,10 +247,10 @@ private:
     put(3, input_.get(), input_ && to_engine_.size() < most_waiting ? POLLIN : short{0});
     put(4, out_.to.get(), out_.bytes.empty() ? short{0} : POLLOUT);
     put(5, err_.to.get(), err_.bytes.empty() ? short{0} : POLLOUT);
-    const int time = wish_.is_terminal && stream_ ? resize_interval_ms : -1;
+    const int time = request_.is_terminal && stream_ ? resize_interval_ms : -1;
     if (::poll(fds.data(), fds.size(), time) < 0 && errno != EINTR) return false;
     if (fds[0].revents != 0 || fds[1].revents != 0) return false;
-    if (wish_.is_terminal) look_at_size();
+    if (request_.is_terminal) look_at_size();
     if (fds[3].revents != 0) read_input();
     if (stream_ && (fds[2].revents & POLLOUT) != 0) write_to_engine();
     if (stream_ && (fds[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_from_engine();
@@ -266,7 +266,7 @@ private:
     rows_ = size.ws_row;
     columns_ = size.ws_col;
     const auto resized = ask_whole(
-        wish_, "POST", fmt::format("/exec/{}/resize?h={}&w={}", exec_, rows_, columns_));
+        request_, "POST", fmt::format("/exec/{}/resize?h={}&w={}", exec_, rows_, columns_));
     if (!resized) log::debug("client.exec", "resizing a terminal: {}", resized.error().what);
   }
 
@@ -299,7 +299,7 @@ private:
   }
 
   void take_output(std::string_view bytes) {
-    if (wish_.is_terminal) {
+    if (request_.is_terminal) {
       out_.bytes += bytes;
     } else {
       const auto taken = frames_.take(bytes, [this](Output output, std::string_view frame) {
@@ -321,11 +321,11 @@ private:
 
   void tell_end() {
     const auto until = Clock::now() + most_wait_for_code;
-    auto state = look_at(wish_, exec_);
+    auto state = look_at(request_, exec_);
     while (state && state->running && Clock::now() < until) {
       pollfd stop{.fd = stop_, .events = POLLIN, .revents = 0};
       if (::poll(&stop, 1, 10) > 0) return;
-      state = look_at(wish_, exec_);
+      state = look_at(request_, exec_);
     }
     const int code = state && !state->running ? state->exit_code : -1;
     const auto message = host::executor::frame(
@@ -333,7 +333,7 @@ private:
     ::send(control_.get(), message.data(), message.size(), MSG_NOSIGNAL);
   }
 
-  const ExecWish wish_;
+  const ExecRequest request_;
   const std::string exec_;
   std::unique_ptr<ByteStream> stream_;
   const int stop_;
@@ -349,34 +349,34 @@ private:
   std::uint16_t columns_ = 0;
 };
 
-Result<std::unique_ptr<Session>> start(const ExecWish& wish, int stop) {
+Result<std::unique_ptr<Session>> start(const ExecRequest& request, int stop) {
   boost::json::array command;
-  for (const auto& word : wish.command)
+  for (const auto& word : request.command)
     command.emplace_back(word);
   const boost::json::object made{{"AttachStdin", true},
                                  {"AttachStdout", true},
                                  {"AttachStderr", true},
-                                 {"Tty", wish.is_terminal},
+                                 {"Tty", request.is_terminal},
                                  {"Cmd", std::move(command)}};
-  const auto created = NOMAD_TRY(ask_whole(wish, "POST", "/containers/" + wish.container + "/exec",
-                                           boost::json::serialize(made)));
+  const auto created = NOMAD_TRY(ask_whole(
+      request, "POST", "/containers/" + request.container + "/exec", boost::json::serialize(made)));
   auto exec = NOMAD_TRY(read_created(created));
-  const boost::json::object begun{{"Detach", false}, {"Tty", wish.is_terminal}};
+  const boost::json::object begun{{"Detach", false}, {"Tty", request.is_terminal}};
   auto asked = NOMAD_TRY(
-      ask(wish, "POST", "/exec/" + exec + "/start", boost::json::serialize(begun), true));
+      ask(request, "POST", "/exec/" + exec + "/start", boost::json::serialize(begun), true));
   if (asked.parser->status() != 101)
     return Error{Errc::rejected,
                  engine_complaint({asked.parser->status(), std::move(asked.parser->body())})};
-  return std::make_unique<Session>(wish, std::move(exec), std::move(asked), stop);
+  return std::make_unique<Session>(request, std::move(exec), std::move(asked), stop);
 }
 
-void serve(const ExecWish& wish, const ExecBridge::Begun& begun, int stop) {
+void serve(const ExecRequest& request, const ExecBridge::Begun& begun, int stop) {
   sigset_t broken_pipe;
   ::sigemptyset(&broken_pipe);
   ::sigaddset(&broken_pipe, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   ::pthread_setname_np(::pthread_self(), "docker-exec");
-  auto session = start(wish, stop);
+  auto session = start(request, stop);
   if (!session) return begun(session.error());
   auto ends = (*session)->make_ends();
   if (!ends) return begun(ends.error());
@@ -412,13 +412,13 @@ void ExecBridge::remove_ended() {
   }
 }
 
-void ExecBridge::begin(ExecWish wish, Begun begun) {
+void ExecBridge::begin(ExecRequest request, Begun begun) {
   remove_ended();
   if (commands_.size() >= most_commands)
     return begun(Error{Errc::overloaded, "too many commands run beside tasks of this driver"});
   auto ended = std::make_shared<std::atomic<bool>>(false);
-  std::thread thread{[wish = std::move(wish), begun = std::move(begun), ended, stop = stop_] {
-    guarded("client.exec", [&] { serve(wish, begun, stop->get()); });
+  std::thread thread{[request = std::move(request), begun = std::move(begun), ended, stop = stop_] {
+    guarded("client.exec", [&] { serve(request, begun, stop->get()); });
     ended->store(true);
   }};
   commands_.push_back({std::move(ended), std::move(thread)});

@@ -23,7 +23,7 @@
 
 namespace nomad::docker {
 
-struct ExecWish {
+struct ExecRequest {
   std::string socket;  ///< Path of the engine's.
   std::string api;
   std::string container;  ///< Its id.
@@ -43,7 +43,7 @@ public:
 
   /// `begun` is called once, on a thread of the bridge's, when the command runs, or with the reason
   /// why it does not. One thread at a time.
-  void begin(ExecWish wish, Begun begun);
+  void begin(ExecRequest request, Begun begun);
 
 private:
   struct Command;

@@ -132,9 +132,9 @@ public:
       problem_ = "disabled";
     else if (!settings)
       problem_ = "plugin \"docker\": " + settings.error().what;
-    desk_.emplace(self_, options, settings ? *settings : docker::AgentSettings{});
-    tasks_.emplace(*desk_);
-    health_.emplace(*desk_, [this] { came(); });
+    context_.emplace(self_, options, settings ? *settings : docker::AgentSettings{});
+    tasks_.emplace(*context_);
+    health_.emplace(*context_, [this] { came(); });
   }
 
   actor::Answer<Answered> answer(Request::Reader request) {
@@ -194,15 +194,15 @@ private:
                     ended.error().what);
       });
     }
-    if (!desk_->settings().ends_dangling || std::exchange(is_reconciling_, true)) return;
-    const auto& settings = desk_->settings();
+    if (!context_->settings().ends_dangling || std::exchange(is_reconciling_, true)) return;
+    const auto& settings = context_->settings();
     reconcile_after(std::max(settings.dangling_period, settings.creation_grace));
   }
 
   void reconcile_after(Nanoseconds pause) {
-    desk_->after(pause, [this] {
+    context_->after(pause, [this] {
       if (health_->is_there()) tasks_->end_dangling();
-      reconcile_after(desk_->settings().dangling_period);
+      reconcile_after(context_->settings().dangling_period);
     });
   }
 
@@ -210,7 +210,7 @@ private:
   const Object<schema::plugin::DriverDescription> description_ = describe_docker();
   bool is_retired_ = false;
   std::string problem_;  ///< Why nothing can be run here; empty: nothing is known.
-  std::optional<DockerDesk> desk_;
+  std::optional<DockerContext> context_;
   std::optional<DockerTasks> tasks_;
   std::optional<DockerHealth> health_;
   std::optional<std::set<driver::TaskId>> others_;  ///< To be kept, when the engine comes.

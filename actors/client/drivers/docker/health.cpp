@@ -32,10 +32,10 @@ std::string bridge_ip(const docker::BridgeNetwork& bridge) {
 
 actor::Answer<driver::Answered> DockerHealth::ask() {
   // Machines without an engine get no thread for one.
-  if (!was_there_ && ::access(desk_.settings().socket.c_str(), F_OK) != 0)
+  if (!was_there_ && ::access(context_.settings().socket.c_str(), F_OK) != 0)
     return driver::fingerprinted(
         driver::make_fingerprint(false, false, "Failed to connect to docker daemon"));
-  auto answer = desk_.self()->make_response_promise<driver::Answered>();
+  auto answer = context_.self()->make_response_promise<driver::Answered>();
   look_.waiters.push_back(answer);
   begin();
   return answer;
@@ -44,7 +44,7 @@ actor::Answer<driver::Answered> DockerHealth::ask() {
 void DockerHealth::begin() {
   if (std::exchange(is_asking_, true)) return;
   look_.attributes.clear();
-  desk_.ask({.target = "/version"}, health_time, [this](const Result<EngineAnswer>& answer) {
+  context_.ask({.target = "/version"}, health_time, [this](const Result<EngineAnswer>& answer) {
     if (!answer) return failed(answer.error().what);
     const auto version = docker::read_version(answer->body);
     if (!version) return failed(version.error().what);
@@ -58,11 +58,11 @@ void DockerHealth::got_version(const docker::EngineVersion& version) {
     is_there_ = false;
     return finish(driver::make_fingerprint(true, false, api.error().what));
   }
-  desk_.engine().set_api(*api);
-  desk_.log_engine().set_api(*api);
+  context_.engine().set_api(*api);
+  context_.log_engine().set_api(*api);
   auto& attributes = look_.attributes;
   attributes = {{"driver.docker", "true"}, {"driver.docker.version", version.version}};
-  const auto& settings = desk_.settings();
+  const auto& settings = context_.settings();
   if (settings.allows_privileged) attributes["driver.docker.privileged.enabled"] = "true";
   if (settings.pids_limit > 0)
     attributes["driver.docker.pids.limit"] = std::to_string(settings.pids_limit);
@@ -71,7 +71,7 @@ void DockerHealth::got_version(const docker::EngineVersion& version) {
 }
 
 void DockerHealth::ask_information() {
-  desk_.ask({.target = "/info"}, health_time, [this](const Result<EngineAnswer>& answer) {
+  context_.ask({.target = "/info"}, health_time, [this](const Result<EngineAnswer>& answer) {
     if (!answer) return failed(answer.error().what);
     const auto info = docker::read_info(answer->body);
     if (!info) return failed(info.error().what);
@@ -86,17 +86,17 @@ void DockerHealth::ask_information() {
 }
 
 void DockerHealth::ask_network() {
-  desk_.ask({.target = "/networks/bridge"}, health_time,
-            [this](const Result<EngineAnswer>& answer) {
-              if (answer)
-                if (auto ip = bridge_ip(docker::read_bridge(answer->body)); !ip.empty())
-                  look_.attributes["driver.docker.bridge_ip"] = std::move(ip);
-              const bool came = !std::exchange(is_there_, true);
-              was_there_ = true;
-              finish(driver::make_fingerprint(true, true, "Healthy", look_.attributes));
-              watch();
-              if (came) came_();
-            });
+  context_.ask({.target = "/networks/bridge"}, health_time,
+               [this](const Result<EngineAnswer>& answer) {
+                 if (answer)
+                   if (auto ip = bridge_ip(docker::read_bridge(answer->body)); !ip.empty())
+                     look_.attributes["driver.docker.bridge_ip"] = std::move(ip);
+                 const bool came = !std::exchange(is_there_, true);
+                 was_there_ = true;
+                 finish(driver::make_fingerprint(true, true, "Healthy", look_.attributes));
+                 watch();
+                 if (came) came_();
+               });
 }
 
 void DockerHealth::failed(const std::string& why) {
@@ -110,9 +110,9 @@ void DockerHealth::finish(const Fingerprint& outcome) {
   for (const auto& waiter : std::exchange(look_.waiters, {}))
     waiter.deliver(driver::fingerprinted(outcome));
   if (std::exchange(tells_, false))
-    desk_.self()->send(desk_.options().host, driver::felt(desk_.options().name, outcome));
+    context_.self()->send(context_.options().host, driver::felt(context_.options().name, outcome));
   if (!was_there_ || is_there_ || std::exchange(looks_again_, true)) return;
-  desk_.after(health_pause, [this] {
+  context_.after(health_pause, [this] {
     looks_again_ = false;
     tells_ = true;
     begin();
@@ -122,7 +122,7 @@ void DockerHealth::finish(const Fingerprint& outcome) {
 /// Of the daemon itself there is nearly never an event: what counts is that the stream is open.
 void DockerHealth::watch() {
   if (std::exchange(is_watching_, true)) return;
-  desk_.follow(
+  context_.follow(
       {.target
        = "/events?filters=" + docker::escape_target(R"({"type":["daemon"],"event":["reload"]})")},
       {.header = std::chrono::milliseconds{0}}, [](std::string_view) { return Result<>{}; },

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/drivers/docker/desk.hpp"
+#include "actors/client/drivers/docker/context.hpp"
 
 namespace nomad::client {
 
@@ -16,8 +16,8 @@ public:
   using Fingerprint = Object<schema::plugin::Fingerprint>;
 
   /// `came`: called each time the engine has come.
-  DockerHealth(DockerDesk& desk, std::function<void()> came)
-      : desk_{desk}, came_{std::move(came)} {}
+  DockerHealth(DockerContext& context, std::function<void()> came)
+      : context_{context}, came_{std::move(came)} {}
 
   /// Asks the engine. Answered once, in time also if it hangs.
   actor::Answer<driver::Answered> ask();
@@ -39,7 +39,7 @@ private:
   void watch();
   void watch_ended();
 
-  DockerDesk& desk_;
+  DockerContext& context_;
   std::function<void()> came_;
   bool is_asking_ = false;
   Look look_;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/drivers/docker/desk.hpp"
+#include "actors/client/drivers/docker/context.hpp"
 #include "runtime/docker/image_name.hpp"
 
 namespace nomad::client {
@@ -23,7 +23,7 @@ struct ImageFailure {
   bool recoverable = false;
 };
 
-struct ImageWish {
+struct ImageRequest {
   docker::ImageName name;
   std::string user;     ///< Who keeps it from being removed: a task, or an allocation's network.
   driver::TaskId task;  ///< Who is told of the progress.
@@ -40,10 +40,10 @@ public:
   /// The image's id; or a failure.
   using Done = std::function<void(const std::string& id, const ImageFailure* failure)>;
 
-  explicit DockerImages(DockerDesk& desk) : desk_{desk} {}
+  explicit DockerImages(DockerContext& context) : context_{context} {}
 
   /// `done` is called once, in a later turn, unless `forget` came before.
-  void get(const ImageWish& wish, Done done);
+  void get(const ImageRequest& request, Done done);
 
   /// Who waits for an image does no more. A pull that nobody waits for is broken off.
   void forget(const std::string& user);
@@ -56,7 +56,7 @@ public:
 
 private:
   struct Waiter {
-    ImageWish wish;
+    ImageRequest request;
     Done done;
   };
 
@@ -74,11 +74,11 @@ private:
     std::uint64_t removal = 0;  ///< Of the planned one; another number is void.
   };
 
-  void look(const ImageWish& wish, const Done& done, bool is_last);
-  void load(const ImageWish& wish, const Done& done);
-  void find_auth(const ImageWish& wish, const Done& done);
-  void pull(const ImageWish& wish, const Done& done, const std::string& auth);
-  void begin_pull(const std::string& key, const ImageWish& wish, const std::string& auth);
+  void look(const ImageRequest& request, const Done& done, bool is_last);
+  void load(const ImageRequest& request, const Done& done);
+  void find_auth(const ImageRequest& request, const Done& done);
+  void pull(const ImageRequest& request, const Done& done, const std::string& auth);
+  void begin_pull(const std::string& key, const ImageRequest& request, const std::string& auth);
   void pull_ended(const std::string& key,
                   std::uint64_t number,
                   const Result<>& outcome,
@@ -89,7 +89,7 @@ private:
   void remove(const std::string& id, std::uint64_t removal, int tries);
   static void fail(const Done& done, Error err, bool recoverable);
 
-  DockerDesk& desk_;
+  DockerContext& context_;
   std::map<std::string, Pull> pulls_;  ///< By the image's text.
   std::map<std::string, Kept> kept_;   ///< By id.
   std::set<std::string> gone_;         ///< Users that were forgotten while something was asked.

@@ -38,57 +38,57 @@ std::string infra_path(const std::string& alloc_id) {
 
 }  // namespace
 
-void DockerInfra::join(const docker::InfraWish& wish, Done done) {
-  auto& joining = joining_[wish.alloc_id];
+void DockerInfra::join(const docker::InfraSpec& spec, Done done) {
+  auto& joining = joining_[spec.alloc_id];
   joining.waiters.push_back(std::move(done));
   if (joining.waiters.size() > 1) return;
-  joining.wish = wish;
-  look(wish.alloc_id);
+  joining.spec = spec;
+  look(spec.alloc_id);
 }
 
 void DockerInfra::look(const std::string& alloc_id) {
-  desk_.ask({.target = infra_path(alloc_id) + "/json"},
-            [this, alloc_id](const EngineOutcome& answer) {
-              if (!answer && answer.error().code == Errc::not_found) return make(alloc_id, 1);
-              if (!answer) return fail(alloc_id, answer);
-              const auto container = docker::read_container(answer->body);
-              if (!container) return fail(alloc_id, Result<EngineAnswer>{container.error()});
-              found(alloc_id, *container);
-            });
+  context_.ask({.target = infra_path(alloc_id) + "/json"},
+               [this, alloc_id](const EngineOutcome& answer) {
+                 if (!answer && answer.error().code == Errc::not_found) return make(alloc_id, 1);
+                 if (!answer) return fail(alloc_id, answer);
+                 const auto container = docker::read_container(answer->body);
+                 if (!container) return fail(alloc_id, Result<EngineAnswer>{container.error()});
+                 found(alloc_id, *container);
+               });
 }
 
 void DockerInfra::found(const std::string& alloc_id, const docker::Container& container) {
   const auto joining = joining_.find(alloc_id);
   if (joining == joining_.end()) return;
-  const auto& wish = joining->second.wish;
+  const auto& spec = joining->second.spec;
   const auto owner = container.labels.find(docker::label::agent);
-  if (owner == container.labels.end() || owner->second != wish.agent)
+  if (owner == container.labels.end() || owner->second != spec.agent)
     return finish(alloc_id, Error{Errc::conflict, fmt::format("container {} is another agent's",
                                                               docker::infra_name(alloc_id))});
-  if (container.running && is_in_namespace(container.pid, wish.network_namespace))
+  if (container.running && is_in_namespace(container.pid, spec.network_namespace))
     return finish(alloc_id, container.id);
   replace(alloc_id, 1);
 }
 
 void DockerInfra::replace(const std::string& alloc_id, int tries) {
-  desk_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
-            [this, alloc_id, tries](const EngineOutcome& answer) {
-              if (!answer && is_away(answer.error())) return fail(alloc_id, answer);
-              make(alloc_id, tries);
-            });
+  context_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
+               [this, alloc_id, tries](const EngineOutcome& answer) {
+                 if (!answer && is_away(answer.error())) return fail(alloc_id, answer);
+                 make(alloc_id, tries);
+               });
 }
 
 void DockerInfra::make(const std::string& alloc_id, int tries) {
   const auto joining = joining_.find(alloc_id);
   if (joining == joining_.end()) return;
-  desk_.ask(
+  context_.ask(
       {.method = "POST",
        .target = "/containers/create?name=" + docker::escape_target(docker::infra_name(alloc_id)),
-       .body = boost::json::serialize(docker::infra_body(joining->second.wish))},
+       .body = boost::json::serialize(docker::infra_body(joining->second.spec))},
       [this, alloc_id, tries](const EngineOutcome& answer) {
         if (!answer && answer.error().code == Errc::conflict && tries < infra_tries)
-          return desk_.after(infra_pause,
-                             [this, alloc_id, tries] { replace(alloc_id, tries + 1); });
+          return context_.after(infra_pause,
+                                [this, alloc_id, tries] { replace(alloc_id, tries + 1); });
         if (!answer) return fail(alloc_id, answer);
         const auto id = docker::read_created(answer->body);
         if (!id) return fail(alloc_id, Result<EngineAnswer>{id.error()});
@@ -97,23 +97,23 @@ void DockerInfra::make(const std::string& alloc_id, int tries) {
 }
 
 void DockerInfra::start(const std::string& alloc_id, const std::string& id) {
-  desk_.ask({.method = "POST", .target = "/containers/" + id + "/start"},
-            [this, alloc_id, id](const EngineOutcome& answer) {
-              if (!answer) return fail(alloc_id, answer);
-              await_namespace(alloc_id, id, 0);
-            });
+  context_.ask({.method = "POST", .target = "/containers/" + id + "/start"},
+               [this, alloc_id, id](const EngineOutcome& answer) {
+                 if (!answer) return fail(alloc_id, answer);
+                 await_namespace(alloc_id, id, 0);
+               });
 }
 
 /// Those that join before it has entered the namespace would be in another one.
 void DockerInfra::await_namespace(const std::string& alloc_id, const std::string& id, int looks) {
-  desk_.ask({.target = "/containers/" + id + "/json"}, [this, alloc_id, id,
-                                                        looks](const EngineOutcome& answer) {
+  context_.ask({.target = "/containers/" + id + "/json"}, [this, alloc_id, id,
+                                                           looks](const EngineOutcome& answer) {
     const auto joining = joining_.find(alloc_id);
     if (joining == joining_.end()) return;
     if (!answer) return fail(alloc_id, answer);
     const auto container = docker::read_container(answer->body);
     if (!container) return fail(alloc_id, Result<EngineAnswer>{container.error()});
-    if (is_in_namespace(container->pid, joining->second.wish.network_namespace))
+    if (is_in_namespace(container->pid, joining->second.spec.network_namespace))
       return finish(alloc_id, id);
     if (!container->running || looks >= namespace_looks)
       return finish(alloc_id,
@@ -122,8 +122,8 @@ void DockerInfra::await_namespace(const std::string& alloc_id, const std::string
                                       "code is {}",
                                       docker::infra_name(alloc_id),
                                       container->running ? " in time" : "", container->exit_code)});
-    desk_.after(namespace_pause,
-                [this, alloc_id, id, looks] { await_namespace(alloc_id, id, looks + 1); });
+    context_.after(namespace_pause,
+                   [this, alloc_id, id, looks] { await_namespace(alloc_id, id, looks + 1); });
   });
 }
 
@@ -140,14 +140,15 @@ void DockerInfra::finish(const std::string& alloc_id,
     done(id, may_pass);
 }
 
-void DockerInfra::leave(const std::string& alloc_id, DockerDesk::Action done) {
-  desk_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
-            [alloc_id, done = std::move(done)](const EngineOutcome& answer) {
-              if (!answer && answer.error().code != Errc::not_found)
-                log::warn("client", "docker: the container of allocation {}'s network is left: {}",
-                          short_id(alloc_id), answer.error().what);
-              done();
-            });
+void DockerInfra::leave(const std::string& alloc_id, DockerContext::Action done) {
+  context_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
+               [alloc_id, done = std::move(done)](const EngineOutcome& answer) {
+                 if (!answer && answer.error().code != Errc::not_found)
+                   log::warn("client",
+                             "docker: the container of allocation {}'s network is left: {}",
+                             short_id(alloc_id), answer.error().what);
+                 done();
+               });
 }
 
 }  // namespace nomad::client

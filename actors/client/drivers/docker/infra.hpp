@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/drivers/docker/desk.hpp"
+#include "actors/client/drivers/docker/context.hpp"
 #include "runtime/docker/container_body.hpp"
 
 namespace nomad::client {
@@ -21,17 +21,17 @@ public:
   /// The id of the container; if there is none, whether another try may do.
   using Done = std::function<void(const Result<std::string>& id, bool may_pass)>;
 
-  explicit DockerInfra(DockerDesk& desk) : desk_{desk} {}
+  explicit DockerInfra(DockerContext& context) : context_{context} {}
 
   /// One that is there and in the right namespace is taken.
-  void join(const docker::InfraWish& wish, Done done);
+  void join(const docker::InfraSpec& spec, Done done);
 
   /// No task of the allocation needs it any more.
-  void leave(const std::string& alloc_id, DockerDesk::Action done);
+  void leave(const std::string& alloc_id, DockerContext::Action done);
 
 private:
   struct Joining {
-    docker::InfraWish wish;
+    docker::InfraSpec spec;
     std::vector<Done> waiters;
   };
 
@@ -44,7 +44,7 @@ private:
   void finish(const std::string& alloc_id, const Result<std::string>& id, bool may_pass = false);
   void fail(const std::string& alloc_id, const docker::EngineOutcome& answer);
 
-  DockerDesk& desk_;
+  DockerContext& context_;
   std::map<std::string, Joining> joining_;  ///< By allocation.
 };
 

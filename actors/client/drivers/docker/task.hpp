@@ -16,7 +16,7 @@ struct DockerTasks::Task {
   actor::Promise<Answered> recovering;
 
   // Until it runs:
-  std::optional<docker::ContainerWish> wish;
+  std::optional<docker::ContainerSpec> spec;
   std::string network_namespace;
   std::string hostname;
 

@@ -41,24 +41,24 @@ docker::Origin docker_origin(schema::plugin::TaskOrigin::Reader from) {
 }
 
 /// What hooks show to the task. With a network of its own it has that network's names.
-void docker_mounts(schema::plugin::TaskConfig::Reader config, docker::ContainerWish& wish) {
-  const bool joins = docker::joins_group_network(wish.settings);
+void docker_mounts(schema::plugin::TaskConfig::Reader config, docker::ContainerSpec& spec) {
+  const bool joins = docker::joins_group_network(spec.settings);
   for (const auto mount : config.getMounts()) {
     const auto path = view(mount.getTaskPath());
     if (!joins && (path == "/etc/hosts" || (path == "/etc/resolv.conf" && !config.hasDns())))
       continue;
-    wish.mounts.push_back({.task_path = copy(mount.getTaskPath()),
+    spec.mounts.push_back({.task_path = copy(mount.getTaskPath()),
                            .host_path = copy(mount.getHostPath()),
                            .read_only = mount.getReadOnly(),
                            .propagation = copy(mount.getPropagation())});
   }
   for (const auto device : config.getDevices())
-    wish.devices.push_back({.task_path = copy(device.getTaskPath()),
+    spec.devices.push_back({.task_path = copy(device.getTaskPath()),
                             .host_path = copy(device.getHostPath()),
                             .permissions = copy(device.getPermissions())});
 }
 
-Result<docker::ContainerWish> container_wish(schema::plugin::TaskConfig::Reader config,
+Result<docker::ContainerSpec> container_spec(schema::plugin::TaskConfig::Reader config,
                                              const docker::AgentSettings& agent,
                                              const std::string& label) {
   const auto parsed = parse_json(view(config.getConfig()));
@@ -66,7 +66,7 @@ Result<docker::ContainerWish> container_wish(schema::plugin::TaskConfig::Reader 
     return Error{Errc::invalid_argument, "failed to parse config: no object"};
   const auto resources = config.getResources();
   const auto logs = config.getLogs();
-  docker::ContainerWish wish{
+  docker::ContainerSpec spec{
       .alloc_id = copy(config.getId().getAllocId()),
       .task = copy(config.getId().getTask()),
       .run_id = copy(config.getRunId()),
@@ -93,34 +93,35 @@ Result<docker::ContainerWish> container_wish(schema::plugin::TaskConfig::Reader 
       .network_container = {},
       .origin = docker_origin(config.getOrigin())};
   for (const auto variable : config.getEnvironment())
-    wish.environment.push_back(copy(variable));
+    spec.environment.push_back(copy(variable));
   for (const auto port : config.getPorts())
-    wish.ports.push_back({.label = copy(port.getLabel()),
+    spec.ports.push_back({.label = copy(port.getLabel()),
                           .value = port.getValue(),
                           .to = port.getTo(),
                           .host_ip = copy(port.getHostIp())});
   for (const auto port : config.getTaskPorts())
-    wish.task_ports.push_back({.label = copy(port.getLabel()),
+    spec.task_ports.push_back({.label = copy(port.getLabel()),
                                .value = port.getValue(),
                                .to = 0,
                                .host_ip = copy(port.getHostIp())});
-  docker_mounts(config, wish);
-  return wish;
+  docker_mounts(config, spec);
+  return spec;
 }
 
 /// In the network of a group the engine writes no hosts; what the task adds goes to the file that
 /// it is shown.
-Result<> add_extra_hosts(const docker::ContainerWish& wish) {
-  if (wish.settings.extra_hosts.empty()) return {};
-  const auto root = NOMAD_TRY(host::Beneath::open(wish.task_directory, false));
+Result<> add_extra_hosts(const docker::ContainerSpec& spec) {
+  if (spec.settings.extra_hosts.empty()) return {};
+  const auto root = NOMAD_TRY(host::Beneath::open(spec.task_directory, false));
   const auto text = NOMAD_TRY(docker::with_extra_hosts(
-      NOMAD_TRY(root.read_at("hosts", 0, 1024 * 1024)), wish.settings.extra_hosts));
+      NOMAD_TRY(root.read_at("hosts", 0, 1024 * 1024)), spec.settings.extra_hosts));
   return root.write_file("hosts", text, 0644);
 }
 
 }  // namespace
 
-DockerTasks::DockerTasks(DockerDesk& desk) : desk_{desk}, images_{desk}, infra_{desk} {}
+DockerTasks::DockerTasks(DockerContext& context)
+    : context_{context}, images_{context}, infra_{context} {}
 
 DockerTasks::~DockerTasks() = default;
 
@@ -142,7 +143,7 @@ actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader co
     auto& task = *known->second;
     if (task.run_id == run_id) {
       if (task.stage == Stage::starting)
-        return task.starting = desk_.self()->make_response_promise<Answered>();
+        return task.starting = context_.self()->make_response_promise<Answered>();
       if (task.stage == Stage::ended) tell_end(id, task);
       return driver::started(task.handle, task.network);
     }
@@ -151,29 +152,29 @@ actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader co
     forget(task);
     tasks_.erase(known);
   }
-  auto wish = container_wish(config, desk_.settings(), desk_.label());
-  if (!wish) return driver::failed(wish.error());
-  const auto image = docker::parse_image_name(wish->settings.image);
+  auto spec = container_spec(config, context_.settings(), context_.label());
+  if (!spec) return driver::failed(spec.error());
+  const auto image = docker::parse_image_name(spec->settings.image);
   if (!image) return driver::failed(image.error());
 
   auto& task = *tasks_.emplace(id, std::make_unique<Task>()).first->second;
   task.run_id = run_id;
   task.serial = ++serials_;
-  task.starting = desk_.self()->make_response_promise<Answered>();
+  task.starting = context_.self()->make_response_promise<Answered>();
   task.network_namespace = copy(config.getNetworkNamespace());
   task.hostname = copy(config.getHostname());
-  task.joins = !task.network_namespace.empty() && docker::joins_group_network(wish->settings);
-  const auto& settings = wish->settings;
-  const ImageWish wanted{.name = *image,
-                         .user = user_of(id, run_id),
-                         .task = id,
-                         .force_pull = settings.force_pull,
-                         .archive = settings.load.empty() ? std::string{} : settings.load,
-                         .archive_root = wish->task_directory + "/local",
-                         .auth = settings.auth,
-                         .auth_soft_fail = settings.auth_soft_fail,
-                         .timeout = settings.pull_timeout};
-  task.wish = std::move(*wish);
+  task.joins = !task.network_namespace.empty() && docker::joins_group_network(spec->settings);
+  const auto& settings = spec->settings;
+  const ImageRequest wanted{.name = *image,
+                            .user = user_of(id, run_id),
+                            .task = id,
+                            .force_pull = settings.force_pull,
+                            .archive = settings.load.empty() ? std::string{} : settings.load,
+                            .archive_root = spec->task_directory + "/local",
+                            .auth = settings.auth,
+                            .auth_soft_fail = settings.auth_soft_fail,
+                            .timeout = settings.pull_timeout};
+  task.spec = std::move(*spec);
   auto answer = task.starting;
   images_.get(wanted, [this, id, serial = task.serial](const std::string& found,
                                                        const ImageFailure* failure) {
@@ -202,8 +203,8 @@ void DockerTasks::fail_start(const TaskId& id, std::uint64_t serial, Error err, 
       tell();
   };
   if (container.empty()) return leave();
-  desk_.ask({.method = "DELETE", .target = "/containers/" + container + "?force=1&v=1"},
-            [leave](const Result<EngineAnswer>&) { leave(); });
+  context_.ask({.method = "DELETE", .target = "/containers/" + container + "?force=1&v=1"},
+               [leave](const Result<EngineAnswer>&) { leave(); });
 }
 
 void DockerTasks::release_images(const TaskId& id, const std::string& run_id) {
@@ -215,12 +216,12 @@ void DockerTasks::release_images(const TaskId& id, const std::string& run_id) {
 }
 
 void DockerTasks::drop_container(const std::string& container) {
-  desk_.ask({.method = "DELETE", .target = "/containers/" + container + "?force=1&v=1"},
-            [container](const Result<EngineAnswer>& answer) {
-              if (!answer && answer.error().code != Errc::not_found)
-                log::warn("client", "docker: container {} is left: {}", container,
-                          answer.error().what);
-            });
+  context_.ask({.method = "DELETE", .target = "/containers/" + container + "?force=1&v=1"},
+               [container](const Result<EngineAnswer>& answer) {
+                 if (!answer && answer.error().code != Errc::not_found)
+                   log::warn("client", "docker: container {} is left: {}", container,
+                             answer.error().what);
+               });
 }
 
 // -- the steps ------------------------------------------------------------------------------------
@@ -229,8 +230,8 @@ void DockerTasks::got_image(const TaskId& id, std::uint64_t serial, const std::s
   auto* const task = find(id, serial);
   if (task == nullptr) return;
   // By its name, as Nomad: the engine shows that to people.
-  task->wish->image = task->wish->settings.image;
-  if (task->wish->settings.image.empty()) task->wish->image = image;
+  task->spec->image = task->spec->settings.image;
+  if (task->spec->settings.image.empty()) task->spec->image = image;
   if (task->joins) return join_network(id, serial);
   create(id, serial, 1);
 }
@@ -238,16 +239,16 @@ void DockerTasks::got_image(const TaskId& id, std::uint64_t serial, const std::s
 void DockerTasks::join_network(const TaskId& id, std::uint64_t serial) {
   auto* const task = find(id, serial);
   if (task == nullptr) return;
-  if (const auto added = add_extra_hosts(*task->wish); !added)
+  if (const auto added = add_extra_hosts(*task->spec); !added)
     return fail_start(id, serial, added.error().within("failed to build mount for /etc/hosts"),
                       false);
-  const auto join = [this, id, serial, alloc_id = task->wish->alloc_id, hostname = task->hostname,
+  const auto join = [this, id, serial, alloc_id = task->spec->alloc_id, hostname = task->hostname,
                      network = task->network_namespace](const std::string& image) {
     infra_.join({.alloc_id = alloc_id,
-                 .agent = desk_.label(),
+                 .agent = context_.label(),
                  .image = image,
                  .hostname = hostname.empty() ? std::string{short_id(alloc_id)} : hostname,
-                 .program = desk_.options().executor_path,
+                 .program = context_.options().executor_path,
                  .network_namespace = network},
                 [this, id, serial](const Result<std::string>& container, bool may_pass) {
                   auto* const joining = find(id, serial);
@@ -256,18 +257,18 @@ void DockerTasks::join_network(const TaskId& id, std::uint64_t serial) {
                     return fail_start(
                         id, serial, container.error().within("failed to join the group's network"),
                         may_pass);
-                  joining->wish->network_container = *container;
+                  joining->spec->network_container = *container;
                   create(id, serial, 1);
                 });
   };
-  const auto& infra = desk_.settings().infra_image;
-  if (infra.empty()) return join(task->wish->image);
+  const auto& infra = context_.settings().infra_image;
+  if (infra.empty()) return join(task->spec->image);
   const auto name = docker::parse_image_name(infra);
   if (!name) return fail_start(id, serial, name.error().within("infra_image"), false);
   images_.get({.name = *name,
                .user = user_of(id, task->run_id) + "/network",
                .task = id,
-               .timeout = desk_.settings().infra_pull_timeout},
+               .timeout = context_.settings().infra_pull_timeout},
               [this, id, serial, join, infra](const std::string&, const ImageFailure* failure) {
                 if (failure != nullptr)
                   return fail_start(id, serial, failure->error.within("infra_image"),
@@ -279,53 +280,53 @@ void DockerTasks::join_network(const TaskId& id, std::uint64_t serial) {
 void DockerTasks::create(const TaskId& id, std::uint64_t serial, int tries) {
   auto* const task = find(id, serial);
   if (task == nullptr) return;
-  const auto body = docker::container_body(*task->wish, desk_.settings());
+  const auto body = docker::container_body(*task->spec, context_.settings());
   if (!body)
     return fail_start(
         id, serial,
         body.error().within(fmt::format("Failed to create container configuration for image \"{}\"",
-                                        task->wish->settings.image)),
+                                        task->spec->settings.image)),
         false);
-  desk_.ask({.method = "POST",
-             .target = "/containers/create?name="
-                       + docker::escape_target(docker::container_name(id.task, id.alloc_id)),
-             .body = boost::json::serialize(*body)},
-            [this, id, serial, tries](const docker::EngineOutcome& answer) {
-              auto* const creating = find(id, serial);
-              const auto made = answer ? docker::read_created(answer->body)
-                                       : Result<std::string>{answer.error()};
-              if (creating == nullptr) {
-                if (made) drop_container(*made);
-                return;
-              }
-              if (made) {
-                creating->container = *made;
-                return start_container(id, serial, 1);
-              }
-              const auto& why = made.error();
-              if (why.code == Errc::conflict && tries < start_tries)
-                return name_is_taken(id, serial, tries);
-              if (answer.refusal.may_pass() && tries < start_tries)
-                return desk_.after(pause_before_start(tries),
-                                   [this, id, serial, tries] { create(id, serial, tries + 1); });
-              const bool may_pass
-                  = is_away(why) || why.code == Errc::not_found
-                    || answer.refusal.kind == docker::EngineError::Kind::volume_elsewhere;
-              fail_start(id, serial, why.within("failed to create container"), may_pass);
-            });
+  context_.ask(
+      {.method = "POST",
+       .target = "/containers/create?name="
+                 + docker::escape_target(docker::container_name(id.task, id.alloc_id)),
+       .body = boost::json::serialize(*body)},
+      [this, id, serial, tries](const docker::EngineOutcome& answer) {
+        auto* const creating = find(id, serial);
+        const auto made
+            = answer ? docker::read_created(answer->body) : Result<std::string>{answer.error()};
+        if (creating == nullptr) {
+          if (made) drop_container(*made);
+          return;
+        }
+        if (made) {
+          creating->container = *made;
+          return start_container(id, serial, 1);
+        }
+        const auto& why = made.error();
+        if (why.code == Errc::conflict && tries < start_tries)
+          return name_is_taken(id, serial, tries);
+        if (answer.refusal.may_pass() && tries < start_tries)
+          return context_.after(pause_before_start(tries),
+                                [this, id, serial, tries] { create(id, serial, tries + 1); });
+        const bool may_pass = is_away(why) || why.code == Errc::not_found
+                              || answer.refusal.kind == docker::EngineError::Kind::volume_elsewhere;
+        fail_start(id, serial, why.within("failed to create container"), may_pass);
+      });
 }
 
 /// A container of an earlier try, or of an earlier agent, has the name.
 void DockerTasks::name_is_taken(const TaskId& id, std::uint64_t serial, int tries) {
   const auto path
       = "/containers/" + docker::escape_target(docker::container_name(id.task, id.alloc_id));
-  desk_.ask({.target = path + "/json"}, [this, id, serial, tries,
-                                         path](const Result<EngineAnswer>& answer) {
+  context_.ask({.target = path + "/json"}, [this, id, serial, tries,
+                                            path](const Result<EngineAnswer>& answer) {
     auto* const task = find(id, serial);
     if (task == nullptr) return;
     const auto again = [this, id, serial, tries] {
-      desk_.after(pause_before_start(tries),
-                  [this, id, serial, tries] { create(id, serial, tries + 1); });
+      context_.after(pause_before_start(tries),
+                     [this, id, serial, tries] { create(id, serial, tries + 1); });
     };
     if (!answer) return again();
     const auto container = docker::read_container(answer->body);
@@ -333,7 +334,7 @@ void DockerTasks::name_is_taken(const TaskId& id, std::uint64_t serial, int trie
     const auto& labels = container->labels;
     const auto run = labels.find(docker::label::run);
     const auto owner = labels.find(docker::label::agent);
-    const bool is_ours = owner != labels.end() && owner->second == desk_.label();
+    const bool is_ours = owner != labels.end() && owner->second == context_.label();
     if (is_ours && run != labels.end() && run->second == task->run_id
         && container->status != "created")
       return adopt(id, *container, serial);
@@ -341,8 +342,8 @@ void DockerTasks::name_is_taken(const TaskId& id, std::uint64_t serial, int trie
       return fail_start(
           id, serial,
           {Errc::conflict, fmt::format("container {} is another agent's", container->name)}, false);
-    desk_.ask({.method = "DELETE", .target = path + "?force=1&v=1"},
-              [again](const Result<EngineAnswer>&) { again(); });
+    context_.ask({.method = "DELETE", .target = path + "?force=1&v=1"},
+                 [again](const Result<EngineAnswer>&) { again(); });
   });
 }
 
@@ -351,41 +352,43 @@ void DockerTasks::start_container(const TaskId& id, std::uint64_t serial, int tr
   if (task == nullptr) return;
   // Before it runs, so that its files are where a later agent expects them.
   const auto container = task->container;
-  desk_.ask(
-      {.method = "POST", .target = "/containers/" + container + "/start"},
-      [this, id, serial, tries, container](const docker::EngineOutcome& answer) {
-        if (find(id, serial) == nullptr) return drop_container(container);
-        if (answer) return inspect_started(id, serial);
-        const auto& why = answer.error();
-        const bool passes = answer.refusal.may_pass();
-        if (passes && tries < start_tries)
-          return desk_.after(pause_before_start(tries),
-                             [this, id, serial, tries] { start_container(id, serial, tries + 1); });
-        fail_start(id, serial, why.within(fmt::format("Failed to start container {}", container)),
-                   passes || is_away(why));
-      });
+  context_.ask({.method = "POST", .target = "/containers/" + container + "/start"},
+               [this, id, serial, tries, container](const docker::EngineOutcome& answer) {
+                 if (find(id, serial) == nullptr) return drop_container(container);
+                 if (answer) return inspect_started(id, serial);
+                 const auto& why = answer.error();
+                 const bool passes = answer.refusal.may_pass();
+                 if (passes && tries < start_tries)
+                   return context_.after(pause_before_start(tries), [this, id, serial, tries] {
+                     start_container(id, serial, tries + 1);
+                   });
+                 fail_start(id, serial,
+                            why.within(fmt::format("Failed to start container {}", container)),
+                            passes || is_away(why));
+               });
 }
 
 void DockerTasks::inspect_started(const TaskId& id, std::uint64_t serial) {
   const auto* const task = find(id, serial);
   if (task == nullptr) return;
-  desk_.ask({.target = "/containers/" + task->container + "/json"},
-            [this, id, serial, container = task->container](const Result<EngineAnswer>& answer) {
-              auto* const inspected = find(id, serial);
-              if (inspected == nullptr) return drop_container(container);
-              const auto read = answer ? docker::read_container(answer->body)
-                                       : Result<docker::Container>{answer.error()};
-              if (!read)
-                return fail_start(
-                    id, serial,
-                    read.error().within("failed to inspect started container " + container), true);
-              started(id, *inspected, *read);
-            });
+  context_.ask({.target = "/containers/" + task->container + "/json"},
+               [this, id, serial, container = task->container](const Result<EngineAnswer>& answer) {
+                 auto* const inspected = find(id, serial);
+                 if (inspected == nullptr) return drop_container(container);
+                 const auto read = answer ? docker::read_container(answer->body)
+                                          : Result<docker::Container>{answer.error()};
+                 if (!read)
+                   return fail_start(
+                       id, serial,
+                       read.error().within("failed to inspect started container " + container),
+                       true);
+                 started(id, *inspected, *read);
+               });
 }
 
 void DockerTasks::started(const TaskId& id, Task& task, const docker::Container& container) {
-  const auto settings = std::move(task.wish->settings);
-  task.wish.reset();
+  const auto settings = std::move(task.spec->settings);
+  task.spec.reset();
   for (const auto& [label, port] : settings.port_map)
     task.network.port_map[label] = static_cast<int>(port);
   task.stage = Stage::running;

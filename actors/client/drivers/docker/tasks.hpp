@@ -28,7 +28,7 @@ class DockerTasks {
 public:
   using Answered = driver::Answered;
 
-  explicit DockerTasks(DockerDesk& desk);
+  explicit DockerTasks(DockerContext& context);
   ~DockerTasks();
 
   actor::Answer<Answered> start(schema::plugin::TaskConfig::Reader config);
@@ -64,7 +64,7 @@ private:
   void started(const driver::TaskId& id, Task& task, const docker::Container& container);
   void drop_container(const std::string& container);
   void release_images(const driver::TaskId& id, const std::string& run_id);
-  void leave_network(const std::string& alloc_id, DockerDesk::Action done);
+  void leave_network(const std::string& alloc_id, DockerContext::Action done);
 
   // running
   void adopt(const driver::TaskId& id, const docker::Container& container, std::uint64_t serial);
@@ -104,7 +104,7 @@ private:
   void wake_for_feed();
   void readings_due(std::uint64_t round);
 
-  DockerDesk& desk_;
+  DockerContext& context_;
   DockerImages images_;
   DockerInfra infra_;
   docker::ExecBridge commands_;

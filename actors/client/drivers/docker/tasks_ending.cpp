@@ -58,8 +58,8 @@ client_api::TaskUsage docker_usage(const docker::Usage& from,
 
 /// All that belongs to the run but its container.
 void DockerTasks::forget(Task& task) {
-  if (task.wait != 0) desk_.engine().cancel(task.wait);
-  if (task.logs != 0) desk_.log_engine().cancel(task.logs);
+  if (task.wait != 0) context_.engine().cancel(task.wait);
+  if (task.logs != 0) context_.log_engine().cancel(task.logs);
   if (task.keeper) task.keeper->close();
   task.keeper.reset();
 }
@@ -69,7 +69,7 @@ actor::Answer<Answered> DockerTasks::destroy(const TaskId& id) {
   bool keeps = false;
   if (const auto known = tasks_.find(id); known != tasks_.end()) {
     auto& task = *known->second;
-    keeps = !desk_.settings().removes_containers && task.stage == Stage::ended;
+    keeps = !context_.settings().removes_containers && task.stage == Stage::ended;
     release_images(id, task.run_id);
     if (!task.container.empty()) container = task.container;
     forget(task);
@@ -82,7 +82,7 @@ actor::Answer<Answered> DockerTasks::destroy(const TaskId& id) {
     if (starting.pending()) starting.deliver(forgotten);
     if (recovering.pending()) recovering.deliver(forgotten);
   }
-  auto answer = desk_.self()->make_response_promise<Answered>();
+  auto answer = context_.self()->make_response_promise<Answered>();
   if (keeps)
     removed(id, answer);
   else
@@ -94,24 +94,24 @@ void DockerTasks::remove(const TaskId& id,
                          const std::string& container,
                          int tries,
                          actor::Promise<Answered> answer) {
-  desk_.ask({.method = "DELETE",
-             .target = "/containers/" + docker::escape_target(container) + "?force=1&v=1"},
-            std::chrono::seconds{60},
-            [this, id, container, tries, answer](const Result<EngineAnswer>& outcome) {
-              std::error_code ignored;
-              std::filesystem::remove(position_file(container), ignored);
-              const bool is_gone = outcome || outcome.error().code == Errc::not_found;
-              if (is_gone || tries >= container_remove_tries) {
-                // Who tidies up later finds it by its labels.
-                if (!is_gone)
-                  log::error("client", "docker: container {} is left: {}", container,
-                             outcome.error().what);
-                return removed(id, answer);
-              }
-              desk_.after(container_remove_pause, [this, id, container, tries, answer] {
-                remove(id, container, tries + 1, answer);
-              });
-            });
+  context_.ask({.method = "DELETE",
+                .target = "/containers/" + docker::escape_target(container) + "?force=1&v=1"},
+               std::chrono::seconds{60},
+               [this, id, container, tries, answer](const Result<EngineAnswer>& outcome) {
+                 std::error_code ignored;
+                 std::filesystem::remove(position_file(container), ignored);
+                 const bool is_gone = outcome || outcome.error().code == Errc::not_found;
+                 if (is_gone || tries >= container_remove_tries) {
+                   // Who tidies up later finds it by its labels.
+                   if (!is_gone)
+                     log::error("client", "docker: container {} is left: {}", container,
+                                outcome.error().what);
+                   return removed(id, answer);
+                 }
+                 context_.after(container_remove_pause, [this, id, container, tries, answer] {
+                   remove(id, container, tries + 1, answer);
+                 });
+               });
 }
 
 void DockerTasks::removed(const TaskId& id, const actor::Promise<Answered>& answer) {
@@ -119,7 +119,7 @@ void DockerTasks::removed(const TaskId& id, const actor::Promise<Answered>& answ
 }
 
 /// It goes with the last task that joined it.
-void DockerTasks::leave_network(const std::string& alloc_id, DockerDesk::Action done) {
+void DockerTasks::leave_network(const std::string& alloc_id, DockerContext::Action done) {
   const bool others = std::ranges::any_of(tasks_, [&alloc_id](const auto& entry) {
     return entry.first.alloc_id == alloc_id && entry.second->joins;
   });
@@ -130,12 +130,14 @@ void DockerTasks::leave_network(const std::string& alloc_id, DockerDesk::Action 
 // -- what nobody looks after ----------------------------------------------------------------------
 
 void DockerTasks::list(std::function<void(Result<std::vector<docker::ListedContainer>>)> then) {
-  const auto filter = fmt::format(R"({{"label":["{}={}"]}})", docker::label::agent, desk_.label());
-  desk_.ask({.target = "/containers/json?all=1&filters=" + docker::escape_target(filter)},
-            std::chrono::seconds{30}, [then = std::move(then)](const Result<EngineAnswer>& answer) {
-              then(answer ? docker::read_containers(answer->body)
-                          : Result<std::vector<docker::ListedContainer>>{answer.error()});
-            });
+  const auto filter
+      = fmt::format(R"({{"label":["{}={}"]}})", docker::label::agent, context_.label());
+  context_.ask({.target = "/containers/json?all=1&filters=" + docker::escape_target(filter)},
+               std::chrono::seconds{30},
+               [then = std::move(then)](const Result<EngineAnswer>& answer) {
+                 then(answer ? docker::read_containers(answer->body)
+                             : Result<std::vector<docker::ListedContainer>>{answer.error()});
+               });
 }
 
 bool DockerTasks::is_looked_after(const docker::ListedContainer& container,
@@ -178,8 +180,8 @@ void DockerTasks::end_others(const std::set<TaskId>& kept,
 void DockerTasks::end_dangling() {
   list([this](const Result<std::vector<docker::ListedContainer>>& listed) {
     if (!listed) return;
-    const auto& settings = desk_.settings();
-    const auto oldest = desk_.options().unix_now() - settings.creation_grace.count();
+    const auto& settings = context_.settings();
+    const auto oldest = context_.options().unix_now() - settings.creation_grace.count();
     for (const auto& container : *listed) {
       const bool is_young = Nanoseconds{std::chrono::seconds{container.created}}.count() > oldest;
       const bool is_kept = !container.running && !settings.removes_containers;
@@ -201,8 +203,9 @@ void DockerTasks::read_usage(const TaskId& id,
   const auto* const task = find(id, serial);
   if (task == nullptr) return then(Error{Errc::not_found, "the task does not run"});
   // With counters of ours it need not wait for the engine to take two samples.
-  const bool has_counters = !task->counters.empty() && desk_.now() - task->read_at < oldest_reading;
-  desk_.ask(
+  const bool has_counters
+      = !task->counters.empty() && context_.now() - task->read_at < oldest_reading;
+  context_.ask(
       {.target = fmt::format("/containers/{}/stats?stream=false{}", task->container,
                              has_counters ? "&one-shot=true" : "")},
       docker_reading_time,
@@ -214,9 +217,9 @@ void DockerTasks::read_usage(const TaskId& id,
         if (!usage) return then(usage.error());
         const auto before = has_counters ? reading->counters : usage->before;
         reading->counters = usage->cpu;
-        reading->read_at = desk_.now();
-        then(docker_usage(*usage, before, desk_.options().total_compute_mhz,
-                          desk_.options().unix_now()));
+        reading->read_at = context_.now();
+        then(docker_usage(*usage, before, context_.options().total_compute_mhz,
+                          context_.options().unix_now()));
       });
 }
 
@@ -227,9 +230,9 @@ actor::Answer<Answered> DockerTasks::usage(schema::plugin::TaskStats::Reader ord
     return driver::found_nothing();
   const auto& task = *known->second;
   if (task.stage == Stage::ended) return driver::used({});
-  feed_.follow(id, driver::usage_interval(Nanoseconds{order.getInterval()}), desk_.now());
+  feed_.follow(id, driver::usage_interval(Nanoseconds{order.getInterval()}), context_.now());
   wake_for_feed();
-  auto answer = desk_.self()->make_response_promise<Answered>();
+  auto answer = context_.self()->make_response_promise<Answered>();
   read_usage(id, task.serial, [answer](const Result<client_api::TaskUsage>& usage) {
     answer.deliver(usage ? driver::used(*usage)
                          : driver::failed(usage.error(), /*recoverable=*/true));
@@ -241,13 +244,13 @@ void DockerTasks::wake_for_feed() {
   const auto next = feed_.next();
   if (!next || (wakes_at_ && *wakes_at_ <= *next)) return;
   wakes_at_ = next;
-  desk_.after(*next - desk_.now(), [this, round = ++wake_round_] { readings_due(round); });
+  context_.after(*next - context_.now(), [this, round = ++wake_round_] { readings_due(round); });
 }
 
 void DockerTasks::readings_due(std::uint64_t round) {
   if (round != wake_round_) return;
   wakes_at_.reset();
-  for (const auto& id : feed_.take_due(desk_.now())) {
+  for (const auto& id : feed_.take_due(context_.now())) {
     auto& task = *tasks_.at(id);  // The feed follows no others.
     if (task.is_read) continue;
     task.is_read = true;
@@ -257,12 +260,12 @@ void DockerTasks::readings_due(std::uint64_t round) {
                  if (read == nullptr) return;
                  read->is_read = false;
                  if (!feed_.follows(id)) return;
-                 const auto& host = desk_.options().host;
+                 const auto& host = context_.options().host;
                  if (usage)
-                   desk_.self()->send(host, driver::told_usage(id, read->run_id, *usage));
+                   context_.self()->send(host, driver::told_usage(id, read->run_id, *usage));
                  else
-                   desk_.self()->send(host, driver::usage_failed(id, read->run_id, usage.error(),
-                                                                 /*recoverable=*/true));
+                   context_.self()->send(host, driver::usage_failed(id, read->run_id, usage.error(),
+                                                                    /*recoverable=*/true));
                });
   }
   wake_for_feed();

@@ -38,14 +38,14 @@ actor::Answer<Answered> DockerTasks::recover(schema::plugin::RecoverTask::Reader
     if (run_id.empty() || task.run_id == run_id) {
       if (task.stage == Stage::ended) tell_end(id, task);
       if (task.stage != Stage::starting) return driver::recovered(task.run_id);
-      return task.recovering = desk_.self()->make_response_promise<Answered>();
+      return task.recovering = context_.self()->make_response_promise<Answered>();
     }
     return driver::failed({Errc::not_found, "another run of the task is there"});
   }
   auto& task = *tasks_.emplace(id, std::make_unique<Task>()).first->second;
   task.run_id = run_id;
   task.serial = ++serials_;
-  task.recovering = desk_.self()->make_response_promise<Answered>();
+  task.recovering = context_.self()->make_response_promise<Answered>();
   if (order.hasHandle()) task.handle = driver::read_handle(order.getHandle());
   auto answer = task.recovering;
   look_for(id, task.serial, 1);
@@ -60,35 +60,36 @@ void DockerTasks::look_for(const TaskId& id, std::uint64_t serial, int tries) {
   const auto name = handle.data.empty() || handle.version > docker_handle_version
                         ? docker::container_name(id.task, id.alloc_id)
                         : handle.data;
-  desk_.ask({.target = container_path(name) + "/json"}, std::chrono::seconds{10},
-            [this, id, serial, tries](const Result<EngineAnswer>& answer) {
-              auto* const task = find(id, serial);
-              if (task == nullptr) return;
-              if (!answer && is_away(answer.error()) && tries < recover_tries)
-                return desk_.after(container_look_pause,
-                                   [this, id, serial, tries] { look_for(id, serial, tries + 1); });
-              const auto lose = [&](const Error& why) {
-                const auto waiting = task->recovering;
-                tasks_.erase(id);
-                waiting.deliver(driver::failed(why));
-              };
-              if (!answer) return lose(answer.error());
-              const auto container = docker::read_container(answer->body);
-              if (!container) return lose(container.error());
-              const auto label = [&container](const char* name) {
-                const auto found = container->labels.find(name);
-                return found == container->labels.end() ? std::string{} : found->second;
-              };
-              const auto run = label(docker::label::run);
-              if (label(docker::label::agent) != desk_.label() || run.empty()
-                  || (!task->run_id.empty() && run != task->run_id))
-                return lose({Errc::not_found, "no container of this run is there"});
-              if (container->status == "created") {
-                drop_container(container->id);
-                return lose({Errc::not_found, "its container was never started"});
-              }
-              adopt(id, *container, serial);
-            });
+  context_.ask({.target = container_path(name) + "/json"}, std::chrono::seconds{10},
+               [this, id, serial, tries](const Result<EngineAnswer>& answer) {
+                 auto* const task = find(id, serial);
+                 if (task == nullptr) return;
+                 if (!answer && is_away(answer.error()) && tries < recover_tries)
+                   return context_.after(container_look_pause, [this, id, serial, tries] {
+                     look_for(id, serial, tries + 1);
+                   });
+                 const auto lose = [&](const Error& why) {
+                   const auto waiting = task->recovering;
+                   tasks_.erase(id);
+                   waiting.deliver(driver::failed(why));
+                 };
+                 if (!answer) return lose(answer.error());
+                 const auto container = docker::read_container(answer->body);
+                 if (!container) return lose(container.error());
+                 const auto label = [&container](const char* name) {
+                   const auto found = container->labels.find(name);
+                   return found == container->labels.end() ? std::string{} : found->second;
+                 };
+                 const auto run = label(docker::label::run);
+                 if (label(docker::label::agent) != context_.label() || run.empty()
+                     || (!task->run_id.empty() && run != task->run_id))
+                   return lose({Errc::not_found, "no container of this run is there"});
+                 if (container->status == "created") {
+                   drop_container(container->id);
+                   return lose({Errc::not_found, "its container was never started"});
+                 }
+                 adopt(id, *container, serial);
+               });
 }
 
 /// A container that an earlier agent, or an earlier try, has started.
@@ -99,7 +100,7 @@ void DockerTasks::adopt(const TaskId& id,
   if (task == nullptr) return;
   if (const auto run = container.labels.find(docker::label::run); run != container.labels.end())
     task->run_id = run->second;
-  task->wish.reset();
+  task->spec.reset();
   task->container = container.id;
   task->stage = Stage::running;
   task->is_terminal = container.tty;
@@ -119,7 +120,7 @@ void DockerTasks::adopt(const TaskId& id,
 void DockerTasks::watch(const TaskId& id, Task& task) {
   if (task.keeper && task.logs == 0) follow_logs(id, task);
   const auto serial = task.serial;
-  task.wait = desk_.follow(
+  task.wait = context_.follow(
       {.method = "POST", .target = container_path(task.container) + "/wait?condition=not-running"},
       {.header = std::chrono::milliseconds{0}}, {},
       [this, id, serial](const Result<EngineAnswer>&) { wait_ended(id, serial); });
@@ -136,7 +137,7 @@ void DockerTasks::wait_ended(const TaskId& id, std::uint64_t serial) {
 void DockerTasks::look_again(const TaskId& id, std::uint64_t serial) {
   const auto* const looking = find(id, serial);
   if (looking == nullptr || looking->stage != Stage::running) return;
-  desk_.ask(
+  context_.ask(
       {.target = container_path(looking->container) + "/json"},
       [this, id, serial](const Result<EngineAnswer>& answer) {
         auto* const task = find(id, serial);
@@ -147,9 +148,10 @@ void DockerTasks::look_again(const TaskId& id, std::uint64_t serial) {
                                       : Result<docker::Container>{answer.error()};
         // The engine is away, or has not found itself yet.
         if (!container)
-          return desk_.after(container_look_pause, [this, id, serial] { look_again(id, serial); });
+          return context_.after(container_look_pause,
+                                [this, id, serial] { look_again(id, serial); });
         if (container->running)
-          return desk_.after(container_look_pause, [this, id, serial] {
+          return context_.after(container_look_pause, [this, id, serial] {
             auto* const running = find(id, serial);
             if (running != nullptr && running->stage == Stage::running) watch(id, *running);
           });
@@ -170,10 +172,10 @@ void DockerTasks::end(const TaskId& id, Task& task, workload::ExitResult result)
   task.stage = Stage::ended;
   task.result = std::move(result);
   feed_.drop(id);
-  if (task.wait != 0) desk_.engine().cancel(std::exchange(task.wait, 0));
+  if (task.wait != 0) context_.engine().cancel(std::exchange(task.wait, 0));
   if (!task.keeper) return tell_end(id, task);
   if (task.logs == 0) follow_logs(id, task);
-  desk_.after(log_patience, [this, id, serial = task.serial] {
+  context_.after(log_patience, [this, id, serial = task.serial] {
     auto* const ended = find(id, serial);
     if (ended != nullptr && !ended->told) tell_end(id, *ended);
   });
@@ -181,7 +183,7 @@ void DockerTasks::end(const TaskId& id, Task& task, workload::ExitResult result)
 
 void DockerTasks::tell_end(const TaskId& id, Task& task) {
   task.told = true;
-  actor::send_urgent(desk_.self(), desk_.options().host,
+  actor::send_urgent(context_.self(), context_.options().host,
                      driver::exited(id, task.run_id, *task.result));
 }
 
@@ -220,22 +222,23 @@ void DockerTasks::order_stop(const TaskId& id, std::uint64_t serial) {
                        ? fmt::format("{}/stop?t={}", container_path(task->container), seconds)
                        : fmt::format("{}/kill?signal={}", container_path(task->container),
                                      docker::escape_target(task->stop_signal));
-  desk_.ask(std::move(request), std::chrono::seconds{seconds} + std::chrono::minutes{1},
-            [this, id, serial](const Result<EngineAnswer>& answer) {
-              if (answer || !is_away(answer.error())) return;
-              desk_.after(container_look_pause, [this, id, serial] { order_stop(id, serial); });
-            });
+  context_.ask(std::move(request), std::chrono::seconds{seconds} + std::chrono::minutes{1},
+               [this, id, serial](const Result<EngineAnswer>& answer) {
+                 if (answer || !is_away(answer.error())) return;
+                 context_.after(container_look_pause,
+                                [this, id, serial] { order_stop(id, serial); });
+               });
   // The engine kills by itself after the time, if it was asked to stop.
   const auto extra = task->stop_signal.empty() ? Nanoseconds{docker_kill_pause} : Nanoseconds{0};
-  desk_.after(task->stop_grace + extra, [this, id, serial] { kill(id, serial); });
+  context_.after(task->stop_grace + extra, [this, id, serial] { kill(id, serial); });
 }
 
 void DockerTasks::kill(const TaskId& id, std::uint64_t serial) {
   const auto* const task = find(id, serial);
   if (task == nullptr || task->stage != Stage::running) return;
-  desk_.ask({.method = "POST", .target = container_path(task->container) + "/kill"},
-            [](const Result<EngineAnswer>&) {});
-  desk_.after(docker_kill_pause, [this, id, serial] { kill(id, serial); });
+  context_.ask({.method = "POST", .target = container_path(task->container) + "/kill"},
+               [](const Result<EngineAnswer>&) {});
+  context_.after(docker_kill_pause, [this, id, serial] { kill(id, serial); });
 }
 
 actor::Answer<Answered> DockerTasks::signal(schema::plugin::SignalTask::Reader order) {
@@ -246,8 +249,8 @@ actor::Answer<Answered> DockerTasks::signal(schema::plugin::SignalTask::Reader o
   const auto name = copy(order.getSignal());
   if (const auto number = host::parse_signal(name); !number)
     return driver::failed(number.error().within("failed to parse signal"));
-  auto answer = desk_.self()->make_response_promise<Answered>();
-  desk_.ask(
+  auto answer = context_.self()->make_response_promise<Answered>();
+  context_.ask(
       {.method = "POST",
        .target = fmt::format("{}/kill?signal={}", container_path(known->second->container),
                              docker::escape_target(name))},
@@ -262,16 +265,16 @@ actor::Answer<Answered> DockerTasks::exec(schema::plugin::ExecTask::Reader order
   const auto known = tasks_.find(id);
   if (known == tasks_.end() || known->second->stage != Stage::running)
     return driver::found_nothing();
-  docker::ExecWish wish{.socket = desk_.engine().socket(),
-                        .api = desk_.engine().api(),
-                        .container = known->second->container,
-                        .command = {},
-                        .is_terminal = order.getTty()};
+  docker::ExecRequest spec{.socket = context_.engine().socket(),
+                           .api = context_.engine().api(),
+                           .container = known->second->container,
+                           .command = {},
+                           .is_terminal = order.getTty()};
   for (const auto word : order.getCommand())
-    wish.command.push_back(copy(word));
-  auto answer = desk_.self()->make_response_promise<Answered>();
+    spec.command.push_back(copy(word));
+  auto answer = context_.self()->make_response_promise<Answered>();
   using Ends = std::vector<host::UniqueFd>;
-  commands_.begin(std::move(wish), [call = desk_.caller(), answer](Result<Ends> ends) {
+  commands_.begin(std::move(spec), [call = context_.caller(), answer](Result<Ends> ends) {
     auto shared = std::make_shared<Result<Ends>>(std::move(ends));
     call([answer, shared] {
       if (!*shared) return answer.deliver(driver::failed(shared->error()));
@@ -284,7 +287,7 @@ actor::Answer<Answered> DockerTasks::exec(schema::plugin::ExecTask::Reader order
 // -- logs -----------------------------------------------------------------------------------------
 
 std::string DockerTasks::position_file(const std::string& container) const {
-  return fmt::format("{}/docker/{}", desk_.options().state_dir, container);
+  return fmt::format("{}/docker/{}", context_.options().state_dir, container);
 }
 
 void DockerTasks::open_logs(const TaskId& id,
@@ -294,7 +297,7 @@ void DockerTasks::open_logs(const TaskId& id,
   const auto place = docker::read_log_label(labels);
   if (!place) return;
   std::error_code failure;
-  std::filesystem::create_directories(desk_.options().state_dir + "/docker", failure);
+  std::filesystem::create_directories(context_.options().state_dir + "/docker", failure);
   // Of one that was made a moment ago nothing is known: a record would be another agent's, who died
   // in between.
   const auto position = position_file(task.container);
@@ -307,7 +310,7 @@ void DockerTasks::open_logs(const TaskId& id,
                                .position_file = position,
                                .is_terminal = task.is_terminal});
   if (const auto opened = keeper->open(begins); !opened) {
-    desk_.tell(id, "logs are not kept: " + opened.error().what);
+    context_.tell(id, "logs are not kept: " + opened.error().what);
     return;
   }
   task.keeper = std::move(keeper);
@@ -323,11 +326,11 @@ void DockerTasks::follow_logs(const TaskId& id, Task& task) {
   docker::EngineRequest request{
       .target = fmt::format("{}/logs?follow={}&stdout=1&stderr=1&timestamps=1&since={}",
                             container_path(task.container), is_last ? 0 : 1, keeper->since())};
-  task.logs = desk_.log_engine().follow(
+  task.logs = context_.log_engine().follow(
       std::move(request), {.header = std::chrono::milliseconds{0}},
       {.piece = [keeper](std::string_view bytes) { return keeper->take(bytes); },
        .ended =
-           [this, id, serial, keeper, call = desk_.caller()](Result<EngineAnswer> answer) {
+           [this, id, serial, keeper, call = context_.caller()](Result<EngineAnswer> answer) {
              keeper->save();
              auto shared
                  = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
@@ -343,7 +346,7 @@ void DockerTasks::logs_ended(const TaskId& id,
   if (task == nullptr) return;
   task->logs = 0;
   if (const auto complaint = task->keeper->take_complaint(); !complaint.empty())
-    desk_.tell(id, complaint);
+    context_.tell(id, complaint);
   const auto be_over = [&] {
     task->keeper.reset();
     if (task->stage == Stage::ended && !task->told) tell_end(id, *task);
@@ -357,13 +360,13 @@ void DockerTasks::logs_ended(const TaskId& id,
     const auto& why = outcome.error();
     if (why.code == Errc::not_found) return be_over();
     if (why.code == Errc::invalid_argument) {  // The container's log driver can't be read.
-      desk_.tell(id, "logs are not kept: " + why.what);
+      context_.tell(id, "logs are not kept: " + why.what);
       return be_over();
     }
     task->keeper->restart();
   }
   const auto pause = first_log_pause * std::min(1 << std::min(++task->log_failures, 7), 100);
-  desk_.after(pause, [this, id, serial] {
+  context_.after(pause, [this, id, serial] {
     auto* const broken = find(id, serial);
     if (broken != nullptr && broken->keeper && broken->logs == 0) follow_logs(id, *broken);
   });

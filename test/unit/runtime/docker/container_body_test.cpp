@@ -20,33 +20,33 @@ TaskSettings settings_of(const char* config) {
   return *read;
 }
 
-ContainerWish wish_for(const char* config) {
-  ContainerWish wish;
-  wish.alloc_id = "7c9f";
-  wish.task = "web/one";
-  wish.run_id = "r1";
-  wish.agent = "/state";
-  wish.settings = settings_of(config);
-  wish.image = wish.settings.image;
-  wish.alloc_root = "/allocs/7c9f";
-  wish.task_directory = "/allocs/7c9f/web";
-  wish.memory_bytes = 100 << 20;
-  wish.cpu_shares = 500;
-  return wish;
+ContainerSpec spec_for(const char* config) {
+  ContainerSpec spec;
+  spec.alloc_id = "7c9f";
+  spec.task = "web/one";
+  spec.run_id = "r1";
+  spec.agent = "/state";
+  spec.settings = settings_of(config);
+  spec.image = spec.settings.image;
+  spec.alloc_root = "/allocs/7c9f";
+  spec.task_directory = "/allocs/7c9f/web";
+  spec.memory_bytes = 100 << 20;
+  spec.cpu_shares = 500;
+  return spec;
 }
 
-json::object body_of(const ContainerWish& wish, const AgentSettings& agent = {}) {
-  auto body = container_body(wish, agent);
+json::object body_of(const ContainerSpec& spec, const AgentSettings& agent = {}) {
+  auto body = container_body(spec, agent);
   REQUIRE_MESSAGE(body.has_value(), body.error().what);
   return *body;
 }
 
 json::object host_of(const char* config, const AgentSettings& agent = {}) {
-  return body_of(wish_for(config), agent)["HostConfig"].as_object();
+  return body_of(spec_for(config), agent)["HostConfig"].as_object();
 }
 
 std::string problem(const char* config, const AgentSettings& agent = {}) {
-  return container_body(wish_for(config), agent).error().what;
+  return container_body(spec_for(config), agent).error().what;
 }
 
 std::string unreadable(const char* config) {
@@ -56,7 +56,7 @@ std::string unreadable(const char* config) {
 }  // namespace
 
 TEST_CASE("docker body: a plain task") {
-  auto body = body_of(wish_for(R"({"image":"https://busybox:1","command":"httpd","args":["-f"]})"));
+  auto body = body_of(spec_for(R"({"image":"https://busybox:1","command":"httpd","args":["-f"]})"));
   CHECK(body["Image"] == "busybox:1");
   CHECK(body["Cmd"] == json::array{"httpd", "-f"});
   CHECK_FALSE(body.contains("Entrypoint"));
@@ -81,7 +81,7 @@ TEST_CASE("docker body: what an image is, and its command") {
   CHECK(unreadable(R"({"image":"a","command":" x"})")
         == "command contains extra white space: \" x\"");
   CHECK(unreadable(R"({"image":"a","command":"  "})") == "command empty: \"  \"");
-  auto body = body_of(wish_for(R"({"image":"a","entrypoint":["/e"],"args":["1"],"tty":true,
+  auto body = body_of(spec_for(R"({"image":"a","entrypoint":["/e"],"args":["1"],"tty":true,
     "interactive":true,"work_dir":"/w","init":true,"healthchecks":{"disable":true}})"));
   CHECK(body["Entrypoint"] == json::array{"/e"});
   CHECK(body["Cmd"] == json::array{"1"});
@@ -93,27 +93,27 @@ TEST_CASE("docker body: what an image is, and its command") {
 }
 
 TEST_CASE("docker body: memory has a hard and a soft limit") {
-  auto wish = wish_for(R"({"image":"a","memory_hard_limit":200})");
-  auto host = body_of(wish)["HostConfig"].as_object();
+  auto spec = spec_for(R"({"image":"a","memory_hard_limit":200})");
+  auto host = body_of(spec)["HostConfig"].as_object();
   CHECK(host["Memory"] == 200 << 20);
   CHECK(host["MemoryReservation"] == 100 << 20);
-  wish.memory_max_bytes = std::uint64_t{300} << 20;
-  CHECK(body_of(wish)["HostConfig"].at("Memory") == 300 << 20);
+  spec.memory_max_bytes = std::uint64_t{300} << 20;
+  CHECK(body_of(spec)["HostConfig"].at("Memory") == 300 << 20);
 }
 
 TEST_CASE("docker body: a hard limit of processors is a part of the node's") {
-  auto wish = wish_for(R"({"image":"a","cpu_hard_limit":true,"cpu_cfs_period":50000})");
-  CHECK(container_body(wish, {}).error().code == Errc::unavailable);
-  wish.node_cpu_shares = 4000;
-  wish.cores = 4;
-  auto host = body_of(wish)["HostConfig"].as_object();
+  auto spec = spec_for(R"({"image":"a","cpu_hard_limit":true,"cpu_cfs_period":50000})");
+  CHECK(container_body(spec, {}).error().code == Errc::unavailable);
+  spec.node_cpu_shares = 4000;
+  spec.cores = 4;
+  auto host = body_of(spec)["HostConfig"].as_object();
   CHECK(host["CpuPeriod"] == 50000);
   CHECK(host["CpuQuota"] == 25000);  // an eighth of four cores
-  wish.settings.cpu_period = 2000000;
-  CHECK(container_body(wish, {}).error().what == "invalid value for cpu_cfs_period");
-  wish.cpuset = "2,3";
-  wish.settings.cpu_hard_limit = false;
-  CHECK(body_of(wish)["HostConfig"].at("CpusetCpus") == "2,3");
+  spec.settings.cpu_period = 2000000;
+  CHECK(container_body(spec, {}).error().what == "invalid value for cpu_cfs_period");
+  spec.cpuset = "2,3";
+  spec.settings.cpu_hard_limit = false;
+  CHECK(body_of(spec)["HostConfig"].at("CpusetCpus") == "2,3");
 }
 
 TEST_CASE("docker body: privileges are the agent's to allow") {
@@ -148,28 +148,28 @@ TEST_CASE("docker body: processes have a limit") {
 }
 
 TEST_CASE("docker body: ports are published for tcp and udp") {
-  auto wish = wish_for(R"({"image":"a","ports":["http"]})");
-  CHECK(container_body(wish, {}).error().what == "Port \"http\" not found, check network block");
-  wish.ports = {{.label = "http", .value = 25000, .to = 80, .host_ip = "10.0.0.1"}};
-  auto body = body_of(wish);
+  auto spec = spec_for(R"({"image":"a","ports":["http"]})");
+  CHECK(container_body(spec, {}).error().what == "Port \"http\" not found, check network block");
+  spec.ports = {{.label = "http", .value = 25000, .to = 80, .host_ip = "10.0.0.1"}};
+  auto body = body_of(spec);
   CHECK(body["ExposedPorts"].as_object().size() == 2);
   const auto& bindings = body["HostConfig"].at("PortBindings");
   CHECK(bindings.at("80/tcp").at(0).at("HostPort") == "25000");
   CHECK(bindings.at("80/udp").at(0).at("HostIp") == "10.0.0.1");
-  wish.ports[0].to = 0;
-  CHECK(body_of(wish)["ExposedPorts"].as_object().contains("25000/tcp"));
+  spec.ports[0].to = 0;
+  CHECK(body_of(spec)["ExposedPorts"].as_object().contains("25000/tcp"));
   // In the group's network they are mapped there.
-  wish.network_container = "abc";
-  body = body_of(wish);
+  spec.network_container = "abc";
+  body = body_of(spec);
   CHECK(body["HostConfig"].at("NetworkMode") == "container:abc");
   CHECK_FALSE(body["HostConfig"].as_object().contains("PortBindings"));
-  wish.settings.port_map = {{"http", 80}};
-  CHECK(container_body(wish, {}).error().what
+  spec.settings.port_map = {{"http", 80}};
+  CHECK(container_body(spec, {}).error().what
         == "'port_map' cannot map group network ports, use 'ports' instead");
 }
 
 TEST_CASE("docker body: networks with names and addresses") {
-  auto body = body_of(wish_for(R"({"image":"a","network_mode":"mine","network_aliases":["x"],
+  auto body = body_of(spec_for(R"({"image":"a","network_mode":"mine","network_aliases":["x"],
     "ipv4_address":"10.1.2.3","mac_address":"02:42:ac:11:00:02","hostname":"h",
     "dns_servers":["1.1.1.1"],"dns_search_domains":["d"],"dns_options":["o"],
     "extra_hosts":["a:1.2.3.4"]})"));
@@ -227,12 +227,12 @@ TEST_CASE("docker body: a task's own link does not lead out of its directory") {
   std::filesystem::create_directories(root / "web/local");
   std::filesystem::create_directory_symlink("/etc", root / "web/local/out");
   std::filesystem::create_directory_symlink("..", root / "web/local/in");
-  auto wish = wish_for(R"({"image":"a","volumes":["local/in:/i"]})");
-  wish.alloc_root = std::filesystem::canonical(root).string();
-  wish.task_directory = wish.alloc_root + "/web";
-  CHECK(body_of(wish)["HostConfig"].at("Binds").at(3).as_string() == wish.task_directory + ":/i");
-  wish.settings.volumes = {"local/out:/o"};
-  CHECK(container_body(wish, {}).error().code == Errc::rejected);
+  auto spec = spec_for(R"({"image":"a","volumes":["local/in:/i"]})");
+  spec.alloc_root = std::filesystem::canonical(root).string();
+  spec.task_directory = spec.alloc_root + "/web";
+  CHECK(body_of(spec)["HostConfig"].at("Binds").at(3).as_string() == spec.task_directory + ":/i");
+  spec.settings.volumes = {"local/out:/o"};
+  CHECK(container_body(spec, {}).error().code == Errc::rejected);
   std::filesystem::remove_all(root);
 }
 
@@ -268,27 +268,27 @@ TEST_CASE("docker body: logs go where the task says, and then nowhere else") {
   CHECK(host["LogConfig"].at("Type") == "syslog");
   CHECK(host["LogConfig"].at("Config").at("tag") == "x");
   CHECK(host_of(R"({"image":"a","logging":{"driver":"none"}})")["LogConfig"].at("Type") == "none");
-  auto wish = wish_for(R"({"image":"a"})");
-  auto labels = body_of(wish)["Labels"].as_object();
+  auto spec = spec_for(R"({"image":"a"})");
+  auto labels = body_of(spec)["Labels"].as_object();
   const auto place = read_log_label({{label::logs, std::string{labels[label::logs].as_string()}}});
   REQUIRE(place.has_value());
   CHECK(place->alloc_root == "/allocs/7c9f");
   CHECK(place->max_files == 10);
   CHECK(place->max_bytes == 10 << 20);
-  wish.keeps_logs = false;
-  CHECK_FALSE(body_of(wish)["Labels"].as_object().contains(label::logs));
+  spec.keeps_logs = false;
+  CHECK_FALSE(body_of(spec)["Labels"].as_object().contains(label::logs));
   CHECK_FALSE(read_log_label({{label::logs, "nonsense"}}).has_value());
 }
 
 TEST_CASE("docker body: labels by pattern") {
-  auto wish = wish_for(R"({"image":"a","labels":{"mine":"1","nomadctl.run":"forged"}})");
-  wish.origin.namespace_name = "default";
-  wish.origin.job_id = "j";
-  wish.origin.job_name = "job";
-  wish.origin.group = "g";
+  auto spec = spec_for(R"({"image":"a","labels":{"mine":"1","nomadctl.run":"forged"}})");
+  spec.origin.namespace_name = "default";
+  spec.origin.job_id = "j";
+  spec.origin.job_name = "job";
+  spec.origin.group = "g";
   AgentSettings agent;
   agent.extra_labels = {"job_*", "parent*"};
-  auto labels = body_of(wish, agent)["Labels"].as_object();
+  auto labels = body_of(spec, agent)["Labels"].as_object();
   CHECK(labels["mine"] == "1");
   CHECK(labels[label::run] == "r1");
   CHECK(labels["com.hashicorp.nomad.job_name"] == "job");
@@ -313,13 +313,13 @@ TEST_CASE("docker body: the container of a network can do nothing else") {
 }
 
 TEST_CASE("docker body: ports of the task's own network are published, all of them") {
-  auto wish = wish_for(R"({"image":"i","port_map":{"http-x":"80"}})");
-  wish.environment = {"NOMAD_PORT_http_x=20001", "NOMAD_PORT_db=20002", "NOMAD_PORT_http_xy=1"};
-  CHECK(container_body(wish, {}).error().what
+  auto spec = spec_for(R"({"image":"i","port_map":{"http-x":"80"}})");
+  spec.environment = {"NOMAD_PORT_http_x=20001", "NOMAD_PORT_db=20002", "NOMAD_PORT_http_xy=1"};
+  CHECK(container_body(spec, {}).error().what
         == "Trying to map ports but no network interface is available");
-  wish.task_ports = {{.label = "http-x", .value = 20001, .host_ip = "10.0.0.1"},
+  spec.task_ports = {{.label = "http-x", .value = 20001, .host_ip = "10.0.0.1"},
                      {.label = "db", .value = 20002, .host_ip = "10.0.0.1"}};
-  const auto body = body_of(wish);
+  const auto body = body_of(spec);
   const auto& bindings = body.at("HostConfig").at("PortBindings").as_object();
   const auto bound = [](const char* port) {
     return json::array{json::object{{"HostIp", "10.0.0.1"}, {"HostPort", port}}};
@@ -333,10 +333,10 @@ TEST_CASE("docker body: ports of the task's own network are published, all of th
         == json::parse(R"(["NOMAD_PORT_http_x=80","NOMAD_PORT_db=20002","NOMAD_PORT_http_xy=1"])"));
 
   // The group's are what `ports` names, and can't be mapped so.
-  wish.ports = {{.label = "web", .value = 20003, .to = 8080, .host_ip = "10.0.0.1"}};
-  CHECK(body_of(wish).at("HostConfig").at("PortBindings").as_object().size() == 4);
-  wish.task_ports.clear();
-  CHECK(container_body(wish, {}).error().what
+  spec.ports = {{.label = "web", .value = 20003, .to = 8080, .host_ip = "10.0.0.1"}};
+  CHECK(body_of(spec).at("HostConfig").at("PortBindings").as_object().size() == 4);
+  spec.task_ports.clear();
+  CHECK(container_body(spec, {}).error().what
         == "'port_map' cannot map group network ports, use 'ports' instead");
 }
 

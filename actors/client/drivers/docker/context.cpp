@@ -1,4 +1,4 @@
-#include "actors/client/drivers/docker/desk.hpp"
+#include "actors/client/drivers/docker/context.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -21,22 +21,24 @@ bool is_away(const Error& err) {
          || err.code == Errc::corrupt;
 }
 
-DockerDesk::DockerDesk(DockerSelf::pointer self,
-                       const DriverOptions& options,
-                       docker::AgentSettings settings)
+DockerContext::DockerContext(DockerSelf::pointer self,
+                             const DriverOptions& options,
+                             docker::AgentSettings settings)
     : self_{self},
       options_{options},
       settings_{std::move(settings)},
       engine_{std::make_unique<docker::Engine>(settings_.socket, "docker")},
       logs_{std::make_unique<docker::Engine>(settings_.socket, "docker-logs")} {}
 
-std::function<void(DockerDesk::Action)> DockerDesk::caller() const {
+std::function<void(DockerContext::Action)> DockerContext::caller() const {
   return [internal = DockerSelf{self_}](Action action) {
     actor::tell(internal, Turn{std::move(action)});
   };
 }
 
-void DockerDesk::ask(docker::EngineRequest request, std::chrono::milliseconds timeout, Then then) {
+void DockerContext::ask(docker::EngineRequest request,
+                        std::chrono::milliseconds timeout,
+                        Then then) {
   engine_->ask(std::move(request), timeout,
                [call = caller(), then = std::move(then)](Result<docker::EngineAnswer> answer) {
                  auto shared
@@ -45,14 +47,14 @@ void DockerDesk::ask(docker::EngineRequest request, std::chrono::milliseconds ti
                });
 }
 
-void DockerDesk::ask(docker::EngineRequest request, Then then) {
+void DockerContext::ask(docker::EngineRequest request, Then then) {
   ask(std::move(request), engine_patience, std::move(then));
 }
 
-docker::Engine::CallId DockerDesk::follow(docker::EngineRequest request,
-                                          docker::Engine::Limits limits,
-                                          Piece piece,
-                                          Then ended) {
+docker::Engine::CallId DockerContext::follow(docker::EngineRequest request,
+                                             docker::Engine::Limits limits,
+                                             Piece piece,
+                                             Then ended) {
   return engine_->follow(
       std::move(request), limits,
       {.piece = std::move(piece),
@@ -62,11 +64,11 @@ docker::Engine::CallId DockerDesk::follow(docker::EngineRequest request,
        }});
 }
 
-void DockerDesk::after(Nanoseconds delay, Action action) {
+void DockerContext::after(Nanoseconds delay, Action action) {
   actor::send_self_after(self_, std::max(delay, Nanoseconds{0}), Turn{std::move(action)});
 }
 
-void DockerDesk::tell(const driver::TaskId& id, std::string_view message) {
+void DockerContext::tell(const driver::TaskId& id, std::string_view message) {
   self_->send(options_.host, driver::message(id, options_.unix_now(), message));
 }
 

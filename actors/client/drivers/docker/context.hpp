@@ -1,4 +1,4 @@
-// DockerDesk: the driver docker's way to the engine: questions whose answers come back in the
+// DockerContext: the driver docker's way to the engine: questions whose answers come back in the
 // actor's own turns, and what is due later. What its parts share.
 //
 // Lives in its actor. Whoever gives it a continuation lives as long: nothing is called once the
@@ -32,15 +32,15 @@ struct Turn {
 /// The actor, with what it tells itself.
 using DockerSelf = actor::WithInternal<Driver, void(docker_driver::Turn)>;
 
-class DockerDesk {
+class DockerContext {
 public:
   using Action = std::function<void()>;
   using Then = std::function<void(docker::EngineOutcome&)>;
   using Piece = std::function<Result<>(std::string_view)>;
 
-  DockerDesk(DockerSelf::pointer self,
-             const DriverOptions& options,
-             docker::AgentSettings settings);
+  DockerContext(DockerSelf::pointer self,
+                const DriverOptions& options,
+                docker::AgentSettings settings);
 
   const docker::AgentSettings& settings() const { return settings_; }
 
