@@ -69,16 +69,18 @@ std::string escape_target(std::string_view text) {
   return escaped;
 }
 
+namespace {
+
 // -- one question ---------------------------------------------------------------------------------
 
-class Engine::Call final : public net::StreamSocket {
+class EngineCall final : public net::StreamSocket {
 public:
-  Call(net::SocketLoop& loop,
-       net::Descriptor socket,
-       std::string request,
-       const Limits& limits,
-       Follower follower,
-       std::function<void()> forget)
+  EngineCall(net::SocketLoop& loop,
+             net::Descriptor socket,
+             std::string request,
+             const Engine::Limits& limits,
+             Engine::Follower follower,
+             std::function<void()> forget)
       : StreamSocket{loop, std::move(socket)},
         request_{std::move(request)},
         limits_{limits},
@@ -157,7 +159,7 @@ private:
       const auto piece = std::exchange(body, {});
       const auto self = shared_from_this();  // it may be withdrawn meanwhile
       if (const auto taken = follower_.piece(piece); !taken) end(taken.error());
-    } else if (body.size() > most_bytes) {
+    } else if (body.size() > Engine::most_bytes) {
       end(Error{Errc::too_large, "the Docker daemon's answer is too long"});
     }
   }
@@ -179,8 +181,8 @@ private:
   }
 
   std::string request_;
-  const Limits limits_;
-  Follower follower_;
+  const Engine::Limits limits_;
+  Engine::Follower follower_;
   std::function<void()> forget_;
   const Clock::time_point begun_;
   Clock::time_point heard_;
@@ -190,17 +192,17 @@ private:
 
 // -- all of them ----------------------------------------------------------------------------------
 
-class Engine::Core {
+class SocketEngine final : public Engine {
 public:
-  Core(std::string socket, std::string thread)
+  SocketEngine(std::string socket, std::string thread)
       : socket_{std::move(socket)}, thread_{std::move(thread)}, loop_{read_bytes, tick_interval} {}
 
-  ~Core() {
+  ~SocketEngine() override {
     if (!is_started_) return;
-    loop_.stop([](net::StreamSocket& socket) { static_cast<Call&>(socket).withdraw(); });
+    loop_.stop([](net::StreamSocket& socket) { static_cast<EngineCall&>(socket).withdraw(); });
   }
 
-  CallId begin(EngineRequest request, const Limits& limits, Follower follower) {
+  CallId follow(EngineRequest request, Limits limits, Follower follower) override {
     const std::lock_guard guard{mutex_};
     const auto id = ++calls_;
     if (!is_started_) {
@@ -216,24 +218,22 @@ public:
   }
 
   /// Posted behind the question that it is about.
-  void cancel(CallId id) {
+  void cancel(CallId id) override {
     loop_.post([this, id] {
       const auto found = open_.find(id);
       if (found != open_.end()) found->second->withdraw();
     });
   }
 
-  void set_api(const std::string& version) {
+  void set_api(const std::string& version) override {
     const std::lock_guard guard{mutex_};
     api_ = version;
   }
 
-  std::string api() const {
+  std::string api() const override {
     const std::lock_guard guard{mutex_};
     return api_;
   }
-
-  const std::string& socket() const { return socket_; }
 
 private:
   void open(CallId id, const std::string& text, const Limits& limits, Follower follower) {
@@ -242,8 +242,8 @@ private:
       if (follower.ended) follower.ended(socket.error());
       return;
     }
-    auto call = std::make_shared<Call>(loop_, std::move(*socket), text, limits, std::move(follower),
-                                       [this, id] { open_.erase(id); });
+    auto call = std::make_shared<EngineCall>(loop_, std::move(*socket), text, limits,
+                                             std::move(follower), [this, id] { open_.erase(id); });
     open_.emplace(id, call);
     if (loop_.add(call)) call->begin();
   }
@@ -254,38 +254,14 @@ private:
   std::string api_ = "1.41";  ///< Guarded by mutex_, as the next two.
   bool is_started_ = false;
   CallId calls_ = 0;
-  std::map<CallId, std::shared_ptr<Call>> open_;  ///< Of the loop's thread.
-  net::SocketLoop loop_;                          ///< Ends before the rest.
+  std::map<CallId, std::shared_ptr<EngineCall>> open_;  ///< Of the loop's thread.
+  net::SocketLoop loop_;                                ///< Ends before the rest.
 };
 
-Engine::Engine(std::string socket, std::string thread)
-    : core_{std::make_unique<Core>(std::move(socket), std::move(thread))} {}
+}  // namespace
 
-Engine::~Engine() = default;
-
-void Engine::set_api(const std::string& version) {
-  core_->set_api(version);
-}
-
-std::string Engine::api() const {
-  return core_->api();
-}
-
-const std::string& Engine::socket() const {
-  return core_->socket();
-}
-
-Engine::CallId Engine::ask(EngineRequest request, std::chrono::milliseconds timeout, Done done) {
-  const Limits limits{.header = timeout, .silence = {}, .whole = timeout};
-  return core_->begin(std::move(request), limits, Follower{.piece = {}, .ended = std::move(done)});
-}
-
-Engine::CallId Engine::follow(EngineRequest request, Limits limits, Follower follower) {
-  return core_->begin(std::move(request), limits, std::move(follower));
-}
-
-void Engine::cancel(CallId call) {
-  core_->cancel(call);
+std::unique_ptr<Engine> connect_engine(std::string socket, std::string thread) {
+  return std::make_unique<SocketEngine>(std::move(socket), std::move(thread));
 }
 
 }  // namespace nomad::docker

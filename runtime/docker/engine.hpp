@@ -1,5 +1,5 @@
-// Engine: questions to a container engine over its Unix socket, by HTTP, as many at once as are
-// asked: one thread, one connection for each.
+// Engine: questions to a container engine, by HTTP. What asks takes this interface; behind it is a
+// Unix socket, or an engine of a test.
 //
 // An engine may hang, send nonsense, or be gone: every question ends, by its answer, by an error,
 // or because it was withdrawn. Bodies of answers are bounded; a stream is taken as it comes.
@@ -30,6 +30,9 @@ struct EngineRequest {
   net::Headers headers{};
 };
 
+/// As long as Nomad gives the engine for what is quick.
+inline constexpr auto engine_patience = std::chrono::minutes{5};
+
 class Engine {
 public:
   using CallId = std::uint64_t;
@@ -56,31 +59,28 @@ public:
     std::chrono::milliseconds whole{0};        ///< 0: for ever.
   };
 
-  /// Nothing is connected, and no thread begun, before the first question. `thread` is what the
-  /// thread is called.
-  Engine(std::string socket, std::string thread);
-  Engine(const Engine&) = delete;
-  ~Engine();  ///< Withdraws what was asked; nobody is told any more.
+  virtual ~Engine() = default;  ///< Withdraws what was asked; nobody is told any more.
 
-  /// The version of the API that is asked for from now on: "1.41". Any thread.
-  void set_api(const std::string& version);
+  /// The version of the API that is asked for from now on: "1.41". Any thread; so the following.
+  virtual void set_api(const std::string& version) = 0;
+  virtual std::string api() const = 0;
 
-  std::string api() const;
-  const std::string& socket() const;
-
-  /// `done` is called on the engine's thread. Any thread; so the following.
-  CallId ask(EngineRequest request, std::chrono::milliseconds timeout, Done done);
-  CallId follow(EngineRequest request, Limits limits, Follower follower);
+  /// `follower` is called on the engine's thread.
+  virtual CallId follow(EngineRequest request, Limits limits, Follower follower) = 0;
 
   /// Nothing is told of that question any more once this returns to the engine's own thread; from
   /// others a call that is under way may still end.
-  void cancel(CallId call);
+  virtual void cancel(CallId call) = 0;
 
-private:
-  class Call;
-  class Core;
-  std::unique_ptr<Core> core_;
+  CallId ask(EngineRequest request, std::chrono::milliseconds timeout, Done done) {
+    return follow(std::move(request), {.header = timeout, .whole = timeout},
+                  {.piece = {}, .ended = std::move(done)});
+  }
 };
+
+/// By the Unix socket, as many questions at once as are asked: one thread, which is called
+/// `thread`, one connection for each. Nothing is connected, and no thread begun, before the first.
+std::unique_ptr<Engine> connect_engine(std::string socket, std::string thread);
 
 /// `text` as it may stand in a path or query.
 std::string escape_target(std::string_view text);

@@ -27,8 +27,8 @@ DockerContext::DockerContext(DockerSelf::pointer self,
     : self_{self},
       options_{options},
       settings_{std::move(settings)},
-      engine_{std::make_unique<docker::Engine>(settings_.socket, "docker")},
-      logs_{std::make_unique<docker::Engine>(settings_.socket, "docker-logs")} {}
+      engine_{docker::connect_engine(settings_.socket, "docker")},
+      logs_{docker::connect_engine(settings_.socket, "docker-logs")} {}
 
 std::function<void(DockerContext::Action)> DockerContext::caller() const {
   return [internal = DockerSelf{self_}](Action action) {

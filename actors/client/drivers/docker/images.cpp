@@ -161,7 +161,7 @@ void DockerImages::look(const ImageRequest& request, const Done& done, bool is_l
 
 void DockerImages::load(const ImageRequest& request, const Done& done) {
   context_.work<std::string>(
-      [request, socket = context_.engine().socket(), api = context_.engine().api()] {
+      [request, socket = context_.settings().socket, api = context_.engine().api()] {
         return send_archive(request, socket, api);
       },
       [this, request, done](const Result<std::string>& sent) {

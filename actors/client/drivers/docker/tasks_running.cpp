@@ -265,7 +265,7 @@ actor::Answer<Answered> DockerTasks::exec(schema::plugin::ExecTask::Reader order
   const auto known = tasks_.find(id);
   if (known == tasks_.end() || known->second->stage != Stage::running)
     return driver::found_nothing();
-  docker::ExecRequest spec{.socket = context_.engine().socket(),
+  docker::ExecRequest spec{.socket = context_.settings().socket,
                            .api = context_.engine().api(),
                            .container = known->second->container,
                            .command = {},

@@ -115,10 +115,10 @@ private:
 Result<EngineAnswer> ask(const std::string& path,
                          std::chrono::milliseconds timeout = 10s,
                          const EngineRequest& request = {.target = "/x"}) {
-  Engine engine{path, "engine"};
+  const auto engine = connect_engine(path, "engine");
   Outcome outcome;
-  engine.ask(request, timeout,
-             [&](Result<EngineAnswer> answer) { outcome.set(std::move(answer)); });
+  engine->ask(request, timeout,
+              [&](Result<EngineAnswer> answer) { outcome.set(std::move(answer)); });
   return outcome.wait();
 }
 
@@ -208,10 +208,10 @@ TEST_CASE("docker engine: a stream comes in pieces, and can be withdrawn") {
     say(socket, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
     await_close(socket);
   }};
-  Engine engine{fake.path(), "engine"};
+  const auto engine = connect_engine(fake.path(), "engine");
   Outcome ended;
   std::atomic<int> pieces{0};
-  const auto call = engine.follow(
+  const auto call = engine->follow(
       {.target = "/events"}, {},
       {.piece =
            [&](std::string_view piece) {
@@ -222,10 +222,10 @@ TEST_CASE("docker engine: a stream comes in pieces, and can be withdrawn") {
            },
        .ended = [&](Result<EngineAnswer> answer) { ended.set(std::move(answer)); }});
   pieces.wait(0);
-  engine.cancel(call);
+  engine->cancel(call);
   Outcome later;  // What the engine's thread does after it has let go of the stream.
-  engine.ask({.target = "/later"}, 60s,
-             [&](Result<EngineAnswer> answer) { later.set(std::move(answer)); });
+  engine->ask({.target = "/later"}, 60s,
+              [&](Result<EngineAnswer> answer) { later.set(std::move(answer)); });
   CHECK(later.wait().has_value());
   CHECK(pieces == 1);
   CHECK_FALSE(ended.is_there());
@@ -236,28 +236,28 @@ TEST_CASE("docker engine: a stream that is silent for too long, and one that its
     say(socket, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
     await_close(socket);
   }};
-  Engine engine{fake.path(), "engine"};
+  const auto engine = connect_engine(fake.path(), "engine");
   Outcome silent;
-  engine.follow({.target = "/pull"}, {.silence = 300ms},
-                {.piece = [](std::string_view) { return Result<>{}; },
-                 .ended = [&](Result<EngineAnswer> answer) { silent.set(std::move(answer)); }});
+  engine->follow({.target = "/pull"}, {.silence = 300ms},
+                 {.piece = [](std::string_view) { return Result<>{}; },
+                  .ended = [&](Result<EngineAnswer> answer) { silent.set(std::move(answer)); }});
   CHECK(silent.wait().error().code == Errc::timeout);
   Outcome refused;
-  engine.follow({.target = "/pull"}, {},
-                {.piece =
-                     [](std::string_view) {
-                       return Result<>{Error{Errc::corrupt, "no"}};
-                     },
-                 .ended = [&](Result<EngineAnswer> answer) { refused.set(std::move(answer)); }});
+  engine->follow({.target = "/pull"}, {},
+                 {.piece =
+                      [](std::string_view) {
+                        return Result<>{Error{Errc::corrupt, "no"}};
+                      },
+                  .ended = [&](Result<EngineAnswer> answer) { refused.set(std::move(answer)); }});
   CHECK(refused.wait().error().what == "no");
 }
 
 TEST_CASE("docker engine: it ends while questions are open") {
   FakeEngine fake{[](int socket, const std::string&) { await_close(socket); }};
   for (int i = 0; i < 20; ++i) {
-    Engine engine{fake.path(), "engine"};
+    const auto engine = connect_engine(fake.path(), "engine");
     for (int j = 0; j < 5; ++j)
-      engine.ask({.target = "/x"}, 10s, [](const Result<EngineAnswer>&) {});
+      engine->ask({.target = "/x"}, 10s, [](const Result<EngineAnswer>&) {});
   }
 }
 
