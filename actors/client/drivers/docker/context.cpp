@@ -7,28 +7,18 @@
 
 namespace nomad::client {
 
+using docker::EngineRequest;
 using docker_driver::Turn;
-
-namespace {
-
-/// As long as Nomad gives the engine.
-constexpr auto engine_patience = std::chrono::minutes{5};
-
-}  // namespace
-
-bool is_away(const Error& err) {
-  return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::io
-         || err.code == Errc::corrupt;
-}
 
 DockerContext::DockerContext(DockerSelf::pointer self,
                              const DriverOptions& options,
-                             docker::AgentSettings settings)
+                             docker::AgentSettings settings,
+                             const EngineFactory& make_engine)
     : self_{self},
       options_{options},
       settings_{std::move(settings)},
-      engine_{docker::connect_engine(settings_.socket, "docker")},
-      logs_{docker::connect_engine(settings_.socket, "docker-logs")} {}
+      engine_{make_engine(settings_.socket, "docker")},
+      logs_{make_engine(settings_.socket, "docker-logs")} {}
 
 std::function<void(DockerContext::Action)> DockerContext::caller() const {
   return [internal = DockerSelf{self_}](Action action) {
@@ -36,32 +26,21 @@ std::function<void(DockerContext::Action)> DockerContext::caller() const {
   };
 }
 
-void DockerContext::ask(docker::EngineRequest request,
-                        std::chrono::milliseconds timeout,
-                        Then then) {
-  engine_->ask(std::move(request), timeout,
-               [call = caller(), then = std::move(then)](Result<docker::EngineAnswer> answer) {
-                 auto shared
-                     = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
-                 call([then, shared] { then(*shared); });
-               });
+docker::Engine::Done DockerContext::in_turn(Then then) const {
+  return [call = caller(), then = std::move(then)](Result<docker::EngineAnswer> answer) {
+    auto shared = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
+    call([then, shared] { then(*shared); });
+  };
 }
 
-void DockerContext::ask(docker::EngineRequest request, Then then) {
-  ask(std::move(request), engine_patience, std::move(then));
+DockerContext::CallId DockerContext::ask(EngineRequest request,
+                                         std::chrono::milliseconds timeout,
+                                         const Then& then) {
+  return engine_->ask(std::move(request), timeout, in_turn(then));
 }
 
-docker::Engine::CallId DockerContext::follow(docker::EngineRequest request,
-                                             docker::Engine::Limits limits,
-                                             Piece piece,
-                                             Then ended) {
-  return engine_->follow(
-      std::move(request), limits,
-      {.piece = std::move(piece),
-       .ended = [call = caller(), ended = std::move(ended)](Result<docker::EngineAnswer> answer) {
-         auto shared = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
-         call([ended, shared] { ended(*shared); });
-       }});
+DockerContext::CallId DockerContext::ask(EngineRequest request, const Then& then) {
+  return ask(std::move(request), docker::engine_patience, then);
 }
 
 void DockerContext::after(Nanoseconds delay, Action action) {

@@ -1,5 +1,5 @@
-// DockerContext: the driver docker's way to the engine: questions whose answers come back in the
-// actor's own turns, and what is due later. What its parts share.
+// DockerContext: what the parts of the driver docker share: the actor, its settings, the way to the
+// engine and to threads that may block. Answers come back in the actor's own turns.
 //
 // Lives in its actor. Whoever gives it a continuation lives as long: nothing is called once the
 // actor has ended.
@@ -32,15 +32,20 @@ struct Turn {
 /// The actor, with what it tells itself.
 using DockerSelf = actor::WithInternal<Driver, void(docker_driver::Turn)>;
 
+/// Makes the way to the engine behind a socket; `thread` is what its thread is called.
+using EngineFactory = std::function<std::unique_ptr<docker::Engine>(const std::string& socket,
+                                                                    const std::string& thread)>;
+
 class DockerContext {
 public:
   using Action = std::function<void()>;
   using Then = std::function<void(docker::EngineOutcome&)>;
-  using Piece = std::function<Result<>(std::string_view)>;
+  using CallId = docker::Engine::CallId;
 
   DockerContext(DockerSelf::pointer self,
                 const DriverOptions& options,
-                docker::AgentSettings settings);
+                docker::AgentSettings settings,
+                const EngineFactory& make_engine);
 
   const docker::AgentSettings& settings() const { return settings_; }
 
@@ -57,17 +62,15 @@ public:
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
 
-  /// A question with its answer in time. An answer that is no success is an error, too.
-  void ask(docker::EngineRequest request, std::chrono::milliseconds timeout, Then then);
+  /// A question with its answer in time; 0 is for ever. An answer that is no success is an error,
+  /// too.
+  CallId ask(docker::EngineRequest request, std::chrono::milliseconds timeout, const Then& then);
 
   /// The same for those that are quick.
-  void ask(docker::EngineRequest request, Then then);
+  CallId ask(docker::EngineRequest request, const Then& then);
 
-  /// A stream. `ended` comes in the actor's turn; `piece` does not.
-  docker::Engine::CallId follow(docker::EngineRequest request,
-                                docker::Engine::Limits limits,
-                                Piece piece,
-                                Then ended);
+  /// Hands an answer that comes on another thread to `then` in the actor's turn.
+  docker::Engine::Done in_turn(Then then) const;
 
   void after(Nanoseconds delay, Action action);
 
@@ -77,8 +80,7 @@ public:
   /// Runs what may block elsewhere; `then` gets its outcome.
   template <class T>
   void work(std::function<Result<T>()> run, std::function<void(Result<T>)> then) {
-    if (!steps_) steps_ = spawn_step_runner(self_);
-    self_->request(steps_, actor::infinite, step::make(std::move(run)))
+    self_->request(options_.steps, actor::infinite, step::make(std::move(run)))
         .then([then](step::Outcome& outcome) { then(std::move(outcome.as<T>())); },
               [then](const Error& err) { then(err); });
   }
@@ -92,10 +94,6 @@ private:
   docker::AgentSettings settings_;
   std::unique_ptr<docker::Engine> engine_;
   std::unique_ptr<docker::Engine> logs_;  ///< For the streams of logs, which write files.
-  StepRunner steps_;                      ///< With the first work.
 };
-
-/// Whether the engine is away, so that nothing can be said of what it has.
-bool is_away(const Error& err);
 
 }  // namespace nomad::client

@@ -121,7 +121,7 @@ public:
 
   explicit DockerState(DockerSelf::pointer self) : self_{self} {}
 
-  void init(const DriverOptions& options) {
+  void init(const DriverOptions& options, const EngineFactory& make_engine) {
     // So the manager tells drivers that are not allowed here.
     const auto enabled = options.config.find("enabled");
     is_retired_ = enabled != options.config.end() && enabled->second == "false";
@@ -132,7 +132,7 @@ public:
       problem_ = "disabled";
     else if (!settings)
       problem_ = "plugin \"docker\": " + settings.error().what;
-    context_.emplace(self_, options, settings ? *settings : docker::AgentSettings{});
+    context_.emplace(self_, options, settings ? *settings : docker::AgentSettings{}, make_engine);
     tasks_.emplace(*context_);
     health_.emplace(*context_, [this] { came(); });
   }
@@ -179,7 +179,7 @@ private:
     auto answer = self_->make_response_promise<Answered>();
     tasks_->end_others(kept, [answer](const Result<>& ended) {
       answer.deliver(ended ? driver::done()
-                           : driver::failed(ended.error(), is_away(ended.error())));
+                           : driver::failed(ended.error(), docker::is_away(ended.error())));
     });
     return answer;
   }
@@ -218,8 +218,9 @@ private:
 };
 
 DockerSelf::behavior_type docker_driver_actor(DockerSelf::stateful_pointer<DockerState> self,
-                                              const DriverOptions& options) {
-  self->state.init(options);
+                                              const DriverOptions& options,
+                                              const EngineFactory& make_engine) {
+  self->state.init(options, make_engine);
   return {
       [self](const driver::Ask& msg) { return self->state.answer(*msg.request); },
       [](const Turn& msg) { msg.action(); },
@@ -228,9 +229,10 @@ DockerSelf::behavior_type docker_driver_actor(DockerSelf::stateful_pointer<Docke
 
 }  // namespace
 
-DriverEntry docker_entry() {
-  return {.spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
-    return actor::spawn(owner, docker_driver_actor, options);
+DriverEntry docker_entry(EngineFactory make_engine) {
+  return {.spawn = [make_engine = std::move(make_engine)](const actor::Owner& owner,
+                                                          const DriverOptions& options) -> Driver {
+    return actor::spawn(owner, docker_driver_actor, options, make_engine);
   }};
 }
 

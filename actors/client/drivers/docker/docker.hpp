@@ -2,20 +2,19 @@
 // API 1.41 and later). The container belongs to the engine, and outlives the agent.
 //
 // Owns:   two threads of I/O with the engine (questions; logs), begun with its first answer; a
-//         thread for each command beside a task; a step_runner, with the first archive or
-//         credential helper.
+//         thread for each command beside a task.
 // Takes:  what every Driver takes. A start that is repeated after a crash finds the container of
 // the
 //         first one, by its name and labels.
-// Asks:   the engine; nobody of the agent.
+// Asks:   the engine; the client's step_runner for what blocks.
 // Parent: driver_manager, report: another one takes the tasks over.
 // Ends:   by the parent's exit message; tasks go on.
 #pragma once
 
-#include "actors/client/plugin_catalog.hpp"
+#include "actors/client/drivers/docker/context.hpp"
 
 namespace nomad::client {
 
-DriverEntry docker_entry();
+DriverEntry docker_entry(EngineFactory make_engine = docker::connect_engine);
 
 }  // namespace nomad::client

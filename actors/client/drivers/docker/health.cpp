@@ -12,7 +12,7 @@
 
 namespace nomad::client {
 
-using docker::EngineAnswer;
+using docker::EngineOutcome;
 
 namespace {
 
@@ -44,7 +44,7 @@ actor::Answer<driver::Answered> DockerHealth::ask() {
 void DockerHealth::begin() {
   if (std::exchange(is_asking_, true)) return;
   look_.attributes.clear();
-  context_.ask({.target = "/version"}, health_time, [this](const Result<EngineAnswer>& answer) {
+  context_.ask({.target = "/version"}, health_time, [this](const EngineOutcome& answer) {
     if (!answer) return failed(answer.error().what);
     const auto version = docker::read_version(answer->body);
     if (!version) return failed(version.error().what);
@@ -71,7 +71,7 @@ void DockerHealth::got_version(const docker::EngineVersion& version) {
 }
 
 void DockerHealth::ask_information() {
-  context_.ask({.target = "/info"}, health_time, [this](const Result<EngineAnswer>& answer) {
+  context_.ask({.target = "/info"}, health_time, [this](const EngineOutcome& answer) {
     if (!answer) return failed(answer.error().what);
     const auto info = docker::read_info(answer->body);
     if (!info) return failed(info.error().what);
@@ -86,17 +86,16 @@ void DockerHealth::ask_information() {
 }
 
 void DockerHealth::ask_network() {
-  context_.ask({.target = "/networks/bridge"}, health_time,
-               [this](const Result<EngineAnswer>& answer) {
-                 if (answer)
-                   if (auto ip = bridge_ip(docker::read_bridge(answer->body)); !ip.empty())
-                     look_.attributes["driver.docker.bridge_ip"] = std::move(ip);
-                 const bool came = !std::exchange(is_there_, true);
-                 was_there_ = true;
-                 finish(driver::make_fingerprint(true, true, "Healthy", look_.attributes));
-                 watch();
-                 if (came) came_();
-               });
+  context_.ask({.target = "/networks/bridge"}, health_time, [this](const EngineOutcome& answer) {
+    if (answer)
+      if (auto ip = bridge_ip(docker::read_bridge(answer->body)); !ip.empty())
+        look_.attributes["driver.docker.bridge_ip"] = std::move(ip);
+    const bool came = !std::exchange(is_there_, true);
+    was_there_ = true;
+    finish(driver::make_fingerprint(true, true, "Healthy", look_.attributes));
+    watch();
+    if (came) came_();
+  });
 }
 
 void DockerHealth::failed(const std::string& why) {
@@ -122,11 +121,12 @@ void DockerHealth::finish(const Fingerprint& outcome) {
 /// Of the daemon itself there is nearly never an event: what counts is that the stream is open.
 void DockerHealth::watch() {
   if (std::exchange(is_watching_, true)) return;
-  context_.follow(
+  context_.engine().follow(
       {.target
        = "/events?filters=" + docker::escape_target(R"({"type":["daemon"],"event":["reload"]})")},
-      {.header = std::chrono::milliseconds{0}}, [](std::string_view) { return Result<>{}; },
-      [this](const Result<EngineAnswer>&) { watch_ended(); });
+      {.header = std::chrono::milliseconds{0}},
+      {.piece = [](std::string_view) { return Result<>{}; },
+       .ended = context_.in_turn([this](const EngineOutcome&) { watch_ended(); })});
 }
 
 void DockerHealth::watch_ended() {

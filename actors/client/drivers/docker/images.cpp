@@ -19,7 +19,7 @@
 namespace nomad::client {
 namespace {
 
-using docker::EngineAnswer;
+using docker::EngineOutcome;
 
 constexpr auto pull_news_interval = std::chrono::minutes{2};
 constexpr auto image_removal_pause = std::chrono::seconds{3};
@@ -117,11 +117,6 @@ struct DockerImages::SharedProgress {
   }
 };
 
-void DockerImages::fail(const Done& done, Error err, bool recoverable) {
-  const ImageFailure failure{std::move(err), recoverable};
-  done({}, &failure);
-}
-
 // -- getting --------------------------------------------------------------------------------------
 
 void DockerImages::get(const ImageRequest& request, Done done) {
@@ -129,11 +124,11 @@ void DockerImages::get(const ImageRequest& request, Done done) {
   gone_.erase(request.user);
   // Whoever is forgotten meanwhile hears nothing.
   const Done tell = [this, user = request.user, done = std::move(done)](
-                        const std::string& id, const ImageFailure* failure) {
+                        const Result<std::string>& id, bool may_pass) {
     asking_.erase(user);
     if (gone_.erase(user) > 0) return;
-    if (failure == nullptr) keep(id, user);
-    done(id, failure);
+    if (id) keep(*id, user);
+    done(id, may_pass);
   };
   // "latest" may be another one by now.
   const bool looks
@@ -146,14 +141,12 @@ void DockerImages::get(const ImageRequest& request, Done done) {
 /// Whether it is here. `is_last`: nothing else is tried.
 void DockerImages::look(const ImageRequest& request, const Done& done, bool is_last) {
   context_.ask({.target = image_path(request.name.text())},
-               [this, request, done, is_last](Result<EngineAnswer>& answer) {
+               [this, request, done, is_last](const EngineOutcome& answer) {
                  if (answer) {
-                   const auto id = docker::read_image_id(answer->body);
-                   if (id) return done(*id, nullptr);
-                   return fail(done, id.error(), true);
+                   return done(docker::read_image_id(answer->body), true);
                  }
-                 if (is_away(answer.error()) || is_last)
-                   return fail(done, answer.error(), is_away(answer.error()));
+                 if (docker::is_away(answer.error()) || is_last)
+                   return done(answer.error(), docker::is_away(answer.error()));
                  if (!request.archive.empty()) return load(request, done);
                  find_auth(request, done);
                });
@@ -165,7 +158,7 @@ void DockerImages::load(const ImageRequest& request, const Done& done) {
         return send_archive(request, socket, api);
       },
       [this, request, done](const Result<std::string>& sent) {
-        if (!sent) return fail(done, sent.error(), is_away(sent.error()));
+        if (!sent) return done(sent.error(), docker::is_away(sent.error()));
         look(request, done, true);
       });
 }
@@ -179,11 +172,10 @@ void DockerImages::find_auth(const ImageRequest& request, const Done& done) {
       [this, request, done](const Result<std::string>& found) {
         const auto& repository = request.name.repository;
         if (!found && !request.auth_soft_fail)
-          return fail(
-              done,
-              {found.error().code, fmt::format("Failed to find docker auth for repo \"{}\": {}",
-                                               repository, found.error().what)},
-              false);
+          return done(Error{found.error().code,
+                            fmt::format("Failed to find docker auth for repo \"{}\": {}",
+                                        repository, found.error().what)},
+                      false);
         if (!found)
           log::warn("client", "docker: no pull_credentials for {}: {}", repository,
                     found.error().what);
@@ -194,7 +186,7 @@ void DockerImages::find_auth(const ImageRequest& request, const Done& done) {
 // -- pulling --------------------------------------------------------------------------------------
 
 void DockerImages::pull(const ImageRequest& request, const Done& done, const std::string& auth) {
-  if (gone_.contains(request.user)) return done({}, nullptr);
+  if (gone_.contains(request.user)) return done(std::string{}, false);
   context_.tell(request.task, "Downloading image");
   const auto key = request.name.text();
   const auto found = pulls_.find(key);
@@ -224,19 +216,20 @@ void DockerImages::begin_pull(const std::string& key,
       = std::chrono::duration_cast<milliseconds>(context_.settings().pull_activity_timeout);
   pull.progress = std::make_shared<SharedProgress>();
   const auto progress = pull.progress;
-  pull.call = context_.follow(
+  const auto ended = [this, key, number, progress](const docker::EngineOutcome& answer) {
+    if (!answer) return pull_ended(key, number, answer.error(), answer.refusal.kind);
+    if (const auto failure = progress->failure(); !failure.empty())
+      return pull_ended(key, number, Error{Errc::rejected, failure},
+                        docker::engine_error_kind(failure));
+    pull_ended(key, number, {});
+  };
+  pull.call = context_.engine().follow(
       std::move(asked),
       {.header = silence,
        .silence = silence,
        .whole = std::chrono::duration_cast<milliseconds>(request.timeout)},
-      [progress](std::string_view bytes) { return progress->take(bytes); },
-      [this, key, number, progress](const docker::EngineOutcome& answer) {
-        if (!answer) return pull_ended(key, number, answer.error(), answer.refusal.kind);
-        if (const auto failure = progress->failure(); !failure.empty())
-          return pull_ended(key, number, Error{Errc::rejected, failure},
-                            docker::engine_error_kind(failure));
-        pull_ended(key, number, {});
-      });
+      {.piece = [progress](std::string_view bytes) { return progress->take(bytes); },
+       .ended = context_.in_turn(ended)});
   context_.after(pull_news_interval, [this, key, number] { tell_progress(key, number); });
 }
 
@@ -263,7 +256,7 @@ void DockerImages::pull_ended(const std::string& key,
     const Error err{outcome.error().code,
                     fmt::format("Failed to pull `{}`: {}", key, outcome.error().what)};
     for (const auto& waiter : waiters)
-      fail(waiter.done, err, why != docker::EngineError::Kind::image_missing);
+      waiter.done(err, why != docker::EngineError::Kind::image_missing);
     return;
   }
   for (const auto& waiter : waiters)
@@ -287,7 +280,7 @@ void DockerImages::forget(const std::string& user) {
       ++each;
     }
     for (const auto& waiter : leaving)
-      waiter.done({}, nullptr);
+      waiter.done(std::string{}, false);
   }
 }
 
@@ -321,7 +314,7 @@ void DockerImages::remove(const std::string& id, std::uint64_t removal, int trie
   const auto found = kept_.find(id);
   if (found == kept_.end() || found->second.removal != removal) return;
   context_.ask({.method = "DELETE", .target = "/images/" + docker::escape_target(id)},
-               [this, id, removal, tries](Result<EngineAnswer>& answer) {
+               [this, id, removal, tries](const EngineOutcome& answer) {
                  const auto kept = kept_.find(id);
                  if (kept == kept_.end() || kept->second.removal != removal) return;
                  // One that somebody else uses, or that is gone, is no business of ours.

@@ -17,12 +17,6 @@
 
 namespace nomad::client {
 
-/// Why there is no image, and whether another try may do.
-struct ImageFailure {
-  Error error;
-  bool recoverable = false;
-};
-
 struct ImageRequest {
   docker::ImageName name;
   std::string user;     ///< Who keeps it from being removed: a task, or an allocation's network.
@@ -37,8 +31,8 @@ struct ImageRequest {
 
 class DockerImages {
 public:
-  /// The image's id; or a failure.
-  using Done = std::function<void(const std::string& id, const ImageFailure* failure)>;
+  /// The image's id; without one, whether another try may do.
+  using Done = std::function<void(const Result<std::string>& id, bool may_pass)>;
 
   explicit DockerImages(DockerContext& context) : context_{context} {}
 
@@ -87,7 +81,6 @@ private:
   void keep(const std::string& id, const std::string& user);
   void plan_removal(const std::string& id);
   void remove(const std::string& id, std::uint64_t removal, int tries);
-  static void fail(const Done& done, Error err, bool recoverable);
 
   DockerContext& context_;
   std::map<std::string, Pull> pulls_;  ///< By the image's text.

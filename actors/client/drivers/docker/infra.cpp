@@ -65,15 +65,28 @@ void DockerInfra::found(const std::string& alloc_id, const docker::Container& co
   if (owner == container.labels.end() || owner->second != spec.agent)
     return finish(alloc_id, Error{Errc::conflict, fmt::format("container {} is another agent's",
                                                               docker::infra_name(alloc_id))});
-  if (container.running && is_in_namespace(container.pid, spec.network_namespace))
-    return finish(alloc_id, container.id);
-  replace(alloc_id, 1);
+  if (!container.running) return replace(alloc_id, 1);
+  compare(alloc_id, container.pid, [this, alloc_id, id = container.id](bool is_inside) {
+    if (is_inside) return finish(alloc_id, id);
+    replace(alloc_id, 1);
+  });
+}
+
+/// Whether the process is in the allocation's namespace.
+void DockerInfra::compare(const std::string& alloc_id,
+                          std::int64_t pid,
+                          std::function<void(bool)> then) {
+  context_.work<bool>(
+      [pid, path = joining_.at(alloc_id).spec.network_namespace]() -> Result<bool> {
+        return is_in_namespace(pid, path);
+      },
+      [then = std::move(then)](const Result<bool>& is_inside) { then(is_inside.value_or(false)); });
 }
 
 void DockerInfra::replace(const std::string& alloc_id, int tries) {
   context_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
                [this, alloc_id, tries](const EngineOutcome& answer) {
-                 if (!answer && is_away(answer.error())) return fail(alloc_id, answer);
+                 if (!answer && docker::is_away(answer.error())) return fail(alloc_id, answer);
                  make(alloc_id, tries);
                });
 }
@@ -106,29 +119,37 @@ void DockerInfra::start(const std::string& alloc_id, const std::string& id) {
 
 /// Those that join before it has entered the namespace would be in another one.
 void DockerInfra::await_namespace(const std::string& alloc_id, const std::string& id, int looks) {
-  context_.ask({.target = "/containers/" + id + "/json"}, [this, alloc_id, id,
-                                                           looks](const EngineOutcome& answer) {
-    const auto joining = joining_.find(alloc_id);
-    if (joining == joining_.end()) return;
-    if (!answer) return fail(alloc_id, answer);
-    const auto container = docker::read_container(answer->body);
-    if (!container) return fail(alloc_id, Result<EngineAnswer>{container.error()});
-    if (is_in_namespace(container->pid, joining->second.spec.network_namespace))
-      return finish(alloc_id, id);
-    if (!container->running || looks >= namespace_looks)
-      return finish(alloc_id,
-                    Error{Errc::rejected,
-                          fmt::format("container {} did not enter the group's network{}: its exit "
-                                      "code is {}",
-                                      docker::infra_name(alloc_id),
-                                      container->running ? " in time" : "", container->exit_code)});
-    context_.after(namespace_pause,
-                   [this, alloc_id, id, looks] { await_namespace(alloc_id, id, looks + 1); });
+  context_.ask({.target = docker::container_path(id) + "/json"},
+               [this, alloc_id, id, looks](const EngineOutcome& answer) {
+                 if (!answer) return fail(alloc_id, answer);
+                 const auto container = docker::read_container(answer->body);
+                 if (!container) return fail(alloc_id, Result<EngineAnswer>{container.error()});
+                 compare(alloc_id, container->pid,
+                         [this, alloc_id, container = *container, looks](bool is_inside) {
+                           judge(alloc_id, container, looks, is_inside);
+                         });
+               });
+}
+
+void DockerInfra::judge(const std::string& alloc_id,
+                        const docker::Container& container,
+                        int looks,
+                        bool is_inside) {
+  if (is_inside) return finish(alloc_id, container.id);
+  if (!container.running || looks >= namespace_looks)
+    return finish(
+        alloc_id,
+        Error{Errc::rejected,
+              fmt::format("container {} did not enter the group's network{}: its exit code is {}",
+                          docker::infra_name(alloc_id), container.running ? " in time" : "",
+                          container.exit_code)});
+  context_.after(namespace_pause, [this, alloc_id, id = container.id, looks] {
+    await_namespace(alloc_id, id, looks + 1);
   });
 }
 
 void DockerInfra::fail(const std::string& alloc_id, const EngineOutcome& answer) {
-  finish(alloc_id, answer.error(), is_away(answer.error()) || answer.refusal.may_pass());
+  finish(alloc_id, answer.error(), docker::is_away(answer.error()) || answer.refusal.may_pass());
 }
 
 void DockerInfra::finish(const std::string& alloc_id,

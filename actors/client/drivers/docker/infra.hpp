@@ -40,6 +40,11 @@ private:
   void make(const std::string& alloc_id, int tries);
   void replace(const std::string& alloc_id, int tries);
   void start(const std::string& alloc_id, const std::string& id);
+  void compare(const std::string& alloc_id, std::int64_t pid, std::function<void(bool)> then);
+  void judge(const std::string& alloc_id,
+             const docker::Container& container,
+             int looks,
+             bool is_inside);
   void await_namespace(const std::string& alloc_id, const std::string& id, int looks);
   void finish(const std::string& alloc_id, const Result<std::string>& id, bool may_pass = false);
   void fail(const std::string& alloc_id, const docker::EngineOutcome& answer);

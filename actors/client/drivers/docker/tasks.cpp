@@ -2,120 +2,28 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
-#include "actors/client/drivers/docker/task.hpp"
+#include "actors/client/drivers/docker/run.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/host/beneath.hpp"
-#include "runtime/object/json_codec.hpp"
+#include "runtime/host/signals.hpp"
 
 namespace nomad::client {
 
-using docker::EngineAnswer;
+using docker::EngineOutcome;
 using driver::Answered;
 using driver::TaskId;
 
 namespace {
 
-constexpr int start_tries = 5;
+namespace action = docker::container_action;
 
-/// The first pauses between tries.
-constexpr auto first_start_pause = std::chrono::milliseconds{50};
+constexpr auto signal_time = std::chrono::seconds{30};
 
-Nanoseconds pause_before_start(int tries) {
-  return first_start_pause * (1 << std::min(tries, 6));
-}
-
-docker::Origin docker_origin(schema::plugin::TaskOrigin::Reader from) {
-  return {.namespace_name = copy(from.getNamespace()),
-          .job_id = copy(from.getJobId()),
-          .job_name = copy(from.getJobName()),
-          .parent_job_id = copy(from.getParentJobId()),
-          .group = copy(from.getGroup()),
-          .node_id = copy(from.getNodeId()),
-          .node_name = copy(from.getNodeName())};
-}
-
-/// What hooks show to the task. With a network of its own it has that network's names.
-void docker_mounts(schema::plugin::TaskConfig::Reader config, docker::ContainerSpec& spec) {
-  const bool joins = docker::joins_group_network(spec.settings);
-  for (const auto mount : config.getMounts()) {
-    const auto path = view(mount.getTaskPath());
-    if (!joins && (path == "/etc/hosts" || (path == "/etc/resolv.conf" && !config.hasDns())))
-      continue;
-    spec.mounts.push_back({.task_path = copy(mount.getTaskPath()),
-                           .host_path = copy(mount.getHostPath()),
-                           .read_only = mount.getReadOnly(),
-                           .propagation = copy(mount.getPropagation())});
-  }
-  for (const auto device : config.getDevices())
-    spec.devices.push_back({.task_path = copy(device.getTaskPath()),
-                            .host_path = copy(device.getHostPath()),
-                            .permissions = copy(device.getPermissions())});
-}
-
-Result<docker::ContainerSpec> container_spec(schema::plugin::TaskConfig::Reader config,
-                                             const docker::AgentSettings& agent,
-                                             const std::string& label) {
-  const auto parsed = parse_json(view(config.getConfig()));
-  if (!parsed || !parsed->is_object())
-    return Error{Errc::invalid_argument, "failed to parse config: no object"};
-  const auto resources = config.getResources();
-  const auto logs = config.getLogs();
-  docker::ContainerSpec spec{
-      .alloc_id = copy(config.getId().getAllocId()),
-      .task = copy(config.getId().getTask()),
-      .run_id = copy(config.getRunId()),
-      .agent = label,
-      .image = {},
-      .settings = NOMAD_TRY(docker::read_task_settings(parsed->get_object())),
-      .environment = {},
-      .user = copy(config.getUser()),
-      .alloc_root = copy(config.getAllocRoot()),
-      .task_directory = copy(config.getTaskDirectory()),
-      .keeps_logs = agent.collects_logs && !logs.getDisabled(),
-      .log_files = logs.getMaxFiles(),
-      .log_bytes = logs.getMaxFileBytes(),
-      .memory_bytes = resources.getMemoryBytes(),
-      .memory_max_bytes = resources.getMemoryMaxBytes(),
-      .cpu_shares = resources.getCpuShares(),
-      .node_cpu_shares = resources.getNodeCpuShares(),
-      .cpuset = copy(resources.getCpuset()),
-      .cores = std::max(std::thread::hardware_concurrency(), 1U),
-      .ports = {},
-      .task_ports = {},
-      .mounts = {},
-      .devices = {},
-      .network_container = {},
-      .origin = docker_origin(config.getOrigin())};
-  for (const auto variable : config.getEnvironment())
-    spec.environment.push_back(copy(variable));
-  for (const auto port : config.getPorts())
-    spec.ports.push_back({.label = copy(port.getLabel()),
-                          .value = port.getValue(),
-                          .to = port.getTo(),
-                          .host_ip = copy(port.getHostIp())});
-  for (const auto port : config.getTaskPorts())
-    spec.task_ports.push_back({.label = copy(port.getLabel()),
-                               .value = port.getValue(),
-                               .to = 0,
-                               .host_ip = copy(port.getHostIp())});
-  docker_mounts(config, spec);
-  return spec;
-}
-
-/// In the network of a group the engine writes no hosts; what the task adds goes to the file that
-/// it is shown.
-Result<> add_extra_hosts(const docker::ContainerSpec& spec) {
-  if (spec.settings.extra_hosts.empty()) return {};
-  const auto root = NOMAD_TRY(host::Beneath::open(spec.task_directory, false));
-  const auto text = NOMAD_TRY(docker::with_extra_hosts(
-      NOMAD_TRY(root.read_at("hosts", 0, 1024 * 1024)), spec.settings.extra_hosts));
-  return root.write_file("hosts", text, 0644);
+workload::TaskHandle docker_handle(const docker::ContainerMachine& machine) {
+  return {.version = docker::container_handle_version, .data = machine.container()};
 }
 
 }  // namespace
@@ -125,286 +33,393 @@ DockerTasks::DockerTasks(DockerContext& context)
 
 DockerTasks::~DockerTasks() = default;
 
-DockerTasks::Task* DockerTasks::find(const TaskId& id, std::uint64_t serial) {
-  const auto found = tasks_.find(id);
-  return found != tasks_.end() && found->second->serial == serial ? found->second.get() : nullptr;
+// -- orders ---------------------------------------------------------------------------------------
+
+DockerTasks::Run* DockerTasks::find(const TaskId& id, std::optional<Stage> stage) {
+  const auto found = current_.find(id);
+  if (found == current_.end()) return nullptr;
+  auto* const run = runs_.at(found->second).get();
+  return !stage || run->machine.stage() == *stage ? run : nullptr;
 }
 
-std::string DockerTasks::user_of(const TaskId& id, const std::string& run_id) {
-  return id.alloc_id + '/' + id.task + '/' + run_id;
+DockerTasks::Run& DockerTasks::make_run(const TaskId& id) {
+  const auto number = ++numbers_;
+  const docker::ContainerTraits traits{.name = docker::container_name(id.task, id.alloc_id),
+                                       .agent = context_.label(),
+                                       .removes = context_.settings().removes_containers};
+  current_[id] = number;
+  auto run = std::make_unique<Run>(
+      Run{.id = id, .number = number, .machine = docker::ContainerMachine{traits}});
+  return *runs_.emplace(number, std::move(run)).first->second;
 }
-
-// -- the order ------------------------------------------------------------------------------------
 
 actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader config) {
   const auto id = driver::read_id(config.getId());
   const auto run_id = copy(config.getRunId());
-  if (const auto known = tasks_.find(id); known != tasks_.end()) {
-    auto& task = *known->second;
-    if (task.run_id == run_id) {
-      if (task.stage == Stage::starting)
-        return task.starting = context_.self()->make_response_promise<Answered>();
-      if (task.stage == Stage::ended) tell_end(id, task);
-      return driver::started(task.handle, task.network);
+  if (auto* const known = find(id); known != nullptr) {
+    auto& machine = known->machine;
+    const auto stage = machine.stage();
+    if (machine.run_id() == run_id && stage != Stage::ending) {
+      if (stage == Stage::starting)
+        return known->starting = context_.self()->make_response_promise<Answered>();
+      const auto answer = driver::started(docker_handle(machine), machine.network());
+      if (stage == Stage::ended) machine.tell_again();
+      carry_out(*known);
+      return answer;
     }
-    if (task.stage != Stage::ended)
+    if (stage == Stage::starting || stage == Stage::running)
       return driver::failed({Errc::conflict, "task is already running"});
-    forget(task);
-    tasks_.erase(known);
+    machine.destroy();
+    carry_out(*known);
   }
   auto spec = container_spec(config, context_.settings(), context_.label());
   if (!spec) return driver::failed(spec.error());
-  const auto image = docker::parse_image_name(spec->settings.image);
-  if (!image) return driver::failed(image.error());
+  if (const auto image = docker::parse_image_name(spec->settings.image); !image)
+    return driver::failed(image.error());
+  auto& run = make_run(id);
+  run.starting = context_.self()->make_response_promise<Answered>();
+  run.spec = std::move(*spec);
+  run.network_namespace = copy(config.getNetworkNamespace());
+  run.hostname = copy(config.getHostname());
+  const auto& settings = run.spec.settings;
+  run.machine.start(
+      {.run_id = run_id,
+       .image = settings.image,
+       .joins_network = !run.network_namespace.empty() && docker::joins_group_network(settings),
+       .advertises_ipv6 = settings.advertises_ipv6,
+       .port_map = settings.port_map});
+  auto answer = run.starting;
+  carry_out(run);
+  return answer;
+}
 
-  auto& task = *tasks_.emplace(id, std::make_unique<Task>()).first->second;
-  task.run_id = run_id;
-  task.serial = ++serials_;
-  task.starting = context_.self()->make_response_promise<Answered>();
-  task.network_namespace = copy(config.getNetworkNamespace());
-  task.hostname = copy(config.getHostname());
-  task.joins = !task.network_namespace.empty() && docker::joins_group_network(spec->settings);
-  const auto& settings = spec->settings;
-  const ImageRequest wanted{.name = *image,
-                            .user = user_of(id, run_id),
-                            .task = id,
-                            .force_pull = settings.force_pull,
-                            .archive = settings.load.empty() ? std::string{} : settings.load,
-                            .archive_root = spec->task_directory + "/local",
-                            .auth = settings.auth,
-                            .auth_soft_fail = settings.auth_soft_fail,
-                            .timeout = settings.pull_timeout};
-  task.spec = std::move(*spec);
-  auto answer = task.starting;
-  images_.get(wanted, [this, id, serial = task.serial](const std::string& found,
-                                                       const ImageFailure* failure) {
-    if (failure != nullptr) return fail_start(id, serial, failure->error, failure->recoverable);
-    got_image(id, serial, found);
+actor::Answer<Answered> DockerTasks::recover(schema::plugin::RecoverTask::Reader order) {
+  const auto id = driver::read_id(order.getId());
+  const auto run_id = copy(order.getRunId());
+  auto* known = find(id);
+  if (known != nullptr && known->machine.stage() != Stage::ending) {
+    auto& machine = known->machine;
+    if (!run_id.empty() && machine.run_id() != run_id)
+      return driver::failed({Errc::not_found, "another run of the task is there"});
+    if (machine.stage() == Stage::starting)
+      return known->recovering = context_.self()->make_response_promise<Answered>();
+    if (machine.stage() == Stage::ended) machine.tell_again();
+    carry_out(*known);
+    return driver::recovered(machine.run_id());
+  }
+  auto& run = make_run(id);
+  run.recovering = context_.self()->make_response_promise<Answered>();
+  workload::TaskHandle handle;
+  if (order.hasHandle()) handle = driver::read_handle(order.getHandle());
+  run.machine.recover(
+      run_id, handle.version > docker::container_handle_version ? std::string{} : handle.data);
+  auto answer = run.recovering;
+  carry_out(run);
+  return answer;
+}
+
+actor::Answer<Answered> DockerTasks::stop(schema::plugin::StopTask::Reader order) {
+  auto* const run = find(driver::read_id(order.getId()));
+  if (run == nullptr) return driver::found_nothing();
+  auto signal = copy(order.getSignal());
+  if (!signal.empty() && !host::parse_signal(signal)) {
+    log::warn("client", "docker: unknown kill signal {}; using the image's", signal);
+    signal.clear();
+  }
+  const bool is_taken = run->machine.stop(signal, Nanoseconds{order.getGrace()});
+  carry_out(*run);
+  return is_taken ? driver::done() : driver::found_nothing();
+}
+
+actor::Answer<Answered> DockerTasks::destroy(const TaskId& id) {
+  auto* const known = find(id);
+  auto& run = known != nullptr ? *known : make_run(id);
+  auto answer = run.destroying = context_.self()->make_response_promise<Answered>();
+  current_.erase(id);
+  feed_.drop(id);
+  run.machine.destroy();
+  carry_out(run);
+  return answer;
+}
+
+actor::Answer<Answered> DockerTasks::signal(schema::plugin::SignalTask::Reader order) {
+  const auto* const run = find(driver::read_id(order.getId()), Stage::running);
+  if (run == nullptr) return driver::found_nothing();
+  const auto name = copy(order.getSignal());
+  if (const auto number = host::parse_signal(name); !number)
+    return driver::failed(number.error().within("failed to parse signal"));
+  auto answer = context_.self()->make_response_promise<Answered>();
+  context_.ask(
+      {.method = "POST",
+       .target = fmt::format("{}/kill?signal={}", docker::container_path(run->machine.container()),
+                             docker::escape_target(name))},
+      signal_time, [answer](const EngineOutcome& sent) {
+        answer.deliver(sent ? driver::done()
+                            : driver::failed(sent.error(), docker::is_away(sent.error())));
+      });
+  return answer;
+}
+
+actor::Answer<Answered> DockerTasks::exec(schema::plugin::ExecTask::Reader order) {
+  const auto* const run = find(driver::read_id(order.getId()), Stage::running);
+  if (run == nullptr) return driver::found_nothing();
+  docker::ExecRequest request{.socket = context_.settings().socket,
+                              .api = context_.engine().api(),
+                              .container = run->machine.container(),
+                              .command = {},
+                              .is_terminal = order.getTty()};
+  for (const auto word : order.getCommand())
+    request.command.push_back(copy(word));
+  auto answer = context_.self()->make_response_promise<Answered>();
+  using Ends = std::vector<host::UniqueFd>;
+  commands_.begin(std::move(request), [call = context_.caller(), answer](Result<Ends> ends) {
+    auto shared = std::make_shared<Result<Ends>>(std::move(ends));
+    call([answer, shared] {
+      if (!*shared) return answer.deliver(driver::failed(shared->error()));
+      answer.deliver(driver::exec_started(std::make_shared<Ends>(std::move(**shared))));
+    });
   });
   return answer;
 }
 
-void DockerTasks::fail_start(const TaskId& id, std::uint64_t serial, Error err, bool recoverable) {
-  auto* const task = find(id, serial);
-  if (task == nullptr) return;
-  const auto answer = task->starting;
-  const auto container = task->container;
-  const bool joined = task->joins;
-  release_images(id, task->run_id);
-  forget(*task);
-  tasks_.erase(id);
-  // Another try finds nothing of this one.
-  const auto tell
-      = [answer, failure = driver::failed(err, recoverable)] { answer.deliver(failure); };
-  const auto leave = [this, id, joined, tell] {
-    if (joined)
-      leave_network(id.alloc_id, tell);
-    else
-      tell();
-  };
-  if (container.empty()) return leave();
-  context_.ask({.method = "DELETE", .target = "/containers/" + container + "?force=1&v=1"},
-               [leave](const Result<EngineAnswer>&) { leave(); });
+// -- machines -------------------------------------------------------------------------------------
+
+/// Something has happened to a run; if it is not over meanwhile, it hears of it.
+void DockerTasks::hear(std::uint64_t number, const std::function<void(Run&)>& event) {
+  const auto found = runs_.find(number);
+  if (found == runs_.end()) return;
+  event(*found->second);
+  carry_out(*found->second);
 }
 
-void DockerTasks::release_images(const TaskId& id, const std::string& run_id) {
-  const auto user = user_of(id, run_id);
-  for (const auto& each : {user, user + "/network"}) {
-    images_.forget(each);
-    images_.release(each);
-  }
+std::string DockerTasks::position_file(const std::string& container) const {
+  return fmt::format("{}/docker/{}", context_.options().state_dir, container);
 }
 
-void DockerTasks::drop_container(const std::string& container) {
-  context_.ask({.method = "DELETE", .target = "/containers/" + container + "?force=1&v=1"},
-               [container](const Result<EngineAnswer>& answer) {
-                 if (!answer && answer.error().code != Errc::not_found)
-                   log::warn("client", "docker: container {} is left: {}", container,
-                             answer.error().what);
-               });
-}
+struct DockerTasks::Performer {
+  DockerTasks& tasks;
+  Run& run;
+  DockerContext& context = tasks.context_;
 
-// -- the steps ------------------------------------------------------------------------------------
-
-void DockerTasks::got_image(const TaskId& id, std::uint64_t serial, const std::string& image) {
-  auto* const task = find(id, serial);
-  if (task == nullptr) return;
-  // By its name, as Nomad: the engine shows that to people.
-  task->spec->image = task->spec->settings.image;
-  if (task->spec->settings.image.empty()) task->spec->image = image;
-  if (task->joins) return join_network(id, serial);
-  create(id, serial, 1);
-}
-
-void DockerTasks::join_network(const TaskId& id, std::uint64_t serial) {
-  auto* const task = find(id, serial);
-  if (task == nullptr) return;
-  if (const auto added = add_extra_hosts(*task->spec); !added)
-    return fail_start(id, serial, added.error().within("failed to build mount for /etc/hosts"),
-                      false);
-  const auto join = [this, id, serial, alloc_id = task->spec->alloc_id, hostname = task->hostname,
-                     network = task->network_namespace](const std::string& image) {
-    infra_.join({.alloc_id = alloc_id,
-                 .agent = context_.label(),
-                 .image = image,
-                 .hostname = hostname.empty() ? std::string{short_id(alloc_id)} : hostname,
-                 .program = context_.options().executor_path,
-                 .network_namespace = network},
-                [this, id, serial](const Result<std::string>& container, bool may_pass) {
-                  auto* const joining = find(id, serial);
-                  if (joining == nullptr) return;
-                  if (!container)
-                    return fail_start(
-                        id, serial, container.error().within("failed to join the group's network"),
-                        may_pass);
-                  joining->spec->network_container = *container;
-                  create(id, serial, 1);
-                });
-  };
-  const auto& infra = context_.settings().infra_image;
-  if (infra.empty()) return join(task->spec->image);
-  const auto name = docker::parse_image_name(infra);
-  if (!name) return fail_start(id, serial, name.error().within("infra_image"), false);
-  images_.get({.name = *name,
-               .user = user_of(id, task->run_id) + "/network",
-               .task = id,
-               .timeout = context_.settings().infra_pull_timeout},
-              [this, id, serial, join, infra](const std::string&, const ImageFailure* failure) {
-                if (failure != nullptr)
-                  return fail_start(id, serial, failure->error.within("infra_image"),
-                                    failure->recoverable);
-                join(infra);
-              });
-}
-
-void DockerTasks::create(const TaskId& id, std::uint64_t serial, int tries) {
-  auto* const task = find(id, serial);
-  if (task == nullptr) return;
-  const auto body = docker::container_body(*task->spec, context_.settings());
-  if (!body)
-    return fail_start(
-        id, serial,
-        body.error().within(fmt::format("Failed to create container configuration for image \"{}\"",
-                                        task->spec->settings.image)),
-        false);
-  context_.ask(
-      {.method = "POST",
-       .target = "/containers/create?name="
-                 + docker::escape_target(docker::container_name(id.task, id.alloc_id)),
-       .body = boost::json::serialize(*body)},
-      [this, id, serial, tries](const docker::EngineOutcome& answer) {
-        auto* const creating = find(id, serial);
-        const auto made
-            = answer ? docker::read_created(answer->body) : Result<std::string>{answer.error()};
-        if (creating == nullptr) {
-          if (made) drop_container(*made);
-          return;
-        }
-        if (made) {
-          creating->container = *made;
-          return start_container(id, serial, 1);
-        }
-        const auto& why = made.error();
-        if (why.code == Errc::conflict && tries < start_tries)
-          return name_is_taken(id, serial, tries);
-        if (answer.refusal.may_pass() && tries < start_tries)
-          return context_.after(pause_before_start(tries),
-                                [this, id, serial, tries] { create(id, serial, tries + 1); });
-        const bool may_pass = is_away(why) || why.code == Errc::not_found
-                              || answer.refusal.kind == docker::EngineError::Kind::volume_elsewhere;
-        fail_start(id, serial, why.within("failed to create container"), may_pass);
-      });
-}
-
-/// A container of an earlier try, or of an earlier agent, has the name.
-void DockerTasks::name_is_taken(const TaskId& id, std::uint64_t serial, int tries) {
-  const auto path
-      = "/containers/" + docker::escape_target(docker::container_name(id.task, id.alloc_id));
-  context_.ask({.target = path + "/json"}, [this, id, serial, tries,
-                                            path](const Result<EngineAnswer>& answer) {
-    auto* const task = find(id, serial);
-    if (task == nullptr) return;
-    const auto again = [this, id, serial, tries] {
-      context_.after(pause_before_start(tries),
-                     [this, id, serial, tries] { create(id, serial, tries + 1); });
+  /// What gives an event to this run, in a turn to come.
+  template <class Event>
+  auto heard(Event event) const {
+    return [&tasks = tasks, number = run.number, event](auto&&... arguments) {
+      tasks.hear(number, [&](Run& to) { event(to, arguments...); });
     };
-    if (!answer) return again();
-    const auto container = docker::read_container(answer->body);
-    if (!container) return again();
-    const auto& labels = container->labels;
-    const auto run = labels.find(docker::label::run);
-    const auto owner = labels.find(docker::label::agent);
-    const bool is_ours = owner != labels.end() && owner->second == context_.label();
-    if (is_ours && run != labels.end() && run->second == task->run_id
-        && container->status != "created")
-      return adopt(id, *container, serial);
-    if (owner != labels.end() && !is_ours)
-      return fail_start(
-          id, serial,
-          {Errc::conflict, fmt::format("container {} is another agent's", container->name)}, false);
-    context_.ask({.method = "DELETE", .target = path + "?force=1&v=1"},
-                 [again](const Result<EngineAnswer>&) { again(); });
-  });
-}
-
-void DockerTasks::start_container(const TaskId& id, std::uint64_t serial, int tries) {
-  auto* const task = find(id, serial);
-  if (task == nullptr) return;
-  // Before it runs, so that its files are where a later agent expects them.
-  const auto container = task->container;
-  context_.ask({.method = "POST", .target = "/containers/" + container + "/start"},
-               [this, id, serial, tries, container](const docker::EngineOutcome& answer) {
-                 if (find(id, serial) == nullptr) return drop_container(container);
-                 if (answer) return inspect_started(id, serial);
-                 const auto& why = answer.error();
-                 const bool passes = answer.refusal.may_pass();
-                 if (passes && tries < start_tries)
-                   return context_.after(pause_before_start(tries), [this, id, serial, tries] {
-                     start_container(id, serial, tries + 1);
-                   });
-                 fail_start(id, serial,
-                            why.within(fmt::format("Failed to start container {}", container)),
-                            passes || is_away(why));
-               });
-}
-
-void DockerTasks::inspect_started(const TaskId& id, std::uint64_t serial) {
-  const auto* const task = find(id, serial);
-  if (task == nullptr) return;
-  context_.ask({.target = "/containers/" + task->container + "/json"},
-               [this, id, serial, container = task->container](const Result<EngineAnswer>& answer) {
-                 auto* const inspected = find(id, serial);
-                 if (inspected == nullptr) return drop_container(container);
-                 const auto read = answer ? docker::read_container(answer->body)
-                                          : Result<docker::Container>{answer.error()};
-                 if (!read)
-                   return fail_start(
-                       id, serial,
-                       read.error().within("failed to inspect started container " + container),
-                       true);
-                 started(id, *inspected, *read);
-               });
-}
-
-void DockerTasks::started(const TaskId& id, Task& task, const docker::Container& container) {
-  const auto settings = std::move(task.spec->settings);
-  task.spec.reset();
-  for (const auto& [label, port] : settings.port_map)
-    task.network.port_map[label] = static_cast<int>(port);
-  task.stage = Stage::running;
-  task.handle = {.version = docker_handle_version, .data = container.id};
-  for (const auto& network : container.networks) {
-    if (network.address.empty()) continue;
-    task.network.ip = settings.advertises_ipv6 ? network.address6 : network.address;
-    task.network.auto_advertise
-        = settings.advertises_ipv6 || (network.name != "bridge" && network.name != "nat");
-    break;
   }
-  task.is_terminal = container.tty;
-  open_logs(id, task, container.labels, true);
-  auto answer = std::exchange(task.starting, {});
-  answer.deliver(driver::started(task.handle, task.network));
-  watch(id, task);
+
+  DockerContext::Action done(Round round) const {
+    return heard([round](Run& to) { to.machine.done(round); });
+  }
+
+  auto ready(Round round) const {
+    return heard([round](Run& to, const Result<std::string>& what, bool may_pass) {
+      to.machine.ready(round, what, may_pass);
+    });
+  }
+
+  void operator()(const action::GetImage& action) const {
+    const auto& settings = run.spec.settings;
+    tasks.images_.get({.name = *docker::parse_image_name(settings.image),
+                       .user = run.user(),
+                       .task = run.id,
+                       .force_pull = settings.force_pull,
+                       .archive = settings.load,
+                       .archive_root = run.spec.task_directory + "/local",
+                       .auth = settings.auth,
+                       .auth_soft_fail = settings.auth_soft_fail,
+                       .timeout = settings.pull_timeout},
+                      ready(action.round));
+  }
+
+  void operator()(const action::AdoptImage& action) const {
+    tasks.images_.adopt(action.image, run.user());
+  }
+
+  void operator()(const action::ReleaseImage&) const {
+    for (const auto& user : {run.user(), run.user() + "/network"}) {
+      tasks.images_.forget(user);
+      tasks.images_.release(user);
+    }
+  }
+
+  void operator()(const action::JoinNetwork& action) const {
+    const auto ready = this->ready(action.round);
+    docker::InfraSpec spec{
+        .alloc_id = run.id.alloc_id,
+        .agent = context.label(),
+        .image = action.image,
+        .hostname = run.hostname.empty() ? std::string{short_id(run.id.alloc_id)} : run.hostname,
+        .program = context.options().executor_path,
+        .network_namespace = run.network_namespace};
+    const auto& infra = context.settings().infra_image;
+    if (infra.empty()) return tasks.infra_.join(spec, ready);
+    const auto name = docker::parse_image_name(infra);
+    if (!name)
+      return context.caller()(
+          [ready, why = name.error()] { ready(why.within("infra_image"), false); });
+    tasks.images_.get({.name = *name,
+                       .user = run.user() + "/network",
+                       .task = run.id,
+                       .timeout = context.settings().infra_pull_timeout},
+                      [&infra_ = tasks.infra_, spec, ready, infra](const Result<std::string>& image,
+                                                                   bool may_pass) mutable {
+                        if (!image) return ready(image.error().within("infra_image"), may_pass);
+                        spec.image = infra;
+                        infra_.join(spec, ready);
+                      });
+  }
+
+  /// It goes with the last task that joined it.
+  void operator()(const action::LeaveNetwork& action) const {
+    const bool others = std::ranges::any_of(tasks.runs_, [this](const auto& entry) {
+      const auto& other = *entry.second;
+      return &other != &run && other.id.alloc_id == run.id.alloc_id
+             && other.machine.may_join_network();
+    });
+    if (others) return context.caller()(done(action.round));
+    tasks.infra_.leave(run.id.alloc_id, done(action.round));
+  }
+
+  void operator()(const action::Prepare& action) const {
+    run.spec.image = action.image;
+    run.spec.network_container = action.network_container;
+    context.work<std::string>(
+        [spec = run.spec, settings = context.settings()] {
+          return prepare_container(spec, settings);
+        },
+        [ready = ready(action.round)](const Result<std::string>& body) { ready(body, false); });
+  }
+
+  void operator()(const action::Ask& action) const {
+    const auto call = context.ask(action.request, action.timeout,
+                                  heard([round = action.round](Run& to, EngineOutcome& outcome) {
+                                    to.calls.erase(round);
+                                    to.machine.answered(round, outcome);
+                                  }));
+    if (action.round != 0) run.calls[action.round] = call;
+  }
+
+  void operator()(const action::Withdraw& action) const {
+    if (const auto call = run.calls.extract(action.round))
+      context.engine().cancel(call.mapped());
+    else
+      context.log_engine().cancel(run.log_call);
+  }
+
+  void operator()(const action::Wait& action) const {
+    context.after(action.delay,
+                  heard([round = action.round](Run& to) { to.machine.time_over(round); }));
+  }
+
+  void operator()(const action::OpenLogs& action) const {
+    const auto position = tasks.position_file(run.machine.container());
+    auto keeper = std::make_shared<docker::LogKeeper>(
+        docker::LogKeeperOptions{.alloc_root = action.destination.alloc_root,
+                                 .task = run.id.task,
+                                 .max_files = action.destination.max_files,
+                                 .max_bytes = action.destination.max_bytes,
+                                 .position_file = position,
+                                 .is_terminal = action.is_terminal});
+    context.work<bool>(
+        [keeper, position, is_new = action.is_new]() -> Result<bool> {
+          std::error_code failure;
+          std::filesystem::create_directories(std::filesystem::path{position}.parent_path(),
+                                              failure);
+          // Of one that was made a moment ago nothing is known: a record would be another agent's,
+          // who died in between.
+          const bool begins = is_new && !std::filesystem::exists(position, failure);
+          NOMAD_TRY(keeper->open(begins));
+          return true;
+        },
+        heard([keeper, round = action.round](Run& to, const Result<bool>& opened) {
+          if (opened) to.keeper = keeper;
+          to.machine.done(round, opened ? Result<>{} : Result<>{opened.error()});
+        }));
+  }
+
+  void operator()(const action::FollowLogs& action) const {
+    const auto keeper = run.keeper;
+    docker::EngineRequest request{
+        .target = fmt::format("{}/logs?follow={}&stdout=1&stderr=1&timestamps=1&since={}",
+                              docker::container_path(run.machine.container()),
+                              action.is_rest ? 0 : 1, keeper->since())};
+    const auto ended = context.in_turn(heard(
+        [id = run.id, round = action.round, &context = context](Run& to, EngineOutcome& outcome) {
+          if (!to.keeper) return;  // They were closed meanwhile.
+          if (const auto complaint = to.keeper->take_complaint(); !complaint.empty())
+            context.tell(id, complaint);
+          to.keeper->restart();
+          to.machine.answered(round, outcome);
+        }));
+    run.log_call = context.log_engine().follow(
+        std::move(request), {.header = std::chrono::milliseconds{0}},
+        {.piece = [keeper](std::string_view bytes) { return keeper->take(bytes); },
+         .ended =
+             [keeper, ended](Result<docker::EngineAnswer> answer) {
+               keeper->save();
+               ended(std::move(answer));
+             },
+         .tick = [keeper] { keeper->save_if_due(docker::LogKeeper::Clock::now()); }});
+  }
+
+  void operator()(const action::CloseLogs&) const {
+    if (run.keeper) run.keeper->close();
+    run.keeper.reset();
+  }
+
+  void operator()(const action::ForgetLogs& action) const {
+    tasks.forget_logs(run.machine.container(), done(action.round));
+  }
+
+  void operator()(const action::TellRunning&) const {
+    run.spec = {};
+    const auto& machine = run.machine;
+    std::exchange(run.starting, {})
+        .deliver(driver::started(docker_handle(machine), machine.network()));
+    std::exchange(run.recovering, {}).deliver(driver::recovered(machine.run_id()));
+  }
+
+  void operator()(const action::TellFailed& action) const {
+    if (const auto found = tasks.current_.find(run.id);
+        found != tasks.current_.end() && found->second == run.number)
+      tasks.current_.erase(found);
+    for (const auto& waiting : {run.starting, run.recovering})
+      waiting.deliver(driver::failed(action.error, action.recoverable));
+  }
+
+  void operator()(const action::TellExited& action) const {
+    actor::send_urgent(context.self(), context.options().host,
+                       driver::exited(run.id, run.machine.run_id(), action.result));
+  }
+
+  void operator()(const action::TellDestroyed&) const { run.destroying.deliver(driver::done()); }
+
+  void operator()(const action::TellUser& action) const { context.tell(run.id, action.text); }
+
+  void operator()(const action::LogError& action) const { log::error("client", "{}", action.text); }
+
+  void operator()(const action::End&) const { run.is_over = true; }
+};
+
+void DockerTasks::carry_out(Run& run) {
+  for (auto actions = run.machine.take(); !actions.empty(); actions = run.machine.take())
+    for (const auto& action : actions)
+      std::visit(Performer{*this, run}, action);
+  if (run.machine.stage() == Stage::ended && find(run.id) == &run) feed_.drop(run.id);
+  if (run.is_over) runs_.erase(run.number);
+}
+
+/// How far the logs of a container were taken is of no use any more.
+void DockerTasks::forget_logs(const std::string& container, DockerContext::Action done) {
+  context_.work<bool>(
+      [file = position_file(container)]() -> Result<bool> {
+        std::error_code ignored;
+        std::filesystem::remove(file, ignored);
+        return true;
+      },
+      [done = std::move(done)](const Result<bool>&) { done(); });
 }
 
 }  // namespace nomad::client

@@ -1,0 +1,167 @@
+// DockerTasks: what nobody looks after, and usage.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "actors/client/drivers/docker/run.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::client {
+
+using docker::EngineOutcome;
+using driver::Answered;
+using driver::TaskId;
+
+namespace {
+
+constexpr auto list_time = std::chrono::seconds{30};
+constexpr auto reading_time = std::chrono::seconds{10};
+
+/// Older counters say little of the present.
+constexpr auto oldest_reading = std::chrono::minutes{5};
+
+}  // namespace
+
+// -- what nobody looks after ----------------------------------------------------------------------
+
+void DockerTasks::list(std::function<void(const Result<Listed>&)> then) {
+  const auto filter
+      = fmt::format(R"({{"label":["{}={}"]}})", docker::label::agent, context_.label());
+  context_.ask(
+      {.target = "/containers/json?all=1&filters=" + docker::escape_target(filter)}, list_time,
+      [then = std::move(then)](const EngineOutcome& answer) {
+        then(answer ? docker::read_containers(answer->body) : Result<Listed>{answer.error()});
+      });
+}
+
+bool DockerTasks::is_looked_after(const docker::ListedContainer& container,
+                                  const std::set<TaskId>& kept) const {
+  const auto label = [&container](const char* name) {
+    const auto found = container.labels.find(name);
+    return found == container.labels.end() ? std::string{} : found->second;
+  };
+  const auto alloc_id = label(docker::label::alloc);
+  if (!label(docker::label::infra).empty()) {
+    const auto is_of = [&alloc_id](const TaskId& id) { return id.alloc_id == alloc_id; };
+    return std::ranges::any_of(kept, is_of)
+           || std::ranges::any_of(runs_,
+                                  [&is_of](const auto& entry) { return is_of(entry.second->id); });
+  }
+  const TaskId id{alloc_id, label(docker::label::task)};
+  return kept.contains(id) || current_.contains(id);
+}
+
+void DockerTasks::remove_listed(const docker::ListedContainer& container, const char* why) {
+  log::warn("client", "docker: removing container {}: {}",
+            container.names.empty() ? container.id : container.names.front(), why);
+  context_.ask(
+      {.method = "DELETE", .target = docker::container_path(container.id) + "?force=1&v=1"},
+      [this, id = container.id](const EngineOutcome& answer) {
+        if (answer || answer.error().code == Errc::not_found) return forget_logs(id, [] {});
+        log::warn("client", "docker: container {} is left: {}", id, answer.error().what);
+      });
+}
+
+void DockerTasks::end_others(const std::set<TaskId>& kept,
+                             std::function<void(const Result<>&)> done) {
+  list([this, kept, done = std::move(done)](const Result<Listed>& listed) {
+    if (!listed) return done(listed.error());
+    for (const auto& container : *listed)
+      if (!is_looked_after(container, kept))
+        remove_listed(container, "no allocation of this node has it");
+    done({});
+  });
+}
+
+void DockerTasks::end_dangling() {
+  list([this](const Result<Listed>& listed) {
+    if (!listed) return;
+    const auto& settings = context_.settings();
+    const auto oldest = context_.options().unix_now() - settings.creation_grace.count();
+    for (const auto& container : *listed) {
+      const bool is_young = Nanoseconds{std::chrono::seconds{container.created}}.count() > oldest;
+      const bool is_kept = !container.running && !settings.removes_containers;
+      if (is_young || is_kept || is_looked_after(container, {})) continue;
+      if (settings.only_tells_dangling)
+        log::warn("client", "docker: container {} is nobody's",
+                  container.names.empty() ? container.id : container.names.front());
+      else
+        remove_listed(container, "nobody looks after it");
+    }
+  });
+}
+
+// -- usage ----------------------------------------------------------------------------------------
+
+void DockerTasks::read_usage(std::uint64_t number,
+                             std::function<void(Result<client_api::TaskUsage>)> then) {
+  const auto& asked = *runs_.at(number);
+  // With counters of ours it need not wait for the engine to take two samples.
+  const bool has_counters
+      = !asked.counters.empty() && context_.now() - asked.read_at < oldest_reading;
+  context_.ask({.target = fmt::format("{}/stats?stream=false{}",
+                                      docker::container_path(asked.machine.container()),
+                                      has_counters ? "&one-shot=true" : "")},
+               reading_time,
+               [this, number, has_counters, then = std::move(then)](const EngineOutcome& answer) {
+                 const auto found = runs_.find(number);
+                 if (found == runs_.end())
+                   return then(Error{Errc::not_found, "the task does not run"});
+                 if (!answer) return then(answer.error());
+                 const auto usage = docker::read_usage(answer->body);
+                 if (!usage) return then(usage.error());
+                 auto& run = *found->second;
+                 const auto before = has_counters ? run.counters : usage->before;
+                 run.counters = usage->cpu;
+                 run.read_at = context_.now();
+                 then(docker_usage(*usage, before, context_.options().total_compute_mhz,
+                                   context_.options().unix_now()));
+               });
+}
+
+actor::Answer<Answered> DockerTasks::usage(schema::plugin::TaskStats::Reader order) {
+  const auto id = driver::read_id(order.getId());
+  if (find(id, Stage::ended) != nullptr) return driver::used({});
+  const auto* const run = find(id, Stage::running);
+  if (run == nullptr) return driver::found_nothing();
+  feed_.follow(id, driver::usage_interval(Nanoseconds{order.getInterval()}), context_.now());
+  wake_for_feed();
+  auto answer = context_.self()->make_response_promise<Answered>();
+  read_usage(run->number, [answer](const Result<client_api::TaskUsage>& usage) {
+    answer.deliver(usage ? driver::used(*usage)
+                         : driver::failed(usage.error(), /*recoverable=*/true));
+  });
+  return answer;
+}
+
+void DockerTasks::wake_for_feed() {
+  const auto next = feed_.next();
+  if (!next || (wakes_at_ && *wakes_at_ <= *next)) return;
+  wakes_at_ = next;
+  context_.after(*next - context_.now(), [this, round = ++wake_round_] { readings_due(round); });
+}
+
+void DockerTasks::readings_due(std::uint64_t round) {
+  if (round != wake_round_) return;
+  wakes_at_.reset();
+  for (const auto& id : feed_.take_due(context_.now())) {
+    auto& run = *find(id);  // The feed follows no others.
+    if (std::exchange(run.is_read, true)) continue;
+    read_usage(run.number,
+               [this, id, number = run.number](const Result<client_api::TaskUsage>& usage) {
+                 const auto found = runs_.find(number);
+                 if (found == runs_.end()) return;
+                 auto& read = *found->second;
+                 read.is_read = false;
+                 if (!feed_.follows(id)) return;
+                 const auto& run_id = read.machine.run_id();
+                 context_.self()->send(context_.options().host,
+                                       usage ? driver::told_usage(id, run_id, *usage)
+                                             : driver::usage_failed(id, run_id, usage.error(),
+                                                                    /*recoverable=*/true));
+               });
+  }
+  wake_for_feed();
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,543 @@
+#include "runtime/docker/container_machine.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace nomad::docker {
+
+using namespace container_action;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto look_time = 10s;
+constexpr auto remove_time = 60s;
+constexpr auto for_ever = 0ms;
+
+constexpr Nanoseconds look_pause = 1s;
+constexpr Nanoseconds first_start_pause = 50ms;
+constexpr Nanoseconds first_log_pause = 200ms;
+constexpr Nanoseconds log_patience = 10s;
+constexpr Nanoseconds kill_pause = 10s;
+
+std::string label_of(const Container& container, const char* name) {
+  const auto found = container.labels.find(name);
+  return found == container.labels.end() ? std::string{} : found->second;
+}
+
+Result<Container> container_of(const EngineOutcome& outcome) {
+  return outcome ? read_container(outcome->body) : Result<Container>{outcome.error()};
+}
+
+workload::ExitResult exit_of(const Container& container) {
+  workload::ExitResult result{
+      .code = container.exit_code, .signal = 0, .oom_killed = container.oom_killed};
+  if (result.oom_killed)
+    result.error = "OOM Killed";
+  else if (result.code != 0)
+    result.error = fmt::format("Docker container exited with non-zero exit code: {}", result.code);
+  if (!container.error.empty()) result.error += ": " + container.error;
+  return result;
+}
+
+}  // namespace
+
+bool is_away(const Error& err) {
+  return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::io
+         || err.code == Errc::corrupt;
+}
+
+std::string container_path(std::string_view container) {
+  return "/containers/" + escape_target(container);
+}
+
+// -- small ones -----------------------------------------------------------------------------------
+
+ContainerMachine::Stage ContainerMachine::stage() const {
+  if (step_ >= Step::finding) return Stage::ending;
+  if (step_ == Step::ended) return Stage::ended;
+  return is_running() ? Stage::running : Stage::starting;
+}
+
+bool ContainerMachine::may_join_network() const {
+  return !was_left_ && (start_.joins_network || step_ == Step::looking);
+}
+
+/// Whether somebody waits for this answer, which ends the waiting.
+bool ContainerMachine::is_current(Round round) {
+  if (round == 0 || round != round_) return false;
+  round_ = 0;
+  return true;
+}
+
+void ContainerMachine::ask(std::string method,
+                           std::string target,
+                           std::chrono::milliseconds timeout) {
+  act(Ask{next(), {.method = std::move(method), .target = std::move(target)}, timeout});
+}
+
+void ContainerMachine::wait(Nanoseconds delay) {
+  act(Wait{next(), delay});
+}
+
+// -- answers --------------------------------------------------------------------------------------
+
+void ContainerMachine::answered(Round round, const EngineOutcome& outcome) {
+  if (round == 0) return;
+  if (round == logs_round_) return logs_ended(outcome);
+  if (round == stop_round_) {
+    stop_round_ = 0;
+    if (!outcome && is_away(outcome.error())) act(Wait{stop_round_ = ++rounds_, look_pause});
+    return;
+  }
+  if (!is_current(round)) return;
+  switch (step_) {
+    case Step::creating:
+      return created(outcome);
+    case Step::name_taken:
+      return judge_name(outcome);
+    case Step::clearing_name:
+      return create_again();
+    case Step::starting:
+      return container_started(outcome);
+    case Step::inspecting:
+      return inspected(outcome);
+    case Step::looking:
+      return looked(outcome);
+    case Step::running:  // Whatever the answer was: how the container is, says the container.
+      return look_again();
+    case Step::looking_again:
+      return judge_end(outcome);
+    case Step::finding:
+      return found(outcome);
+    case Step::removing:
+      return removed(outcome);
+    default:
+      return;  // The others ask the engine nothing.
+  }
+}
+
+void ContainerMachine::ready(Round round, const Result<std::string>& what, bool may_pass) {
+  if (!is_current(round)) return;
+  const bool is_network = step_ == Step::network;
+  if (!what)
+    return fail(
+        is_network ? what.error().within("failed to join the group's network") : what.error(),
+        may_pass);
+  if (step_ == Step::image) return got_image(*what);
+  if (is_network) return prepare(*what);
+  body_ = *what;
+  tries_ = 0;
+  create();
+}
+
+void ContainerMachine::time_over(Round round) {
+  if (round == 0) return;
+  if (round == stop_round_) return ask_to_stop();
+  if (round == kill_round_) return kill();
+  if (round == logs_round_) return follow_logs();
+  if (round == patience_round_ && !was_told_) return tell_again();
+  if (!is_current(round)) return;
+  switch (step_) {
+    case Step::create_pause:
+      return create();
+    case Step::starting:
+      return start_container();
+    case Step::looking:
+      return look();
+    case Step::running:
+      return watch();
+    case Step::looking_again:
+      return look_again();
+    case Step::finding:
+      return find();
+    case Step::removing:
+      return remove();
+    default:
+      return;  // The others wait for no time.
+  }
+}
+
+void ContainerMachine::done(Round round, const Result<>& outcome) {
+  if (round != 0 && round == logs_round_) {
+    if (outcome) return follow_logs();
+    act(TellUser{"logs are not kept: " + outcome.error().what});
+    return logs_over();
+  }
+  if (!is_current(round)) return;
+  if (step_ == Step::forgetting_logs)
+    leave();
+  else
+    left();
+}
+
+// -- starting -------------------------------------------------------------------------------------
+
+void ContainerMachine::start(ContainerStart start) {
+  start_ = std::move(start);
+  for (const auto& [label, port] : start_.port_map)
+    network_.port_map[label] = static_cast<int>(port);
+  step_ = Step::image;
+  act(GetImage{next()});
+}
+
+void ContainerMachine::got_image(const std::string& image) {
+  // By its name, as Nomad: the engine shows that to people.
+  image_ = start_.image.empty() ? image : start_.image;
+  if (!start_.joins_network) return prepare({});
+  step_ = Step::network;
+  act(JoinNetwork{next(), image_});
+}
+
+void ContainerMachine::prepare(const std::string& network_container) {
+  step_ = Step::preparing;
+  act(Prepare{next(), image_, network_container});
+}
+
+void ContainerMachine::create() {
+  step_ = Step::creating;
+  ++tries_;
+  act(Ask{next(),
+          {.method = "POST",
+           .target = "/containers/create?name=" + escape_target(traits_.name),
+           .body = body_},
+          engine_patience});
+}
+
+void ContainerMachine::created(const EngineOutcome& outcome) {
+  const auto made = outcome ? read_created(outcome->body) : Result<std::string>{outcome.error()};
+  if (made) container_ = *made;
+  if (failure_ || is_destroyed_) return wind_up();  // By orders that came meanwhile.
+  if (made) {
+    tries_ = 0;
+    return start_container();
+  }
+  const auto& why = made.error();
+  if (why.code == Errc::conflict && tries_ < start_tries) {
+    step_ = Step::name_taken;
+    return ask("GET", container_path(traits_.name) + "/json", engine_patience);
+  }
+  if (outcome.refusal.may_pass() && tries_ < start_tries) return create_again();
+  const bool may_pass = is_away(why) || why.code == Errc::not_found
+                        || outcome.refusal.kind == EngineError::Kind::volume_elsewhere;
+  fail(why.within("failed to create container"), may_pass);
+}
+
+void ContainerMachine::create_again() {
+  step_ = Step::create_pause;
+  wait(first_start_pause * (1 << std::min(tries_, 6)));
+}
+
+/// (2) A container of an earlier try, or of an earlier agent, has the name.
+void ContainerMachine::judge_name(const EngineOutcome& outcome) {
+  const auto container = container_of(outcome);
+  if (!container) return create_again();
+  const auto owner = label_of(*container, label::agent);
+  const bool is_ours = owner == traits_.agent;
+  if (is_ours && label_of(*container, label::run) == run_id() && container->status != "created")
+    return adopt(*container);
+  if (!owner.empty() && !is_ours)
+    return fail({Errc::conflict, fmt::format("container {} is another agent's", container->name)},
+                /*recoverable=*/false);
+  step_ = Step::clearing_name;
+  // By its id: the name may be another one's when a slow engine comes to it.
+  ask("DELETE", container_path(container->id) + "?force=1&v=1", engine_patience);
+}
+
+void ContainerMachine::start_container() {
+  step_ = Step::starting;
+  ++tries_;
+  ask("POST", container_path(container_) + "/start", engine_patience);
+}
+
+void ContainerMachine::container_started(const EngineOutcome& outcome) {
+  if (outcome) {
+    step_ = Step::inspecting;
+    return ask("GET", container_path(container_) + "/json", engine_patience);
+  }
+  const bool passes = outcome.refusal.may_pass();
+  if (passes && tries_ < start_tries) return wait(first_start_pause * (1 << tries_));
+  const auto& why = outcome.error();
+  fail(why.within("Failed to start container " + container_), passes || is_away(why));
+}
+
+void ContainerMachine::inspected(const EngineOutcome& outcome) {
+  const auto container = container_of(outcome);
+  if (!container)
+    return fail(container.error().within("failed to inspect started container " + container_),
+                /*recoverable=*/true);
+  run(*container, /*is_new=*/true);
+}
+
+void ContainerMachine::fail(Error err, bool recoverable) {
+  failure_ = {std::move(err), recoverable};
+  wind_up();
+}
+
+// -- finding what runs ----------------------------------------------------------------------------
+
+void ContainerMachine::recover(std::string run_id, const std::string& container) {
+  start_.run_id = std::move(run_id);
+  container_ = container.empty() ? traits_.name : container;
+  step_ = Step::looking;
+  look();
+}
+
+void ContainerMachine::look() {
+  ++tries_;
+  ask("GET", container_path(container_) + "/json", look_time);
+}
+
+/// An engine that is away may come back, and have the container still.
+void ContainerMachine::looked(const EngineOutcome& outcome) {
+  const bool may_pass = !outcome && (is_away(outcome.error()) || outcome.refusal.may_pass());
+  if (may_pass && tries_ < look_tries) return wait(look_pause);
+  const auto container = container_of(outcome);
+  container_.clear();
+  if (!container) return fail(container.error(), /*recoverable=*/false);
+  const auto found = label_of(*container, label::run);
+  if (label_of(*container, label::agent) != traits_.agent || found.empty()
+      || (!run_id().empty() && found != run_id()))
+    return fail({Errc::not_found, "no container of this run is there"}, /*recoverable=*/false);
+  if (container->status != "created") return adopt(*container);
+  container_ = container->id;
+  fail({Errc::not_found, "its container was never started"}, /*recoverable=*/false);
+}
+
+/// An earlier agent, or an earlier try, has started it.
+void ContainerMachine::adopt(const Container& container) {
+  container_ = container.id;
+  start_.run_id = label_of(container, label::run);
+  start_.joins_network = container.network_mode.starts_with("container:");
+  act(AdoptImage{container.image});
+  run(container, /*is_new=*/false);
+}
+
+void ContainerMachine::run(const Container& container, bool is_new) {
+  for (const auto& network : container.networks) {
+    if (network.address.empty()) continue;
+    network_.ip = start_.advertises_ipv6 ? network.address6 : network.address;
+    network_.auto_advertise
+        = start_.advertises_ipv6 || (network.name != "bridge" && network.name != "nat");
+    break;
+  }
+  act(TellRunning{});
+  if (auto destination = read_log_label(container.labels)) {
+    logs_ = Logs::opening;
+    act(OpenLogs{logs_round_ = ++rounds_, std::move(*destination), container.tty, is_new});
+  }
+  watch();
+}
+
+// -- its end --------------------------------------------------------------------------------------
+
+void ContainerMachine::watch() {
+  step_ = Step::running;
+  ask("POST", container_path(container_) + "/wait?condition=not-running", for_ever);
+}
+
+void ContainerMachine::look_again() {
+  step_ = Step::looking_again;
+  ask("GET", container_path(container_) + "/json", engine_patience);
+}
+
+/// (5)
+void ContainerMachine::judge_end(const EngineOutcome& outcome) {
+  if (!outcome && outcome.error().code == Errc::not_found)
+    return end({.code = 1, .error = "its container was removed"});
+  const auto container = container_of(outcome);
+  // The engine is away, or has not found itself yet.
+  if (!container) return wait(look_pause);
+  if (!container->running) return end(exit_of(*container));
+  step_ = Step::running;
+  wait(look_pause);
+}
+
+/// What it has written is to be in its files when its end is heard of, if the engine gives it out.
+void ContainerMachine::end(workload::ExitResult result) {
+  step_ = Step::ended;
+  result_ = std::move(result);
+  stop_round_ = kill_round_ = 0;
+  if (logs_ == Logs::none) return tell_again();
+  if (logs_ == Logs::pausing) follow_logs();
+  act(Wait{patience_round_ = ++rounds_, log_patience});
+}
+
+void ContainerMachine::tell_again() {
+  was_told_ = true;
+  act(TellExited{*result_});
+}
+
+// -- orders ---------------------------------------------------------------------------------------
+
+bool ContainerMachine::stop(const std::string& signal, Nanoseconds grace) {
+  if (is_running()) {
+    stop_signal_ = signal;
+    stop_grace_ = std::max(grace, Nanoseconds{0});
+    ask_to_stop();
+    // The engine kills by itself after the time, if it was asked to stop.
+    act(Wait{kill_round_ = ++rounds_, stop_grace_ + (signal.empty() ? kill_pause : 0s)});
+    return true;
+  }
+  if (step_ == Step::ended) return true;
+  if (step_ == Step::looking || stage() == Stage::ending) return false;
+  Failure stopped{{Errc::cancelled, "the task was stopped while it was started"}, false};
+  failure_ = std::move(stopped);
+  if (step_ != Step::creating) wind_up();
+  return true;
+}
+
+void ContainerMachine::ask_to_stop() {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(stop_grace_);
+  auto target = container_path(container_);
+  target += stop_signal_.empty() ? fmt::format("/stop?t={}", seconds.count())
+                                 : "/kill?signal=" + escape_target(stop_signal_);
+  act(Ask{stop_round_ = ++rounds_, {.method = "POST", .target = target}, seconds + 1min});
+}
+
+void ContainerMachine::kill() {
+  act(Ask{0, {.method = "POST", .target = container_path(container_) + "/kill"}, engine_patience});
+  act(Wait{kill_round_ = ++rounds_, kill_pause});
+}
+
+void ContainerMachine::destroy() {
+  is_destroyed_ = true;
+  const bool somebody_waits
+      = stage() == Stage::starting || (stage() == Stage::ending && !was_left_);
+  if (somebody_waits && step_ != Step::idle)
+    act(TellFailed{{Errc::cancelled, "the task was destroyed while it was looked for"}, false});
+  if (step_ == Step::creating) return;  // (3)
+  is_removed_ = step_ == Step::ended && !traits_.removes;
+  if (step_ == Step::looking) container_.clear();
+  wind_up();
+}
+
+// -- logs -----------------------------------------------------------------------------------------
+
+/// While it runs as they come; then once more what there is: engines lose their own files out of
+/// sight where one follows another.
+void ContainerMachine::follow_logs() {
+  const bool is_rest = step_ == Step::ended;
+  logs_ = is_rest ? Logs::rest : Logs::following;
+  act(FollowLogs{logs_round_ = ++rounds_, is_rest});
+}
+
+void ContainerMachine::logs_ended(const EngineOutcome& outcome) {
+  // The engine gives the stream an end when the container has ended, often before that is heard of.
+  if (outcome && logs_ == Logs::rest) return logs_over();
+  if (outcome && step_ == Step::ended) return follow_logs();
+  if (!outcome && outcome.error().code == Errc::not_found) return logs_over();
+  if (!outcome && outcome.error().code == Errc::invalid_argument) {
+    // The container's log driver can't be read.
+    act(TellUser{"logs are not kept: " + outcome.error().what});
+    return logs_over();
+  }
+  logs_ = Logs::pausing;
+  log_failures_ = std::min(log_failures_ + 1, 7);
+  act(Wait{logs_round_ = ++rounds_, first_log_pause * std::min(1 << log_failures_, 100)});
+}
+
+void ContainerMachine::close_logs() {
+  const bool is_asked = logs_ == Logs::following || logs_ == Logs::rest;
+  if (is_asked && logs_round_ != 0) act(Withdraw{logs_round_});
+  if (logs_ != Logs::none) act(CloseLogs{});
+  logs_ = Logs::none;
+  logs_round_ = 0;
+}
+
+void ContainerMachine::logs_over() {
+  logs_round_ = 0;
+  close_logs();
+  if (step_ == Step::ended && !was_told_) tell_again();
+}
+
+// -- nothing is to be left ------------------------------------------------------------------------
+
+void ContainerMachine::wind_up() {
+  if (step_ == Step::running) act(Withdraw{round_});
+  close_logs();
+  stop_round_ = kill_round_ = patience_round_ = 0;
+  act(ReleaseImage{});
+  tries_ = 0;
+  if (is_removed_)
+    leave();
+  else if (!container_.empty())
+    remove();
+  else if (!body_.empty() || is_destroyed_)
+    find();
+  else {
+    is_removed_ = true;
+    leave();
+  }
+}
+
+/// (3) What was asked for may have been made, and be known to the engine alone; so may be what an
+/// earlier agent has left.
+void ContainerMachine::find() {
+  step_ = Step::finding;
+  ++tries_;
+  ask("GET", container_path(traits_.name) + "/json", look_time);
+}
+
+void ContainerMachine::found(const EngineOutcome& outcome) {
+  const auto container = container_of(outcome);
+  if (!container && container.error().code != Errc::not_found)
+    return not_removed(container.error());
+  if (container && label_of(*container, label::agent) == traits_.agent
+      && (run_id().empty() || label_of(*container, label::run) == run_id())) {
+    container_ = container->id;
+    return remove();
+  }
+  is_removed_ = true;
+  leave();
+}
+
+void ContainerMachine::remove() {
+  step_ = Step::removing;
+  ++tries_;
+  ask("DELETE", container_path(container_) + "?force=1&v=1", remove_time);
+}
+
+void ContainerMachine::removed(const EngineOutcome& outcome) {
+  if (!outcome && outcome.error().code != Errc::not_found) return not_removed(outcome.error());
+  is_removed_ = true;
+  step_ = Step::forgetting_logs;
+  act(ForgetLogs{next()});
+}
+
+void ContainerMachine::not_removed(const Error& why) {
+  if (tries_ >= remove_tries) {
+    // Who tidies up later finds it by its labels.
+    act(LogError{fmt::format("docker: container {} is left: {}",
+                             container_.empty() ? traits_.name : container_, why.what)});
+    is_removed_ = true;
+    return leave();
+  }
+  if (!is_destroyed_ && !was_left_) return leave();  // (4)
+  wait(look_pause);
+}
+
+void ContainerMachine::leave() {
+  if (was_left_ || (!start_.joins_network && !is_destroyed_)) return left();
+  step_ = Step::leaving;
+  act(LeaveNetwork{next()});
+}
+
+void ContainerMachine::left() {
+  if (!std::exchange(was_left_, true)) {
+    if (is_destroyed_)
+      act(TellDestroyed{});
+    else
+      act(TellFailed{failure_->error, failure_->recoverable});
+  }
+  if (is_removed_) {
+    step_ = Step::over;
+    act(End{});
+    return;
+  }
+  step_ = container_.empty() ? Step::finding : Step::removing;
+  wait(look_pause);
+}
+
+}  // namespace nomad::docker

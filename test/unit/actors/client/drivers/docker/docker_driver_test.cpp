@@ -1,0 +1,427 @@
+// The driver docker over an engine of the test's own, which is slow, dies, forgets and answers
+// twice when the test says so.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "actors/client/drivers/docker/docker.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
+#include "runtime/docker/container_body.hpp"
+#include "test/support/actor_fixture.hpp"
+#include "test/support/fake_engine.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using namespace std::chrono_literals;
+using client::driver::Answered;
+using client::driver::TaskId;
+using Which = schema::plugin::DriverAnswer::Which;
+using Notice = client::plugin_host::Notice;
+using Fate = FakeEngineCalls::Fate;
+
+namespace {
+
+struct DockerFixture : ActorFixture {
+  TempDir dir;
+  FakeEngineCalls calls;
+  FakeEngine& engine = calls.engine;
+  std::map<std::string, std::string> config{{"endpoint", "unix:///"}};  // a path that is there
+  std::vector<Notice> told;
+  client::PluginHost host = adopt(actor::spawn(
+      system(), [this](client::PluginHost::pointer) -> client::PluginHost::behavior_type {
+        return {[this](const Notice& msg) { told.push_back(msg); },
+                [](const client::plugin_host::Ask&) { return client::plugin_host::Answered{}; }};
+      }));
+  client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
+  client::Driver driver;
+  bool keeps_logs = false;
+  std::string network;
+
+  DockerFixture() {
+    engine.images = {"busybox:1"};
+    start_agent();
+  }
+
+  ~DockerFixture() { end_agent(); }
+
+  void start_agent() {
+    driver = client::docker_entry([this](const auto&, const auto&) { return calls.connect(); })
+                 .spawn(system(),
+                        {.state_dir = dir.path(),
+                         .executor_path = {},
+                         .cgroup_parent = {},
+                         .stats = {},
+                         .steps = steps,
+                         .unix_now = [] { return std::int64_t{1'700'000'000} * 1'000'000'000; },
+                         .host = host,
+                         .name = "docker",
+                         .config = config});
+    settle();
+  }
+
+  void end_agent() {
+    actor::kill(driver);
+    driver = {};
+    settle();
+  }
+
+  client::driver::Ask start_of(const std::string& run_id,
+                               const std::string& image,
+                               const std::string& task) {
+    Draft<schema::plugin::DriverRequest> draft;
+    auto config = draft->initStartTask();
+    client::driver::write_id({"alloc", task}, config.initId());
+    config.setRunId(text(run_id));
+    config.setConfig(text(fmt::format(R"({{"image":"{}"}})", image)));
+    config.setAllocRoot(text(dir.path()));
+    config.setTaskDirectory(text(dir.file(task)));
+    config.setNetworkNamespace(text(network));
+    auto logs = config.initLogs();
+    logs.setDisabled(!keeps_logs);
+    logs.setMaxFiles(2);
+    logs.setMaxFileBytes(1'000'000);
+    return {draft.freeze()};
+  }
+
+  using Reply = Answer<Answered>;
+
+  Reply start(const std::string& run_id,
+              const std::string& image = "busybox:1",
+              const std::string& task = "web") {
+    return ask<Answered>(driver, start_of(run_id, image, task));
+  }
+
+  Reply recover(const std::string& run_id) {
+    workload::TaskRecord record;
+    record.run_id = run_id;
+    return ask<Answered>(driver, client::driver::recover_task({"alloc", "web"}, record));
+  }
+
+  Reply stop(const std::string& signal = "") {
+    return ask<Answered>(driver, client::driver::stop_task({"alloc", "web"}, signal, 5s));
+  }
+
+  Reply destroy(const std::string& task = "web") {
+    return ask<Answered>(driver, client::driver::destroy_task({"alloc", task}));
+  }
+
+  static bool is(const Reply& reply, Which which) {
+    return reply->has_value() && **reply && !client::driver::refusal_of(***reply, which);
+  }
+
+  static std::string refusal(const Reply& reply) {
+    if (!reply->has_value() || !**reply) return "no answer";
+    const auto why = client::driver::refusal_of(***reply, Which::STARTED);
+    return why ? why->error.what + (why->recoverable ? " (recoverable)" : "") : "none";
+  }
+
+  /// "run-1: 3": the ends that the host has been told.
+  std::vector<std::string> ends() const {
+    std::vector<std::string> all;
+    for (const auto& notice : told)
+      if (notice.notice->isExited()) {
+        const auto told = notice.notice->getExited();
+        all.push_back(fmt::format("{}: {}", view(told.getRunId()), told.getResult().getCode()));
+      }
+    return all;
+  }
+
+  int events(std::string_view about) const {
+    return static_cast<int>(std::ranges::count_if(told, [about](const Notice& notice) {
+      return notice.notice->isEvent()
+             && view(notice.notice->getEvent().getMessage()).starts_with(about);
+    }));
+  }
+
+  bool is_healthy() {
+    const auto reply = ask<Answered>(driver, client::driver::fingerprint());
+    return (**reply)->answer->getFingerprint().getHealthy();
+  }
+
+  /// Questions with this method and words in their targets wait until `release`.
+  void hold(const std::string& method, const std::string& words) {
+    calls.holds = [method, words](const docker::EngineRequest& request) {
+      return request.method == method && request.target.find(words) != std::string::npos;
+    };
+  }
+
+  void release() {
+    calls.holds = [](const docker::EngineRequest&) { return false; };
+    calls.look_again();
+    settle();
+  }
+
+  void fate_of(const std::string& words, Fate fate) {
+    calls.fate = [words, fate](const docker::EngineRequest& request) {
+      return request.target.find(words) != std::string::npos ? fate : Fate::answered;
+    };
+  }
+
+  FakeContainer& container() { return engine.containers.at(0); }
+
+  void end(int code) {
+    engine.end("web-alloc", code);
+    calls.look_again();
+    settle();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("docker: a task starts, ends and is forgotten") {
+  DockerFixture fixture;
+  CHECK(DockerFixture::is(fixture.start("run-1"), Which::STARTED));
+  CHECK(fixture.container().label(docker::label::run) == "run-1");
+  CHECK(fixture.container().is_running());
+  fixture.end(3);
+  CHECK(fixture.ends() == std::vector<std::string>{"run-1: 3"});
+  CHECK(DockerFixture::is(fixture.destroy(), Which::DONE));
+  CHECK(fixture.engine.containers.empty());
+  CHECK(fixture.calls.waiting() == 0);
+}
+
+TEST_CASE("docker: a start that is repeated is one start") {
+  DockerFixture fixture;
+  fixture.hold("POST", "/start");
+  const auto first = fixture.start("run-1");
+  const auto second = fixture.start("run-1");
+  fixture.release();
+  CHECK(DockerFixture::is(second, Which::STARTED));
+  CHECK(DockerFixture::is(fixture.start("run-1"), Which::STARTED));
+  CHECK(fixture.engine.asked.at("POST /containers/{}/start") == 1);
+  CHECK(DockerFixture::refusal(fixture.start("run-2")) == "task is already running");
+}
+
+TEST_CASE("docker: of a start that is stopped while the engine is slow nothing is left") {
+  DockerFixture fixture;
+  fixture.hold("POST", "/create");
+  const auto started = fixture.start("run-1");
+  CHECK(DockerFixture::is(fixture.stop(), Which::DONE));
+  CHECK_FALSE(started->has_value());
+  fixture.release();
+  CHECK(DockerFixture::refusal(started) == "the task was stopped while it was started");
+  CHECK(fixture.engine.containers.empty());
+}
+
+TEST_CASE("docker: what an engine has made before its answer was lost is found and removed") {
+  DockerFixture fixture;
+  fixture.fate_of("/create", Fate::lost);
+  fixture.hold("DELETE", "");
+  const auto started = fixture.start("run-1");
+  CHECK(fixture.engine.containers.size() == 1);
+  fixture.release();
+  CHECK(DockerFixture::refusal(started)
+        == "failed to create container: the Docker daemon hung up (recoverable)");
+  CHECK(fixture.engine.containers.empty());
+}
+
+TEST_CASE(
+    "docker: an engine that dies while a task is started is asked again until nothing is left") {
+  DockerFixture fixture;
+  fixture.hold("POST", "/start");
+  const auto started = fixture.start("run-1");
+  fixture.calls.die();
+  fixture.settle();
+  CHECK(DockerFixture::refusal(started).ends_with("(recoverable)"));
+  CHECK(fixture.engine.containers.size() == 1);
+  fixture.calls.is_away = false;
+  fixture.advance(1s);
+  CHECK(fixture.engine.containers.empty());
+}
+
+TEST_CASE("docker: an engine that answers twice starts one container, which ends once") {
+  DockerFixture fixture;
+  fixture.fate_of("", Fate::twice);
+  CHECK(DockerFixture::is(fixture.start("run-1"), Which::STARTED));
+  CHECK(fixture.engine.asked.at("POST /containers/create") == 1);
+  CHECK(fixture.engine.asked.at("POST /containers/{}/start") == 1);
+  fixture.end(0);
+  CHECK(fixture.ends().size() == 1);
+}
+
+TEST_CASE("docker: a container that the engine has forgotten has ended") {
+  DockerFixture fixture;
+  fixture.start("run-1");
+  fixture.engine.forget("web-alloc");
+  fixture.calls.look_again();
+  fixture.settle();
+  CHECK(fixture.ends() == std::vector<std::string>{"run-1: 1"});
+}
+
+TEST_CASE("docker: an agent that comes later goes on with what runs") {
+  DockerFixture fixture;
+  fixture.start("run-1");
+  fixture.end_agent();
+  CHECK(fixture.calls.waiting() == 0);
+  fixture.start_agent();
+  CHECK(DockerFixture::is(fixture.recover("run-1"), Which::RECOVERED));
+  CHECK(fixture.engine.asked.at("POST /containers/create") == 1);
+  fixture.end(7);
+  CHECK(fixture.ends() == std::vector<std::string>{"run-1: 7"});
+  CHECK(DockerFixture::refusal(fixture.recover("run-2")) == "another run of the task is there");
+}
+
+TEST_CASE("docker: an engine that is away when an agent begins may come back with the container") {
+  DockerFixture fixture;
+  fixture.start("run-1");
+  fixture.end_agent();
+  fixture.calls.is_away = true;
+  fixture.start_agent();
+  const auto found = fixture.recover("run-1");
+  fixture.advance(5s);
+  CHECK_FALSE(found->has_value());
+  fixture.calls.is_away = false;
+  fixture.advance(1s);
+  CHECK(DockerFixture::is(found, Which::RECOVERED));
+}
+
+TEST_CASE("docker: a task that does not end when it is asked to is killed after its grace") {
+  DockerFixture fixture;
+  fixture.engine.obeys = [](const FakeContainer&) { return false; };
+  fixture.start("run-1");
+  CHECK(DockerFixture::is(fixture.stop("SIGINT"), Which::DONE));
+  fixture.advance(4s);
+  CHECK(fixture.ends().empty());
+  CHECK(fixture.container().signals == 1);
+  fixture.advance(1s);
+  CHECK(fixture.ends().size() == 1);
+}
+
+TEST_CASE("docker: an image is pulled once for all who wait, and goes a while after the last") {
+  DockerFixture fixture;
+  fixture.hold("POST", "/images/create");
+  const auto web = fixture.start("run-1", "redis:7");
+  const auto other = fixture.start("run-2", "redis:7", "db");
+  CHECK(fixture.events("Downloading image") == 2);
+  fixture.release();
+  CHECK(DockerFixture::is(web, Which::STARTED));
+  CHECK(DockerFixture::is(other, Which::STARTED));
+  CHECK(fixture.engine.asked.at("pull redis:7") == 1);
+  fixture.destroy();
+  fixture.advance(4min);
+  CHECK(fixture.engine.images.contains("redis:7"));
+  fixture.destroy("db");
+  fixture.advance(2min);
+  CHECK(fixture.engine.images.contains("redis:7"));
+  fixture.advance(2min);
+  CHECK_FALSE(fixture.engine.images.contains("redis:7"));
+}
+
+TEST_CASE("docker: a pull that fails may pass, unless the registry has no such image") {
+  DockerFixture fixture;
+  fixture.engine.registry = {"redis:7"};
+  CHECK(DockerFixture::refusal(fixture.start("run-1", "redis:8"))
+        == "Failed to pull `redis:8`: Error: image redis:8 not found");
+  fixture.fate_of("/images/create", Fate::refused);
+  CHECK(DockerFixture::refusal(fixture.start("run-2", "redis:7"))
+        == "Failed to pull `redis:7`: API error (500): no luck (recoverable)");
+}
+
+TEST_CASE("docker: a pull that nobody waits for any more is broken off") {
+  DockerFixture fixture;
+  fixture.hold("POST", "/images/create");
+  const auto started = fixture.start("run-1", "redis:7");
+  const auto waiting = fixture.calls.waiting();
+  fixture.stop();
+  CHECK(fixture.calls.waiting() == waiting - 1);
+  CHECK(DockerFixture::refusal(started) == "the task was stopped while it was started");
+}
+
+TEST_CASE("docker: tasks of a group share the container of its network, which goes with the last") {
+  DockerFixture fixture;
+  fixture.network = "/proc/self/ns/net";
+  const auto web = fixture.start("run-1");
+  const auto other = fixture.start("run-2", "busybox:1", "db");
+  CHECK(DockerFixture::is(web, Which::STARTED));
+  CHECK(DockerFixture::is(other, Which::STARTED));
+  CHECK(fixture.engine.containers.size() == 3);
+  CHECK(fixture.engine.find("web-alloc")->network_mode
+        == "container:" + fixture.engine.find("nomad_init_alloc")->id);
+  fixture.destroy();
+  CHECK(fixture.engine.find("nomad_init_alloc") != nullptr);
+  fixture.destroy("db");
+  CHECK(fixture.engine.containers.empty());
+}
+
+TEST_CASE("docker: what an agent finds of nobody's goes, and what is another agent's stays") {
+  DockerFixture fixture;
+  fixture.start("run-1");
+  fixture.start("run-2", "busybox:1", "db");
+  auto foreign = fixture.container();
+  foreign.id = foreign.name = "foreign";
+  foreign.labels[docker::label::agent] = "/others";
+  fixture.engine.containers.push_back(foreign);
+  fixture.end_agent();
+  fixture.start_agent();
+  CHECK(fixture.is_healthy());
+  const auto ended
+      = fixture.ask<Answered>(fixture.driver, client::driver::end_others({{"alloc", "db"}}));
+  CHECK(DockerFixture::is(ended, Which::DONE));
+  CHECK(fixture.engine.find("web-alloc") == nullptr);
+  CHECK(fixture.engine.find("db-alloc") != nullptr);
+  CHECK(fixture.engine.find("foreign") != nullptr);
+}
+
+TEST_CASE("docker: the engine's going and coming is told at once") {
+  DockerFixture fixture;
+  CHECK(fixture.is_healthy());
+  fixture.calls.die();
+  fixture.settle();
+  CHECK_FALSE(fixture.told.back().notice->getFingerprint().getHealthy());
+  fixture.calls.is_away = false;
+  fixture.advance(1s);
+  CHECK(fixture.told.back().notice->getFingerprint().getHealthy());
+}
+
+TEST_CASE("docker: what a container says is in the task's files before its end is told") {
+  DockerFixture fixture;
+  fixture.keeps_logs = true;
+  std::filesystem::create_directories(fixture.dir.file("alloc/logs"));
+  const std::string said = "2026-01-02T03:04:05.000000006Z hello\n";
+  fixture.engine.log = std::string{"\1\0\0\0\0\0\0", 7} + static_cast<char>(said.size()) + said;
+  fixture.start("run-1");
+  fixture.hold("GET", "/logs");
+  fixture.end(0);
+  CHECK(fixture.ends().empty());
+  fixture.release();
+  CHECK(fixture.ends().size() == 1);
+  std::ifstream file{fixture.dir.file("alloc/logs/web.stdout.0")};
+  CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == "hello\n");
+  const auto position = fixture.dir.file("docker/" + fixture.container().id);
+  CHECK(std::filesystem::exists(position));
+  fixture.destroy();
+  CHECK_FALSE(std::filesystem::exists(position));
+}
+
+TEST_CASE("docker: logs that do not come hold the end up for ten seconds") {
+  DockerFixture fixture;
+  fixture.keeps_logs = true;
+  std::filesystem::create_directories(fixture.dir.file("alloc/logs"));
+  fixture.start("run-1");
+  fixture.hold("GET", "/logs");
+  fixture.end(0);
+  fixture.advance(9s);
+  CHECK(fixture.ends().empty());
+  fixture.advance(1s);
+  CHECK(fixture.ends().size() == 1);
+}
+
+TEST_CASE("docker: usage is read with the counters of the last reading") {
+  DockerFixture fixture;
+  fixture.start("run-1");
+  const auto used
+      = fixture.ask<Answered>(fixture.driver, client::driver::task_stats({"alloc", "web"}, 1s));
+  CHECK(DockerFixture::is(used, Which::USAGE));
+  fixture.advance(2s);
+  CHECK(std::ranges::count_if(fixture.told,
+                              [](const Notice& notice) { return notice.notice->isUsage(); })
+        >= 1);
+  fixture.end(0);
+  const auto read = fixture.engine.asked.at("GET /containers/{}/stats");
+  fixture.advance(5s);
+  CHECK(fixture.engine.asked.at("GET /containers/{}/stats") == read);
+}
