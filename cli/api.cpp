@@ -17,7 +17,7 @@
 #include "runtime/net/http/error_status.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 #include "runtime/object/json_codec.hpp"
-#include "runtime/query/coerce.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -45,7 +45,7 @@ void CommonFlags::add_to(Arguments& arguments) {
   client_cert = environment("NOMAD_CLIENT_CERT");
   client_key = environment("NOMAD_CLIENT_KEY");
   tls_server_name = environment("NOMAD_TLS_SERVER_NAME");
-  const auto skip = query::parse_bool(environment("NOMAD_SKIP_VERIFY"));
+  const auto skip = parse_bool(environment("NOMAD_SKIP_VERIFY"));
   tls_skip_verify = skip && *skip;
   arguments.option("ca-cert", ca_cert, "The CA's certificate, a PEM file; also NOMAD_CACERT.");
   arguments.option("ca-path", ca_path, "A folder of such files; also NOMAD_CAPATH.");

@@ -7,9 +7,9 @@
 #include <re2/re2.h>
 
 #include "runtime/base/re2_words.hpp"
-#include "runtime/query/coerce.hpp"
 #include "runtime/query/filter_parser.hpp"
 #include "runtime/query/filter_value.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::query {
 namespace {
@@ -38,9 +38,9 @@ Result<bool> is_equal(const Value& value, const std::string& text) {
     case Value::Kind::boolean:
       return compare(parse_bool(text), value.boolean);
     case Value::Kind::signed_number:
-      return compare(parse_int(text), value.signed_number);
+      return compare(parse_int(text, 0), value.signed_number);
     case Value::Kind::unsigned_number:
-      return compare(parse_uint(text), value.unsigned_number);
+      return compare(parse_uint(text, 0), value.unsigned_number);
     case Value::Kind::real:
       return compare(parse_float(text), value.real);
     case Value::Kind::text:

@@ -5,10 +5,23 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/query/filter_scanner.hpp"
-#include "runtime/query/filter_text.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::query {
 namespace {
+
+/// "~1" is '/' and "~0" is '~' in a JSON pointer.
+std::string unescape_pointer(std::string_view segment) {
+  std::string out;
+  for (std::size_t i = 0; i < segment.size(); ++i) {
+    const bool escapes = segment[i] == '~' && i + 1 < segment.size();
+    if (escapes && (segment[i + 1] == '0' || segment[i + 1] == '1'))
+      out += segment[++i] == '0' ? '~' : '/';
+    else
+      out += segment[i];
+  }
+  return out;
+}
 
 constexpr std::size_t no_match = FilterScanner::no_match;
 

@@ -208,6 +208,42 @@ ParsedNumber<double> parse_number(std::string_view text) {
 
 namespace {
 
+Error refused(std::string_view function, std::string_view text, NumberFault fault) {
+  return {Errc::invalid_argument,
+          "strconv." + std::string{function} + ": parsing " + quote(text)
+              + (fault == NumberFault::range ? ": value out of range" : ": invalid syntax")};
+}
+
+template <class T>
+Result<T> checked(std::string_view function, std::string_view text, const ParsedNumber<T>& found) {
+  if (found.fault) return refused(function, text, *found.fault);
+  return found.value;
+}
+
+}  // namespace
+
+Result<bool> parse_bool(std::string_view text) {
+  for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"})
+    if (text == yes) return true;
+  for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"})
+    if (text == no) return false;
+  return refused("ParseBool", text, NumberFault::syntax);
+}
+
+Result<std::int64_t> parse_int(std::string_view text, int base) {
+  return checked("ParseInt", text, parse_integer(text, base));
+}
+
+Result<std::uint64_t> parse_uint(std::string_view text, int base) {
+  return checked("ParseUint", text, parse_natural(text, base));
+}
+
+Result<double> parse_float(std::string_view text) {
+  return checked("ParseFloat", text, parse_number(text));
+}
+
+namespace {
+
 /// What a backslash escape stands for: a character, or a byte.
 struct Escaped {
   char32_t value = 0;

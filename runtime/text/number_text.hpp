@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/result.hpp"
+
 namespace nomad {
 
 /// Go's strconv.FormatFloat: `format` is one of e E f g G b x X; with a `precision` of -1 as many
@@ -26,6 +28,13 @@ ParsedNumber<std::int64_t> parse_integer(std::string_view text, int base);
 ParsedNumber<std::uint64_t> parse_natural(std::string_view text, int base);
 /// strconv.ParseFloat: also "inf", "nan", hexadecimal, and underscores where base 0 has them.
 ParsedNumber<double> parse_number(std::string_view text);
+
+// The same, and strconv.ParseBool, with Go's errors: `strconv.ParseInt: parsing "x": invalid
+// syntax`.
+Result<bool> parse_bool(std::string_view text);
+Result<std::int64_t> parse_int(std::string_view text, int base);
+Result<std::uint64_t> parse_uint(std::string_view text, int base);
+Result<double> parse_float(std::string_view text);
 
 /// The whole text is a literal in double or back quotes; none if it is not well formed.
 std::optional<std::string> unquote(std::string_view literal);

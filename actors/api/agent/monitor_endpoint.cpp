@@ -5,7 +5,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/query/coerce.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::api {
 namespace {
@@ -161,7 +161,7 @@ Result<MonitorOptions> monitor_options(const net::Request& request) {
   const auto flag = [&](std::string_view name, std::string_view shown, bool& value) -> Result<> {
     const auto text = request.parameter_or_empty(name);
     if (text.empty()) return {};
-    const auto parsed = query::parse_bool(text);
+    const auto parsed = parse_bool(text);
     if (!parsed)
       return bad("Unknown option for " + std::string{shown} + ": " + parsed.error().what);
     value = *parsed;

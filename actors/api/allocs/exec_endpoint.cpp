@@ -4,7 +4,7 @@
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "runtime/net/http/websocket.hpp"
-#include "runtime/query/coerce.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::api {
 namespace {
@@ -35,7 +35,7 @@ Result<std::vector<std::string>> parse_command(std::string_view text) {
 Result<bool> flag_of(const net::Request& request, std::string_view name) {
   const auto text = request.parameter_or_empty(name);
   if (text.empty()) return false;
-  const auto value = query::parse_bool(text);
+  const auto value = parse_bool(text);
   if (value) return *value;
   return refused(std::string{name} + " value is not a boolean: strconv.ParseBool: parsing \""
                  + std::string{text} + "\": invalid syntax");

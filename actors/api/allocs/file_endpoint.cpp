@@ -8,7 +8,7 @@
 #include "actors/api/http/routes.hpp"
 #include "runtime/base/base64.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/query/coerce.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::api {
 namespace {
@@ -167,7 +167,7 @@ Outcome read_file_at(Call& call) {
 Result<bool> flag(const Call& call, std::string_view name, bool absent) {
   const auto text = call.request().parameter_or_empty(name);
   if (text.empty()) return absent;
-  const auto value = query::parse_bool(text);
+  const auto value = parse_bool(text);
   if (!value)
     return bad_request("failed to parse " + std::string{name}
                        + " field to boolean: " + value.error().what);

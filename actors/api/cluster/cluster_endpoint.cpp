@@ -12,7 +12,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/query/coerce.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::api {
 namespace {
@@ -85,7 +85,7 @@ Outcome force_leave(Call& call) {
   const std::string name{call.request().parameter_or_empty("node")};
   if (name.empty()) return bad_request("missing node to force leave");
   const auto* text = call.request().parameter("prune");
-  const auto prune = query::parse_bool(text == nullptr || text->empty() ? "false" : *text);
+  const auto prune = parse_bool(text == nullptr || text->empty() ? "false" : *text);
   if (!prune) return bad_request("invalid prune value");
   const auto cluster = call.context->options.cluster;
   if (!cluster) return no_server();

@@ -11,7 +11,7 @@
 #include "actors/rpc/router.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/query/coerce.hpp"
+#include "runtime/text/number_text.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::api {
@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 bool takes_stale(const net::Request& request) {
   const auto* stale = request.parameter("stale");
   if (stale == nullptr) return false;
-  const auto value = query::parse_bool(stale->empty() ? "true" : *stale);
+  const auto value = parse_bool(stale->empty() ? "true" : *stale);
   return value && *value;
 }
 

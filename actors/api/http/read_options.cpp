@@ -5,7 +5,7 @@
 
 #include "runtime/base/duration.hpp"
 #include "runtime/base/ids.hpp"
-#include "runtime/query/coerce.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::api {
 namespace {
@@ -53,7 +53,7 @@ Result<ReadOptions> parse_read_options(const net::Request& request) {
       per_page != nullptr && !read_decimal(*per_page, options.per_page))
     options.per_page = 0;
   if (const auto* stale = request.parameter("stale"); stale != nullptr) {
-    const auto value = query::parse_bool(stale->empty() ? "true" : *stale);
+    const auto value = parse_bool(stale->empty() ? "true" : *stale);
     if (!value)
       return Error{Errc::invalid_argument,
                    "Expect `true` or `false` for `stale` query string parameter, got " + *stale};
@@ -66,7 +66,7 @@ Result<ReadOptions> parse_read_options(const net::Request& request) {
 Result<bool> bool_parameter(const net::Request& request, std::string_view name, bool absent) {
   const auto* text = request.parameter(name);
   if (text == nullptr || text->empty()) return absent;
-  const auto value = query::parse_bool(*text);
+  const auto value = parse_bool(*text);
   if (!value)
     return Error{Errc::rejected, "Failed to parse value of \"" + std::string{name} + "\" (" + *text
                                      + ") as a bool: " + value.error().what};

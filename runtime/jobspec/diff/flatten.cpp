@@ -1,12 +1,11 @@
 #include "runtime/jobspec/diff/flatten.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include <boost/json.hpp>
 
 #include "runtime/jobspec/tree.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::jobspec {
 
@@ -20,23 +19,6 @@ double real_of(const value& number) {
   if (number.is_double()) return number.get_double();
   if (number.is_uint64()) return static_cast<double>(number.get_uint64());
   return static_cast<double>(number.get_int64());
-}
-
-/// A number as Go prints a float64: the shortest digits, with an exponent from 1e+06 on.
-std::string go_float(double number) {
-  if (std::isinf(number)) return number > 0 ? "+Inf" : "-Inf";
-  if (std::isnan(number)) return "NaN";
-  char buffer[40];
-  const auto written
-      = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific);
-  const std::string_view text{buffer, static_cast<std::size_t>(written.ptr - buffer)};
-  const std::size_t mark = text.find('e');
-  int exponent = 0;
-  std::from_chars(text.data() + mark + (text[mark + 1] == '+' ? 2 : 1), written.ptr, exponent);
-  if (exponent < -4 || exponent >= 6) return std::string{text};
-  const auto plain
-      = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::fixed);
-  return {buffer, plain.ptr};
 }
 
 std::string text_of_field(const Field& field, const value* member) {
@@ -60,7 +42,7 @@ void flatten_value(Flat& out, const std::string& name, const value& from) {
     case boost::json::kind::int64:
     case boost::json::kind::uint64:
     case boost::json::kind::double_:
-      out[name] = go_float(real_of(from));
+      out[name] = format_number(real_of(from));
       break;
     case boost::json::kind::string:
       out[name] = std::string{tree::text_of(from)};

@@ -47,20 +47,9 @@ Error divided_by_zero() {
   return function_error("runtime error: integer divide by zero");
 }
 
-Error parse_error(std::string_view name,
-                  std::string_view go_name,
-                  std::string_view text,
-                  NumberFault fault) {
-  return function_error(
-      std::string{name} + ": strconv." + std::string{go_name} + ": parsing " + quote(text)
-      + (fault == NumberFault::range ? ": value out of range" : ": invalid syntax"));
-}
-
 Result<std::int64_t> parse_int64(std::string_view text) {
   if (text.empty()) return 0;
-  const auto found = parse_integer(text, 10);
-  if (found.fault) return parse_error("parseInt", "ParseInt", text, *found.fault);
-  return found.value;
+  return parse_int(text, 10).within("parseInt");
 }
 
 Result<Value> replaced(Context& context,

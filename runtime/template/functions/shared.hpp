@@ -17,12 +17,6 @@ Error too_long();
 Error nil_pointer();
 Error divided_by_zero();
 
-/// `parseInt: strconv.ParseInt: parsing "x": invalid syntax`
-Error parse_error(std::string_view name,
-                  std::string_view go_name,
-                  std::string_view text,
-                  NumberFault fault);
-
 /// consul-template's parseInt: 0 of an empty text.
 Result<std::int64_t> parse_int64(std::string_view text);
 

@@ -88,30 +88,23 @@ Result<Value> indent(Context& context, std::int64_t count, std::string_view text
   return Value::text(std::move(out));
 }
 
-Result<bool> parse_bool(std::string_view text) {
-  for (const std::string_view word : {"1", "t", "T", "true", "TRUE", "True"})
-    if (text == word) return true;
-  for (const std::string_view word : {"", "0", "f", "F", "false", "FALSE", "False"})
-    if (text == word) return false;
-  return parse_error("parseBool", "ParseBool", text, NumberFault::syntax);
+Result<bool> bool_of(std::string_view text) {
+  if (text.empty()) return false;
+  return parse_bool(text).within("parseBool");
 }
 
-Result<double> parse_float(std::string_view text) {
+Result<double> float_of(std::string_view text) {
   if (text.empty()) return 0.0;
-  const auto found = parse_number(text);
-  if (found.fault) return parse_error("parseFloat", "ParseFloat", text, *found.fault);
-  return found.value;
+  return parse_float(text).within("parseFloat");
 }
 
-Result<Value> parse_int(std::string_view text) {
+Result<Value> int_of(std::string_view text) {
   return Value::integer(NOMAD_TRY(parse_int64(text)), types::int64);
 }
 
-Result<std::uint64_t> parse_uint(std::string_view text) {
+Result<std::uint64_t> uint_of(std::string_view text) {
   if (text.empty()) return std::uint64_t{0};
-  const auto found = parse_natural(text, 10);
-  if (found.fault) return parse_error("parseUint", "ParseUint", text, *found.fault);
-  return found.value;
+  return parse_uint(text, 10).within("parseUint");
 }
 
 std::string md5_hex(std::string_view text) {
@@ -134,10 +127,10 @@ std::span<const Function> functions() {
       bind<indent>("indent"),
       bind<join_texts>("join"),
       bind<md5_hex>("md5sum"),
-      bind<parse_bool>("parseBool"),
-      bind<parse_float>("parseFloat"),
-      bind<parse_int>("parseInt"),
-      bind<parse_uint>("parseUint"),
+      bind<bool_of>("parseBool"),
+      bind<float_of>("parseFloat"),
+      bind<int_of>("parseInt"),
+      bind<uint_of>("parseUint"),
       bind<regex_match>("regexMatch"),
       bind<regex_replace>("regexReplaceAll"),
       bind<replaced>("replaceAll"),
