@@ -176,9 +176,11 @@ Value Evaluator::call_plain(const CallExpr& call,
       = weight / bytes_per_step + (function.cost && !unknown ? function.cost(values) : 0);
   if (unknown || !spend(call, cost)) return {};
   FunctionResult result = function.call(values);
-  if (auto* value = std::get_if<Value>(&result))
-    return make(call, value->weight()) ? bounded(call, std::move(*value)) : Value{};
-  const FunctionError& failure = std::get<FunctionError>(result);
+  if (!result.has_error()) {
+    Value value = std::move(result).take();
+    return make(call, value.weight()) ? bounded(call, std::move(value)) : Value{};
+  }
+  const FunctionError& failure = result.error();
   if (!failure.argument || args.empty()) return call_error(call, failure.message);
   argument_error(call, function, args, *failure.argument, failure.message);
   return {};

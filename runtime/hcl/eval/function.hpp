@@ -10,17 +10,43 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/result.hpp"
 #include "runtime/hcl/value/value.hpp"
 
 namespace nomad::hcl {
 
 /// Why a call failed. With `argument`, the position of the argument at fault.
 struct FunctionError {
+  FunctionError(std::string why, std::optional<std::size_t> at = std::nullopt)
+      : message{std::move(why)}, argument{at} {}
+
+  FunctionError(const Error& error) : message{error.what} {}
+
   std::string message;
-  std::optional<std::size_t> argument{};
+  std::optional<std::size_t> argument;
 };
 
-using FunctionResult = std::variant<Value, FunctionError>;
+/// What a function gives, or why it gives nothing. NOMAD_TRY takes it like a Result.
+template <class T>
+class Outcome {
+public:
+  Outcome(T value) : held_{std::move(value)} {}
+
+  Outcome(FunctionError error) : held_{std::move(error)} {}
+
+  Outcome(const Error& error) : held_{FunctionError{error}} {}
+
+  bool has_error() const { return held_.index() == 1; }
+
+  const FunctionError& error() const { return std::get<FunctionError>(held_); }
+
+  T take() && { return std::move(std::get<T>(held_)); }
+
+private:
+  std::variant<T, FunctionError> held_;
+};
+
+using FunctionResult = Outcome<Value>;
 
 struct Parameter {
   std::string_view name;

@@ -27,11 +27,9 @@ FunctionResult index(Args args) {
       const bool tuple = collection.kind() == Type::Kind::tuple;
       if (!key.is_number())
         return fail(std::string{"key for "} + (tuple ? "tuple" : "list") + " must be number");
-      const auto at = to_int(key);
-      const auto* whole = std::get_if<std::int64_t>(&at);
-      if (tuple && whole == nullptr)
-        return fail("invalid key for tuple: " + std::get<std::string>(at));
-      if (whole != nullptr && *whole >= 0 && static_cast<std::uint64_t>(*whole) < collection.size())
+      const auto whole = key.as_number().to_int64();
+      if (tuple && !whole) return to_int(key, std::nullopt, "invalid key for tuple: ").error();
+      if (whole && *whole >= 0 && static_cast<std::uint64_t>(*whole) < collection.size())
         return collection.elements()[static_cast<std::size_t>(*whole)];
       return tuple ? fail("key must be between 0 and " + std::to_string(collection.size())
                           + " inclusive")
@@ -53,10 +51,9 @@ FunctionResult element(Args args) {
   const Value& list = args[0];
   if (list.kind() != Type::Kind::list && list.kind() != Type::Kind::tuple)
     return fail("cannot read elements from " + list.type().friendly_name());
-  const auto at = to_int(args[1]);
-  if (const auto* wrong = std::get_if<std::string>(&at)) return fail("invalid index: " + *wrong);
+  const std::int64_t at = NOMAD_TRY(to_int(args[1], std::nullopt, "invalid index: "));
   if (list.size() == 0) return fail("cannot use element function with an empty list");
-  return list.elements()[static_cast<std::size_t>(std::get<std::int64_t>(at)) % list.size()];
+  return list.elements()[static_cast<std::size_t>(at) % list.size()];
 }
 
 FunctionResult contains(Args args) {
@@ -79,9 +76,7 @@ FunctionResult coalesce(Args args) {
   for (const Value& arg : args) {
     if (arg.is_unknown()) return Value::unknown(*common);
     if (arg.is_null()) continue;
-    Converted converted = convert(arg, *common);
-    if (auto* value = std::get_if<Value>(&converted)) return std::move(*value);
-    return fail(std::get<ConversionError>(converted).message);
+    return converted(arg, *common);
   }
   return fail("no non-null arguments");
 }
@@ -143,30 +138,24 @@ FunctionResult sort(Args args) {
 // --- sets --------------------------------------------------------------------------------------
 
 /// The arguments as sets of one common element type.
-std::variant<std::vector<Value>, FunctionError> common_sets(Args args) {
+Outcome<std::vector<Value>> common_sets(Args args) {
   std::vector<Type> elements;
   for (const Value& arg : args)
     if (arg.size() > 0 || arg.element_type().kind() != Type::Kind::dynamic)
       elements.push_back(arg.element_type());
   std::optional<Type> element = Type::dynamic();
   if (!elements.empty()) element = unify_unsafe(elements);
-  if (!element) return FunctionError{"given sets must all have compatible element types"};
+  if (!element) return fail("given sets must all have compatible element types");
   std::vector<Value> out;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    Converted converted = convert(args[i], Type::set(*element));
-    if (const auto* wrong = std::get_if<ConversionError>(&converted))
-      return FunctionError{wrong->message, i};
-    out.push_back(std::move(std::get<Value>(converted)));
-  }
+  for (std::size_t i = 0; i < args.size(); ++i)
+    out.push_back(NOMAD_TRY(converted(args[i], Type::set(*element), i)));
   return out;
 }
 
 FunctionResult setunion(Args args) {
-  auto sets = common_sets(args);
-  if (auto* wrong = std::get_if<FunctionError>(&sets)) return std::move(*wrong);
   Value::Elements all;
   Type element = Type::dynamic();
-  for (const Value& set : std::get<std::vector<Value>>(sets)) {
+  for (const Value& set : NOMAD_TRY(common_sets(args))) {
     if (element.kind() == Type::Kind::dynamic) element = set.element_type();
     all.insert(all.end(), set.elements().begin(), set.elements().end());
   }
@@ -174,9 +163,7 @@ FunctionResult setunion(Args args) {
 }
 
 FunctionResult setintersection(Args args) {
-  auto result = common_sets(args);
-  if (auto* wrong = std::get_if<FunctionError>(&result)) return std::move(*wrong);
-  const auto& sets = std::get<std::vector<Value>>(result);
+  const std::vector<Value> sets = NOMAD_TRY(common_sets(args));
   Value::Elements kept = sets.front().elements();
   for (const Value& set : sets) {
     if (!set.is_wholly_known()) return Value::unknown(set.type());

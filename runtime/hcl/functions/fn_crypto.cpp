@@ -1,4 +1,5 @@
 // Hashes, passwords, RSA and UUIDs.
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -12,7 +13,6 @@
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/text/digest.hpp"
-#include "runtime/text/letters.hpp"
 
 namespace nomad::hcl {
 
@@ -47,12 +47,7 @@ std::string bcrypt_salt(const Bytes16& random) {
 }
 
 FunctionResult bcrypt(Args args, const FunctionOptions& options) {
-  std::int64_t cost = default_cost;
-  if (args.size() > 1) {
-    const auto given = to_int(args[1]);
-    if (const auto* wrong = std::get_if<std::string>(&given)) return fail(*wrong);
-    cost = std::get<std::int64_t>(given);
-  }
+  std::int64_t cost = args.size() > 1 ? NOMAD_TRY(to_int(args[1])) : default_cost;
   if (args.size() > 2) return fail("bcrypt() takes no more than two arguments");
   constexpr const char* prefix = "error occured generating password ";
   constexpr std::size_t longest = 72;
@@ -128,30 +123,22 @@ FunctionResult rsa_decrypt(Args args) {
 // --- UUIDs -------------------------------------------------------------------------------------
 
 /// Plain, in braces, as a URN, or 32 digits.
-std::variant<Bytes16, std::string> parse_uuid(std::string_view text) {
+Outcome<Bytes16> parse_uuid(std::string_view text) {
   constexpr std::size_t plain = 36;
-  constexpr std::size_t digits_only = 32;
-  switch (text.size()) {
-    case plain:
-    case digits_only:
-      break;
-    case plain + 9:
-      if (lower_case(text.substr(0, 9)) != "urn:uuid:")
-        return "invalid urn prefix: " + quote(text.substr(0, 9));
-      text.remove_prefix(9);
-      break;
-    case plain + 2:
-      text = text.substr(1, plain);
-      break;
-    default:
-      return "invalid UUID length: " + std::to_string(text.size());
+  constexpr std::string_view urn = "urn:uuid:";
+  if (text.size() == plain + urn.size()) {
+    if (to_lower(text.substr(0, urn.size())) != urn)
+      return fail("invalid urn prefix: " + quote(text.substr(0, urn.size())));
+    text.remove_prefix(urn.size());
+  } else if (text.size() == plain + 2) {
+    text = text.substr(1, plain);
+  } else if (text.size() != plain && text.size() != plain - 4) {
+    return fail("invalid UUID length: " + std::to_string(text.size()));
   }
-  std::string digits;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool dash = text.size() == plain && (i == 8 || i == 13 || i == 18 || i == 23);
-    if (dash ? text[i] != '-' : hex_value(text[i]) < 0) return "invalid UUID format";
-    if (!dash) digits += text[i];
-  }
+  std::string digits{text};
+  if (text.size() == plain) std::erase(digits, '-');
+  if ((text.size() == plain && !is_uuid(text)) || !std::ranges::all_of(digits, is_hex_digit))
+    return fail("invalid UUID format");
   Bytes16 out{};
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i]
@@ -174,10 +161,11 @@ FunctionResult uuid_v5(Args args) {
   if (const auto known = known_namespace(name_space)) {
     prefix = *known;
   } else {
-    const auto parsed = parse_uuid(name_space);
-    if (const auto* wrong = std::get_if<std::string>(&parsed))
-      return fail("uuidv5() doesn't support namespace " + name_space + " (" + *wrong + ")");
-    prefix = std::get<Bytes16>(parsed);
+    auto parsed = parse_uuid(name_space);
+    if (parsed.has_error())
+      return fail("uuidv5() doesn't support namespace " + name_space + " (" + parsed.error().message
+                  + ")");
+    prefix = std::move(parsed).take();
   }
   std::string input{reinterpret_cast<const char*>(prefix.data()), prefix.size()};
   input += args[1].as_string();

@@ -167,11 +167,8 @@ FunctionResult format_date(Args args) {
 }
 
 FunctionResult time_add(Args args) {
-  const auto time = parse_timestamp(args[0].as_string());
-  if (!time) return fail(time.error().what);
-  const auto duration = parse_duration(args[1].as_string());
-  if (duration.has_error()) return fail(duration.error().what);
-  return text(time->plus(duration->count()).to_rfc3339());
+  const CivilTime time = NOMAD_TRY(parse_timestamp(args[0].as_string()));
+  return text(time.plus(NOMAD_TRY(parse_duration(args[1].as_string())).count()).to_rfc3339());
 }
 
 }  // namespace

@@ -42,24 +42,30 @@ std::string sign_of(const Verb& verb, bool negative) {
   return negative ? "-" : verb.plus ? "+" : verb.space ? " " : "";
 }
 
+/// Digits behind what stands before them, as wide as the verb wants it.
+std::string laid_out(const Verb& verb,
+                     const std::string& front,
+                     const std::string& digits,
+                     bool zero) {
+  const std::size_t length = front.size() + digits.size();
+  const std::size_t missing
+      = verb.width > static_cast<int>(length) ? static_cast<std::size_t>(verb.width) - length : 0;
+  if (verb.minus) return front + digits + std::string(missing, ' ');
+  if (zero) return front + std::string(missing, '0') + digits;
+  return std::string(missing, ' ') + front + digits;
+}
+
 std::string real(const Verb& verb, const Number& number) {
   const bool general = verb.mode == 'g' || verb.mode == 'G';
   constexpr int default_precision = 6;
   const int precision = verb.precision >= 0 ? verb.precision : general ? -1 : default_precision;
   std::string digits = number.format(verb.mode, precision);
-  std::string sign;
+  std::string sign = sign_of(verb, false);
   if (digits.starts_with('-') || digits.starts_with('+')) {
     sign = digits.starts_with('+') && verb.space ? " " : digits.substr(0, 1);
     digits.erase(0, 1);
-  } else {
-    sign = sign_of(verb, false);
   }
-  const std::size_t length = sign.size() + digits.size();
-  const std::size_t missing
-      = verb.width > static_cast<int>(length) ? static_cast<std::size_t>(verb.width) - length : 0;
-  if (verb.minus) return sign + digits + std::string(missing, ' ');
-  if (verb.zero && !number.is_infinite()) return sign + std::string(missing, '0') + digits;
-  return std::string(missing, ' ') + sign + digits;
+  return laid_out(verb, sign, digits, verb.zero && !number.is_infinite());
 }
 
 std::string integer(const Verb& verb, const Number& number) {
@@ -71,21 +77,10 @@ std::string integer(const Verb& verb, const Number& number) {
   if (verb.sharp && verb.mode != 'd')
     prefix = verb.mode == 'b' ? "0b" : verb.mode == 'o' ? "0" : verb.mode == 'x' ? "0x" : "0X";
   if (verb.mode == 'X') digits = to_upper(digits);
-  const std::string sign = sign_of(verb, negative);
-  std::size_t zeros = 0;
-  if (verb.precision >= 0 && digits.size() < static_cast<std::size_t>(verb.precision))
-    zeros = static_cast<std::size_t>(verb.precision) - digits.size();
-  else if (verb.precision == 0 && digits == "0")
-    return "";
-  const std::size_t length = sign.size() + prefix.size() + zeros + digits.size();
-  std::size_t left = 0;
-  std::size_t right = 0;
-  if (verb.width > static_cast<int>(length)) {
-    const std::size_t missing = static_cast<std::size_t>(verb.width) - length;
-    (verb.minus ? right : verb.zero && verb.precision < 0 ? zeros : left) += missing;
-  }
-  return std::string(left, ' ') + sign + prefix + std::string(zeros, '0') + digits
-         + std::string(right, ' ');
+  if (verb.precision == 0 && digits == "0") return "";
+  if (verb.precision > static_cast<int>(digits.size()))
+    digits.insert(0, static_cast<std::size_t>(verb.precision) - digits.size(), '0');
+  return laid_out(verb, sign_of(verb, negative) + prefix, digits, verb.zero && verb.precision < 0);
 }
 
 /// Reads a format string and renders its verbs.
@@ -93,39 +88,28 @@ class Formatter {
 public:
   Formatter(std::string_view format, Args args) : format_{format}, args_{args} {}
 
-  std::variant<std::string, FunctionError> run() {
+  Outcome<std::string> run() {
     while (at_ < format_.size()) {
-      const char c = format_[at_];
-      if (c != '%') {
-        out_ += c;
-        ++at_;
+      if (format_[at_] != '%') {
+        out_ += format_[at_++];
       } else if (format_.substr(at_).starts_with("%%")) {
         out_ += '%';
         at_ += 2;
-      } else if (!verb()) {
-        return *error_;
+      } else {
+        out_ += NOMAD_TRY(verb());
       }
-      if (out_.size() > max_result_bytes)
-        return FunctionError{"the result is larger than is allowed"};
+      if (out_.size() > max_result_bytes) return too_large();
     }
-    if (static_cast<std::size_t>(highest_) < args_.size()) {
-      const auto first_bad = static_cast<std::size_t>(highest_) + 1;
-      if (highest_ == 0)
-        return FunctionError{"too many arguments; no verbs in format string", first_bad};
-      return FunctionError{
-          "too many arguments; only " + std::to_string(highest_) + " used by format string",
-          first_bad};
-    }
+    const auto used = static_cast<std::size_t>(highest_);
+    if (used < args_.size())
+      return fail_at(used + 1, highest_ == 0 ? "too many arguments; no verbs in format string"
+                                             : "too many arguments; only " + std::to_string(used)
+                                                   + " used by format string");
     return std::move(out_);
   }
 
 private:
-  bool fail(std::string message) {
-    error_ = FunctionError{std::move(message)};
-    return false;
-  }
-
-  bool unexpected() {
+  FunctionError unexpected() const {
     if (at_ >= format_.size())
       return fail("invalid format string starting at offset " + std::to_string(format_.size()));
     const std::size_t length = decode_utf8(format_, at_).length;
@@ -140,6 +124,12 @@ private:
 
   bool digit() const { return at_ < format_.size() && is_digit(format_[at_]); }
 
+  bool take(char c) {
+    const bool is_there = at_ < format_.size() && format_[at_] == c;
+    if (is_there) ++at_;
+    return is_there;
+  }
+
   int number() {
     int value = 0;
     for (; digit(); ++at_)
@@ -148,51 +138,34 @@ private:
   }
 
   void flags(Verb& verb) {
-    for (; at_ < format_.size(); ++at_) {
-      switch (format_[at_]) {
-        case '0':
-          verb.zero = true;
-          continue;
-        case '#':
-          verb.sharp = true;
-          continue;
-        case '-':
-          verb.minus = true;
-          continue;
-        case '+':
-          verb.plus = true;
-          continue;
-        case ' ':
-          verb.space = true;
-          continue;
-        default:
-          return;
-      }
+    for (;;) {
+      if (take('0'))
+        verb.zero = true;
+      else if (take('#'))
+        verb.sharp = true;
+      else if (take('-'))
+        verb.minus = true;
+      else if (take('+'))
+        verb.plus = true;
+      else if (take(' '))
+        verb.space = true;
+      else
+        return;
     }
   }
 
-  /// `[n]`.
-  bool index(Verb& verb) {
-    if (at_ >= format_.size() || format_[at_] != '[') return true;
-    ++at_;
-    if (!digit() || format_[at_] == '0') return unexpected();
-    verb.argument = number();
-    if (at_ >= format_.size() || format_[at_] != ']') return unexpected();
-    ++at_;
-    return true;
-  }
-
-  bool verb() {
+  Outcome<std::string> verb() {
     Verb verb;
     verb.argument = next_;
     verb.offset = at_++;
     flags(verb);
     if (digit()) verb.width = number();
-    if (at_ < format_.size() && format_[at_] == '.') {
-      ++at_;
-      verb.precision = number();
+    if (take('.')) verb.precision = number();
+    if (take('[')) {
+      if (!digit() || format_[at_] == '0') return unexpected();
+      verb.argument = number();
+      if (!take(']')) return unexpected();
     }
-    if (!index(verb)) return false;
     if (at_ >= format_.size() || !is_letter(format_[at_])) return unexpected();
     verb.mode = format_[at_++];
     verb.raw = format_.substr(verb.offset, at_ - verb.offset);
@@ -200,15 +173,15 @@ private:
       return fail("the width or precision of " + quote(verb.raw) + " is larger than is allowed");
     highest_ = std::max(highest_, verb.argument);
     next_ = verb.argument + 1;
-    return render(verb);
+    return rendered(verb);
   }
 
-  bool unsupported(const Verb& verb, std::string_view why) {
+  static FunctionError unsupported(const Verb& verb, std::string_view why) {
     return fail("unsupported value for " + quote(verb.raw) + " at " + std::to_string(verb.offset)
                 + ": " + std::string{why});
   }
 
-  bool render(const Verb& verb) {
+  Outcome<std::string> rendered(const Verb& verb) const {
     if (static_cast<std::size_t>(verb.argument) > args_.size())
       return fail("not enough arguments for " + quote(verb.raw) + " at "
                   + std::to_string(verb.offset) + ": need index " + std::to_string(verb.argument)
@@ -220,7 +193,7 @@ private:
       case 'v':
         return as_is(verb, value);
       case 't':
-        return converted(verb, value, Type::boolean());
+        return shown(verb, value, Type::boolean());
       case 'b':
       case 'd':
       case 'o':
@@ -231,52 +204,41 @@ private:
       case 'f':
       case 'g':
       case 'G':
-        return converted(verb, value, Type::number());
+        return shown(verb, value, Type::number());
       case 's':
       case 'q':
-        return converted(verb, value, Type::string());
+        return shown(verb, value, Type::string());
       default:
         return fail("unsupported format verb '" + std::string{verb.mode} + "' in " + quote(verb.raw)
                     + " at offset " + std::to_string(verb.offset));
     }
   }
 
-  bool as_is(const Verb& verb, const Value& value) {
-    if (!verb.sharp && (value.is_string() || value.is_number())) {
-      out_ += pad(verb, value.is_string() ? std::string{value.as_string()}
-                                          : value.as_number().format('g', -1));
-      return true;
-    }
+  static Outcome<std::string> as_is(const Verb& verb, const Value& value) {
+    if (!verb.sharp && value.is_string()) return pad(verb, std::string{value.as_string()});
+    if (!verb.sharp && value.is_number()) return pad(verb, value.as_number().format('g', -1));
     auto json = encode_json(value);
-    if (const auto* wrong = std::get_if<FunctionError>(&json))
-      return unsupported(verb, wrong->message);
-    out_ += pad(verb, std::move(std::get<std::string>(json)));
-    return true;
+    if (json.has_error()) return unsupported(verb, json.error().message);
+    return pad(verb, std::move(json).take());
   }
 
-  bool converted(const Verb& verb, const Value& value, const Type& type) {
-    const Converted result = convert(value, type);
-    if (const auto* wrong = std::get_if<ConversionError>(&result))
-      return unsupported(verb, wrong->message);
-    const Value& out = std::get<Value>(result);
-    if (out.is_bool()) {
-      out_ += out.as_bool() ? "true" : "false";
-    } else if (out.is_string()) {
-      std::string_view shown = out.as_string();
-      if (verb.precision > 0) {
-        std::size_t end = 0;
-        for (int i = 0; i < verb.precision && end < shown.size(); ++i)
-          end += grapheme_length(shown, end);
-        shown = shown.substr(0, end);
-      }
-      out_ += pad(verb, verb.mode == 'q' ? json_quoted(shown) : std::string{shown});
-    } else if (std::string_view{"bdoxX"}.find(verb.mode) == std::string_view::npos) {
-      out_ += real(verb, out.as_number());
-    } else {
-      if (!out.as_number().is_whole()) return unsupported(verb, "an integer is required");
-      out_ += integer(verb, out.as_number());
+  static Outcome<std::string> shown(const Verb& verb, const Value& value, const Type& type) {
+    auto outcome = converted(value, type);
+    if (outcome.has_error()) return unsupported(verb, outcome.error().message);
+    const Value out = std::move(outcome).take();
+    if (out.is_bool()) return std::string{out.as_bool() ? "true" : "false"};
+    if (out.is_string()) {
+      std::string_view text = out.as_string();
+      std::size_t end = 0;
+      for (int i = 0; i < verb.precision && end < text.size(); ++i)
+        end += grapheme_length(text, end);
+      if (verb.precision > 0) text = text.substr(0, end);
+      return pad(verb, verb.mode == 'q' ? json_quoted(text) : std::string{text});
     }
-    return true;
+    if (std::string_view{"bdoxX"}.find(verb.mode) == std::string_view::npos)
+      return real(verb, out.as_number());
+    if (!out.as_number().is_whole()) return unsupported(verb, "an integer is required");
+    return integer(verb, out.as_number());
   }
 
   std::string_view format_;
@@ -285,7 +247,6 @@ private:
   int next_ = 1;
   int highest_ = 0;
   std::string out_;
-  std::optional<FunctionError> error_;
 };
 
 bool all_known(Args args) {
@@ -294,23 +255,20 @@ bool all_known(Args args) {
 
 FunctionResult format(Args args) {
   if (!all_known(args)) return Value::unknown(Type::string());
-  auto out = Formatter{args[0].as_string(), args.subspan(1)}.run();
-  if (auto* wrong = std::get_if<FunctionError>(&out)) return std::move(*wrong);
-  return Value::string(std::get<std::string>(out));
+  return Value::string(NOMAD_TRY((Formatter{args[0].as_string(), args.subspan(1)}.run())));
 }
 
 /// How often `formatlist` runs: the common length of its sequences.
-std::variant<std::size_t, FunctionError> iterations(Args args) {
+Outcome<std::size_t> iterations(Args args) {
   std::optional<std::size_t> length;
   std::size_t chooser = 0;
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!args[i].is_sequence()) continue;
     if (length && *length != args[i].size())
-      return FunctionError{
-          "argument " + std::to_string(i + 1) + " has length " + std::to_string(args[i].size())
-              + ", which is inconsistent with argument " + std::to_string(chooser + 1)
-              + " of length " + std::to_string(*length),
-          i + 1};
+      return fail_at(i + 1,
+                     "argument " + std::to_string(i + 1) + " has length "
+                         + std::to_string(args[i].size()) + ", which is inconsistent with argument "
+                         + std::to_string(chooser + 1) + " of length " + std::to_string(*length));
     if (!length) chooser = i;
     length = args[i].size();
   }
@@ -322,12 +280,11 @@ FunctionResult formatlist(Args args) {
   const Type strings = Type::list(Type::string());
   if (std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_unknown(); }))
     return Value::unknown(strings);
-  const auto count = iterations(values);
-  if (const auto* wrong = std::get_if<FunctionError>(&count)) return *wrong;
+  const std::size_t count = NOMAD_TRY(iterations(values));
   Value::Elements out;
   std::vector<Value> row(values.size());
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < std::get<std::size_t>(count); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j < values.size(); ++j)
       row[j] = values[j].is_sequence() ? values[j].elements()[i] : values[j];
     if (!all_known(row)) {
@@ -335,13 +292,14 @@ FunctionResult formatlist(Args args) {
       continue;
     }
     auto line = Formatter{args[0].as_string(), row}.run();
-    if (const auto* wrong = std::get_if<FunctionError>(&line)) {
-      if (values.empty()) return *wrong;
-      return fail("error on format iteration " + std::to_string(i) + ": " + wrong->message);
-    }
-    bytes += std::get<std::string>(line).size();
+    if (line.has_error())
+      return values.empty() ? line.error()
+                            : fail("error on format iteration " + std::to_string(i) + ": "
+                                   + line.error().message);
+    const std::string shown = std::move(line).take();
+    bytes += shown.size();
     if (bytes > max_result_bytes) return too_large();
-    out.push_back(Value::string(std::get<std::string>(line)));
+    out.push_back(Value::string(shown));
   }
   return Value::list(Type::string(), std::move(out));
 }

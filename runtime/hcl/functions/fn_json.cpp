@@ -10,54 +10,55 @@ using Args = std::span<const Value>;
 
 class JsonEncoder {
 public:
-  bool encode(const Value& value) {
+  Outcome<std::string> run(const Value& value) {
+    NOMAD_TRY(encode(value));
+    return std::move(out_);
+  }
+
+private:
+  Result<void> encode(const Value& value) {
     if (value.is_null()) {
-      out += "null";
+      out_ += "null";
     } else if (value.is_unknown()) {
-      return fail("value is not known");
+      return wrong("value is not known");
     } else if (value.is_string()) {
-      append_json_string(out, value.as_string());
+      append_json_string(out_, value.as_string());
     } else if (value.is_bool()) {
-      out += value.as_bool() ? "true" : "false";
+      out_ += value.as_bool() ? "true" : "false";
     } else if (value.is_number()) {
-      if (value.as_number().is_infinite()) return fail("cannot serialize infinity as JSON");
-      out += value.as_number().to_string();
+      if (value.as_number().is_infinite()) return wrong("cannot serialize infinity as JSON");
+      out_ += value.as_number().to_string();
     } else {
       return value.is_sequence() ? sequence(value) : mapping(value);
     }
-    return out.size() <= max_result_bytes || fail("the result is larger than is allowed");
+    return out_.size() <= max_result_bytes ? Result<void>{} : wrong(too_large().message);
   }
 
-  std::string out;
-  std::string error;
+  static Error wrong(std::string message) { return {Errc::invalid_argument, std::move(message)}; }
 
-private:
-  bool fail(std::string message) {
-    error = std::move(message);
-    return false;
-  }
-
-  bool sequence(const Value& value) {
-    out += '[';
+  Result<void> sequence(const Value& value) {
+    out_ += '[';
     for (const Value& element : value.elements()) {
-      if (&element != &value.elements().front()) out += ',';
-      if (!encode(element)) return false;
+      if (&element != &value.elements().front()) out_ += ',';
+      NOMAD_TRY(encode(element));
     }
-    out += ']';
-    return true;
+    out_ += ']';
+    return {};
   }
 
-  bool mapping(const Value& value) {
-    out += '{';
+  Result<void> mapping(const Value& value) {
+    out_ += '{';
     for (const auto& entry : value.entries()) {
-      if (&entry != &value.entries().front()) out += ',';
-      append_json_string(out, entry.first);
-      out += ':';
-      if (!encode(entry.second)) return false;
+      if (&entry != &value.entries().front()) out_ += ',';
+      append_json_string(out_, entry.first);
+      out_ += ':';
+      NOMAD_TRY(encode(entry.second));
     }
-    out += '}';
-    return true;
+    out_ += '}';
+    return {};
   }
+
+  std::string out_;
 };
 
 /// Makes values of what is read.
@@ -99,23 +100,18 @@ struct JsonMaker {
 
 FunctionResult json_encode(Args args) {
   if (!args[0].is_wholly_known()) return Value::unknown(Type::string());
-  auto out = encode_json(args[0]);
-  if (auto* wrong = std::get_if<FunctionError>(&out)) return std::move(*wrong);
-  return text(std::get<std::string>(out));
+  return text(NOMAD_TRY(encode_json(args[0])));
 }
 
 FunctionResult json_decode(Args args) {
   JsonMaker maker;
-  auto out = JsonReader<JsonMaker, JsonWords::stream>{maker, args[0].as_string()}.read();
-  return out ? FunctionResult{std::move(*out)} : fail(out.error().what);
+  return NOMAD_TRY((JsonReader<JsonMaker, JsonWords::stream>{maker, args[0].as_string()}.read()));
 }
 
 }  // namespace
 
-std::variant<std::string, FunctionError> encode_json(const Value& value) {
-  JsonEncoder encoder;
-  if (!encoder.encode(value)) return FunctionError{std::move(encoder.error)};
-  return std::move(encoder.out);
+Outcome<std::string> encode_json(const Value& value) {
+  return JsonEncoder{}.run(value);
 }
 
 void add_json_functions(std::vector<Function>& out) {

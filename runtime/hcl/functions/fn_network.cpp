@@ -1,5 +1,10 @@
 // Arithmetic on IP networks.
+#include <algorithm>
 #include <array>
+
+#include <arpa/inet.h>
+
+#include <fmt/format.h>
 
 #include "runtime/base/ip_network.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
@@ -31,39 +36,18 @@ std::string dotted(std::uint32_t address) {
   return out;
 }
 
-/// RFC 5952: the longest run of two or more zero groups as "::".
+/// RFC 5952, without dots.
 std::string grouped(U128 address) {
-  std::array<unsigned, 8> groups{};
-  for (std::size_t i = 0; i < 8; ++i)
-    groups[i] = static_cast<unsigned>(address >> (112 - 16 * i) & 0xFFFFU);
-  std::size_t run_at = 8;
-  std::size_t run_size = 1;
-  for (std::size_t i = 0; i < 8; ++i) {
-    std::size_t size = 0;
-    while (i + size < 8 && groups[i + size] == 0)
-      ++size;
-    if (size > run_size) {
-      run_at = i;
-      run_size = size;
-    }
-  }
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  for (std::size_t i = 0; i < 8; ++i) {
-    if (i == run_at) {
-      out += "::";
-      i += run_size - 1;
-      continue;
-    }
-    if (!out.empty() && !out.ends_with(':')) out += ':';
-    bool leading = true;
-    for (int shift = 12; shift >= 0; shift -= 4) {
-      const unsigned digit = groups[i] >> static_cast<unsigned>(shift) & 0xFU;
-      leading = leading && digit == 0 && shift > 0;
-      if (!leading) out += digits[digit];
-    }
-  }
-  return out;
+  std::array<unsigned char, sizeof(U128)> bytes{};
+  for (std::size_t i = bytes.size(); i > 0; address >>= 8)
+    bytes[--i] = static_cast<unsigned char>(address);
+  // What the system shows with dots ends with two groups behind six that are zero.
+  const auto group = [&](std::size_t i) { return bytes[2 * i] << 8U | bytes[2 * i + 1]; };
+  if (group(6) != 0
+      && std::all_of(bytes.begin(), bytes.begin() + 12, [](auto b) { return b == 0; }))
+    return fmt::format("::{:x}:{:x}", group(6), group(7));
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  return inet_ntop(AF_INET6, bytes.data(), text.data(), text.size());
 }
 
 std::string address_text(U128 address, int bits) {
@@ -92,11 +76,9 @@ std::string invalid_network(std::string_view text) {
 }
 
 FunctionResult cidrhost(Args args) {
-  const auto number = to_int(args[1]);
-  if (const auto* wrong = std::get_if<std::string>(&number)) return fail(*wrong);
+  const std::int64_t host = NOMAD_TRY(to_int(args[1]));
   const auto network = parse_network(args[0].as_string());
   if (!network) return fail(invalid_network(args[0].as_string()));
-  const std::int64_t host = std::get<std::int64_t>(number);
   const U128 highest = low_bits(network->bits - network->length);
   const U128 distance = host < 0 ? U128{static_cast<std::uint64_t>(-(host + 1))}
                                  : U128{static_cast<std::uint64_t>(host)};
@@ -115,14 +97,10 @@ FunctionResult cidrnetmask(Args args) {
 }
 
 FunctionResult cidrsubnet(Args args) {
-  const auto bits_arg = to_int(args[1]);
-  const auto number_arg = to_int(args[2]);
-  for (const auto* arg : {&bits_arg, &number_arg})
-    if (const auto* wrong = std::get_if<std::string>(arg)) return fail(*wrong);
+  const std::int64_t bits = NOMAD_TRY(to_int(args[1]));
+  const std::int64_t number = NOMAD_TRY(to_int(args[2]));
   const auto network = parse_network(args[0].as_string());
   if (!network) return fail(invalid_network(args[0].as_string()));
-  const std::int64_t bits = std::get<std::int64_t>(bits_arg);
-  const std::int64_t number = std::get<std::int64_t>(number_arg);
   if (bits > 32) return fail("may not extend prefix by more than 32 bits");
   if (bits < 0) return fail("must extend prefix by at least one bit");
   if (network->length + bits > network->bits)
@@ -150,9 +128,7 @@ FunctionResult cidrsubnets(Args args) {
   bool full = false;
   std::string previous;
   for (std::size_t i = 1; i < args.size(); ++i) {
-    const auto bits = to_int(args[i]);
-    if (const auto* wrong = std::get_if<std::string>(&bits)) return fail_at(i, *wrong);
-    const std::int64_t extra = std::get<std::int64_t>(bits);
+    const std::int64_t extra = NOMAD_TRY(to_int(args[i], i));
     if (extra < 1) return fail_at(i, "must extend prefix by at least one bit");
     if (extra > 32) return fail_at(i, "may not extend prefix by more than 32 bits");
     Network subnet = *network;

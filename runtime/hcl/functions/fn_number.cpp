@@ -40,24 +40,22 @@ FunctionResult min(Args args) {
   return extreme(args, false);
 }
 
-std::variant<double, std::string> to_double(const Value& value) {
+Outcome<double> to_double(const Value& value) {
   const Number& number = value.as_number();
   const double out = number.to_double();
   if (std::isinf(out) && !number.is_infinite()) {
     const std::string limit
         = Number::from_double(std::numeric_limits<double>::max()).integer_digits(10) + ".000000";
-    return "value must be between -" + limit + " and " + limit + " inclusive";
+    return fail("value must be between -" + limit + " and " + limit + " inclusive");
   }
   return out;
 }
 
 template <class Compute>
 FunctionResult real(Args args, Compute&& compute) {
-  const auto a = to_double(args[0]);
-  const auto b = to_double(args[1]);
-  for (const auto* arg : {&a, &b})
-    if (const auto* wrong = std::get_if<std::string>(arg)) return fail(*wrong);
-  const double out = compute(std::get<double>(a), std::get<double>(b));
+  const double a = NOMAD_TRY(to_double(args[0]));
+  const double b = NOMAD_TRY(to_double(args[1]));
+  const double out = compute(a, b);
   if (std::isnan(out)) return fail("the result is not a number");
   return Value::number(Number::from_double(out));
 }
@@ -71,18 +69,14 @@ FunctionResult pow(Args args) {
 }
 
 FunctionResult signum(Args args) {
-  const auto number = to_int(args[0]);
-  if (const auto* wrong = std::get_if<std::string>(&number)) return fail(*wrong);
-  const std::int64_t value = std::get<std::int64_t>(number);
+  const std::int64_t value = NOMAD_TRY(to_int(args[0]));
   return Value::number(static_cast<std::int64_t>(value > 0) - static_cast<std::int64_t>(value < 0));
 }
 
 FunctionResult parseint(Args args) {
   if (!args[0].is_string())
     return fail_at(0, "first argument must be a string, not " + args[0].type().friendly_name());
-  const auto base = to_int(args[1]);
-  if (const auto* wrong = std::get_if<std::string>(&base)) return fail_at(1, *wrong);
-  const std::int64_t radix = std::get<std::int64_t>(base);
+  const std::int64_t radix = NOMAD_TRY(to_int(args[1], 1));
   if (radix < 2 || radix > 62)
     return fail_at(1, "base must be a whole number between 2 and 62 inclusive");
   auto number = Number::parse_integer(args[0].as_string(), static_cast<int>(radix));

@@ -15,11 +15,8 @@ constexpr std::size_t max_product = 1'000'000;
 FunctionResult concat_lists(Args args, const Type& type) {
   Value::Elements out;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    const Converted converted = convert(args[i], type);
-    if (const auto* wrong = std::get_if<ConversionError>(&converted))
-      return fail_at(i, wrong->message);
-    const auto& elements = std::get<Value>(converted).elements();
-    out.insert(out.end(), elements.begin(), elements.end());
+    const Value list = NOMAD_TRY(converted(args[i], type, i));
+    out.insert(out.end(), list.elements().begin(), list.elements().end());
   }
   return Value::list(type.element(), std::move(out));
 }
@@ -68,10 +65,7 @@ FunctionResult range(Args args) {
 }
 
 FunctionResult chunklist(Args args) {
-  const auto size_arg = to_int(args[1]);
-  if (const auto* wrong = std::get_if<std::string>(&size_arg))
-    return fail("invalid size: " + *wrong);
-  const std::int64_t size = std::get<std::int64_t>(size_arg);
+  const std::int64_t size = NOMAD_TRY(to_int(args[1], std::nullopt, "invalid size: "));
   if (size < 0) return fail("the size argument must be positive");
   const Value& list = args[0];
   Value::Elements out;
@@ -114,20 +108,14 @@ FunctionResult flatten(Args args) {
   return flatten_into(args[0], out) ? Value::tuple(std::move(out)) : Value{};
 }
 
-std::variant<std::size_t, FunctionError> slice_index(const Value& value,
-                                                     std::size_t argument,
-                                                     std::string_view name,
-                                                     std::size_t length) {
-  const auto index = to_int(value);
-  const std::string which{name};
-  if (const auto* wrong = std::get_if<std::string>(&index))
-    return FunctionError{"invalid " + which + " index: " + *wrong, argument};
-  const std::int64_t at = std::get<std::int64_t>(index);
-  if (at < 0) return FunctionError{which + " index must not be less than zero", argument};
-  if (static_cast<std::uint64_t>(at) > length)
-    return FunctionError{which + " index must not be greater than the length of the list",
-                         argument};
-  return static_cast<std::size_t>(at);
+/// Where in a list `argument` is.
+Outcome<std::ptrdiff_t> slice_index(Args args, std::size_t argument, const std::string& name) {
+  const std::int64_t at
+      = NOMAD_TRY(to_int(args[argument], argument, "invalid " + name + " index: "));
+  if (at < 0) return fail_at(argument, name + " index must not be less than zero");
+  if (static_cast<std::uint64_t>(at) > args[0].size())
+    return fail_at(argument, name + " index must not be greater than the length of the list");
+  return static_cast<std::ptrdiff_t>(at);
 }
 
 FunctionResult slice(Args args) {
@@ -139,21 +127,17 @@ FunctionResult slice(Args args) {
                    "the ordering of the result is not important");
   if (list.kind() != Type::Kind::list && list.kind() != Type::Kind::tuple)
     return fail_at(0, "must be a list or tuple value");
-  const auto start = slice_index(args[1], 1, "start", list.size());
-  if (const auto* wrong = std::get_if<FunctionError>(&start)) return *wrong;
-  const auto end = slice_index(args[2], 2, "end", list.size());
-  if (const auto* wrong = std::get_if<FunctionError>(&end)) return *wrong;
-  if (std::get<std::size_t>(start) > std::get<std::size_t>(end))
-    return fail_at(1, "start index must not be greater than end index");
+  const std::ptrdiff_t start = NOMAD_TRY(slice_index(args, 1, "start"));
+  const std::ptrdiff_t end = NOMAD_TRY(slice_index(args, 2, "end"));
+  if (start > end) return fail_at(1, "start index must not be greater than end index");
   const auto begin = list.elements().begin();
-  Value::Elements out{begin + static_cast<std::ptrdiff_t>(std::get<std::size_t>(start)),
-                      begin + static_cast<std::ptrdiff_t>(std::get<std::size_t>(end))};
+  Value::Elements out{begin + start, begin + end};
   return list.kind() == Type::Kind::tuple ? Value::tuple(std::move(out))
                                           : Value::list(list.element_type(), std::move(out));
 }
 
 /// The element type of each argument of `setproduct`.
-std::variant<std::vector<Type>, FunctionError> product_types(Args args) {
+Outcome<std::vector<Type>> product_types(Args args) {
   std::vector<Type> out;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Type type = args[i].type();
@@ -162,10 +146,10 @@ std::variant<std::vector<Type>, FunctionError> product_types(Args args) {
     } else if (is_tuple(type)) {
       const auto common = type.elements().empty() ? std::optional{Type::dynamic()}
                                                   : unify_unsafe(type.elements());
-      if (!common) return FunctionError{"all elements must be of the same type", i};
+      if (!common) return fail_at(i, "all elements must be of the same type");
       out.push_back(*common);
     } else {
-      return FunctionError{"a set or a list is required", i};
+      return fail_at(i, "a set or a list is required");
     }
   }
   return out;
@@ -173,9 +157,7 @@ std::variant<std::vector<Type>, FunctionError> product_types(Args args) {
 
 FunctionResult setproduct(Args args) {
   if (args.size() < 2) return fail("at least two arguments are required");
-  const auto result = product_types(args);
-  if (const auto* wrong = std::get_if<FunctionError>(&result)) return *wrong;
-  const auto& types = std::get<std::vector<Type>>(result);
+  const std::vector<Type> types = NOMAD_TRY(product_types(args));
   const Type element = Type::tuple(types);
   const bool list = std::none_of(args.begin(), args.end(),
                                  [](const Value& v) { return v.kind() == Type::Kind::set; });
@@ -187,12 +169,8 @@ FunctionResult setproduct(Args args) {
   std::vector<Value::Elements> columns;
   for (std::size_t i = 0; i < args.size() && total > 0; ++i) {
     columns.emplace_back();
-    for (const Value& value : args[i].elements()) {
-      Converted converted = convert(value, types[i]);
-      if (const auto* wrong = std::get_if<ConversionError>(&converted))
-        return fail_at(i, wrong->message);
-      columns.back().push_back(std::move(std::get<Value>(converted)));
-    }
+    for (const Value& value : args[i].elements())
+      columns.back().push_back(NOMAD_TRY(converted(value, types[i], i)));
   }
   Value::Elements out;
   std::vector<std::size_t> at(args.size(), 0);

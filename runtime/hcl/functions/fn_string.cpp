@@ -54,13 +54,9 @@ std::optional<std::string_view> skip_clusters(std::string_view in, std::int64_t 
 }
 
 FunctionResult substr(Args args) {
-  const auto offset_arg = to_int(args[1]);
-  const auto length_arg = to_int(args[2]);
-  for (const auto* arg : {&offset_arg, &length_arg})
-    if (const auto* wrong = std::get_if<std::string>(arg)) return fail(*wrong);
+  std::int64_t offset = NOMAD_TRY(to_int(args[1]));
+  const std::int64_t length = NOMAD_TRY(to_int(args[2]));
   const std::string_view in = args[0].as_string();
-  std::int64_t offset = std::get<std::int64_t>(offset_arg);
-  const std::int64_t length = std::get<std::int64_t>(length_arg);
   if (offset < 0)
     offset += static_cast<std::int64_t>(count_graphemes_exactly(in));
   else if (length == 0)
@@ -122,9 +118,7 @@ FunctionResult replace(Args args) {
 }
 
 FunctionResult indent(Args args) {
-  const auto spaces = to_int(args[0]);
-  if (const auto* wrong = std::get_if<std::string>(&spaces)) return fail(*wrong);
-  const std::int64_t count = std::get<std::int64_t>(spaces);
+  const std::int64_t count = NOMAD_TRY(to_int(args[0]));
   if (count < 0) return fail("the number of spaces must not be negative");
   if (static_cast<std::uint64_t>(count) > max_result_bytes) return too_large();
   return replace_within(args[1].as_string(), "\n",
@@ -132,10 +126,9 @@ FunctionResult indent(Args args) {
 }
 
 FunctionResult regex_replace(Args args) {
-  const auto pattern = Regex::compile(args[1].as_string());
-  if (!pattern) return fail(pattern.error().what);
+  const Regex pattern = NOMAD_TRY(Regex::compile(args[1].as_string()));
   const auto out
-      = pattern->replace_all(args[0].as_string(), args[2].as_string(), true, max_result_bytes);
+      = pattern.replace_all(args[0].as_string(), args[2].as_string(), true, max_result_bytes);
   return out ? text(*out) : too_large();
 }
 

@@ -233,8 +233,7 @@ private:
 };
 
 FunctionResult yaml_decode(Args args) {
-  auto out = YamlDecoder{args[0].as_string()}.document();
-  return out ? FunctionResult{std::move(*out)} : fail(out.error().what);
+  return NOMAD_TRY(YamlDecoder{args[0].as_string()}.document());
 }
 
 }  // namespace

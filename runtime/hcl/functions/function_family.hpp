@@ -33,15 +33,15 @@ void add_file_functions(std::vector<Function>& out, const FunctionOptions& optio
 /// Longest text a function may produce.
 inline constexpr std::uint64_t max_result_bytes = 16U << 20U;
 
-inline FunctionResult fail(std::string message) {
-  return FunctionError{std::move(message), std::nullopt};
+inline FunctionError fail(std::string message) {
+  return {std::move(message)};
 }
 
-inline FunctionResult fail_at(std::size_t argument, std::string message) {
-  return FunctionError{std::move(message), argument};
+inline FunctionError fail_at(std::size_t argument, std::string message) {
+  return {std::move(message), argument};
 }
 
-inline FunctionResult too_large() {
+inline FunctionError too_large() {
   return fail("the result is larger than is allowed");
 }
 
@@ -50,10 +50,25 @@ inline FunctionResult text(std::string_view value) {
   return Value::string(value);
 }
 
-/// A number as Go's int, or why it is none.
-inline std::variant<std::int64_t, std::string> to_int(const Value& number) {
+/// A number as Go's int. `argument` is the place that the error names, if it names one.
+inline Outcome<std::int64_t> to_int(const Value& number,
+                                    std::optional<std::size_t> argument = std::nullopt,
+                                    std::string_view what = "") {
   if (const auto whole = number.as_number().to_int64()) return *whole;
-  return "value must be a whole number, between -9223372036854775808 and 9223372036854775807";
+  return FunctionError{
+      std::string{what}
+          + "value must be a whole number, between -9223372036854775808 and 9223372036854775807",
+      argument};
+}
+
+/// `convert`, with an error of that argument.
+inline FunctionResult converted(const Value& value,
+                                const Type& type,
+                                std::optional<std::size_t> argument = std::nullopt) {
+  Converted out = convert(value, type);
+  if (auto* wrong = std::get_if<ConversionError>(&out))
+    return FunctionError{std::move(wrong->message), argument};
+  return std::move(std::get<Value>(out));
 }
 
 inline bool is_list(const Type& type) {
@@ -69,6 +84,6 @@ inline bool is_set(const Type& type) {
 }
 
 /// `value`, which must be wholly known, as JSON.
-std::variant<std::string, FunctionError> encode_json(const Value& value);
+Outcome<std::string> encode_json(const Value& value);
 
 }  // namespace nomad::hcl

@@ -15,34 +15,29 @@ using Args = std::span<const Value>;
 constexpr const char* disabled = "filesystem function disabled";
 
 FunctionResult read_file(const FileAccess& files, std::string_view path, bool base64) {
-  const auto bytes = files.read(path);
-  if (bytes.has_error()) return fail(bytes.error().what);
-  if (base64) return text(encode_base64(*bytes));
-  if (!is_valid_utf8(*bytes))
+  const std::string bytes = NOMAD_TRY(files.read(path));
+  if (base64) return text(encode_base64(bytes));
+  if (!is_valid_utf8(bytes))
     return fail("contents of " + std::string{path}
                 + " are not valid UTF-8; use the filebase64 function to obtain the Base64 encoded contents or the "
                   "other file functions (e.g. filemd5, filesha256) to obtain file hashing results instead");
-  return text(*bytes);
+  return text(bytes);
 }
 
 FunctionResult file_exists(const FileAccess& files, std::string_view path) {
-  const auto exists = files.exists(path);
-  return exists.has_error() ? fail(exists.error().what) : FunctionResult{Value::boolean(*exists)};
+  return Value::boolean(NOMAD_TRY(files.exists(path)));
 }
 
 FunctionResult file_set(const FileAccess& files, std::string_view path, std::string_view pattern) {
-  const auto found = files.glob(path, pattern);
-  if (found.has_error()) return fail(found.error().what);
   Value::Elements out;
-  for (const std::string& name : *found)
+  for (const std::string& name : NOMAD_TRY(files.glob(path, pattern)))
     out.push_back(Value::string(name));
   return Value::set(Type::string(), std::move(out));
 }
 
 FunctionResult hooked(const std::function<Result<std::string>(std::string_view)>& hook,
                       std::string_view path) {
-  const auto out = hook(path);
-  return out.has_error() ? fail(out.error().what) : text(*out);
+  return text(NOMAD_TRY(hook(path)));
 }
 
 template <class Call>
