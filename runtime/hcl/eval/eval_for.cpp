@@ -10,8 +10,16 @@ namespace nomad::hcl {
 namespace {
 
 constexpr const char* invalid_condition = "Invalid 'for' condition";
+constexpr const char* null_condition = "The value of the 'if' clause must not be null.";
 
 }  // namespace
+
+/// What is said of something that each element has to have.
+struct Evaluator::ElementWords {
+  std::string_view summary;
+  std::string is_null;
+  std::string is_invalid;
+};
 
 /// One run over a collection. `known` turns false once an iteration had no usable result; then the
 /// rest is only looked at for its diagnostics.
@@ -86,8 +94,7 @@ bool Evaluator::check_condition(const ForExpr& expression) {
   const std::size_t before = errors_;
   const Value result = eval(*expression.condition);
   if (result.is_null()) {
-    error(*expression.condition, "Condition is null",
-          "The value of the 'if' clause must not be null.");
+    error(*expression.condition, "Condition is null", null_condition);
     return false;
   }
   const Converted converted = convert(result, Type::boolean());
@@ -99,35 +106,40 @@ bool Evaluator::check_condition(const ForExpr& expression) {
   return errors_ == before;
 }
 
-/// Evaluates the condition for the current element. False when it had no result.
-bool Evaluator::included(Loop& loop, bool& include) {
-  include = true;
-  const Expression* condition = loop.expression.condition;
-  if (condition == nullptr) return true;
-  const Value result = eval(*condition);
+/// Evaluates what is asked of the current element; nothing, after one complaint, when that is not
+/// of the type.
+std::optional<Value> Evaluator::of_element(Loop& loop,
+                                           const Expression& expression,
+                                           const Type& type,
+                                           const ElementWords& words) {
+  const Value value = eval(expression);
   std::string wrong;
-  if (result.is_null()) {
-    wrong = "The value of the 'if' clause must not be null.";
-  } else if (result.is_known()) {
-    const Converted converted = convert(result, Type::boolean());
-    if (const auto* value = std::get_if<Value>(&converted)) {
-      include = value->as_bool();
-      return true;
-    }
-    wrong
-        = "The 'if' clause value is invalid: " + std::get<ConversionError>(converted).message + ".";
+  if (value.is_null()) {
+    wrong = words.is_null;
+  } else if (value.is_known()) {
+    Converted converted = convert(value, type);
+    if (auto* fitting = std::get_if<Value>(&converted)) return std::move(*fitting);
+    wrong = words.is_invalid + std::get<ConversionError>(converted).message + ".";
   }
-  if (!wrong.empty() && loop.known) error(*condition, invalid_condition, std::move(wrong));
+  if (!wrong.empty() && loop.known) error(expression, std::string{words.summary}, std::move(wrong));
   loop.known = false;
-  return false;
+  return std::nullopt;
+}
+
+/// Whether the condition takes the current element.
+bool Evaluator::included(Loop& loop) {
+  static const ElementWords words{invalid_condition, null_condition,
+                                  "The 'if' clause value is invalid: "};
+  if (loop.expression.condition == nullptr) return true;
+  const auto include = of_element(loop, *loop.expression.condition, Type::boolean(), words);
+  return include && include->as_bool();
 }
 
 Value Evaluator::loop_tuple(Loop& loop) {
   Value::Elements elements;
   std::uint64_t weight = 0;
   while (next(loop)) {
-    bool include = true;
-    if (!included(loop, include) || !include) continue;
+    if (!included(loop)) continue;
     elements.push_back(eval(*loop.expression.value));
     weight += elements.back().weight();
     if (weight > budget_.limits.value_weight) break;
@@ -135,35 +147,17 @@ Value Evaluator::loop_tuple(Loop& loop) {
   return loop.known ? bounded(loop.expression, Value::tuple(std::move(elements))) : Value{};
 }
 
-/// The current element's key; false when there is none.
-bool Evaluator::loop_key(Loop& loop, std::string& key) {
-  constexpr const char* summary = "Invalid object key";
-  const Expression& expression = *loop.expression.key;
-  const Value value = eval(expression);
-  std::string wrong;
-  if (value.is_null()) {
-    wrong = "Key expression in 'for' expression must not produce a null value.";
-  } else if (value.is_known()) {
-    const Converted converted = convert(value, Type::string());
-    if (const auto* text = std::get_if<Value>(&converted)) {
-      key = text->as_string();
-      return true;
-    }
-    wrong = "The key expression produced an invalid result: "
-            + std::get<ConversionError>(converted).message + ".";
-  }
-  if (!wrong.empty() && loop.known) error(expression, summary, std::move(wrong));
-  loop.known = false;
-  return false;
-}
-
 Value Evaluator::loop_object(Loop& loop) {
+  static const ElementWords words{
+      "Invalid object key", "Key expression in 'for' expression must not produce a null value.",
+      "The key expression produced an invalid result: "};
   std::map<std::string, Value::Elements, std::less<>> groups;
   std::uint64_t weight = 0;
   while (next(loop) && weight <= budget_.limits.value_weight) {
-    bool include = true;
-    std::string key;
-    if (!included(loop, include) || !include || !loop_key(loop, key)) continue;
+    if (!included(loop)) continue;
+    const auto name = of_element(loop, *loop.expression.key, Type::string(), words);
+    if (!name) continue;
+    const std::string key{name->as_string()};
     Value value = eval(*loop.expression.value);
     weight += value.weight() + key.size();
     Value::Elements& group = groups[key];

@@ -5,6 +5,7 @@
 // complaints. Every node costs a step of the budget; recursion is bounded by the trees' heights.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,12 +80,16 @@ private:
 
   // for
   struct Loop;
+  struct ElementWords;
   Value for_loop(const ForExpr& expression);
   bool check_condition(const ForExpr& expression);
-  bool included(Loop& loop, bool& include);
+  std::optional<Value> of_element(Loop& loop,
+                                  const Expression& expression,
+                                  const Type& type,
+                                  const ElementWords& words);
+  bool included(Loop& loop);
   Value loop_tuple(Loop& loop);
   Value loop_object(Loop& loop);
-  bool loop_key(Loop& loop, std::string& key);
   bool next(Loop& loop);
 
   // calls

@@ -54,6 +54,11 @@ struct Expression {
   const File* file;
 };
 
+template <ExprKind own>
+struct ExpressionOf : Expression {
+  ExpressionOf() : Expression{own, 1, {}, nullptr} {}
+};
+
 /// One step of a traversal.
 struct Step {
   enum class Kind : std::uint8_t { root, attribute, index } kind;
@@ -62,30 +67,30 @@ struct Step {
   const Value* key = nullptr;  ///< index: a known string or number
 };
 
-struct LiteralExpr : Expression {
+struct LiteralExpr : ExpressionOf<ExprKind::literal> {
   const Value* value;
 };
 
 /// `steps[0]` is the root name.
-struct VariableExpr : Expression {
+struct VariableExpr : ExpressionOf<ExprKind::variable> {
   std::span<const Step> steps;
 
   std::string_view root_name() const { return steps.front().name; }
 };
 
-struct RelativeExpr : Expression {
+struct RelativeExpr : ExpressionOf<ExprKind::relative> {
   const Expression* source;
   std::span<const Step> steps;
 };
 
-struct IndexExpr : Expression {
+struct IndexExpr : ExpressionOf<ExprKind::index> {
   const Expression* collection;
   const Expression* key;
   Span open_bracket;
   Span brackets;
 };
 
-struct CallExpr : Expression {
+struct CallExpr : ExpressionOf<ExprKind::call> {
   std::string_view name;
   std::span<const Expression* const> args;
   bool expand_final;  ///< `f(a, list...)`
@@ -94,7 +99,7 @@ struct CallExpr : Expression {
   Span close_paren;
 };
 
-struct ConditionalExpr : Expression {
+struct ConditionalExpr : ExpressionOf<ExprKind::conditional> {
   const Expression* condition;
   const Expression* if_true;
   const Expression* if_false;
@@ -102,7 +107,7 @@ struct ConditionalExpr : Expression {
 
 enum class UnaryOp : std::uint8_t { negate, logical_not };
 
-struct UnaryExpr : Expression {
+struct UnaryExpr : ExpressionOf<ExprKind::unary> {
   UnaryOp op;
   const Expression* operand;
   Span symbol;
@@ -124,13 +129,13 @@ enum class BinaryOp : std::uint8_t {
   modulo,
 };
 
-struct BinaryExpr : Expression {
+struct BinaryExpr : ExpressionOf<ExprKind::binary> {
   BinaryOp op;
   const Expression* left;
   const Expression* right;
 };
 
-struct TupleExpr : Expression {
+struct TupleExpr : ExpressionOf<ExprKind::tuple> {
   std::span<const Expression* const> elements;
   Span open;
 };
@@ -140,18 +145,18 @@ struct ObjectItem {
   const Expression* value;
 };
 
-struct ObjectExpr : Expression {
+struct ObjectExpr : ExpressionOf<ExprKind::object> {
   std::span<const ObjectItem> items;
   Span open;
 };
 
 /// A bare name as key is its own text, unless it stood in parentheses.
-struct ObjectKeyExpr : Expression {
+struct ObjectKeyExpr : ExpressionOf<ExprKind::object_key> {
   const Expression* wrapped;
   bool force_expression;
 };
 
-struct ForExpr : Expression {
+struct ForExpr : ExpressionOf<ExprKind::for_loop> {
   std::string_view key_name;  ///< empty when there is none
   std::string_view value_name;
   const Expression* collection;
@@ -163,34 +168,34 @@ struct ForExpr : Expression {
   Span close;
 };
 
-struct SplatItemExpr : Expression {};
+struct SplatItemExpr : ExpressionOf<ExprKind::splat_item> {};
 
-struct SplatExpr : Expression {
+struct SplatExpr : ExpressionOf<ExprKind::splat> {
   const Expression* source;
   const Expression* each;  ///< in terms of `item`
   const SplatItemExpr* item;
   Span marker;
 };
 
-struct ParenthesesExpr : Expression {
+struct ParenthesesExpr : ExpressionOf<ExprKind::parentheses> {
   const Expression* inner;
 };
 
-struct TemplateExpr : Expression {
+struct TemplateExpr : ExpressionOf<ExprKind::template_text> {
   std::span<const Expression* const> parts;
 };
 
-struct TemplateWrapExpr : Expression {
+struct TemplateWrapExpr : ExpressionOf<ExprKind::template_wrap> {
   const Expression* wrapped;
 };
 
-struct TemplateJoinExpr : Expression {
+struct TemplateJoinExpr : ExpressionOf<ExprKind::template_join> {
   const Expression* tuple;
 };
 
 struct JsonNode;
 
-struct JsonExpr : Expression {
+struct JsonExpr : ExpressionOf<ExprKind::json> {
   const JsonNode* node;
 };
 

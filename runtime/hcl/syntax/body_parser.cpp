@@ -12,6 +12,9 @@ namespace nomad::hcl {
 namespace {
 
 constexpr const char* item_required = "Argument or block definition required";
+constexpr const char* how_to_set
+    = "An argument or block definition is required here. To set an argument, use the equals sign "
+      "\"=\" to introduce the argument value.";
 constexpr const char* single_argument = "Invalid single-argument block definition";
 constexpr const char* block_definition = "Invalid block definition";
 
@@ -101,11 +104,7 @@ void BodyParser::parse_body_item(Items& items) {
       return;
     default:
       in_.recover_after_item();
-      in_.error(
-          name.span(), item_required,
-          "An argument or block definition is required here. To set an argument, use the equals "
-          "sign "
-          "\"=\" to introduce the argument value.");
+      in_.error(name.span(), item_required, how_to_set);
   }
 }
 
@@ -302,11 +301,7 @@ const BodyNode* BodyParser::parse_single_attribute_body() {
       return nullptr;
     default:
       in_.recover_after_item();
-      in_.error(
-          name.span(), item_required,
-          "An argument or block definition is required here. To set an argument, use the equals "
-          "sign "
-          "\"=\" to introduce the argument value.");
+      in_.error(name.span(), item_required, how_to_set);
       return nullptr;
   }
   const std::vector<AttributeNode> attributes{finish_attribute(name, true)};

@@ -40,7 +40,6 @@ const Expression* CollectionParser::parse_tuple() {
     in_.read();
   }
   TupleExpr node{};
-  node.kind = ExprKind::tuple;
   node.elements = in_.arena().copy(elements);
   node.open = open.span();
   return in_.make_over(node, cover(open.span(), close.span()), elements);
@@ -72,7 +71,6 @@ const Expression* CollectionParser::parse_object() {
     children.push_back(item.value);
   }
   ObjectExpr node{};
-  node.kind = ExprKind::object;
   node.items = in_.arena().copy(items);
   node.open = open.span();
   return in_.make_over(node, cover(open.span(), close.span()), children);
@@ -89,7 +87,6 @@ bool CollectionParser::parse_object_item(std::vector<ObjectItem>& items, Token& 
   const Expression* wrapped = ExpressionParser{in_}.parse();
   if (in_.recovering_since(before)) return give_up();
   ObjectKeyExpr key{};
-  key.kind = ExprKind::object_key;
   key.wrapped = wrapped;
   key.force_expression = force_expression;
   Token next = in_.peek();
@@ -167,7 +164,6 @@ const Expression* CollectionParser::parse_for(Token open) {
   const TokenReader::IgnoreNewlines ignore{in_};
   in_.read();
   ForExpr node{};
-  node.kind = ExprKind::for_loop;
   if (!parse_for_names(node.key_name, node.value_name)) return abandon_for(open);
   std::size_t before = in_.mark();
   node.collection = ExpressionParser{in_}.parse();

@@ -50,7 +50,6 @@ const Expression* ExpressionParser::parse() {
   };
   std::size_t before = in_.mark();
   ConditionalExpr node{};
-  node.kind = ExprKind::conditional;
   node.condition = parse_binary(1);
   if ((in_.recovering_since(before)) || in_.peek().type != TokenType::question)
     return leave(node.condition);
@@ -85,7 +84,6 @@ const Expression* ExpressionParser::parse_binary(int level) {
     const Expression* right = parse_binary(next.level + 1);
     if (in_.recovering_since(before_right)) return left;
     BinaryExpr node{};
-    node.kind = ExprKind::binary;
     node.op = next.op;
     node.left = left;
     node.right = right;
@@ -119,7 +117,6 @@ public:
       base_ = in_.make(node, span);
     } else {
       RelativeExpr node{};
-      node.kind = ExprKind::relative;
       node.source = base_;
       node.steps = in_.arena().copy(steps_);
       base_ = in_.make(node, span, {node.source});
@@ -245,17 +242,14 @@ void ExpressionParser::parse_attribute_splat(Chain& chain, Token dot) {
   std::vector<Step> steps;
   if (!parse_splat_steps(star.span(), steps, last)) return;
   SplatItemExpr item{};
-  item.kind = ExprKind::splat_item;
   const Expression* item_expr = in_.make(item, marker);
   SplatExpr node{};
-  node.kind = ExprKind::splat;
   node.source = chain.node();
   node.item = static_cast<const SplatItemExpr*>(item_expr);
   node.each = item_expr;
   node.marker = marker;
   if (!steps.empty()) {
     RelativeExpr each{};
-    each.kind = ExprKind::relative;
     each.source = item_expr;
     each.steps = in_.arena().copy(steps);
     node.each = in_.make(each, cover(first, last), {item_expr});
@@ -281,10 +275,8 @@ void ExpressionParser::parse_full_splat(Chain& chain, Token open) {
   }
   const Span marker = cover(open.span(), close.span());
   SplatItemExpr item{};
-  item.kind = ExprKind::splat_item;
   const Expression* item_expr = in_.make(item, marker);
   SplatExpr node{};
-  node.kind = ExprKind::splat;
   node.source = chain.node();
   node.item = static_cast<const SplatItemExpr*>(item_expr);
   node.marker = marker;
@@ -321,7 +313,6 @@ void ExpressionParser::parse_bracket(Chain& chain) {
     return;
   }
   IndexExpr node{};
-  node.kind = ExprKind::index;
   node.collection = chain.node();
   node.key = key;
   node.open_bracket = open.span();
@@ -337,7 +328,6 @@ const Expression* ExpressionParser::parse_term() {
     case TokenType::number: {
       in_.read();
       LiteralExpr node{};
-      node.kind = ExprKind::literal;
       node.value = number_value(first);
       return in_.make(node, first.span());
     }
@@ -380,7 +370,6 @@ const Expression* ExpressionParser::parse_parentheses() {
   }
   in_.read();
   ParenthesesExpr node{};
-  node.kind = ExprKind::parentheses;
   node.inner = inner;
   return in_.make(node, cover(open.span(), close.span()), {inner});
 }
@@ -393,7 +382,6 @@ const Expression* ExpressionParser::parse_name() {
     return in_.literal(Value::boolean(word == "true"), name.span());
   if (word == "null") return in_.literal(Value::null(), name.span());
   VariableExpr node{};
-  node.kind = ExprKind::variable;
   node.steps = in_.arena().one(Step{Step::Kind::root, name.span(), word, nullptr});
   return in_.make(node, name.span());
 }
@@ -406,7 +394,6 @@ const Expression* ExpressionParser::parse_unary(UnaryOp op) {
   }
   in_.enter();
   UnaryExpr node{};
-  node.kind = ExprKind::unary;
   node.op = op;
   node.operand = parse_with_traversals();
   node.symbol = symbol.span();
@@ -456,7 +443,6 @@ const Expression* ExpressionParser::parse_call(Token name) {
       break;
     }
   }
-  node.kind = ExprKind::call;
   node.name = in_.text(name);
   node.args = in_.arena().copy(args);
   node.name_span = name.span();

@@ -221,7 +221,6 @@ private:
 
   JsonExpr expression(const JsonNode* node) const {
     JsonExpr expr{};
-    expr.kind = ExprKind::json;
     expr.height = 1;
     expr.span = node->span;
     expr.file = builder_.file();

@@ -285,7 +285,7 @@ private:
       const std::size_t end = text_.find_first_not_of("\r\n", at_);
       emit(TokenType::quoted_newline, end == std::string_view::npos ? text_.size() : end);
     } else {
-      const std::size_t end = end_of_quoted_text();
+      const std::size_t end = end_of_text<true>();
       if (end > at_)
         emit(TokenType::quoted_literal, end);
       else if (sequence_length(text_, at_) == 0)
@@ -295,7 +295,9 @@ private:
     }
   }
 
-  std::size_t end_of_quoted_text() const {
+  /// The end of a run of plain template text on one line, or within quotes.
+  template <bool quoted>
+  std::size_t end_of_text() const {
     std::size_t at = at_;
     while (at < text_.size()) {
       const char c = text_[at];
@@ -303,32 +305,15 @@ private:
         ++at;
         continue;
       }
-      if (c == '$' || c == '%' || c == '"' || c == '\n' || c == '\r') break;
+      if (c == '$' || c == '%' || c == '\n' || c == '\r' || (quoted && c == '"')) break;
       std::size_t begin = at;
-      if (c == '\\') {
+      if (quoted && c == '\\') {
         ++begin;
         if (begin >= text_.size() || text_[begin] == '\n' || text_[begin] == '\r') break;
       }
       const std::size_t length = sequence_length(text_, begin);
       if (length == 0) break;
       at = begin + length;
-    }
-    return at;
-  }
-
-  /// The end of a run of plain template text on one line.
-  std::size_t end_of_line_text() const {
-    std::size_t at = at_;
-    while (at < text_.size()) {
-      const char c = text_[at];
-      if (is_plain[static_cast<unsigned char>(c)]) {
-        ++at;
-        continue;
-      }
-      if (c == '$' || c == '%' || c == '\n' || c == '\r') break;
-      const std::size_t length = sequence_length(text_, at);
-      if (length == 0) break;
-      at += length;
     }
     return at;
   }
@@ -344,7 +329,7 @@ private:
       if (!marker(TokenType::string_literal)) emit(TokenType::invalid, text_.size());
       return;
     }
-    const std::size_t end = end_of_line_text();
+    const std::size_t end = end_of_text<false>();
     const std::size_t ending = line_break(end);
     Level& level = levels_.back();
     if (ending > 0) {
@@ -372,7 +357,7 @@ private:
       if (!marker(TokenType::string_literal)) emit(TokenType::string_literal, text_.size());
       return;
     }
-    const std::size_t end = end_of_line_text();
+    const std::size_t end = end_of_text<false>();
     const std::size_t ending = line_break(end);
     if (end + ending > at_)
       emit(TokenType::string_literal, end + ending);

@@ -67,7 +67,6 @@ private:
 
   const Expression* text_node(const std::vector<const Expression*>& parts) {
     TemplateExpr node{};
-    node.kind = ExprKind::template_text;
     node.parts = in_.arena().copy(parts);
     return in_.make_over(node, cover(parts.front()->span, parts.back()->span), parts);
   }
@@ -157,7 +156,6 @@ private:
     if (branches[1].empty())
       branches[1].push_back(in_.literal(Value::string(""), {end.begin, end.begin}));
     ConditionalExpr node{};
-    node.kind = ExprKind::conditional;
     node.condition = open.expr;
     node.if_true = text_node(branches[0]);
     node.if_false = text_node(branches[1]);
@@ -191,7 +189,6 @@ private:
     if (content.empty())
       content.push_back(in_.literal(Value::string(""), {open.span.end, open.span.end}));
     ForExpr loop{};
-    loop.kind = ExprKind::for_loop;
     loop.key_name = open.key_name;
     loop.value_name = open.value_name;
     loop.collection = open.expr;
@@ -199,7 +196,6 @@ private:
     loop.open = open.span;
     loop.close = end;
     TemplateJoinExpr node{};
-    node.kind = ExprKind::template_join;
     node.tuple = in_.make(loop, cover(open.span, end), {loop.collection, loop.value});
     return in_.make(node, node.tuple->span, {node.tuple});
   }
@@ -225,7 +221,6 @@ const Expression* TemplateParser::parse_plain_string(Token open) {
   in_.skip_raw(2);
   const Expression* part = in_.literal(Value::string(plain), span);
   TemplateExpr node{};
-  node.kind = ExprKind::template_text;
   node.parts = in_.arena().one(part);
   return in_.make(node, cover(open.span(), in_.previous_span()), {part});
 }
@@ -238,31 +233,25 @@ const Expression* TemplateParser::parse_string() {
   Span inner;
   bool wraps = false;
   const auto parts = parse_template(in_.opposite(open.type), flush, inner, wraps);
-  const Span span = cover(open.span(), in_.previous_span());
-  if (wraps) {
-    TemplateWrapExpr node{};
-    node.kind = ExprKind::template_wrap;
-    node.wrapped = parts.front();
-    return in_.make(node, span, {node.wrapped});
-  }
-  TemplateExpr node{};
-  node.kind = ExprKind::template_text;
-  node.parts = in_.arena().copy(parts);
-  return in_.make_over(node, span, parts);
+  return whole(parts, wraps, cover(open.span(), in_.previous_span()));
 }
 
 const Expression* TemplateParser::parse_whole() {
   Span span;
   bool wraps = false;
   const auto parts = parse_template(TokenType::end_of_file, false, span, wraps);
+  return whole(parts, wraps, span);
+}
+
+const Expression* TemplateParser::whole(const std::vector<const Expression*>& parts,
+                                        bool wraps,
+                                        Span span) {
   if (wraps) {
     TemplateWrapExpr node{};
-    node.kind = ExprKind::template_wrap;
     node.wrapped = parts.front();
     return in_.make(node, span, {node.wrapped});
   }
   TemplateExpr node{};
-  node.kind = ExprKind::template_text;
   node.parts = in_.arena().copy(parts);
   return in_.make_over(node, span, parts);
 }

@@ -33,6 +33,7 @@ private:
   void close_control(Token keyword, bool& trim_next);
   static void flush_heredoc(std::vector<TemplatePart>& parts);
   std::vector<const Expression*> parse_template(TokenType end, bool flush, Span& span, bool& wraps);
+  const Expression* whole(const std::vector<const Expression*>& parts, bool wraps, Span span);
 
   TokenReader& in_;
 };

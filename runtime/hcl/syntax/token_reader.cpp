@@ -134,7 +134,6 @@ TokenType TokenReader::opposite(TokenType type) {
 
 const Expression* TokenReader::literal(Value value, Span span) {
   LiteralExpr node{};
-  node.kind = ExprKind::literal;
   node.value = builder_.arena().keep(std::move(value));
   node.height = 1;
   node.span = span;

@@ -56,8 +56,10 @@ public:
   bool at_keyword(std::string_view keyword) const;
   static TokenType opposite(TokenType type);
 
-  class IgnoreNewlines;
-  class SeeNewlines;
+  template <bool sees_newlines>
+  class Newlines;
+  using IgnoreNewlines = Newlines<false>;
+  using SeeNewlines = Newlines<true>;
 
   // What was wrong.
   std::size_t mark() const { return errors_; }
@@ -134,33 +136,17 @@ private:
   Diagnostics diagnostics_;
 };
 
-/// For as long as it lives, line breaks are no tokens.
-class TokenReader::IgnoreNewlines {
+/// For as long as it lives, line breaks are tokens, or are none.
+template <bool sees_newlines>
+class TokenReader::Newlines {
 public:
-  explicit IgnoreNewlines(TokenReader& reader) : reader_{reader}, before_{reader.see_newlines_} {
-    reader_.see_newlines_ = false;
-  }
+  explicit Newlines(TokenReader& reader)
+      : reader_{reader}, before_{std::exchange(reader.see_newlines_, sees_newlines)} {}
 
-  ~IgnoreNewlines() { reader_.see_newlines_ = before_; }
+  ~Newlines() { reader_.see_newlines_ = before_; }
 
-  IgnoreNewlines(const IgnoreNewlines&) = delete;
-  IgnoreNewlines& operator=(const IgnoreNewlines&) = delete;
-
-private:
-  TokenReader& reader_;
-  bool before_;
-};
-
-class TokenReader::SeeNewlines {
-public:
-  explicit SeeNewlines(TokenReader& reader) : reader_{reader}, before_{reader.see_newlines_} {
-    reader_.see_newlines_ = true;
-  }
-
-  ~SeeNewlines() { reader_.see_newlines_ = before_; }
-
-  SeeNewlines(const SeeNewlines&) = delete;
-  SeeNewlines& operator=(const SeeNewlines&) = delete;
+  Newlines(const Newlines&) = delete;
+  Newlines& operator=(const Newlines&) = delete;
 
 private:
   TokenReader& reader_;

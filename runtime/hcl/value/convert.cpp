@@ -121,8 +121,7 @@ private:
   std::optional<Value> primitive(const Value& value, const Type& to);
   std::optional<Value::Elements> elements(const Value& value, const Type& element);
   std::optional<Value::Entries> entries(const Value& value, const Type& element);
-  std::optional<Value> to_list(const Value& value, const Type& to);
-  std::optional<Value> to_set(const Value& value, const Type& to);
+  std::optional<Value> to_sequence(const Value& value, const Type& to);
   std::optional<Value> to_map(const Value& value, const Type& to);
   std::optional<Value> to_tuple(const Value& value, const Type& to);
   std::optional<Value> to_object(const Value& value, const Type& to);
@@ -207,9 +206,8 @@ std::optional<Value> Converter::known(const Value& value, const Type& to) {
     case Kind::string:
       return primitive(value, to);
     case Kind::list:
-      return to_list(value, to);
     case Kind::set:
-      return to_set(value, to);
+      return to_sequence(value, to);
     case Kind::map:
       return to_map(value, to);
     case Kind::tuple:
@@ -296,29 +294,21 @@ bool Converter::unify_entries(Value::Entries& entries) {
   return true;
 }
 
-std::optional<Value> Converter::to_list(const Value& value, const Type& to) {
+std::optional<Value> Converter::to_sequence(const Value& value, const Type& to) {
+  const bool is_list = to.kind() == Kind::list;
+  const auto make = is_list ? Value::list : Value::set;
   const Type target = element_target(value.type(), to.element());
   auto out = elements(value, target);
   if (!out) return std::nullopt;
-  if (out->empty()) return Value::list(value.kind() == Kind::tuple ? to.element() : target, {});
-  if (value.kind() == Kind::tuple && !unify_elements(*out)) return std::nullopt;
+  const bool is_tuple = value.kind() == Kind::tuple;
+  if (out->empty()) return make(is_tuple ? to.element() : target, {});
+  if (is_list && is_tuple && !unify_elements(*out)) return std::nullopt;
   const Type element = out->front().type();
   for (const Value& each : *out)
     if (!(each.type() == element))
-      return fail("element types must all match for conversion to list");
-  return Value::list(element, std::move(*out));
-}
-
-std::optional<Value> Converter::to_set(const Value& value, const Type& to) {
-  const Type target = element_target(value.type(), to.element());
-  auto out = elements(value, target);
-  if (!out) return std::nullopt;
-  if (out->empty()) return Value::set(value.kind() == Kind::tuple ? to.element() : target, {});
-  const Type element = out->front().type();
-  for (const Value& each : *out)
-    if (!(each.type() == element))
-      return fail("element types must all match for conversion to set");
-  return Value::set(element, std::move(*out));
+      return fail(std::string{"element types must all match for conversion to "}
+                  + (is_list ? "list" : "set"));
+  return make(element, std::move(*out));
 }
 
 std::optional<Value> Converter::to_map(const Value& value, const Type& to) {

@@ -14,17 +14,6 @@ unsigned char byte_at(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]);
 }
 
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decode_utf8(text, at);
-    append_utf8(out, point.value);
-    at += point.length;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::size_t wide_sequence_length(std::string_view text, std::size_t at) {
@@ -52,7 +41,7 @@ bool is_wide_identifier_part(char32_t c) {
 
 std::string normalized(std::string_view text) {
   if (is_ascii(text)) return std::string{text};
-  std::string valid = valid_utf8(text);
+  std::string valid = to_utf8(code_points(text));
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* nfc = icu::Normalizer2::getNFCInstance(status);
   const icu::StringPiece piece{valid.data(), static_cast<std::int32_t>(valid.size())};
