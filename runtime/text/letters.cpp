@@ -21,14 +21,13 @@ std::string changed(std::string_view text, Change change) {
   return out;
 }
 
-char32_t in_title_case(char32_t c) {
-  return static_cast<char32_t>(u_totitle(static_cast<UChar32>(c)));
+UChar32 icu(char32_t c) {
+  return static_cast<UChar32>(c);
 }
 
 /// Where strings.Title sees the end of a word.
 bool parts_words(char32_t c) {
-  if (u_isalpha(static_cast<UChar32>(c)) != 0 || u_isdigit(static_cast<UChar32>(c)) != 0)
-    return false;
+  if (is_unicode_letter(c) || is_unicode_digit(c)) return false;
   return c < 0x80 ? c != '_' : is_unicode_space(c);
 }
 
@@ -36,7 +35,27 @@ bool parts_words(char32_t c) {
 
 bool is_unicode_space(char32_t c) {
   if (c < 0x100) return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xA0;
-  return u_isUWhiteSpace(static_cast<UChar32>(c)) != 0;
+  return u_isUWhiteSpace(icu(c)) != 0;
+}
+
+bool is_unicode_letter(char32_t c) {
+  return u_isalpha(icu(c)) != 0;
+}
+
+bool is_unicode_digit(char32_t c) {
+  return u_isdigit(icu(c)) != 0;
+}
+
+char32_t upper_letter(char32_t c) {
+  return static_cast<char32_t>(u_toupper(icu(c)));
+}
+
+char32_t lower_letter(char32_t c) {
+  return static_cast<char32_t>(u_tolower(icu(c)));
+}
+
+char32_t title_letter(char32_t c) {
+  return static_cast<char32_t>(u_totitle(icu(c)));
 }
 
 std::string_view trim_left_space(std::string_view text) {
@@ -67,29 +86,28 @@ std::string_view trim_space(std::string_view text) {
 }
 
 std::string upper_case(std::string_view text) {
-  return changed(text, [](char32_t c) { return u_toupper(static_cast<UChar32>(c)); });
+  return changed(text, [](char32_t c) { return upper_letter(c); });
 }
 
 std::string lower_case(std::string_view text) {
-  return changed(text, [](char32_t c) { return u_tolower(static_cast<UChar32>(c)); });
+  return changed(text, [](char32_t c) { return lower_letter(c); });
 }
 
 std::string title_case(std::string_view text) {
   char32_t last = ' ';
   return changed(text, [&last](char32_t c) {
     const bool starts = parts_words(std::exchange(last, c));
-    return starts ? in_title_case(c) : c;
+    return starts ? title_letter(c) : c;
   });
 }
 
 std::string title_words(std::string_view text) {
   bool within = false;
   return changed(text, [&within](char32_t c) {
-    if (u_isalpha(static_cast<UChar32>(c)) != 0)
-      return std::exchange(within, true) ? c : in_title_case(c);
+    if (is_unicode_letter(c)) return std::exchange(within, true) ? c : title_letter(c);
     // What does not end a word that has begun.
     const bool joins = c == '_' || c == '\'' || c == '.' || c == ':' || c == 0x2019;
-    within = within && (joins || u_isdigit(static_cast<UChar32>(c)) != 0);
+    within = within && (joins || is_unicode_digit(c));
     return c;
   });
 }

@@ -7,8 +7,15 @@
 
 namespace nomad {
 
-/// unicode.IsSpace.
+/// unicode.IsSpace, IsLetter, IsDigit.
 bool is_unicode_space(char32_t c);
+bool is_unicode_letter(char32_t c);
+bool is_unicode_digit(char32_t c);
+
+/// unicode.ToUpper, ToLower, ToTitle.
+char32_t upper_letter(char32_t c);
+char32_t lower_letter(char32_t c);
+char32_t title_letter(char32_t c);
 
 /// strings.TrimSpace, and its halves; parts of `text`.
 std::string_view trim_space(std::string_view text);

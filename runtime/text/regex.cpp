@@ -4,11 +4,11 @@
 #include <utility>
 
 #include <re2/re2.h>
-#include <unicode/uchar.h>
 
 #include "runtime/base/re2_words.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad {
 namespace {
@@ -39,8 +39,7 @@ void each_match(const RE2& regex, std::string_view text, Found found) {
 }
 
 bool is_name_character(char32_t c) {
-  return c == '_' || u_isalpha(static_cast<UChar32>(c)) != 0
-         || u_isdigit(static_cast<UChar32>(c)) != 0;
+  return c == '_' || is_unicode_letter(c) || is_unicode_digit(c);
 }
 
 /// The name of a group behind "$": takes it off, with its braces. Empty if there is none.

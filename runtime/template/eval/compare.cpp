@@ -1,6 +1,6 @@
 #include "runtime/template/eval/compare.hpp"
 
-#include <cstdint>
+#include <utility>
 
 #include "runtime/template/value/format.hpp"
 
@@ -19,21 +19,6 @@ std::string shown_as_text(const Value& value) {
   return print_format("%s", std::span{&value, 1}, 4096).value_or("?");
 }
 
-bool equal_basics(const Value& a, const Value& b) {
-  switch (a.kind()) {
-    case Kind::boolean:
-      return a.as_boolean() == b.as_boolean();
-    case Kind::integer:
-      return a.as_integer() == b.as_integer();
-    case Kind::natural:
-      return a.as_natural() == b.as_natural();
-    case Kind::number:
-      return a.as_number() == b.as_number();
-    default:
-      return a.as_text() == b.as_text();
-  }
-}
-
 /// Of what is neither a number nor a text nor a boolean.
 Result<bool> equal_others(const Value& a, const Value& b) {
   if (!a.is_invalid() && !b.is_invalid() && a.kind() != b.kind())
@@ -49,11 +34,11 @@ Result<bool> equal_others(const Value& a, const Value& b) {
 Result<bool> equal(const Value& a, const Value& b) {
   const bool basic = is_basic(a.kind()) || is_basic(b.kind());
   if (!basic) return equal_others(a, b);
-  if (a.kind() == b.kind()) return equal_basics(a, b);
+  if (a.kind() == b.kind()) return order_of_basics(a, b) == 0;
   if (a.kind() == Kind::integer && b.kind() == Kind::natural)
-    return a.as_integer() >= 0 && static_cast<std::uint64_t>(a.as_integer()) == b.as_natural();
+    return std::cmp_equal(a.as_integer(), b.as_natural());
   if (a.kind() == Kind::natural && b.kind() == Kind::integer)
-    return b.as_integer() >= 0 && static_cast<std::uint64_t>(b.as_integer()) == a.as_natural();
+    return std::cmp_equal(a.as_natural(), b.as_integer());
   if (!a.is_invalid() && !b.is_invalid()) return mistake("incompatible types for comparison");
   return false;
 }
@@ -71,23 +56,13 @@ Result<bool> is_less(const Value& a, const Value& b) {
   if (!is_basic(a.kind()) || !is_basic(b.kind())) return mistake("invalid type for comparison");
   if (a.kind() != b.kind()) {
     if (a.kind() == Kind::integer && b.kind() == Kind::natural)
-      return a.as_integer() < 0 || static_cast<std::uint64_t>(a.as_integer()) < b.as_natural();
+      return std::cmp_less(a.as_integer(), b.as_natural());
     if (a.kind() == Kind::natural && b.kind() == Kind::integer)
-      return b.as_integer() >= 0 && a.as_natural() < static_cast<std::uint64_t>(b.as_integer());
+      return std::cmp_less(a.as_natural(), b.as_integer());
     return mistake("incompatible types for comparison");
   }
-  switch (a.kind()) {
-    case Kind::integer:
-      return a.as_integer() < b.as_integer();
-    case Kind::natural:
-      return a.as_natural() < b.as_natural();
-    case Kind::number:
-      return a.as_number() < b.as_number();
-    case Kind::text:
-      return a.as_text() < b.as_text();
-    default:
-      return mistake("invalid type for comparison");
-  }
+  if (a.kind() == Kind::boolean) return mistake("invalid type for comparison");
+  return order_of_basics(a, b) < 0;
 }
 
 }  // namespace nomad::templates

@@ -131,10 +131,7 @@ private:
 
   Result<void> list(const Value& list, int depth) {
     if (list.type()->element == &types::byte) {
-      std::string bytes;
-      for (const Value& byte : list.items())
-        bytes += static_cast<char>(byte.as_natural());
-      string(encode_base64(bytes));
+      string(encode_base64(bytes_of(list)));
       return {};
     }
     out_ += '[';

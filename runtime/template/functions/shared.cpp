@@ -66,12 +66,7 @@ std::string sha256_hex(std::string_view text) {
 
 Result<std::string> text_of(Context& context, const Value& value) {
   if (value.kind() == Kind::text) return std::string{value.as_text()};
-  if (value.kind() == Kind::list && value.type()->element == &types::byte) {
-    std::string out;
-    for (const Value& byte : value.items())
-      out += static_cast<char>(byte.as_natural());
-    return out;
-  }
+  if (value.kind() == Kind::list && value.type()->element == &types::byte) return bytes_of(value);
   return print(std::span{&value, 1}, context.room());
 }
 

@@ -22,45 +22,40 @@ enum class Part : std::uint8_t {
   short_year,
   month,
   month_name,
-  short_month,
-  zero_month,
   day,
-  space_day,
-  zero_day,
   year_day,
   week_day,
-  short_week_day,
   hour,
   hour12,
-  zero_hour12,
   minute,
-  zero_minute,
   second,
-  zero_second,
-  upper_noon,
-  lower_noon,
+  noon,
   zone_name,
   zone_z,       ///< "Z07:00" and its like: Z for UTC.
   zone_offset,  ///< "-0700" and its like.
   fraction,
 };
 
-struct Element {
-  Part part;
+/// A word of layouts. Numbers have at least `width` digits, with `fill` in front; names have
+/// `width` letters, or with 0 all.
+struct Word {
   std::string_view text;
+  Part part;
+  std::size_t width = 0;
+  char fill = '0';
 };
 
 /// The longest words first, as Go takes them.
-constexpr std::array<std::pair<std::string_view, Part>, 33> words{{
+constexpr Word words[] = {
     {"January", Part::month_name},
-    {"Jan", Part::short_month},
+    {"Jan", Part::month_name, 3},
     {"Monday", Part::week_day},
-    {"Mon", Part::short_week_day},
+    {"Mon", Part::week_day, 3},
     {"MST", Part::zone_name},
-    {"2006", Part::year},
-    {"__2", Part::year_day},
-    {"002", Part::year_day},
-    {"_2", Part::space_day},
+    {"2006", Part::year, 4},
+    {"__2", Part::year_day, 3, ' '},
+    {"002", Part::year_day, 3},
+    {"_2", Part::day, 2, ' '},
     {"Z07:00:00", Part::zone_z},
     {"Z070000", Part::zone_z},
     {"Z07:00", Part::zone_z},
@@ -71,21 +66,21 @@ constexpr std::array<std::pair<std::string_view, Part>, 33> words{{
     {"-07:00", Part::zone_offset},
     {"-0700", Part::zone_offset},
     {"-07", Part::zone_offset},
-    {"01", Part::zero_month},
-    {"02", Part::zero_day},
-    {"03", Part::zero_hour12},
-    {"04", Part::zero_minute},
-    {"05", Part::zero_second},
-    {"06", Part::short_year},
-    {"15", Part::hour},
-    {"PM", Part::upper_noon},
-    {"pm", Part::lower_noon},
-    {"1", Part::month},
-    {"2", Part::day},
-    {"3", Part::hour12},
-    {"4", Part::minute},
-    {"5", Part::second},
-}};
+    {"01", Part::month, 2},
+    {"02", Part::day, 2},
+    {"03", Part::hour12, 2},
+    {"04", Part::minute, 2},
+    {"05", Part::second, 2},
+    {"06", Part::short_year, 2},
+    {"15", Part::hour, 2},
+    {"PM", Part::noon},
+    {"pm", Part::noon},
+    {"1", Part::month, 1},
+    {"2", Part::day, 1},
+    {"3", Part::hour12, 1},
+    {"4", Part::minute, 1},
+    {"5", Part::second, 1},
+};
 
 /// ".000", ",999" that no digit follows.
 std::size_t fraction_length(std::string_view text) {
@@ -95,36 +90,33 @@ std::size_t fraction_length(std::string_view text) {
   return end < text.size() && is_digit(text[end]) ? 0 : end;
 }
 
-/// Takes the next piece off a layout.
-Element take_element(std::string_view& layout) {
-  for (std::size_t at = 0; at < layout.size(); ++at) {
-    const std::string_view rest = layout.substr(at);
-    std::size_t length = fraction_length(rest);
-    Part part = Part::fraction;
-    if (length == 0)
-      for (const auto& [word, meaning] : words)
-        if (rest.starts_with(word)) {
-          length = word.size();
-          part = meaning;
-          break;
-        }
+/// The word that a layout begins with, or text up to the next one.
+Word word_of(std::string_view layout) {
+  if (const std::size_t length = fraction_length(layout); length > 0)
+    return {layout.substr(0, length), Part::fraction};
+  for (const Word& word : words) {
+    if (!layout.starts_with(word.text)) continue;
     // "_2006" is a year behind an underscore.
-    if (part == Part::space_day && rest.starts_with("_2006")) length = 0;
+    if (word.text == "_2" && layout.starts_with("_2006")) break;
     // A word may be the beginning of another one: "January" is a month, "Janet" is none.
-    if ((part == Part::short_month || part == Part::short_week_day) && length < rest.size()
-        && rest[length] >= 'a' && rest[length] <= 'z')
-      length = 0;
-    if (length == 0) continue;
-    if (at > 0) {
-      const Element out{Part::literal, layout.substr(0, at)};
-      layout.remove_prefix(at);
-      return out;
-    }
-    const Element out{part, layout.substr(0, length)};
-    layout.remove_prefix(length);
-    return out;
+    const std::string_view behind = layout.substr(word.text.size());
+    const bool is_name = word.part == Part::month_name || word.part == Part::week_day;
+    if (is_name && word.width == 3 && !behind.empty() && behind[0] >= 'a' && behind[0] <= 'z')
+      break;
+    return word;
   }
-  return {Part::literal, std::exchange(layout, {})};
+  return {{}, Part::literal};
+}
+
+/// Takes the next piece off a layout.
+Word take_word(std::string_view& layout) {
+  Word word = word_of(layout);
+  std::size_t length = word.text.size();
+  for (; length == 0 || (word.part == Part::literal && length < layout.size()); ++length)
+    if (length > 0 && word_of(layout.substr(length)).part != Part::literal) break;
+  word.text = layout.substr(0, length);
+  layout.remove_prefix(length);
+  return word;
 }
 
 std::string fraction(std::string_view layout, std::int64_t nanosecond) {
@@ -143,70 +135,58 @@ std::string zero_zone(std::string_view layout) {
   return out;
 }
 
-std::string_view month_name_of(const CivilTime& time) {
-  return month_names[static_cast<std::size_t>(time.month - 1)];
-}
-
-std::string_view day_name_of(const CivilTime& time) {
-  return day_names[static_cast<std::size_t>(time.weekday())];
-}
-
-std::string written(const Element& element, const CivilTime& time) {
-  switch (element.part) {
-    case Part::literal:
-      return std::string{element.text};
+/// None of what is no number.
+std::optional<std::int64_t> number_of(Part part, const CivilTime& time) {
+  switch (part) {
     case Part::year:
-      return padded(time.year, 4);
+      return time.year;
     case Part::short_year:
-      return padded(time.year % 100, 2);
+      return time.year % 100;
     case Part::month:
-      return std::to_string(time.month);
-    case Part::month_name:
-      return std::string{month_name_of(time)};
-    case Part::short_month:
-      return std::string{month_name_of(time).substr(0, 3)};
-    case Part::zero_month:
-      return padded(time.month, 2);
+      return time.month;
     case Part::day:
-      return std::to_string(time.day);
-    case Part::space_day:
-      return padded(time.day, 2, ' ');
-    case Part::zero_day:
-      return padded(time.day, 2);
+      return time.day;
     case Part::year_day:
-      return padded(time.year_day(), 3, element.text[0] == '_' ? ' ' : '0');
-    case Part::week_day:
-      return std::string{day_name_of(time)};
-    case Part::short_week_day:
-      return std::string{day_name_of(time).substr(0, 3)};
+      return time.year_day();
     case Part::hour:
-      return padded(time.hour, 2);
+      return time.hour;
     case Part::hour12:
-      return std::to_string(time.hour12());
-    case Part::zero_hour12:
-      return padded(time.hour12(), 2);
+      return time.hour12();
     case Part::minute:
-      return std::to_string(time.minute);
-    case Part::zero_minute:
-      return padded(time.minute, 2);
+      return time.minute;
     case Part::second:
-      return std::to_string(time.second);
-    case Part::zero_second:
-      return padded(time.second, 2);
-    case Part::upper_noon:
-      return time.hour >= 12 ? "PM" : "AM";
-    case Part::lower_noon:
-      return time.hour >= 12 ? "pm" : "am";
+      return time.second;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string_view cut(std::string_view name, std::size_t width) {
+  return name.substr(0, width == 0 ? name.size() : width);
+}
+
+std::string written(const Word& word, const CivilTime& time) {
+  if (const auto number = number_of(word.part, time)) return padded(*number, word.width, word.fill);
+  switch (word.part) {
+    case Part::month_name:
+      return std::string{cut(month_names[static_cast<std::size_t>(time.month - 1)], word.width)};
+    case Part::week_day:
+      return std::string{cut(day_names[static_cast<std::size_t>(time.weekday())], word.width)};
+    case Part::noon: {
+      const std::string upper = time.hour >= 12 ? "PM" : "AM";
+      return word.text == "PM" ? upper : to_lower(upper);
+    }
     case Part::zone_name:
       return "UTC";
     case Part::zone_z:
       return "Z";
     case Part::zone_offset:
-      return '+' + zero_zone(element.text);
+      return '+' + zero_zone(word.text);
     case Part::fraction:
-      return fraction(element.text, time.nanosecond);
+      return fraction(word.text, time.nanosecond);
+    default:
+      return std::string{word.text};
   }
-  return {};
 }
 
 /// Reads a time by a layout.
@@ -214,41 +194,27 @@ class TimeReader {
 public:
   explicit TimeReader(std::string_view text) : text_{text} {}
 
-  bool take(const Element& element) {
-    switch (element.part) {
+  bool take(const Word& word) {
+    switch (word.part) {
       case Part::literal:
-        if (!text_.starts_with(element.text)) return false;
-        text_.remove_prefix(element.text.size());
-        return true;
+        return skip(word.text);
       case Part::year:
-        return number(4, 4, time_.year);
+        return number(word, 4, time_.year);
       case Part::month:
-        return number(1, 2, time_.month);
-      case Part::zero_month:
-        return number(2, 2, time_.month);
+        return number(word, 2, time_.month);
       case Part::month_name:
-      case Part::short_month:
-        return month_name(element.part == Part::short_month);
+        return month_name(word.width);
       case Part::day:
-      case Part::space_day:
-        if (text_.starts_with(' ')) text_.remove_prefix(1);
-        return number(1, 2, time_.day);
-      case Part::zero_day:
-        return number(2, 2, time_.day);
+        if (word.width == 1 || word.fill == ' ') skip(" ");
+        return number(word, 2, time_.day);
       case Part::hour:
-        return number(2, 2, time_.hour);
+        return number(word, 2, time_.hour);
       case Part::minute:
-        return number(1, 2, time_.minute);
-      case Part::zero_minute:
-        return number(2, 2, time_.minute);
+        return number(word, 2, time_.minute);
       case Part::second:
-        return number(1, 2, time_.second);
-      case Part::zero_second:
-        return number(2, 2, time_.second);
+        return number(word, 2, time_.second);
       case Part::zone_z:
-        if (!text_.starts_with('Z')) return false;
-        text_.remove_prefix(1);
-        return true;
+        return skip("Z");
       default:
         return false;
     }
@@ -261,8 +227,15 @@ public:
   }
 
 private:
+  bool skip(std::string_view prefix) {
+    const bool is_there = text_.starts_with(prefix);
+    if (is_there) text_.remove_prefix(prefix.size());
+    return is_there;
+  }
+
   template <class Number>
-  bool number(std::size_t least, std::size_t most, Number& out) {
+  bool number(const Word& word, std::size_t most, Number& out) {
+    const std::size_t least = word.fill == ' ' ? 1 : word.width;
     std::size_t size = 0;
     out = 0;
     for (; size < most && size < text_.size() && is_digit(text_[size]); ++size)
@@ -272,14 +245,12 @@ private:
     return true;
   }
 
-  bool month_name(bool is_short) {
-    for (std::size_t i = 0; i < month_names.size(); ++i) {
-      const std::string_view name = is_short ? month_names[i].substr(0, 3) : month_names[i];
-      if (!text_.starts_with(name)) continue;
-      text_.remove_prefix(name.size());
-      time_.month = static_cast<int>(i) + 1;
-      return true;
-    }
+  bool month_name(std::size_t width) {
+    for (std::size_t i = 0; i < month_names.size(); ++i)
+      if (skip(cut(month_names[i], width))) {
+        time_.month = static_cast<int>(i) + 1;
+        return true;
+      }
     return false;
   }
 
@@ -362,7 +333,7 @@ std::string format_time(std::string_view layout, std::int64_t unix_nanoseconds) 
   const CivilTime time = CivilTime::of_unix(unix_nanoseconds);
   std::string out;
   while (!layout.empty())
-    out += written(take_element(layout), time);
+    out += written(take_word(layout), time);
   return out;
 }
 
@@ -372,7 +343,7 @@ Result<std::int64_t> parse_time(std::string_view layout, std::string_view text) 
     return function_error("parsing time " + quote(text) + " as " + quote(what) + ": cannot parse");
   };
   for (std::string_view rest = layout; !rest.empty();)
-    if (!reader.take(take_element(rest))) return bad(layout);
+    if (!reader.take(take_word(rest))) return bad(layout);
   const auto time = reader.finish();
   if (!time) return bad(layout);
   return *time;

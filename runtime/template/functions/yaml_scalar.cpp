@@ -5,11 +5,10 @@
 #include <optional>
 #include <string>
 
-#include <unicode/uchar.h>
-
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/text/civil_time.hpp"
+#include "runtime/text/letters.hpp"
 #include "runtime/text/number_text.hpp"
 #include "runtime/text/yaml.hpp"
 
@@ -55,17 +54,9 @@ std::optional<double> key_number(const Value& key) {
   return std::nullopt;
 }
 
-bool is_letter_of(char32_t c) {
-  return u_isalpha(static_cast<UChar32>(c)) != 0;
-}
-
-bool is_digit_of(char32_t c) {
-  return u_isdigit(static_cast<UChar32>(c)) != 0;
-}
-
 /// The number that begins at `at`, after `value`; `at` moves behind it.
 std::uint64_t number_at(const std::u32string& text, std::size_t& at, std::uint64_t value) {
-  for (; at < text.size() && is_digit_of(text[at]); ++at)
+  for (; at < text.size() && is_unicode_digit(text[at]); ++at)
     value = value * 10 + (text[at] - U'0');
   return value;
 }
@@ -73,13 +64,13 @@ std::uint64_t number_at(const std::u32string& text, std::size_t& at, std::uint64
 bool is_text_before(const std::u32string& a, const std::u32string& b) {
   for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
     if (a[i] == b[i]) continue;
-    const bool letter_a = is_letter_of(a[i]);
-    const bool letter_b = is_letter_of(b[i]);
+    const bool letter_a = is_unicode_letter(a[i]);
+    const bool letter_b = is_unicode_letter(b[i]);
     if (letter_a && letter_b) return a[i] < b[i];
     if (letter_a || letter_b) return letter_b;
     std::uint64_t start = 0;
     if (a[i] == U'0' || b[i] == U'0')
-      for (std::size_t j = i; j-- > 0 && is_digit_of(a[j]);)
+      for (std::size_t j = i; j-- > 0 && is_unicode_digit(a[j]);)
         if (a[j] != U'0') {
           start = 1;
           break;

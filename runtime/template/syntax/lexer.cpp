@@ -4,11 +4,10 @@
 #include <array>
 #include <utility>
 
-#include <unicode/uchar.h>
-
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/template/value/format.hpp"
+#include "runtime/text/letters.hpp"
 
 namespace nomad::templates {
 namespace {
@@ -28,8 +27,7 @@ bool is_space(char32_t c) {
 
 bool is_word_character(char32_t c) {
   if (c < 0x80) return c == '_' || is_alphanumeric(static_cast<char>(c));
-  if (c > 0x10FFFF) return false;
-  return u_isalpha(static_cast<UChar32>(c)) != 0 || u_isdigit(static_cast<UChar32>(c)) != 0;
+  return c <= 0x10FFFF && (is_unicode_letter(c) || is_unicode_digit(c));
 }
 
 bool has_left_trim(std::string_view text) {

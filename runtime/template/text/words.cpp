@@ -29,10 +29,6 @@ bool is_title(char32_t c) {
   return u_charType(icu(c)) == U_TITLECASE_LETTER;
 }
 
-bool is_letter(char32_t c) {
-  return u_isalpha(icu(c)) != 0;
-}
-
 bool is_number(char32_t c) {
   return (U_GET_GC_MASK(icu(c)) & U_GC_N_MASK) != 0;
 }
@@ -43,18 +39,6 @@ bool is_punctuation(char32_t c) {
 
 bool is_connector(char32_t c) {
   return c == '-' || c == '_' || is_unicode_space(c);
-}
-
-char32_t upper(char32_t c) {
-  return static_cast<char32_t>(u_toupper(icu(c)));
-}
-
-char32_t lower(char32_t c) {
-  return static_cast<char32_t>(u_tolower(icu(c)));
-}
-
-char32_t title(char32_t c) {
-  return static_cast<char32_t>(u_totitle(icu(c)));
 }
 
 enum class WordType : std::uint8_t { none, number, upper, letters, connector, punctuation, other };
@@ -84,19 +68,19 @@ Word take_word(Characters& rest) {
     type = WordType::upper;
     if (size < rest.size() && is_upper(rest[size])) {
       run(is_upper);
-      if (size < rest.size() && is_letter(rest[size])) --size;
+      if (size < rest.size() && is_unicode_letter(rest[size])) --size;
     } else {
-      run([](char32_t c) { return is_letter(c) && !is_upper(c); });
+      run([](char32_t c) { return is_unicode_letter(c) && !is_upper(c); });
     }
-  } else if (is_letter(first)) {
+  } else if (is_unicode_letter(first)) {
     type = WordType::letters;
-    run([](char32_t c) { return is_letter(c) && !is_upper(c); });
+    run([](char32_t c) { return is_unicode_letter(c) && !is_upper(c); });
   } else if (is_number(first)) {
     type = WordType::number;
     run(is_number);
   } else {
     run([](char32_t c) {
-      return !is_connector(c) && !is_letter(c) && !is_number(c) && !is_punctuation(c);
+      return !is_connector(c) && !is_unicode_letter(c) && !is_number(c) && !is_punctuation(c);
     });
   }
   Word out{type, rest.substr(0, size)};
@@ -135,7 +119,7 @@ private:
       return;
     }
     for (const char32_t c : text)
-      out_ += is_connector(c) ? connector_ : is_upper(c) ? lower(c) : c;
+      out_ += is_connector(c) ? connector_ : is_upper(c) ? lower_letter(c) : c;
   }
 
   void connect() {
@@ -195,14 +179,14 @@ std::string camel_case(std::string_view text) {
   while (at < in.size() && is_connector(in[at]))
     out += in[at++];
   if (at >= in.size()) return to_utf8(out);
-  char32_t current = upper(in[at++]);
+  char32_t current = upper_letter(in[at++]);
   for (; at < in.size(); ++at) {
     const char32_t last = current;
     current = in[at];
     if (is_connector(current) && is_connector(last))
       out += last;
     else if (is_connector(last))
-      current = upper(current);
+      current = upper_letter(current);
     else
       out += last;
   }
@@ -215,10 +199,10 @@ std::string swap_case(std::string_view text) {
   bool after_space = true;
   for (char32_t& c : out) {
     if (is_upper(c) || is_title(c)) {
-      c = lower(c);
+      c = lower_letter(c);
       after_space = false;
     } else if (is_lower(c)) {
-      c = after_space ? title(c) : upper(c);
+      c = after_space ? title_letter(c) : upper_letter(c);
       after_space = false;
     } else {
       after_space = is_unicode_space(c);
@@ -249,7 +233,7 @@ std::string uncapitalized(std::string_view text) {
     if (is_unicode_space(c)) {
       starts = true;
     } else if (starts) {
-      c = lower(c);
+      c = lower_letter(c);
       starts = false;
     }
   }

@@ -62,6 +62,12 @@ void Printer::pad(std::string_view text) {
   if (flags_.minus) padding(missing);
 }
 
+void Printer::pad_with_blanks(std::string_view text) {
+  const bool zero = std::exchange(flags_.zero, false);
+  pad(text);
+  flags_.zero = zero;
+}
+
 void Printer::bad_verb(const Value& value, char32_t verb) {
   erroring_ = true;
   write("%!");
@@ -125,12 +131,7 @@ void Printer::digits(
   std::size_t least = 0;
   if (flags_.precision) {
     least = static_cast<std::size_t>(*flags_.precision);
-    if (least == 0 && value == 0) {
-      const bool zero = std::exchange(flags_.zero, false);
-      padding(static_cast<std::size_t>(flags_.width.value_or(0)));
-      flags_.zero = zero;
-      return;
-    }
+    if (least == 0 && value == 0) return pad_with_blanks("");
   } else if (flags_.zero && flags_.width) {
     least = static_cast<std::size_t>(*flags_.width);
     if (least > 0 && (negative || flags_.plus || flags_.space)) --least;
@@ -155,9 +156,7 @@ void Printer::digits(
   else if (flags_.space)
     text += ' ';
   std::ranges::reverse(text);
-  const bool zero = std::exchange(flags_.zero, false);
-  pad(text);
-  flags_.zero = zero;
+  pad_with_blanks(text);
 }
 
 void Printer::unicode(std::uint64_t value) {
@@ -177,9 +176,7 @@ void Printer::unicode(std::uint64_t value) {
     append_utf8(text, static_cast<char32_t>(value));
     text += '\'';
   }
-  const bool zero = std::exchange(flags_.zero, false);
-  pad(text);
-  flags_.zero = zero;
+  pad_with_blanks(text);
 }
 
 void Printer::character(std::uint64_t value, bool is_quoted) {
@@ -223,10 +220,8 @@ void Printer::number_as(double value, char format, int precision) {
   if (text[0] != '-' && text[0] != '+') text.insert(0, "+");
   if (flags_.space && text[0] == '+' && !flags_.plus) text[0] = ' ';
   if (text[1] == 'I' || text[1] == 'N') {
-    const bool zero = std::exchange(flags_.zero, false);
     if (text[1] == 'N' && !flags_.space && !flags_.plus) text.erase(0, 1);
-    pad(text);
-    flags_.zero = zero;
+    pad_with_blanks(text);
     return;
   }
   if (flags_.sharp && format != 'b') text = with_point(std::move(text), format, precision);
@@ -340,18 +335,11 @@ void Printer::content(const Value& value, char32_t verb, int depth) {
   }
 }
 
-void Printer::bytes(const Value& value, char32_t verb) {
-  std::string content;
-  for (const Value& byte : value.items())
-    content += static_cast<char>(byte.as_natural());
-  text(content, value, verb);
-}
-
 void Printer::list(const Value& value, char32_t verb, int depth) {
   if (value.type() == &types::int64_channel) return pointer(value, verb);
   if (value.type()->element == &types::byte
       && (verb == 's' || verb == 'q' || verb == 'x' || verb == 'X'))
-    return bytes(value, verb);
+    return text(bytes_of(value), value, verb);
   if (flags_.sharp_v) {
     write(type_name(value));
     if (value.is_nil()) return write("(nil)");

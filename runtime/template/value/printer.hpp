@@ -64,6 +64,7 @@ public:
 
 private:
   void pad(std::string_view text);
+  void pad_with_blanks(std::string_view text);
   void padding(std::size_t count);
 
   void verb(char32_t verb) {
@@ -83,7 +84,6 @@ private:
   void text(std::string_view content, const Value& value, char32_t verb);
   void hex_bytes(std::string_view bytes, bool upper);
   void quoted(std::string_view content);
-  void bytes(const Value& value, char32_t verb);
   void content(const Value& value, char32_t verb, int depth);
   void list(const Value& value, char32_t verb, int depth);
   void map(const Value& value, char32_t verb, int depth);

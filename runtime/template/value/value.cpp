@@ -55,15 +55,11 @@ public:
       case Kind::any:
         return true;
       case Kind::boolean:
-        return a.as_boolean() == b.as_boolean();
       case Kind::integer:
-        return a.as_integer() == b.as_integer();
       case Kind::natural:
-        return a.as_natural() == b.as_natural();
       case Kind::number:
-        return a.as_number() == b.as_number();
       case Kind::text:
-        return a.as_text() == b.as_text();
+        return order_of_basics(a, b) == 0;
       case Kind::list:
       case Kind::structure:
         return &a.items() == &b.items() || std::ranges::equal(a.items(), b.items(), same);
@@ -236,22 +232,25 @@ bool Value::is_true() const {
   return false;
 }
 
-bool KeyOrder::operator()(const Value& a, const Value& b) const {
-  if (a.kind() != b.kind()) return a.kind() < b.kind();
+std::partial_ordering order_of_basics(const Value& a, const Value& b) {
   switch (a.kind()) {
     case Kind::boolean:
-      return !a.as_boolean() && b.as_boolean();
+      return a.as_boolean() <=> b.as_boolean();
     case Kind::integer:
-      return a.as_integer() < b.as_integer();
+      return a.as_integer() <=> b.as_integer();
     case Kind::natural:
-      return a.as_natural() < b.as_natural();
+      return a.as_natural() <=> b.as_natural();
     case Kind::number:
-      return a.as_number() < b.as_number();
+      return a.as_number() <=> b.as_number();
     case Kind::text:
-      return a.as_text() < b.as_text();
+      return a.as_text() <=> b.as_text();
     default:
-      return false;  // No other kind is a key.
+      return std::partial_ordering::unordered;
   }
+}
+
+bool KeyOrder::operator()(const Value& a, const Value& b) const {
+  return a.kind() != b.kind() ? a.kind() < b.kind() : order_of_basics(a, b) < 0;
 }
 
 bool KeyOrder::operator()(const Value& a, std::string_view b) const {
@@ -281,6 +280,13 @@ void Map::set(std::string_view key, Value value) {
 const Value* Map::find(std::string_view key) const {
   const auto found = entries.find(key);
   return found == entries.end() ? nullptr : &found->second;
+}
+
+std::string bytes_of(const Value& list) {
+  std::string out;
+  for (const Value& byte : list.items())
+    out += static_cast<char>(byte.as_natural());
+  return out;
 }
 
 bool holds(const Value& value, const Map& map) {

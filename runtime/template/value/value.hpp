@@ -8,6 +8,7 @@
 // `max_depth`.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -119,6 +120,9 @@ private:
       content_;
 };
 
+/// How two booleans, numbers or texts of one kind are ordered; other kinds have no order.
+std::partial_ordering order_of_basics(const Value& a, const Value& b);
+
 /// Go's order of the keys of a map, by which it is ranged over and printed: numbers by their size,
 /// texts by their bytes; of different kinds, in a fixed order.
 struct KeyOrder {
@@ -159,6 +163,9 @@ public:
   /// sorted.
   std::vector<std::string> json_order;
 };
+
+/// The bytes of a list of numbers that are bytes.
+std::string bytes_of(const Value& list);
 
 /// Whether `map` can be reached from `value`, or so many values that nobody can say: then it may
 /// not be put into `map`.
