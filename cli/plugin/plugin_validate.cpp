@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <spawn.h>
 
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/programs.hpp"
 #include "cli/run.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/plugin/declared.hpp"
 #include "runtime/plugin/frames.hpp"
@@ -126,7 +126,9 @@ Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return errno_error("making a socket pair", errno);
-  std::vector<std::string> words{program};
+  host::UniqueFd ours{ends[0]};
+  const host::UniqueFd theirs{ends[1]};
+  std::vector<std::string> words;
   if (!file.is_library) words.emplace_back("--program");
   if (plugin::is_nomad_plugin(file)) {
     words.push_back(NOMAD_TRY(find_program("nomadctl-go-plugin", "../runtime/plugin/bridge")));
@@ -134,23 +136,14 @@ Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file) {
     words.push_back(file.name);
   }
   words.push_back(file.path);
-  std::vector<char*> pointers;
-  for (auto& word : words)
-    pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], 3);
-  pid_t pid = 0;
-  const int error
-      = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, pointers.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  if (error != 0) {
-    ::close(ends[0]);
-    return errno_error("starting " + program, error);
-  }
-  return std::make_unique<Trial>(ends[0], pid);
+  const auto spawned
+      = NOMAD_TRY(host::spawn({.program = program,
+                               .arguments = std::move(words),
+                               .environment = host::own_environment(),
+                               .descriptors = {{0, 0}, {1, 1}, {2, 2}, {theirs.get(), 3}},
+                               .directory = "",
+                               .group = host::ProcessGroup::callers}));
+  return std::make_unique<Trial>(ours.release(), spawned.pid);
 }
 
 template <class List, class Name>

@@ -8,14 +8,12 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <dirent.h>
-#include <spawn.h>
 
-#include "runtime/host/process/spawn_settings.hpp"
+#include "runtime/host/process/spawn.hpp"
 
 namespace nomad::host {
 
@@ -40,27 +38,6 @@ int connect_to(int socket, int directory) {
   return ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0
              ? 0
              : errno;
-}
-
-// Descriptors below this are the executor's own numbers.
-Result<UniqueFd> move_up(UniqueFd descriptor) {
-  constexpr int first_free = 10;
-  UniqueFd moved{::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, first_free)};
-  if (!moved) return errno_error("duplicating a descriptor", errno);
-  return moved;
-}
-
-int fill(SpawnSettings& settings, int directory, int listener, int log) {
-  int error = 0;
-  auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
-  keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, log, 1));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, log, 2));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, directory, 3));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, listener, 4));
-  keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
-  keep(settings.reset_signals(POSIX_SPAWN_SETSID));
-  return error;
 }
 
 Result<UniqueFd> listen_in(int directory) {
@@ -140,30 +117,26 @@ Result<UniqueFd> make_place(int state_directory, const std::string& key) {
 }
 
 Result<SpawnedExecutor> spawn_executor(const std::string& program, UniqueFd locked) {
-  auto directory = NOMAD_TRY(move_up(std::move(locked)));
-  auto made = NOMAD_TRY(listen_in(directory.get()));
-  SpawnedExecutor spawned;
-  spawned.socket = make_socket();
-  if (!spawned.socket) return errno_error("making a socket", errno);
-  if (int error = connect_to(spawned.socket.get(), directory.get()); error != 0)
+  const UniqueFd directory = std::move(locked);
+  const auto listener = NOMAD_TRY(listen_in(directory.get()));
+  SpawnedExecutor made;
+  made.socket = make_socket();
+  if (!made.socket) return errno_error("making a socket", errno);
+  if (int error = connect_to(made.socket.get(), directory.get()); error != 0)
     return errno_error("connecting to the executor's socket", error);
-  auto listener = NOMAD_TRY(move_up(std::move(made)));
-  auto log = NOMAD_TRY(
-      move_up(UniqueFd{::openat(directory.get(), executor::log_file,
-                                O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)}));
-
-  SpawnSettings settings;
-  int error = fill(settings, directory.get(), listener.get(), log.get());
+  const UniqueFd log{::openat(directory.get(), executor::log_file,
+                              O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)};
+  if (!log) return errno_error("opening the executor's log", errno);
   // No environment: the agent's may hold secrets, and the executor needs none.
-  std::array<char*, 2> arguments{const_cast<char*>("nomadctl-executor"), nullptr};
-  std::array<char*, 1> environment{nullptr};
-  if (error == 0) {
-    error = ::posix_spawn(&spawned.pid, program.c_str(), &settings.actions, &settings.attributes,
-                          arguments.data(), environment.data());
-  }
-  if (error != 0) return errno_error("starting " + program, error);
-  spawned.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, spawned.pid, 0)));
-  return spawned;
+  auto spawned = spawn(
+      {.program = program,
+       .name = "nomadctl-executor",
+       .descriptors = {{log.get(), 1}, {log.get(), 2}, {directory.get(), 3}, {listener.get(), 4}},
+       .group = ProcessGroup::of_own_session});
+  if (!spawned) return Error{Errc::io, spawned.error().what};
+  made.process = std::move(spawned->process);
+  made.pid = spawned->pid;
+  return made;
 }
 
 Result<> remove_place(int state_directory, const std::string& key, int directory) {

@@ -106,6 +106,9 @@ def check(path, text, built, order, allowed=allow_list.Allowed("")):
             found.append(f"{path}:{number}: an error is swallowed")
         if re.search(r"\bTODO\b(?!\((soon|perf|compat)\): )", line):
             found.append(f"{path}:{number}: a TODO needs a kind: TODO(soon|perf|compat): …")
+        if (re.search(r"(?<!\w)::(?:v?fork|posix_spawnp?|clone)\(", line) and not path.startswith("test/")
+                and path not in ("runtime/host/process/spawn.cpp", "runtime/host/executor/launch.cpp")):
+            found.append(f"{path}:{number}: programs are started by runtime/host/process/spawn")
         if reads_message(path, line) and ("message", path) not in allowed:
             found.append(f"{path}:{number}: a branch on the text of an error; causes are codes and types")
         if re.search(r"/(home|work|farm)/\w+/", line):
@@ -227,6 +230,7 @@ def self_test():
         ("actors/base/x.cpp", '// x\nif (tried.error().what.find("EOF") != npos) return;\n'),
         ("cli/x.cpp", '// x\nif (thrown.what().starts_with("no")) return;\n'),
         ("cli/x.cpp", '// x\nif (contains(err.what, "no")) return;\n'),
+        ("cli/x.cpp", "// x\nconst auto pid = ::fork();\n"),
         ("runtime/base/x.cpp", "int x;\n"),
         ("runtime/base/y.cpp", "// y\n"),
         ("cli/x.cpp", '// x\n#include "actors/agent/agent.hpp"\n'),

@@ -6,27 +6,23 @@
 #include <mutex>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <spawn.h>
 
 #include "actors/plugin/body/plugin_body.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/process/memory_bound.hpp"
-#include "runtime/host/process/pointers.hpp"
 #include "runtime/host/process/run_program.hpp"
-#include "runtime/host/process/spawn_settings.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/plugin/host/confine.hpp"
 
 namespace nomad::plugin {
 namespace {
 
-constexpr int above_those_of_plugin = 10;
 constexpr auto bound_patience = std::chrono::seconds{5};
 
 /// No more of the agent's environment than programs need.
@@ -38,50 +34,28 @@ std::vector<std::string> environment_of_plugins() {
   return made;
 }
 
-/// The descriptor under a number that none of the plugin's has.
-Result<host::UniqueFd> lifted(int descriptor) {
-  host::UniqueFd made{::fcntl(descriptor, F_DUPFD_CLOEXEC, above_those_of_plugin)};
-  if (!made) return errno_error("copying a descriptor", errno);
-  return made;
-}
-
 /// A file in memory that has the bytes.
 Result<host::UniqueFd> file_of(const std::string& bytes) {
-  const host::UniqueFd file{::memfd_create("calls", MFD_CLOEXEC)};
+  host::UniqueFd file{::memfd_create("calls", MFD_CLOEXEC)};
   if (!file) return errno_error("making a file in memory", errno);
   if (::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
     return errno_error("writing a file in memory", errno);
-  return lifted(file.get());
+  return file;
 }
 
-Result<pid_t> spawn_process(const ProcessOptions& options, int given_socket, int given_output) {
-  const auto socket = NOMAD_TRY(lifted(given_socket));
-  const auto output = NOMAD_TRY(lifted(given_output));
+Result<pid_t> spawn_process(const ProcessOptions& options, int socket, int output) {
+  host::SpawnOptions wanted{.program = options.program,
+                            .arguments = options.arguments,
+                            .environment = environment_of_plugins(),
+                            .descriptors = {{output, 1}, {output, 2}, {socket, agent_socket}},
+                            .directory = options.directory};
   host::UniqueFd filter;
-  if (!options.call_filter.empty()) filter = NOMAD_TRY(file_of(options.call_filter));
-  host::SpawnSettings settings;
-  int error = 0;
-  const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
-  keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 1));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output.get(), 2));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, socket.get(), agent_socket));
-  if (filter)
-    keep(::posix_spawn_file_actions_adddup2(&settings.actions, filter.get(), filter_descriptor));
-  keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, options.directory.c_str()));
-  keep(::posix_spawnattr_setpgroup(&settings.attributes, 0));
-  keep(settings.reset_signals(POSIX_SPAWN_SETPGROUP));
-  std::vector<std::string> words{options.program};
-  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
-  const auto arguments = host::pointers_to(words);
-  const auto texts = environment_of_plugins();
-  const auto environment = host::pointers_to(texts);
-  pid_t pid = 0;
-  if (error == 0)
-    error = ::posix_spawn(&pid, options.program.c_str(), &settings.actions, &settings.attributes,
-                          arguments.data(), environment.data());
-  if (error != 0) return errno_error("starting " + options.program, error);
-  return pid;
+  if (!options.call_filter.empty()) {
+    filter = NOMAD_TRY(file_of(options.call_filter));
+    wanted.descriptors.emplace_back(filter.get(), filter_descriptor);
+  }
+  const auto spawned = NOMAD_TRY(host::spawn(wanted));
+  return spawned.pid;
 }
 
 class ProcessBody final : public PluginBody {

@@ -1,5 +1,6 @@
 #include "runtime/artifact/fetcher/tool.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -7,14 +8,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/base/text.hpp"
-#include "runtime/host/process/pointers.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::artifact {
@@ -24,7 +23,6 @@ using Clock = std::chrono::steady_clock;
 using host::UniqueFd;
 
 constexpr std::size_t last_words = 1500;
-constexpr int could_not_start = 127;
 
 std::string find_on_path(const std::string& name) {
   const char* const path = std::getenv("PATH");
@@ -37,26 +35,15 @@ std::string find_on_path(const std::string& name) {
 
 /// This process's environment with the changes.
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
-  std::vector<std::string> all = changes;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text{*entry};
-    const auto name = text.substr(0, text.find('=') + 1);
-    bool changed = false;
-    for (const auto& change : changes)
-      changed = changed || change.starts_with(name);
-    if (!changed) all.emplace_back(text);
-  }
+  auto all = host::own_environment();
+  std::erase_if(all, [&changes](const std::string& entry) {
+    return std::ranges::any_of(changes,
+                               [name = entry.substr(0, entry.find('=') + 1)](const auto& change) {
+                                 return change.starts_with(name);
+                               });
+  });
+  all.insert(all.end(), changes.begin(), changes.end());
   return all;
-}
-
-[[noreturn]] void become(const char* file, char** arguments, char** environment, int output) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  ::setpgid(0, 0);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (::dup2(nothing, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0)
-    ::_exit(could_not_start);
-  ::execve(file, arguments, environment);
-  ::_exit(could_not_start);
 }
 
 void keep_last(std::string& text) {
@@ -130,24 +117,21 @@ Result<> run_tool(const ToolRun& run) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
   UniqueFd reading{ends[0]}, writing{ends[1]};
-  std::vector<std::string> words{run.program};
-  words.insert(words.end(), run.arguments.begin(), run.arguments.end());
-  const auto variables = environment_with(run.environment);
-  auto arguments = host::pointers_to(words);
-  auto environment = host::pointers_to(variables);
-  const auto pid = ::fork();
-  if (pid < 0) return errno_error("starting " + run.program, errno);
-  if (pid == 0) become(file.c_str(), arguments.data(), environment.data(), writing.get());
-  ::setpgid(pid, pid);
+  const auto spawned
+      = NOMAD_TRY(host::spawn({.program = file,
+                               .arguments = run.arguments,
+                               .name = run.program,
+                               .environment = environment_with(run.environment),
+                               .descriptors = {{writing.get(), 1}, {writing.get(), 2}},
+                               .directory = "",
+                               .dies_with_thread = true}));
   writing.reset();
   std::string said;
-  const UniqueFd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
-  const bool in_time = process && attend(process, std::move(reading), run.deadline, said);
-  ::kill(-pid, SIGKILL);  // It, or what it has left behind.
+  const bool in_time = attend(spawned.process, std::move(reading), run.deadline, said);
+  ::kill(-spawned.pid, SIGKILL);  // It, or what it has left behind.
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(spawned.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!process) return Error{Errc::io, "watching " + run.program + " is not possible"};
   if (!in_time) return Error{Errc::timeout, run.program + " did not end in time and was killed"};
   if (status != 0) return ended_badly(run, status, said);
   return {};

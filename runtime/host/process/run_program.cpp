@@ -10,16 +10,13 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <spawn.h>
 
 #include "runtime/base/text.hpp"
-#include "runtime/host/process/pointers.hpp"
-#include "runtime/host/process/spawn_settings.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
@@ -54,29 +51,13 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
-  SpawnSettings settings;
-  int error = 0;
-  const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, input, 0));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output, 1));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, errors, 2));
-  if (run.held >= 0) keep(::posix_spawn_file_actions_adddup2(&settings.actions, run.held, held_fd));
-  keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
-  keep(::posix_spawnattr_setpgroup(&settings.attributes, 0));
-  keep(settings.reset_signals(POSIX_SPAWN_SETPGROUP));
-  std::vector<std::string> words{run.program};
-  words.insert(words.end(), run.arguments.begin(), run.arguments.end());
-  const auto arguments = pointers_to(words);
-  const auto environment = pointers_to(run.environment);
-  pid_t pid = 0;
-  if (error == 0)
-    error = ::posix_spawn(&pid, run.program.c_str(), &settings.actions, &settings.attributes,
-                          arguments.data(), environment.data());
-  if (error != 0)
-    return errno_error("starting " + run.program, error,
-                       error == ENOENT ? Errc::not_found : Errc::io);
-  return pid;
+SpawnOptions options_of(const ProgramRun& run, int input, int output, int errors) {
+  SpawnOptions options{.program = run.program,
+                       .arguments = run.arguments,
+                       .environment = run.environment,
+                       .descriptors = {{input, 0}, {output, 1}, {errors, 2}}};
+  if (run.held >= 0) options.descriptors.emplace_back(run.held, held_fd);
+  return options;
 }
 
 /// Takes what is there; false at its end.
@@ -127,18 +108,16 @@ Result<ProgramEnded> run_program(const ProgramRun& run) {
   const auto input = NOMAD_TRY(input_file(run.input));
   auto output = NOMAD_TRY(make_pipe());
   auto errors = NOMAD_TRY(make_pipe());
-  const auto pid = NOMAD_TRY(spawn(run, input.get(), output.writing.get(), errors.writing.get()));
+  const auto spawned
+      = NOMAD_TRY(spawn(options_of(run, input.get(), output.writing.get(), errors.writing.get())));
   output.writing.reset();
   errors.writing.reset();
   ProgramEnded ended;
-  Result<> outcome;
-  if (const UniqueFd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))}; process)
-    outcome = attend(run, process, {std::move(output.reading), std::move(errors.reading)}, ended);
-  else
-    outcome = errno_error("watching " + run.program, errno);
-  if (!outcome) ::kill(-pid, SIGKILL);
+  const auto outcome
+      = attend(run, spawned.process, {std::move(output.reading), std::move(errors.reading)}, ended);
+  if (!outcome) ::kill(-spawned.pid, SIGKILL);
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(spawned.pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!outcome) return outcome.error();
   ended.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

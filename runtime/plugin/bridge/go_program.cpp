@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <optional>
 #include <thread>
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "runtime/host/process/pointers.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/plugin/bridge/shown.hpp"
 
 namespace nomad::plugin::bridge {
@@ -32,9 +28,7 @@ constexpr std::size_t longest_socket_directory = 80;
 
 /// Its own environment, with what go-plugin's programs read.
 std::vector<std::string> environment_of_program() {
-  std::vector<std::string> made;
-  for (char* const* each = environ; *each != nullptr; ++each)
-    made.emplace_back(*each);
+  auto made = host::own_environment();
   made.push_back(fmt::format("{}={}", cookie_name, cookie_value));
   made.push_back(fmt::format("PLUGIN_PROTOCOL_VERSIONS={}", protocol_version));
   made.emplace_back("PLUGIN_MIN_PORT=10000");
@@ -44,20 +38,6 @@ std::vector<std::string> environment_of_program() {
   if (::getcwd(directory, sizeof directory) != nullptr)
     made.push_back(fmt::format("PLUGIN_UNIX_SOCKET_DIR={}", directory));
   return made;
-}
-
-/// In the new process.
-[[noreturn]] void become(
-    char* const* words, char* const* environment, int output, int errors, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  ::dup2(output, 1);
-  ::dup2(errors, 2);
-  ::close_range(3, ~0U, 0);
-  ::execve(words[0], words, environment);
-  const int error = errno;
-  ::dprintf(2, "it can't be run: %s\n", ::strerror(error));
-  ::_exit(127);
 }
 
 }  // namespace
@@ -74,21 +54,22 @@ Result<> GoProgram::spawn(const std::vector<std::string>& words) {
   int output[2], errors[2];
   if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0)
     return errno_error("making a pipe", errno);
-  const auto pointers = host::pointers_to(words);
-  const auto texts = environment_of_program();
-  const auto environment = host::pointers_to(texts);
-  const auto parent = ::getpid();
-  pid_ = ::fork();
-  if (pid_ < 0) return errno_error("starting " + words.front(), errno);
-  if (pid_ == 0) become(pointers.data(), environment.data(), output[1], errors[1], parent);
-  ::close(output[1]);
-  ::close(errors[1]);
   output_.descriptor = output[0];
   errors_.descriptor = errors[0];
   for (const int each : {output[0], errors[0]})
     ::fcntl(each, F_SETFL, O_NONBLOCK);
-  process_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-  if (process_ < 0) return errno_error("watching a process", errno);
+  auto spawned = host::spawn({.program = words.front(),
+                              .arguments = {words.begin() + 1, words.end()},
+                              .environment = environment_of_program(),
+                              .descriptors = {{output[1], 1}, {errors[1], 2}},
+                              .directory = "",
+                              .group = host::ProcessGroup::callers,
+                              .dies_with_thread = true});
+  ::close(output[1]);
+  ::close(errors[1]);
+  if (!spawned) return spawned.error();
+  pid_ = spawned->pid;
+  process_ = spawned->process.release();
   return {};
 }
 

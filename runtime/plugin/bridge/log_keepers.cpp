@@ -13,12 +13,10 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <spawn.h>
 
 #include "runtime/host/executor/log_keeper.hpp"
-#include "runtime/host/process/pointers.hpp"
 #include "runtime/host/process/process_id.hpp"
-#include "runtime/host/process/spawn_settings.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/plugin/bridge/shown.hpp"
 
 namespace nomad::plugin::bridge {
@@ -114,10 +112,9 @@ void LogKeepers::start(schema::plugin::TaskConfig::Reader config,
 /// `wanted` says all but which process it is.
 void LogKeepers::begin(drivers::LogKeeper wanted, Begun then) {
   pid_t pid = 0;
-  auto says = spawn(
-      {executor_, "logs", wanted.alloc_root(), wanted.task(), std::to_string(wanted.max_files()),
-       std::to_string(wanted.max_file_bytes()), wanted.out(), wanted.errors()},
-      pid);
+  auto says = spawn({"logs", wanted.alloc_root(), wanted.task(), std::to_string(wanted.max_files()),
+                     std::to_string(wanted.max_file_bytes()), wanted.out(), wanted.errors()},
+                    pid);
   if (!says) return then(says.error());
   const auto one = std::make_shared<Beginning>();
   const auto identity = host::identify(pid);
@@ -137,25 +134,18 @@ void LogKeepers::begin(drivers::LogKeeper wanted, Begun then) {
   host_.watch(one->says.get(), POLLIN, [this, one](short) { hear(one); });
 }
 
-Result<host::UniqueFd> LogKeepers::spawn(std::vector<std::string> words, pid_t& pid) {
+Result<host::UniqueFd> LogKeepers::spawn(std::vector<std::string> arguments, pid_t& pid) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
   host::UniqueFd ours{ends[0]};
   const host::UniqueFd theirs{ends[1]};
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  host::SpawnSettings settings;
-  int error = settings.reset_signals(POSIX_SPAWN_SETSID);
-  const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
-  keep(::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDWR, 0));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, 0, 1));
-  keep(::posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 2));
-  keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
-  keep(::posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3));
-  const std::vector<std::string> nothing;
-  if (error == 0)
-    error = ::posix_spawn(&pid, executor_.c_str(), &settings.actions, &settings.attributes,
-                          host::pointers_to(words).data(), host::pointers_to(nothing).data());
-  if (error != 0) return errno_error("starting " + executor_, error, Errc::unavailable);
+  const auto spawned = host::spawn({.program = executor_,
+                                    .arguments = std::move(arguments),
+                                    .descriptors = {{theirs.get(), 2}},
+                                    .group = host::ProcessGroup::of_own_session});
+  if (!spawned) return Error{Errc::unavailable, spawned.error().what};
+  pid = spawned->pid;
   return ours;
 }
 

@@ -81,7 +81,7 @@ private:
   using Begun = std::function<void(Result<drivers::LogKeeper>)>;
 
   void begin(drivers::LogKeeper wanted, Begun then);
-  Result<host::UniqueFd> spawn(std::vector<std::string> words, pid_t& pid);
+  Result<host::UniqueFd> spawn(std::vector<std::string> arguments, pid_t& pid);
   void hear(std::shared_ptr<Beginning> one);
   void settle(std::shared_ptr<Beginning> one, const std::string& problem);
   bool is_kept(const KeepingPtr& one) const;

@@ -8,13 +8,12 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "runtime/host/process/spawn.hpp"
 
 namespace nomad::plugin {
 namespace {
@@ -32,15 +31,13 @@ void close_fd(int& descriptor) {
 struct Ends {
   std::array<int, 3> ours{-1, -1, -1};
   std::array<int, 3> theirs{-1, -1, -1};
-  std::array<int, 2> failure{-1, -1};
 
   Ends() = default;
   Ends(const Ends&) = delete;
   Ends& operator=(const Ends&) = delete;
 
   ~Ends() {
-    for (auto* each : {&ours[0], &ours[1], &ours[2], &theirs[0], &theirs[1], &theirs[2],
-                       &failure[0], &failure[1]})
+    for (auto* each : {&ours[0], &ours[1], &ours[2], &theirs[0], &theirs[1], &theirs[2]})
       close_fd(*each);
   }
 
@@ -67,43 +64,6 @@ struct Ends {
   }
 };
 
-std::vector<char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<char*> made;
-  for (const auto& word : words)
-    made.push_back(const_cast<char*>(word.c_str()));
-  made.push_back(nullptr);
-  return made;
-}
-
-/// In the new process. Does not return; what went wrong is written for the parent.
-[[noreturn]] void become(const ExecPlan& plan,
-                         const Ends& ends,
-                         bool tty,
-                         char* const* words,
-                         char* const* environment) {
-  const auto fail = [&ends](int error) {
-    [[maybe_unused]] const auto written = ::write(ends.failure[1], &error, sizeof error);
-    ::_exit(127);
-  };
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::setsid();
-  // What an agent ignores, in which a plugin may stand, would be ignored by the program, too.
-  for (int number = 1; number < NSIG; ++number)
-    ::signal(number, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (tty && ::ioctl(ends.theirs[0], TIOCSCTTY, 0) != 0) fail(errno);
-  for (int stream = 0; stream < 3; ++stream)
-    if (::dup2(ends.theirs[tty ? 0 : static_cast<unsigned>(stream)], stream) < 0) fail(errno);
-  ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-  if (plan.enter && !plan.enter()) fail(errno != 0 ? errno : EPERM);
-  if (!plan.directory.empty() && ::chdir(plan.directory.c_str()) != 0) fail(errno);
-  ::execvpe(words[0], words, environment);
-  fail(errno);
-  ::_exit(127);
-}
-
 }  // namespace
 
 Result<std::shared_ptr<ExecProcess>> ExecProcess::start(Host& host,
@@ -121,24 +81,21 @@ Result<> ExecProcess::run(const ExecPlan& plan, bool tty) {
   Ends ends;
   const auto made = tty ? ends.make_terminal() : ends.make_pipes();
   if (!made) return made;
-  if (::pipe2(ends.failure.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
-  const auto words = pointers_to(plan.command);
-  const auto given = plan.environment ? pointers_to(*plan.environment) : std::vector<char*>{};
-  char* const* const environment = plan.environment ? given.data() : environ;
-  pid_ = ::fork();
-  if (pid_ < 0) return errno_error("starting a process", errno, Errc::unavailable);
-  if (pid_ == 0) become(plan, ends, tty, words.data(), environment);
-  close_fd(ends.failure[1]);
-  int failure = 0;
-  ssize_t got = 0;
-  while ((got = ::read(ends.failure[0], &failure, sizeof failure)) < 0 && errno == EINTR) {
-  }
-  if (got == sizeof failure) {
-    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
-    return errno_error("running " + plan.command.front(), failure, Errc::rejected);
-  }
-  process_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-  if (process_ < 0) return errno_error("watching a process", errno);
+  auto spawned = host::spawn(
+      {.program = plan.command.front(),
+       .arguments = {plan.command.begin() + 1, plan.command.end()},
+       .environment = plan.environment ? *plan.environment : host::own_environment(),
+       .descriptors
+       = {{ends.theirs[0], 0}, {ends.theirs[tty ? 0 : 1], 1}, {ends.theirs[tty ? 0 : 2], 2}},
+       .directory = plan.directory,
+       .group = host::ProcessGroup::of_own_session,
+       .dies_with_thread = true,
+       .takes_terminal = tty,
+       .searches_path = true,
+       .enter = plan.enter});
+  if (!spawned) return Error{Errc::rejected, spawned.error().what};
+  pid_ = spawned->pid;
+  process_ = spawned->process.release();
   tty_ = tty;
   streams_ = std::exchange(ends.ours, {-1, -1, -1});
   for (const int descriptor : streams_)

@@ -232,7 +232,7 @@ class BadProgramTest(Case):
         "nomad-driver-silent": (SCRIPT + "exec 2>&- sleep 1000\n", "it has printed no handshake within 6 s"),
         "nomad-driver-nobody": (SCRIPT + "echo '1|2|unix|/tmp/nobody-listens-there|grpc|'\nexec sleep 1000\n", "it has not answered PluginInfo in time"),
         "nomad-driver-crashes": (SCRIPT + "kill -SEGV $$\n", "was killed by signal 11 before it printed a handshake"),
-        "nomad-driver-empty": ("", "exited with status 127"),
+        "nomad-driver-empty": ("", "plugins/nomad-driver-empty: Exec format error"),
     }
 
     def test_what_is_none_is_refused_with_a_clear_line(self):

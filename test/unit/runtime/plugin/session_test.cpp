@@ -324,7 +324,7 @@ TEST_CASE("session: a command's streams, its end and its code") {
   CHECK(end_of(agent, *killed).code == 128 + 9);
   CHECK(agent.run_beside("d", {"refused"}).error().what == "not here");
   CHECK(agent.run_beside("d", {"no-such-program"}).error().what
-        == "running no-such-program: No such file or directory");
+        == "starting no-such-program: No such file or directory");
 }
 
 TEST_CASE("session: a command that somebody else runs is carried like a process") {
