@@ -9,8 +9,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 HookTools tools_of(const ClientContext& context, PluginHost host) {
@@ -76,13 +74,13 @@ void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request)
 
 void AllocHooks::prerun_from(std::size_t place, Then then) {
   set_->scope_changed();
-  while (place < set_->size() && !set_->is_asked(place, PRERUN))
+  while (place < set_->size() && !set_->is_asked(place, HookPhase::PRERUN))
     ++place;
   if (place == set_->size() || cancelled_) {
     then({});
     return;
   }
-  set_->ask(place, PRERUN, [this, place, then](const HookSet::Answer& answer) {
+  set_->ask(place, HookPhase::PRERUN, [this, place, then](const HookSet::Answer& answer) {
     if (answer) {
       prerun_from(place + 1, then);
       return;
@@ -127,7 +125,7 @@ void run_destroy_hooks(actor::Self* self,
   const auto owner = std::make_shared<const Remains>(context, scope);
   const auto hooks = std::make_shared<HookSet>(self, context->plugins->alloc_hooks, *owner);
   hooks->ask_all(
-      DESTROY,
+      HookPhase::DESTROY,
       [id = copy(scope.alloc->getId())](const HookEntry& hook, const Error& err) {
         log::warn("client", "removing allocation {}: {}: {}", short_id(id), hook.name, err.what);
       },

@@ -50,7 +50,7 @@ namespace {
 
 namespace event = workload::task_event;
 
-constexpr auto server_timeout = std::chrono::seconds{30};
+constexpr auto report_timeout = std::chrono::seconds{30};
 
 /// Whether an earlier agent has started a task, or was about to.
 bool have_begun(const AllocTasks::Saved& tasks) {
@@ -474,7 +474,7 @@ actor::Answer<plugin_host::Answered> AllocState::tell_servers(
         gone.setIds(request.getDeregister());
       },
       std::move(rows));
-  self_->request(context.servers, server_timeout, std::move(order)).then(done, failed);
+  self_->request(context.servers, report_timeout, std::move(order)).then(done, failed);
   return promise;
 }
 

@@ -14,11 +14,12 @@
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/overloaded.hpp"
 #include "runtime/host/host_stats.hpp"
 #include "runtime/workload/client_status.hpp"
 
 namespace nomad::client {
-using namespace workload::ledger_action;
+namespace ledger_action = workload::ledger_action;
 
 namespace {
 
@@ -27,22 +28,21 @@ using namespace std::chrono_literals;
 constexpr auto save_timeout = 1min;
 constexpr auto disk_timeout = 50s;
 
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
-
-storage::ClientBatch batch_of(const RowChanges& rows) {
+storage::ClientBatch batch_of(const ledger_action::RowChanges& rows) {
   storage::ClientBatch batch;
   for (const auto& row : rows)
-    std::visit(Overloaded{[&](const PutAlloc& it) { client_db::put_alloc(batch, it.alloc); },
-                          [&](const PutJob& it) { client_db::put_job(batch, it.job); },
-                          [&](const ClearHealth& it) {
-                            client_db::put_health(batch, it.alloc_id, std::nullopt);
-                          },
-                          [&](const EraseAlloc& it) { client_db::erase_alloc(batch, it.alloc_id); },
-                          [&](const EraseJob& it) { client_db::erase_job(batch, it.job_key); }},
-               row);
+    std::visit(
+        Overloaded{
+            [&](const ledger_action::PutAlloc& it) { client_db::put_alloc(batch, it.alloc); },
+            [&](const ledger_action::PutJob& it) { client_db::put_job(batch, it.job); },
+            [&](const ledger_action::ClearHealth& it) {
+              client_db::put_health(batch, it.alloc_id, std::nullopt);
+            },
+            [&](const ledger_action::EraseAlloc& it) {
+              client_db::erase_alloc(batch, it.alloc_id);
+            },
+            [&](const ledger_action::EraseJob& it) { client_db::erase_job(batch, it.job_key); }},
+        row);
   return batch;
 }
 
@@ -209,11 +209,11 @@ void NodeAllocs::perform() {
   performing_ = false;
 }
 
-void NodeAllocs::perform(const SaveLater& it) {
+void NodeAllocs::perform(const ledger_action::SaveLater& it) {
   self_->send(facts_.parts.db, client_db::SaveLater{batch_of(it.rows)});
 }
 
-void NodeAllocs::perform(const Save& it) {
+void NodeAllocs::perform(const ledger_action::Save& it) {
   const auto saved = [this, round = it.round](const Result<>& outcome) {
     if (facts_.stopping) return;
     NOMAD_FAILPOINT("client.assigned");
@@ -225,13 +225,13 @@ void NodeAllocs::perform(const Save& it) {
             [saved](const Error& err) { saved(err); });
 }
 
-void NodeAllocs::perform(const Flush& it) {
+void NodeAllocs::perform(const ledger_action::Flush& it) {
   self_->request(facts_.parts.db, save_timeout, client_db::Save{})
       .then([this, alloc_id = it.alloc_id](const client_db::Committed&) { rows_erased(alloc_id); },
             [this, alloc_id = it.alloc_id](const Error&) { rows_erased(alloc_id); });
 }
 
-void NodeAllocs::perform(const Run& it) {
+void NodeAllocs::perform(const ledger_action::Run& it) {
   const auto& entry = *ledger_.find(it.alloc_id);
   AllocSetup setup{.context = facts_.context,
                    .alloc = entry.alloc,
@@ -252,11 +252,11 @@ void NodeAllocs::perform(const Run& it) {
   runners_.emplace(it.alloc_id, std::move(runner));
 }
 
-void NodeAllocs::perform(const Begin& it) {
+void NodeAllocs::perform(const ledger_action::Begin& it) {
   self_->send(runners_.at(it.alloc_id), alloc_runner::Begin{});
 }
 
-void NodeAllocs::perform(const Assign& it) {
+void NodeAllocs::perform(const ledger_action::Assign& it) {
   const auto& entry = *ledger_.find(it.alloc_id);
   if (it.reconnects)
     self_->send(runners_.at(it.alloc_id), alloc_runner::Reconnect{entry.alloc, entry.job});
@@ -264,15 +264,15 @@ void NodeAllocs::perform(const Assign& it) {
     self_->send(runners_.at(it.alloc_id), alloc_runner::Assign{entry.alloc, entry.job});
 }
 
-void NodeAllocs::perform(const TellContacted& it) {
+void NodeAllocs::perform(const ledger_action::TellContacted& it) {
   self_->send(runners_.at(it.alloc_id), alloc_runner::ServersContacted{});
 }
 
-void NodeAllocs::perform(const ReportAgain& it) {
+void NodeAllocs::perform(const ledger_action::ReportAgain& it) {
   self_->send(runners_.at(it.alloc_id), alloc_runner::ReportAgain{});
 }
 
-void NodeAllocs::perform(const Destroy& it) {
+void NodeAllocs::perform(const ledger_action::Destroy& it) {
   // A runner that ends without an answer has crashed, or was told to leave the tasks alone.
   self_->request(runners_.at(it.alloc_id), actor::infinite, alloc_runner::Destroy{})
       .then([this, alloc_id = it.alloc_id](const alloc_runner::Done&) { removed(alloc_id); },
@@ -284,7 +284,7 @@ void NodeAllocs::perform(const Destroy& it) {
 
 /// First its tasks end, then the hooks remove what they left: not the directory of a task that may
 /// still run.
-void NodeAllocs::perform(const RemoveAbandoned& it) {
+void NodeAllocs::perform(const ledger_action::RemoveAbandoned& it) {
   const auto& alloc_id = it.alloc_id;
   const auto& entry = *ledger_.find(alloc_id);
   const HookScope about = AllocFacts{.context = facts_.context,
@@ -308,36 +308,36 @@ void NodeAllocs::perform(const RemoveAbandoned& it) {
   one_less();
 }
 
-void NodeAllocs::perform(const Release& it) {
+void NodeAllocs::perform(const ledger_action::Release& it) {
   cpus_.release(it.alloc_id);
 }
 
-void NodeAllocs::perform(const Report& it) {
+void NodeAllocs::perform(const ledger_action::Report& it) {
   self_->send(facts_.context->sync,
               sync::StateChanged{it.alloc_id, it.version, it.update, it.again});
 }
 
-void NodeAllocs::perform(const RestoreReports& it) {
+void NodeAllocs::perform(const ledger_action::RestoreReports& it) {
   self_->send(facts_.context->sync, sync::Restore{it.alloc_id, it.acknowledged});
 }
 
-void NodeAllocs::perform(const ForgetReports& it) {
+void NodeAllocs::perform(const ledger_action::ForgetReports& it) {
   self_->send(facts_.context->sync, sync::Forget{it.alloc_id});
 }
 
-void NodeAllocs::perform(const Applied& it) {
+void NodeAllocs::perform(const ledger_action::Applied& it) {
   applied_(it.impatient);
 }
 
-void NodeAllocs::perform(const WaitToLook& it) {
+void NodeAllocs::perform(const ledger_action::WaitToLook& it) {
   actor::send_self_after(self_, it.delay, client_timer::StopLook{it.round});
 }
 
-void NodeAllocs::perform(const AnswerEnd& it) {
+void NodeAllocs::perform(const ledger_action::AnswerEnd& it) {
   awaiting_.extract(it.ticket).mapped().deliver(alloc_runner::Ended{.here = it.here});
 }
 
-void NodeAllocs::perform(const AnswerCollection& it) {
+void NodeAllocs::perform(const ledger_action::AnswerCollection& it) {
   auto asked = collecting_.extract(it.ticket);
   if (it.outcome)
     asked.mapped().deliver(client_api::Done{});
@@ -345,7 +345,7 @@ void NodeAllocs::perform(const AnswerCollection& it) {
     asked.mapped().deliver(it.outcome.error());
 }
 
-void NodeAllocs::perform(const Log& it) {
+void NodeAllocs::perform(const ledger_action::Log& it) {
   if (it.is_error)
     log::error("client", "{}", it.text);
   else

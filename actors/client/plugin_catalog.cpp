@@ -25,13 +25,13 @@
 namespace nomad::client {
 
 workload::TaskHooks task_hook_traits(const PluginCatalog& plugins) {
-  using enum schema::plugin::Phase;
   workload::TaskHooks hooks;
   for (const auto& entry : plugins.task_hooks) {
     auto& hook = hooks.emplace_back(workload::TaskHookTraits{.name = entry.name,
                                                              .announcement = entry.announcement,
                                                              .failure_event = entry.failure_event});
-    for (const auto phase : {PRESTART, POSTSTART, PRE_KILL, EXITED, STOP})
+    for (const auto phase : {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::PRE_KILL,
+                             HookPhase::EXITED, HookPhase::STOP})
       if (entry.phases.contains(phase)) hook.asked_in.push_back(phase);
   }
   return hooks;

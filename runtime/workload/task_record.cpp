@@ -77,7 +77,7 @@ void TaskRecord::leave(const std::string& name, HookRecord left) {
       hook.left = std::move(shared);
       return;
     }
-  hooks.emplace_back(name, std::move(shared));
+  hooks.push_back({name, std::move(shared)});
 }
 
 std::map<std::string, std::string> TaskRecord::data_of(const std::string& name) const {

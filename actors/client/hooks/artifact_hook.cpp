@@ -23,8 +23,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 namespace task_event = workload::task_event;
@@ -377,7 +375,7 @@ ArtifactSelf::behavior_type artifact_hook(ArtifactSelf::stateful_pointer<Artifac
 
 HookEntry artifacts_hook(std::shared_ptr<artifact::FetchPool> pool) {
   return {.name = "artifacts",
-          .phases = {PRESTART},
+          .phases = {HookPhase::PRESTART},
           .reads_environment = true,
           .failure_event = std::string{task_event::artifact_download_failed},
           .patience = longest_prestart,

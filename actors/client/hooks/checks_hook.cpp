@@ -14,8 +14,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 constexpr auto watch_timeout = std::chrono::seconds{30};
@@ -66,9 +64,9 @@ public:
 
   actor::Answer<hook::Answered> run(const hook::Run& msg) {
     const auto phase = msg.request->getPhase();
-    const bool begins = phase == PRERUN || phase == UPDATE;
+    const bool begins = phase == HookPhase::PRERUN || phase == HookPhase::UPDATE;
     if (!begins) self_->send(tools_.checks, check::Forget{alloc_id_});  // With its grace, too.
-    watches_ = begins || phase == TASK_RESTART;
+    watches_ = begins || phase == HookPhase::TASK_RESTART;
     if (!watches_) return hook::Answered{};
     choose_provider(msg);
     const auto environments = environments_of(*msg.request);
@@ -234,7 +232,8 @@ ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksS
 
 HookEntry checks_hook() {
   return {.name = "checks_hook",
-          .phases = {PRERUN, UPDATE, TASK_RESTART, PRE_KILL, POSTRUN, DESTROY},
+          .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
+                     HookPhase::PRE_KILL, HookPhase::POSTRUN, HookPhase::DESTROY},
           .reads_environment = true,
           .wanted =
               [](const HookScope& scope) {

@@ -11,8 +11,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 std::optional<schema::Task::Reader> task_of(const HookScope& scope) {
@@ -130,12 +128,14 @@ HookFunction plain(Function function) {
 }  // namespace
 
 HookEntry alloc_dir_hook() {
-  return {
-      .name = "alloc_dir",
-      .phases = {PRERUN, DESTROY},
-      .spawn = function_hook(
-          {{PRERUN, plain([](const HookCall& call) { return directory_of(call).build(); })},
-           {DESTROY, plain([](const HookCall& call) { return directory_of(call).destroy(); })}})};
+  return {.name = "alloc_dir",
+          .phases = {HookPhase::PRERUN, HookPhase::DESTROY},
+          .spawn = function_hook({{HookPhase::PRERUN, plain([](const HookCall& call) {
+                                     return directory_of(call).build();
+                                   })},
+                                  {HookPhase::DESTROY, plain([](const HookCall& call) {
+                                     return directory_of(call).destroy();
+                                   })}})};
 }
 
 UserRules read_user_rules(const std::map<std::string, std::string>& options) {
@@ -154,7 +154,7 @@ UserRules read_user_rules(const std::map<std::string, std::string>& options) {
 
 HookEntry validate_hook(const UserRules& rules) {
   return {.name = "validate",
-          .phases = {PRESTART},
+          .phases = {HookPhase::PRESTART},
           .reads_environment = true,
           .wanted =
               [rules](const HookScope& scope) {
@@ -162,28 +162,29 @@ HookEntry validate_hook(const UserRules& rules) {
                 return task && task->getUser().size() > 0
                        && rules.drivers.contains(view(task->getDriver()));
               },
-          .spawn = function_hook(
-              {{PRESTART, [rules](const HookCall& call) { return validate(rules, call); }}})};
+          .spawn = function_hook({{HookPhase::PRESTART, [rules](const HookCall& call) {
+                                     return validate(rules, call);
+                                   }}})};
 }
 
 HookEntry task_dir_hook() {
   return {.name = "task_dir",
-          .phases = {PRESTART},
+          .phases = {HookPhase::PRESTART},
           .announcement = "Building Task Directory",
-          .spawn = function_hook({{PRESTART, make_task_dir}})};
+          .spawn = function_hook({{HookPhase::PRESTART, make_task_dir}})};
 }
 
 HookEntry volumes_hook() {
   return {.name = "volumes",
-          .phases = {PRESTART},
+          .phases = {HookPhase::PRESTART},
           .reads_environment = true,
           .wanted = mounts_host_volumes,
-          .spawn = function_hook({{PRESTART, mount_volumes}})};
+          .spawn = function_hook({{HookPhase::PRESTART, mount_volumes}})};
 }
 
 HookEntry dispatch_payload_hook() {
   return {.name = "dispatch_payload",
-          .phases = {PRESTART},
+          .phases = {HookPhase::PRESTART},
           .reads_environment = true,
           .wanted =
               [](const HookScope& scope) {
@@ -191,7 +192,7 @@ HookEntry dispatch_payload_hook() {
                 return task && task->hasDispatchPayload() && scope.job->getPayload().size() > 0
                        && task->getDispatchPayload().getFile().size() > 0;
               },
-          .spawn = function_hook({{PRESTART, write_payload}})};
+          .spawn = function_hook({{HookPhase::PRESTART, write_payload}})};
 }
 
 }  // namespace nomad::client

@@ -10,8 +10,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 using workload::AllocHealth;
@@ -145,7 +143,7 @@ HookSelf::behavior_type health_watcher(HookSelf::stateful_pointer<HookState> sel
   self->state.watch(scope);
   return {
       [self](hook::Run& msg) {
-        if (msg.request->getPhase() == UPDATE) self->state.update(msg);
+        if (msg.request->getPhase() == HookPhase::UPDATE) self->state.update(msg);
         return hook::Answered{};
       },
       [](hook::Cancel) { return hook::Settled{}; },
@@ -165,7 +163,7 @@ HookSelf::behavior_type health_watcher(HookSelf::stateful_pointer<HookState> sel
 
 HookEntry health_hook() {
   return {.name = "alloc_health_watcher",
-          .phases = {PRERUN, UPDATE},
+          .phases = {HookPhase::PRERUN, HookPhase::UPDATE},
           .watches_tasks = true,
           .wanted =
               [](const HookScope& scope) {

@@ -136,19 +136,19 @@ struct HookEntry {
 };
 
 constexpr bool HookPhases::live_past(HookPhase phase) const {
-  using enum schema::plugin::Phase;
-  for (const auto last : {POSTRUN, DESTROY, SHUTDOWN, STOP})
+  for (const auto last :
+       {HookPhase::POSTRUN, HookPhase::DESTROY, HookPhase::SHUTDOWN, HookPhase::STOP})
     if (phase == last) return false;
-  for (const auto later : {UPDATE, TASK_RESTART, PRE_KILL, EXITED, POSTRUN, STOP})
+  for (const auto later : {HookPhase::UPDATE, HookPhase::TASK_RESTART, HookPhase::PRE_KILL,
+                           HookPhase::EXITED, HookPhase::POSTRUN, HookPhase::STOP})
     if (contains(later)) return true;
-  return phase == PRESTART && contains(POSTSTART);
+  return phase == HookPhase::PRESTART && contains(HookPhase::POSTSTART);
 }
 
 inline std::chrono::nanoseconds HookEntry::deadline(HookPhase phase) const {
-  using enum schema::plugin::Phase;
-  if (phase == PRERUN || phase == PRESTART) return patience;
-  if (phase == POSTRUN || phase == DESTROY) return std::chrono::minutes{10};
-  if (phase == SHUTDOWN) return std::chrono::seconds{5};
+  if (phase == HookPhase::PRERUN || phase == HookPhase::PRESTART) return patience;
+  if (phase == HookPhase::POSTRUN || phase == HookPhase::DESTROY) return std::chrono::minutes{10};
+  if (phase == HookPhase::SHUTDOWN) return std::chrono::seconds{5};
   return std::chrono::minutes{2};
 }
 

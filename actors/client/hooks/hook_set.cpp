@@ -12,8 +12,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 const HookScope& HookSet::scope() const {
   if (!scope_.alloc) scope_ = owner_.hook_scope();
   return scope_;
@@ -121,7 +119,7 @@ void HookSet::update(Failed failed) {
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     const auto& entry = entries_[place];
     const bool wanted = is_wanted(place);
-    if (entry.phases.contains(UPDATE) && (lives(place) || wanted)) {
+    if (entry.phases.contains(HookPhase::UPDATE) && (lives(place) || wanted)) {
       update_one(place, failed);
     } else if (lives(place) && !wanted && !owes(place)) {
       end(place);
@@ -137,7 +135,7 @@ void HookSet::update_one(std::size_t place, const Failed& failed) {
     return;
   }
   slot.updating = true;
-  ask(place, UPDATE, [this, place, failed](const Answer& answer) {
+  ask(place, HookPhase::UPDATE, [this, place, failed](const Answer& answer) {
     auto& slot = hooks_[place];
     slot.updating = false;
     if (!answer) failed(entries_[place], answer.error());

@@ -18,8 +18,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 using ToolsOf = std::function<network::NetworkTools(const network::NetworkOptions&)>;
@@ -83,7 +81,7 @@ public:
     scope_.job = std::move(msg.job);
     if (!tools_.network)
       return Error{Errc::unavailable, "this agent has no place to keep networks of allocations"};
-    if (msg.request->getPhase() == PRERUN) return join();
+    if (msg.request->getPhase() == HookPhase::PRERUN) return join();
     return leave();
   }
 
@@ -284,7 +282,7 @@ Result<HookResult> write_name_files(const HookCall& call) {
 HookEntry network_hook(ToolsOf tools) {
   return {.name = "network",
           .after = "alloc_health_watcher",
-          .phases = {PRERUN, POSTRUN, DESTROY},
+          .phases = {HookPhase::PRERUN, HookPhase::POSTRUN, HookPhase::DESTROY},
           .watches_tasks = true,
           .wanted = has_own_network,
           .spawn = [tools_of = std::move(tools)](const actor::Owner& owner, const HookTools& tools,
@@ -300,10 +298,10 @@ HookEntry network_hook() {
 HookEntry network_files_hook() {
   return {.name = "network_files",
           .after = "task_dir",
-          .phases = {PRESTART},
+          .phases = {HookPhase::PRESTART},
           .reads_environment = true,
           .wanted = wants_name_files,
-          .spawn = function_hook({{PRESTART, write_name_files}})};
+          .spawn = function_hook({{HookPhase::PRESTART, write_name_files}})};
 }
 
 }  // namespace nomad::client

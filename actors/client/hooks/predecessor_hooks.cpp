@@ -17,8 +17,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 using Predecessor = schema::plugin::Predecessor::Reader;
@@ -225,7 +223,7 @@ bool is_first_start(const HookScope& scope) {
 
 HookEntry await_previous_hook() {
   return {.name = "await_previous_allocations",
-          .phases = {PRERUN},
+          .phases = {HookPhase::PRERUN},
           .patience = longest_wait,
           .wanted =
               [](const HookScope& scope) {
@@ -238,7 +236,7 @@ HookEntry await_previous_hook() {
 
 HookEntry migrate_disk_hook() {
   return {.name = "migrate_disk",
-          .phases = {PRERUN},
+          .phases = {HookPhase::PRERUN},
           .patience = longest_wait,
           .wanted =
               [](const HookScope& scope) {

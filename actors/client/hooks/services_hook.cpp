@@ -17,8 +17,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 using workload::ServiceRegistration;
@@ -86,10 +84,12 @@ public:
     scope_.job = std::move(msg.job);
     choose_provider();
     const auto phase = msg.request->getPhase();
-    const bool registers = phase == PRERUN || phase == POSTSTART || phase == TASK_RESTART
-                           || (phase == UPDATE && (!is_task() || msg.request->getRunning()));
-    if (phase == UPDATE && !registers) return hook::Answered{};  // Poststart will.
-    if (phase == TASK_RESTART || msg.request->getAgain()) known_.clear();
+    const bool registers
+        = phase == HookPhase::PRERUN || phase == HookPhase::POSTSTART
+          || phase == HookPhase::TASK_RESTART
+          || (phase == HookPhase::UPDATE && (!is_task() || msg.request->getRunning()));
+    if (phase == HookPhase::UPDATE && !registers) return hook::Answered{};  // Poststart will.
+    if (phase == HookPhase::TASK_RESTART || msg.request->getAgain()) known_.clear();
     auto after = registrations(*msg.request);
     if (!registers && !began_ && after) {  // Made anew: another one may have registered.
       holder_ = provider_;
@@ -344,7 +344,8 @@ Hook spawn_services_hook(const actor::Owner& owner,
 
 HookEntry group_services_hook() {
   return {.name = "group_services",
-          .phases = {PRERUN, UPDATE, TASK_RESTART, PRE_KILL, POSTRUN},
+          .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
+                     HookPhase::PRE_KILL, HookPhase::POSTRUN},
           .reads_environment = true,
           .wanted = has_services,
           .spawn = spawn_services_hook};
@@ -352,7 +353,8 @@ HookEntry group_services_hook() {
 
 HookEntry task_services_hook() {
   return {.name = "task_services",
-          .phases = {POSTSTART, UPDATE, PRE_KILL, EXITED, STOP},
+          .phases = {HookPhase::POSTSTART, HookPhase::UPDATE, HookPhase::PRE_KILL,
+                     HookPhase::EXITED, HookPhase::STOP},
           .reads_environment = true,
           .wanted = has_services,
           .spawn = spawn_services_hook};

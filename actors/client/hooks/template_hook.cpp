@@ -21,8 +21,6 @@
 
 namespace nomad::client {
 
-using enum schema::plugin::Phase;
-
 namespace {
 
 using templates::ClusterQuery;
@@ -71,14 +69,14 @@ public:
     scope_.alloc = std::move(msg.alloc);
     scope_.job = std::move(msg.job);
     switch (msg.request->getPhase()) {
-      case PRESTART:
+      case HookPhase::PRESTART:
         return prestart(msg.request);
-      case POSTSTART:
+      case HookPhase::POSTSTART:
         return poststart(msg.request);
-      case EXITED:
+      case HookPhase::EXITED:
         if (machine_) machine_->exited();
         return hook::Answered{};
-      case STOP:
+      case HookPhase::STOP:
         return stop();
       default:
         return hook::Answered{};
@@ -480,7 +478,7 @@ TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<T
 
 HookEntry template_hook() {
   return {.name = "template",
-          .phases = {PRESTART, POSTSTART, EXITED, STOP},
+          .phases = {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::EXITED, HookPhase::STOP},
           .reads_environment = true,
           .patience = start_patience,
           .wanted = [](const HookScope& scope) { return templates_of(scope).size() > 0; },

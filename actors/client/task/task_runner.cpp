@@ -31,9 +31,9 @@ using workload::EventTime;
 using workload::TaskMachine;
 
 constexpr auto driver_timeout = std::chrono::minutes{1};
-constexpr auto start_timeout = std::chrono::minutes{120};  ///< Images may have to be fetched.
+constexpr auto task_start_timeout = std::chrono::minutes{120};  ///< Images may have to be fetched.
 constexpr auto reattach = DriverLink::Purpose::reattach;
-constexpr auto save_timeout = std::chrono::minutes{1};
+constexpr auto task_save_timeout = std::chrono::minutes{1};
 
 /// A timer of the machine is over.
 struct TimeOver {
@@ -409,7 +409,8 @@ void TaskRunnerState::ask_driver(driver::Ask order,
                                  Then then,
                                  Failed failed,
                                  DriverLink::Purpose purpose) {
-  const auto timeout = expected == driver::DriverAnswer::STARTED ? start_timeout : driver_timeout;
+  const auto timeout
+      = expected == driver::DriverAnswer::STARTED ? task_start_timeout : driver_timeout;
   link_->ask(
       std::move(order), timeout, expected, purpose,
       [this, then](driver::Answered& answer) {
@@ -432,7 +433,7 @@ void TaskRunnerState::perform(const action::SaveLater& it) {
 
 void TaskRunnerState::perform(const action::Save& it) {
   ask(
-      setup_.context->db, save_timeout, client_db::Save{batch(it.row)},
+      setup_.context->db, task_save_timeout, client_db::Save{batch(it.row)},
       [this, round = it.round](client_db::Committed&) {
         NOMAD_FAILPOINT("client.task_saved");
         machine_->saved(round, {}, time());

@@ -22,13 +22,13 @@ using Kind = ClusterQuery::Kind;
 constexpr auto held_slack = std::chrono::seconds{60};
 
 /// The wait after a failed question is over.
-struct AskAgain {
+struct AskQueryAgain {
   using is_message = void;
   ClusterQuery query;
   std::uint64_t number = 0;
 };
 
-using WatcherSelf = actor::WithInternal<DataWatcher, void(AskAgain)>;
+using WatcherSelf = actor::WithInternal<DataWatcher, void(AskQueryAgain)>;
 
 templates::ServiceInstance service_instance(schema::ServiceRegistration::Reader from) {
   return {.id = copy(from.getId()),
@@ -79,7 +79,7 @@ public:
     if (topic->second.waiters.empty() && !topic->second.busy) topics_.erase(topic);
   }
 
-  void ask_again(const AskAgain& msg) {
+  void ask_again(const AskQueryAgain& msg) {
     const auto topic = topics_.find(msg.query);
     if (topic == topics_.end() || topic->second.number != msg.number) return;
     topic->second.busy = false;
@@ -169,7 +169,7 @@ private:
     const auto delay = templates::retry_delay(options_.settings->retry, topic.failed++);
     if (delay) {
       topic.busy = true;
-      actor::send_self_after(self_, *delay, AskAgain{query, number});
+      actor::send_self_after(self_, *delay, AskQueryAgain{query, number});
       return;
     }
     const auto waiters = std::exchange(topic.waiters, {});
@@ -191,7 +191,7 @@ WatcherSelf::behavior_type data_watcher_actor(WatcherSelf::stateful_pointer<Watc
   return {
       [self](const Follow& msg) { return self->state.follow(msg); },
       [self](const Unfollow& msg) { self->state.unfollow(msg); },
-      [self](const AskAgain& msg) { self->state.ask_again(msg); },
+      [self](const AskQueryAgain& msg) { self->state.ask_again(msg); },
   };
 }
 

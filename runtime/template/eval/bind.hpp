@@ -126,7 +126,7 @@ template <auto function, bool is_piped, class Given, class... Parameters>
 struct Bound {
   static std::vector<const Type*> types() {
     std::vector<const Type*> types{Taken<Parameters>::type...};
-    if constexpr (is_piped) std::ranges::rotate(types, types.begin() + 1);
+    if constexpr (is_piped) std::rotate(types.begin(), types.begin() + 1, types.end());
     return types;
   }
 

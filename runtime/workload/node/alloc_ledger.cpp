@@ -11,8 +11,6 @@
 
 namespace nomad::workload {
 
-using namespace ledger_action;
-
 std::string job_key(schema::Allocation::Reader alloc) {
   return fmt::format("{}/{}/{}/{}", view(alloc.getNamespace()), view(alloc.getJobId()),
                      alloc.getJobCreateIndex(), alloc.getJobVersion());
@@ -38,28 +36,30 @@ void AllocLedger::go(Entry& entry, Phase phase) {
 }
 
 /// Keeps the row of `job` for the allocation, and no longer that of another version.
-void AllocLedger::hold_job(Entry& entry, const Object<schema::Job>& job, RowChanges& rows) {
-  if (jobs_[job_key(*job)]++ == 0) rows.emplace_back(PutJob{job});
+void AllocLedger::hold_job(Entry& entry,
+                           const Object<schema::Job>& job,
+                           ledger_action::RowChanges& rows) {
+  if (jobs_[job_key(*job)]++ == 0) rows.emplace_back(ledger_action::PutJob{job});
   release_job(entry, rows);
   entry.saved_job = job;
 }
 
-void AllocLedger::release_job(Entry& entry, RowChanges& rows) {
+void AllocLedger::release_job(Entry& entry, ledger_action::RowChanges& rows) {
   const auto job = std::exchange(entry.saved_job, {});
   if (!job) return;
   const auto held = jobs_.find(job_key(*job));
   if (--held->second > 0) return;
-  rows.emplace_back(EraseJob{held->first});
+  rows.emplace_back(ledger_action::EraseJob{held->first});
   jobs_.erase(held);
 }
 
 /// Once, however often it is called.
 void AllocLedger::erase_rows(Entry& entry) {
   if (!entry.saved_job) return;
-  RowChanges rows;
-  rows.emplace_back(EraseAlloc{copy(entry.alloc->getId())});
+  ledger_action::RowChanges rows;
+  rows.emplace_back(ledger_action::EraseAlloc{copy(entry.alloc->getId())});
   release_job(entry, rows);
-  act(SaveLater{std::move(rows)});
+  act(ledger_action::SaveLater{std::move(rows)});
 }
 
 /// How an allocation ended that has no runner any more to tell it.
@@ -73,13 +73,13 @@ void AllocLedger::tell_end(const Entry& entry, bool again, EventTime now) {
                            .health = {},
                            .assigned = *entry.alloc};
   auto update = entry.rejection ? *entry.rejection : make_update(report, now.unix);
-  act(Report{std::move(alloc_id), ++version_, std::move(update), again});
+  act(ledger_action::Report{std::move(alloc_id), ++version_, std::move(update), again});
 }
 
 /// Tells the servers that it cannot run here. It is not tried again.
 void AllocLedger::reject(Entry& entry, std::string_view reason, EventTime now) {
-  act(Log{true, fmt::format("cannot run allocation {}: {}", short_id(view(entry.alloc->getId())),
-                            reason)});
+  act(ledger_action::Log{true, fmt::format("cannot run allocation {}: {}",
+                                           short_id(view(entry.alloc->getId())), reason)});
   entry.status = ClientStatus::FAILED;
   entry.rejection = make_rejection(*entry.alloc, *entry.job, reason, now.unix);
   tell_end(entry, false, now);
@@ -93,7 +93,7 @@ void AllocLedger::begin(LedgerTraits traits,
   traits_ = std::move(traits);
   gc_ = GcQueue{traits_.gc};
   heartbeat_stop_ = HeartbeatStop{now.steady};
-  RowChanges saved_already;
+  ledger_action::RowChanges saved_already;
   for (const auto& each : saved) {  // All first: one that goes must not take another's job.
     auto& entry = entries_[copy(each.assigned.alloc->getId())];
     entry.alloc = each.assigned.alloc;
@@ -102,7 +102,7 @@ void AllocLedger::begin(LedgerTraits traits,
   for (const auto& each : saved)
     restore(each, now);
   for (const auto& [id, entry] : entries_)
-    if (entry.has_runner()) act(Begin{id});
+    if (entry.has_runner()) act(ledger_action::Begin{id});
   for (const auto& [id, entry] : entries_)
     if (entry.has_runner()) watch_patience(id, entry, now);
 }
@@ -116,14 +116,14 @@ void AllocLedger::restore(const RestoredAlloc& saved, EventTime now) {
     entries_.erase(alloc_id);
     return;
   }
-  if (saved.acknowledged) act(RestoreReports{alloc_id, *saved.acknowledged});
+  if (saved.acknowledged) act(ledger_action::RestoreReports{alloc_id, *saved.acknowledged});
   entry.index = saved.assigned.alloc->getAllocModifyIndex();
   entry.job = saved.assigned.job;
   entry.end_acknowledged = saved.acknowledged && is_client_terminal(saved.acknowledged->status);
   if (const auto fit = traits_.fits(*entry.alloc, *entry.job); !fit)
     return abandon(alloc_id, fit.error().what, now);
   go(entry, Phase::running);
-  act(Run{.alloc_id = alloc_id, .restored = true, .may_run = false});
+  act(ledger_action::Run{.alloc_id = alloc_id, .restored = true, .may_run = false});
 }
 
 // -- what the servers say ------------------------------------------------------------------------
@@ -142,7 +142,7 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
     for (const auto& id : gone)
       forget(id);
   }
-  RowChanges rows;
+  ledger_action::RowChanges rows;
   auto& applies = set_.emplace(++round_).allocs;
   for (const auto& each : set.allocs) {
     const auto found = entries_.find(copy(each.alloc->getId()));
@@ -156,11 +156,13 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
     applies.push_back(each);
   }
   if (rows.empty()) return saved(round_, {}, now);
-  act(Save{round_, std::move(rows)});
+  act(ledger_action::Save{round_, std::move(rows)});
 }
 
 /// Whether it is to run as soon as its rows are saved.
-bool AllocLedger::note_new(const AssignedAlloc& assigned, RowChanges& rows, EventTime now) {
+bool AllocLedger::note_new(const AssignedAlloc& assigned,
+                           ledger_action::RowChanges& rows,
+                           EventTime now) {
   auto& entry = entries_[copy(assigned.alloc->getId())];
   if (entry.wanted != Wanted::yes) {  // Its end is under way: it can begin anew after that.
     entry.wanted = Wanted::again;
@@ -179,44 +181,46 @@ bool AllocLedger::note_new(const AssignedAlloc& assigned, RowChanges& rows, Even
     return false;
   }
   go(entry, Phase::saving);
-  rows.emplace_back(PutAlloc{assigned.alloc});
+  rows.emplace_back(ledger_action::PutAlloc{assigned.alloc});
   hold_job(entry, assigned.job, rows);
   return true;
 }
 
 /// The allocation's row and that of its job go together: a restart that finds one without the other
 /// would leave a running task to itself.
-void AllocLedger::note_newer(Entry& entry, const AssignedAlloc& assigned, RowChanges& rows) {
+void AllocLedger::note_newer(Entry& entry,
+                             const AssignedAlloc& assigned,
+                             ledger_action::RowChanges& rows) {
   entry.index = assigned.alloc->getAllocModifyIndex();
   if (!entry.has_runner()) return;
-  rows.emplace_back(PutAlloc{assigned.alloc});
+  rows.emplace_back(ledger_action::PutAlloc{assigned.alloc});
   hold_job(entry, assigned.job, rows);
   if (view(assigned.alloc->getDeploymentId()) != view(entry.alloc->getDeploymentId()))
-    rows.emplace_back(ClearHealth{copy(assigned.alloc->getId())});
+    rows.emplace_back(ledger_action::ClearHealth{copy(assigned.alloc->getId())});
 }
 
-void AllocLedger::saved(Round round, const Result<>& outcome, EventTime now) {
+void AllocLedger::saved(ledger_action::Round round, const Result<>& outcome, EventTime now) {
   if (!set_ || round != set_->round) return;
   const auto set = std::exchange(set_, {});
   impatient_ = false;
   if (!outcome) save_again(set->allocs);
   for (const auto& each : set->allocs)
     apply(each, outcome, now);
-  act(Applied{impatient_});
+  act(ledger_action::Applied{impatient_});
   collect();
 }
 
 /// What runs on as the servers have changed it counts on the rows that were not saved, and so do
 /// others that run the same jobs. First of all: nobody may erase a job before that.
 void AllocLedger::save_again(const std::vector<AssignedAlloc>& allocs) {
-  RowChanges rows;
+  ledger_action::RowChanges rows;
   for (const auto& each : allocs) {
     const auto& entry = entries_.at(copy(each.alloc->getId()));
     if (!entry.has_runner()) continue;
-    rows.emplace_back(PutAlloc{each.alloc});
-    rows.emplace_back(PutJob{each.job});
+    rows.emplace_back(ledger_action::PutAlloc{each.alloc});
+    rows.emplace_back(ledger_action::PutJob{each.job});
   }
-  if (!rows.empty()) act(SaveLater{std::move(rows)});
+  if (!rows.empty()) act(ledger_action::SaveLater{std::move(rows)});
 }
 
 void AllocLedger::apply(const AssignedAlloc& assigned, const Result<>& saved, EventTime now) {
@@ -238,8 +242,8 @@ void AllocLedger::run_new(const std::string& alloc_id,
     return reject(entry, "saving local state: " + saved.error().what, now);
   }
   go(entry, Phase::running);
-  act(Run{.alloc_id = alloc_id, .restored = false, .may_run = !contacted_});
-  act(Begin{alloc_id});
+  act(ledger_action::Run{.alloc_id = alloc_id, .restored = false, .may_run = !contacted_});
+  act(ledger_action::Begin{alloc_id});
   watch_patience(alloc_id, entry, now);
 }
 
@@ -250,11 +254,12 @@ void AllocLedger::update(Entry& entry, const AssignedAlloc& assigned, EventTime 
   entry.job = assigned.job;
   if (entry.has_runner()) {
     watch_patience(alloc_id, entry, now);
-    act(Assign{alloc_id, theirs == ClientStatus::UNKNOWN
-                             && !is_server_terminal(assigned.alloc->getDesiredStatus())});
+    act(ledger_action::Assign{alloc_id,
+                              theirs == ClientStatus::UNKNOWN
+                                  && !is_server_terminal(assigned.alloc->getDesiredStatus())});
   } else if (is_client_terminal(entry.status) && !is_client_terminal(theirs)) {
     // Servers whose state was restored may take for running what ended here and was collected.
-    act(ForgetReports{alloc_id});
+    act(ledger_action::ForgetReports{alloc_id});
     tell_end(entry, true, now);
   }
 }
@@ -269,20 +274,20 @@ void AllocLedger::forget(const std::string& alloc_id) {
 }
 
 void AllocLedger::leave(const std::string& alloc_id) {
-  act(ForgetReports{alloc_id});
+  act(ledger_action::ForgetReports{alloc_id});
   entries_.erase(alloc_id);
 }
 
 void AllocLedger::contacted() {
   contacted_ = true;
   for (const auto& [id, entry] : entries_)
-    if (entry.has_runner()) act(TellContacted{id});
+    if (entry.has_runner()) act(ledger_action::TellContacted{id});
 }
 
 void AllocLedger::report_all(EventTime now) {
   for (const auto& [id, entry] : entries_)
     if (entry.has_runner())
-      act(ReportAgain{id});
+      act(ledger_action::ReportAgain{id});
     else if (entry.rejection || entry.status == ClientStatus::LOST
              || (is_client_terminal(entry.status) && !entry.end_acknowledged))
       tell_end(entry, true, now);
@@ -311,17 +316,18 @@ void AllocLedger::watch_patience(const std::string& alloc_id, const Entry& entry
 
 void AllocLedger::wait_to_look(EventTime now) {
   if (const auto pause = heartbeat_stop_.next_look(now.steady))
-    act(WaitToLook{++look_round_, *pause});
+    act(ledger_action::WaitToLook{++look_round_, *pause});
 }
 
-void AllocLedger::look(Round round, EventTime now) {
+void AllocLedger::look(ledger_action::Round round, EventTime now) {
   if (round != look_round_) return;
   for (const auto& alloc_id : heartbeat_stop_.expire(now.steady)) {
     auto& entry = entries_.at(alloc_id);
     if (!entry.has_runner() || entry.is_leaving()) continue;
-    act(Log{false,
-            fmt::format("stopping allocation {}: without servers for longer than its group allows",
-                        short_id(alloc_id))});
+    act(ledger_action::Log{
+        false,
+        fmt::format("stopping allocation {}: without servers for longer than its group allows",
+                    short_id(alloc_id))});
     destroy(alloc_id, entry);
   }
   wait_to_look(now);
@@ -361,14 +367,14 @@ void AllocLedger::abandon(const std::string& alloc_id, std::string_view reason, 
   heartbeat_stop_.forget(alloc_id);
   erase_rows(entry);
   if (!is_client_terminal(entry.status)) reject(entry, reason, now);
-  act(RemoveAbandoned{alloc_id});
+  act(ledger_action::RemoveAbandoned{alloc_id});
 }
 
 void AllocLedger::await_end(const std::string& alloc_id,
                             const std::string& for_whom,
                             std::uint64_t ticket) {
   const auto* entry = find(alloc_id);
-  if (!entry) return act(AnswerEnd{ticket, false});
+  if (!entry) return act(ledger_action::AnswerEnd{ticket, false});
   awaited_.keep(alloc_id, for_whom);
   switch (entry->phase) {
     case Phase::running:
@@ -376,14 +382,14 @@ void AllocLedger::await_end(const std::string& alloc_id,
     case Phase::abandoned:
       return awaited_.await(alloc_id, ticket);
     default:
-      act(AnswerEnd{ticket, true});
+      act(ledger_action::AnswerEnd{ticket, true});
   }
 }
 
 void AllocLedger::tell_over(const std::string& alloc_id) {
-  act(Release{alloc_id});
+  act(ledger_action::Release{alloc_id});
   for (const auto ticket : awaited_.ended(alloc_id))
-    act(AnswerEnd{ticket, true});
+    act(ledger_action::AnswerEnd{ticket, true});
 }
 
 void AllocLedger::stop_keeping(const std::string& for_whom) {
@@ -416,9 +422,9 @@ void AllocLedger::collect(const std::string& alloc_id, std::uint64_t ticket) {
   std::vector<std::string> marked;
   for (const auto& [id, entry] : entries_)
     if ((alloc_id.empty() || alloc_id == id) && gc_.is_marked(id)) marked.push_back(id);
-  if (marked.empty() && alloc_id.empty()) return act(AnswerCollection{ticket, {}});
+  if (marked.empty() && alloc_id.empty()) return act(ledger_action::AnswerCollection{ticket, {}});
   if (marked.empty())
-    return act(AnswerCollection{
+    return act(ledger_action::AnswerCollection{
         ticket,
         Error{Errc::rejected, "No such allocation on client, or allocation not eligible for GC"}});
   for (const auto& id : marked)
@@ -435,7 +441,7 @@ void AllocLedger::answer_collections(const std::string& alloc_id) {
                         });
   std::erase_if(collections_, [&](const Collection& waiting) {
     if (waiting.alloc_id != alloc_id && !(waiting.alloc_id.empty() && all_gone)) return false;
-    act(AnswerCollection{waiting.ticket, {}});
+    act(ledger_action::AnswerCollection{waiting.ticket, {}});
     return true;
   });
 }
@@ -444,7 +450,7 @@ void AllocLedger::answer_collections(const std::string& alloc_id) {
 void AllocLedger::destroy(const std::string& alloc_id, Entry& entry) {
   go(entry, entry.phase == Phase::over ? Phase::removing : Phase::destroying);
   heartbeat_stop_.forget(alloc_id);
-  act(Destroy{alloc_id});
+  act(ledger_action::Destroy{alloc_id});
 }
 
 void AllocLedger::removed(const std::string& alloc_id) {
@@ -457,7 +463,7 @@ void AllocLedger::removed(const std::string& alloc_id) {
   stop_keeping(alloc_id);
   if (!was_over) tell_over(alloc_id);
   erase_rows(found->second);
-  act(Flush{alloc_id});
+  act(ledger_action::Flush{alloc_id});
 }
 
 void AllocLedger::rows_erased(const std::string& alloc_id) {

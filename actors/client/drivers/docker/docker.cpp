@@ -15,92 +15,100 @@ namespace {
 using docker_driver::Turn;
 using driver::Answered;
 using Request = schema::plugin::DriverRequest;
-using enum ConfigKind;
 
-constexpr ConfigFieldSpec auth_fields[]
-    = {{"username", TEXT}, {"password", TEXT}, {"email", TEXT}, {"server_address", TEXT}};
+constexpr ConfigFieldSpec auth_fields[] = {{"username", ConfigKind::TEXT},
+                                           {"password", ConfigKind::TEXT},
+                                           {"email", ConfigKind::TEXT},
+                                           {"server_address", ConfigKind::TEXT}};
 
-constexpr ConfigFieldSpec device_fields[]
-    = {{"host_path", TEXT}, {"container_path", TEXT}, {"cgroup_permissions", TEXT}};
+constexpr ConfigFieldSpec device_fields[] = {{"host_path", ConfigKind::TEXT},
+                                             {"container_path", ConfigKind::TEXT},
+                                             {"cgroup_permissions", ConfigKind::TEXT}};
 
-constexpr ConfigFieldSpec healthcheck_fields[] = {{"disable", BOOLEAN}};
+constexpr ConfigFieldSpec healthcheck_fields[] = {{"disable", ConfigKind::BOOLEAN}};
 
-constexpr ConfigFieldSpec logging_fields[] = {{"type", TEXT}, {"driver", TEXT}, {"config", MAP}};
+constexpr ConfigFieldSpec logging_fields[]
+    = {{"type", ConfigKind::TEXT}, {"driver", ConfigKind::TEXT}, {"config", ConfigKind::MAP}};
 
-constexpr ConfigFieldSpec bind_fields[] = {{"propagation", TEXT}};
+constexpr ConfigFieldSpec bind_fields[] = {{"propagation", ConfigKind::TEXT}};
 
-constexpr ConfigFieldSpec tmpfs_fields[] = {{"size", NUMBER}, {"mode", NUMBER}};
+constexpr ConfigFieldSpec tmpfs_fields[]
+    = {{"size", ConfigKind::NUMBER}, {"mode", ConfigKind::NUMBER}};
 
-constexpr ConfigFieldSpec volume_driver_fields[] = {{"name", TEXT}, {"options", MAP}};
+constexpr ConfigFieldSpec volume_driver_fields[]
+    = {{"name", ConfigKind::TEXT}, {"options", ConfigKind::MAP}};
 
-constexpr ConfigFieldSpec volume_fields[] = {
-    {"no_copy", BOOLEAN}, {"labels", MAP}, {"driver_config", BLOCK, false, volume_driver_fields}};
+constexpr ConfigFieldSpec volume_fields[]
+    = {{"no_copy", ConfigKind::BOOLEAN},
+       {"labels", ConfigKind::MAP},
+       {"driver_config", ConfigKind::BLOCK, false, volume_driver_fields}};
 
-constexpr ConfigFieldSpec mount_fields[] = {{"type", TEXT},
-                                            {"target", TEXT},
-                                            {"source", TEXT},
-                                            {"readonly", BOOLEAN},
-                                            {"bind_options", BLOCK, false, bind_fields},
-                                            {"tmpfs_options", BLOCK, false, tmpfs_fields},
-                                            {"volume_options", BLOCK, false, volume_fields}};
+constexpr ConfigFieldSpec mount_fields[]
+    = {{"type", ConfigKind::TEXT},
+       {"target", ConfigKind::TEXT},
+       {"source", ConfigKind::TEXT},
+       {"readonly", ConfigKind::BOOLEAN},
+       {"bind_options", ConfigKind::BLOCK, false, bind_fields},
+       {"tmpfs_options", ConfigKind::BLOCK, false, tmpfs_fields},
+       {"volume_options", ConfigKind::BLOCK, false, volume_fields}};
 
 /// Every key of Nomad's driver; docs/drivers.md says what becomes of each.
 constexpr ConfigFieldSpec docker_fields[] = {
-    {"image", TEXT, true},
-    {"advertise_ipv6_address", BOOLEAN},
-    {"args", TEXTS},
-    {"auth", BLOCK, false, auth_fields},
-    {"auth_soft_fail", BOOLEAN},
-    {"cap_add", TEXTS},
-    {"cap_drop", TEXTS},
-    {"command", TEXT},
-    {"cpu_cfs_period", NUMBER},
-    {"cpu_hard_limit", BOOLEAN},
-    {"cpuset_cpus", TEXT},
-    {"devices", BLOCKS, false, device_fields},
-    {"dns_options", TEXTS},
-    {"dns_search_domains", TEXTS},
-    {"dns_servers", TEXTS},
-    {"entrypoint", TEXTS},
-    {"extra_hosts", TEXTS},
-    {"force_pull", BOOLEAN},
-    {"group_add", TEXTS},
-    {"healthchecks", BLOCK, false, healthcheck_fields},
-    {"hostname", TEXT},
-    {"image_pull_timeout", DURATION},
-    {"init", BOOLEAN},
-    {"interactive", BOOLEAN},
-    {"ipc_mode", TEXT},
-    {"ipv4_address", TEXT},
-    {"ipv6_address", TEXT},
-    {"isolation", TEXT},
-    {"labels", MAP},
-    {"load", TEXT},
-    {"logging", BLOCK, false, logging_fields},
-    {"mac_address", TEXT},
-    {"memory_hard_limit", NUMBER},
-    {"mount", BLOCKS, false, mount_fields},
-    {"mounts", BLOCKS, false, mount_fields},
-    {"network_aliases", TEXTS},
-    {"network_mode", TEXT},
-    {"pid_mode", TEXT},
-    {"pids_limit", NUMBER},
-    {"port_map", MAP},
-    {"ports", TEXTS},
-    {"privileged", BOOLEAN},
-    {"readonly_rootfs", BOOLEAN},
-    {"runtime", TEXT},
-    {"security_opt", TEXTS},
-    {"shm_size", NUMBER},
-    {"storage_opt", MAP},
-    {"sysctl", MAP},
-    {"tty", BOOLEAN},
-    {"ulimit", MAP},
-    {"userns_mode", TEXT},
-    {"uts_mode", TEXT},
-    {"volume_driver", TEXT},
-    {"volumes", TEXTS},
-    {"work_dir", TEXT},
+    {"image", ConfigKind::TEXT, true},
+    {"advertise_ipv6_address", ConfigKind::BOOLEAN},
+    {"args", ConfigKind::TEXTS},
+    {"auth", ConfigKind::BLOCK, false, auth_fields},
+    {"auth_soft_fail", ConfigKind::BOOLEAN},
+    {"cap_add", ConfigKind::TEXTS},
+    {"cap_drop", ConfigKind::TEXTS},
+    {"command", ConfigKind::TEXT},
+    {"cpu_cfs_period", ConfigKind::NUMBER},
+    {"cpu_hard_limit", ConfigKind::BOOLEAN},
+    {"cpuset_cpus", ConfigKind::TEXT},
+    {"devices", ConfigKind::BLOCKS, false, device_fields},
+    {"dns_options", ConfigKind::TEXTS},
+    {"dns_search_domains", ConfigKind::TEXTS},
+    {"dns_servers", ConfigKind::TEXTS},
+    {"entrypoint", ConfigKind::TEXTS},
+    {"extra_hosts", ConfigKind::TEXTS},
+    {"force_pull", ConfigKind::BOOLEAN},
+    {"group_add", ConfigKind::TEXTS},
+    {"healthchecks", ConfigKind::BLOCK, false, healthcheck_fields},
+    {"hostname", ConfigKind::TEXT},
+    {"image_pull_timeout", ConfigKind::DURATION},
+    {"init", ConfigKind::BOOLEAN},
+    {"interactive", ConfigKind::BOOLEAN},
+    {"ipc_mode", ConfigKind::TEXT},
+    {"ipv4_address", ConfigKind::TEXT},
+    {"ipv6_address", ConfigKind::TEXT},
+    {"isolation", ConfigKind::TEXT},
+    {"labels", ConfigKind::MAP},
+    {"load", ConfigKind::TEXT},
+    {"logging", ConfigKind::BLOCK, false, logging_fields},
+    {"mac_address", ConfigKind::TEXT},
+    {"memory_hard_limit", ConfigKind::NUMBER},
+    {"mount", ConfigKind::BLOCKS, false, mount_fields},
+    {"mounts", ConfigKind::BLOCKS, false, mount_fields},
+    {"network_aliases", ConfigKind::TEXTS},
+    {"network_mode", ConfigKind::TEXT},
+    {"pid_mode", ConfigKind::TEXT},
+    {"pids_limit", ConfigKind::NUMBER},
+    {"port_map", ConfigKind::MAP},
+    {"ports", ConfigKind::TEXTS},
+    {"privileged", ConfigKind::BOOLEAN},
+    {"readonly_rootfs", ConfigKind::BOOLEAN},
+    {"runtime", ConfigKind::TEXT},
+    {"security_opt", ConfigKind::TEXTS},
+    {"shm_size", ConfigKind::NUMBER},
+    {"storage_opt", ConfigKind::MAP},
+    {"sysctl", ConfigKind::MAP},
+    {"tty", ConfigKind::BOOLEAN},
+    {"ulimit", ConfigKind::MAP},
+    {"userns_mode", ConfigKind::TEXT},
+    {"uts_mode", ConfigKind::TEXT},
+    {"volume_driver", ConfigKind::TEXT},
+    {"volumes", ConfigKind::TEXTS},
+    {"work_dir", ConfigKind::TEXT},
 };
 
 Object<schema::plugin::DriverDescription> describe_docker() {

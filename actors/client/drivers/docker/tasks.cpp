@@ -18,7 +18,7 @@ using driver::TaskId;
 
 namespace {
 
-namespace action = docker::container_action;
+namespace container_action = docker::container_action;
 
 constexpr auto signal_time = std::chrono::seconds{30};
 
@@ -219,7 +219,7 @@ struct DockerTasks::Performer {
     });
   }
 
-  void operator()(const action::GetImage& action) const {
+  void operator()(const container_action::GetImage& action) const {
     const auto& settings = run.spec.settings;
     tasks.images_.get({.name = *docker::parse_image_name(settings.image),
                        .user = run.user(),
@@ -233,18 +233,18 @@ struct DockerTasks::Performer {
                       ready(action.round));
   }
 
-  void operator()(const action::AdoptImage& action) const {
+  void operator()(const container_action::AdoptImage& action) const {
     tasks.images_.adopt(action.image, run.user());
   }
 
-  void operator()(const action::ReleaseImage&) const {
+  void operator()(const container_action::ReleaseImage&) const {
     for (const auto& user : {run.user(), run.user() + "/network"}) {
       tasks.images_.forget(user);
       tasks.images_.release(user);
     }
   }
 
-  void operator()(const action::JoinNetwork& action) const {
+  void operator()(const container_action::JoinNetwork& action) const {
     const auto ready = this->ready(action.round);
     docker::InfraSpec spec{
         .alloc_id = run.id.alloc_id,
@@ -272,7 +272,7 @@ struct DockerTasks::Performer {
   }
 
   /// It goes with the last task that joined it.
-  void operator()(const action::LeaveNetwork& action) const {
+  void operator()(const container_action::LeaveNetwork& action) const {
     const bool others = std::ranges::any_of(tasks.runs_, [this](const auto& entry) {
       const auto& other = *entry.second;
       return &other != &run && other.id.alloc_id == run.id.alloc_id
@@ -282,7 +282,7 @@ struct DockerTasks::Performer {
     tasks.infra_.leave(run.id.alloc_id, done(action.round));
   }
 
-  void operator()(const action::Prepare& action) const {
+  void operator()(const container_action::Prepare& action) const {
     run.spec.image = action.image;
     run.spec.network_container = action.network_container;
     context.work<std::string>(
@@ -292,7 +292,7 @@ struct DockerTasks::Performer {
         [ready = ready(action.round)](const Result<std::string>& body) { ready(body, false); });
   }
 
-  void operator()(const action::Ask& action) const {
+  void operator()(const container_action::Ask& action) const {
     const auto call = context.ask(action.request, action.timeout,
                                   heard([round = action.round](Run& to, EngineOutcome& outcome) {
                                     to.calls.erase(round);
@@ -301,19 +301,19 @@ struct DockerTasks::Performer {
     if (action.round != 0) run.calls[action.round] = call;
   }
 
-  void operator()(const action::Withdraw& action) const {
+  void operator()(const container_action::Withdraw& action) const {
     if (const auto call = run.calls.extract(action.round))
       context.engine().cancel(call.mapped());
     else
       context.log_engine().cancel(run.log_call);
   }
 
-  void operator()(const action::Wait& action) const {
+  void operator()(const container_action::Wait& action) const {
     context.after(action.delay,
                   heard([round = action.round](Run& to) { to.machine.time_over(round); }));
   }
 
-  void operator()(const action::OpenLogs& action) const {
+  void operator()(const container_action::OpenLogs& action) const {
     const auto position = tasks.position_file(run.machine.container());
     auto keeper = std::make_shared<docker::LogKeeper>(
         docker::LogKeeperOptions{.alloc_root = action.destination.alloc_root,
@@ -339,7 +339,7 @@ struct DockerTasks::Performer {
         }));
   }
 
-  void operator()(const action::FollowLogs& action) const {
+  void operator()(const container_action::FollowLogs& action) const {
     const auto keeper = run.keeper;
     docker::EngineRequest request{
         .target = fmt::format("{}/logs?follow={}&stdout=1&stderr=1&timestamps=1&since={}",
@@ -364,16 +364,16 @@ struct DockerTasks::Performer {
          .tick = [keeper] { keeper->save_if_due(docker::LogKeeper::Clock::now()); }});
   }
 
-  void operator()(const action::CloseLogs&) const {
+  void operator()(const container_action::CloseLogs&) const {
     if (run.keeper) run.keeper->close();
     run.keeper.reset();
   }
 
-  void operator()(const action::ForgetLogs& action) const {
+  void operator()(const container_action::ForgetLogs& action) const {
     tasks.forget_logs(run.machine.container(), done(action.round));
   }
 
-  void operator()(const action::TellRunning&) const {
+  void operator()(const container_action::TellRunning&) const {
     run.spec = {};
     const auto& machine = run.machine;
     std::exchange(run.starting, {})
@@ -381,7 +381,7 @@ struct DockerTasks::Performer {
     std::exchange(run.recovering, {}).deliver(driver::recovered(machine.run_id()));
   }
 
-  void operator()(const action::TellFailed& action) const {
+  void operator()(const container_action::TellFailed& action) const {
     if (const auto found = tasks.current_.find(run.id);
         found != tasks.current_.end() && found->second == run.number)
       tasks.current_.erase(found);
@@ -389,18 +389,24 @@ struct DockerTasks::Performer {
       waiting.deliver(driver::failed(action.error, action.recoverable));
   }
 
-  void operator()(const action::TellExited& action) const {
+  void operator()(const container_action::TellExited& action) const {
     actor::send_urgent(context.self(), context.options().host,
                        driver::exited(run.id, run.machine.run_id(), action.result));
   }
 
-  void operator()(const action::TellDestroyed&) const { run.destroying.deliver(driver::done()); }
+  void operator()(const container_action::TellDestroyed&) const {
+    run.destroying.deliver(driver::done());
+  }
 
-  void operator()(const action::TellUser& action) const { context.tell(run.id, action.text); }
+  void operator()(const container_action::TellUser& action) const {
+    context.tell(run.id, action.text);
+  }
 
-  void operator()(const action::LogError& action) const { log::error("client", "{}", action.text); }
+  void operator()(const container_action::LogError& action) const {
+    log::error("client", "{}", action.text);
+  }
 
-  void operator()(const action::End&) const { run.is_over = true; }
+  void operator()(const container_action::End&) const { run.is_over = true; }
 };
 
 void DockerTasks::carry_out(Run& run) {

@@ -321,19 +321,20 @@ struct HookFixture : ClientFixture {
   std::vector<std::string> asked;
 
   client::PluginCatalog plugins() override {
-    using enum schema::plugin::Phase;
     auto made = ClientFixture::plugins();
-    made.alloc_hooks.push_back(
-        {.name = "failing",
-         .phases = {PRERUN},
-         .wanted = [this](const client::HookScope&) { return fails; },
-         .spawn = client::function_hook(
-             {{PRERUN, [](const client::HookCall&) -> Result<client::HookResult> {
-                 return Error{Errc::io, "no luck"};
-               }}})});
+    made.alloc_hooks.push_back({.name = "failing",
+                                .phases = {client::HookPhase::PRERUN},
+                                .wanted = [this](const client::HookScope&) { return fails; },
+                                .spawn = client::function_hook(
+                                    {{client::HookPhase::PRERUN,
+                                      [](const client::HookCall&) -> Result<client::HookResult> {
+                                        return Error{Errc::io, "no luck"};
+                                      }}})});
     made.task_hooks.push_back(
         {.name = "actor",
-         .phases = {PRESTART, POSTSTART, PRE_KILL, EXITED, STOP},
+         .phases
+         = {client::HookPhase::PRESTART, client::HookPhase::POSTSTART, client::HookPhase::PRE_KILL,
+            client::HookPhase::EXITED, client::HookPhase::STOP},
          .spawn = [this](const actor::Owner& owner, const client::HookTools&,
                          const client::HookScope&) { return spawn_hook(owner); }});
     return made;
@@ -359,14 +360,15 @@ struct HookFixture : ClientFixture {
   using Texts = std::map<std::string, std::string>;
 
   void note(schema::plugin::HookRequest::Reader request) {
-    using enum schema::plugin::Phase;
-    const std::map<client::HookPhase, std::string> names{{PRESTART, "prestart "},
-                                                         {POSTSTART, "poststart"},
-                                                         {PRE_KILL, "pre_kill"},
-                                                         {EXITED, "exited"},
-                                                         {STOP, "stop"}};
+    const std::map<client::HookPhase, std::string> names{
+        {client::HookPhase::PRESTART, "prestart "},
+        {client::HookPhase::POSTSTART, "poststart"},
+        {client::HookPhase::PRE_KILL, "pre_kill"},
+        {client::HookPhase::EXITED, "exited"},
+        {client::HookPhase::STOP, "stop"}};
     auto text = names.at(request.getPhase());
-    if (request.getPhase() == PRESTART) text += std::to_string(request.getData().size());
+    if (request.getPhase() == client::HookPhase::PRESTART)
+      text += std::to_string(request.getData().size());
     asked.push_back(text);
   }
 };

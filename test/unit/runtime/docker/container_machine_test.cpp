@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "runtime/base/overloaded.hpp"
 #include "runtime/base/random.hpp"
 #include "test/support/fake_engine.hpp"
 #include "test/unit/runtime/docker/container_transcript.hpp"
@@ -37,11 +38,6 @@ TEST_CASE("container_machine: transcripts") {
 }
 
 namespace {
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 const Error away{Errc::unavailable, "cannot connect to the Docker daemon"};
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/overloaded.hpp"
 #include "runtime/docker/container_machine.hpp"
 
 namespace nomad::test {
@@ -13,11 +14,6 @@ namespace {
 
 using namespace docker;
 using namespace docker::container_action;
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 /// "exited, run other, exit 3": a container as the engine shows it.
 std::string container_json(std::istringstream& words) {

@@ -13,7 +13,6 @@ using namespace nomad::test;
 using namespace std::chrono_literals;
 using client::HookEntry;
 using client::HookSet;
-using enum schema::plugin::Phase;
 
 namespace {
 
@@ -170,47 +169,47 @@ using Strings = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that never answers fails its phase in time") {
-  entries = {slow("mute", {PRERUN, POSTRUN}, answer)};
+  entries = {slow("mute", {HookPhase::PRERUN, HookPhase::POSTRUN}, answer)};
   entries[0].patience = 20s;
   start();
-  ask(0, PRERUN);
+  ask(0, HookPhase::PRERUN);
   advance(19s);
   CHECK(log.empty());
   advance(2s);
   CHECK(log == Strings{"it did not answer in time"});
-  ask(0, POSTRUN);
+  ask(0, HookPhase::POSTRUN);
   CHECK(spawned == 2);
 }
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that throws fails its phase, and is made anew") {
-  entries = {
-      quick("thrower", {PRERUN, POSTRUN}, [](const auto&) -> actor::Answer<client::hook::Answered> {
-        throw std::runtime_error{"a bug"};
-      })};
+  entries = {quick("thrower", {HookPhase::PRERUN, HookPhase::POSTRUN},
+                   [](const auto&) -> actor::Answer<client::hook::Answered> {
+                     throw std::runtime_error{"a bug"};
+                   })};
   start();
-  ask(0, PRERUN);
+  ask(0, HookPhase::PRERUN);
   REQUIRE(log.size() == 1);
   CHECK(log[0].find("a bug") != std::string::npos);
-  ask(0, POSTRUN);
+  ask(0, HookPhase::POSTRUN);
   CHECK(log.size() == 2);
   CHECK(spawned == 2);
 }
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that answers twice is heard once") {
-  entries = {slow("twice", {PRERUN}, [](const Promise& owed) {
+  entries = {slow("twice", {HookPhase::PRERUN}, [](const Promise& owed) {
     answer(owed);
     owed.deliver(Error{Errc::io, "second thoughts"});
   })};
   start();
-  ask(0, PRERUN);
+  ask(0, HookPhase::PRERUN);
   tell_tasks();
   CHECK(log == Strings{"answered"});
 }
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that ignores a cancel is given up") {
-  entries = {slow("stubborn", {PRERUN, POSTRUN}, answer)};
+  entries = {slow("stubborn", {HookPhase::PRERUN, HookPhase::POSTRUN}, answer)};
   start();
-  ask(0, PRERUN);
+  ask(0, HookPhase::PRERUN);
   act([](HookSet& hooks) { hooks.cancel_all(); });
   advance(9s);
   CHECK(log.empty());
@@ -218,15 +217,15 @@ TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that ignores a cancel is given 
   CHECK(log == Strings{"it was cancelled and did not answer"});
   advance(1h);
   CHECK(log.size() == 1);
-  ask(0, POSTRUN);
+  ask(0, HookPhase::POSTRUN);
   CHECK(spawned == 2);
 }
 
 TEST_CASE_FIXTURE(HookSetFixture,
                   "hook_set: one that answers late, after a cancel, is heard once") {
-  entries = {slow("late", {PRERUN, POSTRUN}, answer)};
+  entries = {slow("late", {HookPhase::PRERUN, HookPhase::POSTRUN}, answer)};
   start();
-  ask(0, PRERUN);
+  ask(0, HookPhase::PRERUN);
   act([](HookSet& hooks) { hooks.cancel_all(); });
   advance(5s);
   tell_tasks();
@@ -236,34 +235,34 @@ TEST_CASE_FIXTURE(HookSetFixture,
 }
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: a cancelled hook answers, and its phase is over") {
-  entries = {slow("good", {PRERUN, POSTRUN}, answer, [](const Promise& owed) {
+  entries = {slow("good", {HookPhase::PRERUN, HookPhase::POSTRUN}, answer, [](const Promise& owed) {
     owed.deliver(Error{Errc::cancelled, "cancelled"});
   })};
   start();
-  ask(0, PRERUN);
+  ask(0, HookPhase::PRERUN);
   act([](HookSet& hooks) { hooks.cancel_all(); });
   CHECK(log == Strings{"cancelled"});
-  ask(0, POSTRUN);
+  ask(0, HookPhase::POSTRUN);
   CHECK(spawned == 1);  // It lives on.
 }
 
 TEST_CASE_FIXTURE(HookSetFixture,
                   "hook_set: who watches sees all there is before it is dismissed") {
   entries = {slow(
-                 "watcher", {PRERUN},
+                 "watcher", {HookPhase::PRERUN},
                  [this](const Promise& owed) {
                    log.push_back("saw");
                    if (owed.pending()) answer(owed);
                  },
                  [](const Promise&) {}),
-             quick("other", {PRERUN, POSTRUN}, answers)};
+             quick("other", {HookPhase::PRERUN, HookPhase::POSTRUN}, answers)};
   const auto dismiss
       = [this](HookSet& hooks) { hooks.dismiss_watchers([this] { log.push_back("dismissed"); }); };
   start();
   act(dismiss);  // There is none yet.
   CHECK(log == Strings{"dismissed"});
   log.clear();
-  ask(0, PRERUN);
+  ask(0, HookPhase::PRERUN);
   tell_tasks();
   CHECK(log == Strings{"saw", "answered"});
   log.clear();
@@ -275,24 +274,26 @@ TEST_CASE_FIXTURE(HookSetFixture,
 }
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that only prepares ends when it has") {
-  entries = {quick("prepares", {PRESTART}, answers), quick("lives", {PRESTART, STOP}, answers)};
+  entries = {quick("prepares", {HookPhase::PRESTART}, answers),
+             quick("lives", {HookPhase::PRESTART, HookPhase::STOP}, answers)};
   start();
   for (int i = 0; i < 2; ++i) {
-    ask(0, PRESTART);
-    ask(1, PRESTART);
+    ask(0, HookPhase::PRESTART);
+    ask(1, HookPhase::PRESTART);
   }
   CHECK(log == Strings(4, "answered"));
   CHECK(spawned == 3);
 }
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: a failed hook holds the others of its phase not up") {
-  entries = {quick("fails", {POSTRUN}, fails), quick("unwanted", {POSTRUN}, answers),
-             quick("good", {POSTRUN}, answers)};
+  entries = {quick("fails", {HookPhase::POSTRUN}, fails),
+             quick("unwanted", {HookPhase::POSTRUN}, answers),
+             quick("good", {HookPhase::POSTRUN}, answers)};
   entries[1].wanted = [](const client::HookScope&) { return false; };
   start();
   act([this](HookSet& hooks) {
     hooks.ask_all(
-        POSTRUN,
+        HookPhase::POSTRUN,
         [this](const HookEntry& hook, const Error& err) {
           log.push_back(hook.name + " " + err.what);
         },
@@ -303,7 +304,7 @@ TEST_CASE_FIXTURE(HookSetFixture, "hook_set: a failed hook holds the others of i
 }
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: updates of one hook come one at a time, newest last") {
-  entries = {slow("slow", {UPDATE}, answer)};
+  entries = {slow("slow", {HookPhase::UPDATE}, answer)};
   start();
   const auto update = [this](bool now) {
     runs = now;
@@ -320,7 +321,7 @@ TEST_CASE_FIXTURE(HookSetFixture, "hook_set: updates of one hook come one at a t
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: an update asks anew whether a hook is wanted") {
   bool wanted = false;
-  entries = {quick("services", {UPDATE, STOP}, answers)};
+  entries = {quick("services", {HookPhase::UPDATE, HookPhase::STOP}, answers)};
   entries[0].wanted = [&wanted](const client::HookScope&) { return wanted; };
   start();
   const auto update = [this] {
@@ -340,28 +341,29 @@ TEST_CASE_FIXTURE(HookSetFixture, "hook_set: an update asks anew whether a hook 
 
 TEST_CASE_FIXTURE(HookSetFixture,
                   "function_hook: each phase has its function, others are answered") {
-  HookEntry hook{.name = "files",
-                 .phases = {PRERUN, POSTRUN, DESTROY},
-                 .spawn = client::function_hook(
-                     {{PRERUN,
-                       [this](const client::HookCall& call) -> Result<client::HookResult> {
-                         log.push_back("prerun " + copy(call.place().getAllocId()));
-                         return client::HookResult{};
-                       }},
-                      {DESTROY, [](const client::HookCall&) -> Result<client::HookResult> {
-                         return Error{Errc::io, "no luck"};
-                       }}})};
+  HookEntry hook{
+      .name = "files",
+      .phases = {HookPhase::PRERUN, HookPhase::POSTRUN, HookPhase::DESTROY},
+      .spawn = client::function_hook(
+          {{HookPhase::PRERUN,
+            [this](const client::HookCall& call) -> Result<client::HookResult> {
+              log.push_back("prerun " + copy(call.place().getAllocId()));
+              return client::HookResult{};
+            }},
+           {HookPhase::DESTROY, [](const client::HookCall&) -> Result<client::HookResult> {
+              return Error{Errc::io, "no luck"};
+            }}})};
   entries = {hook};
   start();
-  ask(0, PRERUN);
-  ask(0, POSTRUN);
-  ask(0, DESTROY);
+  ask(0, HookPhase::PRERUN);
+  ask(0, HookPhase::POSTRUN);
+  ask(0, HookPhase::DESTROY);
   CHECK(log == Strings{"prerun alloc", "answered", "answered", "no luck"});
 }
 
 TEST_CASE("plugin_catalog: hooks stand where they are, or behind the one that they name") {
   const auto named = [](const char* name, const char* after = "") {
-    return HookEntry{.name = name, .after = after, .phases = {PRERUN}, .spawn = {}};
+    return HookEntry{.name = name, .after = after, .phases = {HookPhase::PRERUN}, .spawn = {}};
   };
   const auto names = [](const std::vector<HookEntry>& hooks) {
     Strings list;

@@ -13,7 +13,6 @@ using client::service_provider::ChecksChanged;
 using client::service_provider::Deregister;
 using client::service_provider::Done;
 using client::service_provider::Register;
-using enum schema::plugin::Phase;
 
 namespace {
 
@@ -140,22 +139,22 @@ TEST_CASE_FIXTURE(ProvidedFixture,
   bring();
   names = {"web", "db"};
   CHECK(client::group_services_hook().wanted(scope()));
-  CHECK(run(PRERUN)->has_value());
+  CHECK(run(HookPhase::PRERUN)->has_value());
   CHECK(take_asked() == Lines{"+ web- db-"});
 
   names = {"web", "api"};
-  CHECK(run(UPDATE)->has_value());
+  CHECK(run(HookPhase::UPDATE)->has_value());
   CHECK(take_asked() == Lines{"- db-", "+ api-"});
 
-  CHECK(run(PRE_KILL)->has_value());
+  CHECK(run(HookPhase::PRE_KILL)->has_value());
   CHECK(take_asked() == Lines{"- api- web-"});
-  CHECK(run(POSTRUN)->has_value());
+  CHECK(run(HookPhase::POSTRUN)->has_value());
   CHECK(take_asked().empty());
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that begins anew is told again") {
   bring();
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   take_asked();
 
   providers->began("other");
@@ -165,7 +164,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that begins anew is tol
   settle();
   CHECK(take_asked() == Lines{"+ web-"});
 
-  run(PRE_KILL);
+  run(HookPhase::PRE_KILL);
   take_asked();
   providers->began("filesd");
   settle();
@@ -175,10 +174,10 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that begins anew is tol
 TEST_CASE_FIXTURE(ProvidedFixture,
                   "services: what could not be deregistered is when the provider begins anew") {
   bring();
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   take_asked();
   refuses = Error{Errc::unavailable, "not now"};
-  run(PRE_KILL);
+  run(HookPhase::PRE_KILL);
   CHECK(take_asked() == Lines{"- web-"});
 
   refuses.reset();
@@ -191,16 +190,16 @@ TEST_CASE_FIXTURE(ProvidedFixture,
                   "services: what a provider still owes is kept before the end goes on") {
   bring();
   keep_debts();
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   refuses = Error{Errc::unavailable, "not now"};
-  const auto killed = run(PRE_KILL);
+  const auto killed = run(HookPhase::PRE_KILL);
   advance(4s);
   CHECK_FALSE(killed->has_value());
   CHECK(debts.empty());
   advance(1s);
   CHECK(killed->has_value());
   CHECK(take_debts() == Lines{"filesd a1 web-"});
-  CHECK_MESSAGE(run(POSTRUN)->has_value(), "it is nothing of the hook's any more");
+  CHECK_MESSAGE(run(HookPhase::POSTRUN)->has_value(), "it is nothing of the hook's any more");
   take_asked();
   advance(1min);
   CHECK(take_asked().empty());
@@ -210,12 +209,12 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
   names = {"web", "db"};
   bring();
   keep_debts();
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   forgiven.clear();
   take_asked();
   refuses = Error{Errc::unavailable, "not now"};
   names = {"web", "api"};
-  const auto updated = run(UPDATE);
+  const auto updated = run(HookPhase::UPDATE);
   CHECK(take_asked() == Lines{"- db-"});
   advance(5s);
   CHECK(updated->has_value());
@@ -225,7 +224,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
   CHECK(short_id(forgiven[0].ids[0]) == "api-");
 
   names = {};
-  run(UPDATE);
+  run(HookPhase::UPDATE);
   advance(5s);
   CHECK_MESSAGE(take_debts() == Lines{"filesd a1 api- web-"}, "api may be there: who knows");
 }
@@ -233,24 +232,24 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that is silent is left to its debts") {
   bring();
   keep_debts();
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   is_silent = true;
-  const auto killed = run(PRE_KILL);
+  const auto killed = run(HookPhase::PRE_KILL);
   advance(5s);
   CHECK(killed->has_value());
   CHECK(take_debts() == Lines{"filesd a1 web-"});
-  CHECK(run(POSTRUN)->has_value());
+  CHECK(run(HookPhase::POSTRUN)->has_value());
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: those that move wait for no provider that is gone") {
   bring();
   bring("second");
   keep_debts();
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   take_asked();
   is_silent = true;
   provider = "second";
-  const auto updated = run(UPDATE);
+  const auto updated = run(HookPhase::UPDATE);
   advance(5s);
   CHECK(updated->has_value());
   CHECK(take_debts() == Lines{"filesd a1 web-"});
@@ -259,19 +258,19 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: those that move wait for no provid
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: who was never asked owes nothing") {
   keep_debts();
-  run(PRERUN);
-  CHECK(run(PRE_KILL)->has_value());
-  CHECK(run(POSTRUN)->has_value());
+  run(HookPhase::PRERUN);
+  CHECK(run(HookPhase::PRE_KILL)->has_value());
+  CHECK(run(HookPhase::POSTRUN)->has_value());
   CHECK(debts.empty());
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: what may be registered is deregistered") {
   bring();
   refuses = Error{Errc::io, "it is written, perhaps"};
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   CHECK(take_asked() == Lines{"+ web-"});
   refuses.reset();
-  run(PRE_KILL);
+  run(HookPhase::PRE_KILL);
   CHECK(take_asked() == Lines{"- web-"});
 }
 
@@ -280,7 +279,7 @@ TEST_CASE_FIXTURE(ProvidedFixture,
   bring();
   keep_debts();
   refuses = Error{Errc::unavailable, "not now"};
-  const auto over = run(POSTRUN);
+  const auto over = run(HookPhase::POSTRUN);
   CHECK(take_asked() == Lines{"- web-"});
   advance(5s);
   REQUIRE(over->has_value());
@@ -290,9 +289,9 @@ TEST_CASE_FIXTURE(ProvidedFixture,
 TEST_CASE_FIXTURE(ProvidedFixture, "services: what was deregistered is no debt") {
   bring();
   keep_debts();
-  run(PRERUN);
-  run(PRE_KILL);
-  run(POSTRUN);
+  run(HookPhase::PRERUN);
+  run(HookPhase::PRE_KILL);
+  run(HookPhase::POSTRUN);
   advance(1min);
   CHECK(debts.empty());
 }
@@ -300,7 +299,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what was deregistered is no debt")
 TEST_CASE_FIXTURE(ProvidedFixture,
                   "services: one whose plugin is not there holds nothing up for long, and is "
                   "registered when it comes") {
-  const auto answer = run(PRERUN);
+  const auto answer = run(HookPhase::PRERUN);
   CHECK_FALSE(answer->has_value());
   advance(5s);
   REQUIRE(answer->has_value());
@@ -314,13 +313,13 @@ TEST_CASE_FIXTURE(ProvidedFixture,
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: an update may move them to another provider") {
   bring();
-  run(PRERUN);
+  run(HookPhase::PRERUN);
   take_asked();
   providers->forget("filesd");
   bring();
   bring("second");
   provider = "second";
-  run(UPDATE);
+  run(HookPhase::UPDATE);
   CHECK(take_asked() == Lines{"- web-", "+ web-"});
 }
 

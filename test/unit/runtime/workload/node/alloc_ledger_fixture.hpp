@@ -9,15 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/overloaded.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/node/alloc_ledger.hpp"
 
 namespace nomad::test {
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 /// An allocation as the servers have it.
 struct LedgerAlloc {
