@@ -119,7 +119,10 @@ std::string TaskMachine::described() const {
 void TaskMachine::begin(EventTime now) {
   now_ = now;
   if (step_ != Step::idle) return;
-  publish();
+  const auto exit = was_saved_ && setup_failure_.empty() && !killed_ && !should_stop()
+                        ? unjudged_exit()
+                        : std::nullopt;
+  if (!exit) publish();  // Else what follows is: servers may have heard it already.
   if (!setup_failure_.empty()) {
     record_.add(event::setup_failed(now_.unix, setup_failure_).failing_task());
     killed_ = true;
@@ -128,11 +131,26 @@ void TaskMachine::begin(EventTime now) {
     // The last agent may have died between saving an end and having the driver forget it. Nothing
     // waits for it: the next step has another round.
     if (was_saved_) act(Destroy{++round_});
-    go_on_recovered();
-    return;
+    if (!exit) return go_on_recovered();
+    tracker_.note_exit(*exit);
+    return decide();
   }
   go(Step::recovering);
   act(Recover{round_});
+}
+
+/// Whether the end that the last agent has saved was a success, if it has not saved what follows.
+/// Nothing where somebody had asked for a restart: that follows.
+std::optional<bool> TaskMachine::unjudged_exit() const {
+  if (!record_.run_id.empty() || record_.state->state != TaskRunState::RUNNING) return {};
+  const auto& events = record_.state->events;
+  for (auto each = events.rbegin(); each != events.rend() && each->type != event::started; ++each)
+    if (each->type == event::restart_signaled) return {};
+  const auto last
+      = std::ranges::find(events.rbegin(), events.rend(), event::terminated, &TaskEvent::type);
+  if (last == events.rend()) return {};
+  return last->detail("exit_code") == "0" && last->detail("signal") == "0"
+         && last->detail("exit_message").empty();
 }
 
 void TaskMachine::set_gate(bool open, EventTime now) {

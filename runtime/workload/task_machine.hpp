@@ -30,7 +30,8 @@
 //   idle ─begin─▶ recovering ─recovered─▶ prestart          the last agent's record names a run, or is lost
 //     │               └─recovery_failed─▶ waiting_for_servers ─servers_contacted─▶ gate
 //     ├───begin─▶ gate                                      it names none
-//     └───begin─▶ dead ─▶ …                                 it says that the task is dead
+//     ├───begin─▶ dead ─▶ …                                 it says that the task is dead
+//     └───begin─▶ (policy)                                  it says that the last run has ended, and no more
 //
 //   gate ─set_gate(open)─▶ prestart ─prestart_done, last─▶ configuring ─configured─▶ saving_run
 //   saving_run ─saved─▶ starting ─started─▶ saving_start ─saved─▶ poststart ─hook_answered, last─▶ running
@@ -317,6 +318,7 @@ public:
 private:
   // The way to a running task.
   void next_run();
+  std::optional<bool> unjudged_exit() const;
   void go_on_recovered();
   void prestart_from(std::size_t hook);
   void prestart_over();

@@ -41,6 +41,11 @@ TaskRecord restored(const std::string& state, const std::string& how) {
   if (state != "dead") record.run_id = "alloc/web/old";
   record.has_handle = state == "running";
   record.run_complete = how == "complete";
+  if (how.starts_with("ended")) {
+    record.run_id.clear();
+    record.has_handle = false;
+    record.add(event::exited(1, {.code = how == "ended" ? 0 : 1}));
+  }
   return record;
 }
 
