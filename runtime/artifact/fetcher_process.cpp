@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,22 +21,10 @@ namespace {
 
 using host::UniqueFd;
 
-Result<UniqueFd> order_file(const std::string& order) {
-  UniqueFd file{::memfd_create("order", MFD_CLOEXEC)};
-  if (!file) return errno_error("making an order's file", errno);
-  for (std::size_t done = 0; done < order.size();) {
-    const auto wrote = ::write(file.get(), order.data() + done, order.size() - done);
-    if (wrote < 0) return errno_error("writing an order", errno);
-    done += static_cast<std::size_t>(wrote);
-  }
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return errno_error("rewinding an order", errno);
-  return file;
-}
-
 }  // namespace
 
 Result<FetcherProcess> FetcherProcess::start(const FetcherStart& from) {
-  const auto order = NOMAD_TRY(order_file(from.order));
+  const auto order = NOMAD_TRY(host::memory_file(from.order));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return errno_error("making a socket for reports", errno);

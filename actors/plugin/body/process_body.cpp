@@ -6,7 +6,6 @@
 #include <mutex>
 #include <utility>
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,15 +33,6 @@ std::vector<std::string> environment_of_plugins() {
   return made;
 }
 
-/// A file in memory that has the bytes.
-Result<host::UniqueFd> file_of(const std::string& bytes) {
-  host::UniqueFd file{::memfd_create("calls", MFD_CLOEXEC)};
-  if (!file) return errno_error("making a file in memory", errno);
-  if (::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-    return errno_error("writing a file in memory", errno);
-  return file;
-}
-
 Result<pid_t> spawn_process(const ProcessOptions& options, int socket, int output) {
   host::SpawnOptions wanted{.program = options.program,
                             .arguments = options.arguments,
@@ -51,7 +41,7 @@ Result<pid_t> spawn_process(const ProcessOptions& options, int socket, int outpu
                             .directory = options.directory};
   host::UniqueFd filter;
   if (!options.call_filter.empty()) {
-    filter = NOMAD_TRY(file_of(options.call_filter));
+    filter = NOMAD_TRY(host::memory_file(options.call_filter));
     wanted.descriptors.emplace_back(filter.get(), filter_descriptor);
   }
   const auto spawned = NOMAD_TRY(host::spawn(wanted));

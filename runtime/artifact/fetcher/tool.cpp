@@ -114,20 +114,18 @@ Result<> run_tool(const ToolRun& run) {
   const auto file = find_on_path(run.program);
   if (file.empty())
     return Error{Errc::not_found, run.program + " must be available and on the PATH of the node"};
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
-  UniqueFd reading{ends[0]}, writing{ends[1]};
-  const auto spawned
-      = NOMAD_TRY(host::spawn({.program = file,
-                               .arguments = run.arguments,
-                               .name = run.program,
-                               .environment = environment_with(run.environment),
-                               .descriptors = {{writing.get(), 1}, {writing.get(), 2}},
-                               .directory = "",
-                               .dies_with_thread = true}));
-  writing.reset();
+  auto output = NOMAD_TRY(host::make_pipe());
+  const auto spawned = NOMAD_TRY(
+      host::spawn({.program = file,
+                   .arguments = run.arguments,
+                   .name = run.program,
+                   .environment = environment_with(run.environment),
+                   .descriptors = {{output.writing.get(), 1}, {output.writing.get(), 2}},
+                   .directory = "",
+                   .dies_with_thread = true}));
+  output.writing.reset();
   std::string said;
-  const bool in_time = attend(spawned.process, std::move(reading), run.deadline, said);
+  const bool in_time = attend(spawned.process, std::move(output.reading), run.deadline, said);
   ::kill(-spawned.pid, SIGKILL);  // It, or what it has left behind.
   int status = 0;
   while (::waitpid(spawned.pid, &status, 0) < 0 && errno == EINTR) {

@@ -22,6 +22,7 @@
 #include <sched.h>
 
 #include "runtime/host/executor/enter.hpp"
+#include "runtime/host/process/reset_signals.hpp"
 
 namespace nomad::host::executor {
 
@@ -73,22 +74,6 @@ enum Step { join, network, output, limits, groups, user, directory, execute, iso
 
 [[noreturn]] void fail(int report, Step step) {
   fail_with(report, step, EnterFailure{errno, {}});
-}
-
-// By the kernel's own call: the C library hides the two signals that it uses itself, and leaves
-// them ignored in whatever it has spawned.
-void reset_signals() {
-  struct {
-    void (*handler)(int) = SIG_DFL;
-    unsigned long rest[3] = {};
-  } standard;
-
-  constexpr std::size_t mask_bytes = 8;
-  for (int number = 1; number < NSIG; ++number)
-    ::syscall(SYS_rt_sigaction, number, &standard, nullptr, mask_bytes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 // Tasks start without the protection that the agent may have from the out-of-memory killer.

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,27 +25,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int held_fd = 3;
 
-/// The input as a file without a name: the program may read it whenever it likes.
-Result<UniqueFd> input_file(const std::string& input) {
-  UniqueFd file{::memfd_create("input", MFD_CLOEXEC)};
-  if (!file) return errno_error("making a program's input", errno);
-  for (std::size_t done = 0; done < input.size();) {
-    const auto wrote = ::write(file.get(), input.data() + done, input.size() - done);
-    if (wrote < 0) return errno_error("writing a program's input", errno);
-    done += static_cast<std::size_t>(wrote);
-  }
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return errno_error("rewinding an input", errno);
-  return file;
-}
-
-struct Pipe {
-  UniqueFd reading, writing;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
-  Pipe pipe{UniqueFd{ends[0]}, UniqueFd{ends[1]}};
+/// One whose reading does not wait.
+Result<Pipe> output_pipe() {
+  auto pipe = NOMAD_TRY(make_pipe());
   ::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK);
   return pipe;
 }
@@ -105,9 +86,9 @@ Result<> attend(const ProgramRun& run,
 }  // namespace
 
 Result<ProgramEnded> run_program(const ProgramRun& run) {
-  const auto input = NOMAD_TRY(input_file(run.input));
-  auto output = NOMAD_TRY(make_pipe());
-  auto errors = NOMAD_TRY(make_pipe());
+  const auto input = NOMAD_TRY(memory_file(run.input));
+  auto output = NOMAD_TRY(output_pipe());
+  auto errors = NOMAD_TRY(output_pipe());
   const auto spawned
       = NOMAD_TRY(spawn(options_of(run, input.get(), output.writing.get(), errors.writing.get())));
   output.writing.reset();

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include <sched.h>
 
 #include "runtime/host/process/pointers.hpp"
+#include "runtime/host/process/reset_signals.hpp"
 
 namespace nomad::host {
 namespace {
@@ -51,21 +53,6 @@ struct Child {
   const Failure failure{step, errno};
   [[maybe_unused]] const auto written = ::write(child.report, &failure, sizeof failure);
   ::_exit(not_started);
-}
-
-/// By the kernel's own call: the C library hides the two signals that it uses itself.
-void reset_signals() {
-  struct {
-    void (*handler)(int) = SIG_DFL;
-    unsigned long rest[3] = {};
-  } standard;
-
-  constexpr std::size_t mask_bytes = 8;
-  for (int number = 1; number < NSIG; ++number)
-    ::syscall(SYS_rt_sigaction, number, &standard, nullptr, mask_bytes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 int moved_up(const Child& child, int descriptor) {
@@ -160,10 +147,7 @@ Error error_of(const SpawnOptions& options, const Failure& failure) {
 }  // namespace
 
 Result<Spawned> spawn(const SpawnOptions& options) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
-  const UniqueFd reading{ends[0]};
-  UniqueFd writing{ends[1]};
+  auto report = NOMAD_TRY(make_pipe());
   std::vector<std::string> words{options.name.empty() ? options.program : options.name};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   const auto arguments = pointers_to(words);
@@ -172,17 +156,17 @@ Result<Spawned> spawn(const SpawnOptions& options) {
               .arguments = arguments.data(),
               .environment = environment.data(),
               .descriptors = options.descriptors,
-              .report = writing.get(),
+              .report = report.writing.get(),
               .parent = ::getpid()};
   for (const auto& [from, to] : options.descriptors) {
     child.first_free = std::max(child.first_free, to + 1);
     if (to < 3) child.has_stream[static_cast<unsigned>(to)] = true;
   }
   auto spawned = NOMAD_TRY(make_child(child));
-  writing.reset();
+  report.writing.reset();
   Failure failure{};
   ssize_t got = 0;
-  while ((got = ::read(reading.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
+  while ((got = ::read(report.reading.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
   }
   if (got != sizeof failure && spawned.process) return spawned;
   if (got != sizeof failure) ::kill(spawned.pid, SIGKILL);
@@ -190,6 +174,25 @@ Result<Spawned> spawn(const SpawnOptions& options) {
   }
   if (got == sizeof failure) return error_of(options, failure);
   return Error{Errc::io, "watching " + options.program + " is not possible"};
+}
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
+  return Pipe{UniqueFd{ends[0]}, UniqueFd{ends[1]}};
+}
+
+Result<UniqueFd> memory_file(std::string_view bytes) {
+  UniqueFd file{::memfd_create("given", MFD_CLOEXEC)};
+  if (!file) return errno_error("making a file in memory", errno);
+  while (!bytes.empty()) {
+    const auto wrote = ::write(file.get(), bytes.data(), bytes.size());
+    if (wrote < 0) return errno_error("writing a file in memory", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  if (::lseek(file.get(), 0, SEEK_SET) != 0)
+    return errno_error("rewinding a file in memory", errno);
+  return file;
 }
 
 std::vector<std::string> own_environment() {

@@ -13,8 +13,10 @@
 // May depend on: runtime/base. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,6 +57,16 @@ struct Spawned {
 
 /// `not_found` without such a program, otherwise `io`.
 Result<Spawned> spawn(const SpawnOptions& options);
+
+struct Pipe {
+  UniqueFd reading, writing;
+};
+
+/// For a program's output, or its input. Both ends close at exec.
+Result<Pipe> make_pipe();
+
+/// A file without a name, at its beginning: a program may read it whenever it likes.
+Result<UniqueFd> memory_file(std::string_view bytes);
 
 /// The caller's, as "NAME=value".
 std::vector<std::string> own_environment();

@@ -51,25 +51,22 @@ Result<std::unique_ptr<GoProgram>> GoProgram::start(const std::vector<std::strin
 }
 
 Result<> GoProgram::spawn(const std::vector<std::string>& words) {
-  int output[2], errors[2];
-  if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0)
-    return errno_error("making a pipe", errno);
-  output_.descriptor = output[0];
-  errors_.descriptor = errors[0];
-  for (const int each : {output[0], errors[0]})
-    ::fcntl(each, F_SETFL, O_NONBLOCK);
-  auto spawned = host::spawn({.program = words.front(),
-                              .arguments = {words.begin() + 1, words.end()},
-                              .environment = environment_of_program(),
-                              .descriptors = {{output[1], 1}, {errors[1], 2}},
-                              .directory = "",
-                              .group = host::ProcessGroup::callers,
-                              .dies_with_thread = true});
-  ::close(output[1]);
-  ::close(errors[1]);
-  if (!spawned) return spawned.error();
-  pid_ = spawned->pid;
-  process_ = spawned->process.release();
+  auto output = NOMAD_TRY(host::make_pipe());
+  auto errors = NOMAD_TRY(host::make_pipe());
+  auto spawned = NOMAD_TRY(
+      host::spawn({.program = words.front(),
+                   .arguments = {words.begin() + 1, words.end()},
+                   .environment = environment_of_program(),
+                   .descriptors = {{output.writing.get(), 1}, {errors.writing.get(), 2}},
+                   .directory = "",
+                   .group = host::ProcessGroup::callers,
+                   .dies_with_thread = true}));
+  pid_ = spawned.pid;
+  process_ = std::move(spawned.process);
+  output_.descriptor = std::move(output.reading);
+  errors_.descriptor = std::move(errors.reading);
+  for (const auto* each : {&output_, &errors_})
+    ::fcntl(each->descriptor.get(), F_SETFL, O_NONBLOCK);
   return {};
 }
 
@@ -78,7 +75,7 @@ bool GoProgram::read(Output& from, std::vector<std::string>& lines) const {
   char part[4096];
   bool goes_on = true;
   for (;;) {
-    const auto got = ::read(from.descriptor, part, sizeof part);
+    const auto got = ::read(from.descriptor.get(), part, sizeof part);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       goes_on = got < 0 && errno == EAGAIN;
@@ -119,9 +116,9 @@ Result<> GoProgram::shake_hands(std::chrono::milliseconds patience) {
     if (left.count() <= 0)
       return Error{Errc::timeout, fmt::format("it has printed no handshake within {} s",
                                               std::chrono::duration<double>{patience}.count())};
-    pollfd waits[] = {{goes_on ? output_.descriptor : -1, POLLIN, 0},
-                      {has_errors ? errors_.descriptor : -1, POLLIN, 0},
-                      {process_, POLLIN, 0}};
+    pollfd waits[] = {{goes_on ? output_.descriptor.get() : -1, POLLIN, 0},
+                      {has_errors ? errors_.descriptor.get() : -1, POLLIN, 0},
+                      {process_.get(), POLLIN, 0}};
     ::poll(waits, 3, static_cast<int>(left.count()));
     if (waits[2].revents == 0 || (waits[0].revents & POLLIN) != 0) continue;
     return Error{Errc::rejected,
@@ -163,9 +160,9 @@ void GoProgram::listen(const Heard& heard) {
   for (;;) {
     for (const auto& line : std::exchange(lines, {}))
       if (!line.empty()) heard.line(read_log_line(line));
-    pollfd waits[] = {{has_output ? output_.descriptor : -1, POLLIN, 0},
-                      {has_errors ? errors_.descriptor : -1, POLLIN, 0},
-                      {process_, POLLIN, 0}};
+    pollfd waits[] = {{has_output ? output_.descriptor.get() : -1, POLLIN, 0},
+                      {has_errors ? errors_.descriptor.get() : -1, POLLIN, 0},
+                      {process_.get(), POLLIN, 0}};
     if (::poll(waits, 3, -1) < 0 && errno != EINTR) return;
     if (waits[0].revents != 0) has_output = read(output_, lines);
     if (waits[1].revents != 0) has_errors = read(errors_, lines);
@@ -182,14 +179,12 @@ void GoProgram::kill() const {
 }
 
 bool GoProgram::wait(std::chrono::milliseconds patience) const {
-  pollfd wait{process_, POLLIN, 0};
+  pollfd wait{process_.get(), POLLIN, 0};
   return ::poll(&wait, 1, static_cast<int>(patience.count())) == 1;
 }
 
 GoProgram::~GoProgram() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
-  for (const int each : {output_.descriptor, errors_.descriptor, process_})
-    if (each >= 0) ::close(each);
 }
 
 }  // namespace nomad::plugin::bridge

@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include "runtime/host/process/unique_fd.hpp"
 #include "runtime/plugin/bridge/handshake.hpp"
 #include "runtime/plugin/bridge/log_lines.hpp"
 
@@ -47,7 +48,7 @@ public:
 
 private:
   struct Output {
-    int descriptor = -1;
+    host::UniqueFd descriptor{};
     std::string rest{};  ///< Of a line whose end has not come.
   };
 
@@ -61,7 +62,7 @@ private:
   std::string last_words();
 
   pid_t pid_ = 0;
-  int process_ = -1;  ///< A pidfd.
+  host::UniqueFd process_;  ///< A pidfd.
   Output output_, errors_;
   Handshake handshake_;
   std::vector<std::string> early_;  ///< Lines.

@@ -135,18 +135,15 @@ void LogKeepers::begin(drivers::LogKeeper wanted, Begun then) {
 }
 
 Result<host::UniqueFd> LogKeepers::spawn(std::vector<std::string> arguments, pid_t& pid) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
-  host::UniqueFd ours{ends[0]};
-  const host::UniqueFd theirs{ends[1]};
-  ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
+  auto says = NOMAD_TRY(host::make_pipe());
+  ::fcntl(says.reading.get(), F_SETFL, O_NONBLOCK);
   const auto spawned = host::spawn({.program = executor_,
                                     .arguments = std::move(arguments),
-                                    .descriptors = {{theirs.get(), 2}},
+                                    .descriptors = {{says.writing.get(), 2}},
                                     .group = host::ProcessGroup::of_own_session});
   if (!spawned) return Error{Errc::unavailable, spawned.error().what};
   pid = spawned->pid;
-  return ours;
+  return std::move(says.reading);
 }
 
 /// By value: what has called it is let go of meanwhile.

@@ -24,25 +24,14 @@ using namespace nomad::host;
 
 namespace {
 
-struct Pipe {
-  UniqueFd reading, writing;
-
-  Pipe() {
-    std::array<int, 2> ends{};
-    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-    reading.reset(ends[0]);
-    writing.reset(ends[1]);
-  }
-
-  std::string rest() {
-    writing.reset();
-    std::string all;
-    std::array<char, 4096> part;
-    for (ssize_t got = 0; (got = ::read(reading.get(), part.data(), part.size())) > 0;)
-      all.append(part.data(), static_cast<std::size_t>(got));
-    return all;
-  }
-};
+std::string rest_of(Pipe& pipe) {
+  pipe.writing.reset();
+  std::string all;
+  std::array<char, 4096> part;
+  for (ssize_t got = 0; (got = ::read(pipe.reading.get(), part.data(), part.size())) > 0;)
+    all.append(part.data(), static_cast<std::size_t>(got));
+  return all;
+}
 
 int status_of(const Spawned& spawned) {
   int status = 0;
@@ -56,11 +45,11 @@ SpawnOptions script(const std::string& text) {
 
 /// What it writes on 1, with `options` but its output.
 std::string said_by(SpawnOptions options) {
-  Pipe output;
+  auto output = make_pipe().value();
   options.descriptors.emplace_back(output.writing.get(), 1);
   const auto spawned = spawn(options);
   REQUIRE_MESSAGE(spawned, spawned.error().what);
-  auto said = output.rest();
+  auto said = rest_of(output);
   CHECK(status_of(*spawned) == 0);
   return said;
 }
@@ -101,7 +90,8 @@ TEST_CASE("spawn: a program has the descriptors that it is given, and no other")
 }
 
 TEST_CASE("spawn: descriptors may change their places") {
-  Pipe first, second;
+  auto first = make_pipe().value();
+  auto second = make_pipe().value();
   auto options = script("echo first >&" + std::to_string(second.writing.get()) + "; echo second >&"
                         + std::to_string(first.writing.get()));
   options.descriptors
@@ -110,9 +100,17 @@ TEST_CASE("spawn: descriptors may change their places") {
   const auto spawned = spawn(options);
 
   REQUIRE(spawned);
-  CHECK(first.rest() == "first\n");
-  CHECK(second.rest() == "second\n");
+  CHECK(rest_of(first) == "first\n");
+  CHECK(rest_of(second) == "second\n");
   CHECK(status_of(*spawned) == 0);
+}
+
+TEST_CASE("spawn: what is in memory is a program's file from its beginning on") {
+  const std::string bytes(3'000'000, 'x');
+  const auto file = memory_file(bytes).value();
+  SpawnOptions options{.program = "/bin/cat"};
+  options.descriptors = {{file.get(), 0}};
+  CHECK(said_by(options) == bytes);
 }
 
 TEST_CASE("spawn: nothing of the caller's signals is left") {
