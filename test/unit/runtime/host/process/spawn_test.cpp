@@ -62,7 +62,7 @@ std::size_t open_descriptors() {
 }
 
 /// Of this thread, also those that have ended and not been waited for.
-std::string children() {
+std::string child_processes() {
   std::string all;
   std::getline(std::ifstream{"/proc/thread-self/children"}, all);
   return all;
@@ -226,7 +226,7 @@ TEST_CASE("spawn: why a program cannot be run is told with its path, and nothing
   const auto file = dir.file("text");
   ::close(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
   const auto before = open_descriptors();
-  const auto children_before = children();
+  const auto children_before = child_processes();
   for (const bool copies : {false, true}) {
     SpawnOptions options{.program = "/no/such"};
     if (copies) options.enter = [] { return true; };
@@ -247,5 +247,5 @@ TEST_CASE("spawn: why a program cannot be run is told with its path, and nothing
           == "starting /bin/true: passing descriptors on: Bad file descriptor");
   }
   CHECK(open_descriptors() == before);
-  CHECK(children() == children_before);
+  CHECK(child_processes() == children_before);
 }

@@ -12,9 +12,7 @@
 using namespace std::chrono_literals;
 using namespace nomad;
 using namespace nomad::workload;
-using namespace nomad::workload::ledger_action;
 using test::LedgerAlloc;
-using test::Overloaded;
 
 namespace {
 
@@ -73,7 +71,7 @@ public:
       throw std::invalid_argument{"unknown event: " + line};
     std::vector<std::string> done;
     for (const auto& action : ledger_.take())
-      done.push_back(std::visit([this](const auto& it) { return shown(it); }, action));
+      done.push_back(std::visit([this](const auto& it) { return this->shown(it); }, action));
     return done;
   }
 
@@ -146,80 +144,93 @@ private:
     ledger_.begin(test::ledger_traits(limits_), saved, now_);
   }
 
-  static std::string shown(const RowChanges& rows) {
+  static std::string shown(const ledger_action::RowChanges& rows) {
     std::string text;
     for (const auto& row : rows)
       text += std::visit(
-          Overloaded{[](const PutAlloc& it) { return " +" + copy(it.alloc->getId()); },
-                     [](const PutJob& it) { return fmt::format(" +v{}", it.job->getVersion()); },
-                     [](const ClearHealth& it) { return " -health/" + it.alloc_id; },
-                     [](const EraseAlloc& it) { return " -" + it.alloc_id; },
-                     [](const EraseJob& it) { return " -v" + it.job_key.substr(14); }},
+          Overloaded{
+              [](const ledger_action::PutAlloc& it) { return " +" + copy(it.alloc->getId()); },
+              [](const ledger_action::PutJob& it) {
+                return fmt::format(" +v{}", it.job->getVersion());
+              },
+              [](const ledger_action::ClearHealth& it) { return " -health/" + it.alloc_id; },
+              [](const ledger_action::EraseAlloc& it) { return " -" + it.alloc_id; },
+              [](const ledger_action::EraseJob& it) { return " -v" + it.job_key.substr(14); }},
           row);
     return text;
   }
 
-  std::string shown(const SaveLater& it) { return "save_later" + shown(it.rows); }
+  std::string shown(const ledger_action::SaveLater& it) { return "save_later" + shown(it.rows); }
 
-  std::string shown(const Save& it) {
+  std::string shown(const ledger_action::Save& it) {
     round_ = it.round;
     return "save" + shown(it.rows);
   }
 
-  std::string shown(const Flush& it) { return "flush " + it.alloc_id; }
+  std::string shown(const ledger_action::Flush& it) { return "flush " + it.alloc_id; }
 
-  std::string shown(const Run& it) {
+  std::string shown(const ledger_action::Run& it) {
     return fmt::format("run {}{}{}", it.alloc_id, it.restored ? " restored" : "",
                        it.may_run ? " may_run" : "");
   }
 
-  std::string shown(const Begin& it) { return "begin " + it.alloc_id; }
+  std::string shown(const ledger_action::Begin& it) { return "begin " + it.alloc_id; }
 
-  std::string shown(const Assign& it) {
+  std::string shown(const ledger_action::Assign& it) {
     return (it.reconnects ? "reconnect " : "assign ") + it.alloc_id;
   }
 
-  std::string shown(const TellContacted& it) { return "tell_contacted " + it.alloc_id; }
+  std::string shown(const ledger_action::TellContacted& it) {
+    return "tell_contacted " + it.alloc_id;
+  }
 
-  std::string shown(const ReportAgain& it) { return "report_again " + it.alloc_id; }
+  std::string shown(const ledger_action::ReportAgain& it) { return "report_again " + it.alloc_id; }
 
-  std::string shown(const Destroy& it) { return "destroy " + it.alloc_id; }
+  std::string shown(const ledger_action::Destroy& it) { return "destroy " + it.alloc_id; }
 
-  std::string shown(const RemoveAbandoned& it) { return "remove_abandoned " + it.alloc_id; }
+  std::string shown(const ledger_action::RemoveAbandoned& it) {
+    return "remove_abandoned " + it.alloc_id;
+  }
 
-  std::string shown(const Release& it) { return "release " + it.alloc_id; }
+  std::string shown(const ledger_action::Release& it) { return "release " + it.alloc_id; }
 
-  std::string shown(const Report& it) {
+  std::string shown(const ledger_action::Report& it) {
     return fmt::format("report {} {}{}", it.alloc_id, name_of(it.update.alloc->getClientStatus()),
                        it.again ? " again" : "");
   }
 
-  std::string shown(const RestoreReports& it) { return "restore_reports " + it.alloc_id; }
+  std::string shown(const ledger_action::RestoreReports& it) {
+    return "restore_reports " + it.alloc_id;
+  }
 
-  std::string shown(const ForgetReports& it) { return "forget_reports " + it.alloc_id; }
+  std::string shown(const ledger_action::ForgetReports& it) {
+    return "forget_reports " + it.alloc_id;
+  }
 
-  std::string shown(const Applied& it) { return it.impatient ? "applied impatient" : "applied"; }
+  std::string shown(const ledger_action::Applied& it) {
+    return it.impatient ? "applied impatient" : "applied";
+  }
 
-  std::string shown(const WaitToLook& it) {
+  std::string shown(const ledger_action::WaitToLook& it) {
     look_ = it.round;
     return "look in " + format_duration(it.delay);
   }
 
-  std::string shown(const AnswerEnd& it) {
+  std::string shown(const ledger_action::AnswerEnd& it) {
     return fmt::format("answer {} {}", it.ticket, it.here ? "ended" : "not here");
   }
 
-  std::string shown(const AnswerCollection& it) {
+  std::string shown(const ledger_action::AnswerCollection& it) {
     return fmt::format("answer {} {}", it.ticket, it.outcome ? "collected" : "refused");
   }
 
-  std::string shown(const Log& it) { return "log " + it.text; }
+  std::string shown(const ledger_action::Log& it) { return "log " + it.text; }
 
   AllocLedger ledger_;
   GcLimits limits_;
   EventTime now_{.steady = 100s, .unix = 1'700'000'000'000'000'000};
-  Round round_ = 0;
-  Round look_ = 0;
+  ledger_action::Round round_ = 0;
+  ledger_action::Round look_ = 0;
   std::uint64_t ticket_ = 0;
 };
 

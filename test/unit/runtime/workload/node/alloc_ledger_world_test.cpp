@@ -15,9 +15,7 @@
 using namespace std::chrono_literals;
 using namespace nomad;
 using namespace nomad::workload;
-using namespace nomad::workload::ledger_action;
 using test::LedgerAlloc;
-using test::Overloaded;
 
 namespace {
 
@@ -93,7 +91,7 @@ private:
   };
 
   struct Batch {
-    Round round = 0;  ///< Not 0: it is answered.
+    ledger_action::Round round = 0;  ///< Not 0: it is answered.
     std::function<void()> write;
   };
 
@@ -333,19 +331,20 @@ private:
     }
   }
 
-  void write(const RowChanges& changes) {
+  void write(const ledger_action::RowChanges& changes) {
     for (const auto& change : changes)
       std::visit(
           Overloaded{
-              [&](const PutAlloc& it) {
+              [&](const ledger_action::PutAlloc& it) {
                 const auto id = copy(it.alloc->getId());
                 rows_[id].alloc.alloc = it.alloc;
                 rows_[id].alloc.job
                     = LedgerAlloc{.id = id, .version = it.alloc->getJobVersion()}.assigned().job;
               },
-              [&](const PutJob& it) { job_rows_.insert(job_key(*it.job)); },
-              [&](const ClearHealth&) {}, [&](const EraseAlloc& it) { rows_.erase(it.alloc_id); },
-              [&](const EraseJob& it) { job_rows_.erase(it.job_key); }},
+              [&](const ledger_action::PutJob& it) { job_rows_.insert(job_key(*it.job)); },
+              [&](const ledger_action::ClearHealth&) {},
+              [&](const ledger_action::EraseAlloc& it) { rows_.erase(it.alloc_id); },
+              [&](const ledger_action::EraseJob& it) { job_rows_.erase(it.job_key); }},
           change);
   }
 
@@ -371,9 +370,9 @@ private:
     REQUIRE(collecting_.size() <= limits_.parallel_destroys);
   }
 
-  void carry_out(const SaveLater& it) {
+  void carry_out(const ledger_action::SaveLater& it) {
     for (const auto& row : it.rows)
-      if (const auto* erased = std::get_if<EraseAlloc>(&row)) {
+      if (const auto* erased = std::get_if<ledger_action::EraseAlloc>(&row)) {
         // Of what runs only if nobody can go on with it, or if nobody knows yet that it runs.
         const auto* entry = ledger_->find(erased->alloc_id);
         if (processes_.contains(erased->alloc_id) && contacted_)
@@ -382,11 +381,11 @@ private:
     save({0, [this, rows = it.rows] { write(rows); }});
   }
 
-  void carry_out(const Save& it) {
+  void carry_out(const ledger_action::Save& it) {
     save({it.round, [this, rows = it.rows] { write(rows); }});
   }
 
-  void carry_out(const Flush& it) {
+  void carry_out(const ledger_action::Flush& it) {
     owe(it.alloc_id, [this, id = it.alloc_id] {
       flush(disk_queue_.size());
       collecting_.erase(id);
@@ -395,7 +394,7 @@ private:
     });
   }
 
-  void carry_out(const Run& it) {
+  void carry_out(const ledger_action::Run& it) {
     REQUIRE_FALSE(runners_.contains(it.alloc_id));
     REQUIRE(rows_.contains(it.alloc_id));
     REQUIRE(it.restored == restoring_);
@@ -405,23 +404,25 @@ private:
     runners_[it.alloc_id] = {};
   }
 
-  void carry_out(const Begin& it) {
+  void carry_out(const ledger_action::Begin& it) {
     runners_.at(it.alloc_id).begun = true;
     save({0, [this, id = it.alloc_id] {
             if (rows_.contains(id)) rows_.at(id).has_task = true;
           }});
   }
 
-  void carry_out(const Assign& it) { REQUIRE(runners_.contains(it.alloc_id)); }
+  void carry_out(const ledger_action::Assign& it) { REQUIRE(runners_.contains(it.alloc_id)); }
 
-  void carry_out(const TellContacted& it) { REQUIRE(runners_.contains(it.alloc_id)); }
+  void carry_out(const ledger_action::TellContacted& it) {
+    REQUIRE(runners_.contains(it.alloc_id));
+  }
 
-  void carry_out(const ReportAgain& it) {
+  void carry_out(const ledger_action::ReportAgain& it) {
     REQUIRE(runners_.contains(it.alloc_id));
     told_.insert(it.alloc_id);
   }
 
-  void carry_out(const Destroy& it) {
+  void carry_out(const ledger_action::Destroy& it) {
     auto& runner = runners_.at(it.alloc_id);
     const auto* entry = ledger_->find(it.alloc_id);
     REQUIRE_FALSE(std::exchange(runner.is_destroyed, true));
@@ -437,7 +438,7 @@ private:
     });
   }
 
-  void carry_out(const RemoveAbandoned& it) {
+  void carry_out(const ledger_action::RemoveAbandoned& it) {
     REQUIRE_FALSE(runners_.contains(it.alloc_id));
     owe(it.alloc_id, [this, id = it.alloc_id] { finish(id); });
   }
@@ -448,9 +449,11 @@ private:
     ledger_->removed(id);
   }
 
-  void carry_out(const Release& it) { REQUIRE_FALSE(processes_.contains(it.alloc_id)); }
+  void carry_out(const ledger_action::Release& it) {
+    REQUIRE_FALSE(processes_.contains(it.alloc_id));
+  }
 
-  void carry_out(const Report& it) {
+  void carry_out(const ledger_action::Report& it) {
     REQUIRE_FALSE(runners_.contains(it.alloc_id));
     REQUIRE(it.version > version_);
     REQUIRE(it.version > std::uint64_t{1} << 62);
@@ -460,11 +463,13 @@ private:
     ended_.insert(it.alloc_id);
   }
 
-  void carry_out(const RestoreReports& it) { REQUIRE(rows_.at(it.alloc_id).end_acknowledged); }
+  void carry_out(const ledger_action::RestoreReports& it) {
+    REQUIRE(rows_.at(it.alloc_id).end_acknowledged);
+  }
 
-  void carry_out(const ForgetReports&) {}
+  void carry_out(const ledger_action::ForgetReports&) {}
 
-  void carry_out(const Applied&) {
+  void carry_out(const ledger_action::Applied&) {
     REQUIRE(std::exchange(is_assigning_, false));
     if (std::exchange(contacted_, true)) return;
     ledger_->contacted();
@@ -475,7 +480,7 @@ private:
     });
   }
 
-  void carry_out(const WaitToLook& it) {
+  void carry_out(const ledger_action::WaitToLook& it) {
     owe("", [this, it] {
       now_.steady += it.delay;
       looking_ = true;
@@ -485,16 +490,18 @@ private:
     });
   }
 
-  void carry_out(const AnswerEnd& it) {
+  void carry_out(const ledger_action::AnswerEnd& it) {
     const auto asked = tickets_.extract(it.ticket);
     REQUIRE(asked);
     REQUIRE(it.here == (ledger_->find(asked.mapped()) != nullptr));
     if (it.here) REQUIRE_FALSE(processes_.contains(asked.mapped()));
   }
 
-  void carry_out(const AnswerCollection& it) { REQUIRE(tickets_.erase(it.ticket) == 1); }
+  void carry_out(const ledger_action::AnswerCollection& it) {
+    REQUIRE(tickets_.erase(it.ticket) == 1);
+  }
 
-  void carry_out(const Log&) {}
+  void carry_out(const ledger_action::Log&) {}
 
   void owe(const std::string& id, std::function<void()> say) {
     owed_.push_back({id, std::move(say)});
