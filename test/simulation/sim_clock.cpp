@@ -25,10 +25,6 @@ extern "C" {
 
 int __real_clock_gettime(clockid_t id, timespec* time);
 int __wrap_clock_gettime(clockid_t id, timespec* time);
-std::chrono::system_clock::time_point __real__ZNSt6chrono3_V212system_clock3nowEv();
-std::chrono::system_clock::time_point __wrap__ZNSt6chrono3_V212system_clock3nowEv();
-std::chrono::steady_clock::time_point __real__ZNSt6chrono3_V212steady_clock3nowEv();
-std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
 
 int __wrap_clock_gettime(clockid_t id, timespec* time) {
   const auto* clock = nomad::test::in_force;
@@ -38,16 +34,26 @@ int __wrap_clock_gettime(clockid_t id, timespec* time) {
   return 0;
 }
 
-std::chrono::system_clock::time_point __wrap__ZNSt6chrono3_V212system_clock3nowEv() {
-  const auto* clock = nomad::test::in_force;
-  if (clock == nullptr) return __real__ZNSt6chrono3_V212system_clock3nowEv();
-  return std::chrono::system_clock::time_point{std::chrono::nanoseconds{clock->wall}};
-}
-
-std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv() {
-  const auto* clock = nomad::test::in_force;
-  if (clock == nullptr) return __real__ZNSt6chrono3_V212steady_clock3nowEv();
-  return std::chrono::steady_clock::time_point{std::chrono::nanoseconds{clock->boot}};
-}
-
 }  // extern "C"
+
+namespace nomad::test {
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+
+// By label: a function of C may not return a class.
+system_clock::time_point real_wall() asm("__real__ZNSt6chrono3_V212system_clock3nowEv");
+system_clock::time_point sim_wall() asm("__wrap__ZNSt6chrono3_V212system_clock3nowEv");
+steady_clock::time_point real_steady() asm("__real__ZNSt6chrono3_V212steady_clock3nowEv");
+steady_clock::time_point sim_steady() asm("__wrap__ZNSt6chrono3_V212steady_clock3nowEv");
+
+system_clock::time_point sim_wall() {
+  if (in_force == nullptr) return real_wall();
+  return system_clock::time_point{std::chrono::nanoseconds{in_force->wall}};
+}
+
+steady_clock::time_point sim_steady() {
+  if (in_force == nullptr) return real_steady();
+  return steady_clock::time_point{std::chrono::nanoseconds{in_force->boot}};
+}
+
+}  // namespace nomad::test
