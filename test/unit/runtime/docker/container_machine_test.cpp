@@ -82,7 +82,8 @@ public:
     foreign_ = false;
     for (int i = 0; i < 2'000; ++i) {
       if (owed_.empty() && machines_.empty() && engine_.containers.empty() && run_.empty()) break;
-      if (run_.empty() && owed_.empty() && !engine_.containers.empty()) destroy_unknown();
+      if (run_.empty() && owed_.empty() && machines_.empty() && !engine_.containers.empty())
+        destroy_left();
       if (!run_.empty() && !is_starting_ && !is_destroying_) destroy();
       carry_out();
       something_comes(/*may_fail=*/false);
@@ -130,7 +131,7 @@ private:
 
   void give_order() {
     if (run_.empty()) return start();
-    if (is_starting_ && random_.chance(0.9)) return;
+    if (is_starting_ && random_.chance(0.7)) return;
     if (is_destroying_) return;
     switch (random_.below(4)) {
       case 0:
@@ -172,7 +173,16 @@ private:
     make_machine().machine.destroy();
   }
 
+  /// Only an agent that died, and an engine that refused for too long, leave something.
+  void destroy_left() {
+    for (const auto& container : engine_.containers)
+      REQUIRE(may_be_left_.contains(container.label(label::run)));
+    destroy_unknown();
+  }
+
   void crash() {
+    for (int run = 1; run <= runs_; ++run)
+      may_be_left_.insert(fmt::format("run-{}", run));
     for (auto& owed : std::exchange(owed_, {}))
       if (owed.is_question && !is_away_ && random_.chance(0.5)) engine_.answer(owed.request);
     machines_.clear();
@@ -390,6 +400,7 @@ private:
                    [&](const TellFailed&) { note_failed(machine); },
                    [&](const TellExited& it) { note_exited(machine, it.result); },
                    [&](const TellDestroyed&) { note_destroyed(machine); },
+                   [&](const LogError&) { may_be_left_.insert(machine.run); },
                    [&](const End&) { machine.is_over = true; }, [](const auto&) {}},
         action);
   }
@@ -462,14 +473,14 @@ private:
   std::string run_;  ///< Of the task; empty: there is none.
   int runs_ = 0;
   bool is_starting_ = false, is_destroying_ = false, exited_ = false;
-  std::set<std::string> started_, running_, asked_to_end_, lost_;
+  std::set<std::string> started_, running_, asked_to_end_, lost_, may_be_left_;
   std::map<std::string, int> ended_;
 };
 
 }  // namespace
 
 TEST_CASE("container_machine: whatever happens, nothing runs twice, ends unasked or is left") {
-  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
     CAPTURE(seed);
     World world{seed};
     for (auto steps = Random{seed}.below(600); steps > 0; --steps)
