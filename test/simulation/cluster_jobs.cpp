@@ -3,6 +3,9 @@
 #include <chrono>
 #include <cstdlib>
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include "runtime/object/draft.hpp"
@@ -38,7 +41,24 @@ void fill_job(schema::Job::Builder job, const std::string& id, const char* type)
   job.initDatacenters(1).set(0, "*");
 }
 
-void fill_group(schema::TaskGroup::Builder group, std::int64_t count, const std::string& config) {
+/// `config` is what the driver sim gets; a container gets it as the argument of its command.
+void fill_task(schema::Task::Builder task, const std::string& id, const std::string& config) {
+  task.setName("task");
+  if (number_of(id) % 2 == 0) {
+    task.setDriver("sim");
+    task.setConfig(text(config));
+    return;
+  }
+  boost::json::object container{
+      {"image", "task:1"}, {"command", "run"}, {"args", boost::json::array{config}}};
+  task.setDriver("docker");
+  task.setConfig(text(boost::json::serialize(container)));
+}
+
+void fill_group(schema::TaskGroup::Builder group,
+                const std::string& id,
+                std::int64_t count,
+                const std::string& config) {
   group.setName("group");
   group.setCount(count);
   group.initEphemeralDisk().setSizeMb(10);
@@ -53,9 +73,7 @@ void fill_group(schema::TaskGroup::Builder group, std::int64_t count, const std:
   reschedule.setMaxDelay(nanoseconds(10s));
   reschedule.setUnlimited(true);
   auto task = group.initTasks(1)[0];
-  task.setName("task");
-  task.setDriver("sim");
-  task.setConfig(text(config));
+  fill_task(task, id, config);
   task.setKillTimeout(nanoseconds(3s));
   auto resources = task.initResources();
   resources.setCpu(200);
@@ -97,7 +115,7 @@ Object<schema::Job> register_job(const std::string& id, std::uint64_t value) {
   meta.setKey("value");
   meta.setValue(text(std::to_string(value)));
   auto group = draft->initTaskGroups(1)[0];
-  fill_group(group, 1, "{}");
+  fill_group(group, id, 1, "{}");
   group.getEphemeralDisk().setSizeMb(300);  // the API wants room for the logs
   return draft.freeze();
 }
@@ -120,7 +138,7 @@ Object<schema::Job> service_job(const std::string& id, Random& random) {
   auto group = draft->initTaskGroups(1)[0];
   // There are five nodes mostly: whoever wants one for each may want more than there are.
   const auto least = has_distinct_hosts(id) ? 3 : 0;
-  fill_group(group, least + static_cast<std::int64_t>(random.below(5)), config);
+  fill_group(group, id, least + static_cast<std::int64_t>(random.below(5)), config);
   draw_size(group, random);
   if (has_distinct_hosts(id)) group.initConstraints(1)[0].setOperand("distinct_hosts");
   auto migrate = group.initMigrate();
@@ -146,7 +164,7 @@ Object<schema::Job> system_job(const std::string& id, Random& random) {
   fill_job(*draft, id, "system");
   if (random.chance(0.6)) set_update(draft->initUpdate(), 1, 500ms);
   auto group = draft->initTaskGroups(1)[0];
-  fill_group(group, random.chance(0.9) ? 1 : 0,
+  fill_group(group, id, random.chance(0.9) ? 1 : 0,
              fmt::format(R"({{"version":{}}})", random.below(3)));
   group.disownReschedulePolicy();  // of system jobs nothing is rescheduled
   return draft.freeze();
@@ -156,7 +174,7 @@ Object<schema::Job> sysbatch_job(const std::string& id, Random& random) {
   Draft<schema::Job> draft;
   fill_job(*draft, id, "sysbatch");
   auto group = draft->initTaskGroups(1)[0];
-  fill_group(group, 1,
+  fill_group(group, id, 1,
              fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(4'000),
                          random.chance(0.1) ? 1 : 0));
   group.disownReschedulePolicy();
@@ -172,7 +190,7 @@ Object<schema::Job> periodic_job(const std::string& id, Random& random) {
   periodic.setSpecType("cron");
   periodic.setTimeZone("UTC");
   periodic.setProhibitOverlap(random.chance(0.5));
-  fill_group(draft->initTaskGroups(1)[0], 1,
+  fill_group(draft->initTaskGroups(1)[0], id, 1,
              fmt::format(R"({{"run_for":{}}})", 200 + random.below(5'000)));
   return draft.freeze();
 }
@@ -181,7 +199,7 @@ Object<schema::Job> parameterized_job(const std::string& id, Random& random) {
   Draft<schema::Job> draft;
   fill_job(*draft, id, "batch");
   draft->initParameterizedJob().setPayload("optional");
-  fill_group(draft->initTaskGroups(1)[0], 1,
+  fill_group(draft->initTaskGroups(1)[0], id, 1,
              fmt::format(R"({{"run_for":{}}})", 200 + random.below(5'000)));
   return draft.freeze();
 }
@@ -190,7 +208,7 @@ Object<schema::Job> batch_job(const std::string& id, Random& random) {
   Draft<schema::Job> draft;
   fill_job(*draft, id, "batch");
   auto group = draft->initTaskGroups(1)[0];
-  fill_group(group, 1 + static_cast<std::int64_t>(random.below(3)),
+  fill_group(group, id, 1 + static_cast<std::int64_t>(random.below(3)),
              fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(8'000),
                          random.chance(0.2) ? 1 : 0));
   draw_size(group, random);

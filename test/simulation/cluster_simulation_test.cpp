@@ -72,9 +72,9 @@ TEST_CASE("cluster simulation: no seed breaks a rule") {
   // What only some seeds meet is counted by long runs of `simulate`.
   for (const char* name :
        {"lost messages", "partitions", "log entries", "compared states", "started tasks",
-        "ended tasks", "killed tasks", "leaders", "requests to the API passed on",
-        "writes by the HTTP API", "answered", "complete drains", "preempted allocations",
-        "allocations replaced by updates", "canaries"})
+        "started containers", "failures of container engines", "ended tasks", "killed tasks",
+        "leaders", "requests to the API passed on", "writes by the HTTP API", "answered",
+        "complete drains", "preempted allocations", "allocations replaced by updates", "canaries"})
     CHECK_MESSAGE(sum[name] > 0, name << " was never met");
 }
 

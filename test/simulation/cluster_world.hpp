@@ -57,6 +57,7 @@ struct ClusterFaults {
   double server_crashes = 0.12;
   double agent_crashes = 0.15;
   double machine_crashes = 0.05;  ///< Of nodes: tasks and all.
+  double engine_failures = 0.5;   ///< Of nodes: they are slow, die or forget a container.
   double pauses = 0.1;            ///< Of servers and nodes.
   double slow_disks = 0.1;
   double failing_disks = 0.03;
@@ -85,6 +86,7 @@ struct ClusterWorldCounts {
   std::uint64_t agent_crashes = 0;
   std::uint64_t machine_crashes = 0;
   std::uint64_t failpoint_crashes = 0;
+  std::uint64_t engine_failures = 0;
   std::uint64_t server_pauses = 0;
   std::uint64_t node_pauses = 0;
   std::uint64_t slow_disks = 0;
@@ -121,8 +123,8 @@ struct ClusterWorldCounts {
   /// Single messages aside.
   std::uint64_t faults() const {
     return partitions + server_crashes + agent_crashes + machine_crashes + failpoint_crashes
-           + server_pauses + node_pauses + slow_disks + disks.failed + disks.refused_snapshots
-           + clock_jumps + arrivals + departures + deaths + transfers;
+           + engine_failures + server_pauses + node_pauses + slow_disks + disks.failed
+           + disks.refused_snapshots + clock_jumps + arrivals + departures + deaths + transfers;
   }
 
   /// Every count by its name, in one order.
@@ -190,6 +192,7 @@ private:
   void beat();
   bool comes(double per_second);
   void cut_network();
+  void fail_an_engine();
   void pause_somebody();
   void crash_a_server();
   void crash_a_node(bool machine);

@@ -234,6 +234,8 @@ std::string ClusterWorld::account_for_allocations(const state::Snapshot& state) 
 
 std::string ClusterWorld::account_for_processes(const state::Snapshot& state) {
   for (const auto& node : nodes_)
+    if (const auto left = node->engine().left(); !left.empty()) return node->name() + ": " + left;
+  for (const auto& node : nodes_)
     for (const auto& process : node->processes()) {
       if (!process.running) continue;
       const auto row = state.alloc(process.id.alloc_id);
@@ -263,7 +265,7 @@ void ClusterWorld::check_placements() {
   for (auto* server : live_servers()) {
     const auto state = server->store()->snapshot();
     std::map<std::string, state::Demand> given;
-    std::set<std::tuple<std::string, std::string, std::string>> names;
+    std::set<std::tuple<std::string, std::string, std::string, std::uint64_t>> names;
     std::set<std::pair<std::string, std::string>> places;  // of what is alone on its node
     for (const auto& entry : state.allocs()) {
       const auto& row = *entry.value();
@@ -282,9 +284,10 @@ void ClusterWorld::check_placements() {
         return violated(
             fmt::format("node {} has two allocations of {}", view(row.alloc->getNodeId()), job));
       if (type != "service" && type != "batch") continue;
+      // A canary has the name of what it is to replace, which a drain may move at the same time.
       if (!names
                .emplace(copy(row.alloc->getEvalId()), copy(row.alloc->getJobId()),
-                        copy(row.alloc->getName()))
+                        copy(row.alloc->getName()), row.alloc->getJobVersion())
                .second)
         return violated(fmt::format("evaluation {} has placed {} twice",
                                     view(row.alloc->getEvalId()), view(row.alloc->getName())));

@@ -31,6 +31,7 @@ void ClusterWorld::beat() {
     if (comes(faults.server_crashes)) crash_a_server();
     if (comes(faults.agent_crashes)) crash_a_node(false);
     if (comes(faults.machine_crashes)) crash_a_node(true);
+    if (comes(faults.engine_failures)) fail_an_engine();
     if (comes(faults.pauses)) pause_somebody();
     if (comes(faults.slow_disks)) slow_a_disk();
     if (comes(faults.failing_disks)) fail_a_disk();
@@ -105,6 +106,13 @@ void ClusterWorld::crash_a_node(bool machine) {
   ++(machine ? counts_.machine_crashes : counts_.agent_crashes);
   crash_node(*node, machine,
              random_.chance(0.2) ? network_.delay(4s, 12s) : network_.delay(10ms, 3s));
+}
+
+void ClusterWorld::fail_an_engine() {
+  auto* node = some_node();
+  if (node == nullptr) return;
+  ++counts_.engine_failures;
+  node->engine().fail();
 }
 
 void ClusterWorld::pause_somebody() {

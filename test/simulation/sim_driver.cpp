@@ -145,6 +145,33 @@ void SimNode::begin(const Plan& plan) {
   });
 }
 
+void SimNode::begin_container(const SimEngine::Process& started) {
+  const SimProcess process{.id = started.id,
+                           .run_id = started.run_id,
+                           .number = next_process_++,
+                           .attached = true,
+                           .result = {},
+                           .container = started.container};
+  ++counts_.started;
+  ++counts_.containers;
+  on_start(*this, process);
+  processes_.push_back(process);
+  if (started.run_for <= 0) return;
+  if (!faulty_ && started.exit_code != 0) return;
+  system_.at(system_.now() + std::chrono::milliseconds{started.run_for},
+             [this, started] { engine_.end(started.container, started.exit_code); });
+}
+
+void SimNode::end_container(const SimEngine::Process& ended, bool unasked) {
+  std::erase_if(processes_,
+                [&](const SimProcess& each) { return each.container == ended.container; });
+  if (unasked)
+    violated(
+        fmt::format("{} loses the running container of task {} of allocation {}, which nobody "
+                    "has asked to end",
+                    name_, ended.id.task, ended.id.alloc_id));
+}
+
 void SimNode::end(std::uint64_t number, int exit_code) {
   const auto found = std::ranges::find(processes_, number, &SimProcess::number);
   if (found == processes_.end() || !found->running) return;
@@ -200,7 +227,8 @@ driver::Answered SimNode::stop_task(const schema::plugin::StopTask::Reader& orde
 void SimNode::end_others(const std::vector<driver::TaskId>& kept) {
   std::vector<driver::TaskId> others;
   for (const auto& process : processes_)
-    if (!process.attached && std::ranges::find(kept, process.id) == kept.end())
+    if (!process.attached && process.container.empty()
+        && std::ranges::find(kept, process.id) == kept.end())
       others.push_back(process.id);
   for (const auto& id : others)
     destroy_task(id);

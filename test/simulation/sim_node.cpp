@@ -24,8 +24,14 @@ SimNode::SimNode(SimSystem& system,
       name_(std::move(name)),
       random_(seed),
       machine_(system.add_machine(name_)),
+      engine_(system, network, machine_, seed ^ 0x656e'6769'6e65),
       store_(std::make_shared<storage::ClientStore>(
-          std::move(*storage::ClientStore::open(":memory:")))) {}
+          std::move(*storage::ClientStore::open(":memory:")))) {
+  engine_.on_start = [this](const SimEngine::Process& process) { begin_container(process); };
+  engine_.on_end = [this](const SimEngine::Process& process, bool unasked) {
+    end_container(process, unasked);
+  };
+}
 
 SimNode::~SimNode() = default;
 
@@ -37,6 +43,7 @@ client::PluginCatalog SimNode::plugins() {
                  .spawn = [this](const actor::Owner&, const client::DriverOptions& options) {
                    return spawn_driver(options.host);
                  }});
+  plugins.drivers.emplace("docker", engine_.driver());
   plugins.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
                                facts.attributes["kernel.name"] = "linux";
                                facts.cpu_total_compute = 1'500;  // some jobs find no room
@@ -88,10 +95,12 @@ void SimNode::crash_agent() {
     for (auto& process : processes_)
       process.forgotten = true;
   system_.switch_off(machine_);
+  engine_.crash_agent();
 }
 
 void SimNode::crash_machine() {
   crash_agent();
+  engine_.crash_machine();
   processes_.clear();
 }
 

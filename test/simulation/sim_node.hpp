@@ -12,6 +12,7 @@
 
 #include "actors/client/client.hpp"
 #include "runtime/storage/client_store.hpp"
+#include "test/simulation/docker/sim_engine.hpp"
 #include "test/simulation/sim_network.hpp"
 #include "test/simulation/sim_rpc.hpp"
 
@@ -23,6 +24,7 @@ struct NodeCounts {
   std::uint64_t killed = 0;
   std::uint64_t attached = 0;  ///< Found again by a later agent.
   std::uint64_t failed_starts = 0;
+  std::uint64_t containers = 0;  ///< Of the started processes, those of containers.
   std::uint64_t lost_saves = 0;  ///< Local state that a crash took away.
 };
 
@@ -36,6 +38,7 @@ struct SimProcess {
   bool forgotten = false;  ///< The agent does not look for it (`Mistake::forget_processes`).
   bool asked = false;      ///< To end.
   workload::ExitResult result;
+  std::string container{};  ///< Its id, of a process that the engine started.
 };
 
 class SimNode {
@@ -82,7 +85,15 @@ public:
 
   const client::Client& client() const { return client_; }
 
-  void set_faulty(bool faulty) { faulty_ = faulty; }
+  /// The container engine on it.
+  SimEngine& engine() { return engine_; }
+
+  const SimEngine& engine() const { return engine_; }
+
+  void set_faulty(bool faulty) {
+    faulty_ = faulty;
+    engine_.set_faulty(faulty);
+  }
 
 private:
   NodeDoor spawn_link();
@@ -114,6 +125,8 @@ private:
   };
 
   void begin(const Plan& plan);
+  void begin_container(const SimEngine::Process& started);
+  void end_container(const SimEngine::Process& ended, bool unasked);
   void end(std::uint64_t number, int exit_code);
   void tell_end(const SimProcess& process);
   SimProcess* find(const client::driver::TaskId& id);
@@ -125,6 +138,7 @@ private:
   std::string name_;
   Random random_;
   Machine machine_;
+  SimEngine engine_;
   std::shared_ptr<rpc::Credentials> credentials_ = std::make_shared<rpc::Credentials>();
   std::shared_ptr<storage::ClientStore> store_;
   std::vector<SimProcess> processes_;

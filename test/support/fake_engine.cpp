@@ -319,4 +319,9 @@ void FakeEngineCalls::die() {
   look_again();
 }
 
+void FakeEngineCalls::abandon(const std::function<bool()>& arrives) {
+  for (const auto& [id, call] : std::exchange(calls_, {}))
+    if (!call.has_arrived && !is_away && arrives()) engine.answer(call.request);
+}
+
 }  // namespace nomad::test

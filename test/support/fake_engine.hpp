@@ -98,6 +98,9 @@ public:
   /// All connections break, and there are no new ones until `is_away` is false.
   void die();
 
+  /// Whoever asked is gone. What has not arrived yet does so all the same if `arrives` says so.
+  void abandon(const std::function<bool()>& arrives);
+
   std::size_t waiting() const { return calls_.size(); }
 
 private:
