@@ -1,10 +1,9 @@
 // Functions of templates made of plain ones, whose parameters and results say what they take and
 // what they give:
 //
-//     bind<lower_case>("toLower")             // std::string_view → std::string
-//     bind_piped<trim_prefix>("trimPrefix")   // the first parameter comes last: {{ "ab" |
-//     trimPrefix "a" }} method<year_of>("Year")                 // the first parameter is the
-//     receiver
+//     bind<lower_case>("toLower")            // std::string_view → std::string
+//     bind_piped<trim_prefix>("trimPrefix")  // the first parameter comes last, as in a pipe
+//     method<year_of>("Year")                // the first parameter is the receiver
 //
 // Texts are std::string_view, ints std::int64_t, anything is const Value&, what has another type
 // `As` it, and `Rest` takes the arguments that are left. What needs its rendering takes the Context
@@ -12,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -124,11 +124,7 @@ Result<Value> give(Context& context, Result<T> result) {
 
 template <auto function, bool is_piped, class Given, class... Parameters>
 struct Bound {
-  static std::vector<const Type*> types() {
-    std::vector<const Type*> types{Taken<Parameters>::type...};
-    if constexpr (is_piped) std::rotate(types.begin(), types.begin() + 1, types.end());
-    return types;
-  }
+  static constexpr std::array<const Type*, sizeof...(Parameters)> types{Taken<Parameters>::type...};
 
   static Result<Value> call(Call& call) {
     return call_at(call, std::index_sequence_for<Parameters...>{});
@@ -152,6 +148,12 @@ private:
   }
 };
 
+/// Apart, so that a table of functions is not made of as many templates.
+Function made(std::string_view name,
+              std::span<const Type* const> parameters,
+              bool is_variadic,
+              FunctionBody body);
+
 template <auto function, bool is_piped, class Given, class... Parameters>
 Bound<function, is_piped, Given, Parameters...> bound(Given (*)(Parameters...)) {
   return {};
@@ -164,22 +166,24 @@ Bound<function, is_piped, Given, Parameters...> bound(Given (*)(Context&, Parame
 
 }  // namespace binding
 
-template <auto function, bool is_piped = false>
+template <auto function>
 Function bind(std::string_view name) {
-  const auto bound = binding::bound<function, is_piped>(+function);
-  return {name, bound.types(), bound.is_variadic, bound.call};
+  const auto bound = binding::bound<function, false>(+function);
+  return binding::made(name, bound.types, bound.is_variadic, bound.call);
 }
 
 template <auto function>
 Function bind_piped(std::string_view name) {
-  return bind<function, true>(name);
+  const auto bound = binding::bound<function, true>(+function);
+  Function out = binding::made(name, bound.types, bound.is_variadic, bound.call);
+  std::rotate(out.parameters.begin(), out.parameters.begin() + 1, out.parameters.end());
+  return out;
 }
 
 template <auto function>
 Function method(std::string_view name) {
-  Function out = bind<function>(name);
-  out.parameters.erase(out.parameters.begin());
-  return out;
+  const auto bound = binding::bound<function, false>(+function);
+  return binding::made(name, std::span{bound.types}.subspan(1), bound.is_variadic, bound.call);
 }
 
 }  // namespace nomad::templates
