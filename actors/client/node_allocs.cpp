@@ -19,6 +19,7 @@
 #include "runtime/workload/client_status.hpp"
 
 namespace nomad::client {
+
 namespace ledger_action = workload::ledger_action;
 
 namespace {

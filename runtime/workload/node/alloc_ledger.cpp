@@ -36,15 +36,13 @@ void AllocLedger::go(Entry& entry, Phase phase) {
 }
 
 /// Keeps the row of `job` for the allocation, and no longer that of another version.
-void AllocLedger::hold_job(Entry& entry,
-                           const Object<schema::Job>& job,
-                           ledger_action::RowChanges& rows) {
+void AllocLedger::hold_job(Entry& entry, const Object<schema::Job>& job, RowChanges& rows) {
   if (jobs_[job_key(*job)]++ == 0) rows.emplace_back(ledger_action::PutJob{job});
   release_job(entry, rows);
   entry.saved_job = job;
 }
 
-void AllocLedger::release_job(Entry& entry, ledger_action::RowChanges& rows) {
+void AllocLedger::release_job(Entry& entry, RowChanges& rows) {
   const auto job = std::exchange(entry.saved_job, {});
   if (!job) return;
   const auto held = jobs_.find(job_key(*job));
@@ -56,7 +54,7 @@ void AllocLedger::release_job(Entry& entry, ledger_action::RowChanges& rows) {
 /// Once, however often it is called.
 void AllocLedger::erase_rows(Entry& entry) {
   if (!entry.saved_job) return;
-  ledger_action::RowChanges rows;
+  RowChanges rows;
   rows.emplace_back(ledger_action::EraseAlloc{copy(entry.alloc->getId())});
   release_job(entry, rows);
   act(ledger_action::SaveLater{std::move(rows)});
@@ -93,7 +91,7 @@ void AllocLedger::begin(LedgerTraits traits,
   traits_ = std::move(traits);
   gc_ = GcQueue{traits_.gc};
   heartbeat_stop_ = HeartbeatStop{now.steady};
-  ledger_action::RowChanges saved_already;
+  RowChanges saved_already;
   for (const auto& each : saved) {  // All first: one that goes must not take another's job.
     auto& entry = entries_[copy(each.assigned.alloc->getId())];
     entry.alloc = each.assigned.alloc;
@@ -142,7 +140,7 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
     for (const auto& id : gone)
       forget(id);
   }
-  ledger_action::RowChanges rows;
+  RowChanges rows;
   auto& applies = set_.emplace(++round_).allocs;
   for (const auto& each : set.allocs) {
     const auto found = entries_.find(copy(each.alloc->getId()));
@@ -160,9 +158,7 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
 }
 
 /// Whether it is to run as soon as its rows are saved.
-bool AllocLedger::note_new(const AssignedAlloc& assigned,
-                           ledger_action::RowChanges& rows,
-                           EventTime now) {
+bool AllocLedger::note_new(const AssignedAlloc& assigned, RowChanges& rows, EventTime now) {
   auto& entry = entries_[copy(assigned.alloc->getId())];
   if (entry.wanted != Wanted::yes) {  // Its end is under way: it can begin anew after that.
     entry.wanted = Wanted::again;
@@ -188,9 +184,7 @@ bool AllocLedger::note_new(const AssignedAlloc& assigned,
 
 /// The allocation's row and that of its job go together: a restart that finds one without the other
 /// would leave a running task to itself.
-void AllocLedger::note_newer(Entry& entry,
-                             const AssignedAlloc& assigned,
-                             ledger_action::RowChanges& rows) {
+void AllocLedger::note_newer(Entry& entry, const AssignedAlloc& assigned, RowChanges& rows) {
   entry.index = assigned.alloc->getAllocModifyIndex();
   if (!entry.has_runner()) return;
   rows.emplace_back(ledger_action::PutAlloc{assigned.alloc});
@@ -199,7 +193,7 @@ void AllocLedger::note_newer(Entry& entry,
     rows.emplace_back(ledger_action::ClearHealth{copy(assigned.alloc->getId())});
 }
 
-void AllocLedger::saved(ledger_action::Round round, const Result<>& outcome, EventTime now) {
+void AllocLedger::saved(Round round, const Result<>& outcome, EventTime now) {
   if (!set_ || round != set_->round) return;
   const auto set = std::exchange(set_, {});
   impatient_ = false;
@@ -213,7 +207,7 @@ void AllocLedger::saved(ledger_action::Round round, const Result<>& outcome, Eve
 /// What runs on as the servers have changed it counts on the rows that were not saved, and so do
 /// others that run the same jobs. First of all: nobody may erase a job before that.
 void AllocLedger::save_again(const std::vector<AssignedAlloc>& allocs) {
-  ledger_action::RowChanges rows;
+  RowChanges rows;
   for (const auto& each : allocs) {
     const auto& entry = entries_.at(copy(each.alloc->getId()));
     if (!entry.has_runner()) continue;
@@ -319,7 +313,7 @@ void AllocLedger::wait_to_look(EventTime now) {
     act(ledger_action::WaitToLook{++look_round_, *pause});
 }
 
-void AllocLedger::look(ledger_action::Round round, EventTime now) {
+void AllocLedger::look(Round round, EventTime now) {
   if (round != look_round_) return;
   for (const auto& alloc_id : heartbeat_stop_.expire(now.steady)) {
     auto& entry = entries_.at(alloc_id);

@@ -229,8 +229,8 @@ private:
   AllocLedger ledger_;
   GcLimits limits_;
   EventTime now_{.steady = 100s, .unix = 1'700'000'000'000'000'000};
-  ledger_action::Round round_ = 0;
-  ledger_action::Round look_ = 0;
+  AllocLedger::Round round_ = 0;
+  AllocLedger::Round look_ = 0;
   std::uint64_t ticket_ = 0;
 };
 

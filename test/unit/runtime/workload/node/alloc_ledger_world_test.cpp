@@ -91,7 +91,7 @@ private:
   };
 
   struct Batch {
-    ledger_action::Round round = 0;  ///< Not 0: it is answered.
+    AllocLedger::Round round = 0;  ///< Not 0: it is answered.
     std::function<void()> write;
   };
 
