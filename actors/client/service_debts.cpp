@@ -76,9 +76,14 @@ public:
     return promise;
   }
 
-  Kept forgive(const service_debts::Forgive& msg) {
-    if (memory_->owed.contains({msg.debt.provider, msg.debt.alloc_id})) erase(msg.debt);
-    return {};
+  service_debts::Forgiven forgive(const service_debts::Forgive& msg) {
+    service_debts::Forgiven forgiven;
+    const auto known = memory_->owed.find({msg.debt.provider, msg.debt.alloc_id});
+    if (known == memory_->owed.end()) return forgiven;
+    for (const auto& id : msg.debt.ids)
+      if (known->second.contains(id)) forgiven.ids.push_back(id);
+    erase(msg.debt);
+    return forgiven;
   }
 
   /// It is asked at once, whatever it said before.

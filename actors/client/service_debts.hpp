@@ -29,7 +29,7 @@ struct Owe {
   ServiceDebt debt;
 };
 
-/// These are wanted again, whether they are owed or not.
+/// These are wanted again, whether they are owed or not. Answered with those that were.
 struct Forgive {
   using is_message = void;
   ServiceDebt debt;
@@ -39,6 +39,11 @@ struct Kept {
   using is_message = void;
 };
 
+struct Forgiven {
+  using is_message = void;
+  std::vector<std::string> ids;
+};
+
 /// Of a provider and an allocation, in memory at once. A provider that never comes back keeps its
 /// rows until then.
 inline constexpr std::size_t most = 4096;
@@ -46,7 +51,7 @@ inline constexpr std::size_t most = 4096;
 }  // namespace service_debts
 
 using ServiceDebts = actor::Interface<service_debts::Kept(service_debts::Owe),
-                                      service_debts::Kept(service_debts::Forgive),
+                                      service_debts::Forgiven(service_debts::Forgive),
                                       void(service_provider::Began)>;
 
 struct ServiceDebtsOptions {

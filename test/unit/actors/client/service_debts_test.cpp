@@ -11,6 +11,7 @@ using namespace nomad;
 using namespace std::chrono_literals;
 using client::ServiceDebt;
 using client::service_debts::Forgive;
+using client::service_debts::Forgiven;
 using client::service_debts::Kept;
 using client::service_debts::Owe;
 using client::service_provider::ChecksChanged;
@@ -139,8 +140,8 @@ TEST_CASE_FIXTURE(DebtsFixture, "debts: those of an agent that died are asked fo
 TEST_CASE_FIXTURE(DebtsFixture, "debts: what is wanted again is forgiven, the rest is not") {
   CHECK(keeps("filesd", "a1", {"db", "web"}));
   CHECK(keeps("filesd", "a2"));
-  CHECK((**ask<Kept>(debts, Forgive{{"filesd", "a1", {"db"}}})).has_value());
-  CHECK((**ask<Kept>(debts, Forgive{{"filesd", "a3", {"db"}}})).has_value());
+  CHECK((**ask<Forgiven>(debts, Forgive{{"filesd", "a1", {"db"}}})).has_value());
+  CHECK((**ask<Forgiven>(debts, Forgive{{"filesd", "a3", {"db"}}})).has_value());
   CHECK(saved()
         == std::vector{ServiceDebt{"filesd", "a1", {"web"}}, ServiceDebt{"filesd", "a2", {"web"}}});
   bring("filesd");

@@ -79,7 +79,7 @@ struct ProvidedFixture : test::ActorFixture {
                   },
                   [this](const client::service_debts::Forgive& msg) {
                     forgiven.push_back(msg.debt);
-                    return client::service_debts::Kept{};
+                    return client::service_debts::Forgiven{};
                   },
                   [](const Began&) {}};
         }));
