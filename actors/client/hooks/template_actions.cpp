@@ -44,8 +44,7 @@ void TemplateActions::tell(std::string_view type, std::string message) {
   self_->send(tools_.host, plugin_host::Notice{notice.freeze()});
 }
 
-void TemplateActions::fail(std::string message) {
-  if (std::exchange(failed_, true)) return;
+void TemplateActions::fail(const std::string& message) {
   Draft<HostRequest> draft;
   auto event = address(draft).initKill();
   event.setType(text(std::string{event::killing}));
@@ -89,8 +88,8 @@ void TemplateActions::signal(const templates::ChangePlan& plan, std::size_t at, 
             [this, plan, then](const Error& err) {
               // A task that does not run (any more) needs none.
               if (err.code != Errc::not_found)
-                fail(fmt::format("Template failed to send signals [{}]: {}",
-                                 fmt::join(plan.signals, " "), err.what));
+                failed_(fmt::format("Template failed to send signals [{}]: {}",
+                                    fmt::join(plan.signals, " "), err.what));
               then();
             });
 }
@@ -124,7 +123,7 @@ void TemplateActions::run(const templates::ChangeScript& script, Then then) {
 void TemplateActions::script_ended(const templates::ChangeScript& script,
                                    const templates::ScriptOutcome& outcome) {
   tell(outcome.failed ? event::hook_failed : event::hook_message, outcome.message);
-  if (outcome.failed && script.fails_task) fail("Template script failed, task is being killed");
+  if (outcome.failed && script.fails_task) failed_("Template script failed, task is being killed");
 }
 
 }  // namespace nomad::client

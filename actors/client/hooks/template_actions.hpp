@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "actors/client/hooks/hook.hpp"
 #include "runtime/template/change/change_plan.hpp"
@@ -15,9 +16,12 @@ namespace nomad::client {
 
 class TemplateActions {
 public:
-  /// Both outlive it.
-  TemplateActions(actor::Self* self, const HookTools& tools, const HookScope& scope)
-      : self_{self}, tools_{tools}, scope_{scope} {}
+  /// All outlive it. `failed` hears of what has to end the task.
+  TemplateActions(actor::Self* self,
+                  const HookTools& tools,
+                  const HookScope& scope,
+                  std::function<void(std::string)> failed)
+      : self_{self}, tools_{tools}, scope_{scope}, failed_{std::move(failed)} {}
 
   TemplateActions(const TemplateActions&) = delete;
   TemplateActions& operator=(const TemplateActions&) = delete;
@@ -28,13 +32,8 @@ public:
   /// An event in the task's history.
   void tell(std::string_view type, std::string message);
 
-  /// Ends the task as failed; once.
-  void fail(std::string message);
-
-  bool has_failed() const { return failed_; }
-
-  /// The task starts (again).
-  void begin() { failed_ = false; }
+  /// Ends the task as failed.
+  void fail(const std::string& message);
 
 private:
   using Then = std::function<void()>;
@@ -48,7 +47,7 @@ private:
   actor::Self* self_;
   const HookTools& tools_;
   const HookScope& scope_;
-  bool failed_ = false;
+  std::function<void(std::string)> failed_;
 };
 
 }  // namespace nomad::client

@@ -17,14 +17,15 @@
 #include "runtime/base/random.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
-#include "runtime/template/change/missing_report.hpp"
+#include "runtime/workload/templates/template_machine.hpp"
 
 namespace nomad::client {
 
 namespace {
 
 using templates::ClusterQuery;
-using workload::TaskTemplates;
+using workload::TemplateMachine;
+namespace template_action = workload::template_action;
 
 /// As long as the task is wanted: what it waits for may come at any time.
 constexpr auto start_patience = std::chrono::hours{24 * 365};
@@ -34,7 +35,12 @@ constexpr Nanoseconds follow_pause = std::chrono::seconds{1};
 /// Something is due.
 struct LookDue {
   using is_message = void;
-  std::uint64_t number = 0;
+  std::uint64_t round = 0;
+};
+
+/// Whoever follows for us may be asked again.
+struct FollowDue {
+  using is_message = void;
 };
 
 /// A file that a template reads is another one. From the thread of FileNews.
@@ -44,7 +50,7 @@ struct FileChanged {
   std::uint64_t rendering = 0;  ///< That has read it.
 };
 
-using TemplateSelf = actor::WithInternal<Hook, void(LookDue), void(FileChanged)>;
+using TemplateSelf = actor::WithInternal<Hook, void(LookDue), void(FollowDue), void(FileChanged)>;
 
 class TemplateState {
 public:
@@ -61,8 +67,9 @@ public:
     news_ = std::move(news);
     tools_ = std::move(tools);
     scope_ = std::move(scope);
-    actions_.emplace(self_, tools_, scope_);
+    actions_.emplace(self_, tools_, scope_, [this](std::string text) { failed(std::move(text)); });
     settings_ = tools_.templates ? tools_.templates : std::make_shared<const TemplateSettings>();
+    machine_.emplace(terms_of(templates_of(scope_), *settings_), Random::from_system());
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
@@ -74,39 +81,37 @@ public:
       case HookPhase::POSTSTART:
         return poststart(msg.request);
       case HookPhase::EXITED:
-        if (machine_) machine_->exited();
+        machine_->exited();
         return hook::Answered{};
       case HookPhase::STOP:
-        return stop();
+        stopping_ = self_->make_response_promise<hook::Answered>();
+        return on(stopping_, [this] { machine_->stop(); });
       default:
         return hook::Answered{};
     }
   }
 
   actor::Answer<hook::Settled> cancel() {
-    given_up_ = true;  // What it is about may still come: a Cancel overtakes it.
-    if (!waiting_.pending()) return hook::Settled{};
-    stop_rendering_.request_stop();
-    if (busy_) {
-      cancelled_ = self_->make_response_promise<hook::Settled>();
-      return cancelled_;
-    }
-    give_up();
-    return hook::Settled{};
+    cancelled_ = self_->make_response_promise<hook::Settled>();
+    return on(cancelled_, [this] { machine_->cancel(); });
   }
 
   void file_changed(const FileChanged& msg) {
     const auto file = files_.find(msg.index);
-    if (stopped_ || file == files_.end() || file->second.rendering != msg.rendering) return;
+    if (file == files_.end() || file->second.rendering != msg.rendering) return;
     files_.erase(file);  // It is told once, and watched again when it has been read.
     machine_->file_changed(msg.index, now());
-    go_on();
+    perform();
   }
 
-  void look_due(std::uint64_t number) {
-    if (number != look_) return;
-    look_ = 0;
-    go_on();
+  void look(std::uint64_t round) {
+    machine_->look(round, now());
+    perform();
+  }
+
+  void follow_again() {
+    machine_->follow_again(now());
+    perform();
   }
 
 private:
@@ -127,28 +132,32 @@ private:
     std::uint64_t rendering = 0;
   };
 
-  TaskTemplates::Time now() const { return self_->now().time_since_epoch(); }
+  TemplateMachine::Time now() const { return self_->now().time_since_epoch(); }
 
   // -- the task's life ----------------------------------------------------------------------------
 
   using Request = Object<schema::plugin::HookRequest>;
 
-  actor::Answer<hook::Answered> prestart(const Request& request) {
-    if (given_up_) return Error{Errc::cancelled, "cancelled"};
-    waiting_ = self_->make_response_promise<hook::Answered>();
-    const auto promise = waiting_;
-    stop_rendering_ = std::stop_source{};
-    stopped_ = false;
-    actions_->begin();
-    begin(request, request->getRunning());
-    go_on();
+  /// Tells the machine what `promise` is an answer to.
+  template <class Promise, class Event>
+  Promise on(Promise promise, Event event) {
+    event();
+    perform();
     return promise;
   }
 
+  actor::Answer<hook::Answered> prestart(const Request& request) {
+    waiting_ = self_->make_response_promise<hook::Answered>();
+    stop_rendering_ = std::stop_source{};
+    request_ = request;
+    return on(waiting_,
+              [this] { machine_->start(request_->getRunning(), renders_on_restart(), now()); });
+  }
+
   actor::Answer<hook::Answered> poststart(const Request& request) {
-    if (!machine_) begin(request, true);  // Made anew after a crash.
-    machine_->started();
-    go_on();
+    request_ = request;
+    machine_->started(now());
+    perform();
     if (scope_.place->getDriver().getExec()) return hook::Answered{};
     for (const auto of : templates_of(scope_))
       if (view(of.getChangeMode()) == "script")
@@ -158,26 +167,6 @@ private:
     return hook::Answered{};
   }
 
-  void begin(const Request& request, bool is_running) {
-    const bool anew = machine_.has_value() && renders_on_restart();
-    if (!machine_) machine_.emplace(terms_of(templates_of(scope_), *settings_));
-    machine_->begin(is_running, anew);
-    if (!places_ || anew)
-      place(request);
-    else
-      keep_environment(*request);
-  }
-
-  /// Few templates read it, and it would be most of what a hook holds.
-  void keep_environment(schema::plugin::HookRequest::Reader request) {
-    environment_ = {};
-    if (!reads_environment(templates_of(scope_), *places_)) return;
-    Draft<schema::plugin::TaskEnvironment> kept;
-    kept->setVariables(request.getEnvironment().getVariables());
-    kept->setNode(request.getEnvironment().getNode());
-    environment_ = kept.freeze();
-  }
-
   bool renders_on_restart() const {
     const auto task = find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
     if (task && task->hasRestartPolicy()) return task->getRestartPolicy().getRenderTemplates();
@@ -185,95 +174,94 @@ private:
     return group && group->getRestartPolicy().getRenderTemplates();
   }
 
+  /// Few templates read it, and it would be most of what a hook holds.
+  void keep_environment() {
+    if (!request_ || !machine_->is_placed()) return;
+    const auto request = std::exchange(request_, {});
+    environment_ = {};
+    if (!reads_environment(templates_of(scope_), *places_)) return;
+    Draft<schema::plugin::TaskEnvironment> kept;
+    kept->setVariables(request->getEnvironment().getVariables());
+    kept->setNode(request->getEnvironment().getNode());
+    environment_ = kept.freeze();
+  }
+
+  // -- what the machine wants ---------------------------------------------------------------------
+
+  void failed(std::string text) {
+    machine_->failed(std::move(text));
+    perform();
+  }
+
+  void perform() {
+    if (std::exchange(performing_, true)) return;  // What follows from an action comes after it.
+    for (auto actions = machine_->take(); !actions.empty(); actions = machine_->take())
+      for (auto& action : actions)
+        std::visit([this](auto& it) { perform(it); }, action);
+    performing_ = false;
+    keep_environment();
+  }
+
   /// Finds places and sources, on the step runner. Many may wait for it at a time, so the request
   /// is taken apart there.
-  void place(const Request& request) {
+  void perform(const template_action::Place&) {
     places_ = {};
-    busy_ = true;
-    self_
-        ->request(tools_.steps, actor::infinite,
-                  step::make([scope = scope_, request, settings = settings_]() -> Result<Placed> {
-                    return Placed{
-                        NOMAD_TRY(place_templates(
-                            scope, workload::TaskEnv::read(request->getEnvironment()), *settings)),
-                        read_unsettled(scope)};
-                  }))
+    const auto place
+        = [scope = scope_, request = request_, settings = settings_]() -> Result<Placed> {
+      return Placed{NOMAD_TRY(place_templates(
+                        scope, workload::TaskEnv::read(request->getEnvironment()), *settings)),
+                    read_unsettled(scope)};
+    };
+    self_->request(tools_.steps, actor::infinite, step::make(place))
         .then(
-            [this, request](const step::Outcome& outcome) {
-              busy_ = false;
+            [this](const step::Outcome& outcome) {
               auto& placed = outcome.as<Placed>();
-              noted_ = !placed.unsettled.empty();
-              machine_->resume(placed.unsettled);
               places_ = std::make_shared<const TemplatePlaces>(std::move(placed.places));
-              keep_environment(*request);
-              settle();
+              machine_->placed(std::move(placed.unsettled), now());
+              perform();
             },
             [this](const Error& err) {
-              busy_ = false;
-              if (waiting_.pending() && !stop_rendering_.stop_requested())
-                waiting_.deliver(err);
-              else
-                actions_->fail(err.within("Template failed").what);
-              settle();
+              machine_->placed(err, now());
+              perform();
             });
   }
 
-  /// Nothing is written any more once it is answered.
-  actor::Answer<hook::Answered> stop() {
-    stopped_ = true;
-    stop_rendering_.request_stop();
-    for (const auto& [query, data] : followed_)
-      self_->send(tools_.data, data_watcher::Unfollow{query, follower()});
-    followed_.clear();
-    forget_files();
-    if (!busy_) return hook::Answered{};
-    stopping_ = self_->make_response_promise<hook::Answered>();
-    return stopping_;
+  void perform(template_action::Render& it) {
+    keep_environment();
+    const auto& templates = machine_->templates();
+    RenderOrder order{.scope = scope_,
+                      .environment = environment_,
+                      .settings = settings_,
+                      .places = places_,
+                      .which = std::move(it.which),
+                      .known = known(),
+                      .region = tools_.region,
+                      .unix_now = tools_.unix_now(),
+                      .stopped = stop_rendering_.get_token(),
+                      .notes_changes = templates.acts_on_changes(),
+                      .unsettled = templates.unsettled()};
+    self_
+        ->request(tools_.steps, actor::infinite,
+                  step::make([order = std::move(order)] { return render_templates(order); }))
+        .then([this](const step::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
+              [this](const Error& err) {
+                machine_->rendered(err, false, now());
+                perform();
+              });
   }
 
-  /// What was under way is over.
-  void settle() {
-    if (stop_rendering_.stop_requested()) give_up();
-    go_on();
+  void rendered(RenderResult& result) {
+    if (!machine_->is_stopped()) follow_files(result);
+    for (auto& [index, variables] : result.environments)
+      environments_.insert_or_assign(index, std::move(variables));
+    machine_->rendered(std::move(result.done), result.noted, now());
+    perform();
   }
 
-  void give_up() {
-    if (waiting_.pending()) waiting_.deliver(Error{Errc::cancelled, "cancelled"});
-    if (cancelled_.pending()) cancelled_.deliver(hook::Settled{});
-    if (stopping_.pending()) stopping_.deliver(hook::Answered{});
-  }
-
-  // -- what is next -------------------------------------------------------------------------------
-
-  void go_on() {
-    if (!machine_ || stopped_ || stop_rendering_.stop_requested() || actions_->has_failed()) return;
-    if (places_ && !busy_) {
-      follow();
-      render(machine_->take_due(now()));
-    }
-    if (!busy_ && waiting_.pending()) {
-      if (places_ && machine_->is_ready())
-        release();
-      else
-        report_missing();
-    }
-    if (auto plan = machine_->take_plan(now(), random_.next()))
-      actions_->carry_out(*plan, [this] {
-        machine_->acted();
-        go_on();
-      });
-    forget_note();
-    wait();
-  }
-
-  /// The task knows all. What is rendered next waits, so that its note comes after.
-  void forget_note() {
-    if (busy_ || !noted_ || !machine_->unsettled().empty()) return;
-    noted_ = false;
-    busy_ = true;
+  void perform(const template_action::ClearNote&) {
     const auto done = [this] {
-      busy_ = false;
-      settle();
+      machine_->note_cleared(now());
+      perform();
     };
     self_
         ->request(tools_.steps, actor::infinite,
@@ -285,50 +273,61 @@ private:
               });
   }
 
-  void release() {
-    machine_->released();
+  void perform(const template_action::StopStep&) { stop_rendering_.request_stop(); }
+
+  void perform(const template_action::CarryOut& it) {
+    actions_->carry_out(it.plan, [this] {
+      machine_->acted(now());
+      perform();
+    });
+  }
+
+  void perform(const template_action::Tell& it) { actions_->tell("Template", it.text); }
+
+  void perform(const template_action::Fail& it) { actions_->fail(it.text); }
+
+  void perform(const template_action::Wait& it) {
+    self_->cancel(timer_);
+    timer_ = actor::send_self_after(self_, it.delay, LookDue{it.round});
+  }
+
+  void perform(const template_action::AnswerStart& it) {
+    const auto waiting = std::exchange(waiting_, {});
+    if (!it.outcome) return waiting.deliver(it.outcome.error());
     workload::Variables all;
     for (const auto& [index, variables] : environments_)
       for (const auto& [key, value] : variables)
         all.insert_or_assign(key, value);
     Draft<schema::plugin::HookAnswer> draft;
     fill_entries(draft->initSecretEnvironment(all.size()), all);
-    std::exchange(waiting_, {}).deliver(hook::Answered{draft.freeze()});
-    report_ = templates::MissingReport{};
+    waiting.deliver(hook::Answered{draft.freeze()});
   }
 
-  void report_missing() {
-    report_.update(machine_->missing(), now());
-    if (const auto text = report_.take(now())) actions_->tell("Template", *text);
-  }
+  void perform(const template_action::AnswerCancel&) { cancelled_.deliver(hook::Settled{}); }
 
-  void wait() {
-    auto due = busy_ ? std::nullopt : machine_->due();
-    const auto report = waiting_.pending() ? report_.due() : std::nullopt;
-    if (report && (!due || *report < *due)) due = report;
-    if (look_ != 0) self_->cancel(timer_);
-    look_ = 0;
-    if (!due) return;
-    look_ = ++looks_;
-    timer_ = actor::send_self_after(self_, std::max(*due - now(), Nanoseconds{0}), LookDue{look_});
-  }
+  void perform(const template_action::AnswerStop&) { stopping_.deliver(hook::Answered{}); }
 
   // -- following ----------------------------------------------------------------------------------
 
   std::uint64_t follower() const { return self_->ref().address().id; }
 
-  void follow() {
-    const auto wanted = machine_->followed();
+  void perform(const template_action::Follow& it) {
     std::erase_if(followed_, [&](const auto& one) {
-      if (wanted.contains(one.first)) return false;
+      if (it.queries.contains(one.first)) return false;
       self_->send(tools_.data, data_watcher::Unfollow{one.first, follower()});
       return true;
     });
-    for (const auto& query : wanted) {
+    for (const auto& query : it.queries) {
       const auto has = followed_.find(query);
       if (has != followed_.end() && has->second.asked != 0) continue;
       ask(query, followed_[query]);
     }
+  }
+
+  void perform(const template_action::StopFollowing&) {
+    for (const auto& [query, data] : std::exchange(followed_, {}))
+      self_->send(tools_.data, data_watcher::Unfollow{query, follower()});
+    forget_files();
   }
 
   void ask(const ClusterQuery& query, Followed& followed) {
@@ -350,21 +349,21 @@ private:
 
   void heard(std::uint64_t asked, const ClusterDataPtr& data) {
     const auto followed = of_question(asked);
-    if (stopped_ || followed == followed_.end()) return;
+    if (followed == followed_.end()) return;
     followed->second.data = data;
-    machine_->news(followed->first, now());
-    ask(followed->first, followed->second);
-    go_on();
+    const auto query = followed->first;
+    ask(query, followed->second);
+    machine_->news(query, now());
+    perform();
   }
 
   void not_heard(std::uint64_t asked, const Error& err) {
     const auto followed = of_question(asked);
-    if (stopped_ || followed == followed_.end() || err.code == Errc::cancelled) return;
+    if (followed == followed_.end() || err.code == Errc::cancelled) return;
     if (err.code != Errc::unavailable)
-      return actions_->fail(fmt::format("Template failed: {}: {}", followed->first.name, err.what));
-    followed->second.asked = 0;  // Who follows for us began anew: `follow` asks it.
-    look_ = ++looks_;
-    timer_ = actor::send_self_after(self_, follow_pause, LookDue{look_});
+      return failed(fmt::format("Template failed: {}: {}", followed->first.name, err.what));
+    followed->second.asked = 0;  // Who follows for us began anew.
+    actor::send_self_after(self_, follow_pause, FollowDue{});
   }
 
   void follow_files(const RenderResult& result) {
@@ -384,51 +383,11 @@ private:
       news_->forget(files.ticket);
   }
 
-  // -- rendering ----------------------------------------------------------------------------------
-
   std::map<ClusterQuery, ClusterDataPtr> known() const {
     std::map<ClusterQuery, ClusterDataPtr> known;
     for (const auto& [query, followed] : followed_)
       if (followed.data) known.emplace(query, followed.data);
     return known;
-  }
-
-  void render(std::vector<std::size_t> which) {
-    if (which.empty()) return;
-    busy_ = true;
-    RenderOrder order{.scope = scope_,
-                      .environment = environment_,
-                      .settings = settings_,
-                      .places = places_,
-                      .which = std::move(which),
-                      .known = known(),
-                      .region = tools_.region,
-                      .unix_now = tools_.unix_now(),
-                      .stopped = stop_rendering_.get_token(),
-                      .notes_changes = machine_->acts_on_changes(),
-                      .unsettled = machine_->unsettled()};
-    self_
-        ->request(tools_.steps, actor::infinite,
-                  step::make([order = std::move(order)] { return render_templates(order); }))
-        .then([this](const step::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
-              [this](const Error& err) { not_rendered(err); });
-  }
-
-  void rendered(RenderResult& result) {
-    busy_ = false;
-    machine_->rendered(result.done);
-    noted_ = noted_ || result.noted;
-    if (!stopped_) follow_files(result);
-    for (auto& [index, variables] : result.environments)
-      environments_.insert_or_assign(index, std::move(variables));
-    settle();
-  }
-
-  void not_rendered(const Error& err) {
-    busy_ = false;
-    machine_->rendered({});
-    if (!stop_rendering_.stop_requested()) actions_->fail(err.what);
-    settle();
   }
 
   TemplateSelf::pointer self_;
@@ -437,7 +396,9 @@ private:
   HookScope scope_;
   std::shared_ptr<const TemplateSettings> settings_;
   std::optional<TemplateActions> actions_;
-  std::optional<TaskTemplates> machine_;  ///< From the first phase on.
+  std::optional<TemplateMachine> machine_;
+  bool performing_ = false;
+  Object<schema::plugin::HookRequest> request_;  ///< Whose environment is to be read yet.
   std::shared_ptr<const TemplatePlaces> places_;
   Object<schema::plugin::TaskEnvironment> environment_;      ///< Empty: no template reads it.
   std::map<std::size_t, workload::Variables> environments_;  ///< Of templates with `env = true`.
@@ -445,19 +406,11 @@ private:
   std::uint64_t questions_ = 0;
   std::map<std::size_t, FollowedFiles> files_;  ///< By template.
   std::uint64_t renderings_ = 0;                ///< That have read files.
-  templates::MissingReport report_;
-  Random random_{Random::from_system().next()};
-  actor::Promise<hook::Answered> waiting_;   ///< Of a start.
-  actor::Promise<hook::Settled> cancelled_;  ///< Of a Cancel, while a step runs.
-  actor::Promise<hook::Answered> stopping_;  ///< Of the end, likewise.
+  actor::Promise<hook::Answered> waiting_;      ///< Of a start.
+  actor::Promise<hook::Settled> cancelled_;
+  actor::Promise<hook::Answered> stopping_;
   std::stop_source stop_rendering_;
   actor::Timer timer_;
-  std::uint64_t looks_ = 0;
-  std::uint64_t look_ = 0;  ///< The LookDue that is to come; 0: none.
-  bool busy_ = false;       ///< A step runs.
-  bool noted_ = false;      ///< A note says what the task is still to be told.
-  bool stopped_ = false;
-  bool given_up_ = false;  ///< The task starts nothing any more.
 };
 
 TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<TemplateState> self,
@@ -469,7 +422,8 @@ TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<T
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
       [](const hook::TasksChanged&) {},
-      [self](LookDue msg) { self->state.look_due(msg.number); },
+      [self](LookDue msg) { self->state.look(msg.round); },
+      [self](FollowDue) { self->state.follow_again(); },
       [self](const FileChanged& msg) { self->state.file_changed(msg); },
   };
 }

@@ -55,7 +55,9 @@ void TaskTemplates::changed(One& one, Time now) const {
 }
 
 void TaskTemplates::rendered(const std::vector<TemplateRendering>& done) {
-  rendering_ = false;
+  for (const auto index : std::exchange(rendering_, {}))
+    if (std::ranges::find(done, index, &TemplateRendering::index) == done.end())
+      all_[index].is_dirty = true;
   for (const auto& result : done) {
     auto& one = all_[result.index];
     one.asked = result.asked;
@@ -79,7 +81,7 @@ std::set<std::size_t> TaskTemplates::unsettled() const {
 
 std::vector<std::size_t> TaskTemplates::take_due(Time now) {
   std::vector<std::size_t> due;
-  if (rendering_) return due;
+  if (!rendering_.empty()) return due;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     auto& one = all_[i];
     const bool is_quiet = one.quiet.take(now);
@@ -87,7 +89,7 @@ std::vector<std::size_t> TaskTemplates::take_due(Time now) {
     one.is_dirty = false;
     due.push_back(i);
   }
-  rendering_ = !due.empty();
+  rendering_ = due;
   return due;
 }
 
@@ -126,7 +128,7 @@ std::optional<templates::ChangePlan> TaskTemplates::take_plan(Time now, std::uin
 
 std::optional<TaskTemplates::Time> TaskTemplates::due() const {
   std::optional<Time> earliest = acting_ ? std::nullopt : plan_due_;
-  if (rendering_) return earliest;
+  if (!rendering_.empty()) return earliest;
   for (const auto& one : all_)
     if (const auto due = one.quiet.due(); due && (!earliest || *due < *earliest)) earliest = due;
   return earliest;

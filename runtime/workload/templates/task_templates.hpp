@@ -65,7 +65,7 @@ public:
   void news(const templates::ClusterQuery& query, Time now);
   /// A file that template `index` reads is another one.
   void file_changed(std::size_t index, Time now);
-  /// Those that were taken last have been rendered.
+  /// Those that were taken last have been rendered; what of them is not `done` is due again.
   void rendered(const std::vector<TemplateRendering>& done);
 
   /// The last plan has been carried out.
@@ -113,13 +113,13 @@ private:
   void changed(One& one, Time now) const;
 
   std::vector<One> all_;
-  std::set<std::size_t> changed_;    ///< Written, and not dealt with.
-  std::set<std::size_t> acting_on_;  ///< Of the plan that is being carried out.
-  std::optional<Time> plan_due_;     ///< The splay of `changed_` ends.
+  std::vector<std::size_t> rendering_;  ///< These are under way.
+  std::set<std::size_t> changed_;       ///< Written, and not dealt with.
+  std::set<std::size_t> acting_on_;     ///< Of the plan that is being carried out.
+  std::optional<Time> plan_due_;        ///< The splay of `changed_` ends.
   Life life_ = Life::down;
   bool holds_start_ = true;   ///< The task is not let start.
   bool was_running_ = false;  ///< It runs although it is held.
-  bool rendering_ = false;
   bool acting_ = false;
 };
 
