@@ -19,7 +19,7 @@ HookTools tools_of(const ClientContext& context, PluginHost host) {
           .peers = context.peers,
           .network = context.network,
           .providers = context.plugins->providers,
-          .debts = context.debts};
+          .deregistrations = context.deregistrations};
 }
 
 /// Of hooks that remove what is left.

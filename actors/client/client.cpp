@@ -92,7 +92,7 @@ private:
   AllocSync sync_;
   CheckRunner checks_;
   DataWatcher data_;
-  ServiceDebts debts_;  ///< Empty: no plugin brings providers.
+  PendingDeregistrations deregistrations_;  ///< Empty: no plugin brings providers.
   std::shared_ptr<const TemplateSettings> templates_;
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
@@ -239,8 +239,10 @@ void ClientState::take_up() {
       self_,
       {.node_id = facts_.identity.id, .servers = facts_.parts.servers, .settings = templates_});
   if (const auto& providers = facts_.parts.plugins->providers)
-    debts_ = spawn_service_debts(
-        self_, {.db = facts_.parts.db, .providers = providers, .owed = std::move(loaded_->debts)});
+    deregistrations_
+        = spawn_pending_deregistrations(self_, {.db = facts_.parts.db,
+                                                .providers = providers,
+                                                .owed = std::move(loaded_->deregistrations)});
   metadata_.take_up(std::move(loaded_->node_meta));
   metadata_.configure(fixed_meta(facts_.options));
   make_node();
@@ -317,7 +319,7 @@ void ClientState::make_context() {
   context->sync = sync_;
   context->checks = checks_;
   context->data = data_;
-  context->debts = debts_;
+  context->deregistrations = deregistrations_;
   context->templates = templates_;
   context->steps = facts_.parts.steps;
   context->peers = facts_.options.peers;

@@ -28,8 +28,8 @@ constexpr auto secret_id_key = "secret_id";
 constexpr auto incarnation_key = "incarnation";
 constexpr std::string_view node_meta_prefix = "node_meta/";
 
-std::string debt_key(const ServiceDebt& debt, const std::string& id) {
-  return debt.alloc_id + '/' + debt.provider + '/' + id;
+std::string deregistration_key(const PendingDeregistration& pending, const std::string& id) {
+  return pending.alloc_id + '/' + pending.provider + '/' + id;
 }
 
 std::string node_meta_key(const std::string& key) {
@@ -79,7 +79,7 @@ public:
     NOMAD_TRY(load_allocs());
     NOMAD_TRY(load_tasks());
     NOMAD_TRY(load_small());
-    NOMAD_TRY(load_debts(loaded.debts));
+    NOMAD_TRY(load_deregistrations(loaded.deregistrations));
     for (auto& [id, saved] : allocs_)
       loaded.allocs.push_back(std::move(saved));
     for (const auto& [key, job] : jobs_)
@@ -174,16 +174,17 @@ private:
   }
 
   /// A row for each service: "<allocation>/<provider>/<service id>".
-  Result<> load_debts(std::vector<ServiceDebt>& debts) {
-    return each(Bucket::owed, [&debts](std::string_view key, std::string_view) -> Result<> {
+  Result<> load_deregistrations(std::vector<PendingDeregistration>& pending) {
+    return each(Bucket::owed, [&pending](std::string_view key, std::string_view) -> Result<> {
       const auto first = key.find('/');
       const auto second = first == key.npos ? first : key.find('/', first + 1);
       if (second == key.npos) return Error{Errc::corrupt, "it names no service of a provider"};
       const auto alloc_id = key.substr(0, first);
       const auto provider = key.substr(first + 1, second - first - 1);
-      if (debts.empty() || debts.back().alloc_id != alloc_id || debts.back().provider != provider)
-        debts.push_back({std::string{provider}, std::string{alloc_id}});
-      debts.back().ids.emplace_back(key.substr(second + 1));
+      if (pending.empty() || pending.back().alloc_id != alloc_id
+          || pending.back().provider != provider)
+        pending.push_back({std::string{provider}, std::string{alloc_id}});
+      pending.back().ids.emplace_back(key.substr(second + 1));
       return {};
     });
   }
@@ -247,14 +248,14 @@ void erase_alloc(ClientBatch& batch, const std::string& alloc_id) {
   batch.erase(Bucket::deployment, alloc_id);
 }
 
-void put_debt(ClientBatch& batch, const ServiceDebt& debt) {
-  for (const auto& id : debt.ids)
-    batch.put(Bucket::owed, debt_key(debt, id), "1");
+void put_deregistration(ClientBatch& batch, const PendingDeregistration& pending) {
+  for (const auto& id : pending.ids)
+    batch.put(Bucket::owed, deregistration_key(pending, id), "1");
 }
 
-void erase_debt(ClientBatch& batch, const ServiceDebt& debt) {
-  for (const auto& id : debt.ids)
-    batch.erase(Bucket::owed, debt_key(debt, id));
+void erase_deregistration(ClientBatch& batch, const PendingDeregistration& pending) {
+  for (const auto& id : pending.ids)
+    batch.erase(Bucket::owed, deregistration_key(pending, id));
 }
 
 void erase_job(ClientBatch& batch, const std::string& job_key) {

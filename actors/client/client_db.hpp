@@ -34,12 +34,12 @@
 namespace nomad::client {
 
 /// Services of an allocation that a provider of a plugin has still to deregister.
-struct ServiceDebt {
+struct PendingDeregistration {
   std::string provider;
   std::string alloc_id;
   std::vector<std::string> ids{};
 
-  friend bool operator==(const ServiceDebt&, const ServiceDebt&) = default;
+  friend bool operator==(const PendingDeregistration&, const PendingDeregistration&) = default;
 };
 
 namespace client_db {
@@ -87,7 +87,7 @@ struct Loaded {
   std::vector<SavedAlloc> allocs;
   std::vector<std::string> unused_jobs;  ///< Keys of jobs that no allocation refers to.
   workload::DynamicMeta node_meta;
-  std::vector<ServiceDebt> debts;  ///< By allocation and provider.
+  std::vector<PendingDeregistration> deregistrations;  ///< By allocation and provider.
 };
 
 struct Load {
@@ -115,9 +115,9 @@ void put_health(storage::ClientBatch& batch,
                 const std::optional<workload::HealthStatus>& health);
 /// Erases everything about an allocation but its job.
 void erase_alloc(storage::ClientBatch& batch, const std::string& alloc_id);
-/// Debts outlive their allocation: its erasure leaves them.
-void put_debt(storage::ClientBatch& batch, const ServiceDebt& debt);
-void erase_debt(storage::ClientBatch& batch, const ServiceDebt& debt);
+/// They outlive their allocation: its erasure leaves them.
+void put_deregistration(storage::ClientBatch& batch, const PendingDeregistration& pending);
+void erase_deregistration(storage::ClientBatch& batch, const PendingDeregistration& pending);
 void erase_job(storage::ClientBatch& batch, const std::string& job_key);
 
 }  // namespace client_db

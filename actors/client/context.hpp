@@ -13,8 +13,8 @@
 #include "actors/client/check_runner.hpp"
 #include "actors/client/client_db.hpp"
 #include "actors/client/drivers/driver_manager.hpp"
+#include "actors/client/pending_deregistrations.hpp"
 #include "actors/client/plugin_catalog.hpp"
-#include "actors/client/service_debts.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/roles/node_door.hpp"
@@ -47,7 +47,7 @@ struct ClientContext {
   AllocSync sync;
   CheckRunner checks;
   DataWatcher data;
-  ServiceDebts debts;  ///< Empty: no plugin brings providers.
+  PendingDeregistrations deregistrations;  ///< Empty: no plugin brings providers.
   StepRunner steps;
   net::Connector peers;  ///< To the APIs of other nodes; empty: without TLS.
   std::shared_ptr<const network::NetworkOptions> network;  ///< Of allocations.

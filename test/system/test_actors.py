@@ -44,7 +44,7 @@ FATAL = ["raft_node", "log_writer", "snapshotter", "membership", "server", "clie
 OF_CLUSTERS = {"tcp_transport", "rpc_forwarder", "remote_servers", "raft_peer"}
 # Kinds that no agent has, and the one whose handlers are all of the core.
 # Those of plugins, which these agents do not have: test/unit/actors/plugin and test/system/plugins.
-OF_PLUGINS = {"plugin_link", "plugin_hook", "plugin_driver", "service_debts"}
+OF_PLUGINS = {"plugin_link", "plugin_hook", "plugin_driver", "pending_deregistrations"}
 OF_NO_AGENT = {"simulated_runner", "forgetful_client_db", "root"}
 
 def serve(agent):

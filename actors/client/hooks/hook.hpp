@@ -18,8 +18,8 @@
 #include <string>
 
 #include "actors/client/check_runner.hpp"
+#include "actors/client/pending_deregistrations.hpp"
 #include "actors/client/plugin_host.hpp"
-#include "actors/client/service_debts.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/core/actor.hpp"
@@ -115,7 +115,7 @@ struct HookTools {
   DataWatcher data{};    ///< Follows what templates ask for.
   std::shared_ptr<const TemplateSettings> templates{};
   std::shared_ptr<ServiceProviders> providers{};  ///< Of plugins; null: there are none.
-  ServiceDebts debts{};                           ///< What they still owe at the end.
+  PendingDeregistrations deregistrations{};       ///< What they still have to do at the end.
 };
 
 /// A hook in the catalog.

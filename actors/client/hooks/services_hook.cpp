@@ -26,7 +26,7 @@ using workload::ServiceRegistration;
 
 constexpr auto host_timeout = std::chrono::seconds{40};
 /// How long one waits until it is written down what a provider still owes.
-constexpr auto debts_timeout = std::chrono::seconds{10};
+constexpr auto pending_timeout = std::chrono::seconds{10};
 
 struct TryAgain {
   using is_message = void;
@@ -76,7 +76,7 @@ public:
   void init(HookTools tools, HookScope scope) {
     tools_ = std::move(tools);
     scope_ = std::move(scope);
-    machine_.emplace(alloc_id(), static_cast<bool>(tools_.debts));
+    machine_.emplace(alloc_id(), static_cast<bool>(tools_.deregistrations));
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
@@ -163,21 +163,23 @@ private:
 
   void perform(const service_action::Leave& it) {
     self_
-        ->request(tools_.debts, debts_timeout,
-                  service_debts::Owe{{it.provider, alloc_id(), it.ids}})
-        .then([this, round = it.round](
-                  service_debts::Kept) { on([round](auto& machine) { machine.left(round, {}); }); },
-              [this, round = it.round](const Error& err) {
-                on([&](auto& machine) { machine.left(round, err); });
-              });
+        ->request(tools_.deregistrations, pending_timeout,
+                  pending_deregistrations::Keep{{it.provider, alloc_id(), it.ids}})
+        .then(
+            [this, round = it.round](pending_deregistrations::Kept) {
+              on([round](auto& machine) { machine.left(round, {}); });
+            },
+            [this, round = it.round](const Error& err) {
+              on([&](auto& machine) { machine.left(round, err); });
+            });
   }
 
   void perform(const service_action::Withdraw& it) {
     self_
-        ->request(tools_.debts, debts_timeout,
-                  service_debts::Forgive{{it.provider, alloc_id(), it.ids}})
+        ->request(tools_.deregistrations, pending_timeout,
+                  pending_deregistrations::Withdraw{{it.provider, alloc_id(), it.ids}})
         .then(
-            [this, round = it.round](const service_debts::Forgiven& msg) {
+            [this, round = it.round](const pending_deregistrations::Withdrawn& msg) {
               on([&](auto& machine) { machine.withdrawn(round, msg.ids); });
             },
             [this, round = it.round](const Error& err) {

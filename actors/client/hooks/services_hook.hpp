@@ -7,8 +7,8 @@
 // A group's services are registered before its tasks start, a task's when it runs; both go when
 // they are about to be ended, before anything else. A server or plugin that can't be reached holds
 // nothing up for long: the hook goes on trying by itself. What a plugin has not deregistered by
-// then it leaves to the ServiceDebts, before its phase is answered: the hook may not live on, nor
-// the agent.
+// then it leaves to the PendingDeregistrations, before its phase is answered: the hook may
+// not live on, nor the agent.
 //
 // Owns:   the machine, which knows what is wanted and what is (perhaps) registered; its timers.
 // Takes:  what the role Hook lists; Began of plugins that bring providers.

@@ -183,7 +183,7 @@ HookTools TaskRunnerState::hook_tools() const {
           .data = setup_.context->data,
           .templates = setup_.context->templates,
           .providers = setup_.context->plugins->providers,
-          .debts = setup_.context->debts};
+          .deregistrations = setup_.context->deregistrations};
 }
 
 /// What hooks have to know of the task; its driver may have become another one.

@@ -25,8 +25,9 @@ struct ProvidedFixture : test::ActorFixture {
   std::vector<actor::Promise<Done>> unanswered;
   std::vector<std::string> names{"web"};
   std::string provider = "filesd";
-  std::vector<client::ServiceDebt> debts, forgiven;  ///< That were handed over, and taken back.
-  client::ServiceDebts keeper;                       ///< Empty: there is none.
+  std::vector<client::PendingDeregistration> pending,
+      withdrawn;                          ///< That were handed over, and taken back.
+  client::PendingDeregistrations keeper;  ///< Empty: there is none.
   client::Hook hook;
 
   ~ProvidedFixture() {
@@ -71,18 +72,20 @@ struct ProvidedFixture : test::ActorFixture {
   }
 
   void keep_debts() {
-    keeper = adopt(actor::spawn(
-        system(), [this](client::ServiceDebts::pointer) -> client::ServiceDebts::behavior_type {
-          return {[this](const client::service_debts::Owe& msg) {
-                    debts.push_back(msg.debt);
-                    return client::service_debts::Kept{};
-                  },
-                  [this](const client::service_debts::Forgive& msg) {
-                    forgiven.push_back(msg.debt);
-                    return client::service_debts::Forgiven{};
-                  },
-                  [](const Began&) {}};
-        }));
+    keeper = adopt(actor::spawn(system(),
+                                [this](client::PendingDeregistrations::pointer)
+                                    -> client::PendingDeregistrations::behavior_type {
+                                  return {
+                                      [this](const client::pending_deregistrations::Keep& msg) {
+                                        pending.push_back(msg.pending);
+                                        return client::pending_deregistrations::Kept{};
+                                      },
+                                      [this](const client::pending_deregistrations::Withdraw& msg) {
+                                        withdrawn.push_back(msg.pending);
+                                        return client::pending_deregistrations::Withdrawn{};
+                                      },
+                                      [](const Began&) {}};
+                                }));
   }
 
   client::HookScope scope() const {
@@ -107,7 +110,7 @@ struct ProvidedFixture : test::ActorFixture {
     if (!hook) {
       client::HookTools tools{.host = {}, .steps = {}, .checks = {}, .unix_now = [] { return 0; }};
       tools.providers = providers;
-      tools.debts = keeper;
+      tools.deregistrations = keeper;
       hook = client::group_services_hook().spawn(system(), tools, whom);
     }
     Draft<schema::plugin::HookRequest> request;
@@ -120,9 +123,9 @@ struct ProvidedFixture : test::ActorFixture {
 
   std::vector<std::string> take_debts() {
     std::vector<std::string> lines;
-    for (const auto& debt : std::exchange(debts, {})) {
-      lines.push_back(debt.provider + ' ' + debt.alloc_id);
-      for (const auto& id : debt.ids)
+    for (const auto& one : std::exchange(pending, {})) {
+      lines.push_back(one.provider + ' ' + one.alloc_id);
+      for (const auto& id : one.ids)
         lines.back() += ' ' + short_id(id);
     }
     return lines;
@@ -195,7 +198,7 @@ TEST_CASE_FIXTURE(ProvidedFixture,
   const auto killed = run(HookPhase::PRE_KILL);
   advance(4s);
   CHECK_FALSE(killed->has_value());
-  CHECK(debts.empty());
+  CHECK(pending.empty());
   advance(1s);
   CHECK(killed->has_value());
   CHECK(take_debts() == Lines{"filesd a1 web-"});
@@ -210,7 +213,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
   bring();
   keep_debts();
   run(HookPhase::PRERUN);
-  forgiven.clear();
+  withdrawn.clear();
   take_asked();
   refuses = Error{Errc::unavailable, "not now"};
   names = {"web", "api"};
@@ -219,9 +222,9 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
   advance(5s);
   CHECK(updated->has_value());
   CHECK(take_debts() == Lines{"filesd a1 db-"});
-  CHECK_MESSAGE(asked.back() == "+ api-", "it waits for no debt");
-  REQUIRE(forgiven.size() == 1);
-  CHECK(short_id(forgiven[0].ids[0]) == "api-");
+  CHECK_MESSAGE(asked.back() == "+ api-", "it waits for none of these");
+  REQUIRE(withdrawn.size() == 1);
+  CHECK(short_id(withdrawn[0].ids[0]) == "api-");
 
   names = {};
   run(HookPhase::UPDATE);
@@ -229,7 +232,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
   CHECK_MESSAGE(take_debts() == Lines{"filesd a1 api- web-"}, "api may be there: who knows");
 }
 
-TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that is silent is left to its debts") {
+TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that is silent is left to others") {
   bring();
   keep_debts();
   run(HookPhase::PRERUN);
@@ -261,7 +264,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: who was never asked owes nothing")
   run(HookPhase::PRERUN);
   CHECK(run(HookPhase::PRE_KILL)->has_value());
   CHECK(run(HookPhase::POSTRUN)->has_value());
-  CHECK(debts.empty());
+  CHECK(pending.empty());
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: what may be registered is deregistered") {
@@ -283,17 +286,17 @@ TEST_CASE_FIXTURE(ProvidedFixture,
   CHECK(take_asked() == Lines{"- web-"});
   advance(5s);
   REQUIRE(over->has_value());
-  CHECK(debts.size() == 1);
+  CHECK(pending.size() == 1);
 }
 
-TEST_CASE_FIXTURE(ProvidedFixture, "services: what was deregistered is no debt") {
+TEST_CASE_FIXTURE(ProvidedFixture, "services: what was deregistered is not pending") {
   bring();
   keep_debts();
   run(HookPhase::PRERUN);
   run(HookPhase::PRE_KILL);
   run(HookPhase::POSTRUN);
   advance(1min);
-  CHECK(debts.empty());
+  CHECK(pending.empty());
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture,

@@ -1,6 +1,6 @@
 // What a provider of a plugin has still to deregister when nobody is left who would ask it: written
 // down, asked again, and known to the next agent.
-#include "actors/client/service_debts.hpp"
+#include "actors/client/pending_deregistrations.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,11 +9,11 @@
 
 using namespace nomad;
 using namespace std::chrono_literals;
-using client::ServiceDebt;
-using client::service_debts::Forgive;
-using client::service_debts::Forgiven;
-using client::service_debts::Kept;
-using client::service_debts::Owe;
+using client::PendingDeregistration;
+using client::pending_deregistrations::Keep;
+using client::pending_deregistrations::Kept;
+using client::pending_deregistrations::Withdraw;
+using client::pending_deregistrations::Withdrawn;
 using client::service_provider::ChecksChanged;
 using client::service_provider::Deregister;
 using client::service_provider::Done;
@@ -21,45 +21,45 @@ using client::service_provider::Register;
 
 namespace {
 
-struct DebtsFixture : test::ActorFixture {
+struct PendingFixture : test::ActorFixture {
   test::TempDir dir;
   std::shared_ptr<storage::ClientStore> store;
   client::ClientDb db;
   std::shared_ptr<client::ServiceProviders> providers
       = std::make_shared<client::ServiceProviders>();
-  client::ServiceDebts debts;
+  client::PendingDeregistrations pending;
   std::vector<std::string> asked;  ///< "<allocation> id…"
   std::optional<Error> refuses;
   std::string refused_for;  ///< Allocations that begin so.
 
-  DebtsFixture() {
+  PendingFixture() {
     auto opened = storage::ClientStore::open(dir.file("state.db"));
     REQUIRE(opened.has_value());
     store = std::make_shared<storage::ClientStore>(std::move(*opened));
     begin();
   }
 
-  ~DebtsFixture() { end(); }
+  ~PendingFixture() { end(); }
 
   /// As an agent does that finds what the last one has left.
   void begin() {
     db = adopt(client::spawn_client_db_inline(system(), store));
-    debts = adopt(
-        client::spawn_service_debts(system(), {.db = db, .providers = providers, .owed = saved()}));
+    pending = adopt(client::spawn_pending_deregistrations(
+        system(), {.db = db, .providers = providers, .owed = saved()}));
     settle();
   }
 
   void end() {
-    actor::kill(debts);
+    actor::kill(pending);
     actor::kill(db);
     settle();
   }
 
-  std::vector<ServiceDebt> saved() {
+  std::vector<PendingDeregistration> saved() {
     const auto loaded = ask<client::client_db::Loaded>(db, client::client_db::Load{});
     REQUIRE(loaded->has_value());
     REQUIRE((*loaded)->has_value());
-    return (**loaded)->debts;
+    return (**loaded)->deregistrations;
   }
 
   void bring(const std::string& name) {
@@ -85,7 +85,7 @@ struct DebtsFixture : test::ActorFixture {
   bool keeps(const std::string& provider,
              const std::string& alloc_id,
              std::vector<std::string> ids = {"web"}) {
-    const auto kept = ask<Kept>(debts, Owe{{provider, alloc_id, std::move(ids)}});
+    const auto kept = ask<Kept>(pending, Keep{{provider, alloc_id, std::move(ids)}});
     REQUIRE(kept->has_value());
     return (*kept)->has_value();
   }
@@ -97,14 +97,14 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE_FIXTURE(DebtsFixture, "debts: a provider is asked until it has done it") {
+TEST_CASE_FIXTURE(PendingFixture, "deregistrations: a provider is asked until it has done it") {
   bring("filesd");
   refuses = Error{Errc::io, "not now"};
   CHECK(keeps("filesd", "a1", {"db", "web"}));
   CHECK(take_asked() == Lines{"a1 db web"});
   advance(1s);
   CHECK(take_asked() == Lines{"a1 db web"});
-  CHECK(saved() == std::vector{ServiceDebt{"filesd", "a1", {"db", "web"}}});
+  CHECK(saved() == std::vector{PendingDeregistration{"filesd", "a1", {"db", "web"}}});
 
   refuses.reset();
   advance(2s);
@@ -114,7 +114,8 @@ TEST_CASE_FIXTURE(DebtsFixture, "debts: a provider is asked until it has done it
   CHECK(take_asked().empty());
 }
 
-TEST_CASE_FIXTURE(DebtsFixture, "debts: a provider that came back is asked for what follows, too") {
+TEST_CASE_FIXTURE(PendingFixture,
+                  "deregistrations: a provider that came back is asked for what follows, too") {
   CHECK(keeps("filesd", "a1"));
   bring("filesd");
   CHECK(take_asked() == Lines{"a1 web"});
@@ -123,7 +124,8 @@ TEST_CASE_FIXTURE(DebtsFixture, "debts: a provider that came back is asked for w
   CHECK(take_asked() == Lines{"a2 web"});
 }
 
-TEST_CASE_FIXTURE(DebtsFixture, "debts: those of an agent that died are asked for by the next") {
+TEST_CASE_FIXTURE(PendingFixture,
+                  "deregistrations: those of an agent that died are asked for by the next") {
   CHECK(keeps("filesd", "a1"));
   CHECK(keeps("second", "a1", {"has/slash"}));
   CHECK(keeps("filesd", "a2"));
@@ -131,24 +133,27 @@ TEST_CASE_FIXTURE(DebtsFixture, "debts: those of an agent that died are asked fo
   begin();
   bring("filesd");
   CHECK(take_asked() == Lines{"a1 web", "a2 web"});
-  CHECK(saved() == std::vector{ServiceDebt{"second", "a1", {"has/slash"}}});
+  CHECK(saved() == std::vector{PendingDeregistration{"second", "a1", {"has/slash"}}});
   bring("second");
   CHECK(take_asked() == Lines{"a1 has/slash"});
   CHECK(saved().empty());
 }
 
-TEST_CASE_FIXTURE(DebtsFixture, "debts: what is wanted again is forgiven, the rest is not") {
+TEST_CASE_FIXTURE(PendingFixture,
+                  "deregistrations: what is wanted again is withdrawn, the rest is not") {
   CHECK(keeps("filesd", "a1", {"db", "web"}));
   CHECK(keeps("filesd", "a2"));
-  CHECK((**ask<Forgiven>(debts, Forgive{{"filesd", "a1", {"db"}}})).has_value());
-  CHECK((**ask<Forgiven>(debts, Forgive{{"filesd", "a3", {"db"}}})).has_value());
+  CHECK((**ask<Withdrawn>(pending, Withdraw{{"filesd", "a1", {"db"}}})).has_value());
+  CHECK((**ask<Withdrawn>(pending, Withdraw{{"filesd", "a3", {"db"}}})).has_value());
   CHECK(saved()
-        == std::vector{ServiceDebt{"filesd", "a1", {"web"}}, ServiceDebt{"filesd", "a2", {"web"}}});
+        == std::vector{PendingDeregistration{"filesd", "a1", {"web"}},
+                       PendingDeregistration{"filesd", "a2", {"web"}}});
   bring("filesd");
   CHECK(take_asked() == Lines{"a1 web", "a2 web"});
 }
 
-TEST_CASE_FIXTURE(DebtsFixture, "debts: what a provider refuses holds nothing else up") {
+TEST_CASE_FIXTURE(PendingFixture,
+                  "deregistrations: what a provider refuses holds nothing else up") {
   bring("filesd");
   refused_for = "a1";
   refuses = Error{Errc::io, "no such service"};
@@ -156,10 +161,10 @@ TEST_CASE_FIXTURE(DebtsFixture, "debts: what a provider refuses holds nothing el
   CHECK(keeps("filesd", "a2"));
   advance(1s);
   CHECK(take_asked() == Lines{"a1 web", "a2 web", "a1 web"});
-  CHECK(saved() == std::vector{ServiceDebt{"filesd", "a1", {"web"}}});
+  CHECK(saved() == std::vector{PendingDeregistration{"filesd", "a1", {"web"}}});
 }
 
-TEST_CASE_FIXTURE(DebtsFixture, "debts: the erasure of an allocation leaves them") {
+TEST_CASE_FIXTURE(PendingFixture, "deregistrations: the erasure of an allocation leaves them") {
   CHECK(keeps("filesd", "a1"));
   storage::ClientBatch batch;
   client::client_db::erase_alloc(batch, "a1");
@@ -167,11 +172,11 @@ TEST_CASE_FIXTURE(DebtsFixture, "debts: the erasure of an allocation leaves them
   CHECK(saved().size() == 1);
 }
 
-TEST_CASE_FIXTURE(DebtsFixture, "debts: there is a bound") {
-  for (std::size_t i = 0; i < client::service_debts::most; ++i)
-    tell(debts, Owe{{"filesd", "a" + std::to_string(i), {"web"}}});
+TEST_CASE_FIXTURE(PendingFixture, "deregistrations: there is a bound") {
+  for (std::size_t i = 0; i < client::pending_deregistrations::most; ++i)
+    tell(pending, Keep{{"filesd", "a" + std::to_string(i), {"web"}}});
   settle();
-  const auto kept = ask<Kept>(debts, Owe{{"filesd", "one more", {"web"}}});
+  const auto kept = ask<Kept>(pending, Keep{{"filesd", "one more", {"web"}}});
   REQUIRE(kept->has_value());
   REQUIRE_FALSE((*kept)->has_value());
   CHECK((*kept)->error().code == Errc::overloaded);
