@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/alloc/await_end.hpp"
+#include "actors/client/alloc/task_orders.hpp"
 #include "actors/client/alloc_facts.hpp"
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
-#include "actors/client/hooks/await_end.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_resources.hpp"
 #include "actors/client/hooks/network_hook.hpp"
-#include "actors/client/hooks/task_orders.hpp"
 #include "actors/client/task/task_commands.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/client_db.hpp"
 #include "actors/client/report_numbers.hpp"
+#include "actors/client/tools/client_db.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/node_door.hpp"
 #include "runtime/workload/sync_buffer.hpp"

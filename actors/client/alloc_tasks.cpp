@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/countdown.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/task/task_config.hpp"
+#include "actors/client/tools/countdown.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -106,7 +106,7 @@ bool AllocTasks::child_down(const actor::Address& source) {
     state->enter(schema::TaskRunState::DEAD, facts_.unix_now());
     changed({i, std::move(state)});
     ended({i});
-    if (const auto task = find_task(*facts_.alloc, *facts_.job, tasks_[i].name))
+    if (const auto task = workload::find_task(*facts_.alloc, *facts_.job, tasks_[i].name))
       end_abandoned(self_, *facts_.context, facts_.id, *task, [](bool) {});
     return true;
   }
@@ -187,7 +187,7 @@ void AllocTasks::tell_one(std::string_view name, workload::TaskEvent event) {
 
 void AllocTasks::driver_replaced(const alloc_runner::DriverReplaced& msg) {
   for (const auto& task : tasks_) {
-    const auto found = find_task(*facts_.alloc, *facts_.job, task.name);
+    const auto found = workload::find_task(*facts_.alloc, *facts_.job, task.name);
     if (!task.has_ended() && found && view(found->getDriver()) == msg.name)
       self_->send(task.runner, task_runner::DriverReplaced{msg.driver});
   }
@@ -228,7 +228,7 @@ void AllocTasks::advance() {
 }
 
 Nanoseconds AllocTasks::kill_timeout(const Task& task) const {
-  const auto found = find_task(*facts_.alloc, *facts_.job, task.name);
+  const auto found = workload::find_task(*facts_.alloc, *facts_.job, task.name);
   const Nanoseconds own{found ? found->getKillTimeout() : 0};
   return std::min(own, facts_.context->max_kill_timeout);
 }

@@ -15,12 +15,12 @@
 #pragma once
 
 #include "actors/client/alloc_runner.hpp"
-#include "actors/client/check_runner.hpp"
-#include "actors/client/client_db.hpp"
 #include "actors/client/client_options.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "actors/client/stats_reader.hpp"
-#include "actors/client/steps.hpp"
+#include "actors/client/tools/check_runner.hpp"
+#include "actors/client/tools/client_db.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/roles/node_door.hpp"

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "actors/client/alloc_sync.hpp"
-#include "actors/client/check_runner.hpp"
-#include "actors/client/client_db.hpp"
 #include "actors/client/drivers/driver_manager.hpp"
-#include "actors/client/pending_deregistrations.hpp"
 #include "actors/client/plugin_catalog.hpp"
-#include "actors/client/steps.hpp"
 #include "actors/client/templates/data_watcher.hpp"
+#include "actors/client/tools/check_runner.hpp"
+#include "actors/client/tools/client_db.hpp"
+#include "actors/client/tools/pending_deregistrations.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "actors/roles/node_door.hpp"
 #include "runtime/host/exec_pump.hpp"
 #include "runtime/telemetry/registry.hpp"

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/plugin_host.hpp"
+#include "actors/client/tools/plugin_host.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/host/exec_session.hpp"
 #include "runtime/host/process/unique_fd.hpp"

@@ -8,8 +8,8 @@
 
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
-#include "actors/client/countdown.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
+#include "actors/client/tools/countdown.hpp"
 #include "runtime/access/migrate_token.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"

@@ -15,7 +15,7 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/hooks/user_rules.hpp"
 #include "actors/client/stats_reader.hpp"
-#include "actors/client/steps.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
 namespace nomad::artifact {

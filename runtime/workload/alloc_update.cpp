@@ -185,4 +185,13 @@ std::optional<schema::TaskGroup::Reader> find_group(schema::Job::Reader job,
   return std::nullopt;
 }
 
+std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
+                                              schema::Job::Reader job,
+                                              std::string_view name) {
+  if (const auto group = find_group(job, view(alloc.getTaskGroup())))
+    for (const auto task : group->getTasks())
+      if (view(task.getName()) == name) return task;
+  return std::nullopt;
+}
+
 }  // namespace nomad::workload

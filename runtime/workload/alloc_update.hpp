@@ -73,4 +73,9 @@ TaskState read_task_state(schema::TaskState::Reader from);
 /// The group of `job` named `name`, if it has one.
 std::optional<schema::TaskGroup::Reader> find_group(schema::Job::Reader job, std::string_view name);
 
+/// The task `name` of the allocation's group, if the job still has it.
+std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
+                                              schema::Job::Reader job,
+                                              std::string_view name);
+
 }  // namespace nomad::workload

@@ -2,7 +2,7 @@
 
 1. Includes point one way: schema <- runtime <- actors <- cli; inside runtime/ and actors/, at every
    depth, only from a folder to those before it in the meson.build above them. A folder's own files
-   come after its subfolders.
+   come after its subfolders. In actors/client, hooks use nothing of what lies above them.
 2. No CAF below actors/.
 3. Every header, and every source without a header, starts with a comment that says what it is for.
 4. No `catch (...)` that swallows, no TODO without a kind, no path of somebody's machine.
@@ -41,6 +41,11 @@ def folders(root, layer):
             text = open(os.path.join(at, "meson.build")).read()
             found[os.path.relpath(at, root)] = re.findall(r"^subdir\('(\w+)'\)", text, re.M)
     return found
+
+
+# Folders that are built with those around them, and may use only those before them here: not what
+# lies beside these, either.
+INNER = {"actors/client": ["tools", "templates", "hooks"]}
 
 
 def sources(root):
@@ -179,7 +184,7 @@ def run(root):
         if "meson.build" in files:
             text = open(os.path.join(at, "meson.build")).read()
             built["named"].update(os.path.basename(n) for n in re.findall(r"'([^']+\.cpp)'", text))
-    order = folders(root, "runtime") | folders(root, "actors")
+    order = folders(root, "runtime") | folders(root, "actors") | INNER
     failures, warnings, texts = [], [], {}
     for path in paths:
         with open(os.path.join(root, path), errors="replace") as f:
@@ -213,7 +218,7 @@ def run(root):
 
 def self_test():
     """Each rule must bite."""
-    order = {"runtime": ["base", "state"], "runtime/state": ["rows", "reads"], "actors": ["roles", "server"]}
+    order = {"runtime": ["base", "state"], "runtime/state": ["rows", "reads"], "actors": ["roles", "server", "client"]} | INNER
     built = {"files": set(), "named": {"x.cpp"}}
     cases = [
         ("cli/x.cpp", "// x\nauto tree = boost::json::parse(to_json(job));\n"),
@@ -233,6 +238,9 @@ def self_test():
         ("cli/x.cpp", "// x\nconst auto pid = ::fork();\n"),
         ("runtime/base/x.cpp", "int x;\n"),
         ("runtime/base/y.cpp", "// y\n"),
+        ("actors/client/hooks/x.cpp", '// x\n#include "actors/client/plugin_catalog.hpp"\n'),
+        ("actors/client/hooks/x.cpp", '// x\n#include "actors/client/task/task_runner.hpp"\n'),
+        ("actors/client/tools/x.cpp", '// x\n#include "actors/client/hooks/hook.hpp"\n'),
         ("cli/x.cpp", '// x\n#include "actors/agent/agent.hpp"\n'),
         ("actors/roles/x.cpp", '// x\n#include "actors/server/leader.hpp"\n'),
         ("runtime/state/x.cpp", "// x\n#include <fstream>\n"),
@@ -248,6 +256,8 @@ def self_test():
         ("runtime/state/reads/x.cpp", "runtime/state/rows/row.hpp"),
         ("runtime/state/reads/x.cpp", "runtime/state/reads/read.hpp"),
         ("runtime/state/reads/x.cpp", "runtime/base/ids.hpp"),
+        ("actors/client/hooks/x.cpp", "actors/client/tools/steps.hpp"),
+        ("actors/client/task/x.cpp", "actors/client/hooks/hook.hpp"),
     ]:
         if check(path, f'// x\n#include "{included}"\n', built, order):
             print(f"self-test: {path} was refused {included}")

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "actors/client/hooks/hook_objects.hpp"
-#include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/artifact/artifact_key.hpp"
 #include "runtime/artifact/rules/source.hpp"
@@ -18,6 +17,7 @@
 #include "runtime/config/byte_size.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_event.hpp"
 
@@ -212,7 +212,7 @@ private:
 };
 
 void ArtifactHookState::plan(schema::plugin::HookRequest::Reader request) {
-  const auto task = find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
+  const auto task = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
   if (!task) return;
   const auto known = entries_of(request.getData());
   for (const auto artifact : task->getArtifacts()) {
@@ -381,7 +381,8 @@ HookEntry artifacts_hook(std::shared_ptr<artifact::FetchPool> pool) {
           .patience = longest_prestart,
           .wanted =
               [](const HookScope& scope) {
-                const auto task = find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
+                const auto task
+                    = workload::find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
                 return task && task->getArtifacts().size() > 0;
               },
           .spawn =

@@ -15,7 +15,7 @@
 
 #include <memory>
 
-#include "actors/client/plugin_catalog.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "runtime/artifact/fetch_pool.hpp"
 
 namespace nomad::client {

@@ -84,4 +84,9 @@ Result<> take_over_disk(const DiskTakeover& order, const std::stop_token& stoppe
   return fetch(order, stopped);
 }
 
+bool takes_disk_over(schema::TaskGroup::Reader group) {
+  const auto disk = group.getEphemeralDisk();
+  return disk.getSticky() || disk.getMigrate();
+}
+
 }  // namespace nomad::client

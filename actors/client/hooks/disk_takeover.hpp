@@ -7,8 +7,12 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/net/byte_stream.hpp"
+#include "schema/job.capnp.h"
 
 namespace nomad::client {
+
+/// Whether the group's disk is taken over from the allocation before.
+bool takes_disk_over(schema::TaskGroup::Reader group);
 
 struct DiskTakeover {
   std::string alloc_root;  ///< Whose shared part has been built.

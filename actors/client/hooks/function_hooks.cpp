@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 
 #include "actors/client/hooks/function_hook.hpp"
-#include "actors/client/task/task_config.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/alloc_dir.hpp"
 #include "runtime/host/users.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
 
 namespace {
 
 std::optional<schema::Task::Reader> task_of(const HookScope& scope) {
-  return find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
+  return workload::find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
 }
 
 host::AllocDir directory_of(const HookCall& call) {

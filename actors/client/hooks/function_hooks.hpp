@@ -1,7 +1,8 @@
 // The built-in hooks that are functions: those that make and remove directories, and small checks.
 #pragma once
 
-#include "actors/client/plugin_catalog.hpp"
+#include "actors/client/hooks/hook.hpp"
+#include "actors/client/hooks/user_rules.hpp"
 
 namespace nomad::client {
 

@@ -9,7 +9,7 @@
 // Ends:   by itself after the verdict, or by the parent's exit message.
 #pragma once
 
-#include "actors/client/plugin_catalog.hpp"
+#include "actors/client/hooks/hook.hpp"
 
 namespace nomad::client {
 

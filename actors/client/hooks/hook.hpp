@@ -17,11 +17,11 @@
 #include <initializer_list>
 #include <string>
 
-#include "actors/client/check_runner.hpp"
-#include "actors/client/pending_deregistrations.hpp"
-#include "actors/client/plugin_host.hpp"
-#include "actors/client/steps.hpp"
 #include "actors/client/templates/data_watcher.hpp"
+#include "actors/client/tools/check_runner.hpp"
+#include "actors/client/tools/pending_deregistrations.hpp"
+#include "actors/client/tools/plugin_host.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/service_providers.hpp"
 #include "runtime/net/byte_stream.hpp"

@@ -111,4 +111,18 @@ workload::TaskState read_summary(schema::plugin::TaskSummary::Reader from) {
   return state;
 }
 
+network::Resolvers resolvers_of(schema::NetworkResource::Reader network,
+                                const workload::TaskEnv& env) {
+  const auto replaced = [&env](capnp::List<capnp::Text>::Reader texts) {
+    std::vector<std::string> list;
+    for (const auto each : texts)
+      list.push_back(env.replace(view(each)));
+    return list;
+  };
+  const auto dns = network.getDns();
+  return {.servers = replaced(dns.getServers()),
+          .searches = replaced(dns.getSearches()),
+          .options = replaced(dns.getOptions())};
+}
+
 }  // namespace nomad::client

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "actors/client/hooks/hook.hpp"
+#include "runtime/network/name_files.hpp"
 #include "runtime/workload/checks/check_result.hpp"
+#include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_record.hpp"
 #include "runtime/workload/task_state.hpp"
 
@@ -37,5 +39,9 @@ void write_standings(const std::vector<workload::CheckStanding>& from, CheckStan
 std::vector<workload::CheckStanding> read_standings(CheckStandings::Reader from);
 
 workload::TaskState read_summary(schema::plugin::TaskSummary::Reader from);
+
+/// The name servers of a network block; its texts are interpolated.
+network::Resolvers resolvers_of(schema::NetworkResource::Reader network,
+                                const workload::TaskEnv& env);
 
 }  // namespace nomad::client

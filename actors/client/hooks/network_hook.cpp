@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/hooks/function_hook.hpp"
-#include "actors/client/task/task_config.hpp"
+#include "actors/client/hooks/hook_objects.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/hooks/await_end.hpp"
 #include "actors/client/hooks/disk_takeover.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "actors/client/hooks/hook_objects.hpp"
-#include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/jobspec/service_provider.hpp"
@@ -55,7 +54,7 @@ std::string provider_of(Services services) {
 std::optional<Services> services_of(const HookScope& scope) {
   const auto task_name = view(scope.place->getTask());
   if (!task_name.empty()) {
-    const auto task = find_task(*scope.alloc, *scope.job, task_name);
+    const auto task = workload::find_task(*scope.alloc, *scope.job, task_name);
     return task ? std::optional{task->getServices()} : std::nullopt;
   }
   const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "actors/client/countdown.hpp"
+#include "actors/client/tools/countdown.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/task_event.hpp"
 

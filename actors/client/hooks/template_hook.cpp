@@ -8,15 +8,15 @@
 #include <fmt/ranges.h>
 
 #include "actors/client/hooks/hook_objects.hpp"
+#include "actors/client/hooks/render.hpp"
 #include "actors/client/hooks/template_actions.hpp"
-#include "actors/client/task/task_config.hpp"
-#include "actors/client/templates/render.hpp"
-#include "actors/client/templates/unsettled.hpp"
+#include "actors/client/hooks/unsettled.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/templates/template_machine.hpp"
 
 namespace nomad::client {
@@ -168,7 +168,8 @@ private:
   }
 
   bool renders_on_restart() const {
-    const auto task = find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
+    const auto task
+        = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
     if (task && task->hasRestartPolicy()) return task->getRestartPolicy().getRenderTemplates();
     const auto group = workload::find_group(*scope_.job, view(scope_.alloc->getTaskGroup()));
     return group && group->getRestartPolicy().getRenderTemplates();

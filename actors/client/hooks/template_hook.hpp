@@ -16,7 +16,7 @@
 // Ends:   by the parent's exit message.
 #pragma once
 
-#include "actors/client/plugin_catalog.hpp"
+#include "actors/client/hooks/hook.hpp"
 
 namespace nomad::client {
 

@@ -1,7 +1,7 @@
 #include "actors/client/node/node_figures.hpp"
 
-#include "actors/client/countdown.hpp"
 #include "actors/client/task/task_counters.hpp"
+#include "actors/client/tools/countdown.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/state/usage.hpp"
 

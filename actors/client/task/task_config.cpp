@@ -10,6 +10,7 @@
 
 #include "actors/client/drivers/config_schema.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
+#include "actors/client/hooks/hook_objects.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/workload/alloc_update.hpp"
@@ -143,15 +144,6 @@ void write_names(schema::NetworkResource::Reader network,
 
 }  // namespace
 
-std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
-                                              schema::Job::Reader job,
-                                              std::string_view name) {
-  if (const auto group = workload::find_group(job, view(alloc.getTaskGroup())))
-    for (const auto task : group->getTasks())
-      if (view(task.getName()) == name) return task;
-  return std::nullopt;
-}
-
 workload::RestartRules restart_rules_of(schema::Allocation::Reader alloc,
                                         schema::Job::Reader job,
                                         schema::Task::Reader task) {
@@ -196,20 +188,6 @@ workload::TaskEnv make_env(const ClientContext& context,
       input.templates.insert_or_assign(key, value);
   }
   return workload::TaskEnv::build(input);
-}
-
-network::Resolvers resolvers_of(schema::NetworkResource::Reader network,
-                                const workload::TaskEnv& env) {
-  const auto replaced = [&env](capnp::List<capnp::Text>::Reader texts) {
-    std::vector<std::string> list;
-    for (const auto each : texts)
-      list.push_back(env.replace(view(each)));
-    return list;
-  };
-  const auto dns = network.getDns();
-  return {.servers = replaced(dns.getServers()),
-          .searches = replaced(dns.getSearches()),
-          .options = replaced(dns.getOptions())};
 }
 
 Result<driver::Ask> make_start(const ClientContext& context,

@@ -7,16 +7,10 @@
 
 #include "actors/client/context.hpp"
 #include "actors/client/driver.hpp"
-#include "runtime/network/name_files.hpp"
 #include "runtime/workload/restart_policy.hpp"
 #include "runtime/workload/task_record.hpp"
 
 namespace nomad::client {
-
-/// The task `name` of the allocation's group, if the job still has it.
-std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
-                                              schema::Job::Reader job,
-                                              std::string_view name);
 
 /// The task's own restart policy, or its group's.
 workload::RestartRules restart_rules_of(schema::Allocation::Reader alloc,
@@ -31,10 +25,6 @@ workload::TaskEnv make_env(const ClientContext& context,
                            schema::Task::Reader task,
                            schema::plugin::Capabilities::Reader driver,
                            const workload::TaskRecord& record);
-
-/// The name servers of a network block; its texts are interpolated.
-network::Resolvers resolvers_of(schema::NetworkResource::Reader network,
-                                const workload::TaskEnv& env);
 
 /// What is to be started. Nothing in it is kept.
 struct StartSubject {

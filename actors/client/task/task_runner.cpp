@@ -202,7 +202,7 @@ HookScope TaskRunnerState::hook_scope() const {
 // -- what is known of the task -------------------------------------------------------------------
 
 schema::Task::Reader TaskRunnerState::task() const {
-  return *find_task(*setup_.alloc, *setup_.job, task_name_);
+  return *workload::find_task(*setup_.alloc, *setup_.job, task_name_);
 }
 
 workload::TaskTraits TaskRunnerState::traits() const {
@@ -241,7 +241,7 @@ storage::ClientBatch TaskRunnerState::batch(const Object<schema::LocalTask>& row
 // -- what the allocation's runner and users say --------------------------------------------------
 
 void TaskRunnerState::assign(task_runner::Assign& msg) {
-  if (!find_task(*msg.alloc, *msg.job, task_name_)) {
+  if (!workload::find_task(*msg.alloc, *msg.job, task_name_)) {
     log::error("client", "allocation update is missing task {}; killing", task_name_);
     on([](TaskMachine& machine, EventTime now) {
       machine.kill({.event = event::make(event::killed, now.unix)

@@ -13,7 +13,7 @@
 
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/plugin_catalog.hpp"
-#include "actors/client/steps.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "runtime/docker/engine.hpp"
 #include "runtime/docker/settings.hpp"
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <span>
 
-#include "actors/client/client_db.hpp"
+#include "actors/client/tools/client_db.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "client_fixture.hpp"
 #include "runtime/workload/node/alloc_ledger.hpp"

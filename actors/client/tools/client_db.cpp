@@ -1,4 +1,4 @@
-#include "actors/client/client_db.hpp"
+#include "actors/client/tools/client_db.hpp"
 
 #include <charconv>
 #include <chrono>

@@ -8,9 +8,6 @@
 
 namespace nomad::client {
 
-/// Whether the group's disk is taken over from the allocation before.
-bool takes_disk_over(schema::TaskGroup::Reader group);
-
 /// Answers `HostRequest.awaitEnd`, with a Predecessor. `rejected` for an allocation that this one
 /// has nothing to do with; the servers' errors. `parent` is the runner's.
 actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,

@@ -1,4 +1,4 @@
-#include "actors/client/templates/render.hpp"
+#include "actors/client/hooks/render.hpp"
 
 #include <charconv>
 
@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/task/task_config.hpp"
-#include "actors/client/templates/unsettled.hpp"
+#include "actors/client/hooks/unsettled.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/config/address_template.hpp"
 #include "runtime/host/beneath.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/template/change/environment_file.hpp"
+#include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
 namespace {
@@ -288,7 +288,7 @@ Result<> render_one(const RenderOrder& order,
 }  // namespace
 
 capnp::List<schema::Template>::Reader templates_of(const HookScope& scope) {
-  const auto task = find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
+  const auto task = workload::find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
   if (!task) return {};
   return task->getTemplates();
 }

@@ -1,6 +1,6 @@
-// actors/client/client_db.hpp: who is answered when, as long as the disk is full. What is saved,
-// and what is made of it at a start, is in restore_test.
-#include "actors/client/client_db.hpp"
+// actors/client/tools/client_db.hpp: who is answered when, as long as the disk is full. What is
+// saved, and what is made of it at a start, is in restore_test.
+#include "actors/client/tools/client_db.hpp"
 
 #include <filesystem>
 

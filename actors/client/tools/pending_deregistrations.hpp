@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "actors/client/client_db.hpp"
+#include "actors/client/tools/client_db.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/service_providers.hpp"
 

@@ -1,4 +1,4 @@
-#include "actors/client/templates/unsettled.hpp"
+#include "actors/client/hooks/unsettled.hpp"
 
 #include <cerrno>
 #include <string>

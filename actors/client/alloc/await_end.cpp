@@ -1,9 +1,10 @@
-#include "actors/client/hooks/await_end.hpp"
+#include "actors/client/alloc/await_end.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "actors/client/hooks/disk_takeover.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
 
@@ -43,11 +44,6 @@ void ask_servers(AllocSelf::pointer self, const AllocFacts& facts, const AnswerP
 }
 
 }  // namespace
-
-bool takes_disk_over(schema::TaskGroup::Reader group) {
-  const auto disk = group.getEphemeralDisk();
-  return disk.getSticky() || disk.getMigrate();
-}
 
 actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
                                                const AllocFacts& facts,

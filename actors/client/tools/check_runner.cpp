@@ -1,4 +1,4 @@
-#include "actors/client/check_runner.hpp"
+#include "actors/client/tools/check_runner.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "actors/client/steps.hpp"
+#include "actors/client/tools/steps.hpp"
 
 #include <condition_variable>
 #include <mutex>

@@ -1,6 +1,6 @@
 // What a provider of a plugin has still to deregister when nobody is left who would ask it: written
 // down, asked again, and known to the next agent.
-#include "actors/client/pending_deregistrations.hpp"
+#include "actors/client/tools/pending_deregistrations.hpp"
 
 #include <doctest/doctest.h>
 

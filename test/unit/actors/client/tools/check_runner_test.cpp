@@ -1,5 +1,5 @@
 // The checks of a node's allocations, by a prober that answers when the test says.
-#include "actors/client/check_runner.hpp"
+#include "actors/client/tools/check_runner.hpp"
 
 #include <map>
 

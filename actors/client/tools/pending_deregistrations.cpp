@@ -1,4 +1,4 @@
-#include "actors/client/pending_deregistrations.hpp"
+#include "actors/client/tools/pending_deregistrations.hpp"
 
 #include <chrono>
 #include <map>

@@ -1,4 +1,4 @@
-#include "actors/client/hooks/task_orders.hpp"
+#include "actors/client/alloc/task_orders.hpp"
 
 #include "actors/client/hooks/hook_objects.hpp"
 
