@@ -39,7 +39,7 @@ public:
       throw std::invalid_argument{"unknown event: " + line};
     std::vector<std::string> lines;
     for (const auto& action : machine_->take())
-      lines.push_back(std::visit([this](const auto& it) { return shown(it); }, action));
+      lines.push_back(std::visit([this](const auto& it) { return this->shown(it); }, action));
     return lines;
   }
 
