@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "actors/agent/client_part.hpp"
-#include "actors/agent/near_servers.hpp"
+#include "actors/agent/local_servers.hpp"
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/agent/self_drain.hpp"
 #include "actors/agent/server_part.hpp"
@@ -132,7 +132,7 @@ struct Agent::Parts {
   std::shared_ptr<access::Authenticator> authenticator;
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
   NodeDoor remote_servers;
-  NodeDoor near_servers;                          ///< Of a client beside a server.
+  NodeDoor local_servers;                         ///< Of a client beside a server.
   std::unique_ptr<plugin::PluginLoader> plugins;  ///< Null without any.
   std::optional<ClientPart> client;
   std::optional<api::Api> api;
@@ -255,8 +255,8 @@ struct Agent::Parts {
     options.list = server_list;
     remote_servers = client::spawn_remote_servers(root, transport, std::move(options));
     if (!server) return remote_servers;
-    near_servers = spawn_near_servers(root, server->nodes(), remote_servers, server->log());
-    return near_servers;
+    local_servers = spawn_near_servers(root, server->nodes(), remote_servers, server->log());
+    return local_servers;
   }
 
   /// Tokens are the servers' business: they are asked.
@@ -303,7 +303,7 @@ struct Agent::Parts {
     dialer.reset();
     rights.reset();
     server.reset();
-    near_servers = NodeDoor{};
+    local_servers = NodeDoor{};
     remote_servers = NodeDoor{};
     actor::stop(root);
     root = actor::Any{};
@@ -322,7 +322,7 @@ void Agent::drain(const std::function<bool(std::chrono::milliseconds)>& wait) {
   if (!all.client || !wish.wanted || all.config.dev_mode || all.stopped) return;
   log::info("agent", "draining the node before the agent leaves");
   const auto drained
-      = drain_own_node(all.system, all.near_servers ? all.near_servers : all.remote_servers,
+      = drain_own_node(all.system, all.local_servers ? all.local_servers : all.remote_servers,
                        {.node_id = all.node_id,
                         .deadline = wish.force ? Nanoseconds{-1s} : wish.deadline,
                         .ignore_system_jobs = wish.ignore_system_jobs},

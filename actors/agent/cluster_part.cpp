@@ -69,8 +69,8 @@ Bytes aligned(const Bytes& bytes) {
 
 }  // namespace
 
-struct ClusterPart::Doors {
-  explicit Doors(const actor::Owner& owner) : asker{owner, 1} {}
+struct ClusterPart::Handlers {
+  explicit Handlers(const actor::Owner& owner) : asker{owner, 1} {}
 
   std::mutex mutex;
   std::optional<raft::RaftInbox> inbox;
@@ -133,10 +133,10 @@ using schema::membership::Envelope;
 using schema::membership::ProbeReply;
 using schema::membership::ProbeRequest;
 
-template <class DoorsRef>
-void serve_raft(rpc::MethodRouter& router, const DoorsRef& doors) {
-  router.on_one_way(rpc::Method::raft_message, [doors](const rpc::Caller& caller, Bytes bytes) {
-    const auto inbox = doors->open_inbox();
+template <class HandlersRef>
+void serve_raft(rpc::MethodRouter& router, const HandlersRef& handlers) {
+  router.on_one_way(rpc::Method::raft_message, [handlers](const rpc::Caller& caller, Bytes bytes) {
+    const auto inbox = handlers->open_inbox();
     if (!inbox) return;
     const auto taken = inbox->deliver(aligned(bytes));
     if (taken || taken.error().code == Errc::overloaded) return;
@@ -144,14 +144,14 @@ void serve_raft(rpc::MethodRouter& router, const DoorsRef& doors) {
   });
 }
 
-template <class DoorsRef>
-void serve_membership(rpc::MethodRouter& router, const DoorsRef& doors) {
+template <class HandlersRef>
+void serve_membership(rpc::MethodRouter& router, const HandlersRef& handlers) {
   router.on<Envelope, Envelope>(
-      rpc::Method::member_exchange,
-      [doors](const rpc::Caller& caller, Object<Envelope> envelope, rpc::Answer<Envelope> answer) {
-        const auto membership = doors->open_membership();
+      rpc::Method::member_exchange, [handlers](const rpc::Caller& caller, Object<Envelope> envelope,
+                                               rpc::Answer<Envelope> answer) {
+        const auto membership = handlers->open_membership();
         if (!membership) return answer(not_ready());
-        doors->asker.template ask<server::membership::Exchanged>(
+        handlers->asker.template ask<server::membership::Exchanged>(
             membership,
             server::membership::Exchange{caller.peer ? caller.peer->region : std::string{},
                                          std::move(envelope)},
@@ -165,11 +165,11 @@ void serve_membership(rpc::MethodRouter& router, const DoorsRef& doors) {
             });
       });
   router.on<ProbeRequest, ProbeReply>(
-      rpc::Method::member_probe, [doors](const rpc::Caller&, const Object<ProbeRequest>& request,
-                                         rpc::Answer<ProbeReply> answer) {
-        const auto membership = doors->open_membership();
+      rpc::Method::member_probe, [handlers](const rpc::Caller&, const Object<ProbeRequest>& request,
+                                            rpc::Answer<ProbeReply> answer) {
+        const auto membership = handlers->open_membership();
         if (!membership) return answer(not_ready());
-        doors->asker.template ask<server::membership::Probed>(
+        handlers->asker.template ask<server::membership::Probed>(
             membership,
             server::membership::Probe{copy(request->getAddress()), copy(request->getRegion())},
             answer_patience, [answer](const Result<server::membership::Probed>& probed) {
@@ -180,20 +180,20 @@ void serve_membership(rpc::MethodRouter& router, const DoorsRef& doors) {
 }
 
 /// Whether client nodes can be reached through this server.
-template <class DoorsRef>
-void serve_has_node(rpc::MethodRouter& router, const DoorsRef& doors) {
+template <class HandlersRef>
+void serve_has_node(rpc::MethodRouter& router, const HandlersRef& handlers) {
   using rpc::transport::NodeConnected;
   using schema::rpc::HasNodeReply;
   router.on<schema::rpc::HasNodeRequest, HasNodeReply>(
       rpc::Method::server_has_node,
-      [doors](const rpc::Caller&, const Object<schema::rpc::HasNodeRequest>& request,
-              rpc::Answer<HasNodeReply> answer) {
+      [handlers](const rpc::Caller&, const Object<schema::rpc::HasNodeRequest>& request,
+                 rpc::Answer<HasNodeReply> answer) {
         auto node_id = copy(request->getNodeId());
-        if (doors->is_own(node_id))
+        if (handlers->is_own(node_id))
           return answer.with([](auto reply) { reply.setConnected(true); });
-        const auto transport = doors->open_transport();
+        const auto transport = handlers->open_transport();
         if (!transport) return answer(not_ready());
-        doors->asker.template ask<NodeConnected>(
+        handlers->asker.template ask<NodeConnected>(
             transport, rpc::transport::HasNode{std::move(node_id)}, answer_patience,
             [answer](const Result<NodeConnected>& has) {
               if (!has) return answer(has.error());
@@ -204,16 +204,16 @@ void serve_has_node(rpc::MethodRouter& router, const DoorsRef& doors) {
 
 /// What another server must serve goes there by the forwarder. A client node is reached over the
 /// connection on which it speaks to us, whoever answers it.
-template <class DoorsRef>
+template <class HandlersRef>
 void forward_elsewhere(rpc::MethodRouter& router,
-                       const DoorsRef& doors,
+                       const HandlersRef& handlers,
                        const server::NodeService& nodes) {
-  router.set_is_leader([doors] { return doors->leads(); });
-  router.set_forward([doors, nodes](const rpc::Caller& caller, const rpc::Inbound& inbound) {
+  router.set_is_leader([handlers] { return handlers->leads(); });
+  router.set_forward([handlers, nodes](const rpc::Caller& caller, const rpc::Inbound& inbound) {
     nodes.note(caller, inbound);
-    const auto forwarder = doors->open_forwarder();
+    const auto forwarder = handlers->open_forwarder();
     if (!forwarder) return inbound.reply(not_ready());
-    rpc::send_on(doors->asker, forwarder, caller, inbound);
+    rpc::send_on(handlers->asker, forwarder, caller, inbound);
   });
 }
 
@@ -247,28 +247,29 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   if (!config.server.encrypt.empty()) {
     part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
   }
-  part.doors_ = std::make_shared<Doors>(owner);
+  part.handlers_ = std::make_shared<Handlers>(owner);
   part.authenticator_
       = access::Authenticator::make({.enforces = false, .lookup = cluster::lookup_in(part.store_)});
   auto router = std::make_shared<rpc::MethodRouter>(config.region, part.authenticator_);
-  serve_raft(*router, part.doors_);
-  serve_membership(*router, part.doors_);
-  serve_has_node(*router, part.doors_);
+  serve_raft(*router, part.handlers_);
+  serve_membership(*router, part.handlers_);
+  serve_has_node(*router, part.handlers_);
   rpc::serve_rights(*router);
   requests.add_to_server(*router);
-  part.known_servers_ = [doors = part.doors_, members = part.members_, region = config.region] {
-    return alive_servers(*members, region, doors->leader_address());
-  };
+  part.known_servers_
+      = [handlers = part.handlers_, members = part.members_, region = config.region] {
+          return alive_servers(*members, region, handlers->leader_address());
+        };
   part.nodes_.emplace(owner, server::NodeServiceOptions{std::move(store), part.known_servers_});
   part.nodes_->add_to(*router);
   part.sealed_.emplace();
   part.sealed_->add_to(*router);
-  forward_elsewhere(*router, part.doors_, *part.nodes_);
+  forward_elsewhere(*router, part.handlers_, *part.nodes_);
 
   part.link_ = NOMAD_TRY(make_link(std::move(router)));
   auto& view = part.view_;
   view.region = config.region;
-  view.leader_address = [doors = part.doors_] { return doors->ready_leader(); };
+  view.leader_address = [handlers = part.handlers_] { return handlers->ready_leader(); };
   view.servers_in = [members = part.members_](const std::string& region) {
     return members->servers_in(region);
   };
@@ -295,18 +296,18 @@ void ClusterPart::attach(const actor::Owner& owner, const raft::StartedRaft& raf
       = server::spawn_membership(owner, transport(), members_, std::move(membership_options_));
   autopilot_
       = server::spawn_autopilot(owner, raft.node, membership_, std::move(autopilot_options_));
-  const std::scoped_lock lock{doors_->mutex};
-  doors_->inbox = raft.inbox;
-  doors_->membership = membership_;
-  doors_->leader = raft.leader;
-  doors_->lease = raft.lease;
-  doors_->forwarder = forwarder_;
-  doors_->transport = transport();
+  const std::scoped_lock lock{handlers_->mutex};
+  handlers_->inbox = raft.inbox;
+  handlers_->membership = membership_;
+  handlers_->leader = raft.leader;
+  handlers_->lease = raft.lease;
+  handlers_->forwarder = forwarder_;
+  handlers_->transport = transport();
 }
 
 void ClusterPart::set_own_node(const std::string& node_id) {
-  const std::scoped_lock lock{doors_->mutex};
-  doors_->own_node = node_id;
+  const std::scoped_lock lock{handlers_->mutex};
+  handlers_->own_node = node_id;
 }
 
 void ClusterPart::serve_nodes(const server::NodeSide& nodes) {
@@ -327,19 +328,19 @@ void ClusterPart::stop() {
   autopilot_ = server::Autopilot{};
   membership_ = server::Membership{};
   carrier_ = raft::Carrier{};
-  if (doors_) {
-    const std::scoped_lock lock{doors_->mutex};
-    doors_->inbox.reset();
-    doors_->membership = server::Membership{};
-    doors_->forwarder = rpc::Forwarder{};
-    doors_->transport = rpc::Transport{};
+  if (handlers_) {
+    const std::scoped_lock lock{handlers_->mutex};
+    handlers_->inbox.reset();
+    handlers_->membership = server::Membership{};
+    handlers_->forwarder = rpc::Forwarder{};
+    handlers_->transport = rpc::Transport{};
   }
   actor::stop(forwarder_);
   forwarder_ = rpc::Forwarder{};
   if (nodes_) nodes_->stop();
   if (sealed_) sealed_->stop();
   if (link_.stop) link_.stop();
-  if (doors_) doors_->asker.stop();
+  if (handlers_) handlers_->asker.stop();
   link_ = {};
 }
 

@@ -92,12 +92,12 @@ private:
   ClusterPart();
 
   /// What the handlers of the transport reach once it is there.
-  struct Doors;
+  struct Handlers;
 
   std::string address_;
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<access::Authenticator> authenticator_;
-  std::shared_ptr<Doors> doors_;
+  std::shared_ptr<Handlers> handlers_;
   server::KnownServers known_servers_;
   std::optional<server::NodeService> nodes_;
   std::optional<server::SealedService> sealed_;

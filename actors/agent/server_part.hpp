@@ -10,7 +10,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
-#include "actors/server/decisions/decision_keeper.hpp"
+#include "actors/server/decisions/decision_log.hpp"
 #include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -52,7 +52,7 @@ public:
   const server::NodeSide& nodes() const { return nodes_; }
 
   /// Empty: this server keeps none.
-  const server::DecisionKeeper& decisions() const { return decisions_; }
+  const server::DecisionLog& decisions() const { return decisions_; }
 
   /// How anybody writes.
   const server::Writer& writer() const { return *writer_; }
@@ -80,7 +80,7 @@ private:
   std::shared_ptr<security::Keyring> keyring_;
   std::optional<raft::StartedRaft> raft_;
   server::NodeSide nodes_;
-  server::DecisionKeeper decisions_;
+  server::DecisionLog decisions_;
   std::optional<server::Writer> writer_;
   server::Server server_;  ///< Owns every actor of this part.
 };

@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "actors/api/forward/remote_requests.hpp"
-#include "actors/plugin/plugin_board.hpp"
+#include "actors/plugin/plugin_states.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/rpc/forwarder.hpp"
-#include "actors/server/decisions/decision_keeper.hpp"
+#include "actors/server/decisions/decision_log.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
 #include "runtime/net/http/http_server.hpp"
@@ -91,7 +91,7 @@ struct ApiOptions {
   std::shared_ptr<security::Keyring> keyring = {};
   RaftReader raft = {};
   std::optional<server::Writer> writer = {};
-  server::DecisionKeeper decisions = {};              ///< Empty: none are kept.
+  server::DecisionLog decisions = {};                 ///< Empty: none are kept.
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
 
   // How others are reached, for requests that they must serve; empty: everything is served here.
@@ -106,7 +106,7 @@ struct ApiOptions {
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};
 
-  std::shared_ptr<const plugin::PluginBoard> plugins = {};         ///< Empty: the agent has none.
+  std::shared_ptr<const plugin::PluginStates> plugins = {};        ///< Empty: the agent has none.
   std::shared_ptr<const server::JobTypes> job_types = {};          ///< That plugins schedule.
   std::shared_ptr<const client::ServiceProviders> providers = {};  ///< Of services, of plugins.
 

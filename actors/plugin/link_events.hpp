@@ -6,8 +6,8 @@
 
 #include "actors/core/self.hpp"
 #include "actors/plugin/api_calls.hpp"
-#include "actors/plugin/plugin_board.hpp"
 #include "actors/plugin/plugin_link.hpp"
+#include "actors/plugin/plugin_states.hpp"
 #include "runtime/plugin/frames.hpp"
 
 namespace nomad::plugin::link_event {

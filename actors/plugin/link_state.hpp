@@ -9,17 +9,17 @@
 
 #include <fmt/format.h>
 
-#include "actors/plugin/driver_seats.hpp"
 #include "actors/plugin/exec_relay.hpp"
 #include "actors/plugin/hook_instances.hpp"
 #include "actors/plugin/intake.hpp"
 #include "actors/plugin/link_events.hpp"
 #include "actors/plugin/link_memory.hpp"
+#include "actors/plugin/pending_requests.hpp"
+#include "actors/plugin/plugin_drivers.hpp"
 #include "actors/plugin/plugin_life.hpp"
 #include "actors/plugin/provided_services.hpp"
 #include "actors/plugin/questions.hpp"
 #include "actors/plugin/reports.hpp"
-#include "actors/plugin/waiting_room.hpp"
 #include "runtime/workload/respawn_delay.hpp"
 
 namespace nomad::plugin {
@@ -95,7 +95,7 @@ private:
     return questions_.ask(fill, std::move(then), std::move(failed));
   }
 
-  void when_running(WaitingRoom::Guest guest);
+  void when_running(PendingRequests::Guest guest);
   void drain();
   void take(schema::plugin::Frame::Reader frame);
   void declared(schema::plugin::Declaration::Reader declaration);
@@ -119,14 +119,14 @@ private:
   Questions questions_{[this](const Fill& fill) { return send(fill); }};
   HookInstances hooks_{self_, questions_, life_.number()};
   ExecRelay commands_{questions_};
-  DriverSeats drivers_{self_, questions_, commands_};
+  PluginDrivers drivers_{self_, questions_, commands_};
   std::optional<Reports> reports_;
-  WaitingRoom waiting_;     ///< Until it runs.
-  Intake intake_;           ///< What is not looked at yet.
-  bool paused_ = false;     ///< A PauseOver is to come.
-  std::uint64_t ping_ = 0;  ///< The question; 0: none is open.
-  bool replacing_ = false;  ///< It is asked nothing more, for another one follows.
-  bool stopped_ = false;    ///< The agent ends: no other one follows.
+  PendingRequests waiting_;  ///< Until it runs.
+  Intake intake_;            ///< What is not looked at yet.
+  bool paused_ = false;      ///< A PauseOver is to come.
+  std::uint64_t ping_ = 0;   ///< The question; 0: none is open.
+  bool replacing_ = false;   ///< It is asked nothing more, for another one follows.
+  bool stopped_ = false;     ///< The agent ends: no other one follows.
   std::vector<actor::Promise<plugin_link::Stopped>> stopping_;
 };
 

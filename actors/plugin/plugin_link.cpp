@@ -157,7 +157,7 @@ Result<> LinkState::send(const Fill& fill) {
 }
 
 /// At once, or when there is a process that is configured.
-void LinkState::when_running(WaitingRoom::Guest guest) {
+void LinkState::when_running(PendingRequests::Guest guest) {
   if (state_ == PluginState::running && life_.runs() && !replacing_) return guest.ask();
   if (stopped_) return guest.fail({Errc::unavailable, fmt::format("{} ends", title())});
   if (state_ == PluginState::refused)

@@ -36,8 +36,8 @@
 #include "actors/plugin/api_calls.hpp"
 #include "actors/plugin/body/plugin_peer.hpp"
 #include "actors/plugin/exec_relay.hpp"
-#include "actors/plugin/plugin_board.hpp"
 #include "actors/plugin/plugin_facts.hpp"
+#include "actors/plugin/plugin_states.hpp"
 #include "actors/roles/job_types.hpp"
 #include "actors/roles/service_providers.hpp"
 #include "runtime/telemetry/registry.hpp"
@@ -161,7 +161,7 @@ struct LinkOptions {
   bool has_client = false;
   bool has_server = false;
   std::function<void(std::function<void()>)> post;  ///< To a thread that may serve the API.
-  std::shared_ptr<PluginBoard> board;
+  std::shared_ptr<PluginStates> board;
   std::shared_ptr<PluginFacts> facts;
   std::shared_ptr<telemetry::Registry> metrics;
   std::shared_ptr<server::JobTypes> job_types{};          ///< Null: its schedulers are not asked.

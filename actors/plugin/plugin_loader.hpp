@@ -67,7 +67,7 @@ public:
   /// It answers no more; when this returns nothing is under way to its API.
   void close_api();
 
-  const std::shared_ptr<PluginBoard>& board() const { return board_; }
+  const std::shared_ptr<PluginStates>& board() const { return board_; }
 
   /// Lets them end; blocks for two seconds at most.
   void stop();
@@ -107,7 +107,7 @@ private:
   LoaderOptions options_;  ///< Without the configuration, which may change.
   std::string directory_;
   std::shared_ptr<PluginLoop> loop_;
-  std::shared_ptr<PluginBoard> board_ = std::make_shared<PluginBoard>();
+  std::shared_ptr<PluginStates> board_ = std::make_shared<PluginStates>();
   std::vector<Loaded> loaded_;
   std::vector<Loaded> leaving_;
   bool has_changed_ = false;                   ///< Which plugins there are, since the last look.

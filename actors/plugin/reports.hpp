@@ -7,7 +7,7 @@
 #include <string>
 
 #include "actors/plugin/allowance.hpp"
-#include "actors/plugin/plugin_board.hpp"
+#include "actors/plugin/plugin_states.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/telemetry/registry.hpp"
 
@@ -18,7 +18,7 @@ public:
   static constexpr unsigned most_metrics = 64;
 
   Reports(std::string plugin,
-          std::shared_ptr<PluginBoard> board,
+          std::shared_ptr<PluginStates> board,
           std::shared_ptr<telemetry::Registry> metrics)
       : plugin_{std::move(plugin)}, board_{std::move(board)}, metrics_{std::move(metrics)} {}
 
@@ -34,7 +34,7 @@ public:
 
 private:
   std::string plugin_;
-  std::shared_ptr<PluginBoard> board_;
+  std::shared_ptr<PluginStates> board_;
   std::shared_ptr<telemetry::Registry> metrics_;
   std::set<std::string> known_;
   Allowance lines_{200, 100};

@@ -10,7 +10,7 @@
 #include "actors/raft/node_parts.hpp"
 #include "actors/raft/pending_proposals.hpp"
 #include "actors/raft/pending_reads.hpp"
-#include "actors/raft/snapshot_keeper.hpp"
+#include "actors/raft/snapshot_store.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/storage/reserve.hpp"
@@ -97,7 +97,7 @@ private:
   std::optional<Core> core_;
   LogWriter writer_;
   KnownPeers peers_{self_, parts_};
-  SnapshotKeeper snapshots_{
+  SnapshotStore snapshots_{
       self_,
       parts_,
       core_,

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/roles/brought_names.hpp"
 #include "actors/roles/decider.hpp"
+#include "actors/roles/plugin_names.hpp"
 
 namespace nomad::server {
 
@@ -18,6 +18,6 @@ struct PluginJobType {
   std::vector<std::string> reads{};  ///< What it wants to know of nodes.
 };
 
-class JobTypes : public BroughtNames<PluginJobType> {};
+class JobTypes : public PluginNames<PluginJobType> {};
 
 }  // namespace nomad::server

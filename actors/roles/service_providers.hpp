@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/roles/brought_names.hpp"
+#include "actors/roles/plugin_names.hpp"
 #include "actors/roles/service_provider.hpp"
 
 namespace nomad::client {
@@ -23,7 +23,7 @@ struct PluginProvider {
   bool hears_checks = false;  ///< It wants to be told how checks stand.
 };
 
-class ServiceProviders : public BroughtNames<PluginProvider> {
+class ServiceProviders : public PluginNames<PluginProvider> {
 public:
   /// `who` hears whenever a provider begins, until its end. Not kept alive.
   void watch(const ProviderWatcher& who) {

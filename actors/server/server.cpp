@@ -96,8 +96,8 @@ Duties start_duties(const Server& server,
   const auto periodic = spawn_periodic_dispatcher(owner, store, proposer,
                                                   {.random_seed = random.next(), .wall_clock = {}});
   options.keyring.random_seed = random.next();
-  const auto keeper
-      = spawn_keyring_keeper(owner, store, parts.keyring, parts.sealed, options.keyring);
+  const auto rotator
+      = spawn_keyring_rotator(owner, store, parts.keyring, parts.sealed, options.keyring);
   // A worker that has lost its state has lost the evaluations that were its: they are given out
   // again.
   AddDuty scheduling{broker, {}};
@@ -118,12 +118,12 @@ Duties start_duties(const Server& server,
   actor::tell(server, std::move(scheduling));
   for (const LeaderDuty& duty :
        {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
-        LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{keeper}})
+        LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{rotator}})
     actor::tell(server, AddDuty{duty});
   for (const actor::Any& each :
        {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{tracker},
         actor::Any{applier}, actor::Any{gc}, actor::Any{deployments}, actor::Any{drainer},
-        actor::Any{periodic}, actor::Any{keeper}})
+        actor::Any{periodic}, actor::Any{rotator}})
     duties.all.push_back(each);
   return duties;
 }

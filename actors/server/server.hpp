@@ -22,7 +22,7 @@
 #include "actors/server/decisions/decision_feed.hpp"
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/drain/node_drainer.hpp"
-#include "actors/server/keyring_keeper.hpp"
+#include "actors/server/keyring_rotator.hpp"
 #include "actors/server/leadership.hpp"
 #include "actors/server/nodes/heartbeat_tracker.hpp"
 #include "actors/server/nodes/node_endpoint.hpp"
@@ -62,7 +62,7 @@ struct DutyOptions {
   HeartbeatOptions heartbeats;
   CoreGcOptions gc;
   DeploymentWatcherOptions deployments = {};
-  KeyringKeeperOptions keyring;
+  KeyringRotatorOptions keyring;
   NodeDrainerOptions drainer{};
   unsigned workers = 1;
   bool detached_workers = true;  ///< Not in deterministic tests.

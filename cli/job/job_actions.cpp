@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/kinds/specification.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
-#include "cli/place/specification.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/base64.hpp"
 

@@ -36,12 +36,12 @@ Result<Predecessor> predecessor_of(const state::Snapshot& snapshot,
   }
   found.ended = previous->client_terminal
                 || previous->alloc->getClientStatus() == schema::ClientStatus::UNKNOWN;
-  const auto keeper = snapshot.node(view(previous->alloc->getNodeId()));
-  if (!found.ended || !keeper || view(keeper->getId()) == node_id || !wants_migration(*row))
+  const auto disk_owner = snapshot.node(view(previous->alloc->getNodeId()));
+  if (!found.ended || !disk_owner || view(disk_owner->getId()) == node_id || !wants_migration(*row))
     return found;
-  found.http_address = copy(keeper->getHttpAddr());
-  found.tls = keeper->getTlsEnabled();
-  found.migrate_token = access::migrate_token(found.id, view(keeper->getSecretId()));
+  found.http_address = copy(disk_owner->getHttpAddr());
+  found.tls = disk_owner->getTlsEnabled();
+  found.migrate_token = access::migrate_token(found.id, view(disk_owner->getSecretId()));
   return found;
 }
 

@@ -59,14 +59,14 @@ void ExecutorClient::Loop::look(Task& task) {
     return give_up(task, found.error());
   }
   switch (found->kind) {
-    case FoundPlace::Kind::alive:
+    case FoundExecutor::Kind::alive:
       return greet(task, std::move(found->socket));
-    case FoundPlace::Kind::dead:
+    case FoundExecutor::Kind::dead:
       return found_dead(task, std::move(*found));
-    case FoundPlace::Kind::busy:
+    case FoundExecutor::Kind::busy:
       if (Clock::now() < task.give_up) return arm(task, look_again);
       return give_up(task, {Errc::timeout, "executor " + task.key + " does not listen"});
-    case FoundPlace::Kind::absent:
+    case FoundExecutor::Kind::absent:
       return found_absent(task);
   }
 }
@@ -87,7 +87,7 @@ void ExecutorClient::Loop::nothing_there(Task& task) {
   give_up(task, {Errc::not_found, "executor " + task.key + " was never started"});
 }
 
-void ExecutorClient::Loop::found_dead(Task& task, FoundPlace place) {
+void ExecutorClient::Loop::found_dead(Task& task, FoundExecutor place) {
   const executor::RunState state = std::move(place.state);
   task.directory = std::move(place.directory);
   task.state = state;

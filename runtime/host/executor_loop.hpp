@@ -19,7 +19,7 @@
 
 #include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/executor_client.hpp"
-#include "runtime/host/executor_place.hpp"
+#include "runtime/host/found_executor.hpp"
 
 namespace nomad::host {
 
@@ -111,7 +111,7 @@ private:
 
   void begin_looking(Task& task);
   void look(Task& task);
-  void found_dead(Task& task, FoundPlace place);
+  void found_dead(Task& task, FoundExecutor place);
   void found_absent(Task& task);
   void nothing_there(Task& task);
   void launch(Task& task);

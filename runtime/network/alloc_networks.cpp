@@ -306,7 +306,7 @@ Result<> AllocNetworks::add(const CniTarget& target,
 
 /// As Nomad, three times: two allocations may be in each other's way. The first failure is told. A
 /// former address is asked for once.
-Result<> AllocNetworks::add_patiently(const NetworkWish& wish,
+Result<> AllocNetworks::add_patiently(const NetworkSpec& wish,
                                       std::string wanted_ip,
                                       NetworkRecord& record,
                                       const std::stop_token& stopped) const {
@@ -392,7 +392,7 @@ Result<> AllocNetworks::sweep(std::string_view family,
 /// What is to be done, if it can be. Ports that a process of the host listens at are not taken from
 /// it. Of a port that is taken for udp alone tcp is mapped: jobs don't say which of the two they
 /// mean.
-Result<NetworkRecord> AllocNetworks::plan(const NetworkWish& wish,
+Result<NetworkRecord> AllocNetworks::plan(const NetworkSpec& wish,
                                           std::vector<std::string>& news) const {
   NetworkRecord record{.network = NOMAD_TRY(network_of(wish.mode)), .mappings = {}};
   // One that is missing could not undo anything either.
@@ -414,7 +414,7 @@ Result<NetworkRecord> AllocNetworks::plan(const NetworkWish& wish,
   return record;
 }
 
-Result<Joined> AllocNetworks::join(const NetworkWish& wish, const std::stop_token& stopped) const {
+Result<Joined> AllocNetworks::join(const NetworkSpec& wish, const std::stop_token& stopped) const {
   const Turn turn{wish.alloc_id};
   return join_in_turn(wish, stopped);
 }
@@ -431,7 +431,7 @@ Result<> AllocNetworks::leave_all(const std::vector<std::string>& alloc_ids) con
   return outcome;
 }
 
-Result<Joined> AllocNetworks::join_in_turn(const NetworkWish& wish,
+Result<Joined> AllocNetworks::join_in_turn(const NetworkSpec& wish,
                                            const std::stop_token& stopped) const {
   const auto& id = wish.alloc_id;
   Joined joined{.namespace_path = fmt::format("{}/{}", options_.namespace_dir, id)};

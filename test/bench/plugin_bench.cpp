@@ -137,7 +137,7 @@ int main() {
   actor::System system{config};
   const auto loop = std::make_shared<plugin::PluginLoop>();
   loop->start();
-  const auto board = std::make_shared<plugin::PluginBoard>();
+  const auto board = std::make_shared<plugin::PluginStates>();
   const plugin::ProcessOptions process{
       .program = host, .arguments = {library}, .directory = "/tmp"};
   const auto start = [&](plugin::MakePeer make_peer) {

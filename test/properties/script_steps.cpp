@@ -151,7 +151,7 @@ void Script::drain_node(Random& random) {
   const auto id = some_node(random);
   if (!id) return;
   const auto state = cluster_.state();
-  cluster::DrainWish wish{.mark_eligible = random.chance(0.5)};
+  cluster::DrainRequest wish{.mark_eligible = random.chance(0.5)};
   if (!state.node(*id)->hasDrainStrategy() || random.chance(0.3)) {
     const auto luck = random.below(10);
     const auto deadline = luck == 0  ? -1

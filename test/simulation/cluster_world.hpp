@@ -246,7 +246,7 @@ private:
   SimServer* contact();
 
   // cluster_world_drains.cpp
-  cluster::DrainWish some_drain();
+  cluster::DrainRequest some_drain();
   void end_drains();
 
   // log/cluster_world_log.cpp

@@ -18,9 +18,9 @@ TASKS = 3
 
 # Kinds that begin anew.
 RESTARTED = [
-    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "data_watcher", "heartbeat_tracker", "near_servers",
+    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "data_watcher", "heartbeat_tracker", "local_servers",
     "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
-    "keyring_keeper", "core_gc", "decision_keeper", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
+    "keyring_rotator", "core_gc", "decision_log", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
@@ -106,7 +106,7 @@ USES = {
     "network_hook": part_from_the_network,
     "artifact_hook": fetch,
     "node_drainer": drain_a_moment,
-    "decision_keeper": lambda agent: agent.get("/v1/operator/decisions"),
+    "decision_log": lambda agent: agent.get("/v1/operator/decisions"),
 }
 
 

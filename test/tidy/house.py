@@ -18,6 +18,14 @@ WORDS = (
     ("Ties", ("actors/",), "links"),
     ("Told", ("actors/",), "a report"),
     ("Letter", ("actors/raft/", "runtime/raft/"), "a message"),
+    ("Keeper", ("actors/", "runtime/"), "a log, a store, a collector"),
+    ("Desk", ("actors/", "runtime/"), "a context, requests"),
+    ("Seats", ("actors/", "runtime/"), "what they are for"),
+    ("WaitingRoom", ("actors/", "runtime/"), "pending requests"),
+    ("Board", ("actors/", "runtime/"), "states"),
+    ("Debt", ("actors/", "runtime/"), "what is pending"),
+    ("Wish", ("actors/", "runtime/", "cli/"), "a request, a spec"),
+    ("Doors", ("actors/",), "handlers"),
 )
 
 

@@ -49,14 +49,14 @@ void append_decision(std::string& out, const KeptDecisions::Row& row, bool with_
 }
 
 Outcome list_decisions(Call& call) {
-  const auto keeper = call.context->options.decisions;
-  if (!keeper)
+  const auto decisions = call.context->options.decisions;
+  if (!decisions)
     return Error{Errc::unavailable,
                  "this server keeps no decisions; its log says why since its start"};
   auto wanted_rows = NOMAD_TRY(wanted(call.request()));
   auto question = wanted_rows.from;
   return ask<KeptDecisions>(
-      call, keeper, std::move(question),
+      call, decisions, std::move(question),
       [who = call.asking.who,
        with_reserves = wanted_rows.with_reserves](const KeptDecisions& kept) {
         access::Verdicts verdicts{who};

@@ -108,10 +108,10 @@ Answer node_changed(const Context& context,
   return Answer::json(object.take()).with_index(index);
 }
 
-Result<cluster::DrainWish> read_drain(const net::Request& request) {
+Result<cluster::DrainRequest> read_drain(const net::Request& request) {
   const auto body = NOMAD_TRY(read_body(request));
   BodyFields fields{body, "NodeUpdateDrainRequest"};
-  cluster::DrainWish wish;
+  cluster::DrainRequest wish;
   wish.mark_eligible = fields.boolean("MarkEligible");
   const auto* spec = fields.object("DrainSpec");
   const auto* meta = fields.object("Meta");

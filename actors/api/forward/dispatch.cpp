@@ -298,20 +298,21 @@ void dispatch_to_place(Where where, Call call, const Run& run, Clock::time_point
   now.leads = leads(options);
   now.takes_stale = !now.leads && takes_stale(request);
   now.is_for_this_node = request.is_for_this_node;
-  const auto place = place_of(now);
-  if (place == Place::here) {
+  const auto destination = destination_of(now);
+  if (destination == Destination::here) {
     const bool by_leader = where == Where::leader || where == Where::by_method;
     if (by_leader && !now.is_read && options.cluster_view)
       try_again_unserved(where, call, run, give_up);
     return run(std::move(call));
   }
-  if (place == Place::node) return dispatch_to_node(where, std::move(call), run);
-  if (place == Place::region) return dispatch_to_region(std::move(call), std::string{region}, run);
+  if (destination == Destination::node) return dispatch_to_node(where, std::move(call), run);
+  if (destination == Destination::region)
+    return dispatch_to_region(std::move(call), std::string{region}, run);
   if (!options.cluster_view)
     return refuse_unserved(call, now.other_region ? no_path_to_region() : no_leader());
   if (request.hops >= most_hops) return refuse_unserved(call, no_leader());
   Find find;
-  if (place == Place::leader)
+  if (destination == Destination::leader)
     find = [context](const Answerer& answer) { find_leader(context->options, answer); };
   else
     find = [context](const Answerer& answer) {

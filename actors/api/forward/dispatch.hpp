@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "actors/api/forward/place.hpp"
+#include "actors/api/forward/destination.hpp"
 #include "actors/api/forward/relay.hpp"
 
 namespace nomad::api {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/api/forward/place.hpp"
+#include "actors/api/forward/destination.hpp"
 #include "actors/api/http/call.hpp"
 #include "runtime/net/http/router.hpp"
 #include "runtime/telemetry/registry.hpp"

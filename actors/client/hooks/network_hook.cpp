@@ -104,7 +104,7 @@ private:
   network::AllocNetworks networks() const { return {*tools_.network, tools_of_(*tools_.network)}; }
 
   actor::Answer<hook::Answered> join() {
-    network::NetworkWish wish{
+    network::NetworkSpec wish{
         .alloc_id = copy(scope_.alloc->getId()),
         .mode = copy(network_of(scope_)->getMode()),
         .mappings = network::port_mappings(scope_.alloc->getAllocatedResources().getShared(),

@@ -37,14 +37,14 @@ bool enter_directory(const std::string& directory, std::string_view& path) {
 }
 
 /// The directory of the task's or its group's that `path` is in, or all of the host's.
-TemplatePlace place_of(const HookScope& scope, std::string_view path) {
+TemplateDestination place_of(const HookScope& scope, std::string_view path) {
   for (const auto& root : {directory_of_task(scope), copy(scope.place->getAllocRoot()) + "/alloc"})
     if (auto rest = path; enter_directory(root, rest))
       return {.root = root, .path = std::string{rest}};
   return {.root = "/", .path = std::string{path.substr(std::min<std::size_t>(path.size(), 1))}};
 }
 
-Result<std::string> read_source(const TemplatePlace& place) {
+Result<std::string> read_source(const TemplateDestination& place) {
   const auto root = NOMAD_TRY(host::Beneath::open(place.root, false));
   auto text = NOMAD_TRY(root.read_at(place.path, 0, max_template_source + 1));
   if (text.size() > max_template_source)
@@ -53,10 +53,10 @@ Result<std::string> read_source(const TemplatePlace& place) {
   return text;
 }
 
-Result<TemplatePlace> place_template(const HookScope& scope,
-                                     const workload::TaskEnv& env,
-                                     const TemplateSettings& settings,
-                                     schema::Template::Reader of) {
+Result<TemplateDestination> place_template(const HookScope& scope,
+                                           const workload::TaskEnv& env,
+                                           const TemplateSettings& settings,
+                                           schema::Template::Reader of) {
   std::optional<std::string> source;
   if (of.getSourcePath().size() > 0) {
     const auto from = env.client_path(view(of.getSourcePath()), false);
@@ -105,7 +105,7 @@ public:
   }
 
   Result<std::optional<std::string>> file(const templates::FileQuery& query) override {
-    auto place = TemplatePlace{.root = "/", .path = query.path};
+    auto place = TemplateDestination{.root = "/", .path = query.path};
     if (order_.settings->file_sandbox || !query.path.starts_with('/')) {
       std::string_view path = query.path;
       const auto root = directory_of_task(order_.scope);
@@ -149,7 +149,7 @@ public:
 
 private:
   /// Before it is read. What can't be read is told by who reads.
-  void see(const TemplatePlace& place) {
+  void see(const TemplateDestination& place) {
     if (files_.size() == max_followed_files) return;
     const auto root = host::Beneath::open(place.root, false);
     const auto mark = root ? host::FileMark::of(*root, place.path) : root.error();
@@ -188,7 +188,7 @@ Result<std::vector<ClusterQuery>> asked_of_cluster(const templates::Dependencies
 }
 
 Result<templates::TaskTemplate> parse_template(schema::Template::Reader of,
-                                               const TemplatePlace& place,
+                                               const TemplateDestination& place,
                                                const RenderOrder& order) {
   return templates::TaskTemplate::parse(
       place.source ? *place.source : copy(of.getEmbeddedTmpl()), order.settings->functions,
@@ -247,7 +247,7 @@ Result<bool> write_text(const RenderOrder& order,
   return true;
 }
 
-Result<Variables> parse_environment(const TemplatePlace& place, std::string_view text) {
+Result<Variables> parse_environment(const TemplateDestination& place, std::string_view text) {
   auto variables = templates::parse_environment_file(text);
   if (!variables)
     return Error{Errc::rejected,

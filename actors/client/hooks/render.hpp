@@ -34,7 +34,7 @@ inline constexpr std::size_t max_template_output = 16 * 1024 * 1024;
 inline constexpr std::size_t max_followed_files = 64;
 
 /// Where a template's text goes, and what it is made of if it is not in the job.
-struct TemplatePlace {
+struct TemplateDestination {
   std::string root;  ///< The directory that it does not leave.
   std::string path;  ///< Below it.
   std::optional<std::string> source{};
@@ -42,7 +42,7 @@ struct TemplatePlace {
   std::string whole() const { return root + '/' + path; }
 };
 
-using TemplatePlaces = std::vector<TemplatePlace>;
+using TemplatePlaces = std::vector<TemplateDestination>;
 
 /// The task's templates; empty if it has none.
 capnp::List<schema::Template>::Reader templates_of(const HookScope& scope);

@@ -1,7 +1,7 @@
-// DecisionFeed: what scheduler workers tell the DecisionKeeper of the decisions they make. It never
+// DecisionFeed: what scheduler workers tell the DecisionLog of the decisions they make. It never
 // keeps them waiting: what finds too much before it is dropped and counted.
 //
-// Thread-safe. No actor: the keeper may begin anew meanwhile.
+// Thread-safe. No actor: the log may begin anew meanwhile.
 #pragma once
 
 #include <atomic>

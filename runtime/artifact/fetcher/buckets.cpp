@@ -50,13 +50,13 @@ AwsKeys keys_of(std::string_view json) {
 }
 
 /// "www.googleapis.com/storage/v1/bucket/object", as go-getter writes it.
-Result<S3Place> find_google(const Url& url) {
+Result<BucketLocation> find_google(const Url& url) {
   const auto parts = split(url.path, '/');
   if (!url.host_name().ends_with("googleapis.com") || parts.size() < 5 || parts[3].empty())
     return Error{Errc::invalid_argument,
                  "URL is not a valid GCS URL; expected "
                  "https://www.googleapis.com/storage/v1/<bucket>/<object>"};
-  S3Place place;
+  BucketLocation place;
   place.bucket = percent_decode(parts[3]);
   place.key = percent_decode(join(std::vector(parts.begin() + 4, parts.end()), "/"));
   place.version = url.fragment;

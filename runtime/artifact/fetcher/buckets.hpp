@@ -43,7 +43,7 @@ public:
       const std::function<Result<>(const std::string& key, const std::string& path)>& take);
 
 private:
-  Bucket(S3Place place,
+  Bucket(BucketLocation place,
          bool is_google,
          Transfers& transfers,
          Deadline deadline,
@@ -58,7 +58,7 @@ private:
   Result<S3List> list(std::string_view marker);
   Request request(const Url& url) const;
 
-  S3Place place_;
+  BucketLocation place_;
   bool is_google_;
   Transfers* transfers_;
   Deadline deadline_;

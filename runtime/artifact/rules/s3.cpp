@@ -108,14 +108,14 @@ Result<std::pair<std::string, std::string>> split_bucket(std::string_view path) 
 
 }  // namespace
 
-Url S3Place::object(std::string_view of_key) const {
+Url BucketLocation::object(std::string_view of_key) const {
   Url url = endpoint;
   url.path += "/" + percent_encode(of_key, "/");
   url.query = version.empty() ? "" : "versionId=" + percent_encode(version);
   return url;
 }
 
-Url S3Place::listing(std::string_view marker) const {
+Url BucketLocation::listing(std::string_view marker) const {
   Url url = endpoint;
   if (url.path.empty()) url.path = "/";
   url.query = "prefix=" + percent_encode(key);
@@ -123,8 +123,8 @@ Url S3Place::listing(std::string_view marker) const {
   return url;
 }
 
-Result<S3Place> find_s3(const Url& url) {
-  S3Place place;
+Result<BucketLocation> find_s3(const Url& url) {
+  BucketLocation place;
   const auto query = Query::parse(url.query);
   place.version = query.get("version");
   place.endpoint.scheme = url.scheme;

@@ -23,7 +23,7 @@ struct AwsKeys {
 };
 
 /// An object, or what begins with its key.
-struct S3Place {
+struct BucketLocation {
   std::string region;
   std::string bucket;
   std::string key;        ///< Decoded, without a leading slash.
@@ -41,7 +41,7 @@ struct S3Place {
 
 /// By go-getter's rules: of amazonaws.com path and virtual-host styles with the region in the name,
 /// of any other host "/bucket/key" with the parameter `region`. `invalid_argument` for others.
-Result<S3Place> find_s3(const Url& url);
+Result<BucketLocation> find_s3(const Url& url);
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 

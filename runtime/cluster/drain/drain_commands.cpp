@@ -10,7 +10,7 @@ namespace {
 
 /// What an operator's or a node's wish has in common.
 struct DrainUpdate {
-  const DrainWish& wish;
+  const DrainRequest& wish;
   std::string_view accessor;  ///< Who asks, as the node's LastDrain names him.
 };
 
@@ -76,7 +76,7 @@ Result<NodeDecision> update_drain(const state::Snapshot& snapshot,
 Result<NodeDecision> decide_drain(const state::Snapshot& snapshot,
                                   const access::Asking& asking,
                                   std::string_view node_id,
-                                  const DrainWish& wish,
+                                  const DrainRequest& wish,
                                   const EvalSeed& seed) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   const auto node = snapshot.node(node_id);
@@ -90,7 +90,7 @@ Result<NodeDecision> decide_own_drain(const state::Snapshot& snapshot,
                                       const EvalSeed& seed) {
   const auto node = snapshot.node(node_id);
   if (!node) return Error{Errc::not_found, "node not found"};
-  const DrainWish wish{.spec = spec, .meta = {{"message", "shutting down"}}};
+  const DrainRequest wish{.spec = spec, .meta = {{"message", "shutting down"}}};
   return update_drain(snapshot, access::own_work("nodes"), node, {wish, view(node->getId())}, seed);
 }
 

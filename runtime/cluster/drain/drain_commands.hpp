@@ -19,7 +19,7 @@ struct DrainSpec {
   bool ignore_system_jobs = false;
 };
 
-struct DrainWish {
+struct DrainRequest {
   std::optional<DrainSpec> spec{};  ///< Empty: a drain under way is canceled.
   bool mark_eligible = false;       ///< Of a node that is not to drain any more.
   std::map<std::string, std::string> meta{};
@@ -31,7 +31,7 @@ struct DrainWish {
 Result<NodeDecision> decide_drain(const state::Snapshot& snapshot,
                                   const access::Asking& asking,
                                   std::string_view node_id,
-                                  const DrainWish& wish,
+                                  const DrainRequest& wish,
                                   const EvalSeed& seed);
 
 /// The node drains itself because its agent leaves for good.

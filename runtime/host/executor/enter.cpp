@@ -246,7 +246,10 @@ bool enter_root(Isolation::Reader isolation, EnterFailure& failure) {
   return true;
 }
 
-bool open_place(pid_t task, Isolation::Reader isolation, TaskPlace& place, EnterFailure& failure) {
+bool open_place(pid_t task,
+                Isolation::Reader isolation,
+                TaskIsolation& place,
+                EnterFailure& failure) {
   const std::string names = "/proc/" + std::to_string(task) + "/ns/";
   place.mounts.reset(::open((names + "mnt").c_str(), O_RDONLY | O_CLOEXEC));
   if (!place.mounts) return failure.of("opening", (names + "mnt").c_str());
@@ -255,7 +258,7 @@ bool open_place(pid_t task, Isolation::Reader isolation, TaskPlace& place, Enter
   return place.ipc || failure.of("opening", (names + "ipc").c_str());
 }
 
-bool join_place(const TaskPlace& place, EnterFailure& failure) {
+bool join_place(const TaskIsolation& place, EnterFailure& failure) {
   if (place.ipc && ::setns(place.ipc.get(), CLONE_NEWIPC) != 0)
     return failure.of("entering", "the task's IPC namespace");
   if (place.mounts && ::setns(place.mounts.get(), CLONE_NEWNS) != 0)

@@ -29,17 +29,17 @@ struct EnterFailure {
 bool enter_root(schema::executor::Isolation::Reader isolation, EnterFailure& failure);
 
 /// The namespaces of `task` that a command beside it enters, but that of processes.
-struct TaskPlace {
+struct TaskIsolation {
   UniqueFd mounts;
   UniqueFd ipc;
 };
 
 bool open_place(pid_t task,
                 schema::executor::Isolation::Reader isolation,
-                TaskPlace& place,
+                TaskIsolation& place,
                 EnterFailure& failure);
 
-bool join_place(const TaskPlace& place, EnterFailure& failure);
+bool join_place(const TaskIsolation& place, EnterFailure& failure);
 
 /// The keys that the agent's session holds are no longer the process's. Kernels without keys have
 /// nothing to do.

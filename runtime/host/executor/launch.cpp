@@ -38,7 +38,7 @@ struct Plan {
   UniqueFd network;
   std::optional<schema::executor::Isolation::Reader> isolation;
   bool is_beside = false;  // a command that enters the task's place, instead of making it
-  TaskPlace place;         // of that
+  TaskIsolation place;     // of that
   UniqueFd report;         // the parent's end
   UniqueFd pids, own_pids;
   std::vector<std::pair<int, rlimit>> limits;

@@ -22,7 +22,7 @@
 #include <sched.h>
 
 #include "runtime/host/executor/executor.hpp"
-#include "runtime/host/executor/log_keeper.hpp"
+#include "runtime/host/executor/log_collector.hpp"
 
 namespace {
 

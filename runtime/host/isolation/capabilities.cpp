@@ -116,7 +116,7 @@ std::string to_text(CapabilitySet set) {
   return text;
 }
 
-Result<CapabilitySet> task_capabilities(const CapabilityWishes& wishes) {
+Result<CapabilitySet> task_capabilities(const CapabilityRequest& wishes) {
   const auto missing = wishes.added.without(wishes.allowed);
   if (!missing.empty())
     return Error{Errc::rejected,

@@ -59,7 +59,7 @@ Result<CapabilitySet> parse_capabilities(std::span<const std::string> names);
 /// "chown, kill": in the order of the alphabet.
 std::string to_text(CapabilitySet set);
 
-struct CapabilityWishes {
+struct CapabilityRequest {
   CapabilitySet allowed{};  ///< `allow_caps` of the driver.
   CapabilitySet added{};    ///< `cap_add` of the task.
   CapabilitySet dropped{};  ///< `cap_drop` of the task.
@@ -67,6 +67,6 @@ struct CapabilityWishes {
 
 /// ((defaults and allowed) without dropped) and added. `rejected` when some are added that are not
 /// allowed.
-Result<CapabilitySet> task_capabilities(const CapabilityWishes& wishes);
+Result<CapabilitySet> task_capabilities(const CapabilityRequest& wishes);
 
 }  // namespace nomad::host

@@ -158,12 +158,14 @@ void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const Driver
   *run->kept.mutable_handle()->mutable_config() = task_config(config, to_msgpack(*value), {});
   run->asked.push_back(then);
   runs_[id] = run;
-  logs_.start(config, file_name(run_id), [this, id, run](Result<LogKeepers::Kept> logs) {
+  logs_.start(config, file_name(run_id), [this, id, run](Result<LogCollectors::Kept> logs) {
     start_with(id, run, std::move(logs));
   });
 }
 
-void BridgeDriver::start_with(const TaskId& id, const RunPtr& run, Result<LogKeepers::Kept> logs) {
+void BridgeDriver::start_with(const TaskId& id,
+                              const RunPtr& run,
+                              Result<LogCollectors::Kept> logs) {
   if (!is_known(id, run)) {  // It was to be destroyed meanwhile.
     if (logs) logs_.finish(logs->process);
     return;
@@ -220,7 +222,7 @@ void BridgeDriver::settle(const TaskId& id, const RunPtr& run, const Refusal* wh
   for (const auto& then : std::exchange(run->asked, {}))
     then(why);
   if (why != nullptr) return;
-  logs_.watch(run->kept.logs(), [this, id, run](const drivers::LogKeeper& process) {
+  logs_.watch(run->kept.logs(), [this, id, run](const drivers::LogCollector& process) {
     *run->kept.mutable_logs() = process;
     if (!is_known(id, run)) return;
     record(id, *run);

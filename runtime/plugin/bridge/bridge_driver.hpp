@@ -21,7 +21,7 @@
 #include "runtime/plugin/bridge/config_spec.hpp"
 #include "runtime/plugin/bridge/kept_runs.hpp"
 #include "runtime/plugin/bridge/left_tasks.hpp"
-#include "runtime/plugin/bridge/log_keepers.hpp"
+#include "runtime/plugin/bridge/log_collectors.hpp"
 #include "runtime/plugin/bridge/remote.hpp"
 #include "runtime/plugin/bridge/usage_feed.hpp"
 #include "runtime/plugin/sdk/task_driver.hpp"
@@ -81,7 +81,7 @@ private:
   void expect_health();
   void start_later(schema::plugin::TaskConfig::Reader config, const DriverReply& reply);
   void start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply);
-  void start_with(const TaskId& id, const RunPtr& run, Result<LogKeepers::Kept> logs);
+  void start_with(const TaskId& id, const RunPtr& run, Result<LogCollectors::Kept> logs);
   void started(const TaskId& id,
                const RunPtr& run,
                const drivers::StartTaskResponse* response,
@@ -124,7 +124,7 @@ private:
   Served served_;
   Remote& remote_;
   KeptRuns kept_;
-  LogKeepers logs_;
+  LogCollectors logs_;
   LeftTasks left_;
   std::map<TaskId, RunPtr> runs_;
   std::optional<drivers::FingerprintResponse> health_;

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/files/replace_file.hpp"
-#include "runtime/plugin/bridge/log_keepers.hpp"
+#include "runtime/plugin/bridge/log_collectors.hpp"
 
 namespace nomad::plugin::bridge {
 namespace {

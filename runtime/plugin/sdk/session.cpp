@@ -6,7 +6,7 @@
 #include "runtime/plugin/sdk/commands.hpp"
 #include "runtime/plugin/sdk/declare.hpp"
 #include "runtime/plugin/sdk/hook_instance.hpp"
-#include "runtime/plugin/sdk/provider_desk.hpp"
+#include "runtime/plugin/sdk/provider_requests.hpp"
 #include "runtime/plugin/sdk/replies.hpp"
 #include "runtime/plugin/sdk/session_host.hpp"
 
@@ -225,7 +225,7 @@ private:
   Wire wire_;
   SessionHost host_;
   Commands commands_{wire_, host_};
-  ProviderDesk providers_{plugin_, wire_, host_};
+  ProviderRequests providers_{plugin_, wire_, host_};
   std::map<std::uint64_t, std::unique_ptr<HookInstance>> hooks_;
   std::map<std::string, std::unique_ptr<Driver>, std::less<>> drivers_;
   std::vector<std::unique_ptr<Actor>> actors_;

@@ -109,9 +109,9 @@ private:
               "check's task";
       return;
     }
-    AddressWish wish{.mode = copy(check.getAddressMode()),
-                     .address = text(service.getAddress()),
-                     .port = text(check.getPortLabel())};
+    AddressRequest wish{.mode = copy(check.getAddressMode()),
+                        .address = text(service.getAddress()),
+                        .port = text(check.getPortLabel())};
     if (wish.mode.empty()) wish.mode = default_mode(wish.address);
     if (wish.port.empty()) wish.port = text(service.getPortLabel());
     if (wish.port.empty()) {

@@ -51,20 +51,20 @@ Result<std::int64_t> port_number(std::string_view label, std::string_view labels
   return number;
 }
 
-Result<ServiceAddress> at_custom_address(const AddressScope& scope, const AddressWish& wish) {
+Result<ServiceAddress> at_custom_address(const AddressScope& scope, const AddressRequest& wish) {
   if (wish.port.empty()) return ServiceAddress{wish.address, 0};
   if (const auto port = find_port(scope, wish.port))
     return ServiceAddress{wish.address, port->value};
   return ServiceAddress{wish.address, NOMAD_TRY(port_number(wish.port, "a port of the group"))};
 }
 
-Result<ServiceAddress> at_host(const AddressScope& scope, const AddressWish& wish) {
+Result<ServiceAddress> at_host(const AddressScope& scope, const AddressRequest& wish) {
   if (wish.port.empty()) return ServiceAddress{scope.host, 0};
   if (auto port = find_port(scope, wish.port)) return ServiceAddress{port->host_ip, port->value};
   return ServiceAddress{scope.host, NOMAD_TRY(port_number(wish.port, "a port of the group"))};
 }
 
-Result<ServiceAddress> at_driver(const AddressScope& scope, const AddressWish& wish) {
+Result<ServiceAddress> at_driver(const AddressScope& scope, const AddressRequest& wish) {
   if (scope.driver == nullptr || scope.driver->ip.empty())
     return Error{Errc::rejected,
                  "address_mode = \"driver\" needs a driver that makes a network for its tasks, and "
@@ -79,7 +79,7 @@ Result<ServiceAddress> at_driver(const AddressScope& scope, const AddressWish& w
                         NOMAD_TRY(port_number(wish.port, "a port of the driver's network"))};
 }
 
-Result<ServiceAddress> in_alloc(const AddressScope& scope, const AddressWish& wish) {
+Result<ServiceAddress> in_alloc(const AddressScope& scope, const AddressRequest& wish) {
   auto address = copy(scope.alloc.getNetworkStatus().getAddress());
   if (address.empty())
     return Error{Errc::rejected,
@@ -94,7 +94,7 @@ Result<ServiceAddress> in_alloc(const AddressScope& scope, const AddressWish& wi
 
 }  // namespace
 
-Result<ServiceAddress> service_address(const AddressScope& scope, const AddressWish& wish) {
+Result<ServiceAddress> service_address(const AddressScope& scope, const AddressRequest& wish) {
   if (wish.mode == "host") return at_host(scope, wish);
   if (wish.mode == "driver") return at_driver(scope, wish);
   if (wish.mode == "alloc") return in_alloc(scope, wish);

@@ -32,7 +32,7 @@ struct AddressScope {
 };
 
 /// What the job says, interpolated.
-struct AddressWish {
+struct AddressRequest {
   std::string mode = {};     ///< "" is "auto".
   std::string address = {};  ///< One to be told in mode "auto"; "": none.
   std::string port = {};     ///< A label or a number; "": none.
@@ -40,6 +40,6 @@ struct AddressWish {
 
 /// Errors: `rejected`, when the mode is unknown or nothing here has such an address, or the port is
 /// neither a label of a network nor a number from 1 to 65535.
-Result<ServiceAddress> service_address(const AddressScope& scope, const AddressWish& wish);
+Result<ServiceAddress> service_address(const AddressScope& scope, const AddressRequest& wish);
 
 }  // namespace nomad::workload

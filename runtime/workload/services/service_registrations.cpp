@@ -52,9 +52,9 @@ Result<ServiceRegistration> register_one(const Scope& scope, schema::Service::Re
                  fmt::format("its name is {} once interpolated; it may have letters, digits and "
                              "inner dashes, 63 at most",
                              quote(name))};
-  const AddressWish wish{.mode = copy(service.getAddressMode()),
-                         .address = scope.env.replace(view(service.getAddress())),
-                         .port = scope.env.replace(view(service.getPortLabel()))};
+  const AddressRequest wish{.mode = copy(service.getAddressMode()),
+                            .address = scope.env.replace(view(service.getAddress())),
+                            .port = scope.env.replace(view(service.getPortLabel()))};
   const auto reached = NOMAD_TRY(service_address(scope.addresses, wish));
   Draft<schema::ServiceRegistration> draft;
   draft->setId(text(fmt::format("_nomad-task-{}-{}-{}-{}", view(owner.alloc.getId()),

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 using state::Snapshot;
 
 /// A deadline of some seconds mostly; none, at once, or an end of the drain otherwise.
-cluster::DrainWish ClusterWorld::some_drain() {
+cluster::DrainRequest ClusterWorld::some_drain() {
   const auto luck = random_.below(10);
   if (luck < 2) return {.mark_eligible = random_.chance(0.7)};
   std::int64_t deadline = 0;
@@ -25,7 +25,7 @@ void ClusterWorld::end_drains() {
   const auto state = boss->store()->snapshot();
   for (const auto& id : state.draining_nodes()) {
     if (!hurried_.insert(id).second) continue;
-    const cluster::DrainWish wish{.spec = cluster::DrainSpec{.deadline = Time{5s}.count()}};
+    const cluster::DrainRequest wish{.spec = cluster::DrainSpec{.deadline = Time{5s}.count()}};
     boss->write(
         [&](const Snapshot& now, const cluster::EvalSeed& seed) {
           return cluster::decide_drain(now, nomad::test::anybody(), id, wish, seed);

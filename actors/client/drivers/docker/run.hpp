@@ -23,7 +23,7 @@ struct DockerTasks::Run {
 
   std::map<Round, docker::Engine::CallId> calls{};  ///< Those that the engine has not answered.
   docker::Engine::CallId log_call = 0;
-  std::shared_ptr<docker::LogKeeper> keeper{};  ///< Null: nobody keeps its logs.
+  std::shared_ptr<docker::LogCollector> collector{};  ///< Null: nobody keeps its logs.
 
   docker::CpuCounters counters{};  ///< Of the last reading.
   Nanoseconds read_at{0};

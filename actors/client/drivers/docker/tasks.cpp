@@ -315,58 +315,58 @@ struct DockerTasks::Performer {
 
   void operator()(const container_action::OpenLogs& action) const {
     const auto position = tasks.position_file(run.machine.container());
-    auto keeper = std::make_shared<docker::LogKeeper>(
-        docker::LogKeeperOptions{.alloc_root = action.destination.alloc_root,
-                                 .task = run.id.task,
-                                 .max_files = action.destination.max_files,
-                                 .max_bytes = action.destination.max_bytes,
-                                 .position_file = position,
-                                 .is_terminal = action.is_terminal});
+    auto collector = std::make_shared<docker::LogCollector>(
+        docker::LogCollectorOptions{.alloc_root = action.destination.alloc_root,
+                                    .task = run.id.task,
+                                    .max_files = action.destination.max_files,
+                                    .max_bytes = action.destination.max_bytes,
+                                    .position_file = position,
+                                    .is_terminal = action.is_terminal});
     context.work<bool>(
-        [keeper, position, is_new = action.is_new]() -> Result<bool> {
+        [collector, position, is_new = action.is_new]() -> Result<bool> {
           std::error_code failure;
           std::filesystem::create_directories(std::filesystem::path{position}.parent_path(),
                                               failure);
           // Of one that was made a moment ago nothing is known: a record would be another agent's,
           // who died in between.
           const bool begins = is_new && !std::filesystem::exists(position, failure);
-          NOMAD_TRY(keeper->open(begins));
+          NOMAD_TRY(collector->open(begins));
           return true;
         },
-        heard([keeper, round = action.round](Run& to, const Result<bool>& opened) {
-          if (opened) to.keeper = keeper;
+        heard([collector, round = action.round](Run& to, const Result<bool>& opened) {
+          if (opened) to.collector = collector;
           to.machine.done(round, opened ? Result<>{} : Result<>{opened.error()});
         }));
   }
 
   void operator()(const container_action::FollowLogs& action) const {
-    const auto keeper = run.keeper;
+    const auto collector = run.collector;
     docker::EngineRequest request{
         .target = fmt::format("{}/logs?follow={}&stdout=1&stderr=1&timestamps=1&since={}",
                               docker::container_path(run.machine.container()),
-                              action.is_rest ? 0 : 1, keeper->since())};
+                              action.is_rest ? 0 : 1, collector->since())};
     const auto ended = context.in_turn(heard(
         [id = run.id, round = action.round, &context = context](Run& to, EngineOutcome& outcome) {
-          if (!to.keeper) return;  // They were closed meanwhile.
-          if (const auto complaint = to.keeper->take_complaint(); !complaint.empty())
+          if (!to.collector) return;  // They were closed meanwhile.
+          if (const auto complaint = to.collector->take_complaint(); !complaint.empty())
             context.tell(id, complaint);
-          to.keeper->restart();
+          to.collector->restart();
           to.machine.answered(round, outcome);
         }));
     run.log_call = context.log_engine().follow(
         std::move(request), {.header = std::chrono::milliseconds{0}},
-        {.piece = [keeper](std::string_view bytes) { return keeper->take(bytes); },
+        {.piece = [collector](std::string_view bytes) { return collector->take(bytes); },
          .ended =
-             [keeper, ended](Result<docker::EngineAnswer> answer) {
-               keeper->save();
+             [collector, ended](Result<docker::EngineAnswer> answer) {
+               collector->save();
                ended(std::move(answer));
              },
-         .tick = [keeper] { keeper->save_if_due(docker::LogKeeper::Clock::now()); }});
+         .tick = [collector] { collector->save_if_due(docker::LogCollector::Clock::now()); }});
   }
 
   void operator()(const container_action::CloseLogs&) const {
-    if (run.keeper) run.keeper->close();
-    run.keeper.reset();
+    if (run.collector) run.collector->close();
+    run.collector.reset();
   }
 
   void operator()(const container_action::ForgetLogs& action) const {

@@ -17,7 +17,7 @@
 #include "actors/client/drivers/usage_feed.hpp"
 #include "runtime/docker/container_machine.hpp"
 #include "runtime/docker/exec_bridge.hpp"
-#include "runtime/docker/log_keeper.hpp"
+#include "runtime/docker/log_collector.hpp"
 
 namespace nomad::client {
 

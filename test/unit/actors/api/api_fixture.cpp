@@ -191,10 +191,10 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.client = client_;
   auto ring = storage::RowRing::open(uploads.file("decisions.db"));
   REQUIRE(ring.has_value());
-  auto keeper = server::start_decision_keeper_inline(
+  auto decisions = server::start_decision_log_inline(
       system_, std::make_shared<storage::RowRing>(std::move(*ring)), telemetry::Meter::make({}));
-  decisions_ = std::move(keeper.keeper);
-  decision_feed = std::move(keeper.feed);
+  decisions_ = std::move(decisions.log);
+  decision_feed = std::move(decisions.feed);
   options.decisions = decisions_;
   keyring = *security::Keyring::open({.server_id = "server-1"});
   options.keyring = keyring;

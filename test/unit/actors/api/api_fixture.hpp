@@ -98,7 +98,7 @@ private:
   raft::StateFsm fsm_{std::shared_ptr<state::Store>{state_, &state_->store}};
   client::ClientApi client_;
   RaftReader raft_;
-  server::DecisionKeeper decisions_;
+  server::DecisionLog decisions_;
 
 public:
   std::unique_ptr<Api> api;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/plugin/waiting_room.hpp"
+#include "actors/plugin/pending_requests.hpp"
 #include "runtime/object/draft.hpp"
 
 using namespace nomad;
@@ -64,10 +64,10 @@ TEST_CASE("intake: answers are free, but do not overtake") {
 }
 
 TEST_CASE("waiting room: guests are asked in their order, or fail") {
-  plugin::WaitingRoom room;
+  plugin::PendingRequests room;
   std::vector<std::string> happened;
   const auto guest = [&happened](std::string name, std::uint64_t instance) {
-    return plugin::WaitingRoom::Guest{
+    return plugin::PendingRequests::Guest{
         .ask = [&happened, name] { happened.push_back("asked " + name); },
         .fail = [&happened, name](const Error& why) { happened.push_back(name + ' ' + why.what); },
         .instance = instance};
@@ -81,7 +81,7 @@ TEST_CASE("waiting room: guests are asked in their order, or fail") {
   CHECK(happened.back() == "asked d");
   room.admit();
   CHECK(happened.size() == 4);
-  for (std::size_t i = 0; i < plugin::WaitingRoom::most; ++i) {
+  for (std::size_t i = 0; i < plugin::PendingRequests::most; ++i) {
     auto one = guest("x", 0);
     REQUIRE(room.add(one));
   }

@@ -18,7 +18,7 @@ namespace nomad::test {
 class LinkFixture : public ActorFixture {
 public:
   MemoryPlugin plugin;
-  std::shared_ptr<plugin::PluginBoard> board = std::make_shared<plugin::PluginBoard>();
+  std::shared_ptr<plugin::PluginStates> board = std::make_shared<plugin::PluginStates>();
   std::shared_ptr<plugin::PluginFacts> facts = std::make_shared<plugin::PluginFacts>();
   std::shared_ptr<server::JobTypes> job_types = std::make_shared<server::JobTypes>();
   std::shared_ptr<client::ServiceProviders> providers

@@ -10,7 +10,7 @@
 
 #include "runtime/base/duration.hpp"
 #include "runtime/base/random.hpp"
-#include "runtime/docker/log_keeper.hpp"
+#include "runtime/docker/log_collector.hpp"
 
 using namespace nomad;
 using namespace nomad::docker;
@@ -191,11 +191,11 @@ TEST_CASE("docker logs: an agent that dies loses no line and writes none twice")
     std::filesystem::remove_all(root);
     std::filesystem::create_directories(root / "alloc/logs");
     std::ofstream{root / "alloc/logs/web.stdout.0"} << "of an earlier run\n";
-    const LogKeeperOptions options{.alloc_root = root.string(),
-                                   .task = "web",
-                                   .max_files = 100,
-                                   .max_bytes = 500,
-                                   .position_file = (root / "position").string()};
+    const LogCollectorOptions options{.alloc_root = root.string(),
+                                      .task = "web",
+                                      .max_files = 100,
+                                      .max_bytes = 500,
+                                      .position_file = (root / "position").string()};
     std::vector<Line> lines;
     std::string out = "of an earlier run\n";
     std::string err;
@@ -207,9 +207,9 @@ TEST_CASE("docker logs: an agent that dies loses no line and writes none twice")
       (lines.back().output == Output::err ? err : out) += lines.back().text;
     }
     for (int life = 0; life < 4; ++life) {
-      LogKeeper keeper{options};
-      REQUIRE(keeper.open(life == 0).has_value());
-      const auto since = keeper.since();
+      LogCollector collector{options};
+      REQUIRE(collector.open(life == 0).has_value());
+      const auto since = collector.since();
       const auto dot = since.find('.');
       const auto from = dot == std::string::npos ? std::int64_t{0}
                                                  : std::stoll(since.substr(0, dot)) * 1'000'000'000
@@ -220,9 +220,9 @@ TEST_CASE("docker logs: an agent that dies loses no line and writes none twice")
       std::size_t at = 0;
       while (at < end) {
         const auto size = std::min<std::size_t>(end - at, 1 + random.below(300));
-        REQUIRE(keeper.take(std::string_view{stream}.substr(at, size)).has_value());
+        REQUIRE(collector.take(std::string_view{stream}.substr(at, size)).has_value());
         at += size;
-        if (random.below(4) == 0) keeper.save();
+        if (random.below(4) == 0) collector.save();
       }
     }
     std::string out_seen;

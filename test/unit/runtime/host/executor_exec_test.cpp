@@ -15,7 +15,7 @@
 
 #include "exec_harness.hpp"
 #include "runtime/host/executor/protocol.hpp"
-#include "runtime/host/executor_place.hpp"
+#include "runtime/host/found_executor.hpp"
 
 using namespace nomad;
 using namespace nomad::host;
@@ -86,12 +86,12 @@ std::vector<pid_t> pids_of(const std::string& text) {
   }
 }
 
-FoundPlace connect(const Executors& executors) {
+FoundExecutor connect(const Executors& executors) {
   int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  FoundPlace found;
+  FoundExecutor found;
   REQUIRE(eventually([&] {
     found = std::move(*look_for_executor(state, exec_key));
-    return found.kind == FoundPlace::Kind::alive;
+    return found.kind == FoundExecutor::Kind::alive;
   }));
   ::close(state);
   return found;
@@ -319,7 +319,7 @@ TEST_CASE("exec: the end of the task ends its commands, and none starts any more
   CHECK(task.heard.exited().signal == SIGTERM);
   CHECK(task.refuse({"true"}) == Error{Errc::conflict, "the task is not running"});
   // The executor itself refuses, too, whoever asks.
-  FoundPlace stranger = connect(task.executors);
+  FoundExecutor stranger = connect(task.executors);
   std::string order = exec_frame(9, {"true"});
   CHECK(::send(stranger.socket.get(), order.data(), order.size(), MSG_NOSIGNAL) > 0);
   CHECK(receive(stranger.socket.get(), [](executor::Message::Reader message) {
@@ -381,7 +381,7 @@ TEST_CASE("exec: damaged orders never disturb the task") {
     std::string bytes = good;
     for (unsigned i = 0; i <= random() % 8; ++i)
       bytes[4 + random() % (bytes.size() - 4)] = static_cast<char>(random());
-    FoundPlace stranger = connect(task.executors);
+    FoundExecutor stranger = connect(task.executors);
     CHECK(::send(stranger.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0);
   }
   task.check_alive();

@@ -16,7 +16,7 @@
 #include "executor_harness.hpp"
 #include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/executor_client.hpp"
-#include "runtime/host/executor_place.hpp"
+#include "runtime/host/found_executor.hpp"
 
 using namespace nomad;
 using namespace nomad::host;
@@ -295,13 +295,13 @@ TEST_CASE("executor: strangers and nonsense on its socket do not disturb the tas
   auto started = heard.started();
   REQUIRE_FALSE(started.has_error());
   int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  std::vector<FoundPlace> connections;
+  std::vector<FoundExecutor> connections;
   // More than the executor keeps.
   for (int i = 0; i < 20; ++i) {
-    FoundPlace found;
+    FoundExecutor found;
     REQUIRE(eventually([&] {  // its backlog may be full for a moment
       found = std::move(*look_for_executor(state, kept_key));
-      return found.kind == FoundPlace::Kind::alive;
+      return found.kind == FoundExecutor::Kind::alive;
     }));
     std::string bytes = i % 2 == 0 ? std::string(64, '\xff') : std::string(7, '\x08');
     CHECK(::send(found.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0);
@@ -338,7 +338,7 @@ TEST_CASE("executor: agents of other releases hear the newest common version, or
   int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   auto found = look_for_executor(state, kept_key);
   ::close(state);
-  REQUIRE(found->kind == FoundPlace::Kind::alive);
+  REQUIRE(found->kind == FoundExecutor::Kind::alive);
   std::string hello = executor::frame(1, [&](executor::Message::Builder message) {
     auto hello = message.initHello();
     hello.setMinVersion(min);

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/api/forward/api_wire.hpp"
-#include "actors/api/forward/place.hpp"
+#include "actors/api/forward/destination.hpp"
 #include "runtime/object/object.hpp"
 
 namespace nomad::api {
@@ -12,49 +12,51 @@ namespace {
 
 struct Case {
   Situation now;
-  Place place;
+  Destination destination;
 };
 
-TEST_CASE("place: what is about the agent stays there, whatever region is named") {
-  CHECK(place_of({.where = Where::agent, .other_region = true, .leads = false}) == Place::here);
-  CHECK(place_of({.where = Where::agent, .has_server = false}) == Place::here);
+TEST_CASE("destination: what is about the agent stays there, whatever region is named") {
+  CHECK(destination_of({.where = Where::agent, .other_region = true, .leads = false})
+        == Destination::here);
+  CHECK(destination_of({.where = Where::agent, .has_server = false}) == Destination::here);
 }
 
-TEST_CASE("place: a leader serves everything of its region") {
+TEST_CASE("destination: a leader serves everything of its region") {
   for (const auto where : {Where::by_method, Where::server, Where::state, Where::leader})
     for (const bool reads : {true, false})
-      CHECK(place_of({.where = where, .is_read = reads}) == Place::here);
+      CHECK(destination_of({.where = where, .is_read = reads}) == Destination::here);
 }
 
-TEST_CASE("place: a follower sends on what changes something, and reads that must be the newest") {
+TEST_CASE(
+    "destination: a follower sends on what changes something, and reads that must be the newest") {
   const auto follower = [](Where where, bool reads, bool stale) {
-    return place_of({.where = where, .is_read = reads, .takes_stale = stale, .leads = false});
+    return destination_of({.where = where, .is_read = reads, .takes_stale = stale, .leads = false});
   };
 
-  CHECK(follower(Where::by_method, true, false) == Place::leader);
-  CHECK(follower(Where::by_method, true, true) == Place::here);
-  CHECK(follower(Where::by_method, false, false) == Place::leader);
-  CHECK(follower(Where::by_method, false, true) == Place::leader);
-  CHECK(follower(Where::state, false, true) == Place::here);
-  CHECK(follower(Where::leader, true, true) == Place::leader);
-  CHECK(follower(Where::server, false, false) == Place::here);
+  CHECK(follower(Where::by_method, true, false) == Destination::leader);
+  CHECK(follower(Where::by_method, true, true) == Destination::here);
+  CHECK(follower(Where::by_method, false, false) == Destination::leader);
+  CHECK(follower(Where::by_method, false, true) == Destination::leader);
+  CHECK(follower(Where::state, false, true) == Destination::here);
+  CHECK(follower(Where::leader, true, true) == Destination::leader);
+  CHECK(follower(Where::server, false, false) == Destination::here);
 }
 
-TEST_CASE("place: another region comes first, by way of a server") {
-  CHECK(place_of({.other_region = true}) == Place::region);
-  CHECK(place_of({.where = Where::alloc_node, .other_region = true}) == Place::region);
-  CHECK(place_of({.other_region = true, .has_server = false}) == Place::server);
+TEST_CASE("destination: another region comes first, by way of a server") {
+  CHECK(destination_of({.other_region = true}) == Destination::region);
+  CHECK(destination_of({.where = Where::alloc_node, .other_region = true}) == Destination::region);
+  CHECK(destination_of({.other_region = true, .has_server = false}) == Destination::server);
 }
 
-TEST_CASE("place: a client node serves what is about it, and nothing else") {
-  CHECK(place_of({.has_server = false}) == Place::server);
-  CHECK(place_of({.where = Where::server, .has_server = false}) == Place::server);
-  CHECK(place_of({.where = Where::node, .has_server = false}) == Place::node);
-  CHECK(place_of({.where = Where::alloc_node,
-                  .other_region = true,
-                  .has_server = false,
-                  .is_for_this_node = true})
-        == Place::here);
+TEST_CASE("destination: a client node serves what is about it, and nothing else") {
+  CHECK(destination_of({.has_server = false}) == Destination::server);
+  CHECK(destination_of({.where = Where::server, .has_server = false}) == Destination::server);
+  CHECK(destination_of({.where = Where::node, .has_server = false}) == Destination::node);
+  CHECK(destination_of({.where = Where::alloc_node,
+                        .other_region = true,
+                        .has_server = false,
+                        .is_for_this_node = true})
+        == Destination::here);
 }
 
 TEST_CASE("api_wire: a request comes back as it was, without what is about its connection") {

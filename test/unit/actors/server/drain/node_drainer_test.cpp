@@ -69,7 +69,7 @@ struct DrainerFixture : ServerFixture {
         report(entry.value(), ClientStatus::COMPLETE);
   }
 
-  void update(const std::string& node, const cluster::DrainWish& wish) {
+  void update(const std::string& node, const cluster::DrainRequest& wish) {
     const auto decision = cluster::decide_drain(state(), anybody(), node, wish, {*time, &random});
     REQUIRE(decision.has_value());
     write([&](schema::Command::Builder command) {

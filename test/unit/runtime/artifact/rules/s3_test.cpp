@@ -7,7 +7,7 @@ using namespace nomad::artifact;
 
 namespace {
 
-S3Place place(const char* url) {
+BucketLocation place(const char* url) {
   return find_s3(*parse_url(url)).value();
 }
 

@@ -14,7 +14,7 @@ using schema::SchedulingEligibility;
 namespace {
 
 struct DrainCommandHarness : DrainHarness {
-  std::string said(const std::string& node, const DrainWish& wish) {
+  std::string said(const std::string& node, const DrainRequest& wish) {
     const auto decision = decide_drain(state(), anybody(), node, wish, {now, &random});
     return decision ? "done" : decision.error().what;
   }

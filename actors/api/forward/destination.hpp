@@ -1,0 +1,51 @@
+// Where a request is to be served: here, by the leader, in another region, on a client node. Pure.
+#pragma once
+
+#include <cstdint>
+
+namespace nomad::api {
+
+/// What an operation needs, as the route tables say it.
+enum class Where : std::uint8_t {
+  by_method,  ///< GET and HEAD: `state`; what changes something: `leader`.
+  agent,      ///< The agent that was asked.
+  server,     ///< Any server of the region.
+  state,      ///< The leader, unless the client takes a stale answer: then any server.
+  leader,
+  node,        ///< The client node of the parameter `node_id`; without it the agent's own.
+  body_node,   ///< The same; the body may name it as well, as "NodeID".
+  alloc_node,  ///< The client node of the allocation that the path names.
+  named,       ///< `node`, or the server of the parameter `server_id`; 404 from any other.
+};
+
+struct Situation {
+  Where where = Where::by_method;
+  bool is_read = true;            ///< GET or HEAD.
+  bool takes_stale = false;       ///< `?stale`
+  bool other_region = false;      ///< `?region=` names one that is not ours.
+  bool has_server = true;         ///< This agent is a server.
+  bool leads = true;              ///< That server leads and is ready.
+  bool is_for_this_node = false;  ///< A server sent it to this client node.
+};
+
+enum class Destination : std::uint8_t {
+  here,
+  leader,  ///< The leader of this region.
+  region,  ///< A server of the other region.
+  server,  ///< A server of this region: this agent is none.
+  node,    ///< A client node: here, if it is this agent's own.
+};
+
+constexpr Destination destination_of(const Situation& now) {
+  if (now.where == Where::agent || now.is_for_this_node) return Destination::here;
+  if (now.other_region) return now.has_server ? Destination::region : Destination::server;
+  if (now.where == Where::node || now.where == Where::body_node || now.where == Where::alloc_node
+      || now.where == Where::named)
+    return Destination::node;
+  if (!now.has_server) return Destination::server;
+  if (now.where == Where::server || now.leads) return Destination::here;
+  const bool reads = now.where == Where::state || (now.where == Where::by_method && now.is_read);
+  return reads && now.takes_stale ? Destination::here : Destination::leader;
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,54 @@
+// PluginDrivers: who stands for each driver of a plugin, and hears what that says. Part of the
+// PluginLink, called in its turns.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "actors/client/driver.hpp"
+#include "actors/plugin/exec_relay.hpp"
+#include "actors/plugin/questions.hpp"
+
+namespace nomad::plugin {
+
+class PluginDrivers {
+public:
+  PluginDrivers(actor::Self* self, Questions& questions, ExecRelay& commands)
+      : self_{self}, questions_{questions}, commands_{commands} {}
+
+  PluginDrivers(const PluginDrivers&) = delete;
+  PluginDrivers& operator=(const PluginDrivers&) = delete;
+
+  void serve(const std::string& driver, actor::Any actor, client::PluginHost host) {
+    seats_[driver] = {std::move(actor), std::move(host), false, {}};
+  }
+
+  /// Asks the present process; from now on that one's end is the actor's. `orders` brings those for
+  /// a command that it has begun back to the link.
+  void ask(const std::string& driver,
+           const Object<schema::plugin::DriverRequest>& request,
+           const ExecRelay::Tell& orders,
+           actor::Promise<client::driver::Answered> promise);
+
+  /// What it says of itself, and of tasks that it was asked to start or recover.
+  void take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now);
+
+  /// The process has ended: so do those that have asked it something.
+  void end();
+
+private:
+  struct Seat {
+    actor::Any actor;
+    client::PluginHost host;
+    bool has_asked = false;
+    std::set<client::driver::TaskId> tasks;  ///< Whose notices are passed on.
+  };
+
+  actor::Self* self_;
+  Questions& questions_;
+  ExecRelay& commands_;
+  std::map<std::string, Seat> seats_;
+};
+
+}  // namespace nomad::plugin

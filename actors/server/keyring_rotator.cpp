@@ -1,0 +1,166 @@
+#include "actors/server/keyring_rotator.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "runtime/base/clock.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto write_timeout = 10s;
+
+/// A server that does not lead acts at every third look only: mostly the leader was there first.
+constexpr unsigned patience_of_followers = 3;
+
+struct LookAtKeys {
+  using is_message = void;
+};
+
+using KeyringRotatorSelf = actor::WithInternal<LeaderDuty, void(LookAtKeys)>;
+
+security::Keyring::Holders holders_of(const state::Snapshot& snapshot) {
+  security::Keyring::Holders holders;
+  for (const auto& entry : snapshot.rows<state::kind::KeyHolders>().all())
+    holders.push_back(entry.value());
+  return holders;
+}
+
+Object<schema::RootKey> retired(const Object<schema::RootKey>& key) {
+  Draft<schema::RootKey> draft{key};
+  draft->setState(schema::RootKeyState::INACTIVE);
+  return draft.freeze();
+}
+
+struct KeyringRotatorState {
+  static constexpr const char* name = "keyring_rotator";
+
+  using Self = KeyringRotatorSelf::stateful_pointer<KeyringRotatorState>;
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::shared_ptr<security::Keyring> keyring;
+  SealedLink servers;
+  KeyringRotatorOptions options;
+  Random random{0};
+  bool leads = false;
+  unsigned looks_as_follower = 0;
+  unsigned writing = 0;  ///< Commands without an answer; the next look waits for them.
+
+  void write(const Object<schema::Command>& command, std::string what) {
+    ++writing;
+    self->request(servers, write_timeout, WriteSealed{command})
+        .then(
+            [this](const SealedWritten&) {
+              if (--writing == 0) look();  // the next thing to do may depend on what was written
+            },
+            [this, what = std::move(what)](const Error& err) {
+              --writing;  // tried again at the next look
+              const auto why = err;
+              const bool is_worth_saying = leads && why.code != Errc::conflict;
+              log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring",
+                         what + ": " + why.what);
+            });
+  }
+
+  /// Whether the state knows this server by the key that it has.
+  bool is_known(const state::Snapshot& snapshot) const {
+    const auto own = keyring->holder();
+    const auto known = snapshot.key_holder(view(own->getId()));
+    return known && known->getPublicKey() == own->getPublicKey();
+  }
+
+  void look() {
+    if (writing != 0) return;
+    if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
+    const auto snapshot = store->snapshot();
+    if (!is_known(snapshot))
+      return write(cluster::put_key_holder(keyring->holder()),
+                   "registering this server's public key");
+    if (leads)
+      serve(snapshot);
+    else
+      share_keys(snapshot);
+  }
+
+  /// Wraps the keys that this server can open for all who lack them. Not the leader's work alone:
+  /// it may be one of those.
+  void share_keys(const state::Snapshot& snapshot) {
+    using security::Keyring;
+    const auto holders = holders_of(snapshot);
+    const auto others = leads ? Keyring::OtherSecrets::drop : Keyring::OtherSecrets::keep;
+    for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all())
+      if (const auto wrapped = keyring->rewrap(entry.value(), holders, others))
+        write(cluster::change_root_key(wrapped), "wrapping a root key");
+  }
+
+  void serve(const state::Snapshot& snapshot) {
+    const auto duties = cluster::keyring_duties(snapshot, options.thresholds, unix_now());
+    // After a restore of another cluster's snapshot nobody here may be able to open its key.
+    if (duties.make_key || !keyring->opens(snapshot.active_root_key()))
+      write(cluster::put_root_key(
+                keyring->make_root_key(make_uuid(random), unix_now(), holders_of(snapshot)), false),
+            "making a root key");
+    share_keys(snapshot);
+    if (writing != 0) return;
+    for (const auto& variable : duties.rekey)
+      rekey(snapshot, variable);
+    for (const auto& key : duties.retire)
+      write(cluster::change_root_key(retired(key)), "retiring a root key");
+    for (const auto& id : duties.remove)
+      write(cluster::delete_root_key(id), "removing an unused root key");
+  }
+
+  void rekey(const state::Snapshot& snapshot, const Object<schema::Variable>& variable) {
+    const auto items
+        = keyring->open_variable(snapshot.root_key(view(variable->getKeyId())), variable);
+    const auto sealed = items ? keyring->seal_variable(
+                            snapshot.active_root_key(), view(variable->getNamespace()),
+                            view(variable->getPath()), *items, variable->getModifyTime())
+                              : Result<Object<schema::Variable>>{items.error()};
+    if (!sealed) return;  // the key is not ours to open: another leader may do it
+    write(cluster::set_variable(*sealed, variable->getModifyIndex()), "sealing a variable anew");
+  }
+};
+
+KeyringRotatorSelf::behavior_type keyring_rotator(KeyringRotatorState::Self self,
+                                                  std::shared_ptr<state::Store> store,
+                                                  std::shared_ptr<security::Keyring> keyring,
+                                                  SealedLink servers,
+                                                  KeyringRotatorOptions options) {
+  auto* state = &self->state;
+  state->self = self;
+  state->store = std::move(store);
+  state->keyring = std::move(keyring);
+  state->servers = std::move(servers);
+  state->random = Random{self->seed(options.random_seed)};
+  state->options = options;
+  actor::send_self_after(self, options.interval, LookAtKeys{});
+
+  return {
+      [state](Lead msg) {
+        state->leads = msg.leads;
+        if (msg.leads) state->look();
+      },
+      [state](LookAtKeys) {
+        state->look();
+        actor::send_self_after(state->self, state->options.interval, LookAtKeys{});
+      },
+  };
+}
+
+}  // namespace
+
+LeaderDuty spawn_keyring_rotator(const actor::Owner& owner,
+                                 std::shared_ptr<state::Store> store,
+                                 std::shared_ptr<security::Keyring> keyring,
+                                 SealedLink servers,
+                                 KeyringRotatorOptions options) {
+  return actor::spawn<actor::Policy::restart>(owner, keyring_rotator, std::move(store),
+                                              std::move(keyring), std::move(servers), options);
+}
+
+}  // namespace nomad::server

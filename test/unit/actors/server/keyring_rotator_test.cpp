@@ -1,0 +1,167 @@
+// The rotator: a cluster gets its first key by itself, newcomers get theirs, a full rotation ends.
+#include "actors/server/keyring_rotator.hpp"
+
+#include "runtime/base/clock.hpp"
+#include "server_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::shared_ptr<security::Keyring> keyring_of(const std::string& id) {
+  auto opened = security::Keyring::open({.server_id = id});
+  REQUIRE(opened.has_value());
+  return *opened;
+}
+
+struct Keyrings : test::ServerFixture {
+  std::shared_ptr<security::Keyring> keyring = keyring_of("one");
+  std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
+  SealedLink link = adopt(spawn_sealed_link(system(), proposer, {}, leader));
+  LeaderDuty rotator = adopt(spawn_keyring_rotator(
+      system(),
+      store,
+      keyring,
+      link,
+      {.thresholds = {.retention = 0, .rekeyed_at_once = 2}, .random_seed = 3}));
+
+  Keyrings() { leader->set({.leads = true, .ready = true}); }
+
+  void lead() {
+    tell(rotator, Lead{true});
+    commit();
+  }
+
+  void pass(std::chrono::nanoseconds time) {
+    advance(time);
+    commit();
+  }
+
+  void put(const std::string& path) {
+    const auto sealed
+        = keyring->seal_variable(state().active_root_key(), "default", path,
+                                 security::encode_items({{"k", "value of " + path}}), 1);
+    REQUIRE(sealed.has_value());
+    const auto done = ask<SealedWritten>(link, WriteSealed{cluster::set_variable(*sealed, {})});
+    commit();
+    REQUIRE(done->has_value());
+    REQUIRE(done->value().has_value());
+  }
+
+  std::size_t keys() const { return state().rows<state::kind::RootKeys>().size(); }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Keyrings,
+                  "keyring_rotator: a new leader registers itself and makes the first key") {
+  lead();
+
+  CHECK(state().key_holder("one"));
+  const auto active = state().active_root_key();
+  REQUIRE(active);
+  CHECK(keyring->opens(active));
+  const auto before = entries;
+  pass(5s);
+  CHECK(entries == before);  // nothing is left to do
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: who does not lead makes no key, but is known") {
+  pass(2s);
+
+  CHECK(state().key_holder("one"));
+  CHECK(keys() == 0);
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: keys are wrapped for a server that came later") {
+  lead();
+  const auto two = keyring_of("two");
+  REQUIRE_FALSE(two->opens(state().active_root_key()));
+
+  write([&](schema::Command::Builder command) { command.setKeyHolderUpsert(*two->holder()); });
+  pass(1s);
+
+  CHECK(two->opens(state().active_root_key()));
+  CHECK(keyring->opens(state().active_root_key()));
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: who does not lead shares what the leader lacks") {
+  pass(1s);  // known
+  const auto key
+      = keyring->make_root_key("22222222-2222-4333-8444-555555555555", 1, {keyring->holder()});
+  write([&](schema::Command::Builder command) { command.initRootKeyUpsert().setKey(*key); });
+  const auto leader = keyring_of("two");
+  write([&](schema::Command::Builder command) { command.setKeyHolderUpsert(*leader->holder()); });
+  REQUIRE_FALSE(leader->opens(state().active_root_key()));
+
+  pass(3s);
+
+  CHECK(leader->opens(state().active_root_key()));
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a full rotation seals everything anew and ends") {
+  lead();
+  for (const auto* path : {"a", "b", "c", "d", "e"})
+    put(path);
+  const auto old = copy(state().active_root_key()->getKeyId());
+  const auto next = keyring->make_root_key("22222222-2222-4333-8444-555555555555", unix_now(),
+                                           {keyring->holder()});
+  write([&](schema::Command::Builder command) {
+    command.initRootKeyUpsert().setKey(*next);
+    command.getRootKeyUpsert().setRekey(true);
+  });
+
+  for (int i = 0; i < 10; ++i)
+    pass(1s);
+
+  CHECK_FALSE(state().root_key(old));  // retired, unused, removed
+  CHECK(keys() == 1);
+  for (const auto* path : {"a", "b", "c", "d", "e"}) {
+    const auto variable = state().variable("default", path);
+    CHECK(view(variable->getKeyId()) == view(next->getKeyId()));
+    const auto opened = keyring->open_variable(state().active_root_key(), variable);
+    REQUIRE(opened.has_value());
+    CHECK(security::decode_items(*opened)->front().second == "value of " + std::string{path});
+  }
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a key that nobody here can open hinders no other") {
+  lead();
+  const auto stranger = keyring_of("lost");
+  const auto foreign = stranger->make_root_key("00000000-2222-4333-8444-555555555555", 1, {});
+  Draft<schema::RootKey> inactive{foreign};
+  inactive->setState(schema::RootKeyState::INACTIVE);
+  write([&](schema::Command::Builder command) {
+    command.initRootKeyUpsert().setKey(inactive.reader());
+  });
+  const auto two = keyring_of("two");
+  write([&](schema::Command::Builder command) { command.setKeyHolderUpsert(*two->holder()); });
+  pass(2s);
+
+  CHECK(two->opens(state().active_root_key()));
+  CHECK_FALSE(state().root_key(view(foreign->getKeyId())));  // and it is collected
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: replaces an active key that it cannot open") {
+  lead();
+  const auto foreign
+      = keyring_of("lost")->make_root_key("00000000-2222-4333-8444-555555555555", 1, {});
+  write([&](schema::Command::Builder command) { command.initRootKeyUpsert().setKey(*foreign); });
+  REQUIRE_FALSE(keyring->opens(state().active_root_key()));
+
+  pass(1s);
+
+  CHECK(keyring->opens(state().active_root_key()));
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: goes on after a refused write") {
+  tell(rotator, Lead{true});
+  refuse();
+  CHECK(keys() == 0);
+
+  pass(1s);
+
+  CHECK(keys() == 1);
+}

@@ -1,0 +1,171 @@
+// With the real nomadctl-executor.
+#include "runtime/plugin/bridge/log_collectors.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <capnp/message.h>
+#include <doctest/doctest.h>
+
+#include "test/unit/runtime/host/temp_dir.hpp"
+#include "test/unit/runtime/plugin/bridge/few_host.hpp"
+
+using namespace nomad;
+using namespace std::chrono_literals;
+using plugin::bridge::FewHost;
+using plugin::bridge::LogCollectors;
+using plugin::bridge::drivers::LogCollector;
+
+namespace {
+
+struct CollectorsFixture {
+  host::TempDir place;
+  FewHost loop;
+  LogCollectors keepers{loop, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
+
+  Result<LogCollectors::Kept> start(LogCollectors& with) { return start(with, loop); }
+
+  Result<LogCollectors::Kept> start(LogCollectors& with, FewHost& host) {
+    capnp::MallocMessageBuilder message;
+    auto config = message.initRoot<schema::plugin::TaskConfig>();
+    config.setAllocRoot((place / "alloc1").c_str());
+    config.initId().setTask("web");
+    config.initLogs().setMaxFiles(2);
+    config.getLogs().setMaxFileBytes(1000);
+    std::optional<Result<LogCollectors::Kept>> kept;
+    with.start(config.asReader(), "run1",
+               [&kept](Result<LogCollectors::Kept> made) { kept.emplace(std::move(made)); });
+    REQUIRE(host.serve([&] { return kept.has_value(); }));
+    return std::move(*kept);
+  }
+
+  static void kill(const LogCollector& process) { REQUIRE(::kill(process.pid(), SIGKILL) == 0); }
+
+  std::string kept_output() const {
+    return host::read_text(place / "alloc1/alloc/logs/web.stdout.0");
+  }
+
+  bool has_fifos() const { return !std::filesystem::is_empty(place / "fifos"); }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(CollectorsFixture,
+                  "log collectors: what is written is kept, until it is to end") {
+  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  auto kept = start(keepers);
+  REQUIRE_MESSAGE(kept, kept.error().what);
+  const host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
+  REQUIRE(writer.get() >= 0);
+  REQUIRE(::write(writer.get(), "hello\n", 6) == 6);
+  const auto file = place / "alloc1/alloc/logs/web.stdout.0";
+  CHECK(loop.serve([&] { return host::read_text(file) == "hello\n"; }));
+  keepers.finish(kept->process);
+  CHECK(loop.serve([&] { return !has_fifos(); }));
+}
+
+TEST_CASE_FIXTURE(CollectorsFixture,
+                  "log collectors: one that can't open the logs is an error with the file's name") {
+  std::filesystem::create_directories(place / "alloc1/alloc");
+  host::write_text(place / "alloc1/alloc/logs", "no directory");
+  const auto kept = start(keepers);
+  REQUIRE_FALSE(kept);
+  CHECK(kept.error().what
+        == "the task's logs can't be kept: opening " + (place / "alloc1/alloc/logs")
+               + ": Not a directory");
+  CHECK_FALSE(has_fifos());
+  CHECK_FALSE(loop.is_watching());
+}
+
+TEST_CASE_FIXTURE(CollectorsFixture, "log collectors: one that ends before it reads is an error") {
+  LogCollectors others{loop, "/bin/true", place / "fifos"};
+  const auto kept = start(others);
+  REQUIRE_FALSE(kept);
+  CHECK(kept.error().what == "the task's logs can't be kept: it has ended before it read anything");
+  CHECK_FALSE(has_fifos());
+}
+
+TEST_CASE_FIXTURE(CollectorsFixture,
+                  "log collectors: one that ends is followed, and no line is lost") {
+  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  const auto kept = start(keepers);
+  REQUIRE_MESSAGE(kept, kept.error().what);
+  std::vector<LogCollector> renewed;
+  keepers.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
+  host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
+  REQUIRE(writer.get() >= 0);
+  const auto write = [&](std::string_view line) {
+    return ::write(writer.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  };
+  REQUIRE(write("one\n"));
+  REQUIRE(loop.serve([&] { return kept_output() == "one\n"; }));
+  for (std::size_t ends = 1; ends < 4; ++ends) {
+    kill(renewed.empty() ? kept->process : renewed.back());
+    REQUIRE(write("behind an end\n"));  // nobody reads yet, and nothing breaks
+    REQUIRE(loop.serve([&] { return renewed.size() == ends; }));
+    CHECK(renewed.back().pid() != kept->process.pid());
+    CHECK(renewed.back().out() == kept->paths.out);
+  }
+  const std::string all = "one\nbehind an end\nbehind an end\nbehind an end\n";
+  CHECK(loop.serve([&] { return kept_output() == all; }));
+  CHECK(loop.heard("has ended, and another one is started") == 3);
+  keepers.finish(kept->process);
+  CHECK(loop.serve([&] { return !has_fifos(); }));
+}
+
+TEST_CASE_FIXTURE(CollectorsFixture,
+                  "log collectors: one that ended before it was looked after is followed") {
+  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  FewHost dead;  // with a process of the plugin's that is not served any more
+  LogCollectors earlier{dead, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
+  const auto kept = start(earlier, dead);
+  REQUIRE_MESSAGE(kept, kept.error().what);
+  const host::UniqueFd writer{::open(kept->paths.out.c_str(), O_RDWR | O_NONBLOCK)};
+  kill(kept->process);
+  REQUIRE(::write(writer.get(), "late\n", 5) == 5);
+  std::vector<LogCollector> renewed;
+  keepers.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
+  REQUIRE(loop.serve([&] { return !renewed.empty(); }));
+  CHECK(loop.serve([&] { return kept_output() == "late\n"; }));
+  keepers.finish(renewed.back());
+  CHECK(loop.serve([&] { return !has_fifos(); }));
+}
+
+TEST_CASE_FIXTURE(CollectorsFixture,
+                  "log collectors: what is left by one that has ended is read at the end") {
+  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  const auto kept = start(keepers);
+  REQUIRE_MESSAGE(kept, kept.error().what);
+  host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
+  kill(kept->process);
+  REQUIRE(::write(writer.get(), "last\n", 5) == 5);
+  writer.reset();
+  keepers.finish(kept->process);
+  CHECK(loop.serve([&] { return !has_fifos(); }));
+  CHECK(kept_output() == "last\n");
+  CHECK_FALSE(loop.is_watching());
+}
+
+TEST_CASE_FIXTURE(CollectorsFixture, "log collectors: one that can't be followed is tried again") {
+  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  const auto kept = start(keepers);
+  REQUIRE_MESSAGE(kept, kept.error().what);
+  std::vector<LogCollector> renewed;
+  keepers.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
+  std::filesystem::rename(place / "alloc1", place / "elsewhere");
+  kill(kept->process);
+  REQUIRE(loop.serve([&] { return loop.heard("it is tried again") > 1; }));
+  CHECK(renewed.empty());
+  std::filesystem::rename(place / "elsewhere", place / "alloc1");
+  CHECK(loop.serve([&] { return renewed.size() == 1; }));
+  keepers.finish(kept->process);
+  CHECK(loop.serve([&] { return !has_fifos(); }));
+}
