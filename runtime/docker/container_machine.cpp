@@ -61,7 +61,7 @@ ContainerMachine::Stage ContainerMachine::stage() const {
 }
 
 bool ContainerMachine::may_join_network() const {
-  return !was_left_ && (start_.joins_network || step_ == Step::looking);
+  return !was_left_ && step_ != Step::leaving && (start_.joins_network || step_ == Step::looking);
 }
 
 /// Whether somebody waits for this answer, which ends the waiting.
@@ -484,10 +484,12 @@ void ContainerMachine::found(const EngineOutcome& outcome) {
   const auto container = container_of(outcome);
   if (!container && container.error().code != Errc::not_found)
     return not_removed(container.error());
-  if (container && label_of(*container, label::agent) == traits_.agent
-      && (run_id().empty() || label_of(*container, label::run) == run_id())) {
-    container_ = container->id;
-    return remove();
+  if (container && label_of(*container, label::agent) == traits_.agent) {
+    const auto run = label_of(*container, label::run);
+    if (run_id().empty() ? spared_.empty() || run != spared_ : run == run_id()) {
+      container_ = container->id;
+      return remove();
+    }
   }
   is_removed_ = true;
   leave();

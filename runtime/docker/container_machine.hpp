@@ -222,6 +222,11 @@ public:
   /// start off. False: there is nothing to stop.
   bool stop(const std::string& signal, Nanoseconds grace);
   void destroy();
+
+  /// A container of this run is another machine's, which began while this one, that knows no run,
+  /// still looks.
+  void spare(std::string run_id) { spared_ = std::move(run_id); }
+
   /// Whoever asked hears of the end once more.
   void tell_again();
 
@@ -343,6 +348,7 @@ private:
   workload::DriverNetwork network_;
   std::optional<Failure> failure_;  ///< Why there will be no run.
   bool is_destroyed_ = false;       ///< By order.
+  std::string spared_;              ///< The run whose container is not to be taken for a left one.
   bool is_removed_ = false;
   bool was_left_ = false;  ///< The network; and whoever waited has been told.
   std::string stop_signal_;

@@ -133,7 +133,12 @@ void TaskMachine::begin(EventTime now) {
     if (was_saved_) act(Destroy{++round_});
     if (!exit) return go_on_recovered();
     tracker_.note_exit(*exit);
-    return decide();
+    if (was_being_killed()) {  // By this node: the servers' wish is looked at above.
+      killed_ = true;
+      tracker_.note_killed();
+    }
+    go(Step::exited);
+    return ask_hooks(HookPhase::EXITED);
   }
   go(Step::recovering);
   act(Recover{round_});
@@ -151,6 +156,14 @@ std::optional<bool> TaskMachine::unjudged_exit() const {
   if (last == events.rend()) return {};
   return last->detail("exit_code") == "0" && last->detail("signal") == "0"
          && last->detail("exit_message").empty();
+}
+
+/// Whether the last run was ended because this node killed the task.
+bool TaskMachine::was_being_killed() const {
+  const auto& events = record_.state->events;
+  for (auto each = events.rbegin(); each != events.rend() && each->type != event::started; ++each)
+    if (each->type == event::killing) return true;
+  return false;
 }
 
 void TaskMachine::set_gate(bool open, EventTime now) {

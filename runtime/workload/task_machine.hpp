@@ -319,6 +319,7 @@ private:
   // The way to a running task.
   void next_run();
   std::optional<bool> unjudged_exit() const;
+  bool was_being_killed() const;
   void go_on_recovered();
   void prestart_from(std::size_t hook);
   void prestart_over();

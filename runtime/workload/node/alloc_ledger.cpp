@@ -118,6 +118,7 @@ void AllocLedger::restore(const RestoredAlloc& saved, EventTime now) {
   entry.index = saved.assigned.alloc->getAllocModifyIndex();
   entry.job = saved.assigned.job;
   entry.end_acknowledged = saved.acknowledged && is_client_terminal(saved.acknowledged->status);
+  if (entry.end_acknowledged) entry.status = saved.acknowledged->status;
   if (const auto fit = traits_.fits(*entry.alloc, *entry.job); !fit)
     return abandon(alloc_id, fit.error().what, now);
   go(entry, Phase::running);

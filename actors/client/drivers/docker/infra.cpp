@@ -162,6 +162,14 @@ void DockerInfra::finish(const std::string& alloc_id,
 }
 
 void DockerInfra::leave(const std::string& alloc_id, DockerContext::Action done) {
+  if (const auto joining = joining_.find(alloc_id); joining != joining_.end()) {
+    // What is being made is there only when it is made.
+    joining->second.waiters.push_back(
+        [this, alloc_id, done = std::move(done)](const Result<std::string>&, bool) {
+          leave(alloc_id, done);
+        });
+    return;
+  }
   context_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
                [alloc_id, done = std::move(done)](const EngineOutcome& answer) {
                  if (!answer && answer.error().code != Errc::not_found)

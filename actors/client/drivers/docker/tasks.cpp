@@ -71,11 +71,14 @@ actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader co
       return driver::failed({Errc::conflict, "task is already running"});
     machine.destroy();
     carry_out(*known);
+    current_.erase(id);
   }
   auto spec = container_spec(config, context_.settings(), context_.label());
   if (!spec) return driver::failed(spec.error());
   if (const auto image = docker::parse_image_name(spec->settings.image); !image)
     return driver::failed(image.error());
+  for (const auto& [number, other] : runs_)
+    if (other->id == id) other->machine.spare(run_id);
   auto& run = make_run(id);
   run.starting = context_.self()->make_response_promise<Answered>();
   run.spec = std::move(*spec);

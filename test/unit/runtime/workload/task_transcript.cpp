@@ -44,6 +44,7 @@ TaskRecord restored(const std::string& state, const std::string& how) {
   if (how.starts_with("ended")) {
     record.run_id.clear();
     record.has_handle = false;
+    if (how == "ended_killed") record.add(event::killing_within(1, 5s));
     record.add(event::exited(1, {.code = how == "ended" ? 0 : 1}));
   }
   return record;
