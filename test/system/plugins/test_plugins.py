@@ -594,17 +594,19 @@ class DriverTest(Case):
         agent.wait_for_allocs("long", "complete", 5)
 
     def sleepers(self, agent):
-        """The shells of naps, which name the plugin's directory."""
-        found = set()
+        """The shells of naps, which name the plugin's directory. Not their children, which are copies until they execute sleep."""
+        found, parents = set(), {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as f:
                     words = f.read()
+                with open(f"/proc/{pid}/stat") as f:
+                    parents[int(pid)] = int(f.read().rsplit(")", 1)[1].split()[1])
             except OSError:
                 continue
             if words.startswith(b"sh\0-c\0sleep") and agent.data_dir.encode() in words:
                 found.add(int(pid))
-        return found
+        return {pid for pid in found if parents[pid] not in found}
 
 
 class KilledAgainTest(DriverTest):
