@@ -867,8 +867,9 @@ class BadPluginTest(Case):
         self.assertIn("it threw: as ordered", self.failure(agent, self.probe(agent, "throw")))
         self.assertEqual(self.plugin(agent, "probe")["Restarts"], 0)
         self.assertIn("plugin probe has ended", self.failure(agent, self.probe(agent, "crash")))
+        # Its task may hear of the end before the state of the plugin does.
+        wait_until(lambda: self.plugin(agent, "probe")["Restarts"] == 1, what="the plugin's restart")
         self.wait_for(agent, "probe", "running")
-        self.assertEqual(self.plugin(agent, "probe")["Restarts"], 1)
         alloc = agent.wait_for_allocs(self.probe(agent, "answer"), "running")[0]
         self.assertIn(("Probe", "probed task"), self.events(agent, alloc))
         agent.wait_for_allocs(self.probe(agent, "flood"), "running")
