@@ -4,9 +4,11 @@ import contextlib
 import fcntl
 import glob
 import http.server
+import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -74,6 +76,13 @@ class Samples:
                     f.write(cls.made_with())
         return os.path.dirname(glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0])
 
+    @staticmethod
+    def compiler():
+        """The agent's: what it is to load into its own process must be built by that."""
+        with open(f"{BUILD}/compile_commands.json") as f:
+            words = shlex.split(json.load(f)[0]["command"])
+        return shlex.join(itertools.takewhile(lambda word: not word.startswith("-"), words))
+
     @classmethod
     def library(cls, name):
         pkgconfig = cls.install()
@@ -83,7 +92,7 @@ class Samples:
                 shutil.rmtree(project, ignore_errors=True)
                 kind = {sample: kind for kind, sample in KINDS.items()}[name]
                 run(cls.agent, "plugin", "init", kind, name, cwd=cls.directory)
-                env = dict(os.environ, PKG_CONFIG_PATH=pkgconfig, LD_LIBRARY_PATH=os.path.dirname(pkgconfig))
+                env = dict(os.environ, PKG_CONFIG_PATH=pkgconfig, LD_LIBRARY_PATH=os.path.dirname(pkgconfig), CXX=cls.compiler())
                 run("meson", "setup", "build", f"-Db_sanitize={sanitizers()}", "-Db_lundef=false", cwd=project, env=env)
                 run("meson", "test", "-C", "build", cwd=project, env=env)
                 open(f"{project}/tested", "w").close()
