@@ -228,6 +228,11 @@ using TaskAction = std::variant<task_action::Publish,
                                 task_action::Log,
                                 task_action::End>;
 
+/// What a restart is answered that finds nothing to restart.
+inline Error task_not_running() {
+  return {Errc::rejected, "Task not running"};
+}
+
 class TaskMachine {
 public:
   using Round = task_action::Round;
@@ -318,8 +323,6 @@ public:
 private:
   // The way to a running task.
   void next_run();
-  std::optional<bool> unjudged_exit() const;
-  bool was_being_killed() const;
   void go_on_recovered();
   void prestart_from(std::size_t hook);
   void prestart_over();

@@ -1,5 +1,7 @@
 #include "runtime/workload/task_record.hpp"
 
+#include <algorithm>
+
 #include "runtime/object/entries.hpp"
 #include "runtime/workload/alloc_update.hpp"
 
@@ -22,6 +24,15 @@ std::shared_ptr<const HookRecord> share(HookRecord record) {
   if (record == *done) return done;
   if (record == *made) return made;
   return std::make_shared<const HookRecord>(std::move(record));
+}
+
+/// Whether an event of this type has come since the task was started last.
+bool happened_in_last_run(const TaskState& state, std::string_view type) {
+  for (auto each = state.events.rbegin(); each != state.events.rend(); ++each) {
+    if (each->type == task_event::started) return false;
+    if (each->type == type) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -84,6 +95,21 @@ std::map<std::string, std::string> TaskRecord::data_of(const std::string& name) 
   for (const auto& [known, left] : hooks)
     if (known == name) return left->data;
   return {};
+}
+
+std::optional<bool> TaskRecord::unjudged_exit() const {
+  if (!run_id.empty() || state->state != schema::TaskRunState::RUNNING) return {};
+  if (happened_in_last_run(*state, task_event::restart_signaled)) return {};
+  const auto& events = state->events;
+  const auto last
+      = std::ranges::find(events.rbegin(), events.rend(), task_event::terminated, &TaskEvent::type);
+  if (last == events.rend()) return {};
+  return last->detail("exit_code") == "0" && last->detail("signal") == "0"
+         && last->detail("exit_message").empty();
+}
+
+bool TaskRecord::was_being_killed() const {
+  return happened_in_last_run(*state, task_event::killing);
 }
 
 void TaskRecord::add(TaskEvent event) {

@@ -85,6 +85,12 @@ struct TaskRecord {
   /// What the hook has left, if anything.
   std::map<std::string, std::string> data_of(const std::string& name) const;
 
+  /// Whether the end that was saved last was a success, if what follows from it was not saved.
+  /// Nothing where somebody had asked for a restart: that follows.
+  std::optional<bool> unjudged_exit() const;
+  /// Whether the node killed the task in its last run.
+  bool was_being_killed() const;
+
   /// These leave alone whoever holds the present `state`.
   void add(TaskEvent event);
   void enter(TaskRunState next, std::int64_t now);  ///< Nothing happens if it is there already.

@@ -1,0 +1,282 @@
+// The part of TaskMachine that follows a running task: hooks after Prestart, the process's end, and
+// what comes after it.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/workload/task_machine.hpp"
+
+namespace nomad::workload {
+
+using namespace task_action;
+namespace event = task_event;
+using schema::TaskRunState;
+
+namespace {
+
+/// What a driver may take to end a task beyond the time that the task itself is given.
+constexpr Nanoseconds stop_slack = std::chrono::seconds{15};
+
+Nanoseconds stop_backoff(int attempt) {
+  Nanoseconds pause = std::chrono::seconds{5};
+  for (int i = 1; i < attempt; ++i)
+    pause *= 4;
+  return std::min<Nanoseconds>(pause, std::chrono::minutes{2});
+}
+
+/// For users, who know the phases from the documentation of hooks.
+std::string_view phase_name(HookPhase phase) {
+  switch (phase) {
+    case HookPhase::POSTSTART:
+      return "poststart";
+    case HookPhase::PRE_KILL:
+      return "pre-kill";
+    case HookPhase::EXITED:
+      return "exited";
+    case HookPhase::STOP:
+      return "stop";
+    default:
+      return "prestart";
+  }
+}
+
+}  // namespace
+
+// -- hooks after Prestart ------------------------------------------------------------------------
+
+bool TaskMachine::is_asked(std::size_t hook) const {
+  const auto& phases = (*hooks_)[hook].asked_in;
+  return std::ranges::find(phases, phase_) != phases.end();
+}
+
+void TaskMachine::ask_hooks(HookPhase phase) {
+  phase_ = phase;
+  hook_ = 0;
+  ask_next_hook();
+}
+
+void TaskMachine::ask_next_hook() {
+  while (hook_ < hooks_->size() && !is_asked(hook_))
+    ++hook_;
+  const bool too_late = phase_ == HookPhase::POSTSTART && killed_;
+  if (hook_ < hooks_->size() && !too_late)
+    act(AskWanted{round_, hook_});
+  else
+    phase_over();
+}
+
+/// Such a hook holds nothing up, but users hear of its failure.
+void TaskMachine::hook_answered(Round round, const Result<>& outcome, EventTime now) {
+  if (!is_current(round, now)) return;
+  if (!outcome && !(killed_ && outcome.error().code == Errc::cancelled))
+    note(event::message(event::hook_failed, now_.unix,
+                        fmt::format("{} ({}): {}", (*hooks_)[hook_].name, phase_name(phase_),
+                                    outcome.error().what)));
+  ++hook_;
+  ask_next_hook();
+}
+
+void TaskMachine::phase_over() {
+  switch (step_) {
+    case Step::poststart:
+      running();
+      return;
+    case Step::pre_kill:
+      after_pre_kill();
+      return;
+    case Step::exited:
+      decide();
+      return;
+    case Step::stop_hooks:
+      end();
+      return;
+    default:
+      return;  // Prestart has its own way, and ends in `prestart_over`.
+  }
+}
+
+// -- ending the process --------------------------------------------------------------------------
+
+void TaskMachine::end_process() {
+  go(Step::pre_kill);
+  ask_hooks(HookPhase::PRE_KILL);
+}
+
+void TaskMachine::after_pre_kill() {
+  const auto delay = terms_.shutdown_delay;
+  if (killed_) tracker_.note_killed();
+  if (!killed_ || delay.count() <= 0 || exit_) {
+    stop_process(1);
+    return;
+  }
+  record_.add(event::waiting_for_delay(now_.unix, delay, skips_delay_));
+  if (!skips_delay_) record_.enter(TaskRunState::PENDING, now_.unix);
+  publish();
+  if (skips_delay_) {
+    stop_process(1);
+    return;
+  }
+  go(Step::shutdown_delay);
+  wait(delay);
+}
+
+void TaskMachine::stop_process(int attempt) {
+  if (exit_) {
+    process_ended();
+    return;
+  }
+  go(Step::stopping);
+  stop_attempt_ = attempt;
+  grace_ = attempt == 1 ? std::max(terms_.kill_timeout, Nanoseconds{0}) : Nanoseconds{0};
+  act(Stop{round_, terms_.kill_signal, grace_});
+}
+
+void TaskMachine::stop_taken(Round round, EventTime now) {
+  if (!is_current(round, now)) return;
+  wait(grace_ + stop_slack);
+}
+
+void TaskMachine::stop_failed(Round round, const Error& err, EventTime now) {
+  if (!is_current(round, now)) return;
+  note_stop_failed(err);
+}
+
+void TaskMachine::note_stop_failed(const Error& err) {
+  if (err.code == Errc::not_found) {
+    exit_ = std::make_unique<const ExitResult>();
+    process_ended();
+    return;
+  }
+  act(Log{.is_error = true,
+          .text = fmt::format("stopping {} failed (attempt {}): {}", described(), stop_attempt_,
+                              err.what)});
+  if (stop_attempt_ >= max_stop_attempts) {
+    kill_error_ = fmt::format("failed to kill task. Resources may have been leaked: {}", err.what);
+    exit_ = std::make_unique<const ExitResult>(ExitResult{.code = 1, .error = kill_error_});
+    process_ended();
+    return;
+  }
+  wait(stop_backoff(stop_attempt_));
+}
+
+void TaskMachine::time_over(Round round, EventTime now) {
+  if (!is_current(round, now)) return;
+  if (step_ == Step::shutdown_delay)
+    stop_process(1);
+  else if (step_ == Step::restart_delay)
+    next_run();
+  else if (stop_attempt_ >= max_stop_attempts)
+    note_stop_failed({Errc::timeout, "it did not end"});
+  else
+    stop_process(stop_attempt_ + 1);
+}
+
+// -- after its end -------------------------------------------------------------------------------
+
+void TaskMachine::exited(const std::string& run_id, const ExitResult& result, EventTime now) {
+  if (step_ == Step::recovering && record_.run_id.empty())
+    early_exit_ = std::make_unique<EarlyExit>(run_id, result);
+  if (run_id != record_.run_id || run_id.empty() || exit_) return;
+  now_ = now;
+  exit_ = std::make_unique<const ExitResult>(result);
+  if (step_ == Step::running || step_ == Step::shutdown_delay || step_ == Step::stopping)
+    process_ended();
+}
+
+void TaskMachine::process_ended() {
+  go(Step::saving_exit);
+  record_.add(event::exited(now_.unix, *exit_));
+  tracker_.note_exit(exit_->successful());
+  record_.run_id.clear();
+  record_.has_handle = false;
+  record_.handle = {};
+  save();
+}
+
+void TaskMachine::destroyed(Round round, const Result<>& outcome, EventTime now) {
+  if (!is_current(round, now)) return;
+  if (!outcome)
+    act(Log{.is_error = false,
+            .text = fmt::format("cleaning up after {}: {}", described(), outcome.error().what)});
+  has_process_ = false;
+  restarting_ = false;
+  exit_.reset();
+  answer_restarts({});
+  go(Step::exited);
+  ask_hooks(HookPhase::EXITED);
+}
+
+void TaskMachine::answer_restarts(const Result<>& outcome) {
+  for (const auto ticket : std::exchange(restarts_, {}))
+    act(AnswerRestart{ticket, outcome});
+}
+
+/// Of a process that is lost. The one that is started next is what was asked for.
+void TaskMachine::forget_restarts() {
+  if (std::exchange(restarting_, false)) tracker_.forget_restart();
+}
+
+/// Asks the restart policy what follows from what has been noted.
+void TaskMachine::decide() {
+  using Kind = RestartDecision::Kind;
+  const auto decision = tracker_.decide(now_.steady, random_);
+  switch (decision.kind) {
+    case Kind::killed:
+      record_.add(event::was_killed(now_.unix, kill_error_));
+      die();
+      return;
+    case Kind::not_restarting:
+      record_.add(event::will_not_restart(now_.unix, decision.reason));
+      die();
+      return;
+    case Kind::nothing:
+    case Kind::terminated:
+      die();
+      return;
+    case Kind::restart:
+      break;
+  }
+  if (killed_) {
+    die();
+    return;
+  }
+  record_.add(event::restarting_in(now_.unix, decision.delay, decision.reason));
+  record_.enter(TaskRunState::PENDING, now_.unix);
+  save_later();
+  publish();
+  if (decision.delay.count() == 0) {
+    next_run();
+    return;
+  }
+  go(Step::restart_delay);
+  wait(decision.delay);
+}
+
+void TaskMachine::die() {
+  go(Step::dead);
+  record_.enter(TaskRunState::DEAD, now_.unix);
+  if (killed_ || traits_.is_poststop) {
+    complete();
+    return;
+  }
+  save_later();
+  publish();
+  answer_restarts(task_not_running());
+}
+
+void TaskMachine::complete() {
+  record_.run_complete = true;
+  save_later();
+  publish();
+  go(Step::stop_hooks);
+  ask_hooks(HookPhase::STOP);
+}
+
+void TaskMachine::end() {
+  go(Step::ended);
+  answer_restarts(task_not_running());
+  act(End{});
+}
+
+}  // namespace nomad::workload
