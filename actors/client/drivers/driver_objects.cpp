@@ -330,6 +330,14 @@ Nanoseconds usage_interval(Nanoseconds asked) {
   return std::clamp<Nanoseconds>(asked, std::chrono::milliseconds{500}, std::chrono::hours{1});
 }
 
+Result<std::shared_ptr<host::ExecSession>> take_session(Answered& answer,
+                                                        host::ExecPumpOnDemand& pump) {
+  if (answer.session) return answer.session;
+  auto ends = NOMAD_TRY(host::ends_of(answer.descriptors ? std::move(*answer.descriptors)
+                                                         : std::vector<host::UniqueFd>{}));
+  return pump.adopt(std::move(ends));
+}
+
 workload::TaskHandle read_handle(schema::plugin::DriverHandle::Reader from) {
   const auto data = from.getData();
   return {.version = from.getVersion(),

@@ -11,6 +11,7 @@
 #include "actors/client/driver.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/host/exec_pump.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_event.hpp"
@@ -95,6 +96,11 @@ Refusal read_failure(schema::plugin::Failure::Reader from);
 /// `asked` as it can be kept: readings closer than half a second say nothing of the processor, and
 /// one that is hours old nothing of the task. 0, and less: 0.
 Nanoseconds usage_interval(Nanoseconds asked);
+
+/// What a command beside a task is spoken with: the driver's own session, or streams that the pump
+/// takes.
+Result<std::shared_ptr<host::ExecSession>> take_session(Answered& answer,
+                                                        host::ExecPumpOnDemand& pump);
 
 workload::TaskHandle read_handle(schema::plugin::DriverHandle::Reader from);
 client_api::TaskUsage read_usage(schema::plugin::TaskUsage::Reader from);

@@ -142,14 +142,42 @@ void write_names(schema::NetworkResource::Reader network,
   fill(dns.initOptions(static_cast<unsigned>(wanted.options.size())), wanted.options);
 }
 
-}  // namespace
-
+/// The task's own restart policy, or its group's.
 workload::RestartRules restart_rules_of(schema::Allocation::Reader alloc,
                                         schema::Job::Reader job,
                                         schema::Task::Reader task) {
   if (task.hasRestartPolicy()) return workload::restart_rules(task.getRestartPolicy());
   const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
   return group ? workload::restart_rules(group->getRestartPolicy()) : workload::RestartRules{};
+}
+
+}  // namespace
+
+workload::TaskTraits traits_of(schema::Allocation::Reader alloc,
+                               schema::Job::Reader job,
+                               schema::Task::Reader task,
+                               bool may_run) {
+  const auto type = view(job.getType());
+  const auto lifecycle = task.getLifecycle();
+  return {.alloc_id = copy(alloc.getId()),
+          .name = copy(task.getName()),
+          .is_poststop = view(lifecycle.getHook()) == "poststop",
+          .is_system_job = type == "system" || type == "sysbatch",
+          .restarts_on_success
+          = workload::restarts_on_success(type, view(lifecycle.getHook()), lifecycle.getSidecar()),
+          .may_run = may_run};
+}
+
+workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
+                             schema::Job::Reader job,
+                             schema::Task::Reader task,
+                             Nanoseconds max_kill_timeout) {
+  return {.restart = restart_rules_of(alloc, job, task),
+          .kill_signal = copy(task.getKillSignal()),
+          .kill_timeout = std::min(Nanoseconds{task.getKillTimeout()}, max_kill_timeout),
+          .shutdown_delay = Nanoseconds{task.getShutdownDelay()},
+          .alloc_is_over = workload::is_client_terminal(alloc.getClientStatus()),
+          .alloc_stops = workload::is_server_terminal(alloc.getDesiredStatus())};
 }
 
 workload::TaskEnv make_env(const ClientContext& context,

@@ -7,15 +7,22 @@
 
 #include "actors/client/context.hpp"
 #include "actors/client/driver.hpp"
-#include "runtime/workload/restart_policy.hpp"
+#include "runtime/workload/task_machine.hpp"
 #include "runtime/workload/task_record.hpp"
 
 namespace nomad::client {
 
-/// The task's own restart policy, or its group's.
-workload::RestartRules restart_rules_of(schema::Allocation::Reader alloc,
-                                        schema::Job::Reader job,
-                                        schema::Task::Reader task);
+/// What never changes of a task. `may_run`: an earlier agent may have started it.
+workload::TaskTraits traits_of(schema::Allocation::Reader alloc,
+                               schema::Job::Reader job,
+                               schema::Task::Reader task,
+                               bool may_run);
+
+/// What the allocation and the present version of its job say of a task.
+workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
+                             schema::Job::Reader job,
+                             schema::Task::Reader task,
+                             Nanoseconds max_kill_timeout);
 
 /// The environment as it is now, from what the hooks have added so far. A `task` without a name:
 /// that of the group, for what belongs to no task.

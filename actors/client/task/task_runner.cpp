@@ -1,8 +1,5 @@
 #include "actors/client/task/task_runner.hpp"
 
-#include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -10,23 +7,18 @@
 
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
-#include "actors/client/hooks/hook_set.hpp"
-#include "actors/client/task/driver_link.hpp"
 #include "actors/client/task/task_config.hpp"
-#include "actors/client/task/usage_link.hpp"
+#include "actors/client/task/task_runner_state.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/entries.hpp"
-#include "runtime/workload/client_status.hpp"
-#include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
+
 namespace {
 
-namespace action = workload::task_action;
 namespace event = workload::task_event;
-using action::Round;
 using workload::EventTime;
 using workload::TaskMachine;
 
@@ -35,122 +27,7 @@ constexpr auto task_start_timeout = std::chrono::minutes{120};  ///< Images may 
 constexpr auto reattach = DriverLink::Purpose::reattach;
 constexpr auto task_save_timeout = std::chrono::minutes{1};
 
-/// A timer of the machine is over.
-struct TimeOver {
-  using is_message = void;
-  Round round;
-};
-
-using RunnerSelf = actor::WithInternal<TaskRunner,
-                                       void(plugin_host::Notice),
-                                       void(DriverLink::VerdictDue),
-                                       void(UsageLink::LookDue),
-                                       void(TimeOver)>;
-
-class TaskRunnerState : public HookOwner, public UsageLink::Task {
-public:
-  static constexpr const char* name = "task_runner";
-
-  explicit TaskRunnerState(RunnerSelf::pointer actor) : self_{actor} {}
-
-  void init(TaskSetup setup);
-
-  /// Tells the machine something, and does what it wants then.
-  template <class Event>
-  void on(Event event) {
-    event(*machine_, time());
-    carry_out();
-  }
-
-  void assign(task_runner::Assign& msg);
-  void replace_driver(const KnownDriver& driver);
-
-  void joins(std::string network_namespace) { network_namespace_ = std::move(network_namespace); }
-
-  void heard(schema::plugin::Notice::Reader notice);
-
-  void verdict_due(DriverLink::VerdictDue msg) { link_->verdict_due(msg); }
-
-  actor::Answer<task_runner::Done> detach();
-  void update_hooks(bool again = false);
-
-  void child_down(const actor::Down& down) { hooks_->child_down(down); }
-
-  actor::Answer<task_runner::Done> restart(task_runner::Restart& msg);
-  actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
-  actor::Answer<client_api::TaskUsage> stats();
-
-  void usage_look_due() { usage_->look_due(); }
-
-  actor::Answer<client_api::ExecStarted> exec(task_runner::Exec& msg);
-
-private:
-  void carry_out();
-  void perform(const action::Publish& it);
-  void perform(const action::SaveLater& it);
-  void perform(const action::Save& it);
-  void perform(const action::Recover& it);
-  void perform(const action::Reattach&);
-  void perform(const action::AskWanted& it);
-  void perform(const action::RunHook& it);
-  void perform(const action::CancelHook& it);
-  void perform(const action::Configure& it);
-  void perform(const action::Start& it);
-  void perform(const action::Stop& it);
-  void perform(const action::Destroy& it);
-  void perform(const action::Wait& it);
-  void perform(const action::AnswerRestart& it);
-  void perform(const action::Log& it);
-  void perform(const action::End&);
-
-  void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const override;
-  void hook_answered(const action::RunHook& it, const HookSet::Answer& answer);
-
-  template <class Then, class Failed>
-  void ask_driver(driver::Ask order,
-                  driver::DriverAnswer::Which expected,
-                  Then then,
-                  Failed failed,
-                  DriverLink::Purpose purpose = DriverLink::Purpose::order);
-
-  /// Asks somebody: `then(reply)` or `failed(error)` tell the machine what came of it.
-  template <class Handle, class Message, class Then, class Failed>
-  void ask(const Handle& dest, actor::Timeout timeout, Message msg, Then then, Failed failed);
-
-  // What is known of the task.
-  schema::Task::Reader task() const;
-  workload::TaskTraits traits() const;
-  workload::TaskTerms terms() const;
-
-  schema::plugin::Capabilities::Reader capabilities() const { return link_->capabilities(); }
-
-  HookTools hook_tools() const override;
-  HookScope hook_scope() const override;
-  driver::TaskId id() const override;
-
-  std::string live_run() const override {
-    return machine_->is_alive() ? machine_->record().run_id : std::string{};
-  }
-
-  storage::ClientBatch batch(const Object<schema::LocalTask>& row) const;
-
-  EventTime time() const {
-    return {.steady = self_->now().time_since_epoch(), .unix = setup_.context->unix_now()};
-  }
-
-  RunnerSelf::pointer self_;
-  TaskSetup setup_;
-  std::string task_name_;
-  std::optional<DriverLink> link_;
-  std::optional<TaskMachine> machine_;
-  std::optional<UsageLink> usage_;
-  driver::Ask start_;              ///< From Configure to Start.
-  std::string network_namespace_;  ///< Path; empty: the host's.
-  std::optional<HookSet> hooks_;
-  bool again_ = false;  ///< What requests of hooks say.
-  std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
-  std::uint64_t last_ticket_ = 0;
-};
+}  // namespace
 
 void TaskRunnerState::init(TaskSetup setup) {
   setup_ = std::move(setup);
@@ -171,7 +48,8 @@ void TaskRunnerState::init(TaskSetup setup) {
   std::optional<workload::TaskRecord> saved;
   if (setup_.saved) saved = workload::to_task_record(*setup_.saved);
   setup_.saved = {};
-  machine_.emplace(traits(), setup_.context->task_hooks, terms(), std::move(saved), random, now);
+  machine_.emplace(traits_of(*setup_.alloc, *setup_.job, task(), setup_.may_run),
+                   setup_.context->task_hooks, terms(), std::move(saved), random, now);
 }
 
 HookTools TaskRunnerState::hook_tools() const {
@@ -205,27 +83,8 @@ schema::Task::Reader TaskRunnerState::task() const {
   return *workload::find_task(*setup_.alloc, *setup_.job, task_name_);
 }
 
-workload::TaskTraits TaskRunnerState::traits() const {
-  const auto type = view(setup_.job->getType());
-  const auto lifecycle = task().getLifecycle();
-  return {.alloc_id = copy(setup_.alloc->getId()),
-          .name = task_name_,
-          .is_poststop = view(lifecycle.getHook()) == "poststop",
-          .is_system_job = type == "system" || type == "sysbatch",
-          .restarts_on_success
-          = workload::restarts_on_success(type, view(lifecycle.getHook()), lifecycle.getSidecar()),
-          .may_run = setup_.may_run};
-}
-
 workload::TaskTerms TaskRunnerState::terms() const {
-  const auto of = task();
-  return {
-      .restart = restart_rules_of(*setup_.alloc, *setup_.job, of),
-      .kill_signal = copy(of.getKillSignal()),
-      .kill_timeout = std::min(Nanoseconds{of.getKillTimeout()}, setup_.context->max_kill_timeout),
-      .shutdown_delay = Nanoseconds{of.getShutdownDelay()},
-      .alloc_is_over = workload::is_client_terminal(setup_.alloc->getClientStatus()),
-      .alloc_stops = workload::is_server_terminal(setup_.alloc->getDesiredStatus())};
+  return terms_of(*setup_.alloc, *setup_.job, task(), setup_.context->max_kill_timeout);
 }
 
 driver::TaskId TaskRunnerState::id() const {
@@ -366,12 +225,7 @@ actor::Answer<client_api::ExecStarted> TaskRunnerState::exec(task_runner::Exec& 
   link_->ask_once(
       driver::exec_task(id(), msg.command), driver_timeout, driver::DriverAnswer::EXEC,
       [promise, pump = setup_.context->exec_pump](driver::Answered& answer) {
-        if (answer.session) return promise.deliver(client_api::ExecStarted{answer.session});
-        auto streams
-            = answer.descriptors ? std::move(*answer.descriptors) : std::vector<host::UniqueFd>{};
-        auto ends = host::ends_of(std::move(streams));
-        if (!ends) return promise.deliver(ends.error());
-        auto session = pump->adopt(std::move(*ends));
+        auto session = driver::take_session(answer, *pump);
         if (!session) return promise.deliver(session.error());
         promise.deliver(client_api::ExecStarted{std::move(*session)});
       },
@@ -423,15 +277,15 @@ void TaskRunnerState::ask_driver(driver::Ask order,
       });
 }
 
-void TaskRunnerState::perform(const action::Publish& it) {
+void TaskRunnerState::perform(const task_action::Publish& it) {
   self_->send(setup_.parent, task_runner::Changed{setup_.index, it.state});
 }
 
-void TaskRunnerState::perform(const action::SaveLater& it) {
+void TaskRunnerState::perform(const task_action::SaveLater& it) {
   self_->send(setup_.context->db, client_db::SaveLater{batch(it.row)});
 }
 
-void TaskRunnerState::perform(const action::Save& it) {
+void TaskRunnerState::perform(const task_action::Save& it) {
   ask(
       setup_.context->db, task_save_timeout, client_db::Save{batch(it.row)},
       [this, round = it.round](client_db::Committed&) {
@@ -441,7 +295,7 @@ void TaskRunnerState::perform(const action::Save& it) {
       [this, round = it.round](const Error& err) { machine_->saved(round, err, time()); });
 }
 
-void TaskRunnerState::perform(const action::Recover& it) {
+void TaskRunnerState::perform(const task_action::Recover& it) {
   ask_driver(
       driver::recover_task(id(), machine_->record()), driver::DriverAnswer::RECOVERED,
       [this, round = it.round](driver::Answered& answer) {
@@ -453,7 +307,7 @@ void TaskRunnerState::perform(const action::Recover& it) {
       });
 }
 
-void TaskRunnerState::perform(const action::Reattach&) {
+void TaskRunnerState::perform(const task_action::Reattach&) {
   ask_driver(
       driver::recover_task(id(), machine_->record()), driver::DriverAnswer::RECOVERED,
       [this](driver::Answered&) { usage_->driver_has_run(); },
@@ -463,11 +317,11 @@ void TaskRunnerState::perform(const action::Reattach&) {
       reattach);
 }
 
-void TaskRunnerState::perform(const action::AskWanted& it) {
+void TaskRunnerState::perform(const task_action::AskWanted& it) {
   machine_->hook_wanted(it.round, hooks_->is_wanted(it.hook), time());
 }
 
-void TaskRunnerState::perform(const action::RunHook& it) {
+void TaskRunnerState::perform(const task_action::RunHook& it) {
   hooks_->ask(it.hook, it.phase, [this, it](const HookSet::Answer& answer) {
     hook_answered(it, answer);
     carry_out();
@@ -491,7 +345,7 @@ void TaskRunnerState::fill(const HookEntry& hook,
         .write(request.initEnvironment());
 }
 
-void TaskRunnerState::hook_answered(const action::RunHook& it, const HookSet::Answer& answer) {
+void TaskRunnerState::hook_answered(const task_action::RunHook& it, const HookSet::Answer& answer) {
   if (it.phase != HookPhase::PRESTART)
     machine_->hook_answered(it.round, answer ? Result<>{} : Result<>{answer.error()}, time());
   else if (answer)
@@ -500,11 +354,11 @@ void TaskRunnerState::hook_answered(const action::RunHook& it, const HookSet::An
     machine_->prestart_failed(it.round, answer.error(), time());
 }
 
-void TaskRunnerState::perform(const action::CancelHook& it) {
+void TaskRunnerState::perform(const task_action::CancelHook& it) {
   hooks_->cancel(it.hook);
 }
 
-void TaskRunnerState::perform(const action::Configure& it) {
+void TaskRunnerState::perform(const task_action::Configure& it) {
   start_ = {};
   const auto& description = link_->description();
   if (!description) return machine_->configured(it.round, {}, time());  // Start will fail.
@@ -526,7 +380,7 @@ void TaskRunnerState::perform(const action::Configure& it) {
   machine_->configured(it.round, outcome, time());
 }
 
-void TaskRunnerState::perform(const action::Start& it) {
+void TaskRunnerState::perform(const task_action::Start& it) {
   NOMAD_FAILPOINT("client.before_start");
   if (!start_.request) {
     const auto why = link_->silence({Errc::unavailable, "it has not said what it is"});
@@ -547,7 +401,7 @@ void TaskRunnerState::perform(const action::Start& it) {
       DriverLink::Purpose::start);
 }
 
-void TaskRunnerState::perform(const action::Stop& it) {
+void TaskRunnerState::perform(const task_action::Stop& it) {
   ask_driver(
       driver::stop_task(id(), it.signal, it.grace), driver::DriverAnswer::DONE,
       [this, round = it.round](driver::Answered&) { machine_->stop_taken(round, time()); },
@@ -556,7 +410,7 @@ void TaskRunnerState::perform(const action::Stop& it) {
       });
 }
 
-void TaskRunnerState::perform(const action::Destroy& it) {
+void TaskRunnerState::perform(const task_action::Destroy& it) {
   NOMAD_FAILPOINT("client.before_destroy");
   ask_driver(
       driver::destroy_task(id()), driver::DriverAnswer::DONE,
@@ -569,11 +423,11 @@ void TaskRunnerState::perform(const action::Destroy& it) {
       });
 }
 
-void TaskRunnerState::perform(const action::Wait& it) {
+void TaskRunnerState::perform(const task_action::Wait& it) {
   actor::send_self_after(self_, it.delay, TimeOver{it.round});
 }
 
-void TaskRunnerState::perform(const action::AnswerRestart& it) {
+void TaskRunnerState::perform(const task_action::AnswerRestart& it) {
   const auto promise = restarts_.at(it.ticket);
   restarts_.erase(it.ticket);
   if (it.outcome)
@@ -582,17 +436,19 @@ void TaskRunnerState::perform(const action::AnswerRestart& it) {
     promise.deliver(it.outcome.error());
 }
 
-void TaskRunnerState::perform(const action::Log& it) {
+void TaskRunnerState::perform(const task_action::Log& it) {
   log::write(it.is_error ? log::Level::error : log::Level::warn, "client", it.text);
 }
 
-void TaskRunnerState::perform(const action::End&) {
+void TaskRunnerState::perform(const task_action::End&) {
   actor::send_urgent(self_, setup_.context->driver_manager, driver_manager::Leave{id()});
   self_->send(setup_.parent, task_runner::Ended{setup_.index});
   self_->quit();
 }
 
 // -- the actor -----------------------------------------------------------------------------------
+
+namespace {
 
 RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRunnerState> self,
                                             TaskSetup setup) {
