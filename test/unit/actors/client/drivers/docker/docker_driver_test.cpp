@@ -1,5 +1,6 @@
 // The driver docker over an engine of the test's own, which is slow, dies, forgets and answers
-// twice when the test says so.
+// twice when the test says so. All of actors/client/drivers/docker is tested here: its sources are
+// one actor.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -345,6 +346,44 @@ TEST_CASE("docker: tasks of a group share the container of its network, which go
   CHECK(fixture.engine.find("nomad_init_alloc") != nullptr);
   fixture.destroy("db");
   CHECK(fixture.engine.containers.empty());
+}
+
+TEST_CASE("docker: where all tasks of a group leave at once, its network's container goes too") {
+  DockerFixture fixture;
+  fixture.network = "/proc/self/ns/net";
+  fixture.start("run-1");
+  fixture.start("run-2", "busybox:1", "db");
+  fixture.hold("DELETE", "");
+  fixture.destroy();
+  fixture.destroy("db");
+  CHECK(fixture.engine.containers.size() == 3);
+  fixture.release();
+  CHECK(fixture.engine.containers.empty());
+}
+
+TEST_CASE("docker: a network's container that is made while its task leaves goes when it is made") {
+  DockerFixture fixture;
+  fixture.network = "/proc/self/ns/net";
+  fixture.hold("POST", "/create?name=nomad_init");
+  const auto started = fixture.start("run-1");
+  fixture.destroy();
+  fixture.release();
+  CHECK(DockerFixture::refusal(started) != "none");
+  CHECK(fixture.engine.containers.empty());
+}
+
+TEST_CASE("docker: who looks for what an earlier run has left spares the next run") {
+  DockerFixture fixture;
+  fixture.calls.is_away = true;
+  const auto destroyed = fixture.destroy();
+  fixture.settle();
+  fixture.calls.is_away = false;
+  CHECK(DockerFixture::is(fixture.start("run-1"), Which::STARTED));
+  fixture.advance(30s);
+  CHECK(DockerFixture::is(destroyed, Which::DONE));
+  REQUIRE(fixture.engine.containers.size() == 1);
+  CHECK(fixture.container().is_running());
+  CHECK(fixture.ends().empty());
 }
 
 TEST_CASE("docker: what an agent finds of nobody's goes, and what is another agent's stays") {
