@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::docker {
 
 using namespace container_action;
@@ -17,7 +19,6 @@ constexpr auto for_ever = 0ms;
 
 constexpr Nanoseconds look_pause = 1s;
 constexpr Nanoseconds first_start_pause = 50ms;
-constexpr Nanoseconds first_log_pause = 200ms;
 constexpr Nanoseconds log_patience = 10s;
 constexpr Nanoseconds kill_pause = 10s;
 
@@ -49,7 +50,11 @@ bool is_away(const Error& err) {
 }
 
 std::string container_path(std::string_view container) {
-  return "/containers/" + escape_target(container);
+  return "/containers/" + percent_encode(container);
+}
+
+EngineRequest removal_of(std::string_view container) {
+  return {.method = "DELETE", .target = container_path(container) + "?force=1&v=1"};
 }
 
 // -- small ones -----------------------------------------------------------------------------------
@@ -200,7 +205,7 @@ void ContainerMachine::create() {
   ++tries_;
   act(Ask{next(),
           {.method = "POST",
-           .target = "/containers/create?name=" + escape_target(traits_.name),
+           .target = "/containers/create?name=" + percent_encode(traits_.name),
            .body = body_},
           engine_patience});
 }
@@ -226,7 +231,7 @@ void ContainerMachine::created(const EngineOutcome& outcome) {
 
 void ContainerMachine::create_again() {
   step_ = Step::create_pause;
-  wait(first_start_pause * (1 << std::min(tries_, 6)));
+  wait(first_start_pause * (1 << tries_));
 }
 
 /// (2) A container of an earlier try, or of an earlier agent, has the name.
@@ -242,7 +247,7 @@ void ContainerMachine::judge_name(const EngineOutcome& outcome) {
                 /*recoverable=*/false);
   step_ = Step::clearing_name;
   // By its id: the name may be another one's when a slow engine comes to it.
-  ask("DELETE", container_path(container->id) + "?force=1&v=1", engine_patience);
+  act(Ask{next(), removal_of(container->id), engine_patience});
 }
 
 void ContainerMachine::start_container() {
@@ -392,7 +397,7 @@ void ContainerMachine::ask_to_stop() {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(stop_grace_);
   auto target = container_path(container_);
   target += stop_signal_.empty() ? fmt::format("/stop?t={}", seconds.count())
-                                 : "/kill?signal=" + escape_target(stop_signal_);
+                                 : "/kill?signal=" + percent_encode(stop_signal_);
   act(Ask{stop_round_ = ++rounds_, {.method = "POST", .target = target}, seconds + 1min});
 }
 
@@ -434,8 +439,7 @@ void ContainerMachine::logs_ended(const EngineOutcome& outcome) {
     return logs_over();
   }
   logs_ = Logs::pausing;
-  log_failures_ = std::min(log_failures_ + 1, 7);
-  act(Wait{logs_round_ = ++rounds_, first_log_pause * std::min(1 << log_failures_, 100)});
+  act(Wait{logs_round_ = ++rounds_, log_pauses_.next()});
 }
 
 void ContainerMachine::close_logs() {
@@ -498,7 +502,7 @@ void ContainerMachine::found(const EngineOutcome& outcome) {
 void ContainerMachine::remove() {
   step_ = Step::removing;
   ++tries_;
-  ask("DELETE", container_path(container_) + "?force=1&v=1", remove_time);
+  act(Ask{next(), removal_of(container_), remove_time});
 }
 
 void ContainerMachine::removed(const EngineOutcome& outcome) {

@@ -47,6 +47,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/back_off.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/docker/container_body.hpp"
 #include "runtime/docker/engine.hpp"
@@ -354,7 +355,7 @@ private:
   std::string stop_signal_;
   Nanoseconds stop_grace_{0};
   Logs logs_ = Logs::none;
-  int log_failures_ = 0;
+  BackOff log_pauses_{std::chrono::milliseconds{400}, std::chrono::seconds{20}};
   std::optional<workload::ExitResult> result_;
   bool was_told_ = false;  ///< Of the result.
 };
@@ -364,5 +365,8 @@ bool is_away(const Error& err);
 
 /// "/containers/web": `container` is an id or a name.
 std::string container_path(std::string_view container);
+
+/// Removes the container and its volumes, whatever it does.
+EngineRequest removal_of(std::string_view container);
 
 }  // namespace nomad::docker

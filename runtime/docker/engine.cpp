@@ -55,22 +55,6 @@ Result<net::Descriptor> connect_to(const std::string& path) {
   return socket;
 }
 
-}  // namespace
-
-std::string escape_target(std::string_view text) {
-  constexpr std::string_view plain = "-_.~";
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-                          || plain.find(c) != plain.npos;
-    escaped += is_plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return escaped;
-}
-
-namespace {
-
 // -- one question ---------------------------------------------------------------------------------
 
 class EngineCall final : public net::StreamSocket {

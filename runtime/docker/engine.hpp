@@ -82,7 +82,4 @@ public:
 /// `thread`, one connection for each. Nothing is connected, and no thread begun, before the first.
 std::unique_ptr<Engine> connect_engine(std::string socket, std::string thread);
 
-/// `text` as it may stand in a path or query.
-std::string escape_target(std::string_view text);
-
 }  // namespace nomad::docker

@@ -5,7 +5,8 @@
 // is written each second in which something came, and when a file is full. Who goes on asks for all
 // from that position, and passes over as many bytes as were written after it.
 //
-// Lives on one thread, that of the engine's stream. Files are written there, into the page cache.
+// One thread at a time: that of a blocking step for `open`, that of the engine's stream while one
+// is followed, the driver's between two streams. Files are written into the page cache.
 //
 // May depend on: runtime/base, runtime/host/executor.
 #pragma once

@@ -1,11 +1,10 @@
 // docker: runs a task as a container of a container engine of this machine (Docker's Engine
 // API 1.41 and later). The container belongs to the engine, and outlives the agent.
 //
-// Owns:   two threads of I/O with the engine (questions; logs), begun with its first answer; a
-//         thread for each command beside a task.
+// Owns:   two threads of I/O with the engine (questions; logs), each begun with its first
+//         question; a thread for each command beside a task.
 // Takes:  what every Driver takes. A start that is repeated after a crash finds the container of
-// the
-//         first one, by its name and labels.
+//         the first one, by its name and labels.
 // Asks:   the engine; the client's step_runner for what blocks.
 // Parent: driver_manager, report: another one takes the tasks over.
 // Ends:   by the parent's exit message; tasks go on.

@@ -122,8 +122,7 @@ void DockerHealth::finish(const Fingerprint& outcome) {
 void DockerHealth::watch() {
   if (std::exchange(is_watching_, true)) return;
   context_.engine().follow(
-      {.target
-       = "/events?filters=" + docker::escape_target(R"({"type":["daemon"],"event":["reload"]})")},
+      {.target = "/events?filters=" + percent_encode(R"({"type":["daemon"],"event":["reload"]})")},
       {.header = std::chrono::milliseconds{0}},
       {.piece = [](std::string_view) { return Result<>{}; },
        .ended = context_.in_turn([this](const EngineOutcome&) { watch_ended(); })});

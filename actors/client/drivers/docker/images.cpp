@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/docker/registry_auth.hpp"
 #include "runtime/host/beneath.hpp"
 #include "runtime/net/http/http_client.hpp"
@@ -27,12 +28,9 @@ constexpr int image_removal_tries = 3;
 constexpr auto load_time = std::chrono::minutes{30};
 constexpr std::size_t archive_piece = 256 * 1024;
 
+/// A name has slashes of its own, which stand for themselves.
 std::string image_path(const std::string& name) {
-  // A name has slashes of its own, which stand for themselves.
-  std::string path = "/images/";
-  for (const char c : name)
-    path += c == '/' ? std::string(1, c) : docker::escape_target({&c, 1});
-  return path + "/json";
+  return "/images/" + percent_encode(name, "/") + "/json";
 }
 
 /// Sends an archive to the engine. Blocks.
@@ -76,7 +74,7 @@ std::string read_auth_file(const std::string& path) {
   return std::move(text).str();
 }
 
-/// The header for a pull; "" without pull_credentials. Blocks.
+/// The header for a pull; "" without any. Blocks.
 Result<std::string> pull_credentials(const ImageRequest& request,
                                      const docker::AgentSettings& settings) {
   docker::AuthSources sources{
@@ -121,12 +119,10 @@ struct DockerImages::SharedProgress {
 
 void DockerImages::get(const ImageRequest& request, Done done) {
   asking_.insert(request.user);
-  gone_.erase(request.user);
   // Whoever is forgotten meanwhile hears nothing.
   const Done tell = [this, user = request.user, done = std::move(done)](
                         const Result<std::string>& id, bool may_pass) {
-    asking_.erase(user);
-    if (gone_.erase(user) > 0) return;
+    if (asking_.erase(user) == 0) return;
     if (id) keep(*id, user);
     done(id, may_pass);
   };
@@ -177,8 +173,7 @@ void DockerImages::find_auth(const ImageRequest& request, const Done& done) {
                                         repository, found.error().what)},
                       false);
         if (!found)
-          log::warn("client", "docker: no pull_credentials for {}: {}", repository,
-                    found.error().what);
+          log::warn("client", "docker: no credentials for {}: {}", repository, found.error().what);
         pull(request, done, found.value_or(std::string{}));
       });
 }
@@ -186,7 +181,7 @@ void DockerImages::find_auth(const ImageRequest& request, const Done& done) {
 // -- pulling --------------------------------------------------------------------------------------
 
 void DockerImages::pull(const ImageRequest& request, const Done& done, const std::string& auth) {
-  if (gone_.contains(request.user)) return done(std::string{}, false);
+  if (!asking_.contains(request.user)) return;
   context_.tell(request.task, "Downloading image");
   const auto key = request.name.text();
   const auto found = pulls_.find(key);
@@ -206,10 +201,10 @@ void DockerImages::begin_pull(const std::string& key,
   auto& pull = pulls_.at(key);
   const auto number = pull.number;
   const auto& which = request.name.digest.empty() ? request.name.tag : request.name.digest;
-  docker::EngineRequest asked{.method = "POST",
-                              .target = fmt::format("/images/create?fromImage={}&tag={}",
-                                                    docker::escape_target(request.name.repository),
-                                                    docker::escape_target(which))};
+  docker::EngineRequest asked{
+      .method = "POST",
+      .target = fmt::format("/images/create?fromImage={}&tag={}",
+                            percent_encode(request.name.repository), percent_encode(which))};
   if (!auth.empty()) asked.headers.push_back({"X-Registry-Auth", auth});
   using std::chrono::milliseconds;
   const auto silence
@@ -264,23 +259,16 @@ void DockerImages::pull_ended(const std::string& key,
 }
 
 void DockerImages::forget(const std::string& user) {
-  if (!asking_.contains(user)) return;
-  gone_.insert(user);
+  if (asking_.erase(user) == 0) return;
   for (auto each = pulls_.begin(); each != pulls_.end();) {
-    auto& [key, pull] = *each;
-    std::vector<Waiter> left;
-    std::vector<Waiter> leaving;
-    for (auto& waiter : pull.waiters)
-      (waiter.request.user == user ? leaving : left).push_back(std::move(waiter));
-    pull.waiters = std::move(left);
-    if (pull.waiters.empty()) {
-      context_.engine().cancel(pull.call);
-      each = pulls_.erase(each);
-    } else {
+    auto& pull = each->second;
+    std::erase_if(pull.waiters, [&user](const Waiter& it) { return it.request.user == user; });
+    if (!pull.waiters.empty()) {
       ++each;
+      continue;
     }
-    for (const auto& waiter : leaving)
-      waiter.done(std::string{}, false);
+    context_.engine().cancel(pull.call);
+    each = pulls_.erase(each);
   }
 }
 
@@ -313,7 +301,7 @@ void DockerImages::plan_removal(const std::string& id) {
 void DockerImages::remove(const std::string& id, std::uint64_t removal, int tries) {
   const auto found = kept_.find(id);
   if (found == kept_.end() || found->second.removal != removal) return;
-  context_.ask({.method = "DELETE", .target = "/images/" + docker::escape_target(id)},
+  context_.ask({.method = "DELETE", .target = "/images/" + percent_encode(id)},
                [this, id, removal, tries](const EngineOutcome& answer) {
                  const auto kept = kept_.find(id);
                  if (kept == kept_.end() || kept->second.removal != removal) return;

@@ -85,8 +85,7 @@ private:
   DockerContext& context_;
   std::map<std::string, Pull> pulls_;  ///< By the image's text.
   std::map<std::string, Kept> kept_;   ///< By id.
-  std::set<std::string> gone_;         ///< Users that were forgotten while something was asked.
-  std::set<std::string> asking_;       ///< Users for whom something is asked.
+  std::set<std::string> asking_;  ///< Users for whom something is asked, and who want it still.
   std::uint64_t numbers_ = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::client {
 namespace {
@@ -33,13 +34,18 @@ bool is_in_namespace(std::int64_t pid, const std::string& network_namespace) {
 }
 
 std::string infra_path(const std::string& alloc_id) {
-  return "/containers/" + docker::escape_target(docker::infra_name(alloc_id));
+  return docker::container_path(docker::infra_name(alloc_id));
 }
 
 }  // namespace
 
 void DockerInfra::join(const docker::InfraSpec& spec, Done done) {
+  if (const auto leaving = leaving_.find(spec.alloc_id); leaving != leaving_.end()) {
+    leaving->second.joins.push_back({spec, std::move(done)});
+    return;
+  }
   auto& joining = joining_[spec.alloc_id];
+  joining.is_wanted = true;
   joining.waiters.push_back(std::move(done));
   if (joining.waiters.size() > 1) return;
   joining.spec = spec;
@@ -84,7 +90,7 @@ void DockerInfra::compare(const std::string& alloc_id,
 }
 
 void DockerInfra::replace(const std::string& alloc_id, int tries) {
-  context_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
+  context_.ask(docker::removal_of(docker::infra_name(alloc_id)),
                [this, alloc_id, tries](const EngineOutcome& answer) {
                  if (!answer && docker::is_away(answer.error())) return fail(alloc_id, answer);
                  make(alloc_id, tries);
@@ -94,23 +100,22 @@ void DockerInfra::replace(const std::string& alloc_id, int tries) {
 void DockerInfra::make(const std::string& alloc_id, int tries) {
   const auto joining = joining_.find(alloc_id);
   if (joining == joining_.end()) return;
-  context_.ask(
-      {.method = "POST",
-       .target = "/containers/create?name=" + docker::escape_target(docker::infra_name(alloc_id)),
-       .body = boost::json::serialize(docker::infra_body(joining->second.spec))},
-      [this, alloc_id, tries](const EngineOutcome& answer) {
-        if (!answer && answer.error().code == Errc::conflict && tries < infra_tries)
-          return context_.after(infra_pause,
-                                [this, alloc_id, tries] { replace(alloc_id, tries + 1); });
-        if (!answer) return fail(alloc_id, answer);
-        const auto id = docker::read_created(answer->body);
-        if (!id) return fail(alloc_id, Result<EngineAnswer>{id.error()});
-        start(alloc_id, *id);
-      });
+  context_.ask({.method = "POST",
+                .target = "/containers/create?name=" + percent_encode(docker::infra_name(alloc_id)),
+                .body = boost::json::serialize(docker::infra_body(joining->second.spec))},
+               [this, alloc_id, tries](const EngineOutcome& answer) {
+                 if (!answer && answer.error().code == Errc::conflict && tries < infra_tries)
+                   return context_.after(infra_pause,
+                                         [this, alloc_id, tries] { replace(alloc_id, tries + 1); });
+                 if (!answer) return fail(alloc_id, answer);
+                 const auto id = docker::read_created(answer->body);
+                 if (!id) return fail(alloc_id, Result<EngineAnswer>{id.error()});
+                 start(alloc_id, *id);
+               });
 }
 
 void DockerInfra::start(const std::string& alloc_id, const std::string& id) {
-  context_.ask({.method = "POST", .target = "/containers/" + id + "/start"},
+  context_.ask({.method = "POST", .target = docker::container_path(id) + "/start"},
                [this, alloc_id, id](const EngineOutcome& answer) {
                  if (!answer) return fail(alloc_id, answer);
                  await_namespace(alloc_id, id, 0);
@@ -155,29 +160,36 @@ void DockerInfra::fail(const std::string& alloc_id, const EngineOutcome& answer)
 void DockerInfra::finish(const std::string& alloc_id,
                          const Result<std::string>& id,
                          bool may_pass) {
-  const auto joining = joining_.extract(alloc_id);
-  if (joining.empty()) return;
-  for (const auto& done : joining.mapped().waiters)
+  const auto ended = joining_.extract(alloc_id);
+  if (ended.empty()) return;
+  const auto& joining = ended.mapped();
+  for (const auto& done : joining.waiters)
     done(id, may_pass);
+  for (const auto& done : joining.leavers)
+    joining.is_wanted ? context_.caller()(done) : leave(alloc_id, done);
 }
 
 void DockerInfra::leave(const std::string& alloc_id, DockerContext::Action done) {
   if (const auto joining = joining_.find(alloc_id); joining != joining_.end()) {
-    // What is being made is there only when it is made.
-    joining->second.waiters.push_back(
-        [this, alloc_id, done = std::move(done)](const Result<std::string>&, bool) {
-          leave(alloc_id, done);
-        });
+    joining->second.is_wanted = false;
+    joining->second.leavers.push_back(std::move(done));
     return;
   }
-  context_.ask({.method = "DELETE", .target = infra_path(alloc_id) + "?force=1&v=1"},
-               [alloc_id, done = std::move(done)](const EngineOutcome& answer) {
-                 if (!answer && answer.error().code != Errc::not_found)
-                   log::warn("client",
-                             "docker: the container of allocation {}'s network is left: {}",
-                             short_id(alloc_id), answer.error().what);
-                 done();
-               });
+  auto& leaving = leaving_[alloc_id];
+  leaving.leavers.push_back(std::move(done));
+  if (leaving.leavers.size() > 1) return;
+  context_.ask(docker::removal_of(docker::infra_name(alloc_id)), [this, alloc_id](
+                                                                     const EngineOutcome& answer) {
+    if (!answer && answer.error().code != Errc::not_found)
+      log::warn("client", "docker: the container of allocation {}'s network is left: {}",
+                short_id(alloc_id), answer.error().what);
+    const auto left = leaving_.extract(alloc_id);
+    if (left.empty()) return;
+    for (const auto& leaver : left.mapped().leavers)
+      leaver();
+    for (const auto& [spec, joined] : left.mapped().joins)
+      join(spec, joined);
+  });
 }
 
 }  // namespace nomad::client

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/client/drivers/docker/context.hpp"
@@ -33,6 +34,15 @@ private:
   struct Joining {
     docker::InfraSpec spec;
     std::vector<Done> waiters;
+    std::vector<DockerContext::Action>
+        leavers;            ///< Answered when there is a container to remove, or none.
+    bool is_wanted = true;  ///< Whoever came last came to join.
+  };
+
+  struct Leaving {
+    std::vector<DockerContext::Action> leavers;
+    std::vector<std::pair<docker::InfraSpec, Done>>
+        joins;  ///< What is being removed is not theirs.
   };
 
   void look(const std::string& alloc_id);
@@ -51,6 +61,7 @@ private:
 
   DockerContext& context_;
   std::map<std::string, Joining> joining_;  ///< By allocation.
+  std::map<std::string, Leaving> leaving_;
 };
 
 }  // namespace nomad::client

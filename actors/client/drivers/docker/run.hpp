@@ -21,13 +21,17 @@ struct DockerTasks::Run {
   std::string network_namespace{};
   std::string hostname{};
 
-  std::map<Round, docker::Engine::CallId> calls{};  ///< Those that the engine has not answered.
-  docker::Engine::CallId log_call = 0;
+  struct Call {
+    docker::Engine* engine;
+    docker::Engine::CallId id;
+  };
+
+  std::map<Round, Call> calls{};                      ///< Those that are not answered.
   std::shared_ptr<docker::LogCollector> collector{};  ///< Null: nobody keeps its logs.
 
   docker::CpuCounters counters{};  ///< Of the last reading.
   Nanoseconds read_at{0};
-  bool is_read = false;  ///< For the feed.
+  bool is_reading = false;  ///< For the feed.
 
   /// Who keeps the images from being removed.
   std::string user() const { return std::to_string(number); }

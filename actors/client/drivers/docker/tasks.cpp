@@ -8,6 +8,7 @@
 #include "actors/client/drivers/docker/run.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/host/signals.hpp"
 
 namespace nomad::client {
@@ -155,7 +156,7 @@ actor::Answer<Answered> DockerTasks::signal(schema::plugin::SignalTask::Reader o
   context_.ask(
       {.method = "POST",
        .target = fmt::format("{}/kill?signal={}", docker::container_path(run->machine.container()),
-                             docker::escape_target(name))},
+                             percent_encode(name))},
       signal_time, [answer](const EngineOutcome& sent) {
         answer.deliver(sent ? driver::done()
                             : driver::failed(sent.error(), docker::is_away(sent.error())));
@@ -301,14 +302,12 @@ struct DockerTasks::Performer {
                                     to.calls.erase(round);
                                     to.machine.answered(round, outcome);
                                   }));
-    if (action.round != 0) run.calls[action.round] = call;
+    if (action.round != 0) run.calls[action.round] = {&context.engine(), call};
   }
 
   void operator()(const container_action::Withdraw& action) const {
     if (const auto call = run.calls.extract(action.round))
-      context.engine().cancel(call.mapped());
-    else
-      context.log_engine().cancel(run.log_call);
+      call.mapped().engine->cancel(call.mapped().id);
   }
 
   void operator()(const container_action::Wait& action) const {
@@ -350,13 +349,14 @@ struct DockerTasks::Performer {
                               action.is_rest ? 0 : 1, collector->since())};
     const auto ended = context.in_turn(heard(
         [id = run.id, round = action.round, &context = context](Run& to, EngineOutcome& outcome) {
+          to.calls.erase(round);
           if (!to.collector) return;  // They were closed meanwhile.
           if (const auto complaint = to.collector->take_complaint(); !complaint.empty())
             context.tell(id, complaint);
           to.collector->restart();
           to.machine.answered(round, outcome);
         }));
-    run.log_call = context.log_engine().follow(
+    const auto call = context.log_engine().follow(
         std::move(request), {.header = std::chrono::milliseconds{0}},
         {.piece = [collector](std::string_view bytes) { return collector->take(bytes); },
          .ended =
@@ -365,6 +365,7 @@ struct DockerTasks::Performer {
                ended(std::move(answer));
              },
          .tick = [collector] { collector->save_if_due(docker::LogCollector::Clock::now()); }});
+    run.calls[action.round] = {&context.log_engine(), call};
   }
 
   void operator()(const container_action::CloseLogs&) const {

@@ -5,6 +5,7 @@
 
 #include "actors/client/drivers/docker/run.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::client {
 
@@ -28,7 +29,7 @@ void DockerTasks::list(std::function<void(const Result<Listed>&)> then) {
   const auto filter
       = fmt::format(R"({{"label":["{}={}"]}})", docker::label::agent, context_.label());
   context_.ask(
-      {.target = "/containers/json?all=1&filters=" + docker::escape_target(filter)}, list_time,
+      {.target = "/containers/json?all=1&filters=" + percent_encode(filter)}, list_time,
       [then = std::move(then)](const EngineOutcome& answer) {
         then(answer ? docker::read_containers(answer->body) : Result<Listed>{answer.error()});
       });
@@ -54,12 +55,12 @@ bool DockerTasks::is_looked_after(const docker::ListedContainer& container,
 void DockerTasks::remove_listed(const docker::ListedContainer& container, const char* why) {
   log::warn("client", "docker: removing container {}: {}",
             container.names.empty() ? container.id : container.names.front(), why);
-  context_.ask(
-      {.method = "DELETE", .target = docker::container_path(container.id) + "?force=1&v=1"},
-      [this, id = container.id](const EngineOutcome& answer) {
-        if (answer || answer.error().code == Errc::not_found) return forget_logs(id, [] {});
-        log::warn("client", "docker: container {} is left: {}", id, answer.error().what);
-      });
+  context_.ask(docker::removal_of(container.id),
+               [this, id = container.id](const EngineOutcome& answer) {
+                 if (answer || answer.error().code == Errc::not_found)
+                   return forget_logs(id, [] {});
+                 log::warn("client", "docker: container {} is left: {}", id, answer.error().what);
+               });
 }
 
 void DockerTasks::end_others(const std::set<TaskId>& kept,
@@ -146,13 +147,13 @@ void DockerTasks::readings_due(std::uint64_t round) {
   wakes_at_.reset();
   for (const auto& id : feed_.take_due(context_.now())) {
     auto& run = *find(id);  // The feed follows no others.
-    if (std::exchange(run.is_read, true)) continue;
+    if (std::exchange(run.is_reading, true)) continue;
     read_usage(run.number,
                [this, id, number = run.number](const Result<client_api::TaskUsage>& usage) {
                  const auto found = runs_.find(number);
                  if (found == runs_.end()) return;
                  auto& read = *found->second;
-                 read.is_read = false;
+                 read.is_reading = false;
                  if (!feed_.follows(id)) return;
                  const auto& run_id = read.machine.run_id();
                  context_.self()->send(context_.options().host,

@@ -4,31 +4,17 @@
 #include "runtime/docker/container_machine.hpp"
 
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
 
 #include <doctest/doctest.h>
 
+#include "test/support/transcript.hpp"
 #include "test/unit/runtime/docker/container_transcript.hpp"
 #include "test/unit/runtime/docker/container_world.hpp"
 
 using namespace nomad;
 
 TEST_CASE("container_machine: transcripts") {
-  int files = 0;
-  for (const auto& item : std::filesystem::directory_iterator{NOMAD_TRANSCRIPTS}) {
-    ++files;
-    CAPTURE(item.path().filename().string());
-    std::ifstream in{item.path()};
-    const std::string wanted{std::istreambuf_iterator<char>{in}, {}};
-    const auto made = test::replay_container(wanted);
-    CHECK(made == wanted);
-    if (std::getenv("NOMAD_REWRITE_TRANSCRIPTS") != nullptr) std::ofstream{item.path()} << made;
-  }
-  CHECK(files >= 3);
+  test::check_transcripts(NOMAD_TRANSCRIPTS, test::replay_container);
 }
 
 TEST_CASE("container_machine: whatever happens, nothing runs twice, ends unasked or is left") {

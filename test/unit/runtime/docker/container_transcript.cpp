@@ -3,11 +3,13 @@
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "runtime/base/overloaded.hpp"
 #include "runtime/docker/container_machine.hpp"
+#include "test/support/transcript.hpp"
 
 namespace nomad::test {
 namespace {
@@ -40,7 +42,7 @@ std::string container_json(std::istringstream& words) {
 
 class Player {
 public:
-  std::string play(const std::string& line) {
+  std::vector<std::string> play(const std::string& line) {
     std::istringstream words{line};
     std::string first;
     words >> first;
@@ -48,9 +50,9 @@ public:
       answer(std::stoull(first), words);
     else
       order(first, words);
-    std::string done;
+    std::vector<std::string> done;
     for (const auto& action : machine_.take())
-      done += "  " + show(action) + '\n';
+      done.push_back(show(action));
     return done;
   }
 
@@ -145,16 +147,7 @@ private:
 }  // namespace
 
 std::string replay_container(const std::string& transcript) {
-  std::istringstream lines{transcript};
-  std::string played;
-  std::optional<Player> player;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("  ")) continue;
-    played += line + '\n';
-    if (line.starts_with('#')) player.emplace();
-    if (line.starts_with("> ")) played += player.value().play(line.substr(2));
-  }
-  return played;
+  return replay<Player>(transcript);
 }
 
 }  // namespace nomad::test

@@ -12,8 +12,8 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/overloaded.hpp"
+#include "test/support/transcript.hpp"
 #include "test/unit/runtime/workload/task_transcript.hpp"
-#include "test/unit/runtime/workload/transcript.hpp"
 
 using namespace std::chrono_literals;
 using namespace nomad;

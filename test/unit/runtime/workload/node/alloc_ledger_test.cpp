@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "test/support/transcript.hpp"
 #include "test/unit/runtime/workload/node/alloc_ledger_fixture.hpp"
-#include "test/unit/runtime/workload/transcript.hpp"
 
 using namespace std::chrono_literals;
 using namespace nomad;

@@ -15,7 +15,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
-#include "test/unit/runtime/workload/transcript.hpp"
+#include "test/support/transcript.hpp"
 
 using namespace nomad;
 using namespace nomad::workload;

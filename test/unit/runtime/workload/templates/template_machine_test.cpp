@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "test/unit/runtime/workload/transcript.hpp"
+#include "test/support/transcript.hpp"
 
 using namespace std::chrono_literals;
 using namespace nomad;

@@ -372,6 +372,23 @@ TEST_CASE("docker: a network's container that is made while its task leaves goes
   CHECK(fixture.engine.containers.empty());
 }
 
+TEST_CASE("docker: who joins while a network's container is removed gets another one") {
+  DockerFixture fixture;
+  fixture.network = "/proc/self/ns/net";
+  fixture.start("run-1");
+  const auto first = fixture.engine.find("nomad_init_alloc")->id;
+  fixture.hold("DELETE", "nomad_init");
+  fixture.destroy();
+  const auto started = fixture.start("run-2");
+  CHECK_FALSE(started->has_value());
+  fixture.release();
+  CHECK(DockerFixture::is(started, Which::STARTED));
+  REQUIRE(fixture.engine.find("nomad_init_alloc") != nullptr);
+  CHECK(fixture.engine.find("nomad_init_alloc")->id != first);
+  CHECK(fixture.engine.find("web-alloc")->network_mode
+        == "container:" + fixture.engine.find("nomad_init_alloc")->id);
+}
+
 TEST_CASE("docker: who looks for what an earlier run has left spares the next run") {
   DockerFixture fixture;
   fixture.calls.is_away = true;
