@@ -293,16 +293,16 @@ void NodeAllocs::perform(const ledger_action::RemoveAbandoned& it) {
                                      .alloc = entry.alloc,
                                      .job = entry.job}
                               .scope();
-  const auto may_run = std::make_shared<bool>(false);
-  const Countdown one_less{[this, about, alloc_id, may_run] {
-    if (*may_run) return removed(alloc_id);
+  const auto some_task_runs = std::make_shared<bool>(false);
+  const Countdown one_less{[this, about, alloc_id, some_task_runs] {
+    if (*some_task_runs) return removed(alloc_id);
     run_destroy_hooks(self_, facts_.context, about, [this, alloc_id] { removed(alloc_id); });
   }};
   if (const auto group = workload::find_group(*entry.job, view(entry.alloc->getTaskGroup())))
     for (const auto task : group->getTasks()) {
       one_less.await();
-      end_abandoned(self_, *facts_.context, alloc_id, task, [one_less, may_run](bool ended) {
-        if (!ended) *may_run = true;
+      end_abandoned(self_, *facts_.context, alloc_id, task, [one_less, some_task_runs](bool ended) {
+        if (!ended) *some_task_runs = true;
         one_less();
       });
     }

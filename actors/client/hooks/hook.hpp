@@ -127,7 +127,7 @@ struct HookEntry {
   bool reads_environment = false;  ///< Requests before and while tasks run bring it.
   std::string announcement{};      ///< "Task Setup" event before its first Prestart; empty: none.
   std::string failure_event{};     ///< The type of a failed Prestart's event; empty: the usual.
-  /// How long its Prerun or Prestart may take; other phases have `default_deadline`.
+  /// How long its Prerun or Prestart may take; other phases: see `deadline`.
   std::chrono::nanoseconds patience = std::chrono::minutes{10};
   std::function<bool(const HookScope&)> wanted{};  ///< Asked before each phase. Empty: always.
   std::function<Hook(const actor::Owner&, const HookTools&, const HookScope&)> spawn;

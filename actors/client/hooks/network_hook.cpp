@@ -104,7 +104,7 @@ private:
   network::AllocNetworks networks() const { return {*tools_.network, tools_of_(*tools_.network)}; }
 
   actor::Answer<hook::Answered> join() {
-    network::NetworkSpec wish{
+    network::NetworkSpec spec{
         .alloc_id = copy(scope_.alloc->getId()),
         .mode = copy(network_of(scope_)->getMode()),
         .mappings = network::port_mappings(scope_.alloc->getAllocatedResources().getShared(),
@@ -112,8 +112,8 @@ private:
     auto promise = self_->make_response_promise<hook::Answered>();
     stop_ = std::stop_source{};
     joining_ = true;
-    const auto run = [networks = networks(), wish = std::move(wish), stopped = stop_.get_token()] {
-      return networks.join(wish, stopped);
+    const auto run = [networks = networks(), spec = std::move(spec), stopped = stop_.get_token()] {
+      return networks.join(spec, stopped);
     };
     self_->request(tools_.steps, actor::infinite, step::make(run))
         .then(

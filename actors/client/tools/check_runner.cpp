@@ -214,19 +214,20 @@ void CheckRunnerState::run_due(std::uint64_t round) {
 void CheckRunnerState::run(Key key) {
   auto& watched = checks_.at(key);
   watched.begun = now();
-  if (!prober_) prober_ = make_prober_();
   const auto& check = watched.check;
   if (!check.impossible.empty())
     actor::send_self(self_, Probed{key, {.output = "nomad: " + check.impossible}});
   else if (check.kind == CheckKind::script)
     run_script(key, watched);
-  else
+  else {
+    if (!prober_) prober_ = make_prober_();
     prober_->start(key, probe_of(check), [self = CheckSelf{self_}, key](probe::Outcome outcome) {
       actor::tell(self, Probed{key,
                                {.passed = outcome.passed,
                                 .status_code = outcome.status_code,
                                 .output = std::move(outcome.output)}});
     });
+  }
 }
 
 void CheckRunnerState::run_script(Key key, const Watched& watched) {

@@ -107,7 +107,7 @@ struct CheckRunnerOptions {
   std::uint64_t seed = 0;
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
 
-  /// Called with the first run of a check.
+  /// Called with the first check that is asked over the network.
   std::function<std::unique_ptr<probe::Prober>()> make_prober = probe::make_prober;
 };
 

@@ -3,9 +3,8 @@
 //
 // Owns:   the ClientStore; in a thread of its own, because committing blocks.
 // Takes:  Save, SaveIdentity (answered when durable), SaveLater (not answered), Load. Everything
-// that queues up
-//         while a commit runs becomes durable by the next one, so that a thousand saves a second
-//         cost a few hundred commits.
+//         that queues up while a commit runs becomes durable by the next one, so that a thousand
+//         saves a second cost a few hundred commits.
 // Order:  changes are applied in the order of their messages, Save and SaveLater alike.
 // Parent: client, end_owner: what is written down must be what is done.
 // Ends:   by the parent's exit message; what is queued is committed first.

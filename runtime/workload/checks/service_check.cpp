@@ -109,16 +109,16 @@ private:
               "check's task";
       return;
     }
-    AddressRequest wish{.mode = copy(check.getAddressMode()),
-                        .address = text(service.getAddress()),
-                        .port = text(check.getPortLabel())};
-    if (wish.mode.empty()) wish.mode = default_mode(wish.address);
-    if (wish.port.empty()) wish.port = text(service.getPortLabel());
-    if (wish.port.empty()) {
+    AddressRequest request{.mode = copy(check.getAddressMode()),
+                           .address = text(service.getAddress()),
+                           .port = text(check.getPortLabel())};
+    if (request.mode.empty()) request.mode = default_mode(request.address);
+    if (request.port.empty()) request.port = text(service.getPortLabel());
+    if (request.port.empty()) {
       made.impossible = "the check has no port; give it or its service one";
       return;
     }
-    const auto target = service_address({.alloc = alloc_}, wish);
+    const auto target = service_address({.alloc = alloc_}, request);
     if (!target) {
       made.impossible = target.error().what;
       return;

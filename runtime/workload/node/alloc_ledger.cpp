@@ -142,7 +142,8 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
       forget(id);
   }
   RowChanges rows;
-  auto& applies = set_.emplace(++round_).allocs;
+  ++round_;
+  auto& applies = applying_.emplace();
   for (const auto& each : set.allocs) {
     const auto found = entries_.find(copy(each.alloc->getId()));
     if (found == entries_.end() || found->second.wanted != Wanted::yes) {
@@ -195,11 +196,11 @@ void AllocLedger::note_newer(Entry& entry, const AssignedAlloc& assigned, RowCha
 }
 
 void AllocLedger::saved(Round round, const Result<>& outcome, EventTime now) {
-  if (!set_ || round != set_->round) return;
-  const auto set = std::exchange(set_, {});
+  if (!applying_ || round != round_) return;
+  const auto applying = std::exchange(applying_, {});
   impatient_ = false;
-  if (!outcome) save_again(set->allocs);
-  for (const auto& each : set->allocs)
+  if (!outcome) save_again(*applying);
+  for (const auto& each : *applying)
     apply(each, outcome, now);
   act(ledger_action::Applied{impatient_});
   collect();

@@ -345,13 +345,6 @@ public:
 private:
   using RowChanges = ledger_action::RowChanges;
 
-  struct Set {
-    explicit Set(Round of) : round{of} {}
-
-    Round round;
-    std::vector<AssignedAlloc> allocs{};  ///< That are new, or newer.
-  };
-
   struct Collection {
     std::string alloc_id;  ///< Empty: all that were marked.
     std::uint64_t ticket = 0;
@@ -388,7 +381,8 @@ private:
   std::unordered_map<std::string, Entry> entries_;
   std::unordered_map<std::string, std::size_t> jobs_;  ///< Allocations with a row, by job key.
   Round round_ = 0;
-  std::optional<Set> set_;  ///< That is being saved.
+  std::optional<std::vector<AssignedAlloc>>
+      applying_;  ///< New, or newer; their rows are being saved.
   bool wants_all_ = false;
   bool contacted_ = false;
   bool impatient_ = false;  ///< Of the present set.

@@ -51,61 +51,62 @@ Result<std::int64_t> port_number(std::string_view label, std::string_view labels
   return number;
 }
 
-Result<ServiceAddress> at_custom_address(const AddressScope& scope, const AddressRequest& wish) {
-  if (wish.port.empty()) return ServiceAddress{wish.address, 0};
-  if (const auto port = find_port(scope, wish.port))
-    return ServiceAddress{wish.address, port->value};
-  return ServiceAddress{wish.address, NOMAD_TRY(port_number(wish.port, "a port of the group"))};
+Result<ServiceAddress> at_custom_address(const AddressScope& scope, const AddressRequest& request) {
+  if (request.port.empty()) return ServiceAddress{request.address, 0};
+  if (const auto port = find_port(scope, request.port))
+    return ServiceAddress{request.address, port->value};
+  return ServiceAddress{request.address,
+                        NOMAD_TRY(port_number(request.port, "a port of the group"))};
 }
 
-Result<ServiceAddress> at_host(const AddressScope& scope, const AddressRequest& wish) {
-  if (wish.port.empty()) return ServiceAddress{scope.host, 0};
-  if (auto port = find_port(scope, wish.port)) return ServiceAddress{port->host_ip, port->value};
-  return ServiceAddress{scope.host, NOMAD_TRY(port_number(wish.port, "a port of the group"))};
+Result<ServiceAddress> at_host(const AddressScope& scope, const AddressRequest& request) {
+  if (request.port.empty()) return ServiceAddress{scope.host, 0};
+  if (auto port = find_port(scope, request.port)) return ServiceAddress{port->host_ip, port->value};
+  return ServiceAddress{scope.host, NOMAD_TRY(port_number(request.port, "a port of the group"))};
 }
 
-Result<ServiceAddress> at_driver(const AddressScope& scope, const AddressRequest& wish) {
+Result<ServiceAddress> at_driver(const AddressScope& scope, const AddressRequest& request) {
   if (scope.driver == nullptr || scope.driver->ip.empty())
     return Error{Errc::rejected,
                  "address_mode = \"driver\" needs a driver that makes a network for its tasks, and "
                  "this one made none; use \"host\" or \"auto\""};
   const auto& network = *scope.driver;
-  if (wish.port.empty()) return ServiceAddress{network.ip, 0};
-  if (const auto port = find_port(scope, wish.port))
+  if (request.port.empty()) return ServiceAddress{network.ip, 0};
+  if (const auto port = find_port(scope, request.port))
     return ServiceAddress{network.ip, port->inside};
-  if (const auto mapped = network.port_map.find(wish.port); mapped != network.port_map.end())
+  if (const auto mapped = network.port_map.find(request.port); mapped != network.port_map.end())
     return ServiceAddress{network.ip, mapped->second};
   return ServiceAddress{network.ip,
-                        NOMAD_TRY(port_number(wish.port, "a port of the driver's network"))};
+                        NOMAD_TRY(port_number(request.port, "a port of the driver's network"))};
 }
 
-Result<ServiceAddress> in_alloc(const AddressScope& scope, const AddressRequest& wish) {
+Result<ServiceAddress> in_alloc(const AddressScope& scope, const AddressRequest& request) {
   auto address = copy(scope.alloc.getNetworkStatus().getAddress());
   if (address.empty())
     return Error{Errc::rejected,
                  "address_mode = \"alloc\" needs a network of the allocation's own, and it has "
                  "none; use \"host\" or \"auto\""};
-  if (wish.port.empty()) return ServiceAddress{std::move(address), 0};
-  if (const auto port = find_port(scope, wish.port))
+  if (request.port.empty()) return ServiceAddress{std::move(address), 0};
+  if (const auto port = find_port(scope, request.port))
     return ServiceAddress{std::move(address), port->inside};
-  const auto number = NOMAD_TRY(port_number(wish.port, "a port of the group"));
+  const auto number = NOMAD_TRY(port_number(request.port, "a port of the group"));
   return ServiceAddress{std::move(address), number};
 }
 
 }  // namespace
 
-Result<ServiceAddress> service_address(const AddressScope& scope, const AddressRequest& wish) {
-  if (wish.mode == "host") return at_host(scope, wish);
-  if (wish.mode == "driver") return at_driver(scope, wish);
-  if (wish.mode == "alloc") return in_alloc(scope, wish);
-  if (!wish.mode.empty() && wish.mode != "auto")
+Result<ServiceAddress> service_address(const AddressScope& scope, const AddressRequest& request) {
+  if (request.mode == "host") return at_host(scope, request);
+  if (request.mode == "driver") return at_driver(scope, request);
+  if (request.mode == "alloc") return in_alloc(scope, request);
+  if (!request.mode.empty() && request.mode != "auto")
     return Error{Errc::rejected,
                  fmt::format("address_mode {} is unknown; it is \"auto\", \"alloc\", \"driver\" or "
                              "\"host\"",
-                             quote(wish.mode))};
-  if (!wish.address.empty()) return at_custom_address(scope, wish);
+                             quote(request.mode))};
+  if (!request.address.empty()) return at_custom_address(scope, request);
   const bool has_driver_address = scope.driver != nullptr && scope.driver->auto_advertise;
-  return has_driver_address ? at_driver(scope, wish) : at_host(scope, wish);
+  return has_driver_address ? at_driver(scope, request) : at_host(scope, request);
 }
 
 }  // namespace nomad::workload

@@ -40,6 +40,6 @@ struct AddressRequest {
 
 /// Errors: `rejected`, when the mode is unknown or nothing here has such an address, or the port is
 /// neither a label of a network nor a number from 1 to 65535.
-Result<ServiceAddress> service_address(const AddressScope& scope, const AddressRequest& wish);
+Result<ServiceAddress> service_address(const AddressScope& scope, const AddressRequest& request);
 
 }  // namespace nomad::workload

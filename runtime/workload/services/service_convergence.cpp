@@ -49,7 +49,8 @@ void ServiceConvergence::doubt(const std::string& id) {
 // -- what is wanted ------------------------------------------------------------------------------
 
 Result<> ServiceConvergence::order(ServiceOrder order) {
-  if (!order.provider.empty()) provider_ = std::move(order.provider);
+  const bool is_refused = order.registers && !order.services;
+  if (!is_refused && !order.provider.empty()) provider_ = std::move(order.provider);
   if (order.anew) {
     is_in_doubt_ = true;
     for (const auto& [id, one] : std::map{known_})
@@ -61,7 +62,7 @@ Result<> ServiceConvergence::order(ServiceOrder order) {
       known_.insert_or_assign(copy(one->getId()), one);
   }
   is_new_ = false;
-  if (order.registers && !order.services) return order.services.error();
+  if (is_refused) return order.services.error();
   wanted_ = order.registers ? std::move(*order.services) : std::vector<ServiceRegistration>{};
   orders_.push_back(order.ticket);
   pauses_.reset();

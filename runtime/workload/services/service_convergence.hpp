@@ -145,9 +145,6 @@ public:
   void time_over(Round round);
   void patience_over(Round round);
 
-  /// Where the services are wanted; empty: not known yet.
-  const std::string& provider() const { return provider_; }
-
 private:
   enum class Step : std::uint8_t {
     settled,      ///< There is nothing to ask.

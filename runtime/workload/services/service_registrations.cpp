@@ -52,13 +52,13 @@ Result<ServiceRegistration> register_one(const Scope& scope, schema::Service::Re
                  fmt::format("its name is {} once interpolated; it may have letters, digits and "
                              "inner dashes, 63 at most",
                              quote(name))};
-  const AddressRequest wish{.mode = copy(service.getAddressMode()),
-                            .address = scope.env.replace(view(service.getAddress())),
-                            .port = scope.env.replace(view(service.getPortLabel()))};
-  const auto reached = NOMAD_TRY(service_address(scope.addresses, wish));
+  const AddressRequest request{.mode = copy(service.getAddressMode()),
+                               .address = scope.env.replace(view(service.getAddress())),
+                               .port = scope.env.replace(view(service.getPortLabel()))};
+  const auto reached = NOMAD_TRY(service_address(scope.addresses, request));
   Draft<schema::ServiceRegistration> draft;
   draft->setId(text(fmt::format("_nomad-task-{}-{}-{}-{}", view(owner.alloc.getId()),
-                                scope.workload, name, wish.port)));
+                                scope.workload, name, request.port)));
   draft->setServiceName(text(name));
   draft->setNamespace(owner.alloc.getNamespace());
   draft->setNodeId(text(fact_of(owner.node, "node.unique.id")));

@@ -8,8 +8,7 @@
 // (2) A start is answered once: when all is rendered, with an error if the places can't be found,
 //     or as cancelled.
 // (3) Once the end is answered nothing is written any more, and a cancelled start is answered
-// before
-//     its Cancel.
+//     before its Cancel.
 // (4) A task whose templates have failed is ended once, and nothing is rendered before it starts
 //     again.
 //
