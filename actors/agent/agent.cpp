@@ -318,14 +318,14 @@ Agent::~Agent() {
 
 void Agent::drain(const std::function<bool(std::chrono::milliseconds)>& wait) {
   auto& all = *parts_;
-  const auto& wish = all.config.client.drain_on_shutdown;
-  if (!all.client || !wish.wanted || all.config.dev_mode || all.stopped) return;
+  const auto& drain = all.config.client.drain_on_shutdown;
+  if (!all.client || !drain.wanted || all.config.dev_mode || all.stopped) return;
   log::info("agent", "draining the node before the agent leaves");
   const auto drained
       = drain_own_node(all.system, all.local_servers ? all.local_servers : all.remote_servers,
                        {.node_id = all.node_id,
-                        .deadline = wish.force ? Nanoseconds{-1s} : wish.deadline,
-                        .ignore_system_jobs = wish.ignore_system_jobs},
+                        .deadline = drain.force ? Nanoseconds{-1s} : drain.deadline,
+                        .ignore_system_jobs = drain.ignore_system_jobs},
                        wait);
   if (drained)
     log::info("agent", "the node is drained");

@@ -306,22 +306,22 @@ Result<> AllocNetworks::add(const CniTarget& target,
 
 /// As Nomad, three times: two allocations may be in each other's way. The first failure is told. A
 /// former address is asked for once.
-Result<> AllocNetworks::add_patiently(const NetworkSpec& wish,
+Result<> AllocNetworks::add_patiently(const NetworkSpec& spec,
                                       std::string wanted_ip,
                                       NetworkRecord& record,
                                       const std::stop_token& stopped) const {
   std::unique_lock one_at_a_time{gate(), std::defer_lock};
-  if (wish.mode != "bridge" || ::if_nametoindex(options_.bridge.name.c_str()) == 0)
+  if (spec.mode != "bridge" || ::if_nametoindex(options_.bridge.name.c_str()) == 0)
     one_at_a_time.lock();
   std::optional<Error> first;
   for (int attempt = 1;; ++attempt) {
-    auto target = target_of(wish.alloc_id);
+    auto target = target_of(spec.alloc_id);
     target.wanted_ip = std::exchange(wanted_ip, {});
     const bool asked_for_address = !target.wanted_ip.empty();
     const auto outcome = add(target, record, stopped);
     if (outcome) return {};
     // What it leaves is told by the error that counts, or taken down by whoever comes later.
-    static_cast<void>(undo(wish.alloc_id, record));
+    static_cast<void>(undo(spec.alloc_id, record));
     if (!first && !asked_for_address) first = outcome.error();
     const bool may_pass = asked_for_address || outcome.error().code == Errc::unavailable
                           || outcome.error().code == Errc::timeout;
@@ -392,14 +392,14 @@ Result<> AllocNetworks::sweep(std::string_view family,
 /// What is to be done, if it can be. Ports that a process of the host listens at are not taken from
 /// it. Of a port that is taken for udp alone tcp is mapped: jobs don't say which of the two they
 /// mean.
-Result<NetworkRecord> AllocNetworks::plan(const NetworkSpec& wish,
+Result<NetworkRecord> AllocNetworks::plan(const NetworkSpec& spec,
                                           std::vector<std::string>& news) const {
-  NetworkRecord record{.network = NOMAD_TRY(network_of(wish.mode)), .mappings = {}};
+  NetworkRecord record{.network = NOMAD_TRY(network_of(spec.mode)), .mappings = {}};
   // One that is missing could not undo anything either.
   for (const auto& plugin : record.network.plugins)
     NOMAD_TRY(program_of(plugin));
   if (record.network.plugins.empty()) return record;
-  for (const auto& mapping : wish.mappings) {
+  for (const auto& mapping : spec.mappings) {
     if (!tools_.is_taken(mapping)) {
       record.mappings.push_back(mapping);
       continue;
@@ -414,9 +414,9 @@ Result<NetworkRecord> AllocNetworks::plan(const NetworkSpec& wish,
   return record;
 }
 
-Result<Joined> AllocNetworks::join(const NetworkSpec& wish, const std::stop_token& stopped) const {
-  const Turn turn{wish.alloc_id};
-  return join_in_turn(wish, stopped);
+Result<Joined> AllocNetworks::join(const NetworkSpec& spec, const std::stop_token& stopped) const {
+  const Turn turn{spec.alloc_id};
+  return join_in_turn(spec, stopped);
 }
 
 Result<> AllocNetworks::leave(const std::string& alloc_id) const {
@@ -431,9 +431,9 @@ Result<> AllocNetworks::leave_all(const std::vector<std::string>& alloc_ids) con
   return outcome;
 }
 
-Result<Joined> AllocNetworks::join_in_turn(const NetworkSpec& wish,
+Result<Joined> AllocNetworks::join_in_turn(const NetworkSpec& spec,
                                            const std::stop_token& stopped) const {
-  const auto& id = wish.alloc_id;
+  const auto& id = spec.alloc_id;
   Joined joined{.namespace_path = fmt::format("{}/{}", options_.namespace_dir, id)};
   auto known = load(id);
   if (!known) joined.news.push_back(known.error().what);
@@ -450,7 +450,7 @@ Result<Joined> AllocNetworks::join_in_turn(const NetworkSpec& wish,
     joined.news.push_back("the network namespace is gone and is made anew");
   }
   if (old) static_cast<void>(undo(id, *old));  // What can't be undone shows when it is made anew.
-  auto record = NOMAD_TRY(plan(wish, joined.news));
+  auto record = NOMAD_TRY(plan(spec, joined.news));
   NOMAD_TRY(save(id, record));
   const auto give_up = [this, &id, was_there](const Error& why) -> Error {
     if (was_there) return why;  // The record stays, too: `leave` comes.
@@ -460,9 +460,9 @@ Result<Joined> AllocNetworks::join_in_turn(const NetworkSpec& wish,
   if (!was_there)
     if (auto made = tools_.make_namespace(id); !made)
       return give_up(made.error().within("failed to create network for alloc"));
-  if (auto admitted = admit(wish.mode); !admitted)
+  if (auto admitted = admit(spec.mode); !admitted)
     return give_up(admitted.error().within("failed to configure networking for alloc"));
-  if (auto added = add_patiently(wish, old ? address_of(*old) : std::string{}, record, stopped);
+  if (auto added = add_patiently(spec, old ? address_of(*old) : std::string{}, record, stopped);
       !added)
     return give_up(added.error().within("failed to configure networking for alloc"));
   joined.status = record.status();

@@ -87,7 +87,7 @@ public:
 
   /// Errors say which plugin failed, and why; everything is undone then, but for a namespace that
   /// was there before, in which tasks may run.
-  Result<Joined> join(const NetworkSpec& wish, const std::stop_token& stopped) const;
+  Result<Joined> join(const NetworkSpec& spec, const std::stop_token& stopped) const;
 
   /// Fine if there is none. After an error the record stays, and another call tries again.
   Result<> leave(const std::string& alloc_id) const;
@@ -99,7 +99,7 @@ public:
   Result<> leave_all(const std::vector<std::string>& alloc_ids) const;
 
 private:
-  Result<Joined> join_in_turn(const NetworkSpec& wish, const std::stop_token& stopped) const;
+  Result<Joined> join_in_turn(const NetworkSpec& spec, const std::stop_token& stopped) const;
   Result<> leave_in_turn(const std::string& alloc_id) const;
   std::string record_path(const std::string& alloc_id) const;
   std::string lock_path(const std::string& alloc_id) const;
@@ -111,7 +111,7 @@ private:
 
   Result<std::string> program_of(const CniPlugin& plugin) const;
   Result<CniNetwork> network_of(const std::string& mode) const;
-  Result<NetworkRecord> plan(const NetworkSpec& wish, std::vector<std::string>& news) const;
+  Result<NetworkRecord> plan(const NetworkSpec& spec, std::vector<std::string>& news) const;
   /// What the plugin printed; why it failed is also told by `cause`.
   Result<std::string> call(CniVerb verb,
                            const CniTarget& target,
@@ -124,7 +124,7 @@ private:
   Result<> add(const CniTarget& target,
                NetworkRecord& record,
                const std::stop_token& stopped) const;
-  Result<> add_patiently(const NetworkSpec& wish,
+  Result<> add_patiently(const NetworkSpec& spec,
                          std::string wanted_ip,
                          NetworkRecord& record,
                          const std::stop_token& stopped) const;

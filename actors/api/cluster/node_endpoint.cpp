@@ -111,32 +111,32 @@ Answer node_changed(const Context& context,
 Result<cluster::DrainRequest> read_drain(const net::Request& request) {
   const auto body = NOMAD_TRY(read_body(request));
   BodyFields fields{body, "NodeUpdateDrainRequest"};
-  cluster::DrainRequest wish;
-  wish.mark_eligible = fields.boolean("MarkEligible");
+  cluster::DrainRequest drain;
+  drain.mark_eligible = fields.boolean("MarkEligible");
   const auto* spec = fields.object("DrainSpec");
   const auto* meta = fields.object("Meta");
   NOMAD_TRY(fields.check());
   if (spec != nullptr) {
     BodyFields inner{*spec, "NodeUpdateDrainRequest.DrainSpec"};
-    wish.spec = {inner.integer("Deadline"), inner.boolean("IgnoreSystemJobs")};
+    drain.spec = {inner.integer("Deadline"), inner.boolean("IgnoreSystemJobs")};
     NOMAD_TRY(inner.check());
   }
   if (meta != nullptr) {
     BodyFields values{*meta, "NodeUpdateDrainRequest.Meta"};
     for (auto& [key, value] : values.texts())
-      wish.meta.emplace(std::move(key), std::move(value));
+      drain.meta.emplace(std::move(key), std::move(value));
     NOMAD_TRY(values.check());
   }
-  return wish;
+  return drain;
 }
 
 Outcome set_drain(Call& call) {
-  const auto wish = NOMAD_TRY(read_drain(call.request()));
+  const auto drain = NOMAD_TRY(read_drain(call.request()));
   const auto id = call.rest;
   return write(
       call,
       [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
-        return cluster::decide_drain(state, asking, id, wish, seed);
+        return cluster::decide_drain(state, asking, id, drain, seed);
       },
       [context = call.context, id](const Written<NodeDecision>& done) {
         return node_changed(*context, id, done);

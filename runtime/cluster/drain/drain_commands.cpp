@@ -8,9 +8,9 @@
 namespace nomad::cluster {
 namespace {
 
-/// What an operator's or a node's wish has in common.
+/// What the requests of an operator and of a node have in common.
 struct DrainUpdate {
-  const DrainRequest& wish;
+  const DrainRequest& request;
   std::string_view accessor;  ///< Who asks, as the node's LastDrain names him.
 };
 
@@ -34,28 +34,28 @@ Result<NodeDecision> update_drain(const state::Snapshot& snapshot,
                                   const Object<schema::Node>& node,
                                   const DrainUpdate& update,
                                   const EvalSeed& seed) {
-  const auto& wish = update.wish;
-  if (wish.spec && wish.spec->deadline > std::numeric_limits<std::int64_t>::max() - seed.now)
+  const auto& request = update.request;
+  if (request.spec && request.spec->deadline > std::numeric_limits<std::int64_t>::max() - seed.now)
     return Error{
         Errc::invalid_argument,
         "the deadline of a drain is in nanoseconds from now, and this one is too far away"};
   Draft<schema::Command> draft;
   auto command = draft->initNodeDrainUpdate();
   command.setNodeId(node->getId());
-  command.setMarkEligible(wish.mark_eligible);
+  command.setMarkEligible(request.mark_eligible);
   command.setUpdatedAt(seed.now / 1'000'000'000);
-  if (wish.spec) fill_strategy(command.initDrainStrategy(), *wish.spec, *node, seed.now);
-  if (node->hasDrainStrategy() || wish.spec) {
+  if (request.spec) fill_strategy(command.initDrainStrategy(), *request.spec, *node, seed.now);
+  if (node->hasDrainStrategy() || request.spec) {
     auto last = command.initLastDrain();
     last.setAccessorId(text(update.accessor));
-    fill_entries(last.initMeta(static_cast<unsigned>(wish.meta.size())), wish.meta);
+    fill_entries(last.initMeta(static_cast<unsigned>(request.meta.size())), request.meta);
     auto event = command.initEvent();
     event.setSubsystem("Drain");
-    event.setMessage(text(drain_news(node->hasDrainStrategy(), wish.spec.has_value())));
+    event.setMessage(text(drain_news(node->hasDrainStrategy(), request.spec.has_value())));
     event.setTimestamp(seed.now);
   }
   const bool opens
-      = !wish.spec && wish.mark_eligible
+      = !request.spec && request.mark_eligible
         && node->getSchedulingEligibility() == schema::SchedulingEligibility::INELIGIBLE;
   std::vector<std::string> ids;
   if (opens) {
@@ -76,12 +76,12 @@ Result<NodeDecision> update_drain(const state::Snapshot& snapshot,
 Result<NodeDecision> decide_drain(const state::Snapshot& snapshot,
                                   const access::Asking& asking,
                                   std::string_view node_id,
-                                  const DrainRequest& wish,
+                                  const DrainRequest& request,
                                   const EvalSeed& seed) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   const auto node = snapshot.node(node_id);
   if (!node) return Error{Errc::not_found, "node not found"};
-  return update_drain(snapshot, allowed, node, {wish, {}}, seed);
+  return update_drain(snapshot, allowed, node, {request, {}}, seed);
 }
 
 Result<NodeDecision> decide_own_drain(const state::Snapshot& snapshot,
@@ -90,8 +90,9 @@ Result<NodeDecision> decide_own_drain(const state::Snapshot& snapshot,
                                       const EvalSeed& seed) {
   const auto node = snapshot.node(node_id);
   if (!node) return Error{Errc::not_found, "node not found"};
-  const DrainRequest wish{.spec = spec, .meta = {{"message", "shutting down"}}};
-  return update_drain(snapshot, access::own_work("nodes"), node, {wish, view(node->getId())}, seed);
+  const DrainRequest request{.spec = spec, .meta = {{"message", "shutting down"}}};
+  return update_drain(snapshot, access::own_work("nodes"), node, {request, view(node->getId())},
+                      seed);
 }
 
 }  // namespace nomad::cluster

@@ -31,7 +31,7 @@ struct DrainRequest {
 Result<NodeDecision> decide_drain(const state::Snapshot& snapshot,
                                   const access::Asking& asking,
                                   std::string_view node_id,
-                                  const DrainRequest& wish,
+                                  const DrainRequest& request,
                                   const EvalSeed& seed);
 
 /// The node drains itself because its agent leaves for good.

@@ -29,8 +29,8 @@ DrainedJob job_of(const AllocRow& row) {
 }
 
 bool is_to_migrate(const AllocRow& row) {
-  const auto wish = row.alloc->getDesiredTransition().getMigrate();
-  return wish.isValue() && wish.getValue();
+  const auto migrate = row.alloc->getDesiredTransition().getMigrate();
+  return migrate.isValue() && migrate.getValue();
 }
 
 /// When the node's drain is forced; 0: never.

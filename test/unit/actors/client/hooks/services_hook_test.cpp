@@ -26,8 +26,8 @@ struct ProvidedFixture : test::ActorFixture {
   std::vector<std::string> names{"web"};
   std::string provider = "filesd";
   std::vector<client::PendingDeregistration> pending,
-      withdrawn;                          ///< That were handed over, and taken back.
-  client::PendingDeregistrations keeper;  ///< Empty: there is none.
+      withdrawn;                                 ///< That were handed over, and taken back.
+  client::PendingDeregistrations pending_actor;  ///< Empty: there is none.
   client::Hook hook;
 
   ~ProvidedFixture() {
@@ -71,21 +71,21 @@ struct ProvidedFixture : test::ActorFixture {
     REQUIRE(providers->enter(name, {.plugin = name, .provider = brought}));
   }
 
-  void keep_debts() {
-    keeper = adopt(actor::spawn(system(),
-                                [this](client::PendingDeregistrations::pointer)
-                                    -> client::PendingDeregistrations::behavior_type {
-                                  return {
-                                      [this](const client::pending_deregistrations::Keep& msg) {
-                                        pending.push_back(msg.pending);
-                                        return client::pending_deregistrations::Kept{};
-                                      },
-                                      [this](const client::pending_deregistrations::Withdraw& msg) {
-                                        withdrawn.push_back(msg.pending);
-                                        return client::pending_deregistrations::Withdrawn{};
-                                      },
-                                      [](const Began&) {}};
-                                }));
+  void keep_pending() {
+    pending_actor = adopt(
+        actor::spawn(system(),
+                     [this](client::PendingDeregistrations::pointer)
+                         -> client::PendingDeregistrations::behavior_type {
+                       return {[this](const client::pending_deregistrations::Keep& msg) {
+                                 pending.push_back(msg.pending);
+                                 return client::pending_deregistrations::Kept{};
+                               },
+                               [this](const client::pending_deregistrations::Withdraw& msg) {
+                                 withdrawn.push_back(msg.pending);
+                                 return client::pending_deregistrations::Withdrawn{};
+                               },
+                               [](const Began&) {}};
+                     }));
   }
 
   client::HookScope scope() const {
@@ -110,7 +110,7 @@ struct ProvidedFixture : test::ActorFixture {
     if (!hook) {
       client::HookTools tools{.host = {}, .steps = {}, .checks = {}, .unix_now = [] { return 0; }};
       tools.providers = providers;
-      tools.deregistrations = keeper;
+      tools.deregistrations = pending_actor;
       hook = client::group_services_hook().spawn(system(), tools, whom);
     }
     Draft<schema::plugin::HookRequest> request;
@@ -121,7 +121,7 @@ struct ProvidedFixture : test::ActorFixture {
 
   std::vector<std::string> take_asked() { return std::exchange(asked, {}); }
 
-  std::vector<std::string> take_debts() {
+  std::vector<std::string> take_pending() {
     std::vector<std::string> lines;
     for (const auto& one : std::exchange(pending, {})) {
       lines.push_back(one.provider + ' ' + one.alloc_id);
@@ -192,7 +192,7 @@ TEST_CASE_FIXTURE(ProvidedFixture,
 TEST_CASE_FIXTURE(ProvidedFixture,
                   "services: what a provider still owes is kept before the end goes on") {
   bring();
-  keep_debts();
+  keep_pending();
   run(HookPhase::PRERUN);
   refuses = Error{Errc::unavailable, "not now"};
   const auto killed = run(HookPhase::PRE_KILL);
@@ -201,7 +201,7 @@ TEST_CASE_FIXTURE(ProvidedFixture,
   CHECK(pending.empty());
   advance(1s);
   CHECK(killed->has_value());
-  CHECK(take_debts() == Lines{"filesd a1 web-"});
+  CHECK(take_pending() == Lines{"filesd a1 web-"});
   CHECK_MESSAGE(run(HookPhase::POSTRUN)->has_value(), "it is nothing of the hook's any more");
   take_asked();
   advance(1min);
@@ -211,7 +211,7 @@ TEST_CASE_FIXTURE(ProvidedFixture,
 TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and the rest goes on") {
   names = {"web", "db"};
   bring();
-  keep_debts();
+  keep_pending();
   run(HookPhase::PRERUN);
   withdrawn.clear();
   take_asked();
@@ -221,7 +221,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
   CHECK(take_asked() == Lines{"- db-"});
   advance(5s);
   CHECK(updated->has_value());
-  CHECK(take_debts() == Lines{"filesd a1 db-"});
+  CHECK(take_pending() == Lines{"filesd a1 db-"});
   CHECK_MESSAGE(asked.back() == "+ api-", "it waits for none of these");
   REQUIRE(withdrawn.size() == 1);
   CHECK(short_id(withdrawn[0].ids[0]) == "api-");
@@ -229,25 +229,25 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what an update drops is kept, and 
   names = {};
   run(HookPhase::UPDATE);
   advance(5s);
-  CHECK_MESSAGE(take_debts() == Lines{"filesd a1 api- web-"}, "api may be there: who knows");
+  CHECK_MESSAGE(take_pending() == Lines{"filesd a1 api- web-"}, "api may be there: who knows");
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: a provider that is silent is left to others") {
   bring();
-  keep_debts();
+  keep_pending();
   run(HookPhase::PRERUN);
   is_silent = true;
   const auto killed = run(HookPhase::PRE_KILL);
   advance(5s);
   CHECK(killed->has_value());
-  CHECK(take_debts() == Lines{"filesd a1 web-"});
+  CHECK(take_pending() == Lines{"filesd a1 web-"});
   CHECK(run(HookPhase::POSTRUN)->has_value());
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: those that move wait for no provider that is gone") {
   bring();
   bring("second");
-  keep_debts();
+  keep_pending();
   run(HookPhase::PRERUN);
   take_asked();
   is_silent = true;
@@ -255,12 +255,12 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: those that move wait for no provid
   const auto updated = run(HookPhase::UPDATE);
   advance(5s);
   CHECK(updated->has_value());
-  CHECK(take_debts() == Lines{"filesd a1 web-"});
+  CHECK(take_pending() == Lines{"filesd a1 web-"});
   CHECK(take_asked() == Lines{"- web-", "+ web-"});
 }
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: who was never asked owes nothing") {
-  keep_debts();
+  keep_pending();
   run(HookPhase::PRERUN);
   CHECK(run(HookPhase::PRE_KILL)->has_value());
   CHECK(run(HookPhase::POSTRUN)->has_value());
@@ -280,7 +280,7 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: what may be registered is deregist
 TEST_CASE_FIXTURE(ProvidedFixture,
                   "services: what an earlier hook or agent registered is deregistered there") {
   bring();
-  keep_debts();
+  keep_pending();
   refuses = Error{Errc::unavailable, "not now"};
   const auto over = run(HookPhase::POSTRUN);
   CHECK(take_asked() == Lines{"- web-"});
@@ -291,7 +291,7 @@ TEST_CASE_FIXTURE(ProvidedFixture,
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: what was deregistered is not pending") {
   bring();
-  keep_debts();
+  keep_pending();
   run(HookPhase::PRERUN);
   run(HookPhase::PRE_KILL);
   run(HookPhase::POSTRUN);

@@ -69,8 +69,9 @@ struct DrainerFixture : ServerFixture {
         report(entry.value(), ClientStatus::COMPLETE);
   }
 
-  void update(const std::string& node, const cluster::DrainRequest& wish) {
-    const auto decision = cluster::decide_drain(state(), anybody(), node, wish, {*time, &random});
+  void update(const std::string& node, const cluster::DrainRequest& request) {
+    const auto decision
+        = cluster::decide_drain(state(), anybody(), node, request, {*time, &random});
     REQUIRE(decision.has_value());
     write([&](schema::Command::Builder command) {
       command.setNodeDrainUpdate(decision->command->getNodeDrainUpdate());

@@ -14,8 +14,8 @@ using schema::SchedulingEligibility;
 namespace {
 
 struct DrainCommandHarness : DrainHarness {
-  std::string said(const std::string& node, const DrainRequest& wish) {
-    const auto decision = decide_drain(state(), anybody(), node, wish, {now, &random});
+  std::string said(const std::string& node, const DrainRequest& request) {
+    const auto decision = decide_drain(state(), anybody(), node, request, {now, &random});
     return decision ? "done" : decision.error().what;
   }
 

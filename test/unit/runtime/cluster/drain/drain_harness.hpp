@@ -65,8 +65,8 @@ struct DrainHarness : Harness {
 
   void cancel(const std::string& node) { update(node, {.mark_eligible = true}); }
 
-  void update(const std::string& node, const cluster::DrainRequest& wish) {
-    const auto decision = cluster::decide_drain(state(), anybody(), node, wish, {now, &random});
+  void update(const std::string& node, const cluster::DrainRequest& request) {
+    const auto decision = cluster::decide_drain(state(), anybody(), node, request, {now, &random});
     REQUIRE(decision.has_value());
     write_command(decision->command);
   }
