@@ -54,6 +54,16 @@ std::string quote(std::string_view text) {
   return quoted_as(text, false);
 }
 
+std::string quote_character(char32_t c) {
+  if (c == U'\'') return "'\\''";
+  if (c == U'"') return "'\"'";
+  std::string text;
+  append_utf8(text, c);
+  text = quote(text);
+  text.front() = text.back() = '\'';
+  return text;
+}
+
 std::string escape_controls(std::string_view text) {
   std::string out;
   out.reserve(text.size());

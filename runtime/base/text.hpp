@@ -112,6 +112,9 @@ bool is_printable(char32_t c);
 /// bytes that are no UTF-8 and what Unicode does not count as printable.
 std::string quote(std::string_view text);
 
+/// Go's strconv.QuoteRune and %q of a character: in single quotes.
+std::string quote_character(char32_t c);
+
 /// Any bytes as UTF-8 that a terminal may show: bytes that are no UTF-8, and control characters but
 /// \n and \t, as \x1b or \u0085; the rest as it is. For texts that hold what somebody else has
 /// sent.

@@ -106,15 +106,10 @@ bool is_json_number(std::string_view text) {
 }
 
 Error invalid_json_character(char c, std::string_view where) {
-  std::string shown = c == '\'' ? "'\\''" : "'\"'";
-  if (c != '\'' && c != '"') {
-    std::string character;  // a byte is shown as the character of that number
-    append_utf8(character, static_cast<unsigned char>(c));
-    shown = quote(character);
-    shown.front() = shown.back() = '\'';
-  }
-  return {Errc::invalid_argument,
-          "invalid character " + shown + (where.empty() ? "" : " ") + std::string{where}};
+  // A byte is shown as the character of that number.
+  return {Errc::invalid_argument, "invalid character "
+                                      + quote_character(static_cast<unsigned char>(c))
+                                      + (where.empty() ? "" : " ") + std::string{where}};
 }
 
 }  // namespace nomad

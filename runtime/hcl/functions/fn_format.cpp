@@ -112,13 +112,7 @@ private:
   FunctionError unexpected() const {
     if (at_ >= format_.size())
       return fail("invalid format string starting at offset " + std::to_string(format_.size()));
-    const std::size_t length = decode_utf8(format_, at_).length;
-    std::string shown = quote(format_.substr(at_, length));
-    shown.front() = shown.back() = '\'';
-    if (shown == "'\\\"'")
-      shown = "'\"'";
-    else if (shown == "'''")
-      shown = "'\\''";
+    const std::string shown = quote_character(decode_utf8(format_, at_).value);
     return fail("unrecognized format character " + shown + " at offset " + std::to_string(at_));
   }
 

@@ -14,22 +14,16 @@ Error mistake(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
 }
 
-std::string quoted_character(char c) {
-  std::string text;
-  append_utf8(text, static_cast<unsigned char>(c));
-  std::string out = quote(text);
-  out.front() = out.back() = '\'';
-  return out;
-}
-
 Result<std::string> read_key(std::string_view key) {
   if (key.size() > 7 && key.starts_with("export ")) key.remove_prefix(7);
   if (key.empty()) return mistake("empty key");
   if (!is_letter(key[0]) && key[0] != '_')
-    return mistake("key must start with [A-Za-z_] but found " + quoted_character(key[0]));
+    return mistake("key must start with [A-Za-z_] but found "
+                   + quote_character(static_cast<unsigned char>(key[0])));
   for (const char c : key.substr(1))
     if (!is_alphanumeric(c) && c != '_' && c != '.')
-      return mistake("key characters must be [A-Za-z0-9_.] but found " + quoted_character(c));
+      return mistake("key characters must be [A-Za-z0-9_.] but found "
+                     + quote_character(static_cast<unsigned char>(c)));
   return std::string{key};
 }
 

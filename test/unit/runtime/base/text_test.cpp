@@ -95,6 +95,10 @@ TEST_CASE("text: joining puts a separator between each two, empty ones included"
 
 TEST_CASE("text: quoting is that of Go's strconv") {
   CHECK(quote("a b") == R"("a b")");
+  CHECK(quote_character(U'a') == "'a'");
+  CHECK(quote_character(U'"') == "'\"'");
+  CHECK(quote_character(U'\'') == "'\\''");
+  CHECK(quote_character(U'\n') == "'\\n'");
   CHECK(quote(R"(say "\")") == R"("say \"\\\"")");
   CHECK(quote("\a\b\f\n\r\t\v") == R"("\a\b\f\n\r\t\v")");
   CHECK(quote(std::string_view{"\0\x1f\x7f", 3}) == R"("\x00\x1f\x7f")");
