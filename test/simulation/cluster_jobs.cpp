@@ -148,8 +148,8 @@ Object<schema::Job> service_job(const std::string& id, Random& random) {
   migrate.setHealthyDeadline(nanoseconds(10s));
   if (random.chance(0.6)) {
     auto update = group.initUpdate();
-    set_update(update, 1 + static_cast<std::int64_t>(random.below(2)),
-               500ms + random.below(4) * 700ms);
+    const auto healthy_for = 500ms + random.below(4) * 700ms;
+    set_update(update, 1 + static_cast<std::int64_t>(random.below(2)), healthy_for);
     update.setAutoRevert(random.chance(0.3));
     if (random.chance(0.4)) {
       update.setCanary(1 + static_cast<std::int64_t>(random.below(2)));
@@ -164,8 +164,8 @@ Object<schema::Job> system_job(const std::string& id, Random& random) {
   fill_job(*draft, id, "system");
   if (random.chance(0.6)) set_update(draft->initUpdate(), 1, 500ms);
   auto group = draft->initTaskGroups(1)[0];
-  fill_group(group, id, random.chance(0.9) ? 1 : 0,
-             fmt::format(R"({{"version":{}}})", random.below(3)));
+  const auto config = fmt::format(R"({{"version":{}}})", random.below(3));
+  fill_group(group, id, random.chance(0.9) ? 1 : 0, config);
   group.disownReschedulePolicy();  // of system jobs nothing is rescheduled
   return draft.freeze();
 }
@@ -174,9 +174,9 @@ Object<schema::Job> sysbatch_job(const std::string& id, Random& random) {
   Draft<schema::Job> draft;
   fill_job(*draft, id, "sysbatch");
   auto group = draft->initTaskGroups(1)[0];
+  const int exit_code = random.chance(0.1) ? 1 : 0;
   fill_group(group, id, 1,
-             fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(4'000),
-                         random.chance(0.1) ? 1 : 0));
+             fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(4'000), exit_code));
   group.disownReschedulePolicy();
   return draft.freeze();
 }
@@ -208,9 +208,10 @@ Object<schema::Job> batch_job(const std::string& id, Random& random) {
   Draft<schema::Job> draft;
   fill_job(*draft, id, "batch");
   auto group = draft->initTaskGroups(1)[0];
-  fill_group(group, id, 1 + static_cast<std::int64_t>(random.below(3)),
-             fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(8'000),
-                         random.chance(0.2) ? 1 : 0));
+  const int exit_code = random.chance(0.2) ? 1 : 0;
+  const auto config
+      = fmt::format(R"({{"run_for":{},"exit":{}}})", 200 + random.below(8'000), exit_code);
+  fill_group(group, id, 1 + static_cast<std::int64_t>(random.below(3)), config);
   draw_size(group, random);
   auto reschedule = group.getReschedulePolicy();
   reschedule.setUnlimited(false);

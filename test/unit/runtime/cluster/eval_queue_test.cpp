@@ -210,8 +210,9 @@ TEST_CASE("random runs keep the invariants") {
     for (int step = 0; step < 400; ++step) {
       const auto action = random.below(10);
       if (action < 4) {
-        auto entry = eval("e" + std::to_string(ids), "j" + std::to_string(random.below(5)),
-                          static_cast<int>(random.below(3)) * 10, 10);
+        const auto priority = static_cast<int>(random.below(3)) * 10;
+        auto entry
+            = eval("e" + std::to_string(ids), "j" + std::to_string(random.below(5)), priority, 10);
         entry.modify_index = entry.create_index = static_cast<std::uint64_t>(ids++);
         if (random.chance(0.3)) entry.type = "batch";
         if (random.chance(0.2)) entry.not_before = now + std::chrono::seconds{random.below(30)};

@@ -46,10 +46,12 @@ TEST_CASE("log_view: behaves as a plain list of entries under random changes") {
       const auto last_term = model.empty() ? base_term : model.back().term;
       switch (random.below(5)) {
         case 0:
-        case 1:
-          model.push_back(entry(last + 1, last_term + random.below(3) / 2, random.below(100)));
+        case 1: {
+          const auto number = random.below(100);
+          model.push_back(entry(last + 1, last_term + random.below(3) / 2, number));
           view.append(model.back());
           break;
+        }
         case 2:
           if (!model.empty()) {
             const auto first = base + 1 + random.below(model.size());

@@ -261,7 +261,8 @@ private:
       tell_exit(run_id);
     }
     owe(round, [this, round](bool) {
-      machine_->start_failed(round, error_of(random_), random_.chance(0.5), now_);
+      const bool recoverable = random_.chance(0.5);
+      machine_->start_failed(round, error_of(random_), recoverable, now_);
     });
   }
 

@@ -36,7 +36,8 @@ private:
   int pick(int below) { return std::uniform_int_distribution{0, below - 1}(random_); }
 
   std::string space() {
-    return std::string(static_cast<std::size_t>(pick(4)), pick(5) == 0 ? '\t' : ' ');
+    const char blank = pick(5) == 0 ? '\t' : ' ';
+    return std::string(static_cast<std::size_t>(pick(4)), blank);
   }
 
   std::string ending() {
