@@ -173,7 +173,7 @@ struct Agent::Parts {
         .max_count = config.server.job_max_count,
         .max_source_bytes = config::parse_byte_size(config.server.job_max_source_size).value_or(0),
         .allow_unsupported = config.server.allow_unsupported_blocks};
-    if (plugins) options.plugins = plugins->board();
+    if (plugins) options.plugins = plugins->states();
     options.job_types = links.job_types;
     options.providers = links.providers;
     options.metrics = metrics;
@@ -255,7 +255,7 @@ struct Agent::Parts {
     options.list = server_list;
     remote_servers = client::spawn_remote_servers(root, transport, std::move(options));
     if (!server) return remote_servers;
-    local_servers = spawn_near_servers(root, server->nodes(), remote_servers, server->log());
+    local_servers = spawn_local_servers(root, server->nodes(), remote_servers, server->log());
     return local_servers;
   }
 

@@ -5,7 +5,7 @@
 namespace nomad::agent {
 namespace {
 
-struct NearState {
+struct LocalServersState {
   static constexpr const char* name = "local_servers";
 
   server::NodeSide own;
@@ -21,9 +21,9 @@ struct NearState {
   }
 };
 
-using NearPointer = NodeDoor::stateful_pointer<NearState>;
+using LocalServersPointer = NodeDoor::stateful_pointer<LocalServersState>;
 
-NodeDoor::behavior_type local_servers(NearPointer self,
+NodeDoor::behavior_type local_servers(LocalServersPointer self,
                                       const server::NodeSide& own,
                                       const NodeDoor& others,
                                       std::shared_ptr<const raft::LeaderLease> lease,
@@ -39,10 +39,10 @@ NodeDoor::behavior_type local_servers(NearPointer self,
 
 }  // namespace
 
-NodeDoor spawn_near_servers(const actor::Owner& owner,
-                            const server::NodeSide& own,
-                            const NodeDoor& others,
-                            const raft::StartedRaft& log) {
+NodeDoor spawn_local_servers(const actor::Owner& owner,
+                             const server::NodeSide& own,
+                             const NodeDoor& others,
+                             const raft::StartedRaft& log) {
   return actor::spawn<actor::Policy::restart>(owner, local_servers, own, others, log.lease,
                                               log.leader);
 }

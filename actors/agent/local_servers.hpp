@@ -15,9 +15,9 @@
 
 namespace nomad::agent {
 
-NodeDoor spawn_near_servers(const actor::Owner& owner,
-                            const server::NodeSide& own,
-                            const NodeDoor& others,
-                            const raft::StartedRaft& log);
+NodeDoor spawn_local_servers(const actor::Owner& owner,
+                             const server::NodeSide& own,
+                             const NodeDoor& others,
+                             const raft::StartedRaft& log);
 
 }  // namespace nomad::agent

@@ -86,7 +86,7 @@ private:
   void set_state(PluginState state, const std::string& problem = {});
 
   void update(const std::function<void(PluginStatus&)>& change) const {
-    options().board->update(options().name, change);
+    options().states->update(options().name, change);
   }
 
   Result<> send(const Fill& fill);

@@ -14,14 +14,14 @@ void PluginDrivers::ask(const std::string& driver,
   if (request->isExecTask() && commands_.is_full())
     return promise.deliver(client::driver::failed(
         {Errc::overloaded, "too many commands run beside tasks of this plugin's drivers"}));
-  auto& seat = seats_[driver];
-  seat.has_asked = true;
+  auto& served = served_[driver];
+  served.has_asked = true;
   if (request->isStartTask())
-    seat.tasks.insert(client::driver::read_id(request->getStartTask().getId()));
+    served.tasks.insert(client::driver::read_id(request->getStartTask().getId()));
   if (request->isRecoverTask())
-    seat.tasks.insert(client::driver::read_id(request->getRecoverTask().getId()));
+    served.tasks.insert(client::driver::read_id(request->getRecoverTask().getId()));
   if (request->isDestroyTask())
-    seat.tasks.erase(client::driver::read_id(request->getDestroyTask()));
+    served.tasks.erase(client::driver::read_id(request->getDestroyTask()));
   questions_.ask(
       [&](schema::plugin::Frame::Builder frame) {
         auto to = frame.initAskDriver();
@@ -44,27 +44,27 @@ void PluginDrivers::ask(const std::string& driver,
 
 void PluginDrivers::take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now) {
   // Of a plugin with one driver, it need not say which.
-  const auto named = seats_.find(copy(notice.getDriver()));
-  const auto seat = named == seats_.end() && seats_.size() == 1 ? seats_.begin() : named;
-  if (seat == seats_.end()) return;
+  const auto named = served_.find(copy(notice.getDriver()));
+  const auto served = named == served_.end() && served_.size() == 1 ? served_.begin() : named;
+  if (served == served_.end()) return;
   if (!notice.isExited() && !notice.isEvent() && !notice.isFingerprint() && !notice.isUsage()
       && !notice.isUsageFailed())
     return;
   const client::driver::TaskId about{copy(notice.getAllocId()), copy(notice.getTask())};
-  if (!notice.isFingerprint() && !seat->second.tasks.contains(about)) return;
+  if (!notice.isFingerprint() && !served->second.tasks.contains(about)) return;
   Draft<schema::plugin::Notice> draft{notice};
-  draft->setDriver(text(seat->first));
+  draft->setDriver(text(served->first));
   if (draft->isEvent()) clean_event(draft->getEvent(), unix_now);
   client::plugin_host::Notice told{draft.freeze()};
   if (notice.isExited())
-    actor::send_urgent(self_, seat->second.host, std::move(told));
+    actor::send_urgent(self_, served->second.host, std::move(told));
   else
-    self_->send(seat->second.host, std::move(told));
+    self_->send(served->second.host, std::move(told));
 }
 
 void PluginDrivers::end() {
-  for (auto& [driver, seat] : seats_)
-    if (seat.has_asked) actor::kill(std::exchange(seat, {}).actor);
+  for (auto& [driver, served] : served_)
+    if (served.has_asked) actor::kill(std::exchange(served, {}).actor);
 }
 
 }  // namespace nomad::plugin

@@ -21,7 +21,7 @@ public:
   PluginDrivers& operator=(const PluginDrivers&) = delete;
 
   void serve(const std::string& driver, actor::Any actor, client::PluginHost host) {
-    seats_[driver] = {std::move(actor), std::move(host), false, {}};
+    served_[driver] = {std::move(actor), std::move(host), false, {}};
   }
 
   /// Asks the present process; from now on that one's end is the actor's. `orders` brings those for
@@ -38,7 +38,7 @@ public:
   void end();
 
 private:
-  struct Seat {
+  struct Served {
     actor::Any actor;
     client::PluginHost host;
     bool has_asked = false;
@@ -48,7 +48,7 @@ private:
   actor::Self* self_;
   Questions& questions_;
   ExecRelay& commands_;
-  std::map<std::string, Seat> seats_;
+  std::map<std::string, Served> served_;
 };
 
 }  // namespace nomad::plugin

@@ -35,7 +35,7 @@ constexpr unsigned most_pong_waits = 3;
 
 void LinkState::init(const std::shared_ptr<LinkMemory>& memory) {
   memory_ = memory;
-  reports_.emplace(options().name, options().board, options().metrics);
+  reports_.emplace(options().name, options().states, options().metrics);
   // Those who stood for drivers asked a process that an earlier incarnation has taken with it.
   for (const auto& [driver, actor] : std::exchange(memory_->drivers, {}))
     actor::kill(actor);

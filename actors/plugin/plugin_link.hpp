@@ -161,7 +161,7 @@ struct LinkOptions {
   bool has_client = false;
   bool has_server = false;
   std::function<void(std::function<void()>)> post;  ///< To a thread that may serve the API.
-  std::shared_ptr<PluginStates> board;
+  std::shared_ptr<PluginStates> states;
   std::shared_ptr<PluginFacts> facts;
   std::shared_ptr<telemetry::Registry> metrics;
   std::shared_ptr<server::JobTypes> job_types{};          ///< Null: its schedulers are not asked.

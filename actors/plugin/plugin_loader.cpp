@@ -206,9 +206,9 @@ Result<std::optional<client::PluginCatalog>> PluginLoader::reload(
   const auto is_there = [&files](const std::string& name) {
     return std::ranges::find(files, name, &PluginFile::name) != files.end();
   };
-  for (const auto& status : board_->list())  // Of those that had nothing to be started by.
+  for (const auto& status : states_->list())  // Of those that had nothing to be started by.
     if (std::ranges::find(loaded_, status.name, &Loaded::name) == loaded_.end())
-      board_->forget(status.name);
+      states_->forget(status.name);
   has_changed_ = false;
   for (auto each = loaded_.begin(); each != loaded_.end();) {
     if (is_there(each->name)) {
@@ -244,7 +244,7 @@ Result<> PluginLoader::look(const actor::Owner& owner,
         has_changed_ = true;
       continue;
     }
-    board_->update(file.name, [&](PluginStatus& status) {
+    states_->update(file.name, [&](PluginStatus& status) {
       status.path = file.path;
       status.isolated = settings.isolated;
       status.since = wall_clock();
@@ -282,7 +282,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
       .has_client = config.client.enabled,
       .has_server = config.server.enabled,
       .post = [loop = loop_](std::function<void()> action) { loop->post(std::move(action)); },
-      .board = board_,
+      .states = states_,
       .facts = std::make_shared<PluginFacts>(),
       .metrics = options_.metrics,
       .job_types = options_.job_types,
@@ -320,7 +320,7 @@ bool PluginLoader::reconfigure(const config::AgentConfig& config,
   }
   if (outcome) {
     known.settings = settings;
-    board_->update(known.name, [&](PluginStatus& status) { status.isolated = settings.isolated; });
+    states_->update(known.name, [&](PluginStatus& status) { status.isolated = settings.isolated; });
     return was_refused;
   }
   log::error("plugin", "plugin {} keeps its configuration: {}", known.name, outcome.error().what);
@@ -328,14 +328,14 @@ bool PluginLoader::reconfigure(const config::AgentConfig& config,
 }
 
 PluginState PluginLoader::state_of(const std::string& name) const {
-  const auto all = board_->list();
+  const auto all = states_->list();
   const auto status = std::ranges::find(all, name, &PluginStatus::name);
   return status == all.end() ? PluginState::starting : status->state;
 }
 
 void PluginLoader::refuse(const std::string& name, const std::string& problem) {
   log::error("plugin", "plugin {} is refused: {}", name, problem);
-  board_->update(name, [&](PluginStatus& status) {
+  states_->update(name, [&](PluginStatus& status) {
     status.state = PluginState::refused;
     status.problem = problem;
     status.since = wall_clock();
@@ -365,8 +365,8 @@ void PluginLoader::enter(client::PluginCatalog& catalog) {
 }
 
 void PluginLoader::enter_all(client::PluginCatalog& catalog) {
-  board_->wait_for_all(declared_by_);
-  const auto all = board_->list();
+  states_->wait_for_all(declared_by_);
+  const auto all = states_->list();
   for (const auto& each : loaded_) {
     const auto status = std::ranges::find(all, each.name, &PluginStatus::name);
     if (status == all.end() || status->state == PluginState::refused || !status->declaration)
@@ -414,7 +414,7 @@ void PluginLoader::end_leaving() {
     names.push_back(each.name);
   end(std::move(leaving));
   for (const auto& name : names)
-    if (std::ranges::find(loaded_, name, &Loaded::name) == loaded_.end()) board_->forget(name);
+    if (std::ranges::find(loaded_, name, &Loaded::name) == loaded_.end()) states_->forget(name);
 }
 
 void PluginLoader::stop() {

@@ -38,7 +38,7 @@ struct LoaderOptions {
 class PluginLoader {
 public:
   /// Null where there is nothing to load. The error is that of a directory that can't be read;
-  /// whatever is wrong with a plugin is that plugin's (`board`). Waits for none of them.
+  /// whatever is wrong with a plugin is that plugin's (`states`). Waits for none of them.
   static Result<std::unique_ptr<PluginLoader>> load(const actor::Owner& owner,
                                                     const LoaderOptions& options);
 
@@ -67,7 +67,7 @@ public:
   /// It answers no more; when this returns nothing is under way to its API.
   void close_api();
 
-  const std::shared_ptr<PluginStates>& board() const { return board_; }
+  const std::shared_ptr<PluginStates>& states() const { return states_; }
 
   /// Lets them end; blocks for two seconds at most.
   void stop();
@@ -107,7 +107,7 @@ private:
   LoaderOptions options_;  ///< Without the configuration, which may change.
   std::string directory_;
   std::shared_ptr<PluginLoop> loop_;
-  std::shared_ptr<PluginStates> board_ = std::make_shared<PluginStates>();
+  std::shared_ptr<PluginStates> states_ = std::make_shared<PluginStates>();
   std::vector<Loaded> loaded_;
   std::vector<Loaded> leaving_;
   bool has_changed_ = false;                   ///< Which plugins there are, since the last look.

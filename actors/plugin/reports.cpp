@@ -17,12 +17,12 @@ void Reports::line(log::Level level, std::string_view text, std::chrono::nanosec
 
 void Reports::dropped(std::uint64_t lines) {
   if (lines > 0)
-    board_->update(plugin_, [lines](PluginStatus& status) { status.lines_dropped += lines; });
+    states_->update(plugin_, [lines](PluginStatus& status) { status.lines_dropped += lines; });
 }
 
 bool Reports::takes_event(std::chrono::nanoseconds now) {
   if (events_.take(now)) return true;
-  board_->update(plugin_, [](PluginStatus& status) { ++status.events_dropped; });
+  states_->update(plugin_, [](PluginStatus& status) { ++status.events_dropped; });
   return false;
 }
 

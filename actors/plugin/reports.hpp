@@ -18,9 +18,9 @@ public:
   static constexpr unsigned most_metrics = 64;
 
   Reports(std::string plugin,
-          std::shared_ptr<PluginStates> board,
+          std::shared_ptr<PluginStates> states,
           std::shared_ptr<telemetry::Registry> metrics)
-      : plugin_{std::move(plugin)}, board_{std::move(board)}, metrics_{std::move(metrics)} {}
+      : plugin_{std::move(plugin)}, states_{std::move(states)}, metrics_{std::move(metrics)} {}
 
   void line(log::Level level, std::string_view text, std::chrono::nanoseconds now);
   void line(schema::plugin::LogLine::Reader line, std::chrono::nanoseconds now);
@@ -34,7 +34,7 @@ public:
 
 private:
   std::string plugin_;
-  std::shared_ptr<PluginStates> board_;
+  std::shared_ptr<PluginStates> states_;
   std::shared_ptr<telemetry::Registry> metrics_;
   std::set<std::string> known_;
   Allowance lines_{200, 100};

@@ -130,7 +130,7 @@ struct AutopilotState {
 
   Self self = nullptr;
   RaftMembers raft;
-  LogCollector membership;
+  MembershipLink membership;
   AutopilotOptions options;
   cluster::Autopilot pilot;
   membership::Members members = std::make_shared<std::vector<MemberInfo>>();
@@ -144,7 +144,7 @@ struct AutopilotState {
 
 AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
                                              RaftMembers raft,
-                                             LogCollector membership,
+                                             MembershipLink membership,
                                              AutopilotOptions options) {
   auto& state = self->state;
   state.self = self;
@@ -182,7 +182,7 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
 
 Autopilot spawn_autopilot(const actor::Owner& owner,
                           const RaftMembers& raft,
-                          const LogCollector& membership,
+                          const MembershipLink& membership,
                           AutopilotOptions options) {
   return actor::spawn<actor::Policy::restart>(owner, autopilot_actor, raft, membership,
                                               std::move(options));

@@ -51,7 +51,7 @@ using RaftMembers = actor::Interface<raft::RaftStatus(raft::GetStatus),
                                      raft::Applied(raft::BootstrapCluster)>;
 
 /// As much of the membership.
-using LogCollector = actor::Interface<void(membership::UseLog), void(membership::AddListener)>;
+using MembershipLink = actor::Interface<void(membership::UseLog), void(membership::AddListener)>;
 
 using Autopilot = actor::Interface<void(Lead),
                                    void(membership::MembersChanged),
@@ -69,7 +69,7 @@ struct AutopilotOptions {
 
 Autopilot spawn_autopilot(const actor::Owner& owner,
                           const RaftMembers& raft,
-                          const LogCollector& membership,
+                          const MembershipLink& membership,
                           AutopilotOptions options);
 
 }  // namespace nomad::server

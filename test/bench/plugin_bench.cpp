@@ -137,7 +137,7 @@ int main() {
   actor::System system{config};
   const auto loop = std::make_shared<plugin::PluginLoop>();
   loop->start();
-  const auto board = std::make_shared<plugin::PluginStates>();
+  const auto states = std::make_shared<plugin::PluginStates>();
   const plugin::ProcessOptions process{
       .program = host, .arguments = {library}, .directory = "/tmp"};
   const auto start = [&](plugin::MakePeer make_peer) {
@@ -145,7 +145,7 @@ int main() {
         system, {.name = "probe",
                  .make_peer = std::move(make_peer),
                  .post = [loop](std::function<void()> action) { loop->post(std::move(action)); },
-                 .board = board,
+                 .states = states,
                  .facts = std::make_shared<plugin::PluginFacts>(),
                  .metrics = {},
                  .unix_now = [] { return std::int64_t{0}; }});
@@ -158,7 +158,7 @@ int main() {
       .host = {}, .steps = {}, .checks = {}, .unix_now = [] { return std::int64_t{0}; }};
   const auto isolated = plugin::spawn_plugin_hook(system, link, "probe", tools, scope());
   microseconds_a_phase(system, isolated, 1);  // when this is through, it runs
-  measure(system, "hook of an isolated plugin", isolated, board->list().at(0).pid);
+  measure(system, "hook of an isolated plugin", isolated, states->list().at(0).pid);
   const auto folder = std::filesystem::path{host}.parent_path().string();
   const plugin::LibraryOptions near_library{
       .library = library, .sdk_places = {folder + "/../sdk/libnomadctl-plugin.so.1"}};

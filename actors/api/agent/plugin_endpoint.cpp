@@ -67,9 +67,9 @@ void append_plugin(std::string& out, const plugin::PluginStatus& one) {
 }
 
 Outcome list_plugins(Call& call) {
-  const auto& board = call.context->options.plugins;
+  const auto& states = call.context->options.plugins;
   return Answer::json(
-      json_list(board ? board->list() : std::vector<plugin::PluginStatus>{}, append_plugin));
+      json_list(states ? states->list() : std::vector<plugin::PluginStatus>{}, append_plugin));
 }
 
 }  // namespace

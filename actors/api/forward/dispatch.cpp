@@ -268,7 +268,7 @@ Run if_named(const Run& run) {
   };
 }
 
-void dispatch_to_place(Where where, Call call, const Run& run, Clock::time_point give_up);
+void dispatch_until(Where where, Call call, const Run& run, Clock::time_point give_up);
 
 /// What changes something is decided where somebody led a moment ago. If nobody does any more when
 /// it comes to the log, it is passed back, or tried again by who was asked first.
@@ -279,13 +279,13 @@ void try_again_unserved(Where where, Call& call, const Run& run, Clock::time_poi
     const auto shared = share(std::move(refused));
     shared->context->timers.call_after(unserved_pause, [where, shared, run, give_up] {
       go_home(*shared, [where, shared, run, give_up] {
-        dispatch_to_place(where, std::move(*shared), run, give_up);
+        dispatch_until(where, std::move(*shared), run, give_up);
       });
     });
   };
 }
 
-void dispatch_to_place(Where where, Call call, const Run& run, Clock::time_point give_up) {
+void dispatch_until(Where where, Call call, const Run& run, Clock::time_point give_up) {
   const auto context = call.context;
   const auto& options = context->options;
   const auto& request = call.request();
@@ -324,8 +324,8 @@ void dispatch_to_place(Where where, Call call, const Run& run, Clock::time_point
 }  // namespace
 
 void dispatch(Where where, Call call, const Run& run) {
-  dispatch_to_place(where, std::move(call), where == Where::named ? if_named(run) : run,
-                    Clock::now() + Repeats::hold);
+  dispatch_until(where, std::move(call), where == Where::named ? if_named(run) : run,
+                 Clock::now() + Repeats::hold);
 }
 
 void dispatch_to_region(Call call, const std::string& region, const Run& run) {

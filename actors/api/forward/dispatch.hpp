@@ -1,4 +1,5 @@
-// Dispatch: runs an operation where it is to be served (place.hpp): here, or by way of a Relay.
+// Dispatch: runs an operation where it is to be served (destination.hpp): here, or by way of a
+// Relay.
 #pragma once
 
 #include <string>

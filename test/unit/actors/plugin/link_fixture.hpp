@@ -18,7 +18,7 @@ namespace nomad::test {
 class LinkFixture : public ActorFixture {
 public:
   MemoryPlugin plugin;
-  std::shared_ptr<plugin::PluginStates> board = std::make_shared<plugin::PluginStates>();
+  std::shared_ptr<plugin::PluginStates> states = std::make_shared<plugin::PluginStates>();
   std::shared_ptr<plugin::PluginFacts> facts = std::make_shared<plugin::PluginFacts>();
   std::shared_ptr<server::JobTypes> job_types = std::make_shared<server::JobTypes>();
   std::shared_ptr<client::ServiceProviders> providers
@@ -41,7 +41,7 @@ public:
                    .config = config,
                    .places = std::move(places),
                    .post = [](const std::function<void()>& action) { action(); },
-                   .board = board,
+                   .states = states,
                    .facts = facts,
                    .metrics = {},
                    .job_types = job_types,
@@ -68,7 +68,7 @@ public:
     plugin.events.frame(draft.freeze(), bytes);
   }
 
-  plugin::PluginStatus status() const { return board->list().at(0); }
+  plugin::PluginStatus status() const { return states->list().at(0); }
 
   static client::HookScope scope() {
     Draft<schema::Allocation> alloc;
