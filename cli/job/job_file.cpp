@@ -14,6 +14,7 @@
 
 #include "cli/output/layout.hpp"
 #include "runtime/hcl/functions/functions.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/parse/parse_job.hpp"
 #include "runtime/jobspec/schema.hpp"
@@ -84,13 +85,6 @@ Result<JobFile> from_json_text(const std::string& text) {
   return file;
 }
 
-std::vector<std::string> environment() {
-  std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry)
-    all.emplace_back(*entry);
-  return all;
-}
-
 }  // namespace
 
 void JobFileFlags::add_to(Arguments& arguments) {
@@ -115,7 +109,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   jobspec::ParseOptions options;
   options.functions = &functions;
   options.strict = flags.strict;
-  options.environment = environment();
+  options.environment = host::own_environment();
   std::string variables;
   for (const auto& name : flags.variable_files) {
     auto content = NOMAD_TRY(read_text(name));

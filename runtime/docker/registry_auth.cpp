@@ -9,6 +9,7 @@
 
 #include "runtime/base/base64.hpp"
 #include "runtime/host/process/run_program.hpp"
+#include "runtime/host/process/spawn.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::docker {
@@ -104,12 +105,9 @@ Result<std::string> run_credential_helper(const std::string& helper, const std::
   if (program.empty())
     return Error{Errc::not_found,
                  fmt::format("exec: \"{}\": executable file not found in $PATH", name)};
-  std::vector<std::string> environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    environment.emplace_back(*entry);
   const auto ended = NOMAD_TRY(host::run_program({.program = program,
                                                   .arguments = {"get"},
-                                                  .environment = std::move(environment),
+                                                  .environment = host::own_environment(),
                                                   .input = registry}));
   if (ended.exit_code != 0)
     return Error{Errc::rejected,

@@ -20,7 +20,7 @@ WORDS = (
     ("Letter", ("actors/raft/", "runtime/raft/"), "a message"),
     ("Keeper", ("actors/", "runtime/"), "a log, a store, a collector"),
     ("Desk", ("actors/", "runtime/"), "a context, requests"),
-    ("Seats", ("actors/", "runtime/"), "what they are for"),
+    ("Seat", ("actors/", "runtime/"), "what they are for"),
     ("WaitingRoom", ("actors/", "runtime/"), "pending requests"),
     ("Board", ("actors/", "runtime/"), "states"),
     ("Debt", ("actors/", "runtime/"), "what is pending"),

@@ -111,7 +111,7 @@ def check(path, text, built, order, allowed=allow_list.Allowed("")):
             found.append(f"{path}:{number}: an error is swallowed")
         if re.search(r"\bTODO\b(?!\((soon|perf|compat)\): )", line):
             found.append(f"{path}:{number}: a TODO needs a kind: TODO(soon|perf|compat): …")
-        if (re.search(r"(?<!\w)::(?:v?fork|posix_spawnp?|clone)\(", line) and not path.startswith("test/")
+        if (re.search(r"(?<!\w)::(?:(?:v?fork|posix_spawnp?|clone)\(|syscall\(SYS_(?:clone3?|v?fork)\b)", line) and not path.startswith("test/")
                 and path not in ("runtime/host/process/spawn.cpp", "runtime/host/executor/launch.cpp")):
             found.append(f"{path}:{number}: programs are started by runtime/host/process/spawn")
         if reads_message(path, line) and ("message", path) not in allowed:

@@ -12,6 +12,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/schema.hpp"
 #include "runtime/jobspec/tree.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::jobspec {
 
@@ -93,16 +94,6 @@ void fill_resources(DraftBlock resources) {
     resources.set_default("CPU", 100);
   }
   resources.set_default("CPU", 0);
-}
-
-/// The last element of a slash-separated path, as Go's path.Base has it.
-std::string_view base_name(std::string_view path) {
-  if (path.empty()) return ".";
-  while (path.size() > 1 && path.back() == '/')
-    path.remove_suffix(1);
-  if (path == "/") return path;
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
 /// "local" joined with a single path element.

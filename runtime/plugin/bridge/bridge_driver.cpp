@@ -264,7 +264,7 @@ void BridgeDriver::recover(schema::plugin::RecoverTask::Reader order, const Driv
   }
   const auto run_id = view(order.getRunId());
   auto kept = read_run(bytes_of(order.getHandle().getData()));
-  // The file is the newer one: a run may have got another keeper of its logs.
+  // The file is the newer one: a run may have got another collector of its logs.
   if (auto filed = kept_.find(id); filed && (!kept || filed->run_id() == kept->run_id()))
     kept = std::move(filed);
   if (!kept || (!run_id.empty() && kept->run_id() != run_id)) return reject(reply, no_task());

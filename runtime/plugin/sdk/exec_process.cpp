@@ -43,10 +43,9 @@ struct Ends {
 
   Result<> make_pipes() {
     for (unsigned stream = 0; stream < 3; ++stream) {
-      int pipe[2];
-      if (::pipe2(pipe, O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
-      ours[stream] = pipe[stream == 0 ? 1 : 0];
-      theirs[stream] = pipe[stream == 0 ? 0 : 1];
+      auto pipe = NOMAD_TRY(host::make_pipe());
+      ours[stream] = (stream == 0 ? pipe.writing : pipe.reading).release();
+      theirs[stream] = (stream == 0 ? pipe.reading : pipe.writing).release();
     }
     return {};
   }

@@ -553,8 +553,8 @@ class RecoveryTest(Case):
     def lines(self, agent, alloc):
         return agent.run("alloc", "logs", alloc).stdout.splitlines()
 
-    def keeper(self, agent, alloc):
-        """The process that keeps the logs of the allocation's task."""
+    def collector(self, agent, alloc):
+        """The process that collects the logs of the allocation's task."""
         return next((pid for pid in harness.processes_of(agent.data_dir) if self.words(pid)[1:2] == [b"logs"] and alloc.encode() in self.words(pid)[2]),
                     None)
 
@@ -645,7 +645,7 @@ class RecoveryTest(Case):
         os.remove(away)
         wait_until(lambda: not os.listdir(left), timeout=60, what="the removal of its record")
         self.assertEqual(os.listdir(runs), [])
-        self.assertIsNone(self.keeper(agent, alloc))
+        self.assertIsNone(self.collector(agent, alloc))
 
     def test_what_keeps_logs_is_followed_when_it_is_killed(self):
         agent = self.with_driver()
@@ -654,9 +654,9 @@ class RecoveryTest(Case):
         for kills_bridge in (False, True, False):
             with self.subTest(kills_bridge=kills_bridge):
                 wait_until(lambda: len(self.lines(agent, alloc)) > 3, what="its first lines")
-                keeper = self.keeper(agent, alloc)
-                os.kill(keeper, signal.SIGKILL)
-                wait_until(lambda: self.keeper(agent, alloc) not in (None, keeper), what="the next one")
+                collector = self.collector(agent, alloc)
+                os.kill(collector, signal.SIGKILL)
+                wait_until(lambda: self.collector(agent, alloc) not in (None, collector), what="the next one")
                 wait_until(lambda: any("what kept the task's logs has ended" in text for _, text in self.events(agent, alloc)), what="its event")
                 if kills_bridge:
                     pid = self.plugin(agent)["PID"]
@@ -668,7 +668,7 @@ class RecoveryTest(Case):
         agent.request("DELETE", "/v1/job/long")
         agent.wait_for_allocs("long", "complete")
         wait_until(lambda: not os.listdir(os.path.join(agent.data_dir, "plugins", NAME, "logs")), what="the end of who keeps logs")
-        self.assertIsNone(self.keeper(agent, alloc))
+        self.assertIsNone(self.collector(agent, alloc))
 
     def test_no_task_is_started_before_the_driver_has_looked_around(self):
         agent = self.with_driver('    slow = true\n')

@@ -29,7 +29,7 @@ namespace {
 struct CollectorsFixture {
   host::TempDir place;
   FewHost loop;
-  LogCollectors keepers{loop, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
+  LogCollectors collectors{loop, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
 
   Result<LogCollectors::Kept> start(LogCollectors& with) { return start(with, loop); }
 
@@ -61,14 +61,14 @@ struct CollectorsFixture {
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: what is written is kept, until it is to end") {
   std::filesystem::create_directories(place / "alloc1/alloc/logs");
-  auto kept = start(keepers);
+  auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   const host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
   REQUIRE(writer.get() >= 0);
   REQUIRE(::write(writer.get(), "hello\n", 6) == 6);
   const auto file = place / "alloc1/alloc/logs/web.stdout.0";
   CHECK(loop.serve([&] { return host::read_text(file) == "hello\n"; }));
-  keepers.finish(kept->process);
+  collectors.finish(kept->process);
   CHECK(loop.serve([&] { return !has_fifos(); }));
 }
 
@@ -76,7 +76,7 @@ TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: one that can't open the logs is an error with the file's name") {
   std::filesystem::create_directories(place / "alloc1/alloc");
   host::write_text(place / "alloc1/alloc/logs", "no directory");
-  const auto kept = start(keepers);
+  const auto kept = start(collectors);
   REQUIRE_FALSE(kept);
   CHECK(kept.error().what
         == "the task's logs can't be kept: opening " + (place / "alloc1/alloc/logs")
@@ -96,10 +96,10 @@ TEST_CASE_FIXTURE(CollectorsFixture, "log collectors: one that ends before it re
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: one that ends is followed, and no line is lost") {
   std::filesystem::create_directories(place / "alloc1/alloc/logs");
-  const auto kept = start(keepers);
+  const auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   std::vector<LogCollector> renewed;
-  keepers.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
+  collectors.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
   host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
   REQUIRE(writer.get() >= 0);
   const auto write = [&](std::string_view line) {
@@ -117,7 +117,7 @@ TEST_CASE_FIXTURE(CollectorsFixture,
   const std::string all = "one\nbehind an end\nbehind an end\nbehind an end\n";
   CHECK(loop.serve([&] { return kept_output() == all; }));
   CHECK(loop.heard("has ended, and another one is started") == 3);
-  keepers.finish(kept->process);
+  collectors.finish(kept->process);
   CHECK(loop.serve([&] { return !has_fifos(); }));
 }
 
@@ -132,23 +132,23 @@ TEST_CASE_FIXTURE(CollectorsFixture,
   kill(kept->process);
   REQUIRE(::write(writer.get(), "late\n", 5) == 5);
   std::vector<LogCollector> renewed;
-  keepers.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
+  collectors.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
   REQUIRE(loop.serve([&] { return !renewed.empty(); }));
   CHECK(loop.serve([&] { return kept_output() == "late\n"; }));
-  keepers.finish(renewed.back());
+  collectors.finish(renewed.back());
   CHECK(loop.serve([&] { return !has_fifos(); }));
 }
 
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: what is left by one that has ended is read at the end") {
   std::filesystem::create_directories(place / "alloc1/alloc/logs");
-  const auto kept = start(keepers);
+  const auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
   kill(kept->process);
   REQUIRE(::write(writer.get(), "last\n", 5) == 5);
   writer.reset();
-  keepers.finish(kept->process);
+  collectors.finish(kept->process);
   CHECK(loop.serve([&] { return !has_fifos(); }));
   CHECK(kept_output() == "last\n");
   CHECK_FALSE(loop.is_watching());
@@ -156,16 +156,16 @@ TEST_CASE_FIXTURE(CollectorsFixture,
 
 TEST_CASE_FIXTURE(CollectorsFixture, "log collectors: one that can't be followed is tried again") {
   std::filesystem::create_directories(place / "alloc1/alloc/logs");
-  const auto kept = start(keepers);
+  const auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   std::vector<LogCollector> renewed;
-  keepers.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
+  collectors.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
   std::filesystem::rename(place / "alloc1", place / "elsewhere");
   kill(kept->process);
   REQUIRE(loop.serve([&] { return loop.heard("it is tried again") > 1; }));
   CHECK(renewed.empty());
   std::filesystem::rename(place / "elsewhere", place / "alloc1");
   CHECK(loop.serve([&] { return renewed.size() == 1; }));
-  keepers.finish(kept->process);
+  collectors.finish(kept->process);
   CHECK(loop.serve([&] { return !has_fifos(); }));
 }
