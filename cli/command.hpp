@@ -1,10 +1,9 @@
-// The table of commands and what each gets. One command, one file; commands.def lists them all.
+// What a command is and gets. One command, one file; commands.def lists them all.
 //
 // A command writes its answer to stdout, its complaints to stderr, and returns the exit code that
 // Nomad's command of the same name has.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +18,4 @@ struct Command {
   /// The exit code, or what is wrong, for `main` to print; the code is 1 then.
   Result<int> (*run)(const std::vector<std::string>& arguments);
 };
-
-/// Every command, sorted by name.
-std::span<const Command> commands();
-
 }  // namespace nomad::cli

@@ -12,6 +12,7 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
@@ -36,37 +37,6 @@ std::vector<std::string> words_of_line(std::string_view line) {
   }
   if (!inside) words.emplace_back();
   return words;
-}
-
-const Command* find(std::span<const Command> commands,
-                    const std::vector<std::string>& words,
-                    std::size_t& used) {
-  const Command* best = nullptr;
-  std::string joined;
-  for (std::size_t count = 1; count <= words.size() && count <= 4; ++count) {
-    joined += (count > 1 ? " " : "") + words[count - 1];
-    for (const Command& command : commands)
-      if (command.name == joined) {
-        best = &command;
-        used = count;
-      }
-  }
-  return best;
-}
-
-/// The words that can follow `typed` (without its last word) in the name of a command.
-std::set<std::string> next_words(std::span<const Command> commands,
-                                 const std::vector<std::string>& before) {
-  std::string prefix;
-  for (const std::string& word : before)
-    prefix += word + ' ';
-  std::set<std::string> out;
-  for (const Command& command : commands) {
-    if (!command.name.starts_with(prefix)) continue;
-    const std::string_view rest = command.name.substr(prefix.size());
-    out.emplace(rest.substr(0, rest.find(' ')));
-  }
-  return out;
 }
 
 /// Every flag of a command, as the command itself names them.
@@ -217,7 +187,7 @@ int change_shells(const std::string& program, std::string_view what, Change chan
 
 }  // namespace
 
-std::vector<std::string> completions(std::span<const Command> commands, std::string_view line) {
+std::vector<std::string> completions(const CommandTree& commands, std::string_view line) {
   std::vector<std::string> words = words_of_line(line);
   if (words.size() < 2) return {};
   words.erase(words.begin());  // the program
@@ -226,9 +196,10 @@ std::vector<std::string> completions(std::span<const Command> commands, std::str
 
   std::set<std::string> found;
   std::size_t used = 0;
-  const Command* command = find(commands, words, used);
+  const Command* command = commands.find(words, used);
   if (!typed.starts_with('-') && (command == nullptr || used == words.size()))
-    found = next_words(commands, words);
+    for (std::string& word : commands.next_words(fmt::format("{}", fmt::join(words, " "))))
+      found.insert(std::move(word));
   if (command != nullptr && found.empty()) {
     if (typed.starts_with('-')) {
       found = flags_of(*command);
@@ -246,7 +217,7 @@ std::vector<std::string> completions(std::span<const Command> commands, std::str
   return out;
 }
 
-bool answer_completion(std::span<const Command> commands) {
+bool answer_completion(const CommandTree& commands) {
   const char* line = std::getenv("COMP_LINE");
   if (line == nullptr) return false;
   std::string_view typed{line};

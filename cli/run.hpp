@@ -16,7 +16,5 @@ namespace nomad::cli {
   Result<int> run_##id##_info(const std::vector<std::string>& arguments);   \
   Result<int> run_##id##_list(const std::vector<std::string>& arguments);
 #include "cli/commands.def"
-#undef KIND
-#undef COMMAND
 
 }  // namespace nomad::cli

@@ -148,7 +148,6 @@ Result<int> list_kind(const KindWords& words, const std::vector<std::string>& ar
   return 0;
 }
 
-#define COMMAND(name, summary, run)
 #define KIND(id, noun, plural, ...)                                          \
   Result<int> run_##id##_apply(const std::vector<std::string>& arguments) {  \
     return apply_kind(__VA_ARGS__, arguments);                               \
@@ -163,7 +162,5 @@ Result<int> list_kind(const KindWords& words, const std::vector<std::string>& ar
     return list_kind(__VA_ARGS__, arguments);                                \
   }
 #include "cli/commands.def"
-#undef KIND
-#undef COMMAND
 
 }  // namespace nomad::cli

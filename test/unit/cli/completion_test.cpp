@@ -17,10 +17,11 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-constexpr Command command_table[] = {
+constexpr Command completed_commands[] = {
     {"fmt", "", run_fmt},         {"job init", "", run_job_init}, {"job plan", "", run_job_plan},
     {"job run", "", run_job_run}, {"run", "", run_job_run},       {"version", "", run_version},
 };
+constexpr CommandTree command_table{completed_commands, {}};
 
 /// A folder of its own, which is also the user's home.
 struct Home {
