@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -140,6 +141,10 @@ Result<net::ClientResponse> Api::send_file(const std::string& method,
                                            const std::string& path,
                                            const std::string& file) {
   static constexpr std::uint64_t piece_bytes = 256 * 1024;
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(file, failure))
+    return failure ? errno_error("open " + file, failure.value())
+                   : Error{Errc::io, "open " + file + ": not a regular file"};
   std::ifstream from{file, std::ios::binary | std::ios::ate};
   if (!from) return errno_error("open " + file, errno);
   const auto size = static_cast<std::uint64_t>(from.tellg());

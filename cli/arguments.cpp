@@ -108,6 +108,7 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
       }
       flag += '=' + arguments[next];
     }
+    given_.push_back(flag.substr(1));
     if (takes_value && flag.ends_with('=') && known->get_type_name().starts_with("TEXT"))
       known->add_result("");  // which CLI11 takes for one that is missing
     else

@@ -42,6 +42,9 @@ public:
   /// After `parse`: what is no flag.
   const std::vector<std::string>& positional() const { return positional_; }
 
+  /// After `parse`: the flags that were given, as "-name" or "-name=value", in their order.
+  const std::vector<std::string>& given() const { return given_; }
+
   /// Prints `problem` and where to find help, to stderr. Returns the exit code, 1.
   int misuse(std::string_view problem) const;
 
@@ -55,6 +58,7 @@ private:
   std::string usage_;
   std::string about_;
   std::vector<std::string> positional_;
+  std::vector<std::string> given_;
 };
 
 }  // namespace nomad::cli

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
+#include "cli/input.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
@@ -47,7 +48,10 @@ public:
     flags_.list = false;
     flags_.write = false;
     to_stdout_ = true;
-    text("<stdin>", std::string{std::istreambuf_iterator<char>{std::cin}, {}});
+    if (auto content = read_input("-"))
+      text("<stdin>", std::move(*content));
+    else
+      error(content.error().what);
   }
 
   void path(const std::string& name) {
@@ -105,17 +109,10 @@ private:
   }
 
   void file(const fs::path& path) {
-    std::ifstream in{path, std::ios::binary};
-    if (!in) {
-      error(errno_error(fmt::format("Failed to open file {}", path.string()), errno).what);
-      return;
-    }
-    std::string content{std::istreambuf_iterator<char>{in}, {}};
-    if (in.bad()) {
-      error(fmt::format("Failed to read file {}", path.string()));
-      return;
-    }
-    text(path.string(), std::move(content));
+    if (auto content = read_input(path.string()))
+      text(path.string(), std::move(*content));
+    else
+      error(content.error().what);
   }
 
   void text(const std::string& name, std::string content) {

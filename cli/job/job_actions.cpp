@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/input.hpp"
 #include "cli/kinds/specification.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"

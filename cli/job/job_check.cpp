@@ -18,6 +18,7 @@
 #include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/net/http/error_status.hpp"
+#include "runtime/text/shell_word.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -28,13 +29,16 @@ constexpr std::string_view check_index_help
       "changed, another user has modified the job and the plan's results are\n"
       "potentially invalid.\n";
 
-void print_dry_run(const View& plan) {
+void print_dry_run(const View& plan, bool is_system) {
   const auto failed = plan["FailedTGAllocs"];
   std::cout << title("Scheduler dry-run:") << '\n';
   if (failed.members().empty()) {
     std::cout << colored("- All tasks successfully allocated.", "green") << '\n';
   } else {
-    std::cout << colored("- WARNING: Failed to place all allocations.", "yellow") << '\n'
+    std::cout << colored(is_system ? "- WARNING: Failed to place allocations on all nodes."
+                                   : "- WARNING: Failed to place all allocations.",
+                         "yellow")
+              << '\n'
               << placement_failures(failed, "  ") << '\n';
   }
   for (const auto& eval : plan["CreatedEvals"].items())
@@ -75,13 +79,26 @@ void print_preemptions(const View& plan) {
   std::cout << colored("Preemptions:\n", "yellow") << '\n' << table(rows) << '\n';
 }
 
-/// 1 when the plan would create or destroy something.
+/// 1 when the plan would create or destroy something. A job that is as registered never comes to
+/// rest otherwise: one that is periodic, or that waits for a place.
 int code_of(const View& plan) {
+  if (plan["Diff"]["Type"].text() == "None") return 0;
   for (const auto& [group, updates] : plan["Annotations"]["DesiredTGUpdates"].members())
     for (const auto* field :
          {"Place", "Migrate", "Stop", "InPlaceUpdate", "DestructiveUpdate", "Canary"})
       if (std::string_view{field} != "InPlaceUpdate" && updates[field].number() > 0) return 1;
   return 0;
+}
+
+/// The command that registers what was planned, if nobody has changed the job since: with all that
+/// was given to the plan and is not the plan's own or secret.
+std::string run_command(const Arguments& planned, std::int64_t index) {
+  std::string out = fmt::format("nomad job run -check-index {}", index);
+  for (const std::string& flag : planned.given()) {
+    const std::string_view name = std::string_view{flag}.substr(0, flag.find('='));
+    if (name != "-diff" && name != "-verbose" && name != "-token") out += ' ' + shell_word(flag);
+  }
+  return fmt::format("{} {}", out, shell_word(planned.positional().front()));
 }
 
 }  // namespace
@@ -98,38 +115,37 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   parser.flag("diff", show_diff, "Whether the difference to the stored job is shown.");
   parser.flag("policy-override", policy_override, "Accepted for compatibility.");
   parser.flag("verbose", verbose, "Shows added and deleted parts whole.");
-  if (auto code = parser.parse(arguments)) return *code;
+  constexpr int broken = 255;  // 1 says that there is something to do
+  if (auto code = parser.parse(arguments)) return *code == 0 ? 0 : broken;
   if (parser.positional().size() != 1) {
     parser.misuse("This command takes one argument: <path>");
-    return 255;
+    return broken;
   }
-  const auto& path = parser.positional()[0];
   const auto failed = [](std::string_view what, const Error& error) {
     fail(what, error);
-    return 255;
+    return broken;
   };
   common.choose_color();
-  auto file = read_job_file(path, file_flags);
+  auto file = read_job_file(parser.positional()[0], file_flags);
   if (!file) return failed("Error getting job struct", file.error());
+  use_scope_of(file->job, common);
   auto api = Api::make(common);
   if (!api) return failed("Error", api.error());
   const auto id = View{file->job.at("ID")}.text();
-  auto plan
-      = api->put("/v1/job/" + segment(id) + "/plan",
-                 boost::json::object{
-                     {"Job", file->job}, {"Diff", show_diff}, {"PolicyOverride", policy_override}});
+  auto plan = api->put(
+      "/v1/job/" + segment(id) + "/plan",
+      boost::json::object{{"Job", file->job}, {"Diff", true}, {"PolicyOverride", policy_override}});
   if (!plan) return failed("Error during plan", plan.error());
   const auto view = plan->view();
   if (show_diff) std::cout << job_diff(view["Diff"], verbose);
-  print_dry_run(view);
+  print_dry_run(view, View{file->job.at("Type")}.text() == "system");
   if (const auto warnings = view["Warnings"].text(); !warnings.empty())
     std::cout << colored("Job Warnings:\n" + warnings, "yellow") << "\n\n";
   print_preemptions(view);
   const auto index = view["JobModifyIndex"].number();
-  std::cout << fmt::format(
-      "{}\nTo submit the job with version verification run:\n\n"
-      "nomad job run -check-index {} {}\n\n{}",
-      title(fmt::format("Job Modify Index: {}", index)), index, path, check_index_help);
+  std::cout << fmt::format("{}\nTo submit the job with version verification run:\n\n{}\n\n{}",
+                           title(fmt::format("Job Modify Index: {}", index)),
+                           run_command(parser, index), check_index_help);
   return code_of(view);
 }
 

@@ -1,18 +1,24 @@
 #include "cli/job/job_file.hpp"
 
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <future>
+#include <memory>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 #include <sodium/randombytes.h>
 
+#include "cli/input.hpp"
+#include "cli/job/local_files.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/programs.hpp"
+#include "runtime/artifact/fetch_pool.hpp"
 #include "runtime/hcl/functions/functions.hpp"
 #include "runtime/host/process/spawn.hpp"
 #include "runtime/jobspec/job_draft.hpp"
@@ -23,51 +29,40 @@
 namespace nomad::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::size_t most_bytes = std::size_t{16} << 20;
-
-Result<std::string> read_stream(std::istream& in, const std::string& name) {
-  std::string text;
-  char piece[65'536];
-  while (in.read(piece, sizeof piece) || in.gcount() > 0) {
-    text.append(piece, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > most_bytes)
-      return Error{Errc::too_large, fmt::format("{}: larger than 16 MiB", name)};
-  }
-  return text;
+/// Whether it has to be fetched, as an artifact would be: by an address, or a forced way
+/// ("git::…").
+bool is_remote(const std::string& path) {
+  return path.find("://") != std::string::npos || path.find("::") != std::string::npos;
 }
 
-Result<std::string> read_text(const std::string& path) {
-  if (path == "-") return read_stream(std::cin, "stdin");
+/// What nomadctl-artifact fetches of it, in a directory of its own.
+Result<std::string> fetch(const std::string& source) {
+  std::string folder = (std::filesystem::temp_directory_path() / "nomadctl-job-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) return errno_error("create " + folder, errno);
+  const std::shared_ptr<void> removed{nullptr, [&](void*) {
+                                        std::error_code failure;
+                                        std::filesystem::remove_all(folder, failure);
+                                      }};
+  artifact::FetchPool pool{
+      {.program = NOMAD_TRY(find_program("nomadctl-artifact", "../runtime/artifact/fetcher")),
+       .limits = {.http_max_bytes = most_job_file_bytes},
+       .disable_filesystem_isolation = true}};  // it is the user's own, with the user's rights
+  host::UniqueFd directory{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!directory) return errno_error("open " + folder, errno);
+  if (::geteuid() == 0 && ::fchown(directory.get(), pool.uid(), pool.gid()) != 0)
+    return errno_error("chown " + folder, errno);
+  std::promise<Result<artifact::FetchDone>> outcome;
+  pool.start({.source = source, .mode = "file", .directory = std::move(directory)},
+             {.progress = [](const artifact::FetchProgress&) {},
+              .done = [&](const Result<artifact::FetchDone>& done) { outcome.set_value(done); }});
+  NOMAD_TRY(outcome.get_future().get());
+  return read_input(fmt::format("{}/{}", folder, artifact::result_name), most_job_file_bytes);
+}
+
+Result<std::string> read_source(const std::string& path) {
   std::error_code failure;
-  if (fs::is_directory(path, failure))
-    return Error{Errc::io, fmt::format("read {}: is a directory", path)};
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return errno_error(fmt::format("open {}", path), errno);
-  return read_stream(file, path);
-}
-
-/// The file functions of the job language, as the user who runs the command sees the disk.
-hcl::FileAccess local_files() {
-  hcl::FileAccess access;
-  access.read = [](std::string_view path) { return read_text(std::string{path}); };
-  access.exists = [](std::string_view path) -> Result<bool> {
-    std::error_code failure;
-    return fs::is_regular_file(path, failure);
-  };
-  access.absolute = [](std::string_view path) -> Result<std::string> {
-    std::error_code failure;
-    auto absolute = fs::absolute(path, failure).lexically_normal().string();
-    if (failure) return Error{Errc::io, failure.message()};
-    return absolute;
-  };
-  access.expand_home = [](std::string_view path) -> Result<std::string> {
-    const char* home = std::getenv("HOME");
-    if (!path.starts_with('~') || home == nullptr) return std::string{path};
-    return home + std::string{path.substr(1)};
-  };
-  return access;
+  if (is_remote(path) && !std::filesystem::exists(path, failure)) return fetch(path);
+  return read_input(path, most_job_file_bytes);
 }
 
 Result<JobFile> from_json_text(const std::string& text) {
@@ -95,13 +90,20 @@ void JobFileFlags::add_to(Arguments& arguments) {
   arguments.option("var-file", variable_files, "A file with variables; may stand several times.");
 }
 
+void use_scope_of(const boost::json::object& job, CommonFlags& flags) {
+  for (const auto& [name, flag] : {std::pair{"Region", &flags.region}, {"Namespace", &flags.ns}})
+    if (const auto* const value = job.if_contains(name);
+        value != nullptr && value->is_string() && !value->get_string().empty())
+      *flag = View{*value}.text();
+}
+
 Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags) {
   if (flags.hcl1)
     return Error{Errc::invalid_argument, "HCL1 job files are not read; use HCL2 or -json"};
   auto text
-      = NOMAD_TRY(read_text(path).within(fmt::format("Error getting jobfile from \"{}\"", path)));
+      = NOMAD_TRY(read_source(path).within(fmt::format("Error getting jobfile from \"{}\"", path)));
   if (flags.json) return from_json_text(text);
-  const auto files = local_files();
+  const LocalFiles files;
   const auto functions
       = hcl::job_functions({.files = &files, .random = [](std::array<std::uint8_t, 16>& bytes) {
                               randombytes_buf(bytes.data(), bytes.size());
@@ -112,7 +114,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   options.environment = host::own_environment();
   std::string variables;
   for (const auto& name : flags.variable_files) {
-    auto content = NOMAD_TRY(read_text(name));
+    auto content = NOMAD_TRY(read_input(name, most_job_file_bytes));
     variables += content + '\n';
     options.var_files.push_back({name, std::move(content)});
   }
@@ -132,7 +134,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
     options.variables.emplace_back(given.substr(0, equals), given.substr(equals + 1));
     variable_flags[given.substr(0, equals)] = given.substr(equals + 1);
   }
-  const std::string name = path == "-" ? "stdin" : fs::path{path}.filename().string();
+  const std::string name = path == "-" ? "stdin" : std::filesystem::path{path}.filename().string();
   auto parsed = jobspec::parse_job(name, text, options);
   if (!parsed.ok()) {
     hcl::RenderOptions style;

@@ -6,10 +6,14 @@
 
 #include <boost/json/object.hpp>
 
+#include "cli/api.hpp"
 #include "cli/arguments.hpp"
 #include "runtime/base/result.hpp"
 
 namespace nomad::cli {
+
+/// No job file is larger, nor a file that one reads.
+inline constexpr std::size_t most_job_file_bytes = std::size_t{16} << 20;
 
 struct JobFileFlags {
   bool json = false;
@@ -27,7 +31,11 @@ struct JobFile {
   std::vector<std::string> warnings;
 };
 
-/// Reads "-" (stdin) or a path. The error is all diagnostics, as they are shown to people.
+/// The region and namespace that the job itself names, over those of flags and environment.
+void use_scope_of(const boost::json::object& job, CommonFlags& flags);
+
+/// Reads "-" (stdin), a path, or an address that nomadctl-artifact can fetch. The error is all
+/// diagnostics, as they are shown to people.
 Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags);
 
 }  // namespace nomad::cli

@@ -7,9 +7,9 @@
 #include "cli/api.hpp"
 #include "cli/job/job_file.hpp"
 #include "cli/monitor.hpp"
+#include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
-#include "runtime/base/duration.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::cli {
@@ -44,14 +44,11 @@ int follow(Api& api, const RunFlags& flags, const View& answer, const boost::jso
   if (const auto warnings = answer["Warnings"].text(); !warnings.empty())
     std::cout << colored("Job Warnings:\n" + warnings + '\n', "yellow") << '\n';
   const auto eval_id = answer["EvalID"].text();
-  const View view_of_job{job.at("ID")};
   if (eval_id.empty()) {
     std::cout << "Job registration successful\n";
-    auto stored = api.get("/v1/job/" + segment(view_of_job.text()));
-    if (stored)
-      if (auto next = parse_rfc3339(stored->view()["NextPeriodicLaunch"].text()); next && *next > 0)
-        std::cout << fmt::format("Approximate next launch time: {} ({})\n", clock_time(*next),
-                                 until(*next));
+    if (const auto stored = api.get("/v1/job/" + segment(View{job.at("ID")}.text())))
+      if (const auto next = next_launch(stored->view()); !next.empty())
+        std::cout << fmt::format("Approximate next launch time: {}\n", next);
     return 0;
   }
   if (flags.detach) {
@@ -78,6 +75,7 @@ Result<int> run_job_run(const std::vector<std::string>& arguments) {
     print_json(boost::json::object{{"Job", file.job}});
     return 0;
   }
+  use_scope_of(file.job, flags.common);
   auto api = NOMAD_TRY(Api::make(flags.common));
   boost::json::object body{{"Job", file.job},
                            {"PreserveCounts", flags.preserve_counts},
@@ -88,9 +86,6 @@ Result<int> run_job_run(const std::vector<std::string>& arguments) {
     body["EnforceIndex"] = true;
     body["JobModifyIndex"] = *flags.check_index;
   }
-  if (const auto* ns = file.job.if_contains("Namespace");
-      flags.common.ns.empty() && ns != nullptr && ns->is_string() && !ns->get_string().empty())
-    api.use_namespace(View{*ns}.text());
   const auto answer = NOMAD_TRY(
       api.send("PUT", "/v1/jobs", {}, boost::json::serialize(body)).within("Error submitting job"));
   if (answer.status == 409) return mistake(answer.body + "\nJob not updated");

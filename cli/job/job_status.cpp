@@ -57,18 +57,20 @@ Result<int> list_jobs(Api& api) {
 }
 
 void print_basics(const View& job) {
-  std::cout << pairs({{"ID", job["ID"].text()},
-                      {"Name", job["Name"].text()},
-                      {"Submit Date", clock_time(job["SubmitTime"].number())},
-                      {"Type", job["Type"].text()},
-                      {"Priority", job["Priority"].text()},
-                      {"Datacenters", join(texts(job["Datacenters"]), ",")},
-                      {"Namespace", job["Namespace"].text()},
-                      {"Node Pool", job["NodePool"].text()},
-                      {"Status", shown_status(job)},
-                      {"Periodic", job["Periodic"].members().empty() ? "false" : "true"},
-                      {"Parameterized", is_parameterized(job) ? "true" : "false"}})
-            << '\n';
+  Pairs basics{{"ID", job["ID"].text()},
+               {"Name", job["Name"].text()},
+               {"Submit Date", clock_time(job["SubmitTime"].number())},
+               {"Type", job["Type"].text()},
+               {"Priority", job["Priority"].text()},
+               {"Datacenters", join(texts(job["Datacenters"]), ",")},
+               {"Namespace", job["Namespace"].text()},
+               {"Node Pool", job["NodePool"].text()},
+               {"Status", shown_status(job)},
+               {"Periodic", job["Periodic"].members().empty() ? "false" : "true"},
+               {"Parameterized", is_parameterized(job) ? "true" : "false"}};
+  if (const auto next = next_launch(job); !next.empty())
+    basics.push_back({"Next Periodic Launch", job["Stop"].truth() ? "none (job stopped)" : next});
+  std::cout << pairs(basics) << '\n';
 }
 
 void print_summary(const View& summary) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/input.hpp"
 #include "cli/kinds/specification.hpp"
 #include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"

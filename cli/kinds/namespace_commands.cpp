@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/input.hpp"
 #include "cli/kinds/kind_commands.hpp"
 #include "cli/kinds/specification.hpp"
 #include "cli/output/api_shape.hpp"

@@ -1,9 +1,5 @@
 #include "cli/kinds/specification.hpp"
 
-#include <fstream>
-#include <iostream>
-#include <iterator>
-
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
@@ -67,17 +63,6 @@ Result<> make_texts(boost::json::object& object, std::string_view name) {
 }
 
 }  // namespace
-
-Result<std::string> read_input(const std::string& path) {
-  if (path == "-") {
-    std::string text{std::istreambuf_iterator<char>{std::cin}, {}};
-    if (std::cin.bad()) return Error{Errc::io, "stdin can't be read"};
-    return text;
-  }
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return errno_error("open " + path, errno);
-  return std::string{std::istreambuf_iterator<char>{file}, {}};
-}
 
 Result<boost::json::object> renamed(const boost::json::object& block, HclNames names) {
   boost::json::object out;

@@ -12,9 +12,6 @@
 
 namespace nomad::cli {
 
-/// The content of a file, or of stdin for "-".
-Result<std::string> read_input(const std::string& path);
-
 /// Names in HCL with those of the API.
 using HclNames = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 

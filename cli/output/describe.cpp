@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "cli/output/layout.hpp"
+#include "runtime/base/clock.hpp"
+#include "runtime/jobspec/cron/cron.hpp"
 
 namespace nomad::cli {
 
@@ -93,6 +95,18 @@ std::string deployment_block(const View& deployment, bool verbose, bool brief) {
   if (!deployment["TaskGroups"].members().empty())
     text += "\n\n" + title("Deployed") + '\n' + table(deployed_groups(deployment));
   return text;
+}
+
+std::string next_launch(const View& job) {
+  const boost::json::value* const periodic = job["Periodic"].raw();
+  const bool is_parameterized = !job["ParameterizedJob"].members().empty();
+  if (is_parameterized || periodic == nullptr || !periodic->is_object()) return {};
+  constexpr std::int64_t second = 1'000'000'000;
+  const auto next = jobspec::next_launch(periodic->get_object(), unix_now() / second);
+  if (!next || !*next) return {};
+  const auto zone = jobspec::TimeZone::find(job["Periodic"]["TimeZone"].text());
+  const std::int64_t offset = zone ? zone->offset_at(**next) : 0;
+  return fmt::format("{} ({})", clock_time(**next * second, offset), until(**next * second));
 }
 
 }  // namespace nomad::cli

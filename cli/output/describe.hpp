@@ -18,4 +18,9 @@ std::string placement_failures(const View& failed_groups,
 /// The block of `deployment status`. With `brief`, what `job status` shows of it.
 std::string deployment_block(const View& deployment, bool verbose, bool brief);
 
+/// "2026-01-02T03:15:00Z (5m54s from now)": when a periodic job's next launch is due, in the job's
+/// time zone. The API does not say it: it is worked out here, by this machine's clock. "" if it is
+/// never due, or the job is not periodic or is parameterized.
+std::string next_launch(const View& job);
+
 }  // namespace nomad::cli

@@ -120,18 +120,24 @@ std::string until(std::int64_t unix_nanoseconds) {
   return format_duration(Nanoseconds{seconds * second}) + " from now";
 }
 
+std::string clock_time(std::int64_t unix_nanoseconds, std::int64_t offset) {
+  const std::time_t seconds = unix_nanoseconds / 1'000'000'000 + offset;
+  std::tm there{};
+  gmtime_r(&seconds, &there);
+  std::string out(sizeof "2026-01-02T03:04:05", '\0');
+  out.resize(std::strftime(out.data(), out.size(), "%Y-%m-%dT%H:%M:%S", &there));
+  const std::int64_t minutes = std::abs(offset) / 60;
+  return offset == 0 ? out + 'Z'
+                     : fmt::format("{}{}{:02}:{:02}", out, offset < 0 ? '-' : '+', minutes / 60,
+                                   minutes % 60);
+}
+
 std::string clock_time(std::int64_t unix_nanoseconds) {
   if (unix_nanoseconds == 0) return "N/A";
-  const auto seconds = static_cast<std::time_t>(unix_nanoseconds / 1'000'000'000);
+  const std::time_t seconds = unix_nanoseconds / 1'000'000'000;
   std::tm local{};
   localtime_r(&seconds, &local);
-  char stamp[32];
-  char zone[8];
-  std::strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &local);
-  std::strftime(zone, sizeof zone, "%z", &local);
-  const std::string_view offset{zone};
-  if (offset == "+0000") return std::string{stamp} + 'Z';
-  return fmt::format("{}{}:{}", stamp, offset.substr(0, 3), offset.substr(3));
+  return clock_time(unix_nanoseconds, local.tm_gmtoff);
 }
 
 std::string clock_time(const View& rfc3339) {

@@ -51,7 +51,9 @@ std::string until(std::int64_t unix_nanoseconds);
 std::string short_duration(std::int64_t nanoseconds);
 /// "2026-01-02T03:04:05Z", in the local zone; "N/A" for 0.
 std::string clock_time(std::int64_t unix_nanoseconds);
-/// The same of an RFC 3339 text or null.
+/// The same in a zone that is so many seconds east of Greenwich.
+std::string clock_time(std::int64_t unix_nanoseconds, std::int64_t offset);
+/// The same, in the local zone, of an RFC 3339 text or null.
 std::string clock_time(const View& rfc3339);
 /// Now as `clock_time` shows it.
 std::string clock_now();

@@ -15,6 +15,7 @@
 
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
+#include "cli/input.hpp"
 #include "cli/run.hpp"
 #include "runtime/net/tls/certificate.hpp"
 
@@ -42,15 +43,6 @@ Result<> write_new(const std::string& path, const std::string& text, mode_t mode
   if (outcome && ::fsync(file) != 0) outcome = errno_error(path, errno);
   ::close(file);
   return outcome;
-}
-
-Result<std::string> read_pem(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !file.good())
-    return Error{Errc::io, fmt::format("open {}: {}", path, "no such file or directory")};
-  return text.str();
 }
 
 /// Certificate and key, in this order, each said when it is there.
@@ -209,7 +201,7 @@ Result<int> show_info(const std::vector<std::string>& arguments, bool is_authori
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
   const auto pem = NOMAD_TRY(
-      read_pem(parser.positional()[0]).within(fmt::format("Error reading {} file", what)));
+      read_input(parser.positional()[0]).within(fmt::format("Error reading {} file", what)));
   const auto text = NOMAD_TRY(net::describe_certificate(pem));
   std::vector<std::pair<std::string, std::string>> rows{{"Serial Number", text.serial},
                                                         {"Issuer CN", text.issuer},
@@ -272,8 +264,8 @@ Result<int> run_tls_cert_create(const std::vector<std::string>& arguments) {
     return mistake(fmt::format("Key file '{}-key.pem' already exists", prefix));
   const auto ca_file = in_domain(flags.ca, flags.domain);
   const auto key_file = in_domain(flags.key, flags.domain);
-  const auto ca = NOMAD_TRY(read_pem(ca_file).within("Error reading CA"));
-  const auto ca_key = NOMAD_TRY(read_pem(key_file).within("Error reading CA key"));
+  const auto ca = NOMAD_TRY(read_input(ca_file).within("Error reading CA"));
+  const auto ca_key = NOMAD_TRY(read_input(key_file).within("Error reading CA key"));
   if (flags.server)
     std::cerr << "==> WARNING: Server Certificates grants authority to become a\n"
                  "    server and access all state in the cluster including root keys\n"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/api.hpp"
+#include "cli/input.hpp"
 #include "cli/output/go_template.hpp"
 #include "cli/run.hpp"
 #include "cli/var/var_view.hpp"
@@ -41,18 +42,6 @@ struct Draft {
 
 Error invalid(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
-}
-
-Result<std::string> read_all(std::istream& in) {
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (in.bad()) return Error{Errc::io, "Error reading from stdin"};
-  return text;
-}
-
-Result<std::string> read_specification(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return errno_error("open " + path, errno);
-  return read_all(file);
 }
 
 bool is_file(const std::string& argument) {
@@ -117,13 +106,13 @@ Result<> add_argument(Draft& draft,
   const auto key = argument.substr(0, sign);
   auto value = argument.substr(sign + 1);
   if (is_file(value)) {
-    auto content = read_specification(value.substr(1));
+    auto content = read_input(value.substr(1));
     if (!content) return bad("error reading file: " + content.error().what);
     value = std::move(*content);
   } else if (value.starts_with("\\@")) {
     value.erase(0, 1);
   } else if (value == "-") {
-    auto content = read_all(std::cin);
+    auto content = read_input("-");
     if (!content) return bad(content.error().what);
     value = std::move(*content);
   }
@@ -198,11 +187,11 @@ Result<std::string> take_specification(PutOptions& options,
   if (arguments.empty() || !is_reference(arguments.front())) return std::string{};
   const auto reference = arguments.front();
   arguments.erase(arguments.begin());
-  if (reference == "-") return read_all(std::cin);
+  if (reference == "-") return read_input("-");
   if (!take_format(options, reference))
     return invalid(fmt::format("Unable to determine format of {}; Use the -in flag to specify it.",
                                path.empty() ? reference.substr(1) : reference));
-  auto text = NOMAD_TRY(read_specification(reference.substr(1))
+  auto text = NOMAD_TRY(read_input(reference.substr(1))
                             .within(fmt::format("Error reading \"{}\"", reference.substr(1))));
   return text;
 }

@@ -10,6 +10,7 @@
 
 #include "runtime/artifact/fetcher/tool.hpp"
 #include "runtime/host/process/unique_fd.hpp"
+#include "runtime/text/shell_word.hpp"
 
 namespace nomad::artifact {
 namespace {
@@ -32,14 +33,6 @@ Result<std::string> write_key(const std::string& key, const std::string& workpla
     std::free(whole);
   }
   return file;
-}
-
-/// As one word of a shell's: git gives its command to one.
-std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word)
-    out += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return out + "'";
 }
 
 class Git {
@@ -75,7 +68,8 @@ Result<> Git::clone(const std::string& workplace) {
   if (const char* const own = std::getenv("GIT_SSH_COMMAND"); own != nullptr && *own != '\0')
     ssh_ = own;
   if (!source_.ssh_key.empty())
-    ssh_ += " -o IdentitiesOnly=yes -i " + quoted(NOMAD_TRY(write_key(source_.ssh_key, workplace)));
+    ssh_ += " -o IdentitiesOnly=yes -i "
+            + shell_word(NOMAD_TRY(write_key(source_.ssh_key, workplace)));
   std::vector<std::string> words{"clone", "--quiet"};
   if (source_.depth > 0) {
     words.insert(words.end(), {"--depth", std::to_string(source_.depth)});

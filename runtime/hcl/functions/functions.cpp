@@ -35,11 +35,6 @@ FunctionResult file_set(const FileAccess& files, std::string_view path, std::str
   return Value::set(Type::string(), std::move(out));
 }
 
-FunctionResult hooked(const std::function<Result<std::string>(std::string_view)>& hook,
-                      std::string_view path) {
-  return text(NOMAD_TRY(hook(path)));
-}
-
 template <class Call>
 Function file_function(std::string_view name, const FileAccess* files, Call call) {
   // Disabled, it fails whatever it is given.
@@ -69,12 +64,14 @@ void add_file_functions(std::vector<Function>& out, const FunctionOptions& optio
   });
   fileset.parameters.push_back({"pattern", Type::string(), false, files == nullptr});
   out.push_back(std::move(fileset));
-  out.push_back(file_function("abspath", files, [](const FileAccess& f, Args args) {
-    return hooked(f.absolute, args[0].as_string());
-  }));
-  out.push_back(file_function("pathexpand", files, [](const FileAccess& f, Args args) {
-    return hooked(f.expand_home, args[0].as_string());
-  }));
+  out.push_back(
+      file_function("abspath", files, [](const FileAccess& f, Args args) -> FunctionResult {
+        return text(NOMAD_TRY(f.absolute(args[0].as_string())));
+      }));
+  out.push_back(
+      file_function("pathexpand", files, [](const FileAccess& f, Args args) -> FunctionResult {
+        return text(NOMAD_TRY(f.expand_home(args[0].as_string())));
+      }));
   out.push_back(file_function("basename", files, [](const FileAccess&, Args args) {
     return text(base_name(args[0].as_string()));
   }));

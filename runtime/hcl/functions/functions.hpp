@@ -14,16 +14,23 @@
 namespace nomad::hcl {
 
 /// Access to files for `file`, `filebase64`, `fileexists`, `fileset`, `abspath`, `basename`,
-/// `dirname` and `pathexpand`. Paths arrive as written; the hooks resolve them. The error's `what`
-/// becomes the function's message.
-struct FileAccess {
-  std::function<Result<std::string>(std::string_view path)> read;
-  std::function<Result<bool>(std::string_view path)> exists;
-  /// Regular files below `path` that match `pattern`, relative to `path`, with "/".
-  std::function<Result<std::vector<std::string>>(std::string_view path, std::string_view pattern)>
-      glob;
-  std::function<Result<std::string>(std::string_view path)> absolute;
-  std::function<Result<std::string>(std::string_view path)> expand_home;
+/// `dirname` and `pathexpand`. Paths arrive as written; these functions resolve them. The error's
+/// `what` becomes the function's message.
+class FileAccess {
+public:
+  FileAccess() = default;
+  FileAccess(const FileAccess&) = delete;
+  FileAccess& operator=(const FileAccess&) = delete;
+  virtual ~FileAccess() = default;
+
+  virtual Result<std::string> read(std::string_view path) const = 0;
+  virtual Result<bool> exists(std::string_view path) const = 0;
+  /// Regular files below `path` that match `pattern`, relative to `path`, with "/"; sorted. None if
+  /// the directory is not there.
+  virtual Result<std::vector<std::string>> glob(std::string_view path,
+                                                std::string_view pattern) const = 0;
+  virtual Result<std::string> absolute(std::string_view path) const = 0;
+  virtual Result<std::string> expand_home(std::string_view path) const = 0;
 };
 
 struct FunctionOptions {

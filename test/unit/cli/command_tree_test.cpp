@@ -20,7 +20,8 @@ constexpr Command sample_commands[] = {
     {"run", "Runs a job", run_version},
     {"status", "Shows all", run_version},
 };
-constexpr CommandGroup sample_groups[] = {{"node", "Works on nodes"}, {"node pool", "Works on pools"}};
+constexpr CommandGroup sample_groups[]
+    = {{"node", "Works on nodes"}, {"node pool", "Works on pools"}};
 constexpr CommandTree tree{sample_commands, sample_groups};
 
 std::string found(const Words& words) {

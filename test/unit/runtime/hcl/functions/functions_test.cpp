@@ -10,31 +10,32 @@ namespace nomad::hcl {
 
 namespace {
 
-/// Files in memory behind the hooks.
-struct Files {
+/// Files in memory.
+struct Files final : FileAccess {
   std::map<std::string, std::string, std::less<>> content;
-  FileAccess access;
 
-  Files() {
-    access.read = [this](std::string_view path) -> Result<std::string> {
-      const auto found = content.find(path);
-      if (found == content.end())
-        return Error{Errc::not_found, "no file exists at " + std::string{path}};
-      return found->second;
-    };
-    access.exists
-        = [this](std::string_view path) -> Result<bool> { return content.contains(path); };
-    access.glob = [this](std::string_view, std::string_view) -> Result<std::vector<std::string>> {
-      std::vector<std::string> out;
-      for (const auto& entry : content)
-        out.push_back(entry.first);
-      return out;
-    };
-    access.absolute
-        = [](std::string_view path) -> Result<std::string> { return "/here/" + std::string{path}; };
-    access.expand_home = [](std::string_view path) -> Result<std::string> {
-      return "/home" + std::string{path.substr(1)};
-    };
+  Result<std::string> read(std::string_view path) const override {
+    const auto found = content.find(path);
+    if (found == content.end())
+      return Error{Errc::not_found, "no file exists at " + std::string{path}};
+    return found->second;
+  }
+
+  Result<bool> exists(std::string_view path) const override { return content.contains(path); }
+
+  Result<std::vector<std::string>> glob(std::string_view, std::string_view) const override {
+    std::vector<std::string> out;
+    for (const auto& entry : content)
+      out.push_back(entry.first);
+    return out;
+  }
+
+  Result<std::string> absolute(std::string_view path) const override {
+    return "/here/" + std::string{path};
+  }
+
+  Result<std::string> expand_home(std::string_view path) const override {
+    return "/home" + std::string{path.substr(1)};
   }
 };
 
@@ -45,7 +46,7 @@ TEST_CASE("functions: file functions go through the hooks") {
   files.content = {{"a.txt", "text"}, {"b.bin", "\xFF\xFE"}};
   Scope scope;
   const FunctionTable table
-      = job_functions({&files.access, [](std::array<std::uint8_t, 16>& bytes) { bytes.fill(1); }});
+      = job_functions({&files, [](std::array<std::uint8_t, 16>& bytes) { bytes.fill(1); }});
   scope.context.functions = &table;
   const auto value = [&](const char* call) { return show_evaluated(call, &scope.context); };
 

@@ -1,0 +1,141 @@
+"""What users type: every command with what it doesn't expect, and job files from elsewhere."""
+import http.server
+import json
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import harness
+
+JOB = """
+job "fetched" {
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+        args    = [%s]
+      }
+    }
+  }
+}
+"""
+
+
+def run(*words, cwd=None):
+    """A command whose agent nobody is."""
+    return subprocess.run([harness.BINARY, *words], stdin=subprocess.DEVNULL, cwd=cwd, capture_output=True, text=True,
+                          env=dict(os.environ, NOMAD_ADDR="http://127.0.0.1:1"), timeout=60)
+
+
+def all_commands():
+    """The name of each command, as the lists of commands have them."""
+    names, groups = [], [""]
+    while groups:
+        group = groups.pop()
+        said = run(*group.split(), "-help").stdout
+        words = re.findall(r"^    ([a-z][\w-]*)", said[said.index("ommands:"):], re.M)
+        for name in (f"{group} {word}".strip() for word in words):
+            if run(*name.split(), "-help").stdout.startswith(f"Usage: nomadctl {name} <subcommand>"):
+                groups.append(name)
+            else:
+                names.append(name)
+    return sorted(names)
+
+
+class Commands(unittest.TestCase):
+    def test_no_command_aborts_whatever_file_it_gets(self):
+        commands = all_commands()
+        self.assertIn("operator root keyring rotate", commands)
+        self.assertGreater(len(commands), 90)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in commands:
+                if name in ("agent", "node-sim"):  # these would run on
+                    continue
+                for words in ([folder], ["/dev/null"], ["x", folder], ["a/b", "k=@" + folder], ["@" + folder], ["-"]):
+                    done = run(*name.split(), *words, cwd=folder)
+                    with self.subTest(command=name, words=words):
+                        self.assertIn(done.returncode, (0, 1, 2, 127, 255), done)
+                        self.assertNotIn("terminate called", done.stderr)
+                        self.assertNotIn("Success", done.stderr)
+
+    def test_a_file_that_none_should_be_is_named_with_the_reason(self):
+        with tempfile.TemporaryDirectory(suffix=".json") as folder:
+            for words in (["job", "run", folder], ["node", "pool", "apply", folder],
+                          ["job", "validate", folder], ["job", "plan", folder], ["tls", "cert", "info", folder],
+                          ["var", "put", "@" + folder], ["var", "put", "a/b", "k=@" + folder]):
+                done = run(*words)
+                with self.subTest(words=words):
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(f"read {folder}: Is a directory", done.stderr)
+
+    def test_a_closed_pipe_ends_a_command_quietly(self):
+        for words in (["-help"], ["job", "-help"], ["job", "run", "-help"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([harness.BINARY, *words], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+            os.close(writer)
+            with self.subTest(words=words):
+                self.assertNotIn("terminate called", done.stderr)
+
+    def test_a_group_has_help_and_a_mistyped_word_a_hint(self):
+        group = run("node", "pool", "-h")
+        self.assertEqual((group.returncode, group.stderr), (0, ""))
+        self.assertIn("Subcommands:", group.stdout)
+        self.assertEqual(run("node", "pool").returncode, 1)
+        self.assertEqual(run().returncode, 127)
+        mistyped = run("jbo", "status")
+        self.assertEqual(mistyped.returncode, 127)
+        self.assertIn('did you mean "job status"?', mistyped.stderr)
+        self.assertLess(mistyped.stderr.count("\n"), 4)
+
+
+class JobFiles(unittest.TestCase):
+    def test_a_job_file_is_read_by_its_address(self):
+        class Files(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                found = self.path == "/web.hcl"
+                text = (JOB % "").encode()
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Length", str(len(text) if found else 0))
+                self.end_headers()
+                if found:
+                    self.wfile.write(text)
+
+            do_HEAD = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        address = f"http://127.0.0.1:{server.server_port}"
+        done = run("job", "run", "-output", address + "/web.hcl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["Job"]["ID"], "fetched")
+        for words, code in ((["job", "run"], 1), (["job", "validate"], 1), (["job", "plan"], 255)):
+            done = run(*words, address + "/none.hcl")
+            self.assertEqual(done.returncode, code, done)
+            self.assertIn("404", done.stderr)
+
+    def test_fileset_lists_files_beside_the_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "conf/sub"))
+            for name in ("conf/b.yml", "conf/a.yml", "conf/sub/c.yml", "conf/d.txt"):
+                open(os.path.join(folder, name), "w").close()
+            path = os.path.join(folder, "web.hcl")
+            with open(path, "w") as f:
+                f.write(JOB % f'for name in fileset("{folder}/conf", "**/*.yml") : name')
+            done = run("job", "run", "-output", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            task = json.loads(done.stdout)["Job"]["TaskGroups"][0]["Tasks"][0]
+            self.assertEqual(task["Config"]["args"], ["a.yml", "b.yml", "sub/c.yml"])
+
+
+if __name__ == "__main__":
+    harness.main()
