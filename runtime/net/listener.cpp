@@ -33,22 +33,32 @@ std::variant<ConnectionLimits::Place, ConnectionLimits::Refusal> ConnectionLimit
     ++entry->second;
   }
   ++count_;
+  changed_.notify_all();
   return Place{shared_from_this(), address};
 }
 
 ConnectionLimits::Place ConnectionLimits::enter_dialed() {
+  const std::lock_guard lock{guard_};
   ++count_;
+  changed_.notify_all();
   return Place{shared_from_this(), ""};
 }
 
 void ConnectionLimits::Place::leave() {
   const auto limits = std::exchange(limits_, nullptr);
   if (!limits) return;
-  --limits->count_;
-  if (address_.empty()) return;
   const std::lock_guard lock{limits->guard_};
+  --limits->count_;
+  limits->changed_.notify_all();
+  if (address_.empty()) return;
   const auto entry = limits->by_address_.find(address_);
   if (--entry->second == 0) limits->by_address_.erase(entry);
+}
+
+bool ConnectionLimits::wait_for_count(std::size_t count,
+                                      std::chrono::steady_clock::time_point end) {
+  std::unique_lock lock{guard_};
+  return changed_.wait_until(lock, end, [&] { return count_ == count; });
 }
 
 class Listener::Core : public std::enable_shared_from_this<Core> {

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,11 +67,15 @@ public:
 
   std::size_t count() const { return count_; }
 
+  /// Waits until there are `count` connections, but not beyond `end`; whether there are.
+  bool wait_for_count(std::size_t count, std::chrono::steady_clock::time_point end);
+
 private:
   const std::size_t in_all_;
   const unsigned per_address_;
   std::atomic<std::size_t> count_{0};
   std::mutex guard_;
+  std::condition_variable changed_;  ///< `count_` has.
   std::unordered_map<std::string, unsigned> by_address_;
 };
 

@@ -1,7 +1,6 @@
 #include "runtime/net/http/http_server.hpp"
 
 #include <array>
-#include <thread>
 #include <utility>
 
 #include <sys/socket.h>
@@ -92,9 +91,7 @@ public:
       workers_[0]->post([raw = listener.get()] { raw->close(); });
     for (const auto& worker : workers_)
       worker->post([raw = worker.get()] { raw->begin_stop(); });
-    const auto end = Clock::now() + patience;
-    while (limits_->count() != 0 && Clock::now() < end)
-      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    limits_->wait_for_count(0, Clock::now() + patience);
     for (const auto& worker : workers_)
       worker->stop([](StreamSocket& socket) { static_cast<Connection&>(socket).close(); });
     listeners_.clear();
@@ -103,7 +100,9 @@ public:
 
   const std::vector<std::string>& addresses() const { return addresses_; }
 
-  std::size_t connection_count() const { return limits_->count(); }
+  bool wait_for_connections(std::size_t count, std::chrono::milliseconds patience) {
+    return limits_->wait_for_count(count, Clock::now() + patience);
+  }
 
 private:
   Result<> listen(const std::string& address) {
@@ -155,8 +154,8 @@ const std::vector<std::string>& HttpServer::addresses() const {
   return core_->addresses();
 }
 
-std::size_t HttpServer::connection_count() const {
-  return core_->connection_count();
+bool HttpServer::wait_for_connections(std::size_t count, std::chrono::milliseconds patience) {
+  return core_->wait_for_connections(count, patience);
 }
 
 void HttpServer::stop(std::chrono::milliseconds patience) {

@@ -63,8 +63,8 @@ public:
   /// What it really listens on, in the order of the options: "127.0.0.1:40123".
   const std::vector<std::string>& addresses() const;
 
-  /// Connections open now.
-  std::size_t connection_count() const;
+  /// Waits until `count` connections are open; whether they are.
+  bool wait_for_connections(std::size_t count, std::chrono::milliseconds patience);
 
   /// Stops accepting, gives answers in flight up to `patience`, then abandons the rest and ends
   /// the threads. Not to be called on an I/O thread.

@@ -170,7 +170,8 @@ public:
   /// Connects, greets, and hands over the connection or why there is none.
   void dial(RpcDial where, std::function<void(Result<RpcConnectionRef>)> done);
 
-  std::size_t connection_count() const;
+  /// Waits until `count` connections are open; whether they are.
+  bool wait_for_connections(std::size_t count, std::chrono::milliseconds patience);
 
   /// Says goodbye, closes everything and ends the threads. Not on an I/O thread.
   void stop();

@@ -81,7 +81,9 @@ public:
     });
   }
 
-  std::size_t connection_count() const { return limits_->count(); }
+  bool wait_for_connections(std::size_t count, std::chrono::milliseconds patience) {
+    return limits_->wait_for_count(count, std::chrono::steady_clock::now() + patience);
+  }
 
   void stop() {
     if (workers_.empty()) return;
@@ -171,8 +173,8 @@ void RpcNetwork::dial(RpcDial where, std::function<void(Result<RpcConnectionRef>
   core_->dial(std::move(where), std::move(done));
 }
 
-std::size_t RpcNetwork::connection_count() const {
-  return core_->connection_count();
+bool RpcNetwork::wait_for_connections(std::size_t count, std::chrono::milliseconds patience) {
+  return core_->wait_for_connections(count, patience);
 }
 
 void RpcNetwork::stop() {

@@ -16,6 +16,7 @@
 #include "actors/raft/state_fsm.hpp"
 #include "runtime/net/http/http_client.hpp"
 #include "test/support/anybody.hpp"
+#include "test/support/eventually.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
@@ -72,6 +73,12 @@ public:
   const std::string& address() const { return api->addresses().front(); }
 
   state::StateFixture& state() { return *state_; }
+
+  /// Waits until so many requests wait for a change of the state, which tell nobody; whether they
+  /// do.
+  bool has_waiting(std::size_t requests) {
+    return test::succeeds([&] { return state().store.watches().size() == requests; });
+  }
 
   void add_namespace(const std::string& name);
 

@@ -8,6 +8,7 @@
 
 #include "runtime/net/http/exchange.hpp"
 #include "runtime/net/rpc/rpc_link.hpp"
+#include "test/support/eventually.hpp"
 
 namespace nomad::api {
 
@@ -17,15 +18,21 @@ public:
   bool post(std::function<void()>&) override { return false; }
 
   void send(net::Response response) override {
-    const std::lock_guard lock{guard_};
-    if (!answer_) answer_ = std::move(response);
+    {
+      const std::lock_guard lock{guard_};
+      if (!answer_) answer_ = std::move(response);
+    }
+    test::note_change();
   }
 
   void start_stream(net::Response) override {}
 
   bool write(std::string_view, std::function<void()>) override { return true; }
 
-  void end(bool properly) override { (properly ? ended : cut) = true; }
+  void end(bool properly) override {
+    (properly ? ended : cut) = true;
+    test::note_change();
+  }
 
   void drop() override { send({.status = 500, .body = "dropped"}); }
 

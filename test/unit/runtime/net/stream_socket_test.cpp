@@ -268,9 +268,7 @@ TEST_CASE("stream_socket: connections beyond a limit are refused, and their plac
   CHECK((!got || *got == 0));
   CHECK(server.refused == 1);
   first.reset();
-  for (int i = 0; i < 1000 && server.limits->count() != 1; ++i)
-    std::this_thread::sleep_for(10ms);
-  CHECK(server.limits->count() == 1);
+  CHECK(server.limits->wait_for_count(1, std::chrono::steady_clock::now() + 10s));
   const auto fourth = server.connect();
   CHECK(exchange(*fourth, "four") == "four");
 }

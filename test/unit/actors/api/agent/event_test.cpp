@@ -87,7 +87,7 @@ TEST_CASE("events: a stream that an exception stops is cut, not left without eve
   net::serve(routes.take(), net::Responder{exchange});
 
   fixture.state().register_job({.id = "web"});
-  CHECK(net::eventually([&] { return exchange->cut.load(); }));
+  CHECK(test::eventually([&] { return exchange->cut.load(); }));
   CHECK_FALSE(exchange->ended);
   context->stop();
 }

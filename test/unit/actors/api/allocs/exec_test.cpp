@@ -15,7 +15,7 @@ using namespace nomad::api;
 using namespace std::chrono_literals;
 namespace ws = nomad::net::websocket;
 using host::ExecEvents;
-using net::eventually;
+using test::eventually;
 
 namespace {
 
@@ -24,34 +24,38 @@ class PlayedSession : public host::ExecSession {
 public:
   explicit PlayedSession(std::atomic<int>& killed) : killed_{killed} {}
 
-  ~PlayedSession() override { ++killed_; }
+  ~PlayedSession() override {
+    ++killed_;
+    test::note_change();
+  }
 
   void start(ExecEvents given) override {
-    const std::lock_guard lock{guard};
-    events = std::move(given);
-    is_started = true;
+    change([&] {
+      events = std::move(given);
+      is_started = true;
+    });
   }
 
   bool write_input(std::string_view bytes) override {
-    const std::lock_guard lock{guard};
-    if (refuses) return false;
-    input += bytes;
-    return true;
+    bool is_taken = false;
+    change([&] {
+      ++writes;
+      is_taken = !refuses;
+      if (is_taken) input += bytes;
+    });
+    return is_taken;
   }
 
   void end_input() override {
-    const std::lock_guard lock{guard};
-    input += "<end>";
+    change([&] { input += "<end>"; });
   }
 
   void resize(std::uint16_t rows, std::uint16_t columns) override {
-    const std::lock_guard lock{guard};
-    size = {rows, columns};
+    change([&] { size = {rows, columns}; });
   }
 
   void taken(std::size_t count) override {
-    const std::lock_guard lock{guard};
-    acknowledged += count;
+    change([&] { acknowledged += count; });
   }
 
   std::mutex guard;
@@ -61,8 +65,18 @@ public:
   std::string input;
   std::pair<int, int> size;
   std::size_t acknowledged = 0;
+  std::size_t writes = 0;  ///< That were tried.
 
 private:
+  template <class Change>
+  void change(const Change& change) {
+    {
+      const std::lock_guard lock{guard};
+      change();
+    }
+    test::note_change();
+  }
+
   std::atomic<int>& killed_;
 };
 
@@ -161,11 +175,13 @@ struct ExecFixture : ApiFixture {
 };
 
 template <class Condition>
-bool holds(PlayedSession& session, Condition condition) {
-  return eventually([&] {
-    const std::lock_guard lock{session.guard};
-    return condition();
-  });
+bool holds(PlayedSession& session, Condition condition, test::Patience within = test::patience) {
+  return eventually(
+      [&] {
+        const std::lock_guard lock{session.guard};
+        return condition();
+      },
+      within);
 }
 
 }  // namespace
@@ -303,7 +319,8 @@ TEST_CASE("exec: with ws_handshake the first message brings the token") {
   const auto target = ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true");
   {
     Peer peer{fixture.address(), target};
-    std::this_thread::sleep_for(20ms);
+    peer.send("", ws::Kind::ping);
+    CHECK(peer.next() == "pong ");
     CHECK(fixture.played->executed.empty());
     peer.send(R"({"version":1,"auth_token":"secret"})");
     peer.send(R"({"stdin":{"data":"aGVsbG8K"}})");  // before the command runs
@@ -416,7 +433,7 @@ TEST_CASE("exec: a command that takes no input makes the client wait, and loses 
   const auto session = fixture.started();
   peer.send(R"({"stdin":{"data":"b25l"}})");
   peer.send(R"({"stdin":{"data":"dHdv","close":true}})");
-  std::this_thread::sleep_for(20ms);
+  CHECK(holds(*session, [&] { return session->writes > 0; }));
   {
     const std::lock_guard lock{session->guard};
     CHECK(session->input.empty());
@@ -435,12 +452,8 @@ TEST_CASE("exec: what the client does not read is not acknowledged to the comman
   for (bool moves = true; moves && given < 100'000'000;) {
     session->events.output(ExecEvents::Output::out, piece);
     given += piece.size();
-    moves = eventually([&, end = std::chrono::steady_clock::now() + 300ms] {
-      const std::lock_guard lock{session->guard};
-      return session->acknowledged == given || std::chrono::steady_clock::now() > end;
-    });
-    const std::lock_guard lock{session->guard};
-    moves = session->acknowledged == given;
+    moves = holds(
+        *session, [&] { return session->acknowledged == given; }, 300ms);
   }
   CHECK(given < 100'000'000);
   for (std::size_t got = 0; got < given; got += piece.size())

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include "test/unit/actors/api/api_fixture.hpp"
-#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -140,8 +139,7 @@ TEST_CASE_FIXTURE(ServicesApi, "services: who waits for a service or a job's ser
     const auto began = std::chrono::steady_clock::now();
     std::string woken;
     std::thread waiting{[&] { woken = get(asked).header("X-Nomad-Index"); }};
-    const auto is_watched = [this] { return state().store.watches().size() == 1; };
-    REQUIRE(net::eventually(is_watched));
+    REQUIRE(has_waiting(1));
     offer("default", "http", "s9", 11, {target});
     waiting.join();
     CHECK(woken == std::to_string(state().index));

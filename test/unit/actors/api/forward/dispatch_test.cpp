@@ -10,7 +10,6 @@
 #include "actors/roles/no_leader.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
-#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -45,7 +44,7 @@ struct Dispatched {
   ~Dispatched() { context->stop(); }
 
   net::Response answer() {
-    REQUIRE(net::eventually([&] { return exchange->answer().has_value(); }));
+    REQUIRE(test::eventually([&] { return exchange->answer().has_value(); }));
     return *exchange->answer();
   }
 

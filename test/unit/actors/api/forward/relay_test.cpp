@@ -9,7 +9,6 @@
 #include "actors/core/supervise.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
-#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -22,6 +21,14 @@ namespace {
 struct Sent {
   std::mutex guard;
   std::vector<std::function<void(transport::Reply)>> attempts;
+
+  void note(std::function<void(transport::Reply)> attempt) {
+    {
+      const std::lock_guard lock{guard};
+      attempts.push_back(std::move(attempt));
+    }
+    test::note_change();
+  }
 
   std::size_t count() {
     const std::lock_guard lock{guard};
@@ -49,8 +56,7 @@ rpc::Transport::behavior_type play_transport(rpc::Transport::stateful_pointer<Pl
       [](const transport::Call&) { return transport::Reply{}; },
       [](const transport::CallNode&) { return transport::Reply{}; },
       [sent](const transport::OpenStream& msg) {
-        const std::lock_guard lock{sent->guard};
-        sent->attempts.push_back(msg.done);
+        sent->note(msg.done);
         return transport::Opened{std::make_shared<SilentStream>(), [] {}};
       },
       [](const transport::Post&) {},
@@ -84,7 +90,7 @@ struct Passed {
   }
 
   bool attempts(std::size_t count) {
-    return net::eventually([&] { return sent->count() == count; });
+    return test::eventually([&] { return sent->count() == count; });
   }
 
   std::optional<ApiFixture> fixture;

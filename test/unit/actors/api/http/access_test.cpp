@@ -14,7 +14,6 @@
 #include "runtime/object/entries.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
-#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -401,7 +400,7 @@ TEST_CASE("access: a blocking query is judged again when there is news") {
   fixture.state().register_job({.id = "web"});
   const auto target = fmt::format("/v1/job/web?index={}", fixture.state().index);
   auto answer = std::async(std::launch::async, [&] { return fixture.get(target).status; });
-  REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() > 0; }));
+  REQUIRE(fixture.has_waiting(1));
 
   *open = false;
   fixture.state().register_job({.id = "web", .type = "batch"});

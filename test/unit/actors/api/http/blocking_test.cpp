@@ -1,4 +1,5 @@
 // Blocking queries, consistency, and the cache of list renderings.
+#include <atomic>
 #include <stdexcept>
 #include <thread>
 
@@ -106,7 +107,7 @@ TEST_CASE("blocking: a thousand clients wait on one thread and are all told") {
     peers.push_back(std::make_unique<net::RawPeer>(fixture.address()));
     peers.back()->send("GET /v1/job/web?index=" + index + " HTTP/1.1\r\nHost: x\r\n\r\n");
   }
-  REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 400; }));
+  REQUIRE(fixture.has_waiting(400));
 
   fixture.state().register_job({.id = "web", .stable = true});
 
@@ -124,10 +125,10 @@ TEST_CASE("blocking: abandoned queries leave nothing behind") {
       peers.push_back(std::make_unique<net::RawPeer>(fixture.address()));
       peers.back()->send("GET /v1/job/web?index=" + index + " HTTP/1.1\r\nHost: x\r\n\r\n");
     }
-    REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 50; }));
+    REQUIRE(fixture.has_waiting(50));
   }
 
-  CHECK(net::eventually([&] { return fixture.state().store.watches().size() == 0; }));
+  CHECK(fixture.has_waiting(0));
   CHECK(fixture.get("/v1/job/web").status == 200);
 }
 
@@ -137,7 +138,7 @@ TEST_CASE("blocking: stopping the API ends what waits") {
   const auto index = index_of(fixture.get("/v1/job/web"));
   net::RawPeer peer{fixture.address()};
   peer.send("GET /v1/job/web?index=" + index + " HTTP/1.1\r\nHost: x\r\n\r\n");
-  REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 1; }));
+  REQUIRE(fixture.has_waiting(1));
 
   fixture.api->stop();
 
@@ -151,7 +152,19 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
   actor::SystemConfig config;
   actor::System system{config};
   const auto context = std::make_shared<Context>(system, options);
-  const auto held = std::make_shared<int>();
+  static std::atomic<int> held{0};  // how often the read is held
+
+  struct Held {
+    Held() { ++held; }
+
+    Held(const Held&) { ++held; }
+
+    ~Held() {
+      --held;
+      test::note_change();
+    }
+  };
+
   static bool is_heavy = false;  // and so rendered on the pool
   net::HttpRouter router;
   router.handle("/", [&](net::Responder responder) {
@@ -159,7 +172,9 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
     call.settle(read_state(call, [&](const ReadOptions&) -> Result<Read> {
       return Read{.watch = {state::watch_prefix(state::Table::jobs, "")},
                   .index = api::index_of<state::Table::jobs>,
-                  .answer = [held](const View&) -> Answer { throw std::runtime_error{"a bug"}; },
+                  .answer = [is_held = Held{}](const View&) -> Answer {
+                    throw std::runtime_error{"a bug"};
+                  },
                   .is_heavy = [](const View&) { return is_heavy; }};
     }));
   });
@@ -175,10 +190,10 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
       const auto index = fixture.state().now().index(state::Table::jobs);
       net::RawPeer peer{server->addresses().front()};
       peer.send("GET /?index=" + std::to_string(index) + " HTTP/1.1\r\nHost: x\r\n\r\n");
-      REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 1; }));
+      REQUIRE(fixture.has_waiting(1));
       fixture.state().register_job({.id = "web"});
       CHECK(peer.read_until("says why").starts_with("HTTP/1.1 500"));
-      CHECK(net::eventually([&] { return held.use_count() == 1; }));
+      CHECK(test::eventually([] { return held == 0; }));
     }
   context->stop();
 }
@@ -199,7 +214,7 @@ TEST_CASE("blocking: what a restore has taken back is waited for") {
 
   net::RawPeer peer{fixture.address()};
   peer.send("GET /v1/job/web?index=" + std::to_string(old) + " HTTP/1.1\r\nHost: x\r\n\r\n");
-  REQUIRE(net::eventually([&] { return here.store.watches().size() == 1; }));
+  REQUIRE(fixture.has_waiting(1));
   const auto changed = here.deregister("web", true);
   CHECK_FALSE(changed.error);
   CHECK(peer.read_until("\r\n\r\n").starts_with("HTTP/1.1 404"));

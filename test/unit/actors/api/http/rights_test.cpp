@@ -10,7 +10,6 @@
 #include "actors/api/http/routes.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
-#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -39,6 +38,14 @@ struct Tokens {
     ++index;
   }
 
+  void hear(access::Lookup::Found found) {
+    {
+      const std::lock_guard lock{guard};
+      asked.push_back(std::move(found));
+    }
+    test::note_change();
+  }
+
   std::size_t open() {
     const std::lock_guard lock{guard};
     return asked.size();
@@ -63,11 +70,9 @@ struct RightsFixture {
         {.lookup
          = {.index = [tokens = tokens] { return tokens->index.load(); },
             .here = [tokens = tokens](std::string_view token) { return tokens->find(token); },
-            .elsewhere =
-                [tokens = tokens](const SecretText&, access::Lookup::Found found) {
-                  const std::lock_guard lock{tokens->guard};
-                  tokens->asked.push_back(std::move(found));
-                }}});
+            .elsewhere
+            = [tokens = tokens](const SecretText&,
+                                access::Lookup::Found found) { tokens->hear(std::move(found)); }}});
   }};
 
   net::ClientResponse send(const std::string& method,
@@ -110,21 +115,21 @@ TEST_CASE("rights: a request waits for what its token gives") {
     return std::async(std::launch::async, [&] { return fixture.send("GET", "/v1/jobs", "t"); });
   };
   auto first = ask();
-  REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+  REQUIRE(test::eventually([&] { return fixture.tokens->open() == 1; }));
   fixture.tokens->say(Error{Errc::timeout, "the servers are slow"});
   const auto refused = first.get();
   CHECK(refused.status >= 500);
   CHECK(refused.body == "the servers are slow");
 
   auto second = ask();
-  REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+  REQUIRE(test::eventually([&] { return fixture.tokens->open() == 1; }));
   fixture.tokens->say(access::Grant{.rights = access::Rights::everything(), .index = 1});
   CHECK(second.get().status == 200);
   CHECK(ask().get().status == 200);  // as it is kept
 
   fixture.tokens->change(access::Rights::everything());
   auto third = ask();
-  REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+  REQUIRE(test::eventually([&] { return fixture.tokens->open() == 1; }));
   fixture.tokens->say(access::permission_denied());
   CHECK(third.get().status == 403);
 }
@@ -137,7 +142,7 @@ TEST_CASE(
     const auto target = fmt::format("/v1/job/web?index={}", fixture.api.state().index);
     auto answer = std::async(std::launch::async,
                              [&, target] { return fixture.send("GET", target, "t").status; });
-    REQUIRE(net::eventually([&] { return fixture.api.state().store.watches().size() > 0; }));
+    REQUIRE(fixture.api.has_waiting(1));
     return answer;
   };
   SUBCASE("as this process finds them") {
@@ -151,7 +156,7 @@ TEST_CASE(
     fixture.tokens->are_elsewhere = true;
     fixture.tokens->change(access::Rights::nothing());
     fixture.api.state().register_job({.id = "web", .type = "batch"});
-    REQUIRE(net::eventually([&] { return fixture.tokens->open() == 1; }));
+    REQUIRE(test::eventually([&] { return fixture.tokens->open() == 1; }));
     SUBCASE("less") {
       fixture.tokens->say(access::Grant{.rights = access::Rights::nothing(), .index = 2});
       CHECK(answer.get() == 403);

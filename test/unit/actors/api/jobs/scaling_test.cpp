@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include "test/unit/actors/api/api_fixture.hpp"
-#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -70,7 +69,7 @@ TEST_CASE("scaling: an autoscaler that waits hears of policies, and of nothing e
   auto waiting = std::async(std::launch::async, [&] {
     return fixture.json("/v1/scaling/policies?wait=1m&index=" + index);
   });
-  REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() > 0; }));
+  REQUIRE(fixture.has_waiting(1));
   REQUIRE(fixture.send("PUT", "/v1/jobs", scaled_job("second")).status == 200);
   CHECK(waiting.get().as_array().size() == 2);
 }

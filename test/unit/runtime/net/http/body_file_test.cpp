@@ -37,6 +37,11 @@ struct Fixture {
     return static_cast<std::size_t>(
         std::distance(fs::directory_iterator{directory}, fs::directory_iterator{}));
   }
+
+  /// Waits until there are so many; whether there are.
+  bool has_files(std::size_t count) const {
+    return test::eventually_in(directory, [&] { return files() == count; });
+  }
 };
 
 /// A server with a small bound for bodies in memory; /file answers with what it got, /keep keeps
@@ -145,7 +150,7 @@ TEST_CASE("body_file: a server puts large bodies of some requests into files") {
     CHECK(response->status == 200);
     CHECK(response->body == large);
     CHECK(server.seen == 0);
-    CHECK(eventually([&] { return server.files() == 0; }));
+    CHECK(server.has_files(0));
   }
   CHECK(client.send({.method = "PUT", .target = "/file"})->body == "");
   CHECK(client.send({.method = "PUT", .target = "/small", .body = "a"})->body == "memory a");
@@ -168,7 +173,7 @@ TEST_CASE("body_file: chunks go into a file, too, with its own bound") {
   RawPeer other{server.address()};
   other.send("PUT /small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk);
   CHECK(other.read_all().starts_with("HTTP/1.1 413 "));
-  CHECK(eventually([&] { return server.files() == 0; }));
+  CHECK(server.has_files(0));
 }
 
 TEST_CASE("body_file: a client that goes away, or stalls, leaves no file") {
@@ -177,14 +182,14 @@ TEST_CASE("body_file: a client that goes away, or stalls, leaves no file") {
                             + std::string(100'000, 'z');
   RawPeer gone{server.address()};
   gone.send(begin);
-  CHECK(eventually([&] { return server.files() == 1; }));
+  CHECK(server.has_files(1));
   gone.close();
-  CHECK(eventually([&] { return server.files() == 0; }));
+  CHECK(server.has_files(0));
   RawPeer stalled{server.address()};
   stalled.send(begin);
-  CHECK(eventually([&] { return server.files() == 1; }));
+  CHECK(server.has_files(1));
   CHECK(stalled.read_all() == "");
-  CHECK(eventually([&] { return server.files() == 0; }));
+  CHECK(server.has_files(0));
 }
 
 TEST_CASE("body_file: a client that sends slowly but steadily is waited for") {
@@ -192,7 +197,7 @@ TEST_CASE("body_file: a client that sends slowly but steadily is waited for") {
   RawPeer peer{server.address()};
   peer.send("PUT /file HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
   for (int i = 0; i < 10; ++i) {
-    std::this_thread::sleep_for(200ms);
+    CHECK(peer.is_silent(200ms));
     peer.send("s");
   }
   CHECK(peer.read_until("ssssssssss").starts_with("HTTP/1.1 200 "));
@@ -202,7 +207,7 @@ TEST_CASE("body_file: too many at the same time are refused") {
   Server server{1'000'000, 1};
   RawPeer first{server.address()};
   first.send("PUT /file HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
-  CHECK(eventually([&] { return server.files() == 1; }));
+  CHECK(server.has_files(1));
   RawPeer second{server.address()};
   second.send("PUT /file HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
   CHECK(second.read_all().starts_with("HTTP/1.1 429 "));
@@ -234,5 +239,5 @@ TEST_CASE("http_client: a body in pieces is sent, and a refusal before its end i
       = client.send({.method = "PUT", .target = "/file", .next_piece = failing, .pieces_size = 5});
   REQUIRE(failed.has_error());
   CHECK(failed.error().what.ends_with("read x: broken"));
-  CHECK(eventually([&] { return server.files() == 0; }));
+  CHECK(server.has_files(0));
 }

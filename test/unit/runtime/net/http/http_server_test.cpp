@@ -33,7 +33,7 @@ TEST_CASE("http_server: answers requests one after the other on one connection")
     CHECK(response->body == "hello");
     CHECK(response->header("content-type") == "text/plain");
     CHECK(response->header("Vary") == "Accept-Encoding");
-    CHECK(server.server->connection_count() == 1);
+    CHECK(server.has_connections(1));
   }
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("http_server: headers that trickle in cannot exceed the limit either")
   peer.send("GET /hello HTTP/1.1\r\nHost: x\r\n");
   for (int i = 0; i < 100; ++i) {
     peer.send("X-" + std::to_string(i) + ": " + std::string(50, 'y') + "\r\n");
-    std::this_thread::sleep_for(1ms);
+    peer.is_silent(1ms);
   }
 
   CHECK(peer.read_all().starts_with("HTTP/1.1 431 "));
@@ -281,7 +281,7 @@ TEST_CASE("http_server: a held request learns that its client went away") {
   }));
   CHECK(server.held[0]->abandoned());
   server.held.clear();  // as a handler does then
-  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+  CHECK(server.has_connections(0));
 }
 
 TEST_CASE("http_server: a client that only closed its sending side still gets its answer") {
@@ -312,7 +312,7 @@ TEST_CASE("http_server: half, slow and silent requests are ended in time") {
     slow.send("GET /hello HTTP/1.1\r\n");
     for (int i = 0; i < 30; ++i) {
       slow.send("X: y\r\n");
-      std::this_thread::sleep_for(10ms);
+      slow.is_silent(10ms);
     }
   }};
 
@@ -322,7 +322,7 @@ TEST_CASE("http_server: half, slow and silent requests are ended in time") {
   CHECK(slow.read_all() == "");
   CHECK(idle.read_all().ends_with("hello"));
   trickle.join();
-  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+  CHECK(server.has_connections(0));
 }
 
 TEST_CASE("http_server: a client that does not take its answer is closed") {
@@ -335,14 +335,14 @@ TEST_CASE("http_server: a client that does not take its answer is closed") {
   peer.send(requests);
   REQUIRE(peer.read_until("\r\n\r\n").starts_with("HTTP/1.1 200"));
 
-  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+  CHECK(server.has_connections(0));
 }
 
 TEST_CASE("http_server: connections per address and in total are bounded") {
   TestServer server{{.connections_per_address = 2}};
   RawPeer one{server.address()};
   auto two = std::make_unique<RawPeer>(server.address());
-  REQUIRE(eventually([&] { return server.server->connection_count() == 2; }));
+  REQUIRE(server.has_connections(2));
   RawPeer three{server.address()};
   const auto refusal = three.read_all();
   CHECK(refusal.starts_with("HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\n"));
@@ -350,14 +350,14 @@ TEST_CASE("http_server: connections per address and in total are bounded") {
       refusal.ends_with("Your IP is issuing too many concurrent connections, please rate limit "
                         "your calls\n"));
   two.reset();
-  REQUIRE(eventually([&] { return server.server->connection_count() == 1; }));
+  REQUIRE(server.has_connections(1));
   RawPeer four{server.address()};
   four.send(get_hello);
   CHECK(four.read_until("hello").starts_with("HTTP/1.1 200"));
 
   TestServer small{{.connections = 1}};
   RawPeer first{small.address()};
-  REQUIRE(eventually([&] { return small.server->connection_count() == 1; }));
+  REQUIRE(small.has_connections(1));
   CHECK(RawPeer{small.address()}.read_all().starts_with("HTTP/1.1 503"));
 }
 

@@ -1,6 +1,7 @@
 // Connections that leave HTTP: bytes both ways, at the pace of both sides, over plain TCP and TLS.
 #include <atomic>
 #include <fstream>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -54,6 +55,10 @@ public:
     }));
   }
 
+  bool has_connections(std::size_t count) {
+    return server->wait_for_connections(count, test::patience);
+  }
+
   std::mutex guard;
   std::shared_ptr<Kept> kept;
   std::unique_ptr<HttpServer> server;
@@ -73,18 +78,24 @@ private:
   void keep(Responder responder) {
     auto made = std::make_shared<Kept>();
     made->tunnel = responder.tunnel(switching());
-    made->tunnel.on_abandoned([this, raw = made.get()] {
-      const std::scoped_lock lock{guard};
-      ++raw->abandoned;
-    });
+    made->tunnel.on_abandoned([this, raw = made.get()] { note([raw] { ++raw->abandoned; }); });
     made->tunnel.on_data([this, raw = made.get()](std::string_view bytes, bool last) {
-      const std::scoped_lock lock{guard};
-      raw->received += bytes;
-      raw->ended = raw->ended || last;
-      if (raw->acknowledges) raw->tunnel.taken(bytes.size());
+      note([&] {
+        raw->received += bytes;
+        raw->ended = raw->ended || last;
+        if (raw->acknowledges) raw->tunnel.taken(bytes.size());
+      });
     });
-    const std::scoped_lock lock{guard};
-    kept = std::move(made);
+    note([&] { kept = std::move(made); });
+  }
+
+  template <class Change>
+  void note(const Change& change) {
+    {
+      const std::scoped_lock lock{guard};
+      change();
+    }
+    test::note_change();
   }
 };
 
@@ -202,20 +213,16 @@ TEST_CASE("http_tunnel: input waits for its acknowledgement, within a window") {
   peer.read_until("\r\n\r\n");
 
   const auto text = pattern(12'000'000);
-  std::atomic<bool> sent{false};
-  std::thread sender{[&] {
-    peer.send(text);
-    sent = true;
-  }};
+  const auto sent = peer.send_some(text, 50ms);
+  CHECK(sent < text.size());
   server.wait([](Kept& kept) { return kept.received.size() >= 100'000; });
-  std::this_thread::sleep_for(50ms);
   std::size_t waiting = 0;
   server.wait([&](Kept& kept) {
     waiting = kept.received.size();
     return true;
   });
   CHECK(waiting < 100'000 + 64 * 1024);  // the window and one read
-  CHECK_FALSE(sent);
+  std::thread sender{[&] { peer.send(std::string_view{text}.substr(sent)); }};
 
   server.wait([&](Kept& kept) {
     kept.acknowledges = true;
@@ -238,7 +245,10 @@ TEST_CASE("http_tunnel: output waits for the reader, and the queue is bounded") 
 
   int accepted = 0;
   const std::string piece(64 * 1024, 'p');
-  while (accepted < 10'000 && tunnel.write(piece, [&] { ++drained; }))
+  while (accepted < 10'000 && tunnel.write(piece, [&] {
+    ++drained;
+    test::note_change();
+  }))
     ++accepted;
   CHECK(accepted < 10'000);
   CHECK(drained < accepted);
@@ -284,7 +294,7 @@ TEST_CASE("http_tunnel: each side can end its own direction first") {
   server.wait([](Kept& kept) { return kept.ended && kept.abandoned == 0; });
 
   server.kept->tunnel.close();
-  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+  CHECK(server.has_connections(0));
 }
 
 TEST_CASE("http_tunnel: the peer's end leaves our direction open") {
@@ -308,7 +318,8 @@ TEST_CASE("http_tunnel: a peer that is cut off, and a server that ends, are told
     peer.send(to_keep());
     server.wait([](Kept&) { return true; });
     server.kept->tunnel.write("unread");  // so that closing resets the connection
-    std::this_thread::sleep_for(20ms);
+    peer.read_until("\r\n\r\n");
+    CHECK_FALSE(peer.is_silent(10s));
   }
   server.wait([](Kept& kept) { return kept.abandoned == 1 || kept.ended; });
   server.kept->tunnel.close();
@@ -340,10 +351,14 @@ TEST_CASE("http_tunnel: a tunnel has no time limit, a closing one has") {
   while (server.kept->tunnel.write(std::string(64 * 1024, 'x'))) {
   }
 
-  std::this_thread::sleep_for(700ms);  // beyond five times the write timeout
+  for (int beyond_five_write_timeouts = 0; beyond_five_write_timeouts < 12;
+       ++beyond_five_write_timeouts) {
+    RawPeer idle{server.address()};
+    CHECK(idle.read_all().empty());
+  }
   CHECK_FALSE(server.kept->tunnel.abandoned());
   server.kept->tunnel.close();
-  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+  CHECK(server.has_connections(0));
 }
 
 TEST_CASE("http_tunnel: cutting drops what was not sent") {

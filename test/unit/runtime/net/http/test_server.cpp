@@ -1,5 +1,7 @@
 #include "test/unit/runtime/net/http/test_server.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include <arpa/inet.h>
@@ -39,6 +41,23 @@ void RawPeer::send(std::string_view bytes) {
     if (sent <= 0) return;  // the server closed; the reading side will tell
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
+}
+
+std::size_t RawPeer::send_some(std::string_view bytes, std::chrono::milliseconds limit) {
+  std::size_t sent = 0;
+  for (pollfd entry{fd_, POLLOUT, 0};
+       sent < bytes.size() && ::poll(&entry, 1, static_cast<int>(limit.count())) > 0;) {
+    const auto rest = bytes.substr(sent);
+    const auto count = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno != EAGAIN) break;
+    sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+  }
+  return sent;
+}
+
+bool RawPeer::is_silent(std::chrono::milliseconds time) const {
+  pollfd entry{fd_, POLLIN, 0};
+  return ::poll(&entry, 1, static_cast<int>(time.count())) == 0;
 }
 
 std::string RawPeer::read_until(std::string_view mark, std::chrono::milliseconds limit) {
@@ -81,6 +100,14 @@ void TestServer::wait_held(std::size_t count) {
   }));
 }
 
+void TestServer::note(const std::function<void()>& change) {
+  {
+    const std::lock_guard lock{guard};
+    change();
+  }
+  test::note_change();
+}
+
 HttpRouter TestServer::make_router() {
   HttpRouter router;
   router.handle("/hello", [](Responder responder) {
@@ -97,21 +124,13 @@ HttpRouter TestServer::make_router() {
   router.handle("/drop", [](Responder) {});
   router.handle("/hold", [this](Responder responder) {
     auto kept = std::make_shared<Responder>(std::move(responder));
-    kept->on_abandoned([this] {
-      const std::lock_guard lock{guard};
-      ++abandoned;
-    });
-    const std::lock_guard lock{guard};
-    held.push_back(std::move(kept));
+    kept->on_abandoned([this] { note([this] { ++abandoned; }); });
+    note([&] { held.push_back(std::move(kept)); });
   });
   router.handle("/stream", [this](Responder responder) {
     auto stream = std::make_shared<BodyStream>(responder.stream({.content_type = "text/plain"}));
-    stream->on_abandoned([this] {
-      const std::lock_guard lock{guard};
-      ++abandoned;
-    });
-    const std::lock_guard lock{guard};
-    streams.push_back(std::move(stream));
+    stream->on_abandoned([this] { note([this] { ++abandoned; }); });
+    note([&] { streams.push_back(std::move(stream)); });
   });
   return router;
 }

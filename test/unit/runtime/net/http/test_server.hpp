@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "runtime/net/http/http_client.hpp"
 #include "runtime/net/http/http_server.hpp"
+#include "test/support/eventually.hpp"
 
 namespace nomad::net {
 
@@ -21,6 +23,12 @@ public:
   RawPeer(const RawPeer&) = delete;
 
   void send(std::string_view bytes);
+
+  /// Sends what goes without waiting for the peer to read longer than `limit`; how much went.
+  std::size_t send_some(std::string_view bytes, std::chrono::milliseconds limit);
+
+  /// Whether nothing comes for so long, not even the end.
+  bool is_silent(std::chrono::milliseconds time) const;
 
   /// Reads until the text contains `mark`, the peer closes or `limit` passes.
   std::string read_until(std::string_view mark,
@@ -47,6 +55,11 @@ public:
 
   HttpClient client() const;
 
+  /// Waits until so many connections are open; whether they are.
+  bool has_connections(std::size_t count) {
+    return server->wait_for_connections(count, test::patience);
+  }
+
   /// Waits until a handler has kept `count` responders or streams.
   void wait_held(std::size_t count);
 
@@ -58,23 +71,11 @@ public:
   std::unique_ptr<HttpServer> server;
 
 private:
+  /// Changes what is under `guard`, and tells of it.
+  void note(const std::function<void()>& change);
   HttpRouter make_router();
 };
 
-/// Waits until `condition` holds; false after ten seconds.
-template <class Condition>
-bool eventually(Condition condition);
+using test::eventually;
 
 }  // namespace nomad::net
-
-#include <thread>
-
-template <class Condition>
-bool nomad::net::eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  }
-  return true;
-}

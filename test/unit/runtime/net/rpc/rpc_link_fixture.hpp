@@ -22,6 +22,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/net/rpc/rpc_link.hpp"
 #include "runtime/net/tls/certificate.hpp"
+#include "test/support/eventually.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
 
@@ -83,7 +84,10 @@ struct LinkServer {
     if (method == 1) {
       responder.respond(responder.request().body);
     } else if (method == 2) {
-      responder.on_cancelled([this] { ++cancelled; });
+      responder.on_cancelled([this] {
+        ++cancelled;
+        note_change();
+      });
       const std::lock_guard lock{guard};
       kept.push_back(std::move(responder));
     } else if (method == 3) {
@@ -92,6 +96,7 @@ struct LinkServer {
       echo(std::move(responder));
     } else if (responder.request().one_way) {
       ++posted;
+      note_change();
     }
   }
 

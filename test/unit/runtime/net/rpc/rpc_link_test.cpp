@@ -59,17 +59,13 @@ TEST_CASE("rpc_link: calls of both sides, errors, deadlines and one-way messages
   const auto late = ask(connection, 2, "", 150ms);
   CHECK(late.outcome.error().code == Errc::timeout);
   CHECK(late.was_sent);
-  for (int i = 0; i < 3'000 && server.cancelled == 0; ++i)
-    std::this_thread::sleep_for(10ms);
-  CHECK(server.cancelled == 1);
+  CHECK(eventually([&] { return server.cancelled == 1; }));
 
   std::promise<Result<>> posted;
   connection->post({.method = 9, .head = {}, .body = Bytes::copy("x")},
                    [&](Result<> outcome) { posted.set_value(outcome); });
   CHECK(posted.get_future().get());
-  for (int i = 0; i < 3'000 && server.posted == 0; ++i)
-    std::this_thread::sleep_for(10ms);
-  CHECK(server.posted == 1);
+  CHECK(eventually([&] { return server.posted == 1; }));
 }
 
 TEST_CASE("rpc_link: the accepting side calls over the same connection") {
@@ -102,14 +98,14 @@ TEST_CASE("rpc_link: a byte stream of many windows comes back whole") {
     got += bytes.text();
     call.stream->taken(bytes.size());
   });
+  call.stream->on_writable(note_change);
   std::string sent;
   for (int i = 0; i < 200; ++i)
     sent += std::string(10'000 + i, static_cast<char>('a' + i % 26));
 
   for (std::size_t at = 0; at < sent.size(); at += 10'000) {
     const auto piece = Bytes::copy(std::string_view{sent}.substr(at, 10'000));
-    while (!call.stream->write(piece))
-      std::this_thread::sleep_for(1ms);
+    REQUIRE(eventually([&] { return call.stream->write(piece); }));
   }
   call.stream->end();
 
@@ -253,12 +249,8 @@ TEST_CASE("rpc_link: too many connections of an address are turned away") {
   CHECK(warnings.has("too many connections"));
   CHECK(ask(one, 1, "x").outcome.has_value());
   one->close("enough");
-  bool again = false;
-  for (int i = 0; i < 3'000 && !again; ++i) {
-    std::this_thread::sleep_for(10ms);
-    again = client.dial(server.address).has_value();
-  }
-  CHECK(again);
+  REQUIRE(server.network->wait_for_connections(1, patience));
+  CHECK(client.dial(server.address));
 }
 
 TEST_CASE("rpc_link: check_claims") {
