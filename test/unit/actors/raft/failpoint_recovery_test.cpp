@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstring>
 #include <string_view>
-#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "test/support/child_process.hpp"
+#include "test/support/leadership_listener.hpp"
 #include "test/support/list_fsm.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
@@ -51,10 +51,10 @@ RaftOptions options_in(const std::string& directory) {
   if (!failpoint::configure(orders)) _exit(3);
   actor::SystemConfig config{{.workers = 2}};
   actor::System system{config};
-  auto raft = start_raft(system, options_in(directory), std::make_shared<test::ListFsm>(), {});
+  auto raft = start_raft(system, options_in(directory), std::make_shared<test::ListFsm>(),
+                         test::spawn_leadership_listener(system));
   if (!raft) _exit(4);
-  while (!raft->lease->holds())
-    std::this_thread::sleep_for(1ms);
+  if (!test::leads(*raft)) _exit(6);
   std::atomic<std::size_t> waiting = 0;
   const auto last = orders.empty() ? writes : writes_until_killed;
   for (std::uint32_t number = 1; number <= last; ++number) {
@@ -63,13 +63,11 @@ RaftOptions options_in(const std::string& directory) {
         Bytes::copy(std::to_string(number)), [&waiting, number](const Result<Applied>& outcome) {
           if (outcome && write(STDOUT_FILENO, &number, sizeof number) != sizeof number) _exit(5);
           --waiting;
+          test::note_change();
         });
-    while (waiting >= under_way)
-      std::this_thread::yield();
+    if (!test::eventually([&] { return waiting < under_way; })) _exit(7);
   }
-  while (waiting > 0)
-    std::this_thread::sleep_for(1ms);
-  _exit(0);
+  _exit(test::eventually([&] { return waiting == 0; }) ? 0 : 8);
 }
 
 struct Ended {
@@ -92,13 +90,13 @@ std::vector<std::string> recovered(const test::TempDir& dir) {
   actor::SystemConfig config{{.workers = 2}};
   actor::System system{config};
   auto fsm = std::make_shared<test::ListFsm>();
-  auto raft = start_raft(system, options_in(dir.path()), fsm, {});
+  const auto listener = test::spawn_leadership_listener(system);
+  auto raft = start_raft(system, options_in(dir.path()), fsm, listener);
   REQUIRE(raft.has_value());
-  for (int wait = 0; wait < 10'000 && !raft->lease->holds(); ++wait)
-    std::this_thread::sleep_for(1ms);
-  CHECK(raft->lease->holds());
+  CHECK(test::leads(*raft));
   const auto list = *fsm->published();
   actor::stop(raft->node);
+  actor::stop(listener);
   raft = Error{};
   system.await_all_actors_done();
   return list;

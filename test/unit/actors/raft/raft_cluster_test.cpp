@@ -3,13 +3,13 @@
 #include <future>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <doctest/doctest.h>
 
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "test/support/leadership_listener.hpp"
 #include "test/support/list_fsm.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
@@ -41,6 +41,7 @@ public:
     }
     carried.done(inbox ? inbox->deliver(carried.bytes)
                        : Result<>{Error{Errc::unavailable, "nobody listens there"}});
+    test::note_change();
   }
 
 private:
@@ -53,12 +54,14 @@ struct ClusterFixture {
   actor::SystemConfig config{{.workers = 2}};
   actor::System system{config};
   std::shared_ptr<Network> net = std::make_shared<Network>();
+  LeadershipListener listener = test::spawn_leadership_listener(system);
   std::map<ServerId, StartedRaft> servers;
   std::map<ServerId, std::shared_ptr<test::ListFsm>> fsms;
 
   ~ClusterFixture() {
     while (!servers.empty())
       stop(servers.begin()->first);
+    actor::stop(listener);
     system.await_all_actors_done();
   }
 
@@ -71,7 +74,7 @@ struct ClusterFixture {
     options.trailing_entries = 0;
     options.carrier = [network = net](const Carry& carried) { network->carry(carried); };
     fsms[id] = std::make_shared<test::ListFsm>();
-    auto started = start_raft(system, options, fsms[id], {});
+    auto started = start_raft(system, options, fsms[id], listener);
     REQUIRE(started);
     net->connect(id, started->inbox);
     servers.emplace(id, std::move(*started));
@@ -96,14 +99,10 @@ struct ClusterFixture {
     return answer;
   }
 
-  /// Tries for half a minute: who waits for an election has to.
+  /// Heartbeats go on, and with each that is carried it looks again.
   template <class Condition>
   void eventually(Condition condition) {
-    for (int attempt = 0; attempt < 3'000; ++attempt) {
-      if (condition()) return;
-      std::this_thread::sleep_for(10ms);
-    }
-    FAIL("it did not happen within 30 seconds");
+    REQUIRE(test::eventually(condition));
   }
 
   ServerId leader() {

@@ -12,6 +12,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/storage/snapshot_file.hpp"
+#include "test/support/leadership_listener.hpp"
 #include "test/support/list_fsm.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
@@ -28,7 +29,7 @@ constexpr auto patience = 30s;
 class Server {
 public:
   explicit Server(RaftOptions options) : system_(config_), fsm_(std::make_shared<test::ListFsm>()) {
-    auto started = start_raft(system_, options, fsm_, {});
+    auto started = start_raft(system_, options, fsm_, listener_);
     if (started)
       raft_.emplace(std::move(*started));
     else
@@ -37,6 +38,7 @@ public:
 
   ~Server() {
     if (raft_) actor::stop(raft_->node);
+    actor::stop(listener_);
     raft_.reset();
     system_.await_all_actors_done();
   }
@@ -69,6 +71,7 @@ public:
 private:
   actor::SystemConfig config_{{.workers = 2}};
   actor::System system_;
+  LeadershipListener listener_ = test::spawn_leadership_listener(system_);
   std::shared_ptr<test::ListFsm> fsm_;
   std::optional<StartedRaft> raft_;
   std::optional<Error> error_;
@@ -88,11 +91,7 @@ void run_sql(const std::string& path, const std::string& sql) {
 
 /// A new leader is not ready before its barrier is committed: ask for a read point first.
 void wait_until_ready(Server& server) {
-  for (int attempt = 0; attempt < 30'000; ++attempt) {
-    if (server.ask<ReadReady>(ReadIndex{})) return;
-    std::this_thread::sleep_for(1ms);
-  }
-  FAIL("the single voter did not elect itself");
+  REQUIRE(test::eventually([&] { return server.ask<ReadReady>(ReadIndex{}).has_value(); }));
 }
 
 }  // namespace
@@ -168,15 +167,14 @@ TEST_CASE_FIXTURE(NodeFixture,
           const auto command = fmt::format("{}:{}", writer, number);
           server.raft().proposer.propose(Bytes::copy(command), [&](Result<Applied> outcome) {
             if (!outcome || outcome->outcome.error) ++wrong;
-            ++answered;
+            if (++answered == threads * each) test::note_change();
           });
         }
       });
     }
     for (auto& writer : writers)
       writer.join();
-    while (answered < threads * each)
-      std::this_thread::sleep_for(1ms);
+    REQUIRE(test::eventually([&] { return answered == threads * each; }));
     CHECK(server.raft().counters->log_commits < threads * each / 2);
   }
   CHECK(wrong == 0);

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -16,6 +15,7 @@
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/raft_log.hpp"
 #include "runtime/storage/snapshot_file.hpp"
+#include "test/support/leadership_listener.hpp"
 #include "test/support/list_fsm.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
@@ -88,16 +88,16 @@ struct RecoveryFixture {
     actor::System system{config};
     auto fsm = std::make_shared<test::ListFsm>();
     Started result;
-    auto raft = start_raft(system, options, fsm, {});
+    const auto listener = test::spawn_leadership_listener(system);
+    auto raft = start_raft(system, options, fsm, listener);
     if (!raft) {
+      actor::stop(listener);
       result.error = raft.error();
       return result;
     }
     // The log behind the snapshot is applied once it is committed; the snapshot is there already.
     result.list = *fsm->published();
-    for (int wait = 0; alone && wait < 10'000 && !raft->lease->holds(); ++wait)
-      std::this_thread::sleep_for(1ms);
-    CHECK(raft->lease->holds() == alone);
+    CHECK((alone ? test::leads(*raft) : raft->lease->holds()) == alone);
     {
       actor::Outsider self{system};
       self.request(raft->node, 30s, GetStatus{})
@@ -112,6 +112,7 @@ struct RecoveryFixture {
       result.wrote = done.get_future().get();
     }
     actor::stop(raft->node);
+    actor::stop(listener);
     raft = Error{};
     system.await_all_actors_done();
     return result;
