@@ -17,6 +17,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "test/support/door.hpp"
+#include "test/support/eventually.hpp"
 
 namespace nomad::test {
 
@@ -80,6 +81,7 @@ struct FakeServersState {
       const auto alloc = row.as<schema::Allocation>().value();
       board->heard[copy(alloc->getId())] = alloc;
     }
+    note_change();
   }
 
   void answer() {

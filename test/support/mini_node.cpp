@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr auto pause = 2ms;  ///< Between two questions that nothing tells the time for.
+
 bool answers(actor::Outsider& self, const client::Client& client, const std::string& id) {
   bool fine = false;
   self.request(client, 5s,
@@ -81,14 +83,11 @@ int main(int argc, char** argv) {
   }
   {
     actor::Outsider self{system};
-    for (int number = 0; number < count;) {
-      if (answers(self, *node, test::numbered_id(number, owner)))
-        ++number;
-      else
-        std::this_thread::sleep_for(2ms);
-    }
-    while (count == 0 && !is_empty(self, *node))
-      std::this_thread::sleep_for(2ms);
+    for (int number = 0; number < count; ++number)
+      if (!test::succeeds([&] { return answers(self, *node, test::numbered_id(number, owner)); },
+                          pause))
+        return 1;
+    if (count == 0 && !test::succeeds([&] { return is_empty(self, *node); }, pause)) return 1;
     const auto took = std::chrono::steady_clock::now() - began;
     std::printf(
         "up %ld\n",

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include <signal.h>
 #include <unistd.h>
@@ -22,12 +21,14 @@
 #include "runtime/object/json_codec.hpp"
 #include "test/support/anybody.hpp"
 #include "test/support/child_process.hpp"
+#include "test/support/eventually.hpp"
 #include "test/support/fake_servers.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
 using schema::ClientStatus;
+using test::eventually;
 
 namespace {
 
@@ -40,15 +41,6 @@ std::string script(const std::string& text) {
 std::string read_file(const std::string& path) {
   std::ifstream file{path};
   return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-template <class Condition>
-bool eventually(const Condition& condition) {
-  for (int i = 0; i < 2'000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(5ms);
-  }
-  return false;
 }
 
 /// A whole client node on the real scheduler.
@@ -70,17 +62,8 @@ struct RealNode {
       board->assigned.clear();
     }
     actor::tell(servers, test::BoardChanged{});
-    actor::Outsider self{system};
-    eventually([&] {
-      std::uint64_t left = 1;
-      self.request(node, 5s, client::client_api::CountAllocs{})
-          .receive(
-              [&left](const client::client_api::AllocCounts& counts) {
-                left = counts.pending + counts.running + counts.terminal;
-              },
-              [](const Error&) {});
-      return left == 0;
-    });
+    const auto allocs = dir.file("allocs");
+    test::eventually_in(allocs, [&allocs] { return std::filesystem::is_empty(allocs); });
     stop();
     actor::stop(servers);
   }
@@ -135,9 +118,18 @@ struct RealNode {
         board->heard.at(test::numbered_id(number, owner))->getTaskStates()[0].getValue());
   }
 
-  std::string log(int number) {
-    return read_file(
-        dir.file("allocs/" + test::numbered_id(number, owner) + "/alloc/logs/task.stdout.0"));
+  std::string shared_dir(int number) const {
+    return dir.file("allocs/" + test::numbered_id(number, owner) + "/alloc");
+  }
+
+  std::string log(int number) const {
+    return read_file(shared_dir(number) + "/logs/task.stdout.0");
+  }
+
+  /// Waits until the task has written `text`; whether it has.
+  bool logs(int number, const std::string& text) const {
+    return test::eventually_in(shared_dir(number) + "/logs",
+                               [&] { return log(number).find(text) != std::string::npos; });
   }
 };
 
@@ -150,7 +142,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a process gets its environment, directory
           script(
               "echo $NOMAD_TASK_NAME $NOMAD_META_x; pwd; cat ${NOMAD_TASK_DIR}/nothing; exit 3")));
   REQUIRE(reaches(ClientStatus::FAILED));
-  REQUIRE(eventually([&] { return log(1).find("/task\n") != std::string::npos; }));
+  REQUIRE(logs(1, "/task\n"));
   CHECK(log(1) == "task\n" + dir.file("allocs/" + test::numbered_id(1, owner) + "/task") + "\n");
   const auto state = task(1);
   REQUIRE(state.events.size() == 5);
@@ -198,7 +190,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: stopping sends the signal, and its end is
       script("trap 'echo bye; exit 0' INT; echo up; while :; do sleep 0.05; done"));
   run(1, job);
   REQUIRE(reaches(ClientStatus::RUNNING));
-  REQUIRE(eventually([&] { return log(1) == "up\n"; }));
+  REQUIRE(logs(1, "up\n"));
   end(1, job);
   REQUIRE(reaches(ClientStatus::COMPLETE));
   CHECK(log(1) == "up\nbye\n");
@@ -206,33 +198,34 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: stopping sends the signal, and its end is
 }
 
 TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
-  run(1, test::simple_job("job", "service", "raw_exec", script("exec sleep 1000")));
+  run(1, test::simple_job("job", "service", "raw_exec", script("echo up; exec sleep 1000")));
   REQUIRE(reaches(ClientStatus::RUNNING));
+  REQUIRE(logs(1, "up\n"));
   actor::Outsider self{system};
-  CHECK(eventually([&] {
-    std::uint64_t rss = 0;
-    self.request(
-            node, 5s,
-            client::client_api::AllocStats{test::numbered_id(1, owner), "", nomad::test::anybody()})
-        .receive(
-            [&rss](const client::client_api::AllocUsage& usage) {
-              rss = client::client_api::sum(usage).memory.rss;
-            },
-            [](const Error&) {});
-    return rss > 0;
-  }));
+  std::uint64_t rss = 0;
+  self.request(
+          node, 5s,
+          client::client_api::AllocStats{test::numbered_id(1, owner), "", nomad::test::anybody()})
+      .receive(
+          [&rss](const client::client_api::AllocUsage& usage) {
+            rss = client::client_api::sum(usage).memory.rss;
+          },
+          [](const Error&) {});
+  CHECK(rss > 0);
 }
 
 TEST_CASE_FIXTURE(RealNode, "raw_exec: usage is streamed, also of a task that was found again") {
   run(1, test::simple_job("job", "service", "raw_exec",
-                          script("while :; do :; done & exec sleep 1000")));
+                          script("while :; do :; done & until [ -e ${NOMAD_ALLOC_DIR}/again ]; do "
+                                 "sleep 0.05; done; sleep 2; echo later; exec sleep 1000")));
   REQUIRE(reaches(ClientStatus::RUNNING));
   stop();
   task_metrics = std::make_shared<telemetry::Registry>(telemetry::Options{});
   start();
   actor::Outsider self{system};
   // Nobody has asked before, so it is by the stream that the first answers know a share of time.
-  std::this_thread::sleep_for(2500ms);
+  std::ofstream{shared_dir(1) + "/again"};
+  REQUIRE(logs(1, "later\n"));
   client::client_api::TaskUsage usage;
   self.request(node, 5s,
                client::client_api::AllocStats{test::numbered_id(1, owner), "", test::anybody()})
@@ -255,6 +248,7 @@ struct LoneDriver {
   actor::Outsider self{system};
   std::atomic<bool> reader_fails = false;
   std::atomic<int> told = 0;
+  std::atomic<int> told_of_other = 0;
   std::atomic<int> failed = 0;
   std::atomic<bool> was_final = false;
   client::StatsReader reader = actor::spawn(
@@ -274,10 +268,12 @@ struct LoneDriver {
         return {
             [this](const client::plugin_host::Notice& msg) {
               const auto notice = *msg.notice;
-              if (notice.isUsage() && view(notice.getRunId()) == "run") ++told;
-              if (!notice.isUsageFailed()) return;
-              ++failed;
-              if (!notice.getUsageFailed().getRecoverable()) was_final = true;
+              if (notice.isUsage()) ++(view(notice.getRunId()) == "task" ? told : told_of_other);
+              if (notice.isUsageFailed()) {
+                ++failed;
+                if (!notice.getUsageFailed().getRecoverable()) was_final = true;
+              }
+              test::note_change();
             },
             [](const client::plugin_host::Ask&) -> actor::Answer<client::plugin_host::Answered> {
               return Error{Errc::rejected, "not here"};
@@ -295,13 +291,16 @@ struct LoneDriver {
                                         .config = {{"enabled", "true"}}});
 
   ~LoneDriver() {
-    ask(client::driver::destroy_task(id()));
+    for (const auto* task : {"task", "other"})
+      ask(client::driver::destroy_task(id(task)));
     actor::stop(driver);
     actor::stop(reader);
     actor::stop(host);
   }
 
-  static client::driver::TaskId id() { return {test::numbered_id(1, 1), "task"}; }
+  static client::driver::TaskId id(const std::string& task = "task") {
+    return {test::numbered_id(1, 1), task};
+  }
 
   client::driver::Answered ask(client::driver::Ask question) {
     client::driver::Answered answer;
@@ -311,11 +310,11 @@ struct LoneDriver {
     return answer;
   }
 
-  void start_task() {
+  void start_task(const std::string& task = "task") {
     Draft<schema::plugin::DriverRequest> draft;
     auto order = draft->initStartTask();
-    client::driver::write_id(id(), order.initId());
-    order.setRunId("run");
+    client::driver::write_id(id(task), order.initId());
+    order.setRunId(text(task));
     order.setConfig(R"({"command":"/bin/sleep","args":["1000"]})");
     order.setTaskDirectory(text(dir.path()));
     order.initLogs().setDisabled(true);
@@ -340,21 +339,28 @@ TEST_CASE_FIXTURE(LoneDriver, "raw_exec: a reading that fails is told, and the n
 
 TEST_CASE_FIXTURE(LoneDriver, "raw_exec: nothing is told of a task that nobody wants to hear of") {
   start_task();
+  start_task("other");
+  ask(client::driver::task_stats(id("other"), 500ms));
+  // How often it is told of the other meanwhile says that the time has gone by.
+  const auto hears_of_other = [&](int times) {
+    return eventually([&, until = told_of_other + times] { return told_of_other >= until; });
+  };
+  const auto hears_nothing = [&] {
+    CHECK(hears_of_other(1));  // What was under way.
+    const int before = told;
+    CHECK(hears_of_other(2));
+    CHECK(told == before);
+  };
   ask(client::driver::task_stats(id(), 500ms));
   CHECK(eventually([&] { return told > 0; }));
   ask(client::driver::task_stats(id(), 0s));
-  std::this_thread::sleep_for(100ms);  // What was under way.
-  int before = told;
-  std::this_thread::sleep_for(1100ms);
-  CHECK(told == before);
+  hears_nothing();
 
+  const int before = told;
   ask(client::driver::task_stats(id(), 500ms));
   CHECK(eventually([&] { return told > before; }));
   ask(client::driver::destroy_task(id()));
-  std::this_thread::sleep_for(100ms);
-  before = told;
-  std::this_thread::sleep_for(1100ms);
-  CHECK(told == before);
+  hears_nothing();
 }
 
 namespace {
@@ -396,8 +402,11 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: commands run beside a task, and end with 
                     .writable = {},
                     .exited =
                         [told](const host::ExecResult& result) {
-                          const std::lock_guard guard{told->lock};
-                          told->exit = result;
+                          {
+                            const std::lock_guard guard{told->lock};
+                            told->exit = result;
+                          }
+                          test::note_change();
                         }});
     return told;
   };
@@ -425,7 +434,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: commands run beside a task, and end with 
   stop();
   start();
   auto after = Result<std::shared_ptr<host::ExecSession>>{Error{}};
-  REQUIRE(eventually([&] { return (after = ask_exec(*this, {"sleep", "1000"})).has_value(); }));
+  REQUIRE(test::succeeds([&] { return (after = ask_exec(*this, {"sleep", "1000"})).has_value(); }));
   const auto ended = run_command(*after);
   end(1, job);
   CHECK(exit_of(*ended) == 128 + SIGKILL);
@@ -435,13 +444,13 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: commands run beside a task, and end with 
 TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped") {
   run(1, test::simple_job("job", "service", "raw_exec", script("echo $$; exec sleep 1000")));
   REQUIRE(reaches(ClientStatus::RUNNING));
-  REQUIRE(eventually([&] { return !log(1).empty(); }));
+  REQUIRE(logs(1, "\n"));
   const auto before = log(1);
   stop();
   CHECK(::kill(std::stoi(before), 0) == 0);
   start();
   actor::Outsider self{system};
-  CHECK(eventually([&] {
+  CHECK(test::succeeds([&] {
     bool fine = false;
     self.request(node, 5s,
                  client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL",
@@ -458,7 +467,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: what has lost its record is found by its 
                          script("echo $$; trap 'exit 3' USR1; while :; do sleep 0.05; done"));
   run(1, job);
   REQUIRE(reaches(ClientStatus::RUNNING));
-  REQUIRE(eventually([&] { return !log(1).empty(); }));
+  REQUIRE(logs(1, "\n"));
   const auto before = log(1);
   const int pid = std::stoi(before);
   stop();
@@ -483,7 +492,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: what has lost its record is found by its 
   }
   SUBCASE("and its end is heard") {
     REQUIRE(::kill(pid, SIGUSR1) == 0);
-    REQUIRE(eventually([&] { return ::kill(pid, 0) != 0; }));
+    REQUIRE(test::has_ended(pid));
     lose();
     start();
     CHECK(eventually([&] {
@@ -503,8 +512,10 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: what has lost its record is found by its 
       board->assigned.clear();
     }
     start();
-    CHECK(eventually([&] { return ::kill(pid, 0) != 0; }));
-    CHECK(eventually([&] { return std::filesystem::is_empty(dir.file("state/executors")); }));
+    CHECK(test::has_ended(pid));
+    const auto executors = dir.file("state/executors");
+    CHECK(test::eventually_in(executors,
+                              [&executors] { return std::filesystem::is_empty(executors); }));
   }
 }
 
@@ -533,7 +544,7 @@ TEST_CASE("raw_exec: kill -9 of the agent at any moment neither loses nor double
         "done";
   for (int round = 0; round < 8; ++round) {
     test::ChildProcess node{mini_node(dir.path(), count, text)};
-    std::this_thread::sleep_for(std::chrono::milliseconds{random.below(120)});
+    test::is_readable(node.output(), std::chrono::milliseconds{random.below(120)});
     node.end(SIGKILL);
   }
   test::ChildProcess last{mini_node(dir.path(), count, text)};
@@ -543,8 +554,9 @@ TEST_CASE("raw_exec: kill -9 of the agent at any moment neither loses nor double
   for (int number = 0; number < count; ++number) {
     const auto root = dir.file("allocs/" + test::numbered_id(number, owner));
     // A task answers when its shell runs, which is a moment before the shell has written anything.
-    REQUIRE(eventually(
-        [&] { return read_file(root + "/alloc/pids").find('\n') != std::string::npos; }));
+    REQUIRE(test::eventually_in(root + "/alloc", [&root] {
+      return read_file(root + "/alloc/pids").find('\n') != std::string::npos;
+    }));
     const auto started = read_file(root + "/alloc/pids");
     CHECK(std::count(started.begin(), started.end(), '\n') == 1);
     const int pid = std::stoi(started);
@@ -552,7 +564,7 @@ TEST_CASE("raw_exec: kill -9 of the agent at any moment neither loses nor double
     pids.insert(pid);
     // Every line that was written is in the logs.
     const auto log = root + "/alloc/logs/task.stdout.0";
-    CHECK(eventually([&log] { return !read_file(log).empty(); }));
+    CHECK(test::eventually_in(root + "/alloc/logs", [&log] { return !read_file(log).empty(); }));
     std::istringstream lines{read_file(log)};
     int expected = 0;
     for (std::string line; std::getline(lines, line) && !lines.eof(); ++expected)
