@@ -137,7 +137,7 @@ TEST_CASE("executor survival: agents killed at any moment never start a task twi
       auto started = heard[static_cast<std::size_t>(task)].started();
       REQUIRE_MESSAGE(!started.has_error(), started.error().what);
       CHECK(is_alive(started->process));
-      REQUIRE(eventually([&] { return !site->starts(task).empty(); }));
+      REQUIRE(test::eventually_in(site->directory, [&] { return !site->starts(task).empty(); }));
       CHECK(site->starts(task) == std::vector<pid_t>{started->process.pid});
     }
     site.clean_up(*client, tasks);
@@ -204,7 +204,7 @@ TEST_CASE("executor survival: 200 tasks are found again and ended") {
     }
     for (Heard& each : heard)
       REQUIRE_FALSE(each.started().has_error());
-    REQUIRE(eventually([&] {
+    REQUIRE(test::eventually_in(site->directory, [&] {
       for (int task = 0; task < tasks; ++task) {
         if (site->starts(task).empty()) return false;
       }

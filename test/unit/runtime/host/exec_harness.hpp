@@ -46,6 +46,11 @@ public:
     return wait([&] { return heard_->out.find(text) != std::string::npos; });
   }
 
+  /// Waits until so much output has come; whether it has.
+  bool prints(std::size_t size, test::Patience within = test::patience) {
+    return wait([&] { return heard_->out.size() >= size; }, within);
+  }
+
   ExecResult exited() {
     if (!wait([&] { return heard_->exit.has_value(); }))
       throw std::runtime_error{"the command did not end in 30 s"};
@@ -129,9 +134,9 @@ private:
   }
 
   template <class Condition>
-  bool wait(Condition condition) {
+  bool wait(Condition condition, test::Patience within = test::patience) {
     std::unique_lock lock{heard_->mutex};
-    return heard_->changed.wait_for(lock, std::chrono::seconds{30}, condition);
+    return heard_->changed.wait_for(lock, within, condition);
   }
 
   std::shared_ptr<Heard> heard_ = std::make_shared<Heard>();

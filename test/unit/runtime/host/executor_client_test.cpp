@@ -135,7 +135,7 @@ TEST_CASE("executor: passes signals on to the task") {
       executors.shell("trap 'echo got it; exit 7' USR1; echo ready; while :; do sleep 0.01; done"),
       heard.listener());
   REQUIRE_FALSE(heard.started().has_error());
-  REQUIRE(eventually([&] { return executors.log("web.stdout.0") == "ready\n"; }));
+  REQUIRE(executors.logs("web.stdout.0", "ready\n"));
 
   CHECK_FALSE(executors.signal(key, SIGUSR1).has_error());
 
@@ -149,11 +149,10 @@ TEST_CASE("executor: passes signals on to the task") {
 TEST_CASE("executor: stop signals first and kills after the grace") {
   Executors executors;
   Heard polite, stubborn;
-  auto is_ready = [&] { return executors.log("web.stdout.0").find("ready") != std::string::npos; };
   std::string wait = "; echo ready; while :; do sleep 0.01; done";
   executors.client().start(key, executors.shell("trap 'exit 0' INT" + wait), polite.listener());
   REQUIRE_FALSE(polite.started().has_error());
-  REQUIRE(eventually(is_ready));
+  REQUIRE(executors.logs("web.stdout.0", "ready"));
   CHECK_FALSE(executors.stop(key, SIGINT, 20s).has_error());
   CHECK(polite.exited().exit_code == 0);
   CHECK_FALSE(executors.acknowledge(key).has_error());
@@ -162,7 +161,7 @@ TEST_CASE("executor: stop signals first and kills after the grace") {
   executors.client().start(key, executors.shell("trap '' INT TERM" + wait, "run-2"),
                            stubborn.listener());
   REQUIRE_FALSE(stubborn.started().has_error());
-  REQUIRE(eventually(is_ready));
+  REQUIRE(executors.logs("web.stdout.0", "ready"));
   auto begin = std::chrono::steady_clock::now();
   CHECK_FALSE(executors.stop(key, SIGINT, 300ms).has_error());
   CHECK(stubborn.exited().signal == SIGKILL);
@@ -266,12 +265,13 @@ TEST_CASE("executor: ends processes that never stand still") {
     write_text(fuse, "");
     // Each starts the next one and ends, so that whoever was listed is gone when it is killed.
     TaskCommand command
-        = executors.shell("f() { if [ -e $FUSE ]; then f & fi; }; f; f; f; f; sleep 1000");
+        = executors.shell("f() { if [ -e $FUSE ]; then echo f; f & fi; }; f; f; f; f; sleep 1000");
     command.environment.push_back("FUSE=" + fuse);
     Heard heard;
     executors.client().start(key, command, heard.listener());
     REQUIRE(heard.started().has_value());
-    std::this_thread::sleep_for(200ms);
+    REQUIRE(test::eventually_in(executors.alloc_root() + "/alloc/logs",
+                                [&] { return executors.log("web.stdout.0").size() > 200; }));
 
     executors.client().stop(key, SIGKILL, 0ms, {});
     heard.exited();

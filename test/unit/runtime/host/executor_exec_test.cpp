@@ -89,7 +89,7 @@ std::vector<pid_t> pids_of(const std::string& text) {
 FoundExecutor connect(const Executors& executors) {
   int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   FoundExecutor found;
-  REQUIRE(eventually([&] {
+  REQUIRE(test::succeeds([&] {  // its backlog may be full for a moment
     found = std::move(*look_for_executor(state, exec_key));
     return found.kind == FoundExecutor::Kind::alive;
   }));
@@ -111,15 +111,14 @@ std::string exec_frame(std::uint32_t id, const std::vector<std::string>& words) 
 template <class Receive>
 bool receive(int socket, Receive receive) {
   executor::FrameReader reader;
-  bool whole = false;
-  REQUIRE(eventually([&] {
+  for (;;) {
     char buffer[4096];
-    ssize_t got = ::recv(socket, buffer, sizeof buffer, MSG_DONTWAIT);
+    REQUIRE(test::is_readable(socket));
+    const auto got = ::recv(socket, buffer, sizeof buffer, MSG_DONTWAIT);
     if (got > 0) reader.append({buffer, static_cast<std::size_t>(got)});
-    whole = reader.next(receive) == executor::FrameReader::Outcome::message;
-    return whole || got == 0;
-  }));
-  return whole;
+    if (reader.next(receive) == executor::FrameReader::Outcome::message) return true;
+    if (got == 0) return false;
+  }
 }
 
 }  // namespace
@@ -181,14 +180,13 @@ TEST_CASE("exec: a slow reader holds the command back and loses nothing") {
   constexpr std::size_t size = 3'000'000;
   RunningCommand command
       = task.run({"head", "-c", std::to_string(size), "/dev/zero"}, false, false);
-  CHECK(eventually([&] { return command.out_size() == ExecSession::output_window; }));
-  std::this_thread::sleep_for(100ms);
-  CHECK(command.out_size() == ExecSession::output_window);
+  CHECK(command.prints(ExecSession::output_window));
+  CHECK_FALSE(command.prints(ExecSession::output_window + 1, 100ms));
 
   std::size_t taken = 0;
   while (taken < size) {
     std::size_t now = std::min<std::size_t>(100'000, size - taken);
-    CHECK(eventually([&] { return command.out_size() >= taken + now; }));
+    CHECK(command.prints(taken + now));
     command.session().taken(now);
     taken += now;
     CHECK(command.out_size() <= taken + ExecSession::output_window);
@@ -284,7 +282,7 @@ TEST_CASE("exec: letting go of a session kills all of it, and nothing else") {
     command.abandon();
 
     for (pid_t pid : pids)
-      CHECK(eventually([&] { return is_gone(pid); }));
+      CHECK(test::has_ended(pid));
     CHECK_FALSE(command.has_exited());
     CHECK_FALSE(other.has_exited());
     other.session().end_input();
@@ -299,10 +297,11 @@ TEST_CASE("exec: a session that is dropped before it was begun is killed too") {
   auto session
       = exec(task.executors, exec_key, {"sh", "-c", "echo $$ >" + mark + "; exec sleep 1000"});
   REQUIRE_FALSE(session.has_error());
-  CHECK(eventually([&] { return pids_of(read_text(mark)).size() == 1; }));
+  CHECK(test::eventually_in(task.executors.directory().path(),
+                            [&] { return read_text(mark).ends_with('\n'); }));
   session->reset();
   pid_t pid = pids_of(read_text(mark)).front();
-  CHECK(eventually([&] { return is_gone(pid); }));
+  CHECK(test::has_ended(pid));
 }
 
 TEST_CASE("exec: the end of the task ends its commands, and none starts any more") {
@@ -339,7 +338,7 @@ TEST_CASE("exec: the death of the agent ends commands, not the task") {
   task.executors.reopen();
 
   CHECK_FALSE(command.exited().error.empty());
-  CHECK(eventually([&] { return is_gone(pid); }));
+  CHECK(test::has_ended(pid));
   Heard again;
   task.executors.client().attach(exec_key, "run-1", again.listener());
   CHECK(again.started()->reattached);
@@ -482,13 +481,10 @@ TEST_CASE("executor: a network namespace that is not there fails the start, whic
 }
 
 TEST_CASE("executor: tasks begin with no signal ignored or blocked") {
-  RunningTask task;
-  const auto path = "/proc/" + std::to_string(task.task.process.pid) + "/status";
-  bool is_free = false;  // The shell blocks some while it starts a command.
-  for (int tries = 0; tries < 500 && !is_free; ++tries) {
-    is_free = read_proc_file(path).find("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n")
-              != std::string::npos;
-    if (!is_free) std::this_thread::sleep_for(std::chrono::milliseconds{10});
-  }
-  CHECK(is_free);
+  Executors executors;
+  TaskCommand command = executors.shell("");
+  command.command = "/bin/grep";
+  command.arguments = {"-E", "^Sig(Blk|Ign)", "/proc/self/status"};
+  CHECK(executors.run(exec_key, command).exit_code == 0);
+  CHECK(executors.log("web.stdout.0") == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }

@@ -11,7 +11,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "runtime/host/executor_client.hpp"
 #include "temp_dir.hpp"
 #include "test/support/cgroup_parents.hpp"
+#include "test/support/eventually.hpp"
 
 namespace nomad::host {
 
@@ -103,9 +103,17 @@ public:
     return read_text(alloc_root() + "/alloc/logs/" + name);
   }
 
-  /// The executor's own record of the task.
-  std::string state_of(const std::string& key) const {
-    return read_text(state_dir() + '/' + key + "/state");
+  /// Waits until the log holds `text`; whether it does.
+  bool logs(const std::string& name, const std::string& text) {
+    return test::eventually_in(alloc_root() + "/alloc/logs",
+                               [&] { return log(name).find(text) != std::string::npos; });
+  }
+
+  /// Waits until the executor's own record of the task holds `text`; whether it does.
+  bool records(const std::string& key, const std::string& text) const {
+    const auto folder = state_dir() + '/' + key;
+    return test::eventually_in(
+        folder, [&] { return read_text(folder + "/state").find(text) != std::string::npos; });
   }
 
   /// As if the agent ended and a new one came.
@@ -189,15 +197,5 @@ private:
   std::unique_ptr<ExecPumpOnDemand> pump_ = std::make_unique<ExecPumpOnDemand>();
   std::unique_ptr<ExecutorClient> client_;
 };
-
-/// Waits up to 10 s for something that has no event.
-template <class Condition>
-bool eventually(Condition condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  }
-  return false;
-}
 
 }  // namespace nomad::host

@@ -17,6 +17,7 @@
 #include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/executor_client.hpp"
 #include "runtime/host/found_executor.hpp"
+#include "test/support/child_process.hpp"
 
 using namespace nomad;
 using namespace nomad::host;
@@ -57,18 +58,16 @@ TEST_CASE("executor: an end while no agent is there is told to the next") {
   executors.client().start(kept_key, executors.shell("sleep 0.1; exit 9"), first.listener());
   auto started = first.started();
   REQUIRE_FALSE(started.has_error());
-  const auto is_noted
-      = [&] { return executors.state_of(kept_key).find("\nexit 9 ") != std::string::npos; };
 
   SUBCASE("by the executor") {
     executors.reopen();
-    REQUIRE(eventually(is_noted));
+    REQUIRE(executors.records(kept_key, "\nexit 9 "));
   }
   SUBCASE("by the state file, when the executor was killed after the end") {
     executors.reopen();
-    REQUIRE(eventually(is_noted));
+    REQUIRE(executors.records(kept_key, "\nexit 9 "));
     ::kill(started->executor_pid, SIGKILL);
-    REQUIRE(eventually([&] { return !is_alive(identify(started->executor_pid)); }));
+    REQUIRE(test::has_ended(started->executor_pid));
   }
   executors.client().attach(kept_key, "run-1", second.listener());
 
@@ -99,7 +98,8 @@ TEST_CASE("executor: the same run is never started twice") {
   REQUIRE_FALSE(found.has_error());
   CHECK(found->reattached);
   CHECK(found->process == started->process);
-  CHECK(eventually([&] { return executors.log("web.stdout.0") == "started\n"; }));
+  CHECK(executors.logs("web.stdout.0", "started\n"));
+  CHECK(executors.log("web.stdout.0") == "started\n");
 }
 
 TEST_CASE("executor: a finished run that nobody acknowledged makes room for the next") {
@@ -128,14 +128,16 @@ TEST_CASE("executor: a killed executor is reported lost, and takes its task with
                              heard.listener());
     auto started = heard.started();
     REQUIRE_FALSE(started.has_error());
-    REQUIRE(eventually([&] { return !read_text(executors.task_dir() + "/child").empty(); }));
+    REQUIRE(test::eventually_in(executors.task_dir(), [&] {
+      return read_text(executors.task_dir() + "/child").ends_with('\n');
+    }));
     pid_t child = std::stoi(read_text(executors.task_dir() + "/child"));
 
     ::kill(started->executor_pid, SIGKILL);
 
     CHECK(heard.lost().code == Errc::unavailable);
     CHECK_FALSE(is_alive(started->process));
-    CHECK(eventually([&] { return ::kill(child, 0) != 0 || !is_alive(identify(child)); }));
+    CHECK(test::has_ended(child));
     CHECK(executors.client().keys()->empty());
     executors.client().attach(kept_key, "run-1", after.listener());
     CHECK(after.started().error().code == Errc::not_found);
@@ -150,7 +152,7 @@ TEST_CASE("executor: one killed while no agent was there is an error of attach")
   REQUIRE_FALSE(started.has_error());
   executors.reopen();
   ::kill(started->executor_pid, SIGKILL);
-  REQUIRE(eventually([&] { return !is_alive(identify(started->executor_pid)); }));
+  REQUIRE(test::has_ended(started->executor_pid));
 
   executors.client().attach(kept_key, "", second.listener());
 
@@ -219,13 +221,10 @@ TEST_CASE("executor: a damaged state file is reported once, not guessed about") 
 
 TEST_CASE("executor: after a reboot a task is lost, and who has its number now is left alone") {
   Executors executors;
-  const pid_t stranger = ::fork();
-  if (stranger == 0) {
-    ::setsid();
-    ::pause();
-    ::_exit(0);
-  }
-  REQUIRE(eventually([&] { return ::getsid(stranger) == stranger; }));
+  test::ChildProcess child{{"/usr/bin/setsid", "/bin/sh", "-c", "echo; exec sleep 1000"}};
+  REQUIRE(child.wrote_line());
+  const pid_t stranger = child.pid();
+  REQUIRE(::getsid(stranger) == stranger);
   executor::RunState state{.run_id = "run-1", .process = identify(stranger)};
   state.process.boot_id = "another-boot";
   const std::string place = executors.state_dir() + '/' + kept_key;
@@ -238,8 +237,6 @@ TEST_CASE("executor: after a reboot a task is lost, and who has its number now i
   CHECK(heard.started().error().code == Errc::unavailable);
   CHECK(is_alive(identify(stranger)));
   CHECK_FALSE(std::filesystem::exists(place));
-  ::kill(stranger, SIGKILL);
-  ::waitpid(stranger, nullptr, 0);
 }
 
 TEST_CASE("executor: one that loses its directory ends, and its task with it") {
@@ -247,7 +244,7 @@ TEST_CASE("executor: one that loses its directory ends, and its task with it") {
   const std::string place = executors.state_dir() + '/' + kept_key;
   Heard heard;
   const auto delete_place = [&] {  // The executor may be writing its state.
-    CHECK(eventually([&] {
+    CHECK(test::eventually_in(place, [&] {
       std::error_code failure;
       std::filesystem::remove_all(place, failure);
       return !std::filesystem::exists(place, failure);
@@ -263,7 +260,7 @@ TEST_CASE("executor: one that loses its directory ends, and its task with it") {
     CHECK(exit.signal == SIGKILL);
     CHECK(exit.reason == "its executor's directory was deleted");
     CHECK_FALSE(is_alive(started->process));
-    CHECK(eventually([&] { return !is_alive(executor); }));
+    CHECK(test::has_ended(executor.pid));
   }
   SUBCASE("while the task runs and nobody is there") {
     executors.client().start(kept_key, executors.shell("trap '' TERM INT; sleep 1000 & wait"),
@@ -273,8 +270,8 @@ TEST_CASE("executor: one that loses its directory ends, and its task with it") {
     const auto executor = identify(started->executor_pid);
     executors.reopen();
     delete_place();
-    CHECK(eventually([&] { return !is_alive(started->process); }));
-    CHECK(eventually([&] { return !is_alive(executor); }));
+    CHECK(test::has_ended(started->process.pid));
+    CHECK(test::has_ended(executor.pid));
   }
   SUBCASE("after the task has ended") {
     executors.client().start(kept_key, executors.shell("exit 3"), heard.listener());
@@ -284,7 +281,7 @@ TEST_CASE("executor: one that loses its directory ends, and its task with it") {
     CHECK(heard.exited().exit_code == 3);
     executors.reopen();
     delete_place();
-    CHECK(eventually([&] { return !is_alive(executor); }));
+    CHECK(test::has_ended(executor.pid));
   }
 }
 
@@ -299,7 +296,7 @@ TEST_CASE("executor: strangers and nonsense on its socket do not disturb the tas
   // More than the executor keeps.
   for (int i = 0; i < 20; ++i) {
     FoundExecutor found;
-    REQUIRE(eventually([&] {  // its backlog may be full for a moment
+    REQUIRE(test::succeeds([&] {  // its backlog may be full for a moment
       found = std::move(*look_for_executor(state, kept_key));
       return found.kind == FoundExecutor::Kind::alive;
     }));
@@ -310,7 +307,7 @@ TEST_CASE("executor: strangers and nonsense on its socket do not disturb the tas
   ::close(state);
 
   // The client's own connection may have been the oldest; it comes back.
-  CHECK(eventually([&] { return !executors.signal(kept_key, 0).has_error(); }));
+  CHECK(test::succeeds([&] { return !executors.signal(kept_key, 0).has_error(); }));
   CHECK(is_alive(started->process));
   connections.clear();
   CHECK_FALSE(executors.stop(kept_key, SIGKILL, 0ms).has_error());
@@ -349,15 +346,15 @@ TEST_CASE("executor: agents of other releases hear the newest common version, or
   executor::FrameReader reader;
   int version = -1;
   bool closed = false;
-  CHECK(eventually([&] {
+  while (!closed && version <= 0) {
     char buffer[512];
+    REQUIRE(test::is_readable(found->socket.get()));
     ssize_t got = ::recv(found->socket.get(), buffer, sizeof buffer, 0);
     if (got > 0) reader.append({buffer, static_cast<std::size_t>(got)});
     reader.next(
         [&](executor::Message::Reader message) { version = message.getWelcome().getVersion(); });
     closed = got == 0;
-    return closed || version > 0;
-  }));
+  }
 
   CHECK(closed == (wanted == 0));
   CHECK(version == wanted);
