@@ -18,6 +18,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/plugin/frames.hpp"
 #include "runtime/plugin/sdk/serve.hpp"
+#include "test/support/eventually.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
@@ -104,11 +105,9 @@ plugin::ThreadPeer::Serve serving(std::function<void(plugin::Plugin&)> describe)
 }
 
 std::string reaped(plugin::PluginPeer& peer) {
-  for (int looks = 0; looks < 1000; ++looks) {
-    if (auto end = peer.reap(false); !end.empty()) return end;
-    std::this_thread::sleep_for(10ms);
-  }
-  return {};
+  std::string end;
+  test::succeeds([&] { return !(end = peer.reap(false)).empty(); });
+  return end;
 }
 
 }  // namespace

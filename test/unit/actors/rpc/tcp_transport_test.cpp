@@ -10,6 +10,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "schema/rpc.capnp.h"
+#include "test/support/eventually.hpp"
 #include "test/support/result_text.hpp"
 
 using namespace nomad;
@@ -44,6 +45,7 @@ struct Pair {
     router->on_one_way(Method::raft_message, [this](const Caller& caller, const Bytes& body) {
       CHECK(caller.is_server());
       posts += static_cast<int>(body.size());
+      test::note_change();
     });
     router->on_raw(Method::status_ping, [](const Caller&, Inbound) {});
     TcpTransportOptions options;
@@ -183,7 +185,5 @@ TEST_CASE("tcp_transport: posts arrive over the connection for Raft") {
                     .done = [&posted](Result<> outcome) { posted.set_value(std::move(outcome)); }});
     REQUIRE(posted.get_future().get());
   }
-  for (int i = 0; i < 3'000 && pair.posts < 100; ++i)
-    std::this_thread::sleep_for(10ms);
-  CHECK(pair.posts == 100);
+  CHECK(test::eventually([&] { return pair.posts == 100; }));
 }

@@ -15,6 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/artifact/artifact_key.hpp"
+#include "test/support/eventually.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace nomad;
@@ -116,8 +117,7 @@ TEST_CASE("fetch pool: a cancelled fetch is gone with all that it has started") 
                                + place.file("began") + "; wait")};
   Heard heard;
   const auto ticket = pool.start(place.fetch(), heard.listener());
-  while (!fs::exists(place.file("began")))
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  REQUIRE(test::eventually_in(place.path(), [&] { return fs::exists(place.file("began")); }));
   CHECK(!heard.has_come());
   pool.cancel(ticket);
   CHECK(heard.wait().error().code == Errc::cancelled);
@@ -132,17 +132,16 @@ TEST_CASE("fetch pool: no more run at a time than have a place") {
   FetchPool::Ticket tickets[3];
   for (int i = 0; i < 3; ++i)
     tickets[i] = pool.start(place.fetch(), heard[i].listener());
-  const auto began = [&place] {
-    return fs::exists(place.file("began")) ? fs::file_size(place.file("began")) : 0;
+  const auto have_begun = [&place](std::uintmax_t count, test::Patience within) {
+    const auto began = place.file("began");
+    return test::eventually_in(
+        place.path(), [&] { return fs::exists(began) && fs::file_size(began) >= count; }, within);
   };
-  while (began() < 2)
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  std::this_thread::sleep_for(std::chrono::milliseconds{100});
-  CHECK(began() == 2);
+  REQUIRE(have_begun(2, test::patience));
+  CHECK_FALSE(have_begun(3, std::chrono::milliseconds{100}));
   pool.cancel(tickets[0]);
   CHECK(!heard[0].wait());
-  while (began() < 3)
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  CHECK(have_begun(3, test::patience));
   pool.cancel(tickets[1]);
   pool.cancel(tickets[2]);
   CHECK(!heard[1].wait());

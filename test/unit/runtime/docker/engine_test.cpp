@@ -79,6 +79,15 @@ void say(int socket, std::string_view bytes) {
   ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
+/// Until the other side has read all but a piece or two: each piece takes a packet's memory, and of
+/// the smallest buffer two are more than the share that leaves a Unix socket writable.
+void await_reader(int socket) {
+  const int smallest = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest);
+  pollfd writable{.fd = socket, .events = POLLOUT, .revents = 0};
+  ::poll(&writable, 1, 10'000);
+}
+
 /// Until the other side closes.
 void await_close(int socket) {
   char byte = 0;
@@ -156,8 +165,8 @@ TEST_CASE("docker engine: an answer comes in pieces of every size") {
   for (const std::size_t size : {1, 2, 3, 7, 50}) {
     FakeEngine fake{[&](int socket, const std::string&) {
       for (std::size_t at = 0; at < chunked.size(); at += size) {
+        await_reader(socket);
         say(socket, std::string_view{chunked}.substr(at, size));
-        std::this_thread::sleep_for(200us);
       }
     }};
     const auto answer = ask(fake.path());

@@ -29,6 +29,11 @@ bool Visitor::wait(short events) {
   return false;
 }
 
+void Visitor::wait_for_input(std::chrono::milliseconds time) const {
+  pollfd polled{fd_, POLLIN, 0};
+  ::poll(&polled, 1, static_cast<int>(time.count()));
+}
+
 std::string Visitor::read() {
   char buffer[4096];
   while (!is_over_) {

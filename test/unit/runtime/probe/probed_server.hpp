@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,9 @@ public:
   bool write(const std::string& bytes);
 
   bool is_over() const { return is_over_; }
+
+  /// Returns when something arrives, or the other side's end, and after `time` at the latest.
+  void wait_for_input(std::chrono::milliseconds time) const;
 
 private:
   bool wait(short events);

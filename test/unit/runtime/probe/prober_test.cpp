@@ -14,6 +14,7 @@
 
 #include "probed_server.hpp"
 #include "runtime/net/tls/certificate.hpp"
+#include "test/support/eventually.hpp"
 
 using namespace nomad;
 using namespace nomad::probe;
@@ -280,13 +281,12 @@ TEST_CASE("prober: who hangs is given up at the timeout, and holds up nobody") {
     probe.timeout = 1500ms;
     prober->start(id, probe, [&](const Outcome& outcome) {
       if (contains(outcome.output, "context deadline exceeded")) ++over;
+      note_change();
     });
   }
   CHECK(ask(*prober, to(answers)).passed);
   CHECK(over == 0);
-  for (int i = 0; i < 1000 && over < 50; ++i)
-    std::this_thread::sleep_for(10ms);
-  CHECK(over == 50);
+  CHECK(eventually([&] { return over == 50; }));
 }
 
 TEST_CASE("prober: a peer that sends a byte now and then can't stretch the timeout") {
@@ -295,7 +295,7 @@ TEST_CASE("prober: a peer that sends a byte now and then can't stretch the timeo
       visitor.read_request();
       visitor.write(head);
       while (!visitor.is_over() && visitor.write("x"))
-        std::this_thread::sleep_for(50ms);
+        visitor.wait_for_input(50ms);
     };
   };
   const ProbedServer in_header{drip("HTTP/1.1 200 OK\r\nX-Long: ")};
@@ -409,9 +409,11 @@ TEST_CASE("prober: what is cancelled does not call back, and a prober may go whi
       prober->cancel(id);
     prober->cancel(999);
     CHECK(ask(*prober, to(answers)).passed);
-    prober->start(10, to(answers), [&](const Outcome&) { called += 100; });
-    for (int i = 0; i < 1000 && called < 100; ++i)
-      std::this_thread::sleep_for(10ms);
+    prober->start(10, to(answers), [&](const Outcome&) {
+      called += 100;
+      note_change();
+    });
+    CHECK(eventually([&] { return called >= 100; }));
   }
   CHECK(called == 100);
 }
@@ -427,9 +429,9 @@ TEST_CASE("prober: what a thousand probes cost") {
       prober->start(id, to(server), [&](const Outcome& outcome) {
         if (outcome.passed) ++passed;
         ++over;
+        note_change();
       });
-    for (int i = 0; i < 2000 && over < (round + 1) * 50; ++i)
-      std::this_thread::sleep_for(5ms);
+    CHECK(eventually([&] { return over == (round + 1) * 50; }));
   }
   CHECK(passed == 1000);
   MESSAGE(fmt::format("{:.0f} us of CPU for a probe and its server",

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <sqlite3.h>
 
 #include "runtime/base/resident.hpp"
 #include "test/support/temp_dir.hpp"
@@ -18,8 +19,22 @@ using namespace nomad;
 using namespace nomad::storage;
 
 TEST_CASE("sqlite: giving back memory waits for no connection at work") {
+  static std::latch is_at_work{1};
+  const auto tell = [](sqlite3* connection, char**, const sqlite3_api_routines*) {
+    sqlite3_progress_handler(
+        connection, 1'000'000,
+        [](void*) {
+          if (!is_at_work.try_wait()) is_at_work.count_down();
+          return 0;
+        },
+        nullptr);
+    return SQLITE_OK;
+  };
+  const auto as_extension = reinterpret_cast<void (*)()>(
+      static_cast<int (*)(sqlite3*, char**, const sqlite3_api_routines*)>(tell));
+  sqlite3_auto_extension(as_extension);
   auto database = Database::open(std::string{in_memory}).value();
-  std::latch begun{1};
+  sqlite3_cancel_auto_extension(as_extension);
   std::atomic<bool> is_over = false;
   std::thread worker{[&] {
     auto counting = database
@@ -28,13 +43,11 @@ TEST_CASE("sqlite: giving back memory waits for no connection at work") {
                             "SELECT number + 1 FROM counted LIMIT 20000000) "
                             "SELECT count(*) FROM counted")
                         .value();
-    begun.count_down();
     CHECK(counting.step("counting").value());
     is_over = true;
     CHECK(counting.number(0) == 20000000);
   }};
-  begun.wait();
-  std::this_thread::sleep_for(std::chrono::milliseconds{50});  // It is in the middle of its step.
+  is_at_work.wait();  // It is in the middle of its step.
   release_unused_pages();
   CHECK_FALSE(is_over);
   worker.join();

@@ -191,7 +191,7 @@ TEST_CASE_FIXTURE(BridgeFixture,
   CHECK(agent().heard("event the driver does not say whether it has the task") == 1);
   CHECK(files("runs") == 1);
   CHECK(program.asked("DestroyTask") == 0);
-  program.has_ended = true;
+  program.end_tasks();
   CHECK(agent().serve([&] { return agent().heard("exited 3") == 1; }));
 }
 
@@ -297,7 +297,7 @@ TEST_CASE_FIXTURE(BridgeFixture,
                   "bridge driver: a driver that is away is asked again how a task ends") {
   program.answers("WaitTask",
                   [](int before) { return before < 3 ? FakeProgram::away() : grpc::Status::OK; });
-  program.has_ended = true;
+  program.end_tasks();
   start();
   CHECK(agent().serve([&] { return agent().heard("exited") > 0; }));
   CHECK(agent().heard("exited 3") == 1);
@@ -311,7 +311,7 @@ TEST_CASE_FIXTURE(BridgeFixture,
   start();
   program.answers("DestroyTask", [&](int before) {
     if (before < 2) return before == 0 ? FakeProgram::away() : FakeProgram::no();
-    program.has_ended = true;
+    program.end_tasks();
     return grpc::Status::OK;
   });
   const auto stopped = answer_to([](auto request) {
@@ -327,7 +327,7 @@ TEST_CASE_FIXTURE(BridgeFixture,
 }
 
 TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: starts that wait for a driver have a bound") {
-  program.is_silent = true;
+  program.be_silent(true);
   begin();
   std::vector<SaidPtr> held;
   const auto start = [&](std::size_t number) {
@@ -341,7 +341,7 @@ TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: starts that wait for a driver h
   CHECK((*refused)->text
         == "the driver has not said yet how it feels, and 200 starts wait for that: try again in "
            "some seconds");
-  program.is_silent = false;
+  program.be_silent(false);
   CHECK(agent().serve([&] {
     return std::ranges::all_of(held, [](const SaidPtr& said) {
       return said->has_value() && (*said)->which == DriverAnswer::STARTED;

@@ -2,14 +2,13 @@
 // test says.
 #pragma once
 
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -43,7 +42,7 @@ public:
 
   /// What is asked of it then has failed.
   void stop() {
-    ends_ = true;
+    change([this] { ends_ = true; });
     server_->Shutdown(std::chrono::system_clock::now());
   }
 
@@ -59,19 +58,24 @@ public:
     return asked_[question];
   }
 
-  std::atomic<bool> is_silent{false};  ///< It does not say how it feels.
-  std::atomic<bool> has_ended{false};  ///< Its tasks; until then WaitTask waits.
+  /// Whether it says how it feels.
+  void be_silent(bool is) {
+    change([this, is] { is_silent_ = is; });
+  }
 
-  Status Fingerprint(grpc::ServerContext* context,
+  /// Lets its tasks end, for which WaitTask waits.
+  void end_tasks() {
+    change([this] { tasks_end_ = true; });
+  }
+
+  Status Fingerprint(grpc::ServerContext*,
                      const drivers::FingerprintRequest*,
                      grpc::ServerWriter<drivers::FingerprintResponse>* writer) override {
-    while (is_silent && pause(context)) {
-    }
+    wait_until([this] { return !is_silent_; });
     drivers::FingerprintResponse health;
     health.set_health(drivers::FingerprintResponse::HEALTHY);
     writer->Write(health);
-    while (pause(context)) {
-    }
+    wait_until([] { return false; });
     return Status::OK;
   }
 
@@ -88,12 +92,11 @@ public:
     return answer("RecoverTask");
   }
 
-  Status WaitTask(grpc::ServerContext* context,
+  Status WaitTask(grpc::ServerContext*,
                   const drivers::WaitTaskRequest*,
                   drivers::WaitTaskResponse* response) override {
     if (const auto status = answer("WaitTask"); !status.ok()) return status;
-    while (!has_ended && pause(context)) {
-    }
+    wait_until([this] { return tasks_end_; });
     response->mutable_result()->set_exit_code(3);
     return Status::OK;
   }
@@ -105,23 +108,40 @@ public:
   }
 
 private:
-  bool pause(grpc::ServerContext* context) const {
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-    return !ends_ && !context->IsCancelled();
+  template <class Change>
+  void change(const Change& change) {
+    const std::lock_guard lock{guard_};
+    change();
+    changed_.notify_all();
+  }
+
+  /// Or until the program ends.
+  template <class Condition>
+  void wait_until(const Condition& condition) {
+    std::unique_lock lock{guard_};
+    changed_.wait(lock, [&] { return ends_ || condition(); });
   }
 
   Status answer(const std::string& question) {
-    const std::lock_guard lock{guard_};
-    const int before = asked_[question]++;
-    const auto found = answers_.find(question);
-    return found == answers_.end() ? Status::OK : found->second(before);
+    Answer answers;  // called outside the lock: it may end the tasks
+    int before = 0;
+    {
+      const std::lock_guard lock{guard_};
+      before = asked_[question]++;
+      if (const auto found = answers_.find(question); found != answers_.end())
+        answers = found->second;
+    }
+    return answers ? answers(before) : Status::OK;
   }
 
   std::string target_;
   std::mutex guard_;
   std::map<std::string, Answer> answers_;
   std::map<std::string, int> asked_;
-  std::atomic<bool> ends_{false};
+  std::condition_variable changed_;
+  bool is_silent_ = false;
+  bool tasks_end_ = false;
+  bool ends_ = false;
   std::unique_ptr<grpc::Server> server_;
 };
 
