@@ -15,7 +15,6 @@
 // The driver_manager owns the drivers; runners ask them directly.
 #pragma once
 
-#include <compare>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "runtime/host/exec_session.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/object/object.hpp"
+#include "runtime/workload/runs/task_id.hpp"
 #include "schema/plugin.capnp.h"
 
 namespace nomad::client {
@@ -47,13 +47,7 @@ struct Answered {
   std::shared_ptr<host::ExecSession> session{};  ///< Of a command, in place of descriptors.
 };
 
-/// A task's name, as a value.
-struct TaskId {
-  std::string alloc_id;
-  std::string task;
-
-  friend auto operator<=>(const TaskId&, const TaskId&) = default;
-};
+using nomad::TaskId;
 
 }  // namespace driver
 

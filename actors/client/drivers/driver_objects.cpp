@@ -1,6 +1,5 @@
 #include "actors/client/drivers/driver_objects.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "actors/client/hooks/hook_objects.hpp"
@@ -284,9 +283,10 @@ plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string
 
 plugin_host::Notice told_usage(const TaskId& id,
                                std::string_view run_id,
-                               const client_api::TaskUsage& usage) {
+                               const Result<client_api::TaskUsage>& usage) {
+  if (!usage) return usage_failed(id, run_id, usage.error(), /*recoverable=*/true);
   Draft<schema::plugin::Notice> draft;
-  write_usage(usage, draft->initUsage());
+  write_usage(*usage, draft->initUsage());
   draft->setRunId(text(run_id));
   return notice(draft, id);
 }
@@ -323,11 +323,6 @@ Refusal read_failure(schema::plugin::Failure::Reader from) {
   const bool known = code > 0 && code <= static_cast<std::uint8_t>(last_errc);
   return {.error = {known ? static_cast<Errc>(code) : Errc::rejected, copy(from.getMessage())},
           .recoverable = from.getRecoverable()};
-}
-
-Nanoseconds usage_interval(Nanoseconds asked) {
-  if (asked.count() <= 0) return Nanoseconds{0};
-  return std::clamp<Nanoseconds>(asked, std::chrono::milliseconds{500}, std::chrono::hours{1});
 }
 
 Result<std::shared_ptr<host::ExecSession>> take_session(Answered& answer,

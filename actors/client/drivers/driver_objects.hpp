@@ -70,9 +70,10 @@ plugin_host::Notice exited(const TaskId& id,
                            const workload::ExitResult& result);
 /// For the task's history, as an event "Driver".
 plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text);
+/// What a reading of a stream has come to. After an error the next one may succeed.
 plugin_host::Notice told_usage(const TaskId& id,
                                std::string_view run_id,
-                               const client_api::TaskUsage& usage);
+                               const Result<client_api::TaskUsage>& usage);
 /// `recoverable`: the next reading may succeed; otherwise this is the last word about the run's
 /// usage.
 plugin_host::Notice usage_failed(const TaskId& id,
@@ -92,10 +93,6 @@ struct Refusal {
 std::optional<Refusal> refusal_of(const Answered& answer, DriverAnswer::Which expected);
 
 Refusal read_failure(schema::plugin::Failure::Reader from);
-
-/// `asked` as it can be kept: readings closer than half a second say nothing of the processor, and
-/// one that is hours old nothing of the task. 0, and less: 0.
-Nanoseconds usage_interval(Nanoseconds asked);
 
 /// What a command beside a task is spoken with: the driver's own session, or streams that the pump
 /// takes.

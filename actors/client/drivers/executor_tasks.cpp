@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "actors/client/drivers/config_reader.hpp"
-#include "actors/client/drivers/usage_feed.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/signals.hpp"
+#include "runtime/workload/runs/usage_streams.hpp"
 
 namespace nomad::client {
 
@@ -62,10 +62,7 @@ struct ExecutorTasks::State {
   std::map<std::uint64_t, actor::Promise<Answered>> orders;
   std::map<std::uint64_t, actor::Promise<Answered>> commands;
   std::uint64_t tickets = 0;
-  UsageFeed feed;
-  std::optional<Nanoseconds> wakes_at;  ///< For the feed.
-  std::uint64_t wake_round = 0;         ///< Tells that wake from those that it came before.
-  bool is_reading = false;              ///< For the feed.
+  workload::UsageStreams streams;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -129,7 +126,7 @@ struct ExecutorTasks::State {
     if (!command) return driver::failed(command.error());
     const auto id = driver::read_id(config.getId());
     auto& process = processes[id];
-    feed.drop(id);
+    streams.drop(id);
     process = {.asked = command->run_id,
                .run_id = command->run_id,
                .last_request = {},
@@ -147,7 +144,7 @@ struct ExecutorTasks::State {
     const auto id = driver::read_id(order.getId());
     const auto run_id = copy(order.getRunId());
     auto& process = processes[id];
-    feed.drop(id);
+    streams.drop(id);
     process = {.asked = run_id,
                .run_id = run_id,
                .last_request = {},
@@ -168,7 +165,7 @@ struct ExecutorTasks::State {
     auto recovering = std::exchange(process.recovering, {});
     if (!msg.outcome) {
       processes.erase(found);
-      feed.drop(msg.id);
+      streams.drop(msg.id);
       const auto err = msg.outcome.error();
       if (starting.pending())
         starting.deliver(driver::failed(
@@ -200,7 +197,7 @@ struct ExecutorTasks::State {
     auto& process = found->second;
     process.ended = true;
     process.last_request.reset();
-    feed.drop(msg.id);
+    streams.drop(msg.id);
     if (process.run_id.empty())
       process.early_exit = msg.result;
     else
@@ -259,7 +256,7 @@ struct ExecutorTasks::State {
     const auto found = processes.find(id);
     const bool ended = found != processes.end() && found->second.ended;
     if (found != processes.end()) processes.erase(found);
-    feed.drop(id);
+    streams.drop(id);
     self->send(stats, stats::ForgetTask{key(id)});
     return order([&](auto done) {
       if (ended)
@@ -314,9 +311,8 @@ struct ExecutorTasks::State {
     const auto id = driver::read_id(order_to.getId());
     const auto found = processes.find(id);
     if (!executors || found == processes.end()) return driver::found_nothing();
-    if (!found->second.ended)
-      feed.follow(id, driver::usage_interval(Nanoseconds{order_to.getInterval()}), now());
-    wake_for_feed();
+    if (!found->second.ended) streams.follow(id, Nanoseconds{order_to.getInterval()}, now());
+    wake_for_streams();
     auto promise = self->make_response_promise<Answered>();
     self->request(stats, stats_timeout, stats::ReadTasks{{processes_of(id, found->second)}})
         .then(
@@ -330,53 +326,36 @@ struct ExecutorTasks::State {
     return promise;
   }
 
-  void wake_for_feed() {
-    const auto next = feed.next();
-    if (!next || (wakes_at && *wakes_at <= *next)) return;
-    wakes_at = next;
-    actor::send_self_after(self, std::max(*next - now(), Nanoseconds{0}), ReadingDue{++wake_round});
+  void wake_for_streams() {
+    if (const auto wake = streams.take_wake(now()))
+      actor::send_self_after(self, wake->delay, ReadingDue{wake->round});
   }
 
-  /// One question for all tasks that are due. A reader that takes longer than a tick is not asked
-  /// again before it has answered.
-  void reading_due(std::uint64_t of_round) {
-    if (of_round != wake_round) return;
-    wakes_at.reset();
-    const auto due = feed.take_due(now());
-    if (!due.empty() && !is_reading) read_all(due);
-    wake_for_feed();
-  }
-
-  void read_all(const std::vector<TaskId>& due) {
+  /// One question for all tasks that are due.
+  void reading_due(std::uint64_t round) {
+    const auto due = streams.take_due(round, now());
+    wake_for_streams();
+    if (due.empty()) return;
     stats::ReadTasks question;
-    std::vector<std::pair<TaskId, std::string>> runs;
-    for (const auto& id : due) {
-      const auto& process = processes.at(id);  // The feed follows no others.
-      question.tasks.push_back(processes_of(id, process));
-      runs.emplace_back(id, process.run_id);
-    }
-    is_reading = true;
+    for (const auto& reading : due)  // There are no streams of others.
+      question.tasks.push_back(processes_of(reading.id, processes.at(reading.id)));
     self->request(stats, stats_timeout, std::move(question))
         .then(
-            [this, runs](const stats::TaskUsages& answer) {
-              is_reading = false;
-              for (std::size_t i = 0; i < std::min(runs.size(), answer.usages.size()); ++i)
-                if (is_followed(runs[i]))
-                  self->send(host,
-                             driver::told_usage(runs[i].first, runs[i].second, answer.usages[i]));
+            [this, due](const stats::TaskUsages& answer) {
+              for (std::size_t i = 0; i < due.size(); ++i)
+                tell_usage(due[i],
+                           i < answer.usages.size() ? answer.usages[i] : client_api::TaskUsage{});
             },
-            [this, runs](const Error& err) {
-              is_reading = false;
-              for (const auto& run : runs)
-                if (is_followed(run))
-                  self->send(host, driver::usage_failed(run.first, run.second, err,
-                                                        /*recoverable=*/true));
+            [this, due](const Error& err) {
+              for (const auto& reading : due)
+                tell_usage(reading, err);
             });
   }
 
-  /// It may have ended, or been followed by another run, while it was read.
-  bool is_followed(const std::pair<TaskId, std::string>& run) const {
-    return feed.follows(run.first) && processes.at(run.first).run_id == run.second;
+  void tell_usage(const workload::UsageStreams::Reading& reading,
+                  const Result<client_api::TaskUsage>& usage) {
+    if (streams.end_reading(reading))
+      self->send(host, driver::told_usage(reading.id, processes.at(reading.id).run_id, usage));
   }
 
   actor::Answer<Answered> exec(schema::plugin::ExecTask::Reader order_to) {

@@ -53,7 +53,7 @@ struct CommandKnown {
   Result<driver::Descriptors> outcome;
 };
 
-/// Something of the feed is due.
+/// A stream of usage is due.
 struct ReadingDue {
   using is_message = void;
   std::uint64_t round;

@@ -11,6 +11,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/json_codec.hpp"
+#include "runtime/workload/runs/usage_streams.hpp"
 
 namespace nomad::client {
 namespace {
@@ -28,9 +29,15 @@ struct EventDue {
   std::uint64_t round;
 };
 
-using MockSelf = actor::WithInternal<Driver, void(EventDue)>;
+/// A stream of usage is due.
+struct MockUsageDue {
+  using is_message = void;
+  std::uint64_t round;
+};
 
-enum class Act : std::uint8_t { start, out, err, end, crash, usage };
+using MockSelf = actor::WithInternal<Driver, void(EventDue), void(MockUsageDue)>;
+
+enum class Act : std::uint8_t { start, out, err, end, crash };
 
 struct MockLogs {
   MockLog out;
@@ -47,8 +54,6 @@ struct Running {
   std::unique_ptr<MockLogs> logs;  ///< Of one that has something to say.
   std::int64_t out_left = 0;
   std::int64_t err_left = 0;
-  Nanoseconds usage_interval{0};  ///< 0: nobody wants to be told.
-  bool tells_usage = false;       ///< The next time is planned.
   bool stopping = false;
   bool ended = false;
 };
@@ -72,6 +77,7 @@ struct MockState {
   std::optional<Nanoseconds> timer;
   std::uint64_t round = 0;
   std::uint64_t serials = 0;
+  workload::UsageStreams streams;
   Random random{1};
   std::optional<Nanoseconds> disabled_from;
   Object<schema::plugin::DriverDescription> description;
@@ -215,6 +221,7 @@ struct MockState {
   void end(const TaskId& id, Running& running) {
     if (running.ended) return;
     running.ended = true;
+    streams.drop(id);
     tell_end(id, running);
   }
 
@@ -230,6 +237,12 @@ struct MockState {
     known->second.stopping = true;
     plan(std::min(known->second.task->kill_after, Nanoseconds{order.getGrace()}), id, known->second,
          Act::end);
+    return driver::done();
+  }
+
+  Answered destroy(const TaskId& id) {
+    tasks.erase(id);
+    streams.drop(id);
     return driver::done();
   }
 
@@ -284,9 +297,6 @@ struct MockState {
       case Act::crash:
         if (!running.ended) self->quit(Error{Errc::unavailable, "plugin_exit_after"});
         return;
-      case Act::usage:
-        tell_usage(event.id, running);
-        return;
     }
   }
 
@@ -300,22 +310,21 @@ struct MockState {
     const auto id = driver::read_id(order.getId());
     const auto known = tasks.find(id);
     if (known == tasks.end()) return driver::found_nothing();
-    known->second.usage_interval = driver::usage_interval(Nanoseconds{order.getInterval()});
-    plan_usage(id, known->second);
+    if (!known->second.ended) streams.follow(id, Nanoseconds{order.getInterval()}, now());
+    wake_for_streams();
     return driver::used(usage());
   }
 
-  void plan_usage(const TaskId& id, Running& running) {
-    if (running.ended || running.tells_usage || running.usage_interval.count() == 0) return;
-    running.tells_usage = true;
-    plan(running.usage_interval, id, running, Act::usage);
+  void wake_for_streams() {
+    if (const auto wake = streams.take_wake(now()))
+      actor::send_self_after(self, wake->delay, MockUsageDue{wake->round});
   }
 
-  void tell_usage(const TaskId& id, Running& running) {
-    running.tells_usage = false;
-    if (running.ended || running.usage_interval.count() == 0) return;
-    self->send(host, driver::told_usage(id, running.run_id, usage()));
-    plan_usage(id, running);
+  void usage_due(std::uint64_t of_round) {
+    for (const auto& reading : streams.take_due(of_round, now()))
+      if (streams.end_reading(reading))
+        self->send(host, driver::told_usage(reading.id, tasks.at(reading.id).run_id, usage()));
+    wake_for_streams();
   }
 
   client_api::TaskUsage usage() {
@@ -360,8 +369,7 @@ struct MockState {
       case Request::STOP_TASK:
         return stop(request.getStopTask());
       case Request::DESTROY_TASK:
-        tasks.erase(driver::read_id(request.getDestroyTask()));
-        return driver::done();
+        return destroy(driver::read_id(request.getDestroyTask()));
       case Request::END_OTHERS:
         return driver::done();  // Its tasks end with the agent.
       case Request::SIGNAL_TASK:
@@ -381,6 +389,7 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
   return {
       [self](const driver::Ask& msg) { return self->state.answer(*msg.request); },
       [self](EventDue msg) { self->state.due(msg.round); },
+      [self](MockUsageDue msg) { self->state.usage_due(msg.round); },
   };
 }
 

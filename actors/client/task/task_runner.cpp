@@ -13,6 +13,7 @@
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/workload/runs/usage_streams.hpp"
 
 namespace nomad::client {
 
@@ -37,7 +38,7 @@ void TaskRunnerState::init(TaskSetup setup) {
   link_.emplace(self_, driver, setup_.context->drivers->at(driver));
   link_->serve(setup_.context->driver_manager, id(), self_);
   usage_.emplace(self_, &*link_, this,
-                 UsageStream{driver::usage_interval(setup_.context->usage_interval),
+                 UsageStream{workload::usage_interval(setup_.context->usage_interval),
                              setup_.context->task_metrics != nullptr});
   hooks_.emplace(self_, setup_.context->plugins->task_hooks, *this);
   const auto now = time();

@@ -25,7 +25,7 @@ namespace nomad::client {
 
 class UsageStream {
 public:
-  /// `interval` as driver::usage_interval gives it. `always`: telemetry wants it.
+  /// `interval` as workload::usage_interval gives it. `always`: telemetry wants it.
   UsageStream(Nanoseconds interval, bool always) : interval_{interval}, always_{always} {}
 
   /// The driver has started the run, or found it. Empty: the driver is gone.

@@ -66,6 +66,7 @@ BridgeDriver::BridgeDriver(Host& host, Served served)
 BridgeDriver::~BridgeDriver() {
   if (health_stream_) health_stream_->cancel();
   if (event_stream_) event_stream_->cancel();
+  streams_ = {};
   for (const auto& [id, run] : runs_)
     if (run->usage) run->usage->end();
 }
@@ -381,6 +382,7 @@ void BridgeDriver::await_end_later(const TaskId& id, const RunPtr& run, const Re
 }
 
 void BridgeDriver::ended(const TaskId& id, const RunPtr& run, const RunEnd& end) {
+  streams_.drop(id);
   if (run->usage) run->usage->end();
   tell(id, [&](NoticeBuilder notice) {
     auto exited = notice.initExited();
@@ -449,6 +451,7 @@ void BridgeDriver::destroy(const TaskId& id, const DriverReply& reply) {
     return leave(id, std::move(*kept), /*is_held=*/false, [reply] { answer_done(reply); });
   }
   runs_.erase(id);
+  streams_.drop(id);
   if (run->forget_end) run->forget_end();
   if (run->usage) run->usage->end();
   if (run->runs) return leave(id, run->kept, /*is_held=*/true, [reply] { answer_done(reply); });
@@ -480,15 +483,40 @@ void BridgeDriver::usage(schema::plugin::TaskStats::Reader order, const DriverRe
   const auto id = task_id(order.getId());
   const auto run = find(id);
   if (!run || !run->runs || run->end) return reject(reply, no_task());
-  if (!run->usage)
-    run->usage = std::make_shared<UsageFeed>(
-        host_, remote_, run->id(),
-        UsageFeed::Told{
-            .usage = [this, id, run_id = run->kept.run_id()](
-                         const drivers::TaskStats& stats) { tell_usage(id, run_id, stats); },
-            .failed = [this, id, run_id = run->kept.run_id()](
-                          const Refusal& why) { tell_no_usage(id, run_id, why); }});
-  run->usage->ask(Nanoseconds{order.getInterval()}, reply);
+  const Nanoseconds interval{order.getInterval()};
+  streams_.follow(id, interval, host_.now());
+  wake_for_streams();
+  if (!run->usage) run->usage = std::make_shared<UsageReader>(host_, remote_, run->id());
+  run->usage->read(workload::usage_interval(interval), [reply](const drivers::TaskStats* usage,
+                                                               const Refusal& why) {
+    if (usage == nullptr) return refuse(reply, why);
+    reply(FillAnswer{[usage](AnswerBuilder to) { fill_usage(to.initUsage(), *usage); }});
+  });
+}
+
+void BridgeDriver::wake_for_streams() {
+  if (const auto wake = streams_.take_wake(host_.now()))
+    host_.after(wake->delay, [this, round = wake->round] { readings_due(round); });
+}
+
+void BridgeDriver::readings_due(std::uint64_t round) {
+  for (const auto& reading : streams_.take_due(round, host_.now())) {
+    const auto run = find(reading.id);  // There are no streams of others.
+    run->usage->read(reading.interval,
+                     [this, reading](const drivers::TaskStats* usage, const Refusal& why) {
+                       if (!streams_.end_reading(reading)) return;
+                       if (usage == nullptr && !why.recoverable) streams_.drop(reading.id);
+                       tell(reading.id, [&](NoticeBuilder notice) {
+                         notice.setRunId(text_of(find(reading.id)->kept.run_id()));
+                         if (usage != nullptr) return fill_usage(notice.initUsage(), *usage);
+                         auto failure = notice.initUsageFailed();
+                         failure.setCode(static_cast<std::uint8_t>(why.error.code));
+                         failure.setMessage(text_of(why.error.what));
+                         failure.setRecoverable(why.recoverable);
+                       });
+                     });
+  }
+  wake_for_streams();
 }
 
 Result<ExecPlan> BridgeDriver::exec(schema::plugin::ExecTask::Reader order) {
@@ -522,25 +550,6 @@ void BridgeDriver::tell_event(const TaskId& id, std::string_view message) {
     auto event = notice.initEvent();
     event.setType("Driver");
     event.setMessage(text_of(std::string{message}));
-  });
-}
-
-void BridgeDriver::tell_usage(const TaskId& id,
-                              const std::string& run_id,
-                              const drivers::TaskStats& stats) {
-  tell(id, [&](NoticeBuilder notice) {
-    notice.setRunId(text_of(run_id));
-    fill_usage(notice.initUsage(), stats);
-  });
-}
-
-void BridgeDriver::tell_no_usage(const TaskId& id, const std::string& run_id, const Refusal& why) {
-  tell(id, [&](NoticeBuilder notice) {
-    notice.setRunId(text_of(run_id));
-    auto failure = notice.initUsageFailed();
-    failure.setCode(static_cast<std::uint8_t>(why.error.code));
-    failure.setMessage(text_of(why.error.what));
-    failure.setRecoverable(why.recoverable);
   });
 }
 

@@ -23,8 +23,9 @@
 #include "runtime/plugin/bridge/left_tasks.hpp"
 #include "runtime/plugin/bridge/log_collectors.hpp"
 #include "runtime/plugin/bridge/remote.hpp"
-#include "runtime/plugin/bridge/usage_feed.hpp"
+#include "runtime/plugin/bridge/usage_reader.hpp"
 #include "runtime/plugin/sdk/task_driver.hpp"
+#include "runtime/workload/runs/usage_streams.hpp"
 
 namespace nomad::plugin::bridge {
 
@@ -59,8 +60,8 @@ private:
     BackOff pauses{std::chrono::seconds{1}, std::chrono::seconds{30}};  ///< Of its questions.
     bool is_told_of = false;                                   ///< That the driver was away.
     std::vector<std::function<void(const Refusal*)>> asked{};  ///< Null: it runs.
-    std::function<void()> forget_end{};  ///< Withdraws the question for its end.
-    std::shared_ptr<UsageFeed> usage{};
+    std::function<void()> forget_end{};    ///< Withdraws the question for its end.
+    std::shared_ptr<UsageReader> usage{};  ///< Null: nobody has asked.
 
     const std::string& id() const { return kept.handle().config().id(); }
   };
@@ -101,6 +102,8 @@ private:
   void end_others(capnp::List<schema::plugin::TaskId>::Reader kept, const DriverReply& reply);
   void signal(schema::plugin::SignalTask::Reader order, const DriverReply& reply);
   void usage(schema::plugin::TaskStats::Reader order, const DriverReply& reply);
+  void wake_for_streams();
+  void readings_due(std::uint64_t round);
 
   void settle(const TaskId& id, const RunPtr& run, const Refusal* why);
   void record(const TaskId& id, const Run& run);
@@ -117,8 +120,6 @@ private:
   void take_health(drivers::FingerprintResponse health);
   void tell(const TaskId& id, const std::function<void(schema::plugin::Notice::Builder)>& fill);
   void tell_event(const TaskId& id, std::string_view message);
-  void tell_usage(const TaskId& id, const std::string& run_id, const drivers::TaskStats& usage);
-  void tell_no_usage(const TaskId& id, const std::string& run_id, const Refusal& why);
 
   Host& host_;
   Served served_;
@@ -127,6 +128,7 @@ private:
   LogCollectors logs_;
   LeftTasks left_;
   std::map<TaskId, RunPtr> runs_;
+  workload::UsageStreams streams_;
   std::optional<drivers::FingerprintResponse> health_;
   std::vector<DriverReply> asked_health_;
   std::vector<HeldStart> held_starts_;

@@ -7,18 +7,12 @@
 // and `recover` finds it by the handle that `start` gave.
 #pragma once
 
-#include <compare>
-
 #include "runtime/plugin/sdk/plugin.hpp"
+#include "runtime/workload/runs/task_id.hpp"
 
 namespace nomad::plugin {
 
-struct TaskId {
-  std::string alloc_id;
-  std::string task;
-
-  friend auto operator<=>(const TaskId&, const TaskId&) = default;
-};
+using nomad::TaskId;
 
 /// How a run ended.
 struct RunEnd {

@@ -31,7 +31,6 @@ struct DockerTasks::Run {
 
   docker::CpuCounters counters{};  ///< Of the last reading.
   Nanoseconds read_at{0};
-  bool is_reading = false;  ///< For the feed.
 
   /// Who keeps the images from being removed.
   std::string user() const { return std::to_string(number); }

@@ -140,7 +140,7 @@ actor::Answer<Answered> DockerTasks::destroy(const TaskId& id) {
   auto& run = known != nullptr ? *known : make_run(id);
   auto answer = run.destroying = context_.self()->make_response_promise<Answered>();
   current_.erase(id);
-  feed_.drop(id);
+  streams_.drop(id);
   run.machine.destroy();
   carry_out(run);
   return answer;
@@ -417,7 +417,7 @@ void DockerTasks::carry_out(Run& run) {
   for (auto actions = run.machine.take(); !actions.empty(); actions = run.machine.take())
     for (const auto& action : actions)
       std::visit(Performer{*this, run}, action);
-  if (run.machine.stage() == Stage::ended && find(run.id) == &run) feed_.drop(run.id);
+  if (run.machine.stage() == Stage::ended && find(run.id) == &run) streams_.drop(run.id);
   if (run.is_over) runs_.erase(run.number);
 }
 

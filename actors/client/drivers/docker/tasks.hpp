@@ -14,10 +14,10 @@
 
 #include "actors/client/drivers/docker/images.hpp"
 #include "actors/client/drivers/docker/infra.hpp"
-#include "actors/client/drivers/usage_feed.hpp"
 #include "runtime/docker/container_machine.hpp"
 #include "runtime/docker/exec_bridge.hpp"
 #include "runtime/docker/log_collector.hpp"
+#include "runtime/workload/runs/usage_streams.hpp"
 
 namespace nomad::client {
 
@@ -65,7 +65,7 @@ private:
 
   // Usage.
   void read_usage(std::uint64_t number, std::function<void(Result<client_api::TaskUsage>)> then);
-  void wake_for_feed();
+  void wake_for_streams();
   void readings_due(std::uint64_t round);
 
   DockerContext& context_;
@@ -75,9 +75,7 @@ private:
   std::map<std::uint64_t, std::unique_ptr<Run>> runs_;  ///< By number.
   std::map<driver::TaskId, std::uint64_t> current_;     ///< The run that is asked for by its task.
   std::uint64_t numbers_ = 0;
-  UsageFeed feed_;
-  std::optional<Nanoseconds> wakes_at_;  ///< For the feed.
-  std::uint64_t wake_round_ = 0;
+  workload::UsageStreams streams_;
 };
 
 }  // namespace nomad::client

@@ -125,8 +125,8 @@ actor::Answer<Answered> DockerTasks::usage(schema::plugin::TaskStats::Reader ord
   if (find(id, Stage::ended) != nullptr) return driver::used({});
   const auto* const run = find(id, Stage::running);
   if (run == nullptr) return driver::found_nothing();
-  feed_.follow(id, driver::usage_interval(Nanoseconds{order.getInterval()}), context_.now());
-  wake_for_feed();
+  streams_.follow(id, Nanoseconds{order.getInterval()}, context_.now());
+  wake_for_streams();
   auto answer = context_.self()->make_response_promise<Answered>();
   read_usage(run->number, [answer](const Result<client_api::TaskUsage>& usage) {
     answer.deliver(usage ? driver::used(*usage)
@@ -135,34 +135,21 @@ actor::Answer<Answered> DockerTasks::usage(schema::plugin::TaskStats::Reader ord
   return answer;
 }
 
-void DockerTasks::wake_for_feed() {
-  const auto next = feed_.next();
-  if (!next || (wakes_at_ && *wakes_at_ <= *next)) return;
-  wakes_at_ = next;
-  context_.after(*next - context_.now(), [this, round = ++wake_round_] { readings_due(round); });
+void DockerTasks::wake_for_streams() {
+  if (const auto wake = streams_.take_wake(context_.now()))
+    context_.after(wake->delay, [this, round = wake->round] { readings_due(round); });
 }
 
 void DockerTasks::readings_due(std::uint64_t round) {
-  if (round != wake_round_) return;
-  wakes_at_.reset();
-  for (const auto& id : feed_.take_due(context_.now())) {
-    auto& run = *find(id);  // The feed follows no others.
-    if (std::exchange(run.is_reading, true)) continue;
-    read_usage(run.number,
-               [this, id, number = run.number](const Result<client_api::TaskUsage>& usage) {
-                 const auto found = runs_.find(number);
-                 if (found == runs_.end()) return;
-                 auto& read = *found->second;
-                 read.is_reading = false;
-                 if (!feed_.follows(id)) return;
-                 const auto& run_id = read.machine.run_id();
+  for (const auto& reading : streams_.take_due(round, context_.now()))
+    read_usage(current_.at(reading.id),  // There are no streams of others.
+               [this, reading](const Result<client_api::TaskUsage>& usage) {
+                 if (!streams_.end_reading(reading)) return;
+                 const auto& run_id = find(reading.id)->machine.run_id();
                  context_.self()->send(context_.options().host,
-                                       usage ? driver::told_usage(id, run_id, *usage)
-                                             : driver::usage_failed(id, run_id, usage.error(),
-                                                                    /*recoverable=*/true));
+                                       driver::told_usage(reading.id, run_id, usage));
                });
-  }
-  wake_for_feed();
+  wake_for_streams();
 }
 
 }  // namespace nomad::client

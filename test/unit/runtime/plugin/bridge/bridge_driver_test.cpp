@@ -162,6 +162,16 @@ struct BridgeFixture {
     });
   }
 
+  /// Asks for usage every so many seconds; 0: once.
+  Said usage(int seconds) {
+    return answer_to([&](auto request) {
+      auto order = request.initTaskStats();
+      order.initId().setAllocId("alloc1");
+      order.getId().setTask("web");
+      order.setInterval(Nanoseconds{std::chrono::seconds{seconds}}.count());
+    });
+  }
+
   /// As another process of the bridge would.
   std::string start_and_begin_anew() {
     const auto handle = start();
@@ -324,6 +334,34 @@ TEST_CASE_FIXTURE(BridgeFixture,
   CHECK(agent().serve([&] { return agent().heard("exited 3") == 1; }));
   CHECK(program.asked("DestroyTask") == 3);
   CHECK(agent().heard("event the driver has not ended the task by force, and is asked again") == 2);
+}
+
+TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: usage is told again and again until the end") {
+  start();
+  CHECK(usage(0).which == DriverAnswer::USAGE);
+  CHECK(usage(1).which == DriverAnswer::USAGE);
+  CHECK(agent().serve([&] { return agent().heard("usage run1") >= 3; }));
+  CHECK(program.asked("TaskStats") == 2);
+  program.has_ended = true;
+  REQUIRE(agent().serve([&] { return agent().heard("exited 3") == 1; }));
+  const auto told = agent().heard("usage run1");
+  const auto later = agent().now() + std::chrono::seconds{3};
+  CHECK(agent().serve([&] { return agent().now() > later; }));
+  CHECK(agent().heard("usage run1") == told);
+  CHECK(agent().heard("no usage") == 0);
+}
+
+TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: a reading that fails is told, and tried again") {
+  start();
+  program.answers("TaskStats", [](int before) {
+    return before == 1 ? FakeProgram::away() : before > 2 ? FakeProgram::no() : grpc::Status::OK;
+  });
+  CHECK(usage(0).which == DriverAnswer::USAGE);
+  CHECK(usage(1).recoverable);
+  CHECK(agent().serve([&] { return agent().heard("usage run1") >= 2; }));
+  CHECK(program.asked("TaskStats") == 3);
+  CHECK(usage(2).which == DriverAnswer::FAILED);
+  CHECK(agent().serve([&] { return agent().heard("no usage: ") == 1; }));
 }
 
 TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: starts that wait for a driver have a bound") {

@@ -107,6 +107,17 @@ public:
     return answer("DestroyTask");
   }
 
+  /// Again and again, whatever the interval.
+  Status TaskStats(grpc::ServerContext* context,
+                   const drivers::TaskStatsRequest*,
+                   grpc::ServerWriter<drivers::TaskStatsResponse>* writer) override {
+    if (const auto status = answer("TaskStats"); !status.ok()) return status;
+    do
+      writer->Write({});
+    while (pause(context));
+    return Status::OK;
+  }
+
 private:
   template <class Change>
   void change(const Change& change) {

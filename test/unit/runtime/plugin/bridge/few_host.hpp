@@ -60,13 +60,17 @@ public:
     return std::chrono::steady_clock::now().time_since_epoch() * speed_;
   }
 
-  /// "event …", "exited 3 …"; what a driver tells of its health and of usage is left out.
+  /// "event …", "exited 3 …", "usage run1", "no usage …"; what a driver tells of its health is left
+  /// out.
   void tell(schema::plugin::Notice::Reader notice) override {
     if (notice.isEvent())
       lines_.push_back(fmt::format("event {}", view(notice.getEvent().getMessage())));
     if (notice.isExited())
       lines_.push_back(fmt::format("exited {} {}", notice.getExited().getResult().getCode(),
                                    view(notice.getExited().getResult().getError())));
+    if (notice.isUsage()) lines_.push_back(fmt::format("usage {}", view(notice.getRunId())));
+    if (notice.isUsageFailed())
+      lines_.push_back(fmt::format("no usage: {}", view(notice.getUsageFailed().getMessage())));
   }
 
   /// Until `done`, or for half a minute.
