@@ -142,7 +142,7 @@ void ContainerMachine::time_over(Round round) {
   if (round == stop_round_) return ask_to_stop();
   if (round == kill_round_) return kill();
   if (round == logs_round_) return follow_logs();
-  if (round == patience_round_ && !was_told_) return tell_again();
+  if (round == patience_round_ && !was_told_) return tell_end();
   if (!is_current(round)) return;
   switch (step_) {
     case Step::create_pause:
@@ -364,12 +364,12 @@ void ContainerMachine::end(workload::ExitResult result) {
   step_ = Step::ended;
   result_ = std::move(result);
   stop_round_ = kill_round_ = 0;
-  if (logs_ == Logs::none) return tell_again();
+  if (logs_ == Logs::none) return tell_end();
   if (logs_ == Logs::pausing) follow_logs();
   act(Wait{patience_round_ = ++rounds_, log_patience});
 }
 
-void ContainerMachine::tell_again() {
+void ContainerMachine::tell_end() {
   was_told_ = true;
   act(TellExited{*result_});
 }
@@ -453,7 +453,7 @@ void ContainerMachine::close_logs() {
 void ContainerMachine::logs_over() {
   logs_round_ = 0;
   close_logs();
-  if (step_ == Step::ended && !was_told_) tell_again();
+  if (step_ == Step::ended && !was_told_) tell_end();
 }
 
 // -- nothing is to be left ------------------------------------------------------------------------

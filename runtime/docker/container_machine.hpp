@@ -228,9 +228,6 @@ public:
   /// still looks.
   void spare(std::string run_id) { spared_ = std::move(run_id); }
 
-  /// Whoever asked hears of the end once more.
-  void tell_again();
-
   // Answers to actions.
 
   /// With the image, the network's container or the body; `may_pass`: another try may do.
@@ -301,6 +298,7 @@ private:
   void look_again();
   void judge_end(const EngineOutcome& outcome);
   void end(workload::ExitResult result);
+  void tell_end();
   void ask_to_stop();
   void kill();
 

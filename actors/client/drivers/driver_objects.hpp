@@ -13,6 +13,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/host/exec_pump.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/workload/runs/refusal.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_event.hpp"
 #include "runtime/workload/task_record.hpp"
@@ -84,10 +85,7 @@ plugin_host::Notice felt(std::string_view driver, Object<schema::plugin::Fingerp
 
 // -- reading answers
 
-struct Refusal {
-  Error error;
-  bool recoverable = false;
-};
+using workload::Refusal;
 
 /// Why `answer` is not what was asked for; nothing if it is. An empty answer is `done`.
 std::optional<Refusal> refusal_of(const Answered& answer, DriverAnswer::Which expected);

@@ -11,7 +11,6 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/signals.hpp"
-#include "runtime/workload/runs/usage_streams.hpp"
 
 namespace nomad::client {
 
@@ -35,16 +34,15 @@ constexpr int no_signal = 0;
 }  // namespace
 
 struct ExecutorTasks::State {
+  using Run = workload::TaskRuns::Run;
+  using Stage = workload::TaskRuns::Stage;
+  using Number = executor_tasks::Number;
+
   struct Process {
-    std::string asked;   ///< The run that was asked for; empty: any.
-    std::string run_id;  ///< That there is.
+    bool is_found = false;  ///< It was not started here.
     pid_t executor_pid = 0;
-    bool ended = false;
-    host::UniqueFd last_request;  ///< To end by itself.
-    workload::DriverNetwork network;
-    actor::Promise<Answered> starting;  ///< One of the two while it is not known.
-    actor::Promise<Answered> recovering;
-    std::optional<workload::ExitResult> early_exit;  ///< Told before it was known what runs.
+    host::UniqueFd last_request{};  ///< To end by itself.
+    workload::DriverNetwork network{};
   };
 
   explicit State(ExecutorDriver::pointer actor) : self{actor} {}
@@ -58,11 +56,13 @@ struct ExecutorTasks::State {
   StepRunner steps;
   PluginHost host;
   std::unique_ptr<host::ExecutorClient> executors;  ///< None before there is something to run.
-  std::map<TaskId, Process> processes;
+  workload::TaskRuns runs{[this](const Run& run) {
+    actor::send_urgent(self, host, driver::exited(run.id, run.run_id, *run.result));
+  }};
+  std::map<Number, Process> processes;  ///< Of the runs.
   std::map<std::uint64_t, actor::Promise<Answered>> orders;
   std::map<std::uint64_t, actor::Promise<Answered>> commands;
   std::uint64_t tickets = 0;
-  workload::UsageStreams streams;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -91,27 +91,25 @@ struct ExecutorTasks::State {
     return {};
   }
 
-  host::TaskListener listener_for(const TaskId& id, const std::string& run_id) {
+  host::TaskListener listener_for(Number run) {
     const ExecutorDriver internal{self};
     return {.started =
-                [internal, id, run_id](Result<host::TaskStarted> outcome) {
-                  actor::tell(internal, ProcessKnown{id, run_id, std::move(outcome)});
+                [internal, run](Result<host::TaskStarted> outcome) {
+                  actor::tell(internal, ProcessKnown{run, std::move(outcome)});
                 },
             .exited =
-                [internal, id, run_id](const host::TaskExit& exit) {
+                [internal, run](const host::TaskExit& exit) {
                   actor::tell_urgent(
                       internal,
-                      ProcessEnded{id,
-                                   run_id,
+                      ProcessEnded{run,
                                    {.code = exit.exit_code,
                                     .signal = exit.signal,
                                     .oom_killed = exit.oom_killed,
                                     .error = exit.oom_killed ? "OOM Killed" : exit.reason}});
                 },
             .lost =
-                [internal, id, run_id](const Error& err) {
-                  actor::tell_urgent(internal,
-                                     ProcessEnded{id, run_id, {.code = 1, .error = err.what}});
+                [internal, run](const Error& err) {
+                  actor::tell_urgent(internal, ProcessEnded{run, {.code = 1, .error = err.what}});
                 }};
   }
 
@@ -122,63 +120,53 @@ struct ExecutorTasks::State {
     if (!traits.problem.empty()) return driver::failed({Errc::rejected, traits.problem});
     if (const auto opened = open_executors(); !opened)
       return driver::failed({Errc::rejected, opened.error().what});
-    auto command = traits.make_command(config);
-    if (!command) return driver::failed(command.error());
     const auto id = driver::read_id(config.getId());
-    auto& process = processes[id];
-    streams.drop(id);
-    process = {.asked = command->run_id,
-               .run_id = command->run_id,
-               .last_request = {},
-               .network = traits.network_of ? traits.network_of(config) : workload::DriverNetwork{},
-               .starting = self->make_response_promise<Answered>(),
-               .recovering = {},
-               .early_exit = {}};
-    auto answer = process.starting;
-    executors->start(key(id), std::move(*command), listener_for(id, process.run_id));
-    return answer;
+    auto promise = self->make_response_promise<Answered>();
+    const auto begun = runs.start(
+        id, view(config.getRunId()), [this, promise](const Run* run, const driver::Refusal& why) {
+          promise.deliver(run != nullptr ? driver::started({traits.handle_version, run->run_id},
+                                                           processes.at(run->number).network)
+                                         : driver::failed(why.error, why.recoverable));
+        });
+    if (!begun) return promise;
+    processes.erase(begun->replaced);
+    if (auto command = traits.make_command(config)) {
+      auto& process = processes[begun->number];
+      if (traits.network_of) process.network = traits.network_of(config);
+      executors->start(key(id), std::move(*command), listener_for(begun->number));
+    } else {
+      runs.failed(begun->number, {command.error()});
+    }
+    return promise;
   }
 
   actor::Answer<Answered> recover(schema::plugin::RecoverTask::Reader order) {
     if (const auto opened = open_executors(); !opened) return driver::failed(opened.error());
     const auto id = driver::read_id(order.getId());
-    const auto run_id = copy(order.getRunId());
-    auto& process = processes[id];
-    streams.drop(id);
-    process = {.asked = run_id,
-               .run_id = run_id,
-               .last_request = {},
-               .network = {},
-               .starting = {},
-               .recovering = self->make_response_promise<Answered>(),
-               .early_exit = {}};
-    auto answer = process.recovering;
-    executors->attach(key(id), run_id, listener_for(id, run_id));
-    return answer;
+    auto promise = self->make_response_promise<Answered>();
+    const auto begun = runs.recover(
+        id, view(order.getRunId()), [promise](const Run* run, const driver::Refusal& why) {
+          promise.deliver(run != nullptr ? driver::recovered(run->run_id)
+                                         : driver::failed(why.error, why.recoverable));
+        });
+    if (!begun) return promise;
+    processes[begun->number].is_found = true;
+    executors->attach(key(id), copy(order.getRunId()), listener_for(begun->number));
+    return promise;
   }
 
-  void known(ProcessKnown& msg) {
-    const auto found = processes.find(msg.id);
-    if (found == processes.end() || found->second.asked != msg.run_id) return;
-    auto& process = found->second;
-    auto starting = std::exchange(process.starting, {});
-    auto recovering = std::exchange(process.recovering, {});
-    if (!msg.outcome) {
-      processes.erase(found);
-      streams.drop(msg.id);
-      const auto err = msg.outcome.error();
-      if (starting.pending())
-        starting.deliver(driver::failed(
-            {err.code, "failed to launch command with executor: " + err.what}, may_pass(err)));
-      if (recovering.pending()) recovering.deliver(driver::failed(err));
-      return;
+  void known(const ProcessKnown& msg) {
+    const auto found = processes.find(msg.run);
+    if (found == processes.end()) return;
+    if (msg.outcome) {
+      found->second.executor_pid = msg.outcome->executor_pid;
+      return runs.began(msg.run, msg.outcome->run_id);
     }
-    process.executor_pid = msg.outcome->executor_pid;
-    process.run_id = msg.outcome->run_id;
-    if (starting.pending())
-      starting.deliver(driver::started({traits.handle_version, msg.run_id}, process.network));
-    if (recovering.pending()) recovering.deliver(driver::recovered(process.run_id));
-    if (process.early_exit) tell_end(msg.id, process, *process.early_exit);
+    const bool is_found = found->second.is_found;
+    processes.erase(found);
+    const auto& err = msg.outcome.error();
+    if (is_found) return runs.failed(msg.run, {err});
+    runs.failed(msg.run, {err.within("failed to launch command with executor"), may_pass(err)});
   }
 
   /// Whether the executor could not be started for a reason that need not last.
@@ -187,21 +175,10 @@ struct ExecutorTasks::State {
            || err.code == Errc::overloaded;
   }
 
-  void tell_end(const TaskId& id, const Process& process, const workload::ExitResult& result) {
-    actor::send_urgent(self, host, driver::exited(id, process.run_id, result));
-  }
-
   void ended(const ProcessEnded& msg) {
-    const auto found = processes.find(msg.id);
-    if (found == processes.end() || found->second.asked != msg.run_id) return;
-    auto& process = found->second;
-    process.ended = true;
-    process.last_request.reset();
-    streams.drop(msg.id);
-    if (process.run_id.empty())
-      process.early_exit = msg.result;
-    else
-      tell_end(msg.id, process, msg.result);
+    const auto found = processes.find(msg.run);
+    if (found != processes.end()) found->second.last_request.reset();
+    runs.ended(msg.run, msg.result);
   }
 
   // -- orders ------------------------------------------------------------------------------------
@@ -231,15 +208,16 @@ struct ExecutorTasks::State {
 
   actor::Answer<Answered> stop(schema::plugin::StopTask::Reader order_to) {
     const auto id = driver::read_id(order_to.getId());
-    const auto found = processes.find(id);
-    if (!executors || found == processes.end()) return driver::found_nothing();
-    if (found->second.ended) return driver::done();
+    const auto* const run = runs.find(id);
+    if (run == nullptr) return driver::found_nothing();
+    if (run->result) return driver::done();
     const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::max(Nanoseconds{order_to.getGrace()}, Nanoseconds{0}));
     int number = stop_signal(view(order_to.getSignal()));
     if (traits.ask_to_end && grace.count() > 0) {
-      found->second.last_request = traits.ask_to_end(id);
-      if (found->second.last_request) number = no_signal;
+      auto& request = processes[run->number].last_request;
+      request = traits.ask_to_end(id);
+      if (request) number = no_signal;
     }
     return order([&](auto done) { executors->stop(key(id), number, grace, std::move(done)); });
   }
@@ -253,13 +231,11 @@ struct ExecutorTasks::State {
 
   actor::Answer<Answered> destroy(const TaskId& id) {
     if (!executors) return driver::done();
-    const auto found = processes.find(id);
-    const bool ended = found != processes.end() && found->second.ended;
-    if (found != processes.end()) processes.erase(found);
-    streams.drop(id);
+    const auto run = runs.destroy(id);
+    if (run) processes.erase(run->number);
     self->send(stats, stats::ForgetTask{key(id)});
     return order([&](auto done) {
-      if (ended)
+      if (run && run->result)
         executors->acknowledge(key(id), std::move(done));
       else
         executors->purge(key(id), std::move(done));
@@ -273,7 +249,7 @@ struct ExecutorTasks::State {
     std::set<std::string> kept;
     for (const auto id : wanted)
       kept.insert(key(driver::read_id(id)));
-    for (const auto& [id, process] : processes)
+    for (const auto& [id, number] : runs.all())
       kept.insert(key(id));
     for (const auto& name : *found) {
       if (kept.contains(name)) continue;
@@ -292,7 +268,7 @@ struct ExecutorTasks::State {
     if (!traits.description->getCapabilities().getSendSignals())
       return driver::failed({Errc::rejected, fmt::format("{} can't signal tasks", name)});
     const auto id = driver::read_id(order_to.getId());
-    if (!executors || !processes.contains(id)) return driver::found_nothing();
+    if (runs.find(id) == nullptr) return driver::found_nothing();
     const auto number = host::parse_signal(view(order_to.getSignal()));
     if (!number) return driver::failed(number.error());
     return order([&](auto done) { executors->signal(key(id), *number, std::move(done)); });
@@ -300,21 +276,21 @@ struct ExecutorTasks::State {
 
   // -- usage -------------------------------------------------------------------------------------
 
-  host::TaskProcesses processes_of(const TaskId& id, const Process& process) const {
-    const auto name = key(id);
+  host::TaskProcesses processes_of(const Run& run) const {
+    const auto name = key(run.id);
     return {.key = name,
-            .executor_pid = process.executor_pid,
+            .executor_pid = processes.at(run.number).executor_pid,
             .cgroup = executors->cgroups().find(name)};
   }
 
   actor::Answer<Answered> usage(schema::plugin::TaskStats::Reader order_to) {
     const auto id = driver::read_id(order_to.getId());
-    const auto found = processes.find(id);
-    if (!executors || found == processes.end()) return driver::found_nothing();
-    if (!found->second.ended) streams.follow(id, Nanoseconds{order_to.getInterval()}, now());
+    const auto* const run = runs.find(id);
+    if (run == nullptr || run->stage == Stage::starting) return driver::found_nothing();
+    if (!run->result) runs.usage().follow(id, Nanoseconds{order_to.getInterval()}, now());
     wake_for_streams();
     auto promise = self->make_response_promise<Answered>();
-    self->request(stats, stats_timeout, stats::ReadTasks{{processes_of(id, found->second)}})
+    self->request(stats, stats_timeout, stats::ReadTasks{{processes_of(*run)}})
         .then(
             [promise](const stats::TaskUsages& answer) {
               promise.deliver(driver::used(answer.usages.empty() ? client_api::TaskUsage{}
@@ -327,18 +303,18 @@ struct ExecutorTasks::State {
   }
 
   void wake_for_streams() {
-    if (const auto wake = streams.take_wake(now()))
+    if (const auto wake = runs.usage().take_wake(now()))
       actor::send_self_after(self, wake->delay, ReadingDue{wake->round});
   }
 
   /// One question for all tasks that are due.
   void reading_due(std::uint64_t round) {
-    const auto due = streams.take_due(round, now());
+    const auto due = runs.usage().take_due(round, now());
     wake_for_streams();
     if (due.empty()) return;
     stats::ReadTasks question;
     for (const auto& reading : due)  // There are no streams of others.
-      question.tasks.push_back(processes_of(reading.id, processes.at(reading.id)));
+      question.tasks.push_back(processes_of(*runs.find(reading.id)));
     self->request(stats, stats_timeout, std::move(question))
         .then(
             [this, due](const stats::TaskUsages& answer) {
@@ -354,16 +330,15 @@ struct ExecutorTasks::State {
 
   void tell_usage(const workload::UsageStreams::Reading& reading,
                   const Result<client_api::TaskUsage>& usage) {
-    if (streams.end_reading(reading))
-      self->send(host, driver::told_usage(reading.id, processes.at(reading.id).run_id, usage));
+    if (runs.usage().end_reading(reading))
+      self->send(host, driver::told_usage(reading.id, runs.find(reading.id)->run_id, usage));
   }
 
   actor::Answer<Answered> exec(schema::plugin::ExecTask::Reader order_to) {
     if (!traits.description->getCapabilities().getExec()) return driver::no_exec();
     const auto id = driver::read_id(order_to.getId());
-    const auto found = processes.find(id);
-    if (!executors || found == processes.end() || found->second.ended)
-      return driver::found_nothing();
+    const auto* const run = runs.find(id);
+    if (run == nullptr || run->result) return driver::found_nothing();
     host::ExecCommand command{.command = {}, .tty = order_to.getTty()};
     for (const auto word : order_to.getCommand())
       command.command.push_back(copy(word));
@@ -459,7 +434,7 @@ void ExecutorTasks::init(const DriverOptions& options, ExecutorTraits traits) {
 ExecutorDriver::behavior_type ExecutorTasks::behavior() {
   return {
       [this](const driver::Ask& msg) { return state_->answer(*msg.request); },
-      [this](ProcessKnown& msg) { state_->known(msg); },
+      [this](const ProcessKnown& msg) { state_->known(msg); },
       [this](const ProcessEnded& msg) { state_->ended(msg); },
       [this](const OrderDone& msg) { state_->order_done(msg); },
       [this](CommandKnown& msg) { state_->command_known(msg); },

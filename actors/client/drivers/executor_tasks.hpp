@@ -17,6 +17,7 @@
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "runtime/host/executor_client.hpp"
+#include "runtime/workload/runs/task_runs.hpp"
 
 namespace nomad::client {
 
@@ -24,18 +25,18 @@ namespace executor_tasks {
 
 using driver::TaskId;
 
+using Number = workload::TaskRuns::Number;
+
 /// From the executor client's thread: a start or an attach has come to this.
 struct ProcessKnown {
   using is_message = void;
-  TaskId id;
-  std::string run_id;
+  Number run = 0;
   Result<host::TaskStarted> outcome;
 };
 
 struct ProcessEnded {
   using is_message = void;
-  TaskId id;
-  std::string run_id;
+  Number run = 0;
   workload::ExitResult result;
 };
 

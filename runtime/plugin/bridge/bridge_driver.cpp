@@ -66,8 +66,8 @@ BridgeDriver::BridgeDriver(Host& host, Served served)
 BridgeDriver::~BridgeDriver() {
   if (health_stream_) health_stream_->cancel();
   if (event_stream_) event_stream_->cancel();
-  streams_ = {};
-  for (const auto& [id, run] : runs_)
+  runs_.usage() = {};
+  for (const auto& [number, run] : known_)
     if (run->usage) run->usage->end();
 }
 
@@ -115,50 +115,49 @@ void BridgeDriver::describe(const DriverReply& reply) const {
 // -- starts ---------------------------------------------------------------------------------------
 
 BridgeDriver::RunPtr BridgeDriver::find(const TaskId& id) const {
-  const auto found = runs_.find(id);
-  return found == runs_.end() ? nullptr : found->second;
+  const auto* const run = runs_.find(id);
+  return run == nullptr ? nullptr : known_.at(run->number);
 }
 
-bool BridgeDriver::is_known(const TaskId& id, const RunPtr& run) const {
-  return find(id) == run;
+BridgeDriver::RunPtr BridgeDriver::find_running(const TaskId& id) const {
+  const auto run = find(id);
+  return run && is_running(run) ? run : nullptr;
+}
+
+/// The agent does not want to hear of it any more.
+BridgeDriver::RunPtr BridgeDriver::take_out(Number number) {
+  const auto run = std::move(known_.extract(number).mapped());
+  if (run->forget_end) run->forget_end();
+  if (run->usage) run->usage->end();
+  return run;
 }
 
 void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const DriverReply& reply) {
   const auto id = task_id(config.getId());
   const auto run_id = copy(config.getRunId());
-  const auto then = [this, id, reply](const Refusal* why) {
-    const auto run = find(id);
-    if (why != nullptr) return refuse(reply, *why);
-    if (!run) return reject(reply, no_task());
-    answer_started(reply, *run);
-    if (run->end) ended(id, run, *run->end);
-  };
-  if (const auto known = find(id)) {
-    if (known->kept.run_id() != run_id)
-      return reject(reply, {Errc::conflict, "another run of the task is not over yet"}, true);
-    if (known->runs) return then(nullptr);
-    known->asked.push_back(then);
-    return;
-  }
+  const auto begun
+      = runs_.start(id, run_id, [this, reply](const TaskRun* there, const Refusal& why) {
+          there != nullptr ? answer_started(reply, *known_.at(there->number)) : refuse(reply, why);
+        });
+  if (!begun) return;
+  if (begun->replaced != 0) leave(id, take_out(begun->replaced)->kept, /*is_held=*/true);
   // Started by an earlier process, which had no time to say so.
   if (auto kept = kept_.find(id); kept && kept->run_id() == run_id)
-    return recover_run(id, std::move(*kept), then);
+    return recover_run(id, begun->number, std::move(*kept));
   leave_other_run(id, run_id);
+  const auto run = make_run(begun->number);
   boost::json::error_code failure;
   const auto json = boost::json::parse(view(config.getConfig()), failure);
   if (failure || !json.is_object())
-    return reject(reply, {Errc::invalid_argument, "the task's config is no object"});
+    return failed(run, {{Errc::invalid_argument, "the task's config is no object"}});
   const auto value = served_.task_config.decode(json.get_object());
-  if (!value) return reject(reply, value.error());
+  if (!value) return failed(run, {value.error()});
   if (served_.capabilities.must_create_network() && config.getNetworkNamespace().size() > 0)
-    return reject(reply, {Errc::rejected,
-                          "the driver wants to make the group's network itself, which plugins of "
-                          "Nomad's can't do here: use the network mode \"host\""});
-  const auto run = std::make_shared<Run>();
+    return failed(run, {{Errc::rejected,
+                         "the driver wants to make the group's network itself, which plugins of "
+                         "Nomad's can't do here: use the network mode \"host\""}});
   run->kept.set_run_id(run_id);
   *run->kept.mutable_handle()->mutable_config() = task_config(config, to_msgpack(*value), {});
-  run->asked.push_back(then);
-  runs_[id] = run;
   logs_.start(config, file_name(run_id), [this, id, run](Result<LogCollectors::Kept> logs) {
     start_with(id, run, std::move(logs));
   });
@@ -167,14 +166,11 @@ void BridgeDriver::start(schema::plugin::TaskConfig::Reader config, const Driver
 void BridgeDriver::start_with(const TaskId& id,
                               const RunPtr& run,
                               Result<LogCollectors::Kept> logs) {
-  if (!is_known(id, run)) {  // It was to be destroyed meanwhile.
+  if (!is_known(run)) {  // It was to be destroyed meanwhile.
     if (logs) logs_.finish(logs->process);
     return;
   }
-  if (!logs) {
-    const Refusal why{logs.error(), true};
-    return settle(id, run, &why);
-  }
+  if (!logs) return failed(run, {logs.error(), true});
   *run->kept.mutable_logs() = logs->process;
   auto& task = *run->kept.mutable_handle()->mutable_config();
   task.set_stdout_path(logs->paths.out);
@@ -203,29 +199,36 @@ void BridgeDriver::started(const TaskId& id,
         = Refusal{{Errc::corrupt, "the driver has started a task without a handle for it"}, false};
   if (problem) {
     logs_.finish(run->kept.logs());
-    return is_known(id, run) ? settle(id, run, &*problem) : void();
+    return failed(run, *problem);
   }
   const auto config = run->kept.handle().config();
   *run->kept.mutable_handle() = response->handle();
   if (response->handle().config().id() != config.id())  // All that finds it is ours to know.
     *run->kept.mutable_handle()->mutable_config() = config;
   if (response->has_network_override()) *run->kept.mutable_network() = response->network_override();
-  if (!is_known(id, run))  // It was to be destroyed meanwhile.
+  if (!is_known(run))  // It was to be destroyed meanwhile.
     return left_.destroy(run->kept, true);
   record(id, *run);
-  settle(id, run, nullptr);
+  began(id, run);
 }
 
-/// It runs, or never will.
-void BridgeDriver::settle(const TaskId& id, const RunPtr& run, const Refusal* why) {
-  run->runs = why == nullptr;
-  if (why != nullptr) runs_.erase(id);
-  for (const auto& then : std::exchange(run->asked, {}))
-    then(why);
-  if (why != nullptr) return;
+BridgeDriver::RunPtr BridgeDriver::make_run(Number number) {
+  const auto run = std::make_shared<Run>();
+  run->number = number;
+  known_[number] = run;
+  return run;
+}
+
+void BridgeDriver::failed(const RunPtr& run, const Refusal& why) {
+  known_.erase(run->number);
+  runs_.failed(run->number, why);
+}
+
+void BridgeDriver::began(const TaskId& id, const RunPtr& run) {
+  runs_.began(run->number, run->kept.run_id());
   logs_.watch(run->kept.logs(), [this, id, run](const drivers::LogCollector& process) {
     *run->kept.mutable_logs() = process;
-    if (!is_known(id, run)) return;
+    if (!is_known(run)) return;
     record(id, *run);
     tell_event(id, "what kept the task's logs has ended; another process goes on with them");
   });
@@ -251,35 +254,25 @@ void BridgeDriver::answer_started(const DriverReply& reply, const Run& run) cons
 
 void BridgeDriver::recover(schema::plugin::RecoverTask::Reader order, const DriverReply& reply) {
   const auto id = task_id(order.getId());
-  const auto then = [this, id, reply](const Refusal* why) {
-    const auto run = find(id);
-    if (why != nullptr) return refuse(reply, *why);
-    if (!run) return reject(reply, no_task());
-    reply(FillAnswer{[&run](AnswerBuilder to) { to.setRecovered(text_of(run->kept.run_id())); }});
-    if (run->end) ended(id, run, *run->end);
-  };
-  if (const auto known = find(id)) {
-    if (known->runs) return then(nullptr);
-    known->asked.push_back(then);
-    return;
-  }
   const auto run_id = view(order.getRunId());
+  const auto begun = runs_.recover(id, run_id, [reply](const TaskRun* there, const Refusal& why) {
+    if (there == nullptr) return refuse(reply, why);
+    reply(FillAnswer{[there](AnswerBuilder to) { to.setRecovered(text_of(there->run_id)); }});
+  });
+  if (!begun) return;
   auto kept = read_run(bytes_of(order.getHandle().getData()));
   // The file is the newer one: a run may have got another collector of its logs.
   if (auto filed = kept_.find(id); filed && (!kept || filed->run_id() == kept->run_id()))
     kept = std::move(filed);
-  if (!kept || (!run_id.empty() && kept->run_id() != run_id)) return reject(reply, no_task());
+  if (!kept || (!run_id.empty() && kept->run_id() != run_id))
+    return runs_.failed(begun->number, {no_task()});
   leave_other_run(id, kept->run_id());
-  recover_run(id, std::move(*kept), then);
+  recover_run(id, begun->number, std::move(*kept));
 }
 
-void BridgeDriver::recover_run(const TaskId& id,
-                               drivers::KeptRun kept,
-                               const std::function<void(const Refusal*)>& then) {
-  const auto run = std::make_shared<Run>();
+void BridgeDriver::recover_run(const TaskId& id, Number number, drivers::KeptRun kept) {
+  const auto run = make_run(number);
   run->kept = std::move(kept);
-  run->asked.push_back(then);
-  runs_[id] = run;
   record(id, *run);
   left_.withdraw(run->id());
   ask_recovery(id, run, host_.now() + recover_in_all);
@@ -294,10 +287,10 @@ void BridgeDriver::ask_recovery(const TaskId& id, const RunPtr& run, Nanoseconds
       "RecoverTask", &Stub::RecoverTask, std::move(request),
       std::clamp<std::chrono::milliseconds>(left, 1ms, recover_patience),
       [this, id, run, until](const drivers::RecoverTaskResponse* response, const Refusal& why) {
-        if (!is_known(id, run)) return;  // Destroyed meanwhile, by who finds it himself.
+        if (!is_known(run)) return;  // Destroyed meanwhile, by who finds it himself.
         if (response == nullptr) return recovery_failed(id, run, until, why);
         run->pauses.reset();
-        settle(id, run, nullptr);
+        began(id, run);
       });
 }
 
@@ -311,7 +304,7 @@ void BridgeDriver::recovery_failed(const TaskId& id,
       tell_event(id, "the driver does not say whether it has the task, and is asked again: "
                          + why.error.what);
     host_.after(pause, [this, id, run, until] {
-      if (is_known(id, run)) ask_recovery(id, run, until);
+      if (is_known(run)) ask_recovery(id, run, until);
     });
     return;
   }
@@ -319,7 +312,7 @@ void BridgeDriver::recovery_failed(const TaskId& id,
   Refusal lost = why;
   if (lost.error.code == Errc::not_found) lost.error.code = Errc::rejected;
   leave(id, run->kept, /*is_held=*/false);
-  settle(id, run, &lost);
+  failed(run, lost);
 }
 
 /// Another run than the one that is asked for: an earlier process had started it, and nobody knows.
@@ -360,12 +353,13 @@ void BridgeDriver::await_end(const TaskId& id, const RunPtr& run) {
   run->forget_end = remote_.ask<drivers::WaitTaskRequest, drivers::WaitTaskResponse>(
       "WaitTask", &Stub::WaitTask, std::move(request), unbounded,
       [this, id, run](const drivers::WaitTaskResponse* response, const Refusal& why) {
-        if (!is_known(id, run) || run->end) return;
+        if (!is_running(run)) return;
         if (response == nullptr && why.error.code == Errc::unavailable)
           return await_end_later(id, run, why);
-        run->end = response != nullptr ? run_end(*response)
-                                       : RunEnd{.code = -1, .error = why.error.what};
-        ended(id, run, *run->end);
+        runs_.ended(run->number, response != nullptr
+                                     ? run_end(*response)
+                                     : workload::ExitResult{.code = -1, .error = why.error.what});
+        if (run->usage) run->usage->end();
       });
 }
 
@@ -377,28 +371,26 @@ void BridgeDriver::await_end_later(const TaskId& id, const RunPtr& run, const Re
                                        "again: {}",
                                        run->id(), why.error.what));
   host_.after(run->pauses.next(), [this, id, run] {
-    if (is_known(id, run) && !run->end) await_end(id, run);
+    if (is_running(run)) await_end(id, run);
   });
 }
 
-void BridgeDriver::ended(const TaskId& id, const RunPtr& run, const RunEnd& end) {
-  streams_.drop(id);
-  if (run->usage) run->usage->end();
-  tell(id, [&](NoticeBuilder notice) {
+void BridgeDriver::tell_end(const TaskRun& run) {
+  tell(run.id, [&run](NoticeBuilder notice) {
     auto exited = notice.initExited();
-    exited.setRunId(text_of(run->kept.run_id()));
+    exited.setRunId(text_of(run.run_id));
     auto result = exited.initResult();
-    result.setCode(end.code);
-    result.setSignal(end.signal);
-    result.setOomKilled(end.oom_killed);
-    result.setError(text_of(end.error));
+    result.setCode(run.result->code);
+    result.setSignal(run.result->signal);
+    result.setOomKilled(run.result->oom_killed);
+    result.setError(text_of(run.result->error));
   });
 }
 
 void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverReply& reply) {
   const auto id = task_id(order.getId());
-  const auto run = find(id);
-  if (!run || !run->runs) return reject(reply, no_task());
+  const auto run = find_running(id);
+  if (!run) return find(id) ? answer_done(reply) : reject(reply, no_task());
   const Nanoseconds grace{std::max<std::int64_t>(order.getGrace(), 0)};
   drivers::StopTaskRequest request;
   request.set_task_id(run->id());
@@ -407,11 +399,11 @@ void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverRepl
   remote_.ask<drivers::StopTaskRequest, drivers::StopTaskResponse>(
       "StopTask", &Stub::StopTask, std::move(request), unbounded,
       [this, id, run](const drivers::StopTaskResponse* response, const Refusal& why) {
-        if (response != nullptr || run->end || !is_known(id, run)) return;
+        if (response != nullptr || !is_running(run)) return;
         tell_event(id, "the driver has not stopped the task: " + why.error.what);
       });
   host_.after(grace + stop_margin, [this, id, run] {
-    if (run->end || !is_known(id, run)) return;
+    if (!is_running(run)) return;
     tell_event(id, "the driver has not stopped the task in time: it is ended by force");
     end_by_force(id, run);
   });
@@ -426,12 +418,12 @@ void BridgeDriver::end_by_force(const TaskId& id, const RunPtr& run) {
   remote_.ask<drivers::DestroyTaskRequest, drivers::DestroyTaskResponse>(
       "DestroyTask", &Stub::DestroyTask, std::move(request), destroy_patience,
       [this, id, run](const drivers::DestroyTaskResponse* response, const Refusal& why) {
-        if (response != nullptr || run->end || !is_known(id, run)) return;
+        if (response != nullptr || !is_running(run)) return;
         if (why.error.code == Errc::not_found) return;
         tell_event(id, "the driver has not ended the task by force, and is asked again: "
                            + why.error.what);
         host_.after(run->pauses.next(), [this, id, run] {
-          if (!run->end && is_known(id, run)) end_by_force(id, run);
+          if (is_running(run)) end_by_force(id, run);
         });
       });
 }
@@ -443,21 +435,16 @@ void BridgeDriver::destroy(const TaskId& id, const DriverReply& reply) {
     refuse(held.reply, gone);
     return true;
   });
-  const auto run = find(id);
+  const auto run = runs_.destroy(id);
   if (!run) {
     // Of an earlier process, and not asked for: the driver has to find it before it destroys it.
     auto kept = kept_.find(id);
     if (!kept) return answer_done(reply);
     return leave(id, std::move(*kept), /*is_held=*/false, [reply] { answer_done(reply); });
   }
-  runs_.erase(id);
-  streams_.drop(id);
-  if (run->forget_end) run->forget_end();
-  if (run->usage) run->usage->end();
-  if (run->runs) return leave(id, run->kept, /*is_held=*/true, [reply] { answer_done(reply); });
-  // What asks for it now is the one who hears of it.
-  for (const auto& then : std::exchange(run->asked, {}))
-    then(&gone);
+  const auto known = take_out(run->number);
+  if (run->stage != Stage::starting)
+    return leave(id, known->kept, /*is_held=*/true, [reply] { answer_done(reply); });
   // One that is being started is destroyed when it is; one that is being found has a record.
   auto kept = kept_.find(id);
   if (!kept) return answer_done(reply);
@@ -467,8 +454,8 @@ void BridgeDriver::destroy(const TaskId& id, const DriverReply& reply) {
 // -- beside them ----------------------------------------------------------------------------------
 
 void BridgeDriver::signal(schema::plugin::SignalTask::Reader order, const DriverReply& reply) {
-  const auto run = find(task_id(order.getId()));
-  if (!run || !run->runs || run->end) return reject(reply, no_task());
+  const auto run = find_running(task_id(order.getId()));
+  if (!run) return reject(reply, no_task());
   drivers::SignalTaskRequest request;
   request.set_task_id(run->id());
   request.set_signal(copy(order.getSignal()));
@@ -481,10 +468,10 @@ void BridgeDriver::signal(schema::plugin::SignalTask::Reader order, const Driver
 
 void BridgeDriver::usage(schema::plugin::TaskStats::Reader order, const DriverReply& reply) {
   const auto id = task_id(order.getId());
-  const auto run = find(id);
-  if (!run || !run->runs || run->end) return reject(reply, no_task());
+  const auto run = find_running(id);
+  if (!run) return reject(reply, no_task());
   const Nanoseconds interval{order.getInterval()};
-  streams_.follow(id, interval, host_.now());
+  runs_.usage().follow(id, interval, host_.now());
   wake_for_streams();
   if (!run->usage) run->usage = std::make_shared<UsageReader>(host_, remote_, run->id());
   run->usage->read(workload::usage_interval(interval), [reply](const drivers::TaskStats* usage,
@@ -495,17 +482,17 @@ void BridgeDriver::usage(schema::plugin::TaskStats::Reader order, const DriverRe
 }
 
 void BridgeDriver::wake_for_streams() {
-  if (const auto wake = streams_.take_wake(host_.now()))
+  if (const auto wake = runs_.usage().take_wake(host_.now()))
     host_.after(wake->delay, [this, round = wake->round] { readings_due(round); });
 }
 
 void BridgeDriver::readings_due(std::uint64_t round) {
-  for (const auto& reading : streams_.take_due(round, host_.now())) {
+  for (const auto& reading : runs_.usage().take_due(round, host_.now())) {
     const auto run = find(reading.id);  // There are no streams of others.
     run->usage->read(reading.interval,
                      [this, reading](const drivers::TaskStats* usage, const Refusal& why) {
-                       if (!streams_.end_reading(reading)) return;
-                       if (usage == nullptr && !why.recoverable) streams_.drop(reading.id);
+                       if (!runs_.usage().end_reading(reading)) return;
+                       if (usage == nullptr && !why.recoverable) runs_.usage().drop(reading.id);
                        tell(reading.id, [&](NoticeBuilder notice) {
                          notice.setRunId(text_of(find(reading.id)->kept.run_id()));
                          if (usage != nullptr) return fill_usage(notice.initUsage(), *usage);
@@ -520,8 +507,8 @@ void BridgeDriver::readings_due(std::uint64_t round) {
 }
 
 Result<ExecPlan> BridgeDriver::exec(schema::plugin::ExecTask::Reader order) {
-  const auto run = find(task_id(order.getId()));
-  if (!run || !run->runs || run->end) return no_task();
+  const auto run = find_running(task_id(order.getId()));
+  if (!run) return no_task();
   std::vector<std::string> command;
   for (const auto word : order.getCommand())
     command.push_back(copy(word));

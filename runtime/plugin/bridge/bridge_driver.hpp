@@ -25,7 +25,7 @@
 #include "runtime/plugin/bridge/remote.hpp"
 #include "runtime/plugin/bridge/usage_reader.hpp"
 #include "runtime/plugin/sdk/task_driver.hpp"
-#include "runtime/workload/runs/usage_streams.hpp"
+#include "runtime/workload/runs/task_runs.hpp"
 
 namespace nomad::plugin::bridge {
 
@@ -53,13 +53,15 @@ public:
   Result<ExecPlan> exec(schema::plugin::ExecTask::Reader order) override;
 
 private:
+  using Number = workload::TaskRuns::Number;
+  using TaskRun = workload::TaskRuns::Run;
+  using Stage = workload::TaskRuns::Stage;
+
   struct Run {
-    drivers::KeptRun kept;
-    bool runs = false;  ///< It was started, or recovered; until then `asked` waits.
-    std::optional<RunEnd> end{};
+    Number number = 0;
+    drivers::KeptRun kept{};
     BackOff pauses{std::chrono::seconds{1}, std::chrono::seconds{30}};  ///< Of its questions.
-    bool is_told_of = false;                                   ///< That the driver was away.
-    std::vector<std::function<void(const Refusal*)>> asked{};  ///< Null: it runs.
+    bool is_told_of = false;               ///< That the driver was away.
     std::function<void()> forget_end{};    ///< Withdraws the question for its end.
     std::shared_ptr<UsageReader> usage{};  ///< Null: nobody has asked.
 
@@ -88,14 +90,11 @@ private:
                const drivers::StartTaskResponse* response,
                const Refusal& why);
   void recover(schema::plugin::RecoverTask::Reader order, const DriverReply& reply);
-  void recover_run(const TaskId& id,
-                   drivers::KeptRun kept,
-                   const std::function<void(const Refusal*)>& then);
+  void recover_run(const TaskId& id, Number number, drivers::KeptRun kept);
   void ask_recovery(const TaskId& id, const RunPtr& run, Nanoseconds until);
   void recovery_failed(const TaskId& id, const RunPtr& run, Nanoseconds until, const Refusal& why);
   void await_end(const TaskId& id, const RunPtr& run);
   void await_end_later(const TaskId& id, const RunPtr& run, const Refusal& why);
-  void ended(const TaskId& id, const RunPtr& run, const RunEnd& end);
   void stop(schema::plugin::StopTask::Reader order, const DriverReply& reply);
   void end_by_force(const TaskId& id, const RunPtr& run);
   void destroy(const TaskId& id, const DriverReply& reply);
@@ -105,7 +104,8 @@ private:
   void wake_for_streams();
   void readings_due(std::uint64_t round);
 
-  void settle(const TaskId& id, const RunPtr& run, const Refusal* why);
+  void began(const TaskId& id, const RunPtr& run);
+  void failed(const RunPtr& run, const Refusal& why);
   void record(const TaskId& id, const Run& run);
   void leave(const TaskId& id,
              drivers::KeptRun run,
@@ -114,12 +114,20 @@ private:
   void leave_other_run(const TaskId& id, std::string_view wanted_run);
   void answer_started(const DriverReply& reply, const Run& run) const;
   RunPtr find(const TaskId& id) const;
-  bool is_known(const TaskId& id, const RunPtr& run) const;
+  RunPtr find_running(const TaskId& id) const;
+  RunPtr make_run(Number number);
+  RunPtr take_out(Number number);
+
+  bool is_known(const RunPtr& run) const { return runs_.find(run->number) != nullptr; }
+
+  bool is_running(const RunPtr& run) const { return runs_.is_running(run->number); }
+
   void watch_health();
   void watch_events();
   void take_health(drivers::FingerprintResponse health);
   void tell(const TaskId& id, const std::function<void(schema::plugin::Notice::Builder)>& fill);
   void tell_event(const TaskId& id, std::string_view message);
+  void tell_end(const TaskRun& run);
 
   Host& host_;
   Served served_;
@@ -127,8 +135,8 @@ private:
   KeptRuns kept_;
   LogCollectors logs_;
   LeftTasks left_;
-  std::map<TaskId, RunPtr> runs_;
-  workload::UsageStreams streams_;
+  workload::TaskRuns runs_{[this](const TaskRun& run) { tell_end(run); }};
+  std::map<Number, RunPtr> known_;  ///< What is to be known of them to ask the driver.
   std::optional<drivers::FingerprintResponse> health_;
   std::vector<DriverReply> asked_health_;
   std::vector<HeldStart> held_starts_;

@@ -18,14 +18,11 @@
 #include "runtime/base/result.hpp"
 #include "runtime/plugin/bridge/turns.hpp"
 #include "runtime/plugin/bridge/wire.hpp"
+#include "runtime/workload/runs/refusal.hpp"
 
 namespace nomad::plugin::bridge {
 
-/// Why something was not done.
-struct Refusal {
-  Error error;
-  bool recoverable = false;  ///< The plugin says that another try may do.
-};
+using workload::Refusal;
 
 /// `what` was asked. `not_found`: it knows no such task.
 Refusal refusal_of(std::string_view what, const grpc::Status& status);

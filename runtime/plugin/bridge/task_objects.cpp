@@ -213,11 +213,11 @@ drivers::TaskConfig task_config(schema::plugin::TaskConfig::Reader from,
   return to;
 }
 
-RunEnd run_end(const drivers::WaitTaskResponse& from) {
+workload::ExitResult run_end(const drivers::WaitTaskResponse& from) {
   return {.code = from.result().exit_code(),
           .signal = from.result().signal(),
-          .error = from.err(),
-          .oom_killed = from.result().oom_killed()};
+          .oom_killed = from.result().oom_killed(),
+          .error = from.err()};
 }
 
 void fill_network(schema::plugin::DriverNetwork::Builder to, const drivers::NetworkOverride& from) {

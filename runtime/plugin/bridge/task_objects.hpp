@@ -6,6 +6,7 @@
 
 #include "runtime/plugin/bridge/wire.hpp"
 #include "runtime/plugin/sdk/task_driver.hpp"
+#include "runtime/workload/task_event.hpp"
 #include "schema/plugin.capnp.h"
 
 namespace nomad::plugin::bridge {
@@ -25,7 +26,7 @@ drivers::TaskConfig task_config(schema::plugin::TaskConfig::Reader from,
                                 const LogPaths& logs);
 
 /// How a run ended.
-RunEnd run_end(const drivers::WaitTaskResponse& from);
+workload::ExitResult run_end(const drivers::WaitTaskResponse& from);
 
 void fill_network(schema::plugin::DriverNetwork::Builder to, const drivers::NetworkOverride& from);
 void fill_usage(schema::plugin::TaskUsage::Builder to, const drivers::TaskStats& from);

@@ -7,13 +7,10 @@ namespace nomad::client {
 
 struct DockerTasks::Run {
   driver::TaskId id;
-  std::uint64_t number = 0;
+  Number number = 0;
   docker::ContainerMachine machine;
   bool is_over = false;
 
-  // Whoever waits for it:
-  actor::Promise<Answered> starting{};
-  actor::Promise<Answered> recovering{};
   actor::Promise<Answered> destroying{};
 
   // Until it runs:

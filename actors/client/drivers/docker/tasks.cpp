@@ -30,25 +30,26 @@ workload::TaskHandle docker_handle(const docker::ContainerMachine& machine) {
 }  // namespace
 
 DockerTasks::DockerTasks(DockerContext& context)
-    : context_{context}, images_{context}, infra_{context} {}
+    : context_{context}, images_{context}, infra_{context}, wanted_{[&context](const TaskRun& run) {
+        actor::send_urgent(context.self(), context.options().host,
+                           driver::exited(run.id, run.run_id, *run.result));
+      }} {}
 
 DockerTasks::~DockerTasks() = default;
 
 // -- orders ---------------------------------------------------------------------------------------
 
 DockerTasks::Run* DockerTasks::find(const TaskId& id, std::optional<Stage> stage) {
-  const auto found = current_.find(id);
-  if (found == current_.end()) return nullptr;
-  auto* const run = runs_.at(found->second).get();
+  const auto* const wanted = wanted_.find(id);
+  if (wanted == nullptr) return nullptr;
+  auto* const run = runs_.at(wanted->number).get();
   return !stage || run->machine.stage() == *stage ? run : nullptr;
 }
 
-DockerTasks::Run& DockerTasks::make_run(const TaskId& id) {
-  const auto number = ++numbers_;
+DockerTasks::Run& DockerTasks::make_run(const TaskId& id, Number number) {
   const docker::ContainerTraits traits{.name = docker::container_name(id.task, id.alloc_id),
                                        .agent = context_.label(),
                                        .removes = context_.settings().removes_containers};
-  current_[id] = number;
   auto run = std::make_unique<Run>(
       Run{.id = id, .number = number, .machine = docker::ContainerMachine{traits}});
   return *runs_.emplace(number, std::move(run)).first->second;
@@ -57,31 +58,24 @@ DockerTasks::Run& DockerTasks::make_run(const TaskId& id) {
 actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader config) {
   const auto id = driver::read_id(config.getId());
   const auto run_id = copy(config.getRunId());
-  if (auto* const known = find(id); known != nullptr) {
-    auto& machine = known->machine;
-    const auto stage = machine.stage();
-    if (machine.run_id() == run_id && stage != Stage::ending) {
-      if (stage == Stage::starting)
-        return known->starting = context_.self()->make_response_promise<Answered>();
-      const auto answer = driver::started(docker_handle(machine), machine.network());
-      if (stage == Stage::ended) machine.tell_again();
-      carry_out(*known);
-      return answer;
-    }
-    if (stage == Stage::starting || stage == Stage::running)
-      return driver::failed({Errc::conflict, "task is already running"});
-    machine.destroy();
-    carry_out(*known);
-    current_.erase(id);
-  }
+  auto promise = context_.self()->make_response_promise<Answered>();
+  const auto begun = wanted_.start(
+      id, run_id, [this, promise](const TaskRun* wanted, const driver::Refusal& why) {
+        if (wanted == nullptr) return promise.deliver(driver::failed(why.error, why.recoverable));
+        const auto& machine = runs_.at(wanted->number)->machine;
+        promise.deliver(driver::started(docker_handle(machine), machine.network()));
+      });
+  if (!begun) return promise;
+  hear(begun->replaced, [](Run& replaced) { replaced.machine.destroy(); });
   auto spec = container_spec(config, context_.settings(), context_.label());
-  if (!spec) return driver::failed(spec.error());
-  if (const auto image = docker::parse_image_name(spec->settings.image); !image)
-    return driver::failed(image.error());
+  const auto image = spec ? docker::parse_image_name(spec->settings.image) : spec.error();
+  if (!image) {
+    wanted_.failed(begun->number, {image.error()});
+    return promise;
+  }
   for (const auto& [number, other] : runs_)
     if (other->id == id) other->machine.spare(run_id);
-  auto& run = make_run(id);
-  run.starting = context_.self()->make_response_promise<Answered>();
+  auto& run = make_run(id, begun->number);
   run.spec = std::move(*spec);
   run.network_namespace = copy(config.getNetworkNamespace());
   run.hostname = copy(config.getHostname());
@@ -92,34 +86,27 @@ actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader co
        .joins_network = !run.network_namespace.empty() && docker::joins_group_network(settings),
        .advertises_ipv6 = settings.advertises_ipv6,
        .port_map = settings.port_map});
-  auto answer = run.starting;
   carry_out(run);
-  return answer;
+  return promise;
 }
 
 actor::Answer<Answered> DockerTasks::recover(schema::plugin::RecoverTask::Reader order) {
   const auto id = driver::read_id(order.getId());
   const auto run_id = copy(order.getRunId());
-  auto* known = find(id);
-  if (known != nullptr && known->machine.stage() != Stage::ending) {
-    auto& machine = known->machine;
-    if (!run_id.empty() && machine.run_id() != run_id)
-      return driver::failed({Errc::not_found, "another run of the task is there"});
-    if (machine.stage() == Stage::starting)
-      return known->recovering = context_.self()->make_response_promise<Answered>();
-    if (machine.stage() == Stage::ended) machine.tell_again();
-    carry_out(*known);
-    return driver::recovered(machine.run_id());
-  }
-  auto& run = make_run(id);
-  run.recovering = context_.self()->make_response_promise<Answered>();
+  auto promise = context_.self()->make_response_promise<Answered>();
+  const auto begun
+      = wanted_.recover(id, run_id, [promise](const TaskRun* wanted, const driver::Refusal& why) {
+          promise.deliver(wanted != nullptr ? driver::recovered(wanted->run_id)
+                                            : driver::failed(why.error, why.recoverable));
+        });
+  if (!begun) return promise;
+  auto& run = make_run(id, begun->number);
   workload::TaskHandle handle;
   if (order.hasHandle()) handle = driver::read_handle(order.getHandle());
   run.machine.recover(
       run_id, handle.version > docker::container_handle_version ? std::string{} : handle.data);
-  auto answer = run.recovering;
   carry_out(run);
-  return answer;
+  return promise;
 }
 
 actor::Answer<Answered> DockerTasks::stop(schema::plugin::StopTask::Reader order) {
@@ -136,11 +123,9 @@ actor::Answer<Answered> DockerTasks::stop(schema::plugin::StopTask::Reader order
 }
 
 actor::Answer<Answered> DockerTasks::destroy(const TaskId& id) {
-  auto* const known = find(id);
-  auto& run = known != nullptr ? *known : make_run(id);
+  const auto wanted = wanted_.destroy(id);
+  auto& run = wanted ? *runs_.at(wanted->number) : make_run(id, wanted_.next_number());
   auto answer = run.destroying = context_.self()->make_response_promise<Answered>();
-  current_.erase(id);
-  streams_.drop(id);
   run.machine.destroy();
   carry_out(run);
   return answer;
@@ -189,7 +174,7 @@ actor::Answer<Answered> DockerTasks::exec(schema::plugin::ExecTask::Reader order
 // -- machines -------------------------------------------------------------------------------------
 
 /// Something has happened to a run; if it is not over meanwhile, it hears of it.
-void DockerTasks::hear(std::uint64_t number, const std::function<void(Run&)>& event) {
+void DockerTasks::hear(Number number, const std::function<void(Run&)>& event) {
   const auto found = runs_.find(number);
   if (found == runs_.end()) return;
   event(*found->second);
@@ -379,23 +364,15 @@ struct DockerTasks::Performer {
 
   void operator()(const container_action::TellRunning&) const {
     run.spec = {};
-    const auto& machine = run.machine;
-    std::exchange(run.starting, {})
-        .deliver(driver::started(docker_handle(machine), machine.network()));
-    std::exchange(run.recovering, {}).deliver(driver::recovered(machine.run_id()));
+    tasks.wanted_.began(run.number, run.machine.run_id());
   }
 
   void operator()(const container_action::TellFailed& action) const {
-    if (const auto found = tasks.current_.find(run.id);
-        found != tasks.current_.end() && found->second == run.number)
-      tasks.current_.erase(found);
-    for (const auto& waiting : {run.starting, run.recovering})
-      waiting.deliver(driver::failed(action.error, action.recoverable));
+    tasks.wanted_.failed(run.number, {action.error, action.recoverable});
   }
 
   void operator()(const container_action::TellExited& action) const {
-    actor::send_urgent(context.self(), context.options().host,
-                       driver::exited(run.id, run.machine.run_id(), action.result));
+    tasks.wanted_.ended(run.number, action.result);
   }
 
   void operator()(const container_action::TellDestroyed&) const {
@@ -417,7 +394,7 @@ void DockerTasks::carry_out(Run& run) {
   for (auto actions = run.machine.take(); !actions.empty(); actions = run.machine.take())
     for (const auto& action : actions)
       std::visit(Performer{*this, run}, action);
-  if (run.machine.stage() == Stage::ended && find(run.id) == &run) streams_.drop(run.id);
+  if (run.machine.stage() == Stage::ended && find(run.id) == &run) wanted_.usage().drop(run.id);
   if (run.is_over) runs_.erase(run.number);
 }
 

@@ -17,7 +17,7 @@
 #include "runtime/docker/container_machine.hpp"
 #include "runtime/docker/exec_bridge.hpp"
 #include "runtime/docker/log_collector.hpp"
-#include "runtime/workload/runs/usage_streams.hpp"
+#include "runtime/workload/runs/task_runs.hpp"
 
 namespace nomad::client {
 
@@ -45,14 +45,16 @@ public:
 private:
   using Round = docker::ContainerMachine::Round;
   using Stage = docker::ContainerMachine::Stage;
+  using Number = workload::TaskRuns::Number;
+  using TaskRun = workload::TaskRuns::Run;
   using Listed = std::vector<docker::ListedContainer>;
 
   struct Run;
   struct Performer;
 
   Run* find(const driver::TaskId& id, std::optional<Stage> stage = {});
-  Run& make_run(const driver::TaskId& id);
-  void hear(std::uint64_t number, const std::function<void(Run&)>& event);
+  Run& make_run(const driver::TaskId& id, Number number);
+  void hear(Number number, const std::function<void(Run&)>& event);
   void carry_out(Run& run);
   std::string position_file(const std::string& container) const;
   void forget_logs(const std::string& container, DockerContext::Action done);
@@ -64,7 +66,7 @@ private:
   void remove_listed(const docker::ListedContainer& container, const char* why);
 
   // Usage.
-  void read_usage(std::uint64_t number, std::function<void(Result<client_api::TaskUsage>)> then);
+  void read_usage(Number number, std::function<void(Result<client_api::TaskUsage>)> then);
   void wake_for_streams();
   void readings_due(std::uint64_t round);
 
@@ -72,10 +74,8 @@ private:
   DockerImages images_;
   DockerInfra infra_;
   docker::ExecBridge commands_;
-  std::map<std::uint64_t, std::unique_ptr<Run>> runs_;  ///< By number.
-  std::map<driver::TaskId, std::uint64_t> current_;     ///< The run that is asked for by its task.
-  std::uint64_t numbers_ = 0;
-  workload::UsageStreams streams_;
+  std::map<Number, std::unique_ptr<Run>> runs_;  ///< Those, too, of which something is left.
+  workload::TaskRuns wanted_;
 };
 
 }  // namespace nomad::client

@@ -49,7 +49,7 @@ bool DockerTasks::is_looked_after(const docker::ListedContainer& container,
                                   [&is_of](const auto& entry) { return is_of(entry.second->id); });
   }
   const TaskId id{alloc_id, label(docker::label::task)};
-  return kept.contains(id) || current_.contains(id);
+  return kept.contains(id) || wanted_.find(id) != nullptr;
 }
 
 void DockerTasks::remove_listed(const docker::ListedContainer& container, const char* why) {
@@ -94,7 +94,7 @@ void DockerTasks::end_dangling() {
 
 // -- usage ----------------------------------------------------------------------------------------
 
-void DockerTasks::read_usage(std::uint64_t number,
+void DockerTasks::read_usage(Number number,
                              std::function<void(Result<client_api::TaskUsage>)> then) {
   const auto& asked = *runs_.at(number);
   // With counters of ours it need not wait for the engine to take two samples.
@@ -125,7 +125,7 @@ actor::Answer<Answered> DockerTasks::usage(schema::plugin::TaskStats::Reader ord
   if (find(id, Stage::ended) != nullptr) return driver::used({});
   const auto* const run = find(id, Stage::running);
   if (run == nullptr) return driver::found_nothing();
-  streams_.follow(id, Nanoseconds{order.getInterval()}, context_.now());
+  wanted_.usage().follow(id, Nanoseconds{order.getInterval()}, context_.now());
   wake_for_streams();
   auto answer = context_.self()->make_response_promise<Answered>();
   read_usage(run->number, [answer](const Result<client_api::TaskUsage>& usage) {
@@ -136,16 +136,16 @@ actor::Answer<Answered> DockerTasks::usage(schema::plugin::TaskStats::Reader ord
 }
 
 void DockerTasks::wake_for_streams() {
-  if (const auto wake = streams_.take_wake(context_.now()))
+  if (const auto wake = wanted_.usage().take_wake(context_.now()))
     context_.after(wake->delay, [this, round = wake->round] { readings_due(round); });
 }
 
 void DockerTasks::readings_due(std::uint64_t round) {
-  for (const auto& reading : streams_.take_due(round, context_.now()))
-    read_usage(current_.at(reading.id),  // There are no streams of others.
+  for (const auto& reading : wanted_.usage().take_due(round, context_.now()))
+    read_usage(wanted_.find(reading.id)->number,  // There are no streams of others.
                [this, reading](const Result<client_api::TaskUsage>& usage) {
-                 if (!streams_.end_reading(reading)) return;
-                 const auto& run_id = find(reading.id)->machine.run_id();
+                 if (!wanted_.usage().end_reading(reading)) return;
+                 const auto& run_id = wanted_.find(reading.id)->run_id;
                  context_.self()->send(context_.options().host,
                                        driver::told_usage(reading.id, run_id, usage));
                });
