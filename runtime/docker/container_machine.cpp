@@ -22,15 +22,6 @@ constexpr Nanoseconds first_start_pause = 50ms;
 constexpr Nanoseconds log_patience = 10s;
 constexpr Nanoseconds kill_pause = 10s;
 
-std::string label_of(const Container& container, const char* name) {
-  const auto found = container.labels.find(name);
-  return found == container.labels.end() ? std::string{} : found->second;
-}
-
-Result<Container> container_of(const EngineOutcome& outcome) {
-  return outcome ? read_container(outcome->body) : Result<Container>{outcome.error()};
-}
-
 workload::ExitResult exit_of(const Container& container) {
   workload::ExitResult result{
       .code = container.exit_code, .signal = 0, .oom_killed = container.oom_killed};
@@ -44,19 +35,6 @@ workload::ExitResult exit_of(const Container& container) {
 
 }  // namespace
 
-bool is_away(const Error& err) {
-  return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::io
-         || err.code == Errc::corrupt;
-}
-
-std::string container_path(std::string_view container) {
-  return "/containers/" + percent_encode(container);
-}
-
-EngineRequest removal_of(std::string_view container) {
-  return {.method = "DELETE", .target = container_path(container) + "?force=1&v=1"};
-}
-
 // -- small ones -----------------------------------------------------------------------------------
 
 ContainerMachine::Stage ContainerMachine::stage() const {
@@ -69,23 +47,6 @@ bool ContainerMachine::may_join_network() const {
   return !was_left_ && step_ != Step::leaving && (start_.joins_network || step_ == Step::looking);
 }
 
-/// Whether somebody waits for this answer, which ends the waiting.
-bool ContainerMachine::is_current(Round round) {
-  if (round == 0 || round != round_) return false;
-  round_ = 0;
-  return true;
-}
-
-void ContainerMachine::ask(std::string method,
-                           std::string target,
-                           std::chrono::milliseconds timeout) {
-  act(Ask{next(), {.method = std::move(method), .target = std::move(target)}, timeout});
-}
-
-void ContainerMachine::wait(Nanoseconds delay) {
-  act(Wait{next(), delay});
-}
-
 // -- answers --------------------------------------------------------------------------------------
 
 void ContainerMachine::answered(Round round, const EngineOutcome& outcome) {
@@ -93,7 +54,7 @@ void ContainerMachine::answered(Round round, const EngineOutcome& outcome) {
   if (round == logs_round_) return logs_ended(outcome);
   if (round == stop_round_) {
     stop_round_ = 0;
-    if (!outcome && is_away(outcome.error())) act(Wait{stop_round_ = ++rounds_, look_pause});
+    if (!outcome && is_away(outcome.error())) act(Wait{stop_round_ = next_round(), look_pause});
     return;
   }
   if (!is_current(round)) return;
@@ -203,11 +164,7 @@ void ContainerMachine::prepare(const std::string& network_container) {
 void ContainerMachine::create() {
   step_ = Step::creating;
   ++tries_;
-  act(Ask{next(),
-          {.method = "POST",
-           .target = "/containers/create?name=" + percent_encode(traits_.name),
-           .body = body_},
-          engine_patience});
+  ask(creation_of(traits_.name, body_));
 }
 
 void ContainerMachine::created(const EngineOutcome& outcome) {
@@ -221,7 +178,7 @@ void ContainerMachine::created(const EngineOutcome& outcome) {
   const auto& why = made.error();
   if (why.code == Errc::conflict && tries_ < start_tries) {
     step_ = Step::name_taken;
-    return ask("GET", container_path(traits_.name) + "/json", engine_patience);
+    return ask(inspection_of(traits_.name));
   }
   if (outcome.refusal.may_pass() && tries_ < start_tries) return create_again();
   const bool may_pass = is_away(why) || why.code == Errc::not_found
@@ -247,19 +204,19 @@ void ContainerMachine::judge_name(const EngineOutcome& outcome) {
                 /*recoverable=*/false);
   step_ = Step::clearing_name;
   // By its id: the name may be another one's when a slow engine comes to it.
-  act(Ask{next(), removal_of(container->id), engine_patience});
+  ask(removal_of(container->id));
 }
 
 void ContainerMachine::start_container() {
   step_ = Step::starting;
   ++tries_;
-  ask("POST", container_path(container_) + "/start", engine_patience);
+  ask({.method = "POST", .target = container_path(container_) + "/start"});
 }
 
 void ContainerMachine::container_started(const EngineOutcome& outcome) {
   if (outcome) {
     step_ = Step::inspecting;
-    return ask("GET", container_path(container_) + "/json", engine_patience);
+    return ask(inspection_of(container_));
   }
   const bool passes = outcome.refusal.may_pass();
   if (passes && tries_ < start_tries) return wait(first_start_pause * (1 << tries_));
@@ -291,7 +248,7 @@ void ContainerMachine::recover(std::string run_id, const std::string& container)
 
 void ContainerMachine::look() {
   ++tries_;
-  ask("GET", container_path(container_) + "/json", look_time);
+  ask(inspection_of(container_), look_time);
 }
 
 /// An engine that is away may come back, and have the container still.
@@ -330,7 +287,7 @@ void ContainerMachine::run(const Container& container, bool is_new) {
   act(TellRunning{});
   if (auto destination = read_log_label(container.labels)) {
     logs_ = Logs::opening;
-    act(OpenLogs{logs_round_ = ++rounds_, std::move(*destination), container.tty, is_new});
+    act(OpenLogs{logs_round_ = next_round(), std::move(*destination), container.tty, is_new});
   }
   watch();
 }
@@ -339,12 +296,13 @@ void ContainerMachine::run(const Container& container, bool is_new) {
 
 void ContainerMachine::watch() {
   step_ = Step::running;
-  ask("POST", container_path(container_) + "/wait?condition=not-running", for_ever);
+  ask({.method = "POST", .target = container_path(container_) + "/wait?condition=not-running"},
+      for_ever);
 }
 
 void ContainerMachine::look_again() {
   step_ = Step::looking_again;
-  ask("GET", container_path(container_) + "/json", engine_patience);
+  ask(inspection_of(container_));
 }
 
 /// (5)
@@ -366,7 +324,7 @@ void ContainerMachine::end(workload::ExitResult result) {
   stop_round_ = kill_round_ = 0;
   if (logs_ == Logs::none) return tell_end();
   if (logs_ == Logs::pausing) follow_logs();
-  act(Wait{patience_round_ = ++rounds_, log_patience});
+  act(Wait{patience_round_ = next_round(), log_patience});
 }
 
 void ContainerMachine::tell_end() {
@@ -382,7 +340,7 @@ bool ContainerMachine::stop(const std::string& signal, Nanoseconds grace) {
     stop_grace_ = std::max(grace, Nanoseconds{0});
     ask_to_stop();
     // The engine kills by itself after the time, if it was asked to stop.
-    act(Wait{kill_round_ = ++rounds_, stop_grace_ + (signal.empty() ? kill_pause : 0s)});
+    act(Wait{kill_round_ = next_round(), stop_grace_ + (signal.empty() ? kill_pause : 0s)});
     return true;
   }
   if (step_ == Step::ended) return true;
@@ -398,12 +356,12 @@ void ContainerMachine::ask_to_stop() {
   auto target = container_path(container_);
   target += stop_signal_.empty() ? fmt::format("/stop?t={}", seconds.count())
                                  : "/kill?signal=" + percent_encode(stop_signal_);
-  act(Ask{stop_round_ = ++rounds_, {.method = "POST", .target = target}, seconds + 1min});
+  act(Ask{stop_round_ = next_round(), {.method = "POST", .target = target}, seconds + 1min});
 }
 
 void ContainerMachine::kill() {
   act(Ask{0, {.method = "POST", .target = container_path(container_) + "/kill"}, engine_patience});
-  act(Wait{kill_round_ = ++rounds_, kill_pause});
+  act(Wait{kill_round_ = next_round(), kill_pause});
 }
 
 void ContainerMachine::destroy() {
@@ -425,7 +383,7 @@ void ContainerMachine::destroy() {
 void ContainerMachine::follow_logs() {
   const bool is_rest = step_ == Step::ended;
   logs_ = is_rest ? Logs::rest : Logs::following;
-  act(FollowLogs{logs_round_ = ++rounds_, is_rest});
+  act(FollowLogs{logs_round_ = next_round(), is_rest});
 }
 
 void ContainerMachine::logs_ended(const EngineOutcome& outcome) {
@@ -439,7 +397,7 @@ void ContainerMachine::logs_ended(const EngineOutcome& outcome) {
     return logs_over();
   }
   logs_ = Logs::pausing;
-  act(Wait{logs_round_ = ++rounds_, log_pauses_.next()});
+  act(Wait{logs_round_ = next_round(), log_pauses_.next()});
 }
 
 void ContainerMachine::close_logs() {
@@ -481,7 +439,7 @@ void ContainerMachine::wind_up() {
 void ContainerMachine::find() {
   step_ = Step::finding;
   ++tries_;
-  ask("GET", container_path(traits_.name) + "/json", look_time);
+  ask(inspection_of(traits_.name), look_time);
 }
 
 void ContainerMachine::found(const EngineOutcome& outcome) {
@@ -502,7 +460,7 @@ void ContainerMachine::found(const EngineOutcome& outcome) {
 void ContainerMachine::remove() {
   step_ = Step::removing;
   ++tries_;
-  act(Ask{next(), removal_of(container_), remove_time});
+  ask(removal_of(container_), remove_time);
 }
 
 void ContainerMachine::removed(const EngineOutcome& outcome) {

@@ -1,15 +1,11 @@
 // ContainerMachine: decides what happens to the container of one run of a task, from the order to
-// start or find it until nothing of it is left. What happened goes in as calls; what to do about it
-// comes out of `take`: questions to the engine, timers, work on the disk, and what is told. No I/O,
-// no clock, no thread, no actor.
+// start or find it until nothing of it is left.
 //
 // The idea: a container belongs to the engine, which may be slow, die, come back without it, or
 // have done what it never answered. So nothing is believed but what the engine says of the
 // container now, and whatever may have been made is looked for before the run is over.
 //
-// (1) Every action that waits for an answer carries a round, which the answer repeats. Life, logs,
-//     stop and kill wait for one each; an answer to any other round is late, or there twice, and is
-//     ignored.
+// (1) Life, logs, stop and kill wait for one round each; an answer to any other is ignored.
 // (2) A container that has our name is taken over if it is of this run and was started, is left
 //     alone if it is another agent's, and is else removed before one is made.
 // (3) A run that may have made a container is not over before that is removed, or the engine has
@@ -37,20 +33,16 @@
 // May depend on: runtime/base, runtime/workload.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "runtime/base/back_off.hpp"
-#include "runtime/base/duration.hpp"
 #include "runtime/docker/container_body.hpp"
-#include "runtime/docker/engine.hpp"
+#include "runtime/docker/engine_machine.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_event.hpp"
 
@@ -61,7 +53,10 @@ inline constexpr std::uint32_t container_handle_version = 1;
 
 namespace container_action {
 
-using Round = std::uint64_t;
+using engine_action::Ask;
+using engine_action::Round;
+using engine_action::Wait;
+using engine_action::Withdraw;
 
 /// Answer: `ready`.
 struct GetImage {
@@ -92,24 +87,6 @@ struct Prepare {
   Round round;
   std::string image;
   std::string network_container;
-};
-
-/// Answer: `answered`, within the time. Nobody listens if the round is 0; 0 ms are for ever.
-struct Ask {
-  Round round;
-  EngineRequest request;
-  std::chrono::milliseconds timeout;
-};
-
-/// The answer is not wanted any more.
-struct Withdraw {
-  Round round;
-};
-
-/// Answer: `time_over`, after `delay`.
-struct Wait {
-  Round round;
-  Nanoseconds delay;
 };
 
 /// Answer: `done`.
@@ -199,10 +176,8 @@ struct ContainerStart {
   std::map<std::string, std::int64_t> port_map{};
 };
 
-class ContainerMachine {
+class ContainerMachine : public EngineMachine<ContainerAction> {
 public:
-  using Round = container_action::Round;
-
   enum class Stage : std::uint8_t { starting, running, ended, ending };
 
   static constexpr int start_tries = 5;
@@ -210,9 +185,6 @@ public:
   static constexpr int remove_tries = 30;
 
   explicit ContainerMachine(ContainerTraits traits) : traits_{std::move(traits)} {}
-
-  /// What to do since the last call, in this order. To be called after every event.
-  std::vector<ContainerAction> take() { return std::exchange(actions_, {}); }
 
   // Orders. The first is `start`, `recover` or, of what nobody knows, `destroy`; that is the last.
 
@@ -318,25 +290,12 @@ private:
   void leave();
   void left();
 
-  // small ones
   bool is_running() const { return step_ == Step::running || step_ == Step::looking_again; }
-
-  bool is_current(Round round);
-
-  Round next() { return round_ = ++rounds_; }
-
-  void act(ContainerAction action) { actions_.push_back(std::move(action)); }
-
-  void ask(std::string method, std::string target, std::chrono::milliseconds timeout);
-  void wait(Nanoseconds delay);
 
   ContainerTraits traits_;
   ContainerStart start_;
-  std::vector<ContainerAction> actions_;
   Step step_ = Step::idle;
-  Round rounds_ = 0;  ///< The newest.
-  Round round_ = 0;   ///< Of the life; 0: nothing is waited for. So the others.
-  Round logs_round_ = 0;
+  Round logs_round_ = 0;  ///< 0: nothing is waited for. So the others.
   Round stop_round_ = 0;
   Round kill_round_ = 0;
   Round patience_round_ = 0;  ///< With the rest of the logs.
@@ -357,14 +316,5 @@ private:
   std::optional<workload::ExitResult> result_;
   bool was_told_ = false;  ///< Of the result.
 };
-
-/// Whether the engine is away, so that nothing can be said of what it has or has done.
-bool is_away(const Error& err);
-
-/// "/containers/web": `container` is an id or a name.
-std::string container_path(std::string_view container);
-
-/// Removes the container and its volumes, whatever it does.
-EngineRequest removal_of(std::string_view container);
 
 }  // namespace nomad::docker
