@@ -20,6 +20,7 @@ constexpr auto for_ever = 0ms;
 constexpr Nanoseconds look_pause = 1s;
 constexpr Nanoseconds first_start_pause = 50ms;
 constexpr Nanoseconds log_patience = 10s;
+constexpr Nanoseconds log_success = 30s;
 constexpr Nanoseconds kill_pause = 10s;
 
 workload::ExitResult exit_of(const Container& container) {
@@ -103,6 +104,7 @@ void ContainerMachine::time_over(Round round) {
   if (round == stop_round_) return ask_to_stop();
   if (round == kill_round_) return kill();
   if (round == logs_round_) return follow_logs();
+  if (ends_wait(log_success_round_, round)) return log_pauses_.reset();
   if (round == patience_round_ && !was_told_) return tell_end();
   if (!is_current(round)) return;
   switch (step_) {
@@ -382,11 +384,14 @@ void ContainerMachine::destroy() {
 /// sight where one follows another.
 void ContainerMachine::follow_logs() {
   const bool is_rest = step_ == Step::ended;
+  const bool is_again = logs_ == Logs::pausing;
   logs_ = is_rest ? Logs::rest : Logs::following;
   act(FollowLogs{logs_round_ = next_round(), is_rest});
+  if (is_again && !is_rest) act(Wait{log_success_round_ = next_round(), log_success});
 }
 
 void ContainerMachine::logs_ended(const EngineOutcome& outcome) {
+  log_success_round_ = 0;
   // The engine gives the stream an end when the container has ended, often before that is heard of.
   if (outcome && logs_ == Logs::rest) return logs_over();
   if (outcome && step_ == Step::ended) return follow_logs();
@@ -405,7 +410,7 @@ void ContainerMachine::close_logs() {
   if (is_asked && logs_round_ != 0) act(Withdraw{logs_round_});
   if (logs_ != Logs::none) act(CloseLogs{});
   logs_ = Logs::none;
-  logs_round_ = 0;
+  logs_round_ = log_success_round_ = 0;
 }
 
 void ContainerMachine::logs_over() {

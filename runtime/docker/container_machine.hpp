@@ -295,7 +295,8 @@ private:
   ContainerTraits traits_;
   ContainerStart start_;
   Step step_ = Step::idle;
-  Round logs_round_ = 0;  ///< 0: nothing is waited for. So the others.
+  Round logs_round_ = 0;         ///< 0: nothing is waited for. So the others.
+  Round log_success_round_ = 0;  ///< A stream that lasts until then makes the next pause short.
   Round stop_round_ = 0;
   Round kill_round_ = 0;
   Round patience_round_ = 0;  ///< With the rest of the logs.
