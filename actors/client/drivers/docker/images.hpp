@@ -1,19 +1,15 @@
 // DockerImages: the images of tasks: found, loaded or pulled before a container is made of one, and
-// removed a while after the last task that needed it.
-//
-// One pull for each image at a time, whoever asks for it shares it, and it ends when nobody waits
-// any more. Lives in the driver's actor.
+// removed a while after the last task that needed it. What is to be done decides an ImageMachine
+// (runtime/docker); here that is done. Lives in the driver's actor.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
-#include "actors/client/drivers/docker/context.hpp"
-#include "runtime/docker/image_name.hpp"
+#include "actors/client/drivers/docker/performer.hpp"
+#include "runtime/docker/image_machine.hpp"
 
 namespace nomad::client {
 
@@ -34,7 +30,7 @@ public:
   /// The image's id; without one, whether another try may do.
   using Done = std::function<void(const Result<std::string>& id, bool may_pass)>;
 
-  explicit DockerImages(DockerContext& context) : context_{context} {}
+  explicit DockerImages(DockerContext& context);
 
   /// `done` is called once, in a later turn, unless `forget` came before.
   void get(const ImageRequest& request, Done done);
@@ -56,37 +52,17 @@ private:
 
   struct SharedProgress;
 
-  struct Pull {
-    std::uint64_t number = 0;
-    docker::Engine::CallId call = 0;
-    std::shared_ptr<SharedProgress> progress;
-    std::vector<Waiter> waiters;
+  struct Life : EngineLife<docker::ImageMachine> {
+    std::map<docker::ImageMachine::Round, std::shared_ptr<SharedProgress>> pulls{};
+    std::map<std::string, Waiter> waiters{};  ///< By user.
   };
 
-  struct Kept {
-    std::set<std::string> users;
-    std::uint64_t removal = 0;  ///< Of the planned one; another number is void.
-  };
+  struct Performer;
 
-  void look(const ImageRequest& request, const Done& done, bool is_last);
-  void load(const ImageRequest& request, const Done& done);
-  void find_auth(const ImageRequest& request, const Done& done);
-  void pull(const ImageRequest& request, const Done& done, const std::string& auth);
-  void begin_pull(const std::string& key, const ImageRequest& request, const std::string& auth);
-  void pull_ended(const std::string& key,
-                  std::uint64_t number,
-                  const Result<>& outcome,
-                  docker::EngineError::Kind why = {});
-  void tell_progress(const std::string& key, std::uint64_t number);
-  void keep(const std::string& id, const std::string& user);
-  void plan_removal(const std::string& id);
-  void remove(const std::string& id, std::uint64_t removal, int tries);
+  void hear(const std::function<void(Life&)>& event);
 
   DockerContext& context_;
-  std::map<std::string, Pull> pulls_;  ///< By the image's text.
-  std::map<std::string, Kept> kept_;   ///< By id.
-  std::set<std::string> asking_;  ///< Users for whom something is asked, and who want it still.
-  std::uint64_t numbers_ = 0;
+  Life life_;
 };
 
 }  // namespace nomad::client

@@ -14,7 +14,7 @@
 using namespace nomad;
 
 TEST_CASE("container_machine: transcripts") {
-  test::check_transcripts(NOMAD_TRANSCRIPTS, test::replay_container);
+  test::check_transcripts(NOMAD_TRANSCRIPTS "/container", test::replay_container);
 }
 
 TEST_CASE("container_machine: whatever happens, nothing runs twice, ends unasked or is left") {

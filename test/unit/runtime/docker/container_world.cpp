@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,7 @@
 #include "runtime/base/overloaded.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/docker/container_machine.hpp"
-#include "test/support/fake_engine.hpp"
+#include "test/unit/runtime/docker/engine_world.hpp"
 
 using namespace std::chrono_literals;
 
@@ -24,23 +23,12 @@ using namespace docker::container_action;
 
 namespace {
 
-/// What must be true in a world is not.
-struct Broken : std::logic_error {
-  using std::logic_error::logic_error;
-};
-
-void require(bool holds, const char* what) {
-  if (!holds) throw Broken{what};
-}
-
-const Error away{Errc::unavailable, "cannot connect to the Docker daemon"};
-
 /// An engine that is slow, dies, forgets, and answers twice, an agent that dies, and whoever
 /// starts, stops and destroys the runs of one task, as a task's runner does. What must be true at
 /// any moment is required where it could become false.
-class World {
+class ContainerWorld {
 public:
-  explicit World(std::uint64_t seed) : random_{seed} {
+  explicit ContainerWorld(std::uint64_t seed) : random_{seed} {
     engine_.images = {"busybox:1"};
     engine_.on_start = [this](const test::FakeContainer& container) { note_start(container); };
     engine_.on_end = [this](const test::FakeContainer& container) { note_end(container); };
@@ -237,13 +225,13 @@ private:
   }
 
   void ask_engine(Machine& machine, Round round, const EngineRequest& request, bool may_fail) {
-    if (is_away_) return machine.machine.answered(round, {away});
+    if (is_away_) return machine.machine.answered(round, {engine_away()});
     if (may_fail && random_.chance(0.03))
       return machine.machine.answered(round, judged(test::engine_refusal(500, "no luck")));
     const bool is_lost = may_fail && random_.chance(0.04);
-    if (is_lost && random_.chance(0.5)) return machine.machine.answered(round, {away});
+    if (is_lost && random_.chance(0.5)) return machine.machine.answered(round, {engine_away()});
     const auto answer = engine_.answer(request);
-    if (is_lost) return machine.machine.answered(round, {away});
+    if (is_lost) return machine.machine.answered(round, {engine_away()});
     if (!answer) return ask_later(machine.number, round, request);
     const auto outcome = judged(*answer);
     owe(machine.number, round,
@@ -339,14 +327,14 @@ private:
   void make_ready(Machine& machine, Round round, const std::string& what) {
     answer_with(machine, round, [this, round, what](Machine& to, bool may_fail) {
       const bool fails = may_fail && random_.chance(0.05);
-      to.machine.ready(round, fails ? Result<std::string>{away} : what, true);
+      to.machine.ready(round, fails ? Result<std::string>{engine_away()} : what, true);
     });
   }
 
   void do_work(Machine& machine, Round round, bool may_fail) {
     answer_with(machine, round, [this, round, may_fail](Machine& to, bool world_fails) {
       const bool fails = may_fail && world_fails && random_.chance(0.1);
-      to.machine.done(round, fails ? Result<>{away} : Result<>{});
+      to.machine.done(round, fails ? Result<>{engine_away()} : Result<>{});
     });
   }
 
@@ -478,15 +466,7 @@ private:
 }  // namespace
 
 std::optional<std::string> run_container_world(std::uint64_t seed) {
-  try {
-    World world{seed};
-    for (auto steps = Random{seed}.below(600); steps > 0; --steps)
-      world.step();
-    world.drain();
-    return {};
-  } catch (const Broken& broken) {
-    return broken.what();
-  }
+  return run_world<ContainerWorld>(seed);
 }
 
 }  // namespace nomad::test
