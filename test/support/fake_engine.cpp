@@ -63,7 +63,9 @@ EngineAnswer inspect(const FakeContainer& container) {
               {{"Status", container.status},
                {"Running", container.is_running()},
                {"ExitCode", container.exit_code},
-               {"Pid", container.is_running() ? ::getpid() : 0}}},
+               {"Pid", !container.is_running() ? 0
+                       : container.pid != 0    ? container.pid
+                                               : ::getpid()}}},
              {"Config", {{"Labels", labels_of(container)}, {"Tty", false}}},
              {"HostConfig", {{"NetworkMode", container.network_mode}}},
              {"NetworkSettings", {{"Networks", {{"bridge", {{"IPAddress", "172.17.0.2"}}}}}}}});

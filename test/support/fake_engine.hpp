@@ -25,7 +25,8 @@ struct FakeContainer {
   docker::Texts labels;
   std::string status = "created";  ///< "running", "exited"
   int exit_code = 0;
-  int signals = 0;  ///< That it was sent.
+  int signals = 0;       ///< That it was sent.
+  std::int64_t pid = 0;  ///< While it runs; 0: the test's own.
 
   bool is_running() const { return status == "running"; }
 

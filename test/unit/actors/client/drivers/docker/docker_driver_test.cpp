@@ -377,7 +377,7 @@ TEST_CASE("docker: who joins while a network's container is removed gets another
   fixture.network = "/proc/self/ns/net";
   fixture.start("run-1");
   const auto first = fixture.engine.find("nomad_init_alloc")->id;
-  fixture.hold("DELETE", "nomad_init");
+  fixture.hold("DELETE", first);
   fixture.destroy();
   const auto started = fixture.start("run-2");
   CHECK_FALSE(started->has_value());
