@@ -5,7 +5,7 @@ import re
 FOLDERS = ("raft", "scheduler", "cluster", "workload", "state", "security")
 
 # In folders that also do things.
-FILES = tuple(f"runtime/docker/{name}_machine" for name in ("container", "engine", "image", "infra"))
+FILES = tuple(f"runtime/docker/{name}_machine" for name in ("container", "engine", "health", "image", "infra"))
 
 RULES = [(re.compile(pattern), why) for pattern, why in (
     (r"_clock\s*::\s*now\b|(?<!\w)(?:std)?::time\s*\(|\b(?:clock_gettime|gettimeofday|timespec_get)\b",

@@ -9,6 +9,7 @@
 
 #include "test/mistakes/mistake.hpp"
 #include "test/unit/runtime/docker/container_world.hpp"
+#include "test/unit/runtime/docker/health_world.hpp"
 #include "test/unit/runtime/docker/image_world.hpp"
 #include "test/unit/runtime/docker/infra_world.hpp"
 
@@ -17,7 +18,8 @@ using namespace nomad;
 namespace {
 
 std::optional<std::string> run_docker_worlds(std::uint64_t seed) {
-  for (const auto run : {test::run_container_world, test::run_image_world, test::run_infra_world})
+  for (const auto run : {test::run_container_world, test::run_health_world, test::run_image_world,
+                         test::run_infra_world})
     if (auto broken = run(seed)) return broken;
   return {};
 }
