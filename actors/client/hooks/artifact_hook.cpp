@@ -102,7 +102,7 @@ Result<Item> interpolate(const artifact::Definition& definition,
                          schema::plugin::HookRequest::Reader request) {
   const auto places = request.getEnvironment();
   const auto env = workload::TaskEnv::read(places);
-  Item item{.shown = artifact::redact(definition.source),
+  Item item{.shown = redact_url(definition.source),
             .key = key_of(definition),
             .fetch = {},
             .destination = NOMAD_TRY(find_destination(definition.destination, env, places))};
@@ -219,7 +219,7 @@ void ArtifactHookState::plan(schema::plugin::HookRequest::Reader request) {
     const auto definition = definition_of(artifact);
     auto item = interpolate(definition, request);
     if (!item) {
-      items_.push_back({.shown = artifact::redact(definition.source),
+      items_.push_back({.shown = redact_url(definition.source),
                         .key = key_of(definition),
                         .fetch = {},
                         .destination = {},

@@ -10,8 +10,8 @@
 
 #include "runtime/artifact/fetcher/reporter.hpp"
 #include "runtime/artifact/rules/s3.hpp"
-#include "runtime/artifact/rules/url.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::artifact {
 

@@ -12,7 +12,7 @@ Result<> RedirectPolicy::follow(int status, std::string_view location) {
   if (location.empty())
     return Error{Errc::rejected,
                  std::to_string(status) + " response of " + from + " has no Location"};
-  auto next = resolve(here_, location);
+  auto next = resolve_url(here_, location);
   if (!next) return Error{Errc::rejected, from + " redirects badly: " + next.error().what};
   if (next->scheme != "http" && next->scheme != "https")
     return Error{Errc::rejected,

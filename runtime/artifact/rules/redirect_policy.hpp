@@ -7,8 +7,8 @@
 
 #include <string_view>
 
-#include "runtime/artifact/rules/url.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::artifact {
 

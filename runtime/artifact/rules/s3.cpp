@@ -45,7 +45,7 @@ std::string hmac(std::string_view key, std::string_view data) {
 /// Names and values as they are signed: encoded, and sorted by both.
 std::string canonical_query(std::string_view query) {
   std::vector<std::string> parts;
-  const auto parsed = Query::parse(query);
+  const auto parsed = UrlQuery::parse(query);
   for (const auto& [name, value] : parsed.values())
     parts.push_back(percent_encode(name) + "=" + percent_encode(value));
   std::ranges::sort(parts);
@@ -125,7 +125,7 @@ Url BucketLocation::listing(std::string_view marker) const {
 
 Result<BucketLocation> find_s3(const Url& url) {
   BucketLocation place;
-  const auto query = Query::parse(url.query);
+  const auto query = UrlQuery::parse(url.query);
   place.version = query.get("version");
   place.endpoint.scheme = url.scheme;
   place.endpoint.host = url.host;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/artifact/rules/url.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::artifact {
 

@@ -108,7 +108,7 @@ Result<std::string> expand(std::string_view text) {
                  "download not supported for scheme 'file': files of the node are not fetched; "
                  "mount them by a host volume"};
   return Error{Errc::invalid_argument,
-               "invalid source string: \"" + redact(text)
+               "invalid source string: \"" + redact_url(text)
                    + "\" has no scheme and is no known shorthand; write it as https://…"};
 }
 
@@ -194,7 +194,7 @@ Result<> refuse_options(const Source& source) {
   return {};
 }
 
-Result<> take_git(Query& query, Source& into) {
+Result<> take_git(UrlQuery& query, Source& into) {
   into.ref = query.take("ref");
   const auto depth = query.take("depth");
   if (is_digits(depth)) std::from_chars(depth.data(), depth.data() + depth.size(), into.depth);
@@ -230,8 +230,8 @@ Result<std::string> with_options(std::string_view source,
   if (options.empty()) return std::string{source};
   const auto hash = std::min(source.find('#'), source.size());
   const auto mark = std::min(source.find('?'), hash);
-  auto query
-      = Query::parse(mark == hash ? std::string_view{} : source.substr(mark + 1, hash - mark - 1));
+  auto query = UrlQuery::parse(mark == hash ? std::string_view{}
+                                            : source.substr(mark + 1, hash - mark - 1));
   for (const auto& [name, value] : options)
     query.set(name, value);
   return std::string{source.substr(0, mark)} + "?" + query.encode()
@@ -247,7 +247,7 @@ Result<Source> parse_source(std::string_view text) {
   source.subdir = NOMAD_TRY(clean_subdir(found.subdir));
   source.url = NOMAD_TRY(parse_url(found.source));
   source.getter = NOMAD_TRY(choose_getter(found.getter, source.url));
-  auto query = Query::parse(source.url.query);
+  auto query = UrlQuery::parse(source.url.query);
   const auto before = query.values().size();
   const auto archive = query.take("archive");
   if (archive.empty())

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "runtime/artifact/rules/archive_kind.hpp"
-#include "runtime/artifact/rules/url.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::artifact {
 

@@ -1,8 +1,6 @@
 // Url: an address as sources of artifacts and redirects write it, taken apart and put together
 // again, and its query. Parts stand in it as they were written, escapes included; what is decoded
-// says so.
-//
-// Pure: everything in runtime/artifact/rules is, and depends on runtime/base alone.
+// says so. Pure.
 #pragma once
 
 #include <map>
@@ -11,7 +9,7 @@
 
 #include "runtime/base/result.hpp"
 
-namespace nomad::artifact {
+namespace nomad {
 
 /// What people see in the place of a secret.
 inline constexpr std::string_view secret_mask = "xxxxx";
@@ -54,18 +52,18 @@ bool same_origin(const Url& a, const Url& b);
 Result<Url> parse_url(std::string_view text);
 
 /// What `reference`, the Location of an answer, means beside `base` (RFC 3986, section 5).
-Result<Url> resolve(const Url& base, std::string_view reference);
+Result<Url> resolve_url(const Url& base, std::string_view reference);
 
 /// `shown` of a text that may be no URL at all: of a source as users wrote it.
-std::string redact(std::string_view source);
+std::string redact_url(std::string_view source);
 
 /// Escapes decoded; those that are malformed stay as they are.
 std::string percent_decode(std::string_view text);
 
 /// A query's parameters, decoded. The first value of a name counts.
-class Query {
+class UrlQuery {
 public:
-  static Query parse(std::string_view query);
+  static UrlQuery parse(std::string_view query);
 
   /// "" when it is not there.
   std::string_view get(std::string_view name) const;
@@ -86,4 +84,4 @@ private:
   std::multimap<std::string, std::string, std::less<>> values_;
 };
 
-}  // namespace nomad::artifact
+}  // namespace nomad

@@ -1,15 +1,15 @@
-#include "runtime/artifact/rules/url.hpp"
+#include "runtime/text/url.hpp"
 
 #include <algorithm>
 #include <vector>
 
 #include "runtime/base/text.hpp"
 
-namespace nomad::artifact {
+namespace nomad {
 namespace {
 
 Error malformed(std::string_view text, std::string_view why) {
-  return {Errc::invalid_argument, "parse \"" + redact(text) + "\": " + std::string{why}};
+  return {Errc::invalid_argument, "parse \"" + redact_url(text) + "\": " + std::string{why}};
 }
 
 bool has_control(std::string_view text) {
@@ -203,7 +203,7 @@ Result<Url> parse_url(std::string_view text) {
   return url;
 }
 
-Result<Url> resolve(const Url& base, std::string_view reference) {
+Result<Url> resolve_url(const Url& base, std::string_view reference) {
   if (reference.starts_with("//")) return parse_url(base.scheme + ":" + std::string{reference});
   if (scheme_length(reference) > 0) return parse_url(reference);
   // A path may hold a colon here.
@@ -227,7 +227,7 @@ Result<Url> resolve(const Url& base, std::string_view reference) {
   return url;
 }
 
-std::string redact(std::string_view source) {
+std::string redact_url(std::string_view source) {
   std::string out;
   auto rest = source;
   if (const auto mark = source.find('?'); mark != source.npos) {
@@ -258,11 +258,11 @@ std::string percent_decode(std::string_view text) {
   return out;
 }
 
-// -- Query
+// -- UrlQuery
 // -----------------------------------------------------------------------------------------
 
-Query Query::parse(std::string_view query) {
-  Query parsed;
+UrlQuery UrlQuery::parse(std::string_view query) {
+  UrlQuery parsed;
   if (query.empty()) return parsed;
   for (const auto part : split(query, '&')) {
     if (part.empty()) continue;
@@ -273,24 +273,24 @@ Query Query::parse(std::string_view query) {
   return parsed;
 }
 
-std::string_view Query::get(std::string_view name) const {
+std::string_view UrlQuery::get(std::string_view name) const {
   const auto found = values_.lower_bound(name);
   return found == values_.end() || found->first != name ? std::string_view{} : found->second;
 }
 
-void Query::set(std::string_view name, std::string_view value) {
+void UrlQuery::set(std::string_view name, std::string_view value) {
   take(name);
   values_.emplace(name, value);
 }
 
-std::string Query::take(std::string_view name) {
+std::string UrlQuery::take(std::string_view name) {
   std::string value{get(name)};
   const auto [first, last] = values_.equal_range(name);
   values_.erase(first, last);
   return value;
 }
 
-std::string Query::encode() const {
+std::string UrlQuery::encode() const {
   std::string out;
   for (const auto& [name, value] : values_) {
     if (!out.empty()) out += '&';
@@ -299,4 +299,4 @@ std::string Query::encode() const {
   return out;
 }
 
-}  // namespace nomad::artifact
+}  // namespace nomad

@@ -1,9 +1,8 @@
-#include "runtime/artifact/rules/url.hpp"
+#include "runtime/text/url.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace nomad;
-using namespace nomad::artifact;
 
 TEST_CASE("url: it comes apart and together") {
   const auto url = parse_url("HTTPS://me:pa%20ss@Host.Example:8443/a%20b/c.zip?x=1&y=2#5").value();
@@ -42,9 +41,9 @@ TEST_CASE("url: secrets are not shown") {
   CHECK(url->shown()
         == "https://me:xxxxx@h/p?aws_access_key_secret=xxxxx&x=1&sshkey=xxxxx&X-Amz-Signature=xxxxx"
            "&sig=xxxxx&%74oken=xxxxx");
-  CHECK(redact("git::https://me:hidden@h/x.git?sshkey=hidden&ref=v1")
+  CHECK(redact_url("git::https://me:hidden@h/x.git?sshkey=hidden&ref=v1")
         == "git::https://me:xxxxx@h/x.git?sshkey=xxxxx&ref=v1");
-  CHECK(redact("git@github.com:a/b.git") == "git@github.com:a/b.git");
+  CHECK(redact_url("git@github.com:a/b.git") == "git@github.com:a/b.git");
 }
 
 TEST_CASE("url: references are resolved as RFC 3986 says") {
@@ -64,7 +63,7 @@ TEST_CASE("url: references are resolved as RFC 3986 says") {
                                           {"https://x:1/y", "https://x:1/y"},
                                           {"/a:b", "http://a/a:b"}}) {
     const auto& shown = reference;
-    CHECK_MESSAGE(resolve(base, reference)->text() == wanted, shown);
+    CHECK_MESSAGE(resolve_url(base, reference)->text() == wanted, shown);
   }
 }
 
@@ -78,7 +77,7 @@ TEST_CASE("url: an origin is scheme, host and port") {
 }
 
 TEST_CASE("query: parameters are read, changed and encoded") {
-  auto query = Query::parse("b=2&a=1+1&a=3&c=%26&d");
+  auto query = UrlQuery::parse("b=2&a=1+1&a=3&c=%26&d");
   CHECK(query.get("a") == "1 1");
   CHECK(query.get("d").empty());
   CHECK(query.has("d"));
