@@ -25,7 +25,7 @@ SocketLoop::~SocketLoop() {
 
 void SocketLoop::start() {
   EventLoop::start();
-  post([this] { tick(); });
+  if (tick_.count() > 0) post([this] { tick(); });
 }
 
 void SocketLoop::tick() {

@@ -42,6 +42,7 @@ class StreamSocket;
 /// An event loop with its sockets, which share the memory that is read into.
 class SocketLoop : public EventLoop {
 public:
+  /// Without a `tick` (0) nothing is checked, and `wake_at` is the owner's.
   SocketLoop(std::size_t read_bytes, std::chrono::milliseconds tick);
   ~SocketLoop();
 

@@ -109,7 +109,9 @@ Result<> use_directory(SSL_CTX* context, const std::string& directory) {
   return {};
 }
 
-Result<ContextRef> make_context(const SSL_METHOD* method, const TlsOptions& options) {
+Result<ContextRef> make_context(const SSL_METHOD* method,
+                                const TlsOptions& options,
+                                bool verifies) {
   ERR_clear_error();
   ContextRef context{SSL_CTX_new(method), &SSL_CTX_free};
   if (!context) return Error{Errc::internal, "TLS: " + openssl_reason()};
@@ -131,7 +133,7 @@ Result<ContextRef> make_context(const SSL_METHOD* method, const TlsOptions& opti
   if (!options.cert_file.empty()) NOMAD_TRY(use_certificate(context.get(), options));
   if (!options.ca_path.empty())
     NOMAD_TRY(use_directory(context.get(), options.ca_path));
-  else if (options.ca_file.empty())
+  else if (options.ca_file.empty() && verifies)  // a megabyte of them
     SSL_CTX_set_default_verify_paths(context.get());
   if (!options.ca_file.empty()
       && SSL_CTX_load_verify_file(context.get(), options.ca_file.c_str()) != 1)
@@ -140,7 +142,8 @@ Result<ContextRef> make_context(const SSL_METHOD* method, const TlsOptions& opti
 }
 
 Result<ContextRef> make_server(const TlsOptions& options) {
-  auto context = make_context(TLS_server_method(), options);
+  const bool verifies = options.verify_incoming && !options.cert_file.empty();
+  auto context = make_context(TLS_server_method(), options, verifies);
   if (!context || !options.verify_incoming) return context;
   SSL_CTX_set_verify(context->get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   if (!options.ca_file.empty())
@@ -149,7 +152,7 @@ Result<ContextRef> make_server(const TlsOptions& options) {
 }
 
 Result<ContextRef> make_client(const TlsOptions& options) {
-  auto context = make_context(TLS_client_method(), options);
+  auto context = make_context(TLS_client_method(), options, options.verify_outgoing);
   if (context)
     SSL_CTX_set_verify(context->get(), options.verify_outgoing ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
                        nullptr);
@@ -316,7 +319,9 @@ Result<TlsSession> TlsContext::accept(int socket) const {
   return TlsSession{ssl};
 }
 
-Result<TlsSession> TlsContext::connect(int socket, const std::string& name) const {
+Result<TlsSession> TlsContext::connect(int socket,
+                                       const std::string& name,
+                                       const std::string& protocol) const {
   ContextRef context;
   {
     const std::lock_guard lock{guard_};
@@ -326,6 +331,11 @@ Result<TlsSession> TlsContext::connect(int socket, const std::string& name) cons
   if (ssl == nullptr) return Error{Errc::internal, "TLS: " + openssl_reason()};
   TlsSession session{ssl};
   SSL_set_connect_state(ssl);
+  if (!protocol.empty()) {
+    const auto list = static_cast<char>(protocol.size()) + protocol;
+    SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(list.data()),
+                        static_cast<unsigned>(list.size()));
+  }
   if (name.empty()) return session;
   const bool named = is_ip_address(name)
                          ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1

@@ -92,8 +92,10 @@ public:
   Result<TlsSession> accept(int socket) const;
 
   /// The dialing side. The peer's certificate must be of the CA and, unless `name` is empty, be
-  /// made out to it (a DNS name or an IP address).
-  Result<TlsSession> connect(int socket, const std::string& name) const;
+  /// made out to it (a DNS name or an IP address). `protocol` is all that is offered by ALPN.
+  Result<TlsSession> connect(int socket,
+                             const std::string& name,
+                             const std::string& protocol = {}) const;
 
   const TlsOptions& options() const { return options_; }
 

@@ -12,9 +12,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "probed_server.hpp"
 #include "runtime/net/tls/certificate.hpp"
 #include "test/support/eventually.hpp"
+#include "test/support/scripted_server.hpp"
 
 using namespace nomad;
 using namespace nomad::probe;
@@ -24,7 +24,7 @@ using namespace std::string_literals;
 
 namespace {
 
-Probe to(const ProbedServer& server, Kind kind = Kind::http) {
+Probe to(const ScriptedServer& server, Kind kind = Kind::http) {
   Probe probe;
   probe.kind = kind;
   probe.host = "127.0.0.1";
@@ -49,7 +49,7 @@ Outcome ask(Probe probe) {
 
 /// A port where nobody listens.
 std::uint16_t closed_port() {
-  const ProbedServer gone{[](Visitor&) {}};
+  const ScriptedServer gone{[](Visitor&) {}};
   return gone.port();
 }
 
@@ -58,7 +58,7 @@ struct Requests {
   std::mutex guard;
   std::vector<std::string> seen;
 
-  ProbedServer::Treat note_and(std::function<std::string(const std::string&)> answer) {
+  ScriptedServer::Treat note_and(std::function<std::string(const std::string&)> answer) {
     return [this, answer = std::move(answer)](Visitor& visitor) {
       auto request = visitor.read_request();
       const auto said = answer(request);
@@ -112,6 +112,64 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// -- HTTP/2, as much as gRPC's health check takes
+
+std::string h2_frame(char type, char flags, char stream, const std::string& payload) {
+  std::string out;
+  for (int shift = 16; shift >= 0; shift -= 8)
+    out += static_cast<char>(payload.size() >> shift);
+  return out + type + flags + std::string(3, '\0') + stream + payload;
+}
+
+/// A header that is neither indexed nor compressed.
+std::string h2_header(const std::string& name, const std::string& value) {
+  return std::string(1, '\0') + static_cast<char>(name.size()) + name
+         + static_cast<char>(value.size()) + value;
+}
+
+constexpr char h2_data = 0;
+constexpr char h2_headers = 1;
+constexpr char h2_settings = 4;
+constexpr char end_stream = 1;
+constexpr char end_headers = 4;
+constexpr std::size_t preface_bytes = 24;
+
+/// Whether the frames in `bytes` hold the end of the request's stream.
+bool h2_request_is_whole(std::string_view bytes) {
+  while (bytes.size() >= 9) {
+    const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
+    const std::size_t size = at(0) << 16 | at(1) << 8 | at(2);
+    if (bytes.size() < 9 + size) return false;
+    if ((bytes[3] == h2_data || bytes[3] == h2_headers) && (bytes[4] & end_stream) != 0)
+      return true;
+    bytes.remove_prefix(9 + size);
+  }
+  return false;
+}
+
+/// One answer of a body and a status.
+ScriptedServer::Treat speaks_grpc(std::string body, std::string status, std::string message = "") {
+  return [=](Visitor& visitor) {
+    visitor.write(h2_frame(h2_settings, 0, 0, ""));
+    std::string request;
+    while (request.size() < preface_bytes
+           || !h2_request_is_whole(std::string_view{request}.substr(preface_bytes))) {
+      const auto more = visitor.read();
+      if (more.empty()) return;
+      request += more;
+    }
+    visitor.write(
+        h2_frame(h2_settings, 1, 0, "")
+        + h2_frame(h2_headers, end_headers, 1,
+                   "\x88" + h2_header("content-type", "application/grpc"))
+        + h2_frame(h2_data, 0, 1, body)
+        + h2_frame(h2_headers, end_headers | end_stream, 1,
+                   h2_header("grpc-status", status) + h2_header("grpc-message", message)));
+    while (!visitor.read().empty())
+      continue;
+  };
+}
+
 }  // namespace
 
 TEST_CASE("prober: HTTP passes by its status, and other bodies than that of 200 are kept") {
@@ -121,7 +179,7 @@ TEST_CASE("prober: HTTP passes by its status, and other bodies than that of 200 
         std::tuple{429, false, "slow down"}, std::tuple{503, false, "not yet"}}) {
     const auto& shown = status;
     CAPTURE(shown);
-    const ProbedServer server{
+    const ScriptedServer server{
         answers_with(http_answer(status, status == 200 ? "all of it" : output))};
     const auto outcome = ask(to(server));
     CHECK(outcome.passed == passes);
@@ -132,7 +190,7 @@ TEST_CASE("prober: HTTP passes by its status, and other bodies than that of 200 
 
 TEST_CASE("prober: an HTTP request has what the check says, and nothing that it does not") {
   Requests requests;
-  const ProbedServer server{
+  const ScriptedServer server{
       requests.note_and([](const std::string&) { return http_answer(200, ""); })};
   auto probe = to(server);
   probe.method = "PUT";
@@ -156,7 +214,7 @@ TEST_CASE("prober: an HTTP request has what the check says, and nothing that it 
 }
 
 TEST_CASE("prober: HEAD waits for no body") {
-  const ProbedServer server{answers_with("HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\n")};
+  const ScriptedServer server{answers_with("HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\n")};
   auto probe = to(server);
   probe.method = "HEAD";
   const auto outcome = ask(probe);
@@ -165,7 +223,7 @@ TEST_CASE("prober: HEAD waits for no body") {
 }
 
 TEST_CASE("prober: texts that are no HTTP are not sent") {
-  const ProbedServer server{answers_with(http_answer(200, ""))};
+  const ScriptedServer server{answers_with(http_answer(200, ""))};
   auto method = to(server);
   method.method = "GET / HTTP/1.1\r\nX: y";
   CHECK(contains(ask(method).output, "invalid method"));
@@ -183,10 +241,10 @@ TEST_CASE("prober: texts that are no HTTP are not sent") {
 
 TEST_CASE("prober: redirects are followed, relative and to other hosts") {
   Requests there;
-  const ProbedServer other{
+  const ScriptedServer other{
       there.note_and([](const std::string&) { return http_answer(503, "other says no"); })};
   Requests requests;
-  const ProbedServer server{requests.note_and([&](const std::string& request) {
+  const ScriptedServer server{requests.note_and([&](const std::string& request) {
     if (request.starts_with("POST /health ")) return http_answer(307, "", "Location: next?x=1\r\n");
     if (request.starts_with("POST /next?x=1 ")) return http_answer(302, "", "Location: /last\r\n");
     return http_answer(301, "", "Location: " + other.url("/there") + "\r\n");
@@ -211,7 +269,7 @@ TEST_CASE("prober: redirects are followed, relative and to other hosts") {
 }
 
 TEST_CASE("prober: who is sent round in circles stops") {
-  const ProbedServer server{answers_with(http_answer(302, "", "Location: /health\r\n"))};
+  const ScriptedServer server{answers_with(http_answer(302, "", "Location: /health\r\n"))};
   const auto outcome = ask(to(server));
   CHECK_FALSE(outcome.passed);
   CHECK(outcome.output
@@ -223,7 +281,7 @@ TEST_CASE("prober: redirects lead to nothing but HTTP") {
   for (const auto* place :
        {"file:///etc/passwd", "gopher://127.0.0.1/", "scp://x/y", "http://[/"}) {
     CAPTURE(place);
-    const ProbedServer server{
+    const ScriptedServer server{
         answers_with(http_answer(302, "body", "Location: "s + place + "\r\n"))};
     const auto outcome = ask(to(server));
     CHECK(outcome.status_code == 302);
@@ -232,7 +290,7 @@ TEST_CASE("prober: redirects lead to nothing but HTTP") {
 }
 
 TEST_CASE("prober: TCP asks for a connection and no more") {
-  const ProbedServer server{[](Visitor& visitor) { visitor.read(); }};
+  const ScriptedServer server{[](Visitor& visitor) { visitor.read(); }};
   const auto outcome = ask(to(server, Kind::tcp));
   CHECK(outcome.passed);
   CHECK(outcome.output == "nomad: tcp ok");
@@ -269,11 +327,11 @@ TEST_CASE("prober: names that nobody has") {
 }
 
 TEST_CASE("prober: who hangs is given up at the timeout, and holds up nobody") {
-  const ProbedServer hangs{[](Visitor& visitor) {
+  const ScriptedServer hangs{[](Visitor& visitor) {
     while (!visitor.is_over())
       visitor.read();
   }};
-  const ProbedServer answers{answers_with(http_answer(200, ""))};
+  const ScriptedServer answers{answers_with(http_answer(200, ""))};
   const auto prober = make_prober();
   std::atomic<int> over = 0;
   for (Prober::Id id = 10; id < 60; ++id) {
@@ -298,18 +356,18 @@ TEST_CASE("prober: a peer that sends a byte now and then can't stretch the timeo
         visitor.wait_for_input(50ms);
     };
   };
-  const ProbedServer in_header{drip("HTTP/1.1 200 OK\r\nX-Long: ")};
+  const ScriptedServer in_header{drip("HTTP/1.1 200 OK\r\nX-Long: ")};
   auto probe = to(in_header);
   probe.timeout = 500ms;
   CHECK(contains(ask(probe).output, "context deadline exceeded"));
 
   // A good answer whose body does not come is good at once; a bad one is bad with what there is.
-  const ProbedServer good{drip("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")};
+  const ScriptedServer good{drip("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")};
   probe = to(good);
   const auto before = std::chrono::steady_clock::now();
   CHECK(ask(probe).output == "nomad: http ok");
   CHECK(std::chrono::steady_clock::now() - before < 5s);
-  const ProbedServer bad{drip("HTTP/1.1 500 No\r\nContent-Length: 100000\r\n\r\nwhy: ")};
+  const ScriptedServer bad{drip("HTTP/1.1 500 No\r\nContent-Length: 100000\r\n\r\nwhy: ")};
   probe = to(bad);
   probe.timeout = 500ms;
   const auto outcome = ask(probe);
@@ -318,7 +376,7 @@ TEST_CASE("prober: a peer that sends a byte now and then can't stretch the timeo
 }
 
 TEST_CASE("prober: answers that never end are cut") {
-  const ProbedServer body{[](Visitor& visitor) {
+  const ScriptedServer body{[](Visitor& visitor) {
     visitor.read_request();
     visitor.write("HTTP/1.1 500 No\r\n\r\n");
     while (visitor.write(std::string(10'000, 'x')))
@@ -328,7 +386,7 @@ TEST_CASE("prober: answers that never end are cut") {
   CHECK(outcome.status_code == 500);
   CHECK(outcome.output == std::string(3 * 1024, 'x'));
 
-  const ProbedServer header{[](Visitor& visitor) {
+  const ScriptedServer header{[](Visitor& visitor) {
     visitor.read_request();
     visitor.write("HTTP/1.1 200 OK\r\n");
     while (visitor.write("X-More: " + std::string(1000, 'y') + "\r\n"))
@@ -341,7 +399,7 @@ TEST_CASE("prober: who hangs up early, or speaks something else, fails the probe
   for (const auto* bytes :
        {"", "HTTP/1.1 200 OK\r\nX: ", "SSH-2.0-OpenSSH_9.2\r\n", "\x15\x03\x01"}) {
     CAPTURE(bytes);
-    const ProbedServer server{answers_with(bytes)};
+    const ScriptedServer server{answers_with(bytes)};
     const auto outcome = ask(to(server));
     CHECK_FALSE(outcome.passed);
     CHECK(outcome.status_code == 0);
@@ -351,7 +409,7 @@ TEST_CASE("prober: who hangs up early, or speaks something else, fails the probe
 
 TEST_CASE("prober: TLS is verified, unless the check says otherwise") {
   const Certificates certificates;
-  const ProbedServer server{answers_with(http_answer(200, "")), certificates.context()};
+  const ScriptedServer server{answers_with(http_answer(200, "")), certificates.context()};
   auto probe = to(server);
   probe.tls = true;
   const auto refused = ask(probe);
@@ -364,7 +422,7 @@ TEST_CASE("prober: TLS is verified, unless the check says otherwise") {
   probe.tls_skip_verify = false;  // its authority is not the system's
   CHECK_FALSE(ask(probe).passed);
 
-  const ProbedServer plain{answers_with(http_answer(200, ""))};
+  const ScriptedServer plain{answers_with(http_answer(200, ""))};
   auto to_plain = to(plain);
   to_plain.tls = true;
   to_plain.tls_skip_verify = true;
@@ -374,32 +432,32 @@ TEST_CASE("prober: TLS is verified, unless the check says otherwise") {
 
 TEST_CASE("prober: gRPC asks for a service's health") {
   const auto answer = [](char status) { return "\0\0\0\0\x02\x08"s + status; };
-  auto serving = ProbedServer{speaks_grpc(answer(1), "0")};
+  auto serving = ScriptedServer{speaks_grpc(answer(1), "0")};
   auto probe = to(serving, Kind::grpc);
   probe.grpc_service = "shop";
   const auto outcome = ask(probe);
   CHECK(outcome.passed);
   CHECK(outcome.output == "nomad: grpc ok");
 
-  const ProbedServer not_serving{speaks_grpc(answer(2), "0")};
+  const ScriptedServer not_serving{speaks_grpc(answer(2), "0")};
   CHECK(ask(to(not_serving, Kind::grpc)).output == "nomad: grpc status NOT_SERVING");
-  const ProbedServer unknown{speaks_grpc("", "5", "no%20such%20service")};
+  const ScriptedServer unknown{speaks_grpc("", "5", "no%20such%20service")};
   CHECK(ask(to(unknown, Kind::grpc)).output
         == "nomad: rpc error: code = NotFound desc = no such service");
-  const ProbedServer garbage{speaks_grpc("nonsense", "0")};
+  const ScriptedServer garbage{speaks_grpc("nonsense", "0")};
   CHECK(ask(to(garbage, Kind::grpc)).output == "nomad: the answer is no HealthCheckResponse");
-  const ProbedServer endless{speaks_grpc(std::string(10'000, 'x'), "0")};
+  const ScriptedServer endless{speaks_grpc(std::string(10'000, 'x'), "0")};
   CHECK_FALSE(ask(to(endless, Kind::grpc)).passed);
-  const ProbedServer http1{answers_with(http_answer(200, ""))};
+  const ScriptedServer http1{answers_with(http_answer(200, ""))};
   CHECK_FALSE(ask(to(http1, Kind::grpc)).passed);
 }
 
 TEST_CASE("prober: what is cancelled does not call back, and a prober may go while probes hang") {
-  const ProbedServer hangs{[](Visitor& visitor) {
+  const ScriptedServer hangs{[](Visitor& visitor) {
     while (!visitor.is_over())
       visitor.read();
   }};
-  const ProbedServer answers{answers_with(http_answer(200, ""))};
+  const ScriptedServer answers{answers_with(http_answer(200, ""))};
   std::atomic<int> called = 0;
   {
     const auto prober = make_prober();
@@ -419,7 +477,7 @@ TEST_CASE("prober: what is cancelled does not call back, and a prober may go whi
 }
 
 TEST_CASE("prober: what a thousand probes cost") {
-  const ProbedServer server{answers_with(http_answer(200, ""))};
+  const ScriptedServer server{answers_with(http_answer(200, ""))};
   const auto prober = make_prober();
   const auto before = cpu_seconds();
   std::atomic<int> passed = 0;

@@ -1,4 +1,4 @@
-#include "probed_server.hpp"
+#include "test/support/scripted_server.hpp"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -67,9 +67,10 @@ bool Visitor::write(const std::string& bytes) {
          == static_cast<ssize_t>(bytes.size());
 }
 
-// -- ProbedServer --------------------------------------------------------------------------------
+// -- ScriptedServer
+// --------------------------------------------------------------------------------
 
-ProbedServer::ProbedServer(Treat treat, std::shared_ptr<net::TlsContext> tls)
+ScriptedServer::ScriptedServer(Treat treat, std::shared_ptr<net::TlsContext> tls)
     : treat_{std::move(treat)},
       tls_{std::move(tls)},
       listener_{net::listen_tcp("127.0.0.1:0").value().release()} {
@@ -80,14 +81,19 @@ ProbedServer::ProbedServer(Treat treat, std::shared_ptr<net::TlsContext> tls)
   thread_ = std::thread{[this] { serve(); }};
 }
 
-ProbedServer::~ProbedServer() {
+ScriptedServer::ScriptedServer(const std::string& path, Treat treat)
+    : treat_{std::move(treat)}, listener_{net::listen_unix(path).value().release()} {
+  thread_ = std::thread{[this] { serve(); }};
+}
+
+ScriptedServer::~ScriptedServer() {
   is_over_ = true;
   thread_.join();
   for (auto& visitor : visitors_)
     visitor.join();
 }
 
-void ProbedServer::serve() {
+void ScriptedServer::serve() {
   pollfd polled{listener_.fd, POLLIN, 0};
   while (!is_over_) {
     if (::poll(&polled, 1, 20) <= 0) continue;
@@ -102,11 +108,11 @@ void ProbedServer::serve() {
   }
 }
 
-std::string ProbedServer::url(const std::string& path) const {
+std::string ScriptedServer::url(const std::string& path) const {
   return fmt::format("http{}://127.0.0.1:{}{}", tls_ ? "s" : "", port_, path);
 }
 
-ProbedServer::Treat answers_with(std::string bytes) {
+ScriptedServer::Treat answers_with(std::string bytes) {
   return [bytes = std::move(bytes)](Visitor& visitor) {
     visitor.read_request();
     visitor.write(bytes);
@@ -116,67 +122,6 @@ ProbedServer::Treat answers_with(std::string bytes) {
 std::string http_answer(int status, const std::string& body, const std::string& headers) {
   return fmt::format("HTTP/1.1 {} Whatever\r\nContent-Length: {}\r\n{}\r\n{}", status, body.size(),
                      headers, body);
-}
-
-// -- HTTP/2 --------------------------------------------------------------------------------------
-
-namespace {
-
-std::string h2_frame(char type, char flags, char stream, const std::string& payload) {
-  std::string out;
-  for (int shift = 16; shift >= 0; shift -= 8)
-    out += static_cast<char>(payload.size() >> shift);
-  return out + type + flags + std::string(3, '\0') + stream + payload;
-}
-
-/// A header that is neither indexed nor compressed.
-std::string h2_header(const std::string& name, const std::string& value) {
-  return std::string(1, '\0') + static_cast<char>(name.size()) + name
-         + static_cast<char>(value.size()) + value;
-}
-
-constexpr char h2_data = 0;
-constexpr char h2_headers = 1;
-constexpr char h2_settings = 4;
-constexpr char end_stream = 1;
-constexpr char end_headers = 4;
-constexpr std::size_t preface_bytes = 24;
-
-/// Whether the frames in `bytes` hold the end of the request's stream.
-bool h2_request_is_whole(std::string_view bytes) {
-  while (bytes.size() >= 9) {
-    const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
-    const std::size_t size = at(0) << 16 | at(1) << 8 | at(2);
-    if (bytes.size() < 9 + size) return false;
-    if ((bytes[3] == h2_data || bytes[3] == h2_headers) && (bytes[4] & end_stream) != 0)
-      return true;
-    bytes.remove_prefix(9 + size);
-  }
-  return false;
-}
-
-}  // namespace
-
-ProbedServer::Treat speaks_grpc(std::string body, std::string status, std::string message) {
-  return [=](Visitor& visitor) {
-    visitor.write(h2_frame(h2_settings, 0, 0, ""));
-    std::string request;
-    while (request.size() < preface_bytes
-           || !h2_request_is_whole(std::string_view{request}.substr(preface_bytes))) {
-      const auto more = visitor.read();
-      if (more.empty()) return;
-      request += more;
-    }
-    visitor.write(
-        h2_frame(h2_settings, 1, 0, "")
-        + h2_frame(h2_headers, end_headers, 1,
-                   "\x88" + h2_header("content-type", "application/grpc"))
-        + h2_frame(h2_data, 0, 1, body)
-        + h2_frame(h2_headers, end_headers | end_stream, 1,
-                   h2_header("grpc-status", status) + h2_header("grpc-message", message)));
-    while (!visitor.read().empty())
-      continue;
-  };
 }
 
 }  // namespace nomad::test

@@ -1,5 +1,5 @@
-// ProbedServer: a listening socket that treats whoever connects as a test says, to be asked by
-// probes.
+// ScriptedServer: a listening socket that treats whoever connects as a test says, for clients that
+// are to be fooled.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class Visitor {
 public:
   Visitor(int fd, const net::TlsContext* tls, const std::atomic<bool>& is_over);
 
-  /// What arrives next; "" at the end, or when the server stops.
+  /// What arrives next; "" when the peer has gone, or the server stops.
   std::string read();
 
   /// The header of a request and what came with it.
@@ -43,16 +43,21 @@ private:
   const std::atomic<bool>& is_over_;
 };
 
-class ProbedServer {
+class ScriptedServer {
 public:
   using Treat = std::function<void(Visitor&)>;
 
-  explicit ProbedServer(Treat treat, std::shared_ptr<net::TlsContext> tls = {});
-  ~ProbedServer();
+  /// On a port of 127.0.0.1.
+  explicit ScriptedServer(Treat treat, std::shared_ptr<net::TlsContext> tls = {});
+
+  /// At the path of a Unix socket.
+  ScriptedServer(const std::string& path, Treat treat);
+
+  ~ScriptedServer();
 
   std::uint16_t port() const { return port_; }
 
-  /// How many have connected.
+  /// How many have connected, as far as they were taken in.
   std::size_t visits() const { return visits_; }
 
   std::string url(const std::string& path) const;
@@ -71,12 +76,9 @@ private:
 };
 
 /// Answers every request with the same bytes and hangs up.
-ProbedServer::Treat answers_with(std::string bytes);
+ScriptedServer::Treat answers_with(std::string bytes);
 
 /// An HTTP answer with a body.
 std::string http_answer(int status, const std::string& body, const std::string& headers = "");
-
-/// Speaks as much HTTP/2 as gRPC's health check takes: one answer of a body and a status.
-ProbedServer::Treat speaks_grpc(std::string body, std::string status, std::string message = "");
 
 }  // namespace nomad::test
