@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "actors/agent/rpc_setup.hpp"
+#include "actors/client/hooks/builtin_hooks.hpp"
 #include "actors/client/templates/template_settings.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/artifact/fetch_pool.hpp"
@@ -263,9 +264,10 @@ Result<client::PreparedClient> ClientPart::prepare(const config::AgentConfig& co
       {{options.state_dir}, {options.alloc_dir, storage::passable_mode}}));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   warn_if_impassable(options.alloc_dir);
-  auto plugins = client::builtin_plugins(is_enabled(config, "mock_driver"),
-                                         client::read_user_rules(options.options),
-                                         NOMAD_TRY(make_fetch_pool(config.client, programs)));
+  auto plugins
+      = client::builtin_plugins(is_enabled(config, "mock_driver"),
+                                {.users = client::read_user_rules(options.options),
+                                 .artifacts = NOMAD_TRY(make_fetch_pool(config.client, programs))});
   return client::prepare_client(std::move(options), std::move(plugins),
                                 [loader](client::PluginCatalog& catalog) {
                                   if (loader != nullptr) loader->enter(catalog);

@@ -11,42 +11,25 @@ namespace nomad::client {
 
 namespace {
 
-HookTools tools_of(const ClientContext& context, PluginHost host) {
-  return {.host = std::move(host),
-          .steps = context.steps,
-          .checks = context.checks,
-          .unix_now = context.unix_now,
-          .peers = context.peers,
-          .network = context.network,
-          .providers = context.plugins->providers,
-          .deregistrations = context.deregistrations};
-}
-
 /// Of hooks that remove what is left.
 class Remains final : public HookOwner {
 public:
-  Remains(Context context, HookScope scope)
-      : context_{std::move(context)}, scope_{std::move(scope)} {}
+  explicit Remains(HookScope scope) : scope_{std::move(scope)} {}
 
-  HookTools hook_tools() const override { return tools_of(*context_, {}); }
+  PluginHost hook_host() const override { return {}; }
 
   HookScope hook_scope() const override { return scope_; }
 
   void fill(const HookEntry&, schema::plugin::HookRequest::Builder) const override {}
 
 private:
-  Context context_;
   HookScope scope_;
 };
 
 }  // namespace
 
 void AllocHooks::equip() {
-  set_.emplace(self_, facts_.context->plugins->alloc_hooks, *this);
-}
-
-HookTools AllocHooks::hook_tools() const {
-  return tools_of(*facts_.context, self_);
+  set_.emplace(self_, facts_.context->hooks->of_allocs, *this);
 }
 
 void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const {
@@ -115,21 +98,21 @@ void AllocHooks::update(bool again) {
 }
 
 void AllocHooks::destroy(std::function<void()> then) {
-  run_destroy_hooks(self_, facts_.context, facts_.scope(), std::move(then));
+  run_destroy_hooks(self_, facts_.context->hooks, facts_.scope(), std::move(then));
 }
 
 void run_destroy_hooks(actor::Self* self,
-                       const std::shared_ptr<const ClientContext>& context,
+                       const std::shared_ptr<const Hooks>& all,
                        const HookScope& scope,
                        std::function<void()> then) {
-  const auto owner = std::make_shared<const Remains>(context, scope);
-  const auto hooks = std::make_shared<HookSet>(self, context->plugins->alloc_hooks, *owner);
+  const auto owner = std::make_shared<const Remains>(scope);
+  const auto hooks = std::make_shared<HookSet>(self, all->of_allocs, *owner);
   hooks->ask_all(
       HookPhase::DESTROY,
       [id = copy(scope.alloc->getId())](const HookEntry& hook, const Error& err) {
         log::warn("client", "removing allocation {}: {}: {}", short_id(id), hook.name, err.what);
       },
-      [owner, hooks, context, then = std::move(then)] { then(); });
+      [owner, hooks, all, then = std::move(then)] { then(); });
 }
 
 }  // namespace nomad::client

@@ -15,7 +15,7 @@ namespace nomad::client {
 /// Removes what the hooks left of an allocation on this machine, one after the other, then calls
 /// `then`. For whoever outlives the allocation's runner, too.
 void run_destroy_hooks(actor::Self* self,
-                       const std::shared_ptr<const ClientContext>& context,
+                       const std::shared_ptr<const Hooks>& all,
                        const HookScope& scope,
                        std::function<void()> then);
 
@@ -64,7 +64,7 @@ public:
   void stop() { set_->stop(); }
 
 private:
-  HookTools hook_tools() const override;
+  PluginHost hook_host() const override { return self_; }
 
   HookScope hook_scope() const override { return facts_.scope(); }
 

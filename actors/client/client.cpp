@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/client/client_facts.hpp"
+#include "actors/client/hooks/builtin_hooks.hpp"
 #include "actors/client/node/machine.hpp"
 #include "actors/client/node/node_cpus.hpp"
 #include "actors/client/node/node_disks.hpp"
@@ -71,6 +72,7 @@ private:
   void take_identity();
   void take_up();
   void make_context();
+  void make_hooks();
   void make_node();
   void node_changed();
   void finish_stop();
@@ -94,6 +96,9 @@ private:
   DataWatcher data_;
   PendingDeregistrations deregistrations_;  ///< Empty: no plugin brings providers.
   std::shared_ptr<const TemplateSettings> templates_;
+  std::shared_ptr<const network::NetworkOptions> network_;
+  std::shared_ptr<const Hooks> hooks_;
+  std::shared_ptr<const workload::TaskHooks> task_hooks_;  ///< `task_hook_traits` of them.
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
   std::shared_ptr<host::ExecPumpOnDemand> exec_pump_ = std::make_shared<host::ExecPumpOnDemand>();
@@ -245,6 +250,7 @@ void ClientState::take_up() {
                                                 .owed = std::move(loaded_->deregistrations)});
   metadata_.take_up(std::move(loaded_->node_meta));
   metadata_.configure(fixed_meta(facts_.options));
+  make_hooks();
   make_node();
   allocs_.take_up(std::exchange(*loaded_, {}));
   cpus_.begin();
@@ -288,10 +294,31 @@ actor::Answer<client_actor::Reconfigured> ClientState::reconfigure(client_actor:
     metadata_.configure(fixed_meta(facts_.options));
     allocs_.set_limits(facts_.options.gc);
     disks_.begin();
+    make_hooks();
     node_changed();
     promise.deliver(client_actor::Reconfigured{});
   });
   return promise;
+}
+
+/// For the runners that come; the order of the catalog's hooks was looked at when it was made.
+void ClientState::make_hooks() {
+  auto network = facts_.options.network;
+  network.state_dir = facts_.options.state_dir;
+  network_ = std::make_shared<const network::NetworkOptions>(std::move(network));
+  const auto& plugins = *facts_.parts.plugins;
+  hooks_ = std::make_shared<const Hooks>(all_hooks(plugins, {.steps = facts_.parts.steps,
+                                                             .checks = checks_,
+                                                             .data = data_,
+                                                             .deregistrations = deregistrations_,
+                                                             .providers = plugins.providers,
+                                                             .templates = templates_,
+                                                             .network = network_,
+                                                             .peers = facts_.options.peers,
+                                                             .region = facts_.options.region,
+                                                             .unix_now = facts_.options.unix_now})
+                                             .value());
+  task_hooks_ = std::make_shared<const workload::TaskHooks>(task_hook_traits(hooks_->of_tasks));
 }
 
 void ClientState::make_context() {
@@ -308,9 +335,8 @@ void ClientState::make_context() {
       = host_environment(denied == facts_.options.options.end() ? default_denied_environment()
                                                                 : split_list(denied->second));
   context->max_kill_timeout = facts_.options.max_kill_timeout;
-  context->plugins = facts_.parts.plugins;
-  context->task_hooks
-      = std::make_shared<const workload::TaskHooks>(task_hook_traits(*facts_.parts.plugins));
+  context->hooks = hooks_;
+  context->task_hooks = task_hooks_;
   context->drivers = drivers_;
   context->driver_manager = manager_;
   context->exec_pump = exec_pump_;
@@ -318,14 +344,8 @@ void ClientState::make_context() {
   context->servers = facts_.parts.servers;
   context->sync = sync_;
   context->checks = checks_;
-  context->data = data_;
-  context->deregistrations = deregistrations_;
-  context->templates = templates_;
   context->steps = facts_.parts.steps;
-  context->peers = facts_.options.peers;
-  auto network = facts_.options.network;
-  network.state_dir = facts_.options.state_dir;
-  context->network = std::make_shared<const network::NetworkOptions>(std::move(network));
+  context->network = network_;
   context->unix_now = facts_.options.unix_now;
   context->task_metrics = facts_.parts.task_metrics;
   context->usage_interval = facts_.options.usage_interval;

@@ -11,16 +11,19 @@
 
 #include "actors/client/alloc_sync.hpp"
 #include "actors/client/drivers/driver_manager.hpp"
-#include "actors/client/plugin_catalog.hpp"
-#include "actors/client/templates/data_watcher.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "actors/client/tools/check_runner.hpp"
 #include "actors/client/tools/client_db.hpp"
-#include "actors/client/tools/pending_deregistrations.hpp"
 #include "actors/client/tools/steps.hpp"
 #include "actors/roles/node_door.hpp"
 #include "runtime/host/exec_pump.hpp"
+#include "runtime/network/alloc_networks.hpp"
 #include "runtime/telemetry/registry.hpp"
 #include "runtime/workload/task_env.hpp"
+
+namespace nomad::workload {
+struct TaskHookTraits;
+}
 
 namespace nomad::client {
 
@@ -36,8 +39,8 @@ struct ClientContext {
   Nanoseconds max_kill_timeout = std::chrono::seconds{30};
   Nanoseconds usage_interval = std::chrono::seconds{1};  ///< As in ClientOptions.
 
-  std::shared_ptr<const PluginCatalog> plugins;
-  /// `task_hook_traits` of the catalog, for all runners.
+  std::shared_ptr<const Hooks> hooks;
+  /// `task_hook_traits` of them, for all runners.
   std::shared_ptr<const std::vector<workload::TaskHookTraits>> task_hooks;
   std::shared_ptr<const KnownDrivers> drivers;  ///< By name.
   DriverManager driver_manager;
@@ -46,12 +49,8 @@ struct ClientContext {
   NodeDoor servers;
   AllocSync sync;
   CheckRunner checks;
-  DataWatcher data;
-  PendingDeregistrations deregistrations;  ///< Empty: no plugin brings providers.
   StepRunner steps;
-  net::Connector peers;  ///< To the APIs of other nodes; empty: without TLS.
   std::shared_ptr<const network::NetworkOptions> network;  ///< Of allocations.
-  std::shared_ptr<const TemplateSettings> templates;
 
   std::shared_ptr<telemetry::Registry> task_metrics;  ///< Null: what tasks do is not counted.
 

@@ -296,7 +296,7 @@ void NodeAllocs::perform(const ledger_action::RemoveAbandoned& it) {
   const auto some_task_runs = std::make_shared<bool>(false);
   const Countdown one_less{[this, about, alloc_id, some_task_runs] {
     if (*some_task_runs) return removed(alloc_id);
-    run_destroy_hooks(self_, facts_.context, about, [this, alloc_id] { removed(alloc_id); });
+    run_destroy_hooks(self_, facts_.context->hooks, about, [this, alloc_id] { removed(alloc_id); });
   }};
   if (const auto group = workload::find_group(*entry.job, view(entry.alloc->getTaskGroup())))
     for (const auto task : group->getTasks()) {

@@ -11,22 +11,16 @@
 #include "actors/client/drivers/mock_driver.hpp"
 #include "actors/client/drivers/qemu.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
-#include "actors/client/hooks/artifact_hook.hpp"
-#include "actors/client/hooks/checks_hook.hpp"
-#include "actors/client/hooks/function_hooks.hpp"
-#include "actors/client/hooks/health_hook.hpp"
-#include "actors/client/hooks/network_hook.hpp"
-#include "actors/client/hooks/predecessor_hooks.hpp"
-#include "actors/client/hooks/services_hook.hpp"
-#include "actors/client/hooks/template_hook.hpp"
+#include "actors/client/hooks/builtin_hooks.hpp"
+#include "runtime/host/file_news.hpp"
 #include "runtime/network/cni_fingerprint.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
 
-workload::TaskHooks task_hook_traits(const PluginCatalog& plugins) {
+workload::TaskHooks task_hook_traits(const std::vector<HookEntry>& of_tasks) {
   workload::TaskHooks hooks;
-  for (const auto& entry : plugins.task_hooks) {
+  for (const auto& entry : of_tasks) {
     auto& hook = hooks.emplace_back(workload::TaskHookTraits{.name = entry.name,
                                                              .announcement = entry.announcement,
                                                              .failure_event = entry.failure_event});
@@ -70,19 +64,23 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
   return ordered;
 }
 
-PluginCatalog builtin_plugins(bool with_mock_driver,
-                              const UserRules& users,
-                              std::shared_ptr<artifact::FetchPool> artifacts) {
+Result<Hooks> all_hooks(const PluginCatalog& plugins, const HookParts& parts) {
+  auto hooks = plugins.builtin_hooks ? plugins.builtin_hooks(parts) : Hooks{};
+  const auto add = [](std::vector<HookEntry>& to, const std::vector<HookEntry>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  add(hooks.of_allocs, plugins.hooks.of_allocs);
+  add(hooks.of_tasks, plugins.hooks.of_tasks);
+  return Hooks{.of_allocs = NOMAD_TRY(in_order(std::move(hooks.of_allocs))),
+               .of_tasks = NOMAD_TRY(in_order(std::move(hooks.of_tasks)))};
+}
+
+PluginCatalog builtin_plugins(bool with_mock_driver, HookSettings settings) {
   PluginCatalog plugins;
-  plugins.alloc_hooks
-      = in_order({alloc_dir_hook(), await_previous_hook(), migrate_disk_hook(), health_hook(),
-                  network_hook(), group_services_hook(), checks_hook()})
-            .value();
-  plugins.task_hooks
-      = in_order({validate_hook(users), task_dir_hook(), network_files_hook(), volumes_hook(),
-                  dispatch_payload_hook(), artifacts_hook(std::move(artifacts)), template_hook(),
-                  task_services_hook()})
-            .value();
+  if (!settings.news) settings.news = std::make_shared<host::FileNews>();
+  plugins.builtin_hooks = [settings = std::move(settings)](const HookParts& parts) {
+    return builtin_hooks(settings, parts);
+  };
   plugins.drivers.emplace("docker", docker_entry());
   plugins.drivers.emplace("exec", exec_entry());
   plugins.drivers.emplace("java", java_entry());
@@ -92,6 +90,10 @@ PluginCatalog builtin_plugins(bool with_mock_driver,
   plugins.fingerprinters = host::fingerprinters();
   plugins.fingerprinters.push_back(network::cni_plugins_fingerprinter());
   return plugins;
+}
+
+PluginCatalog builtin_plugins(bool with_mock_driver) {
+  return builtin_plugins(with_mock_driver, {});
 }
 
 }  // namespace nomad::client

@@ -13,20 +13,19 @@
 
 #include "actors/client/driver.hpp"
 #include "actors/client/hooks/hook.hpp"
-#include "actors/client/hooks/user_rules.hpp"
 #include "actors/client/stats_reader.hpp"
 #include "actors/client/tools/steps.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
-
-namespace nomad::artifact {
-class FetchPool;
-}
 
 namespace nomad::workload {
 struct TaskHookTraits;
 }
 
 namespace nomad::client {
+
+struct HookParts;
+struct HookSettings;
+class ServiceProviders;
 
 /// What drivers are made from.
 struct DriverOptions {
@@ -52,8 +51,9 @@ struct DriverEntry {
 };
 
 struct PluginCatalog {
-  std::vector<HookEntry> alloc_hooks;          ///< In their order.
-  std::vector<HookEntry> task_hooks;           ///< In their order.
+  /// Makes the built-in hooks once the client has what they need; empty: there are none.
+  std::function<Hooks(const HookParts&)> builtin_hooks;
+  Hooks hooks;                                 ///< Of plugins.
   std::map<std::string, DriverEntry> drivers;  ///< By name.
   std::vector<host::NamedFingerprinter> fingerprinters;
   std::shared_ptr<ServiceProviders> providers{};  ///< Of plugins; null: there are none.
@@ -63,13 +63,14 @@ struct PluginCatalog {
 /// `invalid_argument` for a name that is there twice, an `after` that nobody has, and a circle.
 Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks);
 
-/// What the machine of a task has to know of the hooks of tasks, in their order.
-std::vector<workload::TaskHookTraits> task_hook_traits(const PluginCatalog& plugins);
+/// All hooks of the catalog, in their order; the errors of `in_order`.
+Result<Hooks> all_hooks(const PluginCatalog& plugins, const HookParts& parts);
 
-/// The built-in ones. `mock_driver` only with `with_mock_driver`; tasks with artifacts fail without
-/// `artifacts`.
-PluginCatalog builtin_plugins(bool with_mock_driver,
-                              const UserRules& users = {},
-                              std::shared_ptr<artifact::FetchPool> artifacts = {});
+/// What the machine of a task has to know of the hooks of tasks, in their order.
+std::vector<workload::TaskHookTraits> task_hook_traits(const std::vector<HookEntry>& of_tasks);
+
+/// The built-in ones. `mock_driver` only with `with_mock_driver`.
+PluginCatalog builtin_plugins(bool with_mock_driver, HookSettings settings);
+PluginCatalog builtin_plugins(bool with_mock_driver);
 
 }  // namespace nomad::client

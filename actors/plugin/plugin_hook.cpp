@@ -33,11 +33,11 @@ public:
 
   void init(const PluginLink& link,
             const std::string& hook,
-            const client::HookTools& tools,
+            const client::PluginHost& host,
             const client::HookScope& scope) {
     link_ = link;
     hook_ = hook;
-    host_ = tools.host;
+    host_ = host;
     place_ = scope.place;
     instance_ = next_instance();
   }
@@ -66,9 +66,9 @@ private:
 client::Hook::behavior_type plugin_hook_actor(client::Hook::stateful_pointer<PluginHookState> self,
                                               PluginLink link,
                                               std::string hook,
-                                              client::HookTools tools,
+                                              client::PluginHost host,
                                               client::HookScope scope) {
-  self->state.init(link, hook, tools, scope);
+  self->state.init(link, hook, host, scope);
   return {
       [self](client::hook::Run& msg) { return self->state.run(msg); },
       [self](client::hook::Cancel) { return self->state.cancel(); },
@@ -105,9 +105,9 @@ bool has_devices(const client::HookScope& scope, std::string_view kind) {
 client::Hook spawn_plugin_hook(const actor::Owner& owner,
                                const PluginLink& link,
                                const std::string& hook,
-                               const client::HookTools& tools,
+                               const client::PluginHost& host,
                                const client::HookScope& scope) {
-  return actor::spawn(owner, plugin_hook_actor, link, hook, tools, scope);
+  return actor::spawn(owner, plugin_hook_actor, link, hook, host, scope);
 }
 
 client::HookEntry plugin_hook(const PluginLink& link,
@@ -131,9 +131,9 @@ client::HookEntry plugin_hook(const PluginLink& link,
         = [kind = std::move(kind), too = std::move(entry.wanted)](const client::HookScope& scope) {
             return has_devices(scope, kind) && (!too || too(scope));
           };
-  entry.spawn = [link, name = entry.name](const actor::Owner& owner, const client::HookTools& tools,
+  entry.spawn = [link, name = entry.name](const actor::Owner& owner, const client::PluginHost& host,
                                           const client::HookScope& scope) {
-    return spawn_plugin_hook(owner, link, name, tools, scope);
+    return spawn_plugin_hook(owner, link, name, host, scope);
   };
   return entry;
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "actors/client/hooks/builtin_hooks.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/plugin/body/thread_peer.hpp"
 #include "actors/plugin/plugin_driver.hpp"
@@ -169,11 +170,10 @@ Result<client::PluginCatalog> with_plugin(client::PluginCatalog catalog,
                                           const PluginLink& link,
                                           const std::shared_ptr<PluginFacts>& facts) {
   for (const auto hook : declaration.getHooks()) {
-    auto& hooks = hook.getOfAllocation() ? catalog.alloc_hooks : catalog.task_hooks;
+    auto& hooks = hook.getOfAllocation() ? catalog.hooks.of_allocs : catalog.hooks.of_tasks;
     hooks.push_back(plugin_hook(link, hook));
   }
-  catalog.task_hooks = NOMAD_TRY(client::in_order(std::move(catalog.task_hooks)));
-  catalog.alloc_hooks = NOMAD_TRY(client::in_order(std::move(catalog.alloc_hooks)));
+  NOMAD_TRY(client::all_hooks(catalog, {}));  // As the client will, once it has their parts.
   for (const auto driver : declaration.getDrivers())
     if (!catalog.drivers.emplace(copy(driver), plugin_driver(link)).second)
       return Error{Errc::conflict, fmt::format("there is a driver \"{}\" already", view(driver))};

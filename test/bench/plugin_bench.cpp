@@ -154,9 +154,7 @@ int main() {
     return std::make_unique<plugin::SocketPeer>(loop, plugin::process_body(process),
                                                 std::move(events));
   });
-  const client::HookTools tools{
-      .host = {}, .steps = {}, .checks = {}, .unix_now = [] { return std::int64_t{0}; }};
-  const auto isolated = plugin::spawn_plugin_hook(system, link, "probe", tools, scope());
+  const auto isolated = plugin::spawn_plugin_hook(system, link, "probe", {}, scope());
   microseconds_a_phase(system, isolated, 1);  // when this is through, it runs
   measure(system, "hook of an isolated plugin", isolated, states->list().at(0).pid);
   const auto folder = std::filesystem::path{host}.parent_path().string();
@@ -166,7 +164,7 @@ int main() {
     return std::make_unique<plugin::ThreadPeer>("probe", plugin::serve_library(near_library),
                                                 std::move(events));
   });
-  const auto near = plugin::spawn_plugin_hook(system, near_link, "probe", tools, scope());
+  const auto near = plugin::spawn_plugin_hook(system, near_link, "probe", {}, scope());
   microseconds_a_phase(system, near, 1);
   measure(system, "hook of a plugin in the agent", near, 0);
   const auto built_in

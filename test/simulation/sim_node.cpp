@@ -37,7 +37,7 @@ SimNode::~SimNode() = default;
 
 client::PluginCatalog SimNode::plugins() {
   client::PluginCatalog plugins;
-  plugins.alloc_hooks = {client::health_hook()};
+  plugins.hooks.of_allocs = {client::health_hook([] { return unix_now(); })};
   plugins.drivers.emplace(
       "sim", client::DriverEntry{
                  .spawn = [this](const actor::Owner&, const client::DriverOptions& options) {

@@ -130,9 +130,9 @@ public:
 
   ~ArtifactHookState() { cancel_fetches(); }
 
-  void init(std::shared_ptr<artifact::FetchPool> pool, HookTools tools, HookScope scope) {
-    pool_ = std::move(pool);
-    tools_ = std::move(tools);
+  void init(ArtifactHookParts parts, PluginHost host, HookScope scope) {
+    parts_ = std::move(parts);
+    host_ = std::move(host);
     scope_ = std::move(scope);
   }
 
@@ -143,7 +143,7 @@ public:
     items_.clear();
     next_ = active_ = 0;
     cancelled_ = false;
-    if (!pool_)
+    if (!parts_.pool)
       return Error{Errc::rejected,
                    "the program nomadctl-artifact was not found beside nomadctl: install it there"};
     plan(*msg.request);
@@ -180,14 +180,14 @@ private:
 
   void cancel_fetches() {
     for (const auto& item : items_)
-      if (item.ticket) pool_->cancel(*item.ticket);
+      if (item.ticket) parts_.pool->cancel(*item.ticket);
   }
 
   /// Runs a step of the file system: `then` gets what it gave.
   template <class Step, class Then>
   void step(Step step, Then then) {
     using Value = decltype(step());
-    self_->request(tools_.steps, actor::infinite, step::make(std::move(step)))
+    self_->request(parts_.steps, actor::infinite, step::make(std::move(step)))
         .then(
             [then](step::Outcome& outcome) {
               if constexpr (std::is_same_v<Value, Result<>>)
@@ -199,8 +199,8 @@ private:
   }
 
   ArtifactSelf::pointer self_;
-  std::shared_ptr<artifact::FetchPool> pool_;
-  HookTools tools_;
+  ArtifactHookParts parts_;
+  PluginHost host_;
   HookScope scope_;
   std::optional<artifact::Staging> staging_;
   std::vector<Item> items_;
@@ -242,8 +242,8 @@ void ArtifactHookState::go_on() {
 void ArtifactHookState::begin(std::size_t item) {
   ++active_;
   step(
-      [staging = *staging_, key = items_[item].key, uid = pool_->uid(),
-       gid = pool_->gid()]() -> Result<Prepared> {
+      [staging = *staging_, key = items_[item].key, uid = parts_.pool->uid(),
+       gid = parts_.pool->gid()]() -> Result<Prepared> {
         if (staging.is_done(key)) return Prepared{.already = true};
         return Prepared{.directory = NOMAD_TRY(staging.begin(key, uid, gid))};
       },
@@ -261,15 +261,15 @@ void ArtifactHookState::start(std::size_t item, Prepared& prepared) {
   log::debug("client", "allocation {}: fetching {}", short_id(copy(scope_.place->getAllocId())),
              it.shown);
   const ArtifactSelf self{self_};
-  it.ticket = pool_->start(std::move(it.fetch),
-                           {.progress =
-                                [self, item](const artifact::FetchProgress& progress) {
-                                  actor::tell(self, Progressed{item, progress});
-                                },
-                            .done =
-                                [self, item](const Result<artifact::FetchDone>& outcome) {
-                                  actor::tell(self, Fetched{item, outcome});
-                                }});
+  it.ticket = parts_.pool->start(std::move(it.fetch),
+                                 {.progress =
+                                      [self, item](const artifact::FetchProgress& progress) {
+                                        actor::tell(self, Progressed{item, progress});
+                                      },
+                                  .done =
+                                      [self, item](const Result<artifact::FetchDone>& outcome) {
+                                        actor::tell(self, Fetched{item, outcome});
+                                      }});
 }
 
 void ArtifactHookState::progressed(const Progressed& msg) {
@@ -352,16 +352,16 @@ void ArtifactHookState::tell(const std::string& message) {
   notice->setTask(scope_.place->getTask());
   auto event = notice->initEvent();
   event.setType(text(task_event::downloading_artifacts));
-  event.setTime(tools_.unix_now());
+  event.setTime(parts_.unix_now());
   event.setMessage(text(message));
-  self_->send(tools_.host, plugin_host::Notice{notice.freeze()});
+  self_->send(host_, plugin_host::Notice{notice.freeze()});
 }
 
 ArtifactSelf::behavior_type artifact_hook(ArtifactSelf::stateful_pointer<ArtifactHookState> self,
-                                          std::shared_ptr<artifact::FetchPool> pool,
-                                          HookTools tools,
+                                          ArtifactHookParts parts,
+                                          PluginHost host,
                                           HookScope scope) {
-  self->state.init(std::move(pool), std::move(tools), std::move(scope));
+  self->state.init(std::move(parts), std::move(host), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -373,7 +373,7 @@ ArtifactSelf::behavior_type artifact_hook(ArtifactSelf::stateful_pointer<Artifac
 
 }  // namespace
 
-HookEntry artifacts_hook(std::shared_ptr<artifact::FetchPool> pool) {
+HookEntry artifacts_hook(ArtifactHookParts parts) {
   return {.name = "artifacts",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,
@@ -386,8 +386,9 @@ HookEntry artifacts_hook(std::shared_ptr<artifact::FetchPool> pool) {
                 return task && task->getArtifacts().size() > 0;
               },
           .spawn =
-              [pool](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
-                return Hook{actor::spawn(owner, artifact_hook, pool, tools, scope)};
+              [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+                                         const HookScope& scope) {
+                return Hook{actor::spawn(owner, artifact_hook, parts, host, scope)};
               }};
 }
 

@@ -16,11 +16,17 @@
 #include <memory>
 
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "runtime/artifact/fetch_pool.hpp"
 
 namespace nomad::client {
 
-/// Without a pool its tasks fail: nomadctl-artifact was not found.
-HookEntry artifacts_hook(std::shared_ptr<artifact::FetchPool> pool);
+struct ArtifactHookParts {
+  std::shared_ptr<artifact::FetchPool> pool;  ///< Null: its tasks fail, for want of a program.
+  StepRunner steps;
+  UnixClock unix_now;
+};
+
+HookEntry artifacts_hook(ArtifactHookParts parts);
 
 }  // namespace nomad::client

@@ -57,15 +57,16 @@ public:
 
   explicit ChecksState(ChecksSelf::pointer self) : self_{self} {}
 
-  void init(HookTools tools, HookScope scope) {
-    tools_ = std::move(tools);
+  void init(ChecksHookParts parts, PluginHost host, const HookScope& scope) {
+    parts_ = std::move(parts);
+    host_ = std::move(host);
     alloc_id_ = copy(scope.place->getAllocId());
   }
 
   actor::Answer<hook::Answered> run(const hook::Run& msg) {
     const auto phase = msg.request->getPhase();
     const bool begins = phase == HookPhase::PRERUN || phase == HookPhase::UPDATE;
-    if (!begins) self_->send(tools_.checks, check::Forget{alloc_id_});  // With its grace, too.
+    if (!begins) self_->send(parts_.checks, check::Forget{alloc_id_});  // With its grace, too.
     watches_ = begins || phase == HookPhase::TASK_RESTART;
     if (!watches_) return hook::Answered{};
     choose_provider(msg);
@@ -82,7 +83,7 @@ public:
 
   void watch(std::function<void()> then) {
     self_
-        ->request(tools_.checks, watch_timeout,
+        ->request(parts_.checks, watch_timeout,
                   check::Watch{alloc_id_, checks_, CheckListener{ChecksSelf{self_}}})
         .then(
             [this, then](const check::Watching& now) {
@@ -123,7 +124,7 @@ public:
     auto restart = request->initRestart();
     restart.setReason(text(msg.reason));
     restart.setFailure(true);
-    self_->request(tools_.host, restart_timeout, plugin_host::Ask{request.freeze()})
+    self_->request(host_, restart_timeout, plugin_host::Ask{request.freeze()})
         .then([](const plugin_host::Answered&) {},
               [this](const Error& err) {
                 log::warn("client", "allocation {} is not restarted by its checks: {}", alloc_id_,
@@ -142,7 +143,7 @@ public:
       arguments.set(i, text(msg.args[i]));
     command.setTimeout(msg.timeout.count());
     auto promise = self_->make_response_promise<check::ScriptEnded>();
-    self_->request(tools_.host, msg.timeout + host_slack, plugin_host::Ask{request.freeze()})
+    self_->request(host_, msg.timeout + host_slack, plugin_host::Ask{request.freeze()})
         .then(
             [promise](const plugin_host::Answered& answered) {
               const auto ended = answered.answer->getCommandEnded();
@@ -170,22 +171,22 @@ private:
     Draft<schema::plugin::Notice> draft;
     draft->setAllocId(text(alloc_id_));
     write_standings(standings, draft->initChecks(standings.size()));
-    self_->send(tools_.host, plugin_host::Notice{draft.freeze()});
+    self_->send(host_, plugin_host::Notice{draft.freeze()});
     tell_provider();
   }
 
   void choose_provider(const hook::Run& msg) {
     provider_ = plugin_provider_of(*msg.alloc, *msg.job);
-    if (hears_ || !tools_.providers || provider_.empty()) return;
-    tools_.providers->watch(ChecksSelf{self_});
+    if (hears_ || !parts_.providers || provider_.empty()) return;
+    parts_.providers->watch(ChecksSelf{self_});
     hears_ = true;
   }
 
   /// If a plugin provides for the services and wants to hear of checks, and one stands otherwise
   /// than it was told.
   void tell_provider() {
-    if (provider_.empty() || !tools_.providers) return;
-    const auto known = tools_.providers->find(provider_);
+    if (provider_.empty() || !parts_.providers) return;
+    const auto known = parts_.providers->find(provider_);
     if (!known || !known->hears_checks) return;
     std::vector<service_provider::Check> checks;
     for (const auto& check : checks_) {
@@ -202,7 +203,8 @@ private:
   }
 
   ChecksSelf::pointer self_;
-  HookTools tools_;
+  ChecksHookParts parts_;
+  PluginHost host_;
   std::string alloc_id_;
   std::vector<workload::ServiceCheck> checks_;
   std::vector<workload::RunCheck> results_;
@@ -213,9 +215,10 @@ private:
 };
 
 ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksState> self,
-                                            HookTools tools,
-                                            HookScope scope) {
-  self->state.init(std::move(tools), std::move(scope));
+                                            ChecksHookParts parts,
+                                            PluginHost host,
+                                            const HookScope& scope) {
+  self->state.init(std::move(parts), std::move(host), scope);
   return {
       [self](const hook::Run& msg) { return self->state.run(msg); },
       [](hook::Cancel) { return hook::Settled{}; },
@@ -230,7 +233,7 @@ ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksS
 
 }  // namespace
 
-HookEntry checks_hook() {
+HookEntry checks_hook(ChecksHookParts parts) {
   return {.name = "checks_hook",
           .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
                      HookPhase::PRE_KILL, HookPhase::POSTRUN, HookPhase::DESTROY},
@@ -242,8 +245,9 @@ HookEntry checks_hook() {
                         }).empty();
               },
           .spawn =
-              [](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
-                return Hook{actor::spawn(owner, checks_hook_actor, tools, scope)};
+              [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+                                         const HookScope& scope) {
+                return Hook{actor::spawn(owner, checks_hook_actor, parts, host, scope)};
               }};
 }
 

@@ -10,10 +10,19 @@
 // Ends:   by the parent's exit message.
 #pragma once
 
+#include <memory>
+
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/check_runner.hpp"
+#include "actors/roles/service_providers.hpp"
 
 namespace nomad::client {
 
-HookEntry checks_hook();
+struct ChecksHookParts {
+  CheckRunner checks;
+  std::shared_ptr<ServiceProviders> providers;  ///< Of plugins; null: there are none.
+};
+
+HookEntry checks_hook(ChecksHookParts parts);
 
 }  // namespace nomad::client

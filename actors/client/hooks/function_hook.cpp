@@ -37,9 +37,9 @@ public:
 
   explicit FunctionHookState(Hook::pointer self) : self_{self} {}
 
-  void init(Functions functions, HookTools tools, HookScope scope) {
+  void init(Functions functions, StepRunner steps, HookScope scope) {
     functions_ = std::move(functions);
-    tools_ = std::move(tools);
+    steps_ = std::move(steps);
     scope_ = std::move(scope);
   }
 
@@ -53,7 +53,7 @@ public:
     HookCall call{scope_, std::move(msg.request), stop_.get_token()};
     self_
         ->request(
-            tools_.steps, actor::infinite,
+            steps_, actor::infinite,
             step::make([function = *function, call = std::move(call)]() -> Result<HookResult> {
               if (call.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
               return function(call);
@@ -92,7 +92,7 @@ private:
 
   Hook::pointer self_;
   Functions functions_;
-  HookTools tools_;
+  StepRunner steps_;
   HookScope scope_;
   std::stop_source stop_;
   int running_ = 0;
@@ -101,9 +101,9 @@ private:
 
 Hook::behavior_type function_hook_actor(Hook::stateful_pointer<FunctionHookState> self,
                                         Functions functions,
-                                        HookTools tools,
+                                        StepRunner steps,
                                         HookScope scope) {
-  self->state.init(std::move(functions), std::move(tools), std::move(scope));
+  self->state.init(std::move(functions), std::move(steps), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -113,12 +113,13 @@ Hook::behavior_type function_hook_actor(Hook::stateful_pointer<FunctionHookState
 
 }  // namespace
 
-std::function<Hook(const actor::Owner&, const HookTools&, const HookScope&)> function_hook(
-    std::vector<std::pair<HookPhase, HookFunction>> functions) {
+SpawnHook function_hook(StepRunner steps,
+                        std::vector<std::pair<HookPhase, HookFunction>> functions) {
   auto shared = std::make_shared<const std::vector<std::pair<HookPhase, HookFunction>>>(
       std::move(functions));
-  return [shared](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
-    return actor::spawn(owner, function_hook_actor, shared, tools, scope);
+  return [steps = std::move(steps), shared](const actor::Owner& owner, const PluginHost&,
+                                            const HookScope& scope) {
+    return actor::spawn(owner, function_hook_actor, shared, steps, scope);
   };
 }
 

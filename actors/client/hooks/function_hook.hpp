@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "runtime/workload/task_env.hpp"
 
 namespace nomad::client {
@@ -50,9 +51,9 @@ struct HookResult {
 
 using HookFunction = std::function<Result<HookResult>(const HookCall&)>;
 
-/// For HookEntry::spawn: an actor that calls the function of the phase, and answers with nothing in
-/// phases without one.
-std::function<Hook(const actor::Owner&, const HookTools&, const HookScope&)> function_hook(
-    std::vector<std::pair<HookPhase, HookFunction>> functions);
+/// An actor that calls the function of the phase as a step, and answers with nothing in phases
+/// without one.
+SpawnHook function_hook(StepRunner steps,
+                        std::vector<std::pair<HookPhase, HookFunction>> functions);
 
 }  // namespace nomad::client

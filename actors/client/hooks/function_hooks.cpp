@@ -127,15 +127,16 @@ HookFunction plain(Function function) {
 
 }  // namespace
 
-HookEntry alloc_dir_hook() {
+HookEntry alloc_dir_hook(StepRunner steps) {
   return {.name = "alloc_dir",
           .phases = {HookPhase::PRERUN, HookPhase::DESTROY},
-          .spawn = function_hook({{HookPhase::PRERUN, plain([](const HookCall& call) {
-                                     return directory_of(call).build();
-                                   })},
-                                  {HookPhase::DESTROY, plain([](const HookCall& call) {
-                                     return directory_of(call).destroy();
-                                   })}})};
+          .spawn
+          = function_hook(std::move(steps), {{HookPhase::PRERUN, plain([](const HookCall& call) {
+                                                return directory_of(call).build();
+                                              })},
+                                             {HookPhase::DESTROY, plain([](const HookCall& call) {
+                                                return directory_of(call).destroy();
+                                              })}})};
 }
 
 UserRules read_user_rules(const std::map<std::string, std::string>& options) {
@@ -152,7 +153,7 @@ UserRules read_user_rules(const std::map<std::string, std::string>& options) {
   return rules;
 }
 
-HookEntry validate_hook(const UserRules& rules) {
+HookEntry validate_hook(StepRunner steps, const UserRules& rules) {
   return {.name = "validate",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,
@@ -162,27 +163,28 @@ HookEntry validate_hook(const UserRules& rules) {
                 return task && task->getUser().size() > 0
                        && rules.drivers.contains(view(task->getDriver()));
               },
-          .spawn = function_hook({{HookPhase::PRESTART, [rules](const HookCall& call) {
-                                     return validate(rules, call);
-                                   }}})};
+          .spawn
+          = function_hook(std::move(steps), {{HookPhase::PRESTART, [rules](const HookCall& call) {
+                                                return validate(rules, call);
+                                              }}})};
 }
 
-HookEntry task_dir_hook() {
+HookEntry task_dir_hook(StepRunner steps) {
   return {.name = "task_dir",
           .phases = {HookPhase::PRESTART},
           .announcement = "Building Task Directory",
-          .spawn = function_hook({{HookPhase::PRESTART, make_task_dir}})};
+          .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, make_task_dir}})};
 }
 
-HookEntry volumes_hook() {
+HookEntry volumes_hook(StepRunner steps) {
   return {.name = "volumes",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,
           .wanted = mounts_host_volumes,
-          .spawn = function_hook({{HookPhase::PRESTART, mount_volumes}})};
+          .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, mount_volumes}})};
 }
 
-HookEntry dispatch_payload_hook() {
+HookEntry dispatch_payload_hook(StepRunner steps) {
   return {.name = "dispatch_payload",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,
@@ -192,7 +194,7 @@ HookEntry dispatch_payload_hook() {
                 return task && task->hasDispatchPayload() && scope.job->getPayload().size() > 0
                        && task->getDispatchPayload().getFile().size() > 0;
               },
-          .spawn = function_hook({{HookPhase::PRESTART, write_payload}})};
+          .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, write_payload}})};
 }
 
 }  // namespace nomad::client

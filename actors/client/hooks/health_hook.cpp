@@ -68,7 +68,8 @@ struct HookState {
   explicit HookState(HookSelf::pointer actor) : self{actor} {}
 
   HookSelf::pointer self;
-  HookTools tools;
+  UnixClock unix_now;
+  PluginHost host;
   std::string deployment;
   std::optional<AllocHealth> health;
   Object<schema::plugin::TaskStates> tasks;
@@ -116,7 +117,7 @@ struct HookState {
     if (!healthy && tasks) {
       const auto states = tasks->getTasks();
       for (unsigned i = 0; i < states.size(); ++i)
-        if (auto reason = health->explain(i, read_summary(states[i]), tools.unix_now(), now());
+        if (auto reason = health->explain(i, read_summary(states[i]), unix_now(), now());
             !reason.empty())
           reasons.emplace_back(copy(states[i].getName()), std::move(reason));
     }
@@ -124,7 +125,7 @@ struct HookState {
     auto about = draft->initHealth();
     about.setHealthy(healthy);
     fill_entries(about.initReasons(reasons.size()), reasons);
-    self->send(tools.host, plugin_host::Notice{draft.freeze()});
+    self->send(host, plugin_host::Notice{draft.freeze()});
     self->quit();
   }
 
@@ -137,9 +138,11 @@ struct HookState {
 };
 
 HookSelf::behavior_type health_watcher(HookSelf::stateful_pointer<HookState> self,
-                                       HookTools tools,
+                                       UnixClock unix_now,
+                                       PluginHost host,
                                        const HookScope& scope) {
-  self->state.tools = std::move(tools);
+  self->state.unix_now = std::move(unix_now);
+  self->state.host = std::move(host);
   self->state.watch(scope);
   return {
       [self](hook::Run& msg) {
@@ -161,7 +164,7 @@ HookSelf::behavior_type health_watcher(HookSelf::stateful_pointer<HookState> sel
 
 }  // namespace
 
-HookEntry health_hook() {
+HookEntry health_hook(UnixClock unix_now) {
   return {.name = "alloc_health_watcher",
           .phases = {HookPhase::PRERUN, HookPhase::UPDATE},
           .watches_tasks = true,
@@ -171,8 +174,9 @@ HookEntry health_hook() {
                        && rules_of(scope).has_value();
               },
           .spawn =
-              [](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
-                return Hook{actor::spawn(owner, health_watcher, tools, scope)};
+              [unix_now = std::move(unix_now)](const actor::Owner& owner, const PluginHost& host,
+                                               const HookScope& scope) {
+                return Hook{actor::spawn(owner, health_watcher, unix_now, host, scope)};
               }};
 }
 

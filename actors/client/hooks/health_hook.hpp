@@ -13,6 +13,6 @@
 
 namespace nomad::client {
 
-HookEntry health_hook();
+HookEntry health_hook(UnixClock unix_now);
 
 }  // namespace nomad::client

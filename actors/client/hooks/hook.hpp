@@ -16,16 +16,10 @@
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
-#include "actors/client/templates/data_watcher.hpp"
-#include "actors/client/tools/check_runner.hpp"
-#include "actors/client/tools/pending_deregistrations.hpp"
 #include "actors/client/tools/plugin_host.hpp"
-#include "actors/client/tools/steps.hpp"
 #include "actors/core/actor.hpp"
-#include "actors/roles/service_providers.hpp"
-#include "runtime/net/byte_stream.hpp"
-#include "runtime/network/alloc_networks.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
@@ -102,23 +96,13 @@ struct HookScope {
   Object<schema::plugin::HookPlace> place;
 };
 
-/// What a hook of this process works with.
-struct HookTools {
-  PluginHost host;
-  StepRunner steps;
-  CheckRunner checks;
-  std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
-  net::Connector peers{};                  ///< To the APIs of other nodes; empty: without TLS.
-  /// How networks of allocations are made; null for hooks of tasks.
-  std::shared_ptr<const network::NetworkOptions> network{};
-  std::string region{};  ///< The node's.
-  DataWatcher data{};    ///< Follows what templates ask for.
-  std::shared_ptr<const TemplateSettings> templates{};
-  std::shared_ptr<ServiceProviders> providers{};  ///< Of plugins; null: there are none.
-  PendingDeregistrations deregistrations{};       ///< What they still have to do at the end.
-};
+/// Makes the actor of a hook. Whom it tells and asks is the runner that it works for; what else it
+/// needs it has from where the entry was made.
+using SpawnHook = std::function<Hook(const actor::Owner&, const PluginHost&, const HookScope&)>;
 
-/// A hook in the catalog.
+/// Wall clock, in nanoseconds.
+using UnixClock = std::function<std::int64_t()>;
+
 struct HookEntry {
   std::string name;
   std::string after{};  ///< The hook that it comes right behind; empty: where the catalog has it.
@@ -130,9 +114,15 @@ struct HookEntry {
   /// How long its Prerun or Prestart may take; other phases: see `deadline`.
   std::chrono::nanoseconds patience = std::chrono::minutes{10};
   std::function<bool(const HookScope&)> wanted{};  ///< Asked before each phase. Empty: always.
-  std::function<Hook(const actor::Owner&, const HookTools&, const HookScope&)> spawn;
+  SpawnHook spawn;
 
   std::chrono::nanoseconds deadline(HookPhase phase) const;
+};
+
+/// All hooks of a node, in their order.
+struct Hooks {
+  std::vector<HookEntry> of_allocs{};
+  std::vector<HookEntry> of_tasks{};
 };
 
 constexpr bool HookPhases::live_past(HookPhase phase) const {

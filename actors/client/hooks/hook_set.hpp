@@ -24,7 +24,8 @@ class HookOwner {
 public:
   virtual ~HookOwner() = default;
 
-  virtual HookTools hook_tools() const = 0;
+  /// Whom its hooks tell and ask; empty: nobody.
+  virtual PluginHost hook_host() const = 0;
 
   /// As it is now.
   virtual HookScope hook_scope() const = 0;

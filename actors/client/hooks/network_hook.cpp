@@ -15,12 +15,12 @@
 #include "runtime/host/beneath.hpp"
 #include "runtime/network/name_files.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
 
 namespace {
 
-using ToolsOf = std::function<network::NetworkTools(const network::NetworkOptions&)>;
 using Group = schema::TaskGroup::Reader;
 
 constexpr auto host_patience = std::chrono::minutes{1};
@@ -70,16 +70,16 @@ public:
 
   explicit NetworkHookState(Hook::pointer self) : self_{self} {}
 
-  void init(HookTools tools, HookScope scope, ToolsOf tools_of) {
-    tools_ = std::move(tools);
+  void init(NetworkHookParts parts, PluginHost host, HookScope scope) {
+    parts_ = std::move(parts);
+    host_ = std::move(host);
     scope_ = std::move(scope);
-    tools_of_ = std::move(tools_of);
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
     scope_.alloc = std::move(msg.alloc);
     scope_.job = std::move(msg.job);
-    if (!tools_.network)
+    if (!parts_.options)
       return Error{Errc::unavailable, "this agent has no place to keep networks of allocations"};
     if (msg.request->getPhase() == HookPhase::PRERUN) return join();
     return leave();
@@ -101,21 +101,23 @@ public:
   }
 
 private:
-  network::AllocNetworks networks() const { return {*tools_.network, tools_of_(*tools_.network)}; }
+  network::AllocNetworks networks() const {
+    return {*parts_.options, parts_.tools_of(*parts_.options)};
+  }
 
   actor::Answer<hook::Answered> join() {
     network::NetworkSpec spec{
         .alloc_id = copy(scope_.alloc->getId()),
         .mode = copy(network_of(scope_)->getMode()),
         .mappings = network::port_mappings(scope_.alloc->getAllocatedResources().getShared(),
-                                           tools_.network->every_address)};
+                                           parts_.options->every_address)};
     auto promise = self_->make_response_promise<hook::Answered>();
     stop_ = std::stop_source{};
     joining_ = true;
     const auto run = [networks = networks(), spec = std::move(spec), stopped = stop_.get_token()] {
       return networks.join(spec, stopped);
     };
-    self_->request(tools_.steps, actor::infinite, step::make(run))
+    self_->request(parts_.steps, actor::infinite, step::make(run))
         .then(
             [this, promise](step::Outcome& outcome) {
               joining_ = false;
@@ -143,7 +145,7 @@ private:
     Draft<schema::plugin::Notice> notice;
     notice->setAllocId(scope_.place->getAllocId());
     write_status(joined.status, scope_, notice->initNetwork());
-    self_->send(tools_.host, plugin_host::Notice{notice.freeze()});
+    self_->send(host_, plugin_host::Notice{notice.freeze()});
     left_behind_ = joined.is_other && scope_.place->getBegun();
 
     Draft<schema::plugin::HostRequest> request;
@@ -152,7 +154,7 @@ private:
     resource.setName(text(namespace_resource));
     const auto& path = joined.namespace_path;
     resource.setValue({reinterpret_cast<const capnp::byte*>(path.data()), path.size()});
-    self_->request(tools_.host, host_patience, plugin_host::Ask{request.freeze()})
+    self_->request(host_, host_patience, plugin_host::Ask{request.freeze()})
         .then([promise](const plugin_host::Answered&) { promise.deliver(hook::Answered{}); },
               [promise](const Error& err) { promise.deliver(err); });
   }
@@ -163,9 +165,9 @@ private:
     notice->setAllocId(scope_.place->getAllocId());
     auto event = notice->initEvent();
     event.setType("Network");
-    event.setTime(tools_.unix_now());
+    event.setTime(parts_.unix_now());
     event.setMessage(text(message));
-    self_->send(tools_.host, plugin_host::Notice{notice.freeze()});
+    self_->send(host_, plugin_host::Notice{notice.freeze()});
   }
 
   void restart_tasks() {
@@ -173,7 +175,7 @@ private:
     Draft<schema::plugin::HostRequest> request;
     request->setAllocId(scope_.place->getAllocId());
     request->initRestart().setReason("the allocation's network was made anew");
-    self_->request(tools_.host, actor::infinite, plugin_host::Ask{request.freeze()})
+    self_->request(host_, actor::infinite, plugin_host::Ask{request.freeze()})
         .then([](const plugin_host::Answered&) {},
               [this](const Error& err) {
                 log::warn("client", "allocation {}: its tasks go on in a network that is gone: {}",
@@ -185,16 +187,16 @@ private:
     auto promise = self_->make_response_promise<hook::Answered>();
     const auto run
         = [networks = networks(), id = copy(scope_.alloc->getId())] { return networks.leave(id); };
-    self_->request(tools_.steps, actor::infinite, step::make(run))
+    self_->request(parts_.steps, actor::infinite, step::make(run))
         .then([promise](step::Outcome&) { promise.deliver(hook::Answered{}); },
               [promise](const Error& err) { promise.deliver(err); });
     return promise;
   }
 
   Hook::pointer self_;
-  HookTools tools_;
+  NetworkHookParts parts_;
+  PluginHost host_;
   HookScope scope_;
-  ToolsOf tools_of_;
   std::stop_source stop_;
   bool joining_ = false;
   bool left_behind_ = false;  ///< Tasks may run that are to be restarted.
@@ -202,10 +204,10 @@ private:
 };
 
 Hook::behavior_type network_hook_actor(Hook::stateful_pointer<NetworkHookState> self,
-                                       HookTools tools,
-                                       HookScope scope,
-                                       ToolsOf tools_of) {
-  self->state.init(std::move(tools), std::move(scope), std::move(tools_of));
+                                       NetworkHookParts parts,
+                                       PluginHost host,
+                                       HookScope scope) {
+  self->state.init(std::move(parts), std::move(host), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -279,29 +281,25 @@ Result<HookResult> write_name_files(const HookCall& call) {
 
 }  // namespace
 
-HookEntry network_hook(ToolsOf tools) {
+HookEntry network_hook(NetworkHookParts parts) {
   return {.name = "network",
           .after = "alloc_health_watcher",
           .phases = {HookPhase::PRERUN, HookPhase::POSTRUN, HookPhase::DESTROY},
           .watches_tasks = true,
           .wanted = has_own_network,
-          .spawn = [tools_of = std::move(tools)](const actor::Owner& owner, const HookTools& tools,
-                                                 const HookScope& scope) -> Hook {
-            return actor::spawn(owner, network_hook_actor, tools, scope, tools_of);
+          .spawn = [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+                                              const HookScope& scope) -> Hook {
+            return actor::spawn(owner, network_hook_actor, parts, host, scope);
           }};
 }
 
-HookEntry network_hook() {
-  return network_hook(network::real_tools);
-}
-
-HookEntry network_files_hook() {
+HookEntry network_files_hook(StepRunner steps) {
   return {.name = "network_files",
           .after = "task_dir",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,
           .wanted = wants_name_files,
-          .spawn = function_hook({{HookPhase::PRESTART, write_name_files}})};
+          .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, write_name_files}})};
 }
 
 }  // namespace nomad::client

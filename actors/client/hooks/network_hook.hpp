@@ -14,9 +14,12 @@
 // where its driver can.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string_view>
 
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/steps.hpp"
 #include "runtime/network/alloc_networks.hpp"
 
 namespace nomad::client {
@@ -24,11 +27,16 @@ namespace nomad::client {
 /// The resource by which drivers and hooks learn of the namespace: its path.
 inline constexpr std::string_view namespace_resource = "network_namespace";
 
-HookEntry network_hook();
+struct NetworkHookParts {
+  std::shared_ptr<const network::NetworkOptions> options;
+  StepRunner steps;
+  UnixClock unix_now;
+  std::function<network::NetworkTools(const network::NetworkOptions&)> tools_of
+      = network::real_tools;
+};
 
-/// With the tools that AllocNetworks is made with; tests give it others.
-HookEntry network_hook(std::function<network::NetworkTools(const network::NetworkOptions&)> tools);
+HookEntry network_hook(NetworkHookParts parts);
 
-HookEntry network_files_hook();
+HookEntry network_files_hook(StepRunner steps);
 
 }  // namespace nomad::client

@@ -45,8 +45,9 @@ public:
 
   explicit PredecessorState(PredecessorSelf::pointer self) : self_{self} {}
 
-  void init(HookTools tools, HookScope scope, bool takes_over) {
-    tools_ = std::move(tools);
+  void init(PredecessorHookParts parts, PluginHost host, HookScope scope, bool takes_over) {
+    parts_ = std::move(parts);
+    host_ = std::move(host);
     scope_ = std::move(scope);
     takes_over_ = takes_over;
   }
@@ -98,7 +99,7 @@ private:
     request->setAllocId(scope_.place->getAllocId());
     request->setAwaitEnd(text(waiting_for_.front()));
     const auto round = ++round_;
-    self_->request(tools_.host, actor::infinite, plugin_host::Ask{request.freeze()})
+    self_->request(host_, actor::infinite, plugin_host::Ask{request.freeze()})
         .then([this, round](const plugin_host::Answered& answered) { heard(round, answered); },
               [this, round](const Error& err) { failed(round, err); });
   }
@@ -141,13 +142,13 @@ private:
                        .address = copy(predecessor.getAddress()),
                        .tls = predecessor.getTls(),
                        .token = copy(predecessor.getToken()),
-                       .connector = tools_.peers};
+                       .connector = parts_.peers};
     for (const auto task : group->getTasks())
       order.tasks.push_back(copy(task.getName()));
     stop_ = std::stop_source{};
     moving_ = true;
     self_
-        ->request(tools_.steps, actor::infinite,
+        ->request(parts_.steps, actor::infinite,
                   step::make([order = std::move(order), stopped = stop_.get_token()]() -> Result<> {
                     if (stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
                     return take_over_disk(order, stopped);
@@ -175,13 +176,14 @@ private:
     notice->setAllocId(scope_.place->getAllocId());
     auto event = notice->initEvent();
     event.setType(text(workload::task_event::hook_message));
-    event.setTime(tools_.unix_now());
+    event.setTime(parts_.unix_now());
     event.setMessage(text(what));
-    self_->send(tools_.host, plugin_host::Notice{notice.freeze()});
+    self_->send(host_, plugin_host::Notice{notice.freeze()});
   }
 
   PredecessorSelf::pointer self_;
-  HookTools tools_;
+  PredecessorHookParts parts_;
+  PluginHost host_;
   HookScope scope_;
   bool takes_over_ = false;
   std::deque<std::string> waiting_for_;
@@ -195,10 +197,11 @@ private:
 
 PredecessorSelf::behavior_type predecessor_hook(
     PredecessorSelf::stateful_pointer<PredecessorState> self,
-    HookTools tools,
+    PredecessorHookParts parts,
+    PluginHost host,
     HookScope scope,
     bool takes_over) {
-  self->state.init(std::move(tools), std::move(scope), takes_over);
+  self->state.init(std::move(parts), std::move(host), std::move(scope), takes_over);
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -207,9 +210,10 @@ PredecessorSelf::behavior_type predecessor_hook(
   };
 }
 
-auto spawner(bool takes_over) {
-  return [takes_over](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
-    return Hook{actor::spawn(owner, predecessor_hook, tools, scope, takes_over)};
+SpawnHook spawner(PredecessorHookParts parts, bool takes_over) {
+  return [parts = std::move(parts), takes_over](const actor::Owner& owner, const PluginHost& host,
+                                                const HookScope& scope) {
+    return Hook{actor::spawn(owner, predecessor_hook, parts, host, scope, takes_over)};
   };
 }
 
@@ -220,7 +224,7 @@ bool is_first_start(const HookScope& scope) {
 
 }  // namespace
 
-HookEntry await_previous_hook() {
+HookEntry await_previous_hook(PredecessorHookParts parts) {
   return {.name = "await_previous_allocations",
           .phases = {HookPhase::PRERUN},
           .patience = longest_wait,
@@ -230,10 +234,10 @@ HookEntry await_previous_hook() {
                        && (scope.alloc->getPreviousAllocation().size() > 0
                            || scope.alloc->getPreemptedAllocations().size() > 0);
               },
-          .spawn = spawner(false)};
+          .spawn = spawner(std::move(parts), false)};
 }
 
-HookEntry migrate_disk_hook() {
+HookEntry migrate_disk_hook(PredecessorHookParts parts) {
   return {.name = "migrate_disk",
           .phases = {HookPhase::PRERUN},
           .patience = longest_wait,
@@ -244,7 +248,7 @@ HookEntry migrate_disk_hook() {
                 return is_first_start(scope) && scope.alloc->getPreviousAllocation().size() > 0
                        && group && takes_disk_over(*group);
               },
-          .spawn = spawner(true)};
+          .spawn = spawner(std::move(parts), true)};
 }
 
 }  // namespace nomad::client

@@ -9,16 +9,25 @@
 #pragma once
 
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/steps.hpp"
+#include "runtime/net/byte_stream.hpp"
 
 namespace nomad::client {
 
+/// What both are made from.
+struct PredecessorHookParts {
+  StepRunner steps;
+  net::Connector peers;  ///< To the APIs of other nodes; empty: without TLS.
+  UnixClock unix_now;
+};
+
 /// "await_previous_allocations": waits for the allocation that this one replaces, wherever that
 /// runs, and for those that it has preempted on this node.
-HookEntry await_previous_hook();
+HookEntry await_previous_hook(PredecessorHookParts parts);
 
 /// "migrate_disk": moves the ephemeral disk of the allocation before, or fetches it from the node
 /// that has it, if the group's is sticky or to be migrated. Without it the tasks start all the
 /// same, and an event says why.
-HookEntry migrate_disk_hook();
+HookEntry migrate_disk_hook(PredecessorHookParts parts);
 
 }  // namespace nomad::client

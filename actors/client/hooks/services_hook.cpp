@@ -72,10 +72,11 @@ public:
 
   explicit ServicesState(ServicesSelf::pointer self) : self_{self} {}
 
-  void init(HookTools tools, HookScope scope) {
-    tools_ = std::move(tools);
+  void init(ServicesHookParts parts, PluginHost host, HookScope scope) {
+    parts_ = std::move(parts);
+    host_ = std::move(host);
     scope_ = std::move(scope);
-    machine_.emplace(alloc_id(), static_cast<bool>(tools_.deregistrations));
+    machine_.emplace(alloc_id(), static_cast<bool>(parts_.deregistrations));
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
@@ -110,8 +111,8 @@ public:
 
 private:
   void watch(const std::string& provider) {
-    if (watches_ || !tools_.providers || !jobspec::is_plugin_provider(provider)) return;
-    tools_.providers->watch(ServicesSelf{self_});
+    if (watches_ || !parts_.providers || !jobspec::is_plugin_provider(provider)) return;
+    parts_.providers->watch(ServicesSelf{self_});
     watches_ = true;
   }
 
@@ -162,7 +163,7 @@ private:
 
   void perform(const service_action::Leave& it) {
     self_
-        ->request(tools_.deregistrations, pending_timeout,
+        ->request(parts_.deregistrations, pending_timeout,
                   pending_deregistrations::Keep{{it.provider, alloc_id(), it.ids}})
         .then(
             [this, round = it.round](pending_deregistrations::Kept) {
@@ -175,7 +176,7 @@ private:
 
   void perform(const service_action::Withdraw& it) {
     self_
-        ->request(tools_.deregistrations, pending_timeout,
+        ->request(parts_.deregistrations, pending_timeout,
                   pending_deregistrations::Withdraw{{it.provider, alloc_id(), it.ids}})
         .then(
             [this, round = it.round](const pending_deregistrations::Withdrawn& msg) {
@@ -204,7 +205,7 @@ private:
     request->setAllocId(scope_.place->getAllocId());
     request->setTask(scope_.place->getTask());
     machine_->asked(round);
-    self_->request(tools_.host, host_timeout, plugin_host::Ask{request.freeze()})
+    self_->request(host_, host_timeout, plugin_host::Ask{request.freeze()})
         .then([this, round](const plugin_host::Answered&) { done(round); },
               [this, round](const Error& err) {
                 if (err.code == Errc::not_found)
@@ -216,7 +217,7 @@ private:
 
   template <class Order>
   void ask_plugin(std::uint64_t round, const std::string& provider, Order order) {
-    const auto known = tools_.providers ? tools_.providers->find(provider) : std::nullopt;
+    const auto known = parts_.providers ? parts_.providers->find(provider) : std::nullopt;
     const auto whom = fmt::format("provider \"{}\"", provider);
     if (!known)
       return machine_->failed(round, {Errc::unavailable, "no plugin of this node brings it"}, whom);
@@ -235,7 +236,8 @@ private:
   }
 
   ServicesSelf::pointer self_;
-  HookTools tools_;
+  ServicesHookParts parts_;
+  PluginHost host_;
   HookScope scope_;
   std::optional<workload::ServiceConvergence> machine_;
   std::map<std::uint64_t, actor::Promise<hook::Answered>> waiting_;  ///< By ticket.
@@ -244,9 +246,10 @@ private:
 };
 
 ServicesSelf::behavior_type services_hook(ServicesSelf::stateful_pointer<ServicesState> self,
-                                          HookTools tools,
+                                          ServicesHookParts parts,
+                                          PluginHost host,
                                           HookScope scope) {
-  self->state.init(std::move(tools), std::move(scope));
+  self->state.init(std::move(parts), std::move(host), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [](hook::Cancel) { return hook::Settled{}; },
@@ -263,30 +266,31 @@ ServicesSelf::behavior_type services_hook(ServicesSelf::stateful_pointer<Service
   };
 }
 
-Hook spawn_services_hook(const actor::Owner& owner,
-                         const HookTools& tools,
-                         const HookScope& scope) {
-  return actor::spawn(owner, services_hook, tools, scope);
+SpawnHook spawn_services_hook(ServicesHookParts parts) {
+  return [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+                                    const HookScope& scope) {
+    return actor::spawn(owner, services_hook, parts, host, scope);
+  };
 }
 
 }  // namespace
 
-HookEntry group_services_hook() {
+HookEntry group_services_hook(ServicesHookParts parts) {
   return {.name = "group_services",
           .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
                      HookPhase::PRE_KILL, HookPhase::POSTRUN},
           .reads_environment = true,
           .wanted = has_services,
-          .spawn = spawn_services_hook};
+          .spawn = spawn_services_hook(std::move(parts))};
 }
 
-HookEntry task_services_hook() {
+HookEntry task_services_hook(ServicesHookParts parts) {
   return {.name = "task_services",
           .phases = {HookPhase::POSTSTART, HookPhase::UPDATE, HookPhase::PRE_KILL,
                      HookPhase::EXITED, HookPhase::STOP},
           .reads_environment = true,
           .wanted = has_services,
-          .spawn = spawn_services_hook};
+          .spawn = spawn_services_hook(std::move(parts))};
 }
 
 }  // namespace nomad::client

@@ -16,11 +16,21 @@
 // Ends:   by the parent's exit message.
 #pragma once
 
+#include <memory>
+
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/pending_deregistrations.hpp"
+#include "actors/roles/service_providers.hpp"
 
 namespace nomad::client {
 
-HookEntry group_services_hook();
-HookEntry task_services_hook();
+/// Of plugins; both empty: there are none.
+struct ServicesHookParts {
+  std::shared_ptr<ServiceProviders> providers{};
+  PendingDeregistrations deregistrations{};
+};
+
+HookEntry group_services_hook(ServicesHookParts parts);
+HookEntry task_services_hook(ServicesHookParts parts);
 
 }  // namespace nomad::client

@@ -39,19 +39,19 @@ void TemplateActions::tell(std::string_view type, std::string message) {
   notice->setTask(scope_.place->getTask());
   auto event = notice->initEvent();
   event.setType(text(std::string{type}));
-  event.setTime(tools_.unix_now());
+  event.setTime(unix_now_());
   event.setMessage(text(message));
-  self_->send(tools_.host, plugin_host::Notice{notice.freeze()});
+  self_->send(host_, plugin_host::Notice{notice.freeze()});
 }
 
 void TemplateActions::fail(const std::string& message) {
   Draft<HostRequest> draft;
   auto event = address(draft).initKill();
   event.setType(text(std::string{event::killing}));
-  event.setTime(tools_.unix_now());
+  event.setTime(unix_now_());
   event.setMessage(text(message));
   event.setFailsTask(true);
-  self_->request(tools_.host, order_timeout, order_of(draft))
+  self_->request(host_, order_timeout, order_of(draft))
       .then([](const plugin_host::Answered&) {}, [](const Error&) {});  // It has ended anyway.
 }
 
@@ -72,7 +72,7 @@ void TemplateActions::carry_out(const templates::ChangePlan& plan, Then then) {
 void TemplateActions::restart(Then then) {
   Draft<HostRequest> draft;
   address(draft).initRestart().setReason(text(std::string{templates::restart_message}));
-  self_->request(tools_.host, task_restart_timeout, order_of(draft))
+  self_->request(host_, task_restart_timeout, order_of(draft))
       .then([then](const plugin_host::Answered&) { then(); },
             [then](const Error&) { then(); });  // It does not run: it starts with the new texts.
 }
@@ -83,7 +83,7 @@ void TemplateActions::signal(const templates::ChangePlan& plan, std::size_t at, 
   auto order = address(draft).initSignal();
   order.setSignal(text(plan.signals[at]));
   order.setReason(text(std::string{templates::signal_message}));
-  self_->request(tools_.host, order_timeout, order_of(draft))
+  self_->request(host_, order_timeout, order_of(draft))
       .then([this, plan, at, then](const plugin_host::Answered&) { signal(plan, at + 1, then); },
             [this, plan, then](const Error& err) {
               // A task that does not run (any more) needs none.
@@ -106,7 +106,7 @@ void TemplateActions::run(const templates::ChangeScript& script, Then then) {
   for (unsigned i = 0; i < arguments.size(); ++i)
     arguments.set(i, text(script.arguments[i]));
   command.setTimeout(script.timeout.count());
-  self_->request(tools_.host, script.timeout + script_slack, order_of(draft))
+  self_->request(host_, script.timeout + script_slack, order_of(draft))
       .then(
           [this, script, then](const plugin_host::Answered& answered) {
             script_ended(script, templates::script_exited(

@@ -10,18 +10,24 @@
 #include <utility>
 
 #include "actors/client/hooks/hook.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/template/change/change_plan.hpp"
 
 namespace nomad::client {
 
 class TemplateActions {
 public:
-  /// All outlive it. `failed` hears of what has to end the task.
+  /// `self` and `scope` outlive it. `failed` hears of what has to end the task.
   TemplateActions(actor::Self* self,
-                  const HookTools& tools,
+                  PluginHost host,
+                  UnixClock unix_now,
                   const HookScope& scope,
                   std::function<void(std::string)> failed)
-      : self_{self}, tools_{tools}, scope_{scope}, failed_{std::move(failed)} {}
+      : self_{self},
+        host_{std::move(host)},
+        unix_now_{std::move(unix_now)},
+        scope_{scope},
+        failed_{std::move(failed)} {}
 
   TemplateActions(const TemplateActions&) = delete;
   TemplateActions& operator=(const TemplateActions&) = delete;
@@ -45,7 +51,8 @@ private:
   schema::plugin::HostRequest::Builder address(Draft<schema::plugin::HostRequest>& draft) const;
 
   actor::Self* self_;
-  const HookTools& tools_;
+  PluginHost host_;
+  UnixClock unix_now_;
   const HookScope& scope_;
   std::function<void(std::string)> failed_;
 };

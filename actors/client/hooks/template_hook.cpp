@@ -63,13 +63,12 @@ public:
 
   ~TemplateState() { forget_files(); }
 
-  void init(std::shared_ptr<host::FileNews> news, HookTools tools, HookScope scope) {
-    news_ = std::move(news);
-    tools_ = std::move(tools);
+  void init(TemplateHookParts parts, PluginHost host, HookScope scope) {
+    parts_ = std::move(parts);
     scope_ = std::move(scope);
-    actions_.emplace(self_, tools_, scope_, [this](std::string text) { failed(std::move(text)); });
-    settings_ = tools_.templates ? tools_.templates : std::make_shared<const TemplateSettings>();
-    machine_.emplace(terms_of(templates_of(scope_), *settings_), Random::from_system());
+    actions_.emplace(self_, std::move(host), parts_.unix_now, scope_,
+                     [this](std::string text) { failed(std::move(text)); });
+    machine_.emplace(terms_of(templates_of(scope_), *parts_.settings), Random::from_system());
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
@@ -208,12 +207,12 @@ private:
   void perform(const template_action::Place&) {
     places_ = {};
     const auto place
-        = [scope = scope_, request = request_, settings = settings_]() -> Result<Placed> {
+        = [scope = scope_, request = request_, settings = parts_.settings]() -> Result<Placed> {
       return Placed{NOMAD_TRY(place_templates(
                         scope, workload::TaskEnv::read(request->getEnvironment()), *settings)),
                     read_unsettled(scope)};
     };
-    self_->request(tools_.steps, actor::infinite, step::make(place))
+    self_->request(parts_.steps, actor::infinite, step::make(place))
         .then(
             [this](const step::Outcome& outcome) {
               auto& placed = outcome.as<Placed>();
@@ -232,17 +231,17 @@ private:
     const auto& templates = machine_->templates();
     RenderOrder order{.scope = scope_,
                       .environment = environment_,
-                      .settings = settings_,
+                      .settings = parts_.settings,
                       .places = places_,
                       .which = std::move(it.which),
                       .known = known(),
-                      .region = tools_.region,
-                      .unix_now = tools_.unix_now(),
+                      .region = parts_.region,
+                      .unix_now = parts_.unix_now(),
                       .stopped = stop_rendering_.get_token(),
                       .notes_changes = templates.acts_on_changes(),
                       .unsettled = templates.unsettled()};
     self_
-        ->request(tools_.steps, actor::infinite,
+        ->request(parts_.steps, actor::infinite,
                   step::make([order = std::move(order)] { return render_templates(order); }))
         .then([this](const step::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
               [this](const Error& err) {
@@ -265,7 +264,7 @@ private:
       perform();
     };
     self_
-        ->request(tools_.steps, actor::infinite,
+        ->request(parts_.steps, actor::infinite,
                   step::make([scope = scope_] { return note_unsettled(scope, {}); }))
         .then([done](const step::Outcome&) { done(); },
               [done](const Error& err) {
@@ -315,7 +314,7 @@ private:
   void perform(const template_action::Follow& it) {
     std::erase_if(followed_, [&](const auto& one) {
       if (it.queries.contains(one.first)) return false;
-      self_->send(tools_.data, data_watcher::Unfollow{one.first, follower()});
+      self_->send(parts_.data, data_watcher::Unfollow{one.first, follower()});
       return true;
     });
     for (const auto& query : it.queries) {
@@ -327,14 +326,14 @@ private:
 
   void perform(const template_action::StopFollowing&) {
     for (const auto& [query, data] : std::exchange(followed_, {}))
-      self_->send(tools_.data, data_watcher::Unfollow{query, follower()});
+      self_->send(parts_.data, data_watcher::Unfollow{query, follower()});
     forget_files();
   }
 
   void ask(const ClusterQuery& query, Followed& followed) {
     followed.asked = ++questions_;
     self_
-        ->request(tools_.data, actor::infinite,
+        ->request(parts_.data, actor::infinite,
                   data_watcher::Follow{.query = query,
                                        .known = followed.data ? followed.data->digest : 0,
                                        .follower = follower()})
@@ -369,19 +368,20 @@ private:
 
   void follow_files(const RenderResult& result) {
     for (const auto& done : result.done) {
-      if (const auto old = files_.extract(done.index)) news_->forget(old.mapped().ticket);
+      if (const auto old = files_.extract(done.index)) parts_.news->forget(old.mapped().ticket);
       const auto seen = result.files.find(done.index);
       if (seen == result.files.end()) continue;
       const FileChanged change{done.index, ++renderings_};
       const TemplateSelf self{self_};
-      const auto ticket = news_->watch(seen->second, [self, change] { actor::tell(self, change); });
+      const auto ticket
+          = parts_.news->watch(seen->second, [self, change] { actor::tell(self, change); });
       files_.emplace(done.index, FollowedFiles{ticket, change.rendering});
     }
   }
 
   void forget_files() {
     for (const auto& [index, files] : std::exchange(files_, {}))
-      news_->forget(files.ticket);
+      parts_.news->forget(files.ticket);
   }
 
   std::map<ClusterQuery, ClusterDataPtr> known() const {
@@ -392,10 +392,8 @@ private:
   }
 
   TemplateSelf::pointer self_;
-  std::shared_ptr<host::FileNews> news_;
-  HookTools tools_;
+  TemplateHookParts parts_;
   HookScope scope_;
-  std::shared_ptr<const TemplateSettings> settings_;
   std::optional<TemplateActions> actions_;
   std::optional<TemplateMachine> machine_;
   bool performing_ = false;
@@ -415,10 +413,10 @@ private:
 };
 
 TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<TemplateState> self,
-                                                std::shared_ptr<host::FileNews> news,
-                                                HookTools tools,
+                                                TemplateHookParts parts,
+                                                PluginHost host,
                                                 HookScope scope) {
-  self->state.init(std::move(news), std::move(tools), std::move(scope));
+  self->state.init(std::move(parts), std::move(host), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -431,16 +429,16 @@ TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<T
 
 }  // namespace
 
-HookEntry template_hook() {
+HookEntry template_hook(TemplateHookParts parts) {
   return {.name = "template",
           .phases = {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::EXITED, HookPhase::STOP},
           .reads_environment = true,
           .patience = start_patience,
           .wanted = [](const HookScope& scope) { return templates_of(scope).size() > 0; },
           .spawn =
-              [news = std::make_shared<host::FileNews>()](
-                  const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
-                return Hook{actor::spawn(owner, template_hook_actor, news, tools, scope)};
+              [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+                                         const HookScope& scope) {
+                return Hook{actor::spawn(owner, template_hook_actor, parts, host, scope)};
               }};
 }
 

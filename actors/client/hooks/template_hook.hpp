@@ -16,10 +16,28 @@
 // Ends:   by the parent's exit message.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/templates/data_watcher.hpp"
+#include "actors/client/tools/steps.hpp"
+
+namespace nomad::host {
+class FileNews;
+}
 
 namespace nomad::client {
 
-HookEntry template_hook();
+struct TemplateHookParts {
+  std::string region;                                ///< The node's.
+  DataWatcher data;                                  ///< Follows what templates ask for.
+  std::shared_ptr<const TemplateSettings> settings;  ///< Not null.
+  std::shared_ptr<host::FileNews> news;              ///< Of files that templates read.
+  StepRunner steps;
+  UnixClock unix_now;
+};
+
+HookEntry template_hook(TemplateHookParts parts);
 
 }  // namespace nomad::client

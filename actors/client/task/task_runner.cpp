@@ -40,7 +40,7 @@ void TaskRunnerState::init(TaskSetup setup) {
   usage_.emplace(self_, &*link_, this,
                  UsageStream{workload::usage_interval(setup_.context->usage_interval),
                              setup_.context->task_metrics != nullptr});
-  hooks_.emplace(self_, setup_.context->plugins->task_hooks, *this);
+  hooks_.emplace(self_, setup_.context->hooks->of_tasks, *this);
   const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
   const Random random{setup_.context->seed
@@ -51,18 +51,6 @@ void TaskRunnerState::init(TaskSetup setup) {
   setup_.saved = {};
   machine_.emplace(traits_of(*setup_.alloc, *setup_.job, task(), setup_.may_run),
                    setup_.context->task_hooks, terms(), std::move(saved), random, now);
-}
-
-HookTools TaskRunnerState::hook_tools() const {
-  return {.host = setup_.host,
-          .steps = setup_.context->steps,
-          .checks = setup_.context->checks,
-          .unix_now = setup_.context->unix_now,
-          .region = setup_.context->region,
-          .data = setup_.context->data,
-          .templates = setup_.context->templates,
-          .providers = setup_.context->plugins->providers,
-          .deregistrations = setup_.context->deregistrations};
 }
 
 /// What hooks have to know of the task; its driver may have become another one.

@@ -105,7 +105,8 @@ private:
 
   schema::plugin::Capabilities::Reader capabilities() const { return link_->capabilities(); }
 
-  HookTools hook_tools() const override;
+  PluginHost hook_host() const override { return setup_.host; }
+
   HookScope hook_scope() const override;
   driver::TaskId id() const override;
 

@@ -322,20 +322,21 @@ struct HookFixture : ClientFixture {
 
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
-    made.alloc_hooks.push_back({.name = "failing",
-                                .phases = {client::HookPhase::PRERUN},
-                                .wanted = [this](const client::HookScope&) { return fails; },
-                                .spawn = client::function_hook(
-                                    {{client::HookPhase::PRERUN,
-                                      [](const client::HookCall&) -> Result<client::HookResult> {
-                                        return Error{Errc::io, "no luck"};
-                                      }}})});
-    made.task_hooks.push_back(
+    made.hooks.of_allocs.push_back(
+        {.name = "failing",
+         .phases = {client::HookPhase::PRERUN},
+         .wanted = [this](const client::HookScope&) { return fails; },
+         .spawn = client::function_hook(
+             steps, {{client::HookPhase::PRERUN,
+                      [](const client::HookCall&) -> Result<client::HookResult> {
+                        return Error{Errc::io, "no luck"};
+                      }}})});
+    made.hooks.of_tasks.push_back(
         {.name = "actor",
          .phases
          = {client::HookPhase::PRESTART, client::HookPhase::POSTSTART, client::HookPhase::PRE_KILL,
             client::HookPhase::EXITED, client::HookPhase::STOP},
-         .spawn = [this](const actor::Owner& owner, const client::HookTools&,
+         .spawn = [this](const actor::Owner& owner, const client::PluginHost&,
                          const client::HookScope&) { return spawn_hook(owner); }});
     return made;
   }

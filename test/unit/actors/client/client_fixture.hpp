@@ -389,16 +389,24 @@ struct ClientFixture : ActorFixture {
                               facts.memory_mb = 1000;
                               return Result<>{};
                             }}};
-    for (auto& hook : made.task_hooks)
-      if (hook.name == "task_dir")
-        hook.spawn = [real = hook.spawn](const actor::Owner& owner, const client::HookTools& tools,
-                                         client::HookScope scope) {
-          Draft<schema::plugin::HookPlace> place{*scope.place};
-          place->getDriver().setSecretsInMemory(false);  // Tests mount nothing.
-          scope.place = place.freeze();
-          return real(owner, tools, scope);
-        };
+    made.builtin_hooks = [real = made.builtin_hooks](const client::HookParts& parts) {
+      auto hooks = real(parts);
+      for (auto& hook : hooks.of_tasks)
+        if (hook.name == "task_dir") hook.spawn = without_mounts(hook.spawn);
+      return hooks;
+    };
     return made;
+  }
+
+  /// Tests mount nothing.
+  static client::SpawnHook without_mounts(const client::SpawnHook& real) {
+    return
+        [real](const actor::Owner& owner, const client::PluginHost& host, client::HookScope scope) {
+          Draft<schema::plugin::HookPlace> place{*scope.place};
+          place->getDriver().setSecretsInMemory(false);
+          scope.place = place.freeze();
+          return real(owner, host, scope);
+        };
   }
 
   client::ClientOptions options() {
@@ -410,6 +418,8 @@ struct ClientFixture : ActorFixture {
     made.seed = 7;
     return made;
   }
+
+  client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
 
   /// What was found before the client's start; null: nothing.
   std::shared_ptr<const std::vector<host::NodeFacts>> first_look;
@@ -428,7 +438,7 @@ struct ClientFixture : ActorFixture {
         system(), with ? *with : options(),
         {.servers = servers,
          .db = db,
-         .steps = adopt(client::spawn_inline_step_runner(system())),
+         .steps = steps,
          .make_stats =
              [this](const actor::Owner&, const client::StatsOptions&) {
                return adopt(actor::spawn(

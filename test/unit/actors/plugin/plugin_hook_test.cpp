@@ -104,9 +104,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
         {.name = "h", .phases = {plugin::Phase::PRESTART}},
         [lives](plugin::HookHost&) { return std::make_unique<Counts>(lives); });
   });
-  const client::HookTools tools{
-      .host = {}, .steps = {}, .checks = {}, .unix_now = [] { return std::int64_t{0}; }};
-  const auto hook = plugin::spawn_plugin_hook(system(), link, "h", tools, scope());
+  const auto hook = plugin::spawn_plugin_hook(system(), link, "h", {}, scope());
   const auto answer = ask<client::hook::Answered>(hook, phase(schema::plugin::Phase::PRESTART));
   CHECK((answer->has_value() && (*answer)->has_value()));
   CHECK(*lives == 1);
@@ -126,9 +124,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
                                   }));
   });
   plugin.mute = true;
-  const client::HookTools tools{
-      .host = {}, .steps = {}, .checks = {}, .unix_now = [] { return std::int64_t{0}; }};
-  const auto hook = adopt(plugin::spawn_plugin_hook(system(), link, "h", tools, scope()));
+  const auto hook = adopt(plugin::spawn_plugin_hook(system(), link, "h", {}, scope()));
   const auto answer = ask<client::hook::Answered>(hook, phase(schema::plugin::Phase::PRESTART));
   for (std::uint64_t number = 1; number < 8; ++number)
     say([number](schema::plugin::Frame::Builder frame) {

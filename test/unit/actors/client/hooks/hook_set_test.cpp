@@ -27,15 +27,11 @@ using Runner = actor::Interface<void(Do)>;
 using Fill = std::function<void(schema::plugin::HookRequest::Builder)>;
 
 struct Owner final : client::HookOwner {
-  client::StepRunner steps;
   Fill filled;
 
-  Owner(client::StepRunner runner, Fill filler)
-      : steps(std::move(runner)), filled(std::move(filler)) {}
+  explicit Owner(Fill filler) : filled(std::move(filler)) {}
 
-  client::HookTools hook_tools() const override {
-    return {.host = {}, .steps = steps, .checks = {}, .unix_now = [] { return 0; }};
-  }
+  client::PluginHost hook_host() const override { return {}; }
 
   client::HookScope hook_scope() const override {
     Draft<schema::plugin::HookPlace> place;
@@ -57,9 +53,8 @@ struct RunnerState {
 
 Runner::behavior_type runner(Runner::stateful_pointer<RunnerState> self,
                              const std::vector<HookEntry>* entries,
-                             client::StepRunner steps,
                              Fill fill) {
-  auto& owner = self->state.owner.emplace(std::move(steps), std::move(fill));
+  auto& owner = self->state.owner.emplace(std::move(fill));
   auto& hooks = self->state.hooks.emplace(self, *entries, owner);
   actor::on_down(self, [&hooks](const actor::Down& down) { hooks.child_down(down); });
   return {[&hooks](Do& msg) { msg.what(hooks); }};
@@ -83,7 +78,7 @@ struct HookSetFixture : ActorFixture {
   /// A hook that answers each request like that.
   HookEntry quick(std::string name, client::HookPhases phases, Behavior behavior) {
     auto made = entry(std::move(name), phases);
-    made.spawn = [this, behavior](const actor::Owner& owner, const client::HookTools&,
+    made.spawn = [this, behavior](const actor::Owner& owner, const client::PluginHost&,
                                   const client::HookScope&) {
       ++spawned;
       return actor::spawn(owner, [behavior](client::Hook::pointer) -> client::Hook::behavior_type {
@@ -103,7 +98,7 @@ struct HookSetFixture : ActorFixture {
                  std::function<void(const Promise&)> cancelled = {}) {
     auto made = entry(std::move(name), phases);
     made.watches_tasks = true;
-    made.spawn = [this, told, cancelled](const actor::Owner& owner, const client::HookTools&,
+    made.spawn = [this, told, cancelled](const actor::Owner& owner, const client::PluginHost&,
                                          const client::HookScope&) {
       ++spawned;
       return actor::spawn(
@@ -140,7 +135,7 @@ struct HookSetFixture : ActorFixture {
 
   void start() {
     set = adopt(actor::spawn(
-        system(), runner, &entries, client::spawn_inline_step_runner(system()),
+        system(), runner, &entries,
         [this](schema::plugin::HookRequest::Builder request) { request.setRunning(runs); }));
     settle();
   }
@@ -345,6 +340,7 @@ TEST_CASE_FIXTURE(HookSetFixture,
       .name = "files",
       .phases = {HookPhase::PRERUN, HookPhase::POSTRUN, HookPhase::DESTROY},
       .spawn = client::function_hook(
+          adopt(client::spawn_inline_step_runner(system())),
           {{HookPhase::PRERUN,
             [this](const client::HookCall& call) -> Result<client::HookResult> {
               log.push_back("prerun " + copy(call.place().getAllocId()));

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "actors/client/hooks/builtin_hooks.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
@@ -61,9 +62,17 @@ struct NetworkFixture : ClientFixture {
 
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
-    for (auto& hook : made.alloc_hooks)
-      if (hook.name == "network")
-        hook = client::network_hook([this](const network::NetworkOptions&) { return tools(); });
+    made.builtin_hooks = [this, real = made.builtin_hooks](const client::HookParts& parts) {
+      auto hooks = real(parts);
+      for (auto& hook : hooks.of_allocs)
+        if (hook.name == "network")
+          hook = client::network_hook(
+              {.options = parts.network,
+               .steps = parts.steps,
+               .unix_now = parts.unix_now,
+               .tools_of = [this](const network::NetworkOptions&) { return tools(); }});
+      return hooks;
+    };
     return made;
   }
 
@@ -193,7 +202,7 @@ struct NamesFixture : ActorFixture {
   Draft<schema::Job> job{make_job({})};
   Draft<schema::plugin::HookPlace> place;
   client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
-  client::HookEntry entry = client::network_files_hook();
+  client::HookEntry entry = client::network_files_hook(steps);
 
   NamesFixture() {
     std::filesystem::create_directories(dir.file("web"));
@@ -219,10 +228,7 @@ struct NamesFixture : ActorFixture {
 
   Result<Object<schema::plugin::HookAnswer>> ask_hook() {
     const auto about = scope();
-    const auto hook = adopt(entry.spawn(
-        system(),
-        {.host = {}, .steps = steps, .checks = {}, .unix_now = [] { return std::int64_t{0}; }},
-        about));
+    const auto hook = adopt(entry.spawn(system(), {}, about));
     Draft<schema::plugin::HookRequest> request;
     request->setPhase(schema::plugin::Phase::PRESTART);
     auto variable = request->initEnvironment().initVariables(1)[0];

@@ -107,12 +107,8 @@ struct ProvidedFixture : test::ActorFixture {
 
   Answer<client::hook::Answered> run(schema::plugin::Phase phase) {
     const auto whom = scope();
-    if (!hook) {
-      client::HookTools tools{.host = {}, .steps = {}, .checks = {}, .unix_now = [] { return 0; }};
-      tools.providers = providers;
-      tools.deregistrations = pending_actor;
-      hook = client::group_services_hook().spawn(system(), tools, whom);
-    }
+    if (!hook)
+      hook = client::group_services_hook({providers, pending_actor}).spawn(system(), {}, whom);
     Draft<schema::plugin::HookRequest> request;
     request->setPhase(phase);
     return ask<client::hook::Answered>(hook,
@@ -141,7 +137,7 @@ TEST_CASE_FIXTURE(ProvidedFixture,
                   "changes of them") {
   bring();
   names = {"web", "db"};
-  CHECK(client::group_services_hook().wanted(scope()));
+  CHECK(client::group_services_hook({}).wanted(scope()));
   CHECK(run(HookPhase::PRERUN)->has_value());
   CHECK(take_asked() == Lines{"+ web- db-"});
 
@@ -328,5 +324,5 @@ TEST_CASE_FIXTURE(ProvidedFixture, "services: an update may move them to another
 
 TEST_CASE_FIXTURE(ProvidedFixture, "services: Consul's are nobody's here") {
   provider = "consul";
-  CHECK_FALSE(client::group_services_hook().wanted(scope()));
+  CHECK_FALSE(client::group_services_hook({}).wanted(scope()));
 }

@@ -43,10 +43,7 @@ struct VolumesFixture : ActorFixture {
 
   Result<Object<schema::plugin::HookAnswer>> ask_hook() {
     const auto about = scope();
-    const auto hook = adopt(client::volumes_hook().spawn(
-        system(),
-        {.host = {}, .steps = steps, .checks = {}, .unix_now = [] { return std::int64_t{0}; }},
-        about));
+    const auto hook = adopt(client::volumes_hook(steps).spawn(system(), {}, about));
     Draft<schema::plugin::HookRequest> request;
     request->setPhase(Phase::PRESTART);
     auto variable = request->initEnvironment().initVariables(1)[0];
@@ -107,7 +104,7 @@ TEST_CASE_FIXTURE(
 }
 
 TEST_CASE_FIXTURE(VolumesFixture, "volumes: tasks without one do not wait for the hook") {
-  const auto entry = client::volumes_hook();
+  const auto entry = client::volumes_hook({});
   CHECK(entry.wanted(scope()));
   volume().setType("csi");
   CHECK_FALSE(entry.wanted(scope()));

@@ -1,0 +1,54 @@
+// The hooks that the program brings, each made from what it needs. The client makes them when it
+// has all of that; nobody else knows the whole of it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "actors/client/hooks/hook.hpp"
+#include "actors/client/hooks/user_rules.hpp"
+#include "actors/client/templates/data_watcher.hpp"
+#include "actors/client/tools/check_runner.hpp"
+#include "actors/client/tools/pending_deregistrations.hpp"
+#include "actors/client/tools/steps.hpp"
+#include "actors/roles/service_providers.hpp"
+#include "runtime/net/byte_stream.hpp"
+
+namespace nomad::artifact {
+class FetchPool;
+}
+
+namespace nomad::host {
+class FileNews;
+}
+
+namespace nomad::network {
+struct NetworkOptions;
+}
+
+namespace nomad::client {
+
+/// What the agent gives them.
+struct HookSettings {
+  UserRules users{};
+  std::shared_ptr<artifact::FetchPool> artifacts{};  ///< Null: tasks with artifacts fail.
+  std::shared_ptr<host::FileNews> news{};            ///< Null: it is made.
+};
+
+/// What the client has for them.
+struct HookParts {
+  StepRunner steps{};
+  CheckRunner checks{};
+  DataWatcher data{};
+  PendingDeregistrations deregistrations{};
+  std::shared_ptr<ServiceProviders> providers{};
+  std::shared_ptr<const TemplateSettings> templates{};
+  std::shared_ptr<const network::NetworkOptions> network{};
+  net::Connector peers{};
+  std::string region{};
+  UnixClock unix_now{};
+};
+
+Hooks builtin_hooks(const HookSettings& settings, const HookParts& parts);
+
+}  // namespace nomad::client
