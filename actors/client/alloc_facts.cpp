@@ -4,10 +4,10 @@
 
 namespace nomad::client {
 
-HookScope AllocFacts::scope() const {
+HookScope AllocFacts::scope(std::string_view root) const {
   Draft<schema::plugin::HookPlace> place;
   place->setAllocId(text(id));
-  place->setAllocRoot(text(context->alloc_root(id)));
+  place->setAllocRoot(text(root));
   place->setHealthKnown(health.has_value());
   place->setBegun(begun);
   return {.alloc = alloc, .job = job, .place = place.freeze()};

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "actors/client/alloc_runner.hpp"
 #include "actors/client/hooks/hook.hpp"
@@ -50,16 +51,13 @@ using AllocSelf = actor::WithInternal<AllocRunner,
                                       void(alloc_runner::CommandTimeOver)>;
 
 struct AllocFacts {
-  Context context;
   std::string id;
   Object<schema::Allocation> alloc;  ///< As the servers last had it.
   Object<schema::Job> job;
   std::optional<workload::HealthStatus> health{};  ///< Once it is known.
   bool begun = false;                              ///< An earlier agent has started tasks of it.
 
-  std::int64_t unix_now() const { return context->unix_now(); }
-
-  HookScope scope() const;
+  HookScope scope(std::string_view root) const;  ///< `root`: its directory.
 };
 
 }  // namespace nomad::client

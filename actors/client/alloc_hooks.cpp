@@ -28,8 +28,13 @@ private:
 
 }  // namespace
 
-void AllocHooks::equip() {
-  set_.emplace(self_, facts_.context->hooks->of_allocs, *this);
+void AllocHooks::equip(const Parts& parts) {
+  parts_.emplace(parts);
+  set_.emplace(self_, parts.hooks, *this);
+}
+
+HookScope AllocHooks::hook_scope() const {
+  return facts_.scope(parts_->node.alloc_root(facts_.id));
 }
 
 void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const {
@@ -41,14 +46,13 @@ void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builde
 void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request) const {
   const auto group = workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
   if (!group) return;
-  make_env(*facts_.context, *facts_.alloc, *facts_.job, {}, {}, {})
-      .write(request.initEnvironment());
+  make_env(parts_->node, *facts_.alloc, *facts_.job, {}, {}, {}).write(request.initEnvironment());
   const auto tasks = group->getTasks();
   auto entries = request.initTasks(tasks.size());
   for (unsigned i = 0; i < tasks.size(); ++i) {
-    const auto* const driver = facts_.context->driver(copy(tasks[i].getDriver()));
+    const auto* const driver = find_driver(parts_->drivers, copy(tasks[i].getDriver()));
     entries[i].setKey(tasks[i].getName());
-    make_env(*facts_.context, *facts_.alloc, *facts_.job, tasks[i],
+    make_env(parts_->node, *facts_.alloc, *facts_.job, tasks[i],
              driver == nullptr ? schema::plugin::Capabilities::Reader{} : driver->capabilities(),
              {})
         .write(entries[i].initValue());
@@ -95,10 +99,6 @@ void AllocHooks::update(bool again) {
   again_ = again;
   set_->update(failed_);
   again_ = false;
-}
-
-void AllocHooks::destroy(std::function<void()> then) {
-  run_destroy_hooks(self_, facts_.context->hooks, facts_.scope(), std::move(then));
 }
 
 void run_destroy_hooks(actor::Self* self,

@@ -21,15 +21,22 @@ void run_destroy_hooks(actor::Self* self,
 
 class AllocHooks : public HookOwner {
 public:
-  /// Both outlive it. `failed` hears of each hook that fails after prerun.
+  /// What they are made from.
+  struct Parts {
+    const std::vector<HookEntry>& hooks;
+    const TaskNode& node;
+    const KnownDrivers& drivers;
+  };
+
+  /// `facts` outlives it. `failed` hears of each hook that fails after prerun.
   AllocHooks(AllocSelf::pointer self, const AllocFacts& facts, HookSet::Failed failed)
       : self_{self}, facts_{facts}, failed_{std::move(failed)} {}
 
   AllocHooks(const AllocHooks&) = delete;
   AllocHooks& operator=(const AllocHooks&) = delete;
 
-  /// Once, when the facts are known.
-  void equip();
+  /// Once, when the facts are known. What `parts` name outlives it.
+  void equip(const Parts& parts);
 
   using Then = std::function<void(const Result<>&)>;
 
@@ -55,9 +62,6 @@ public:
   /// Calls back when those who are told have said all that there is to say.
   void dismiss_watchers(const std::function<void()>& then) { set_->dismiss_watchers(then); }
 
-  /// The allocation is forgotten: removes what the hooks left on this machine, then calls `then`.
-  void destroy(std::function<void()> then);
-
   void child_down(const actor::Down& down) { set_->child_down(down); }
 
   /// Ends the actors.
@@ -66,7 +70,7 @@ public:
 private:
   PluginHost hook_host() const override { return self_; }
 
-  HookScope hook_scope() const override { return facts_.scope(); }
+  HookScope hook_scope() const override;
 
   void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const override;
   void fill_environments(schema::plugin::HookRequest::Builder request) const;
@@ -75,6 +79,7 @@ private:
   AllocSelf::pointer self_;
   const AllocFacts& facts_;
   HookSet::Failed failed_;
+  std::optional<Parts> parts_;
   std::optional<HookSet> set_;
   bool cancelled_ = false;
   bool again_ = false;

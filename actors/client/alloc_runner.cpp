@@ -14,37 +14,13 @@
 #include "actors/client/hooks/hook_resources.hpp"
 #include "actors/client/hooks/network_hook.hpp"
 #include "actors/client/task/task_commands.hpp"
+#include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
-
-Result<> check_alloc(const ClientContext& context,
-                     schema::Allocation::Reader alloc,
-                     schema::Job::Reader job) {
-  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
-  if (!group)
-    return Error{Errc::invalid_argument,
-                 fmt::format("failed to lookup task group \"{}\"", view(alloc.getTaskGroup()))};
-  for (const auto task : group->getTasks()) {
-    const auto name = view(task.getName());
-    if (context.driver(copy(task.getDriver())) == nullptr)
-      return Error{Errc::invalid_argument,
-                   fmt::format("failed creating runner for task \"{}\": driver \"{}\" not found",
-                               name, view(task.getDriver()))};
-    bool has_resources = false;
-    for (const auto entry : alloc.getAllocatedResources().getTasks())
-      has_resources = has_resources || view(entry.getKey()) == name;
-    if (!has_resources)
-      return Error{Errc::invalid_argument,
-                   fmt::format("failed creating runner for task \"{}\": no task resources found on "
-                               "allocation",
-                               name)};
-  }
-  return {};
-}
 
 namespace {
 
@@ -77,7 +53,7 @@ public:
 
   explicit AllocState(AllocSelf::pointer actor) : self_{actor} {}
 
-  void init(AllocSetup setup);
+  void init(std::shared_ptr<const AllocParts> parts, AllocSetup setup);
 
   // What the parent says.
   void launch();  ///< Not `begin`: CAF would take the state for a container.
@@ -132,7 +108,11 @@ private:
   actor::Answer<plugin_host::Answered> restart_for_hook(
       const schema::plugin::HostRequest::Reader& request);
 
+  std::int64_t unix_now() const { return context_->unix_now(); }
+
   AllocSelf::pointer self_;
+  std::shared_ptr<const AllocParts> parts_;
+  std::shared_ptr<const RunnerContext> context_;
   AllocRunnerParent parent_;
   AllocFacts facts_;
   AllocTasks tasks_{self_, facts_};
@@ -154,10 +134,11 @@ private:
   std::vector<actor::Promise<alloc_runner::Done>> destroy_promises_;
 };
 
-void AllocState::init(AllocSetup setup) {
+void AllocState::init(std::shared_ptr<const AllocParts> parts, AllocSetup setup) {
+  parts_ = std::move(parts);
+  context_ = setup.context;
   parent_ = setup.parent;
-  facts_ = {.context = setup.context,
-            .id = copy(setup.alloc->getId()),
+  facts_ = {.id = copy(setup.alloc->getId()),
             .alloc = setup.alloc,
             .job = setup.job,
             .health = setup.saved_health,
@@ -170,8 +151,10 @@ void AllocState::init(AllocSetup setup) {
   if (!facts_.health && assigned.getHealthy().isValue())
     facts_.health = workload::HealthStatus{.healthy = assigned.getHealthy().getValue(),
                                            .timestamp = assigned.getTimestamp()};
-  hooks_.equip();
-  tasks_.spawn(setup.saved_tasks, setup.restored, setup.restored || setup.may_run);
+  const auto& for_tasks = parts_->tasks;
+  hooks_.equip({for_tasks->hooks->of_allocs, *for_tasks->node, *for_tasks->drivers});
+  tasks_.spawn({for_tasks, parts_->task_metrics.get()}, setup.saved_tasks, setup.restored,
+               setup.restored || setup.may_run);
 }
 
 bool AllocState::should_run() const {
@@ -251,7 +234,9 @@ actor::Answer<alloc_runner::Done> AllocState::destroy() {
 
 void AllocState::run_destroy() {
   step_ = Step::destroying;
-  hooks_.destroy([this] {
+  const auto& for_tasks = *parts_->tasks;
+  const auto scope = facts_.scope(for_tasks.node->alloc_root(facts_.id));
+  run_destroy_hooks(self_, for_tasks.hooks, scope, [this] {
     step_ = Step::gone;
     for (const auto& promise : destroy_promises_)
       promise.deliver(alloc_runner::Done{});
@@ -303,7 +288,7 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
 
 void AllocState::reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job) {
   if (alloc->getAllocModifyIndex() < facts_.alloc->getAllocModifyIndex()) return;
-  tasks_.tell(task_runner::Tell{event::make(event::reconnected, facts_.unix_now())});
+  tasks_.tell(task_runner::Tell{event::make(event::reconnected, unix_now())});
   facts_.alloc = with_network(std::move(alloc), network_);
   facts_.job = std::move(job);
   tasks_.tell(task_runner::Assign{facts_.alloc, facts_.job});
@@ -326,7 +311,7 @@ void AllocState::disk_looked(const alloc_runner::DiskLooked& msg) {
       = disk_.look(msg.look,
                    {.size_mb = facts_.alloc->getAllocatedResources().getShared().getDiskMb(),
                     .enforce = msg.enforce},
-                   running, facts_.unix_now());
+                   running, unix_now());
   for (auto& [task, event] : verdict.news)
     if (task.empty())
       tasks_.tell(task_runner::Tell{std::move(event)});
@@ -338,7 +323,7 @@ void AllocState::disk_looked(const alloc_runner::DiskLooked& msg) {
 void AllocState::save_health() {
   storage::ClientBatch batch;
   client_db::put_health(batch, facts_.id, facts_.health);
-  self_->send(facts_.context->db, client_db::SaveLater{std::move(batch)});
+  self_->send(parts_->db, client_db::SaveLater{std::move(batch)});
 }
 
 void AllocState::health_decided(schema::plugin::Health::Reader health) {
@@ -346,7 +331,7 @@ void AllocState::health_decided(schema::plugin::Health::Reader health) {
   const bool explains = !health.getHealthy() && tasks_.any_failed()
                         && !workload::is_server_terminal(facts_.alloc->getDesiredStatus());
   if ((facts_.health || tasks_.is_killing()) && !explains) return;
-  const auto now = facts_.unix_now();
+  const auto now = unix_now();
   if (!facts_.health)
     facts_.health = workload::HealthStatus{.healthy = health.getHealthy(), .timestamp = now};
   save_health();
@@ -367,8 +352,8 @@ void AllocState::child_down(const actor::Down& down) {
 void AllocState::hook_failed(const HookEntry& hook, const Error& err) {
   log::error("client", "hook {} of allocation {} failed: {}", hook.name, short_id(facts_.id),
              err.what);
-  tasks_.tell(task_runner::Tell{event::message(event::hook_failed, facts_.unix_now(),
-                                               fmt::format("{}: {}", hook.name, err.what))});
+  tasks_.tell(task_runner::Tell{
+      event::message(event::hook_failed, unix_now(), fmt::format("{}: {}", hook.name, err.what))});
 }
 
 void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
@@ -428,7 +413,8 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
     case Which::SIGNAL:
       return signal_task(self_, tasks_.runner_of(view(request.getTask())), request.getSignal());
     case Which::AWAIT_END:
-      return await_end(self_, facts_, parent_, copy(request.getAwaitEnd()));
+      return await_end(self_, facts_, {context_->node_id, parts_->servers}, parent_,
+                       copy(request.getAwaitEnd()));
     case Which::REGISTER:
     case Which::DEREGISTER:
       return tell_servers(request);
@@ -460,13 +446,12 @@ actor::Answer<plugin_host::Answered> AllocState::tell_servers(
   const auto promise = self_->make_response_promise<plugin_host::Answered>();
   const auto done = [promise](const door::Reply&) { promise.deliver(plugin_host::Answered{}); };
   const auto failed = [promise](const Error& err) { promise.deliver(err); };
-  const auto& context = *facts_.context;
   door::Rows rows;
   if (request.isRegister())
     for (const auto service : request.getRegister())
       rows.emplace_back(Object<schema::ServiceRegistration>::freeze(service));
   auto order = door::make_ask(
-      context.node_id,
+      context_->node_id,
       [&](auto& ask) {
         if (request.isRegister()) return ask.setRegisterServices();
         auto gone = ask.initDeregisterServices();
@@ -474,7 +459,7 @@ actor::Answer<plugin_host::Answered> AllocState::tell_servers(
         gone.setIds(request.getDeregister());
       },
       std::move(rows));
-  self_->request(context.servers, report_timeout, std::move(order)).then(done, failed);
+  self_->request(parts_->servers, report_timeout, std::move(order)).then(done, failed);
   return promise;
 }
 
@@ -485,7 +470,7 @@ actor::Answer<plugin_host::Answered> AllocState::restart_for_hook(
     return Error{Errc::rejected, "restart of an alloc that should not run"};
   const auto promise = self_->make_response_promise<plugin_host::Answered>();
   task_runner::Restart order{
-      .event = event::restart_asked(facts_.unix_now(), view(request.getRestart().getReason())),
+      .event = event::restart_asked(unix_now(), view(request.getRestart().getReason())),
       .failure = request.getRestart().getFailure()};
   const auto then = [promise] { promise.deliver(plugin_host::Answered{}); };
   if (request.getTask().size() > 0)
@@ -534,9 +519,9 @@ void AllocState::report() {
   const bool terminal = workload::is_client_terminal(summary.status);
   if (terminal && summary.status == schema::ClientStatus::FAILED && !facts_.health
       && facts_.alloc->getDeploymentId().size() > 0)
-    facts_.health = workload::HealthStatus{.healthy = false, .timestamp = facts_.unix_now()};
+    facts_.health = workload::HealthStatus{.healthy = false, .timestamp = unix_now()};
   const workload::AllocReport about{.alloc_id = facts_.id,
-                                    .node_id = facts_.context->node_id,
+                                    .node_id = context_->node_id,
                                     .status = summary.status,
                                     .description = summary.description,
                                     .tasks = tasks_.reports(terminal),
@@ -544,21 +529,21 @@ void AllocState::report() {
                                     .assigned = *facts_.alloc,
                                     .network = *network_};
   const bool again = std::exchange(again_, false);
-  sync::StateChanged change{facts_.id, ++version_, workload::make_update(about, facts_.unix_now()),
-                            again};
+  sync::StateChanged change{facts_.id, ++version_, workload::make_update(about, unix_now()), again};
   if (reported_ == summary.status && !again) {
-    self_->send(facts_.context->sync, std::move(change));
+    self_->send(context_->sync, std::move(change));
     return;
   }
-  actor::send_urgent(self_, facts_.context->sync, std::move(change));
+  actor::send_urgent(self_, context_->sync, std::move(change));
   if (std::exchange(reported_, summary.status) != summary.status)
     self_->send(parent_, alloc_runner::Status{facts_.id, summary.status, false});
 }
 
 AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocState> self,
+                                            std::shared_ptr<const AllocParts> parts,
                                             AllocSetup setup) {
   actor::on_down(self, [self](const actor::Down& down) { self->state.child_down(down); });
-  self->state.init(std::move(setup));
+  self->state.init(std::move(parts), std::move(setup));
   return {
       [self](alloc_runner::Begin) { self->state.launch(); },
       [self](alloc_runner::Assign& msg) {
@@ -593,8 +578,10 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
 
 }  // namespace
 
-AllocRunner spawn_alloc_runner(const actor::Owner& owner, AllocSetup setup) {
-  return actor::spawn(owner, alloc_runner_actor, std::move(setup));
+AllocRunner spawn_alloc_runner(const actor::Owner& owner,
+                               std::shared_ptr<const AllocParts> parts,
+                               AllocSetup setup) {
+  return actor::spawn(owner, alloc_runner_actor, std::move(parts), std::move(setup));
 }
 
 }  // namespace nomad::client

@@ -17,16 +17,31 @@
 
 #include "actors/client/runner.hpp"
 #include "actors/client/task/task_runner.hpp"
+#include "actors/roles/node_door.hpp"
+
+namespace nomad::telemetry {
+class Registry;
+}
 
 namespace nomad::client {
 
+/// What the runners of this node's allocations are made from, as it was when they were made.
+struct AllocParts {
+  std::shared_ptr<const TaskParts> tasks;             ///< For the runners of their tasks.
+  std::shared_ptr<telemetry::Registry> task_metrics;  ///< Null: what tasks do is not counted.
+  ClientDb db;
+  NodeDoor servers;  ///< For what hooks ask of them.
+};
+
 /// Whether this node can run the allocation at all: its group is in the job, every task has a
 /// driver here and resources. The error is what the servers are told.
-Result<> check_alloc(const ClientContext& context,
+Result<> check_alloc(const KnownDrivers& drivers,
                      schema::Allocation::Reader alloc,
                      schema::Job::Reader job);
 
 /// The allocation must have passed `check_alloc`.
-AllocRunner spawn_alloc_runner(const actor::Owner& owner, AllocSetup setup);
+AllocRunner spawn_alloc_runner(const actor::Owner& owner,
+                               std::shared_ptr<const AllocParts> parts,
+                               AllocSetup setup);
 
 }  // namespace nomad::client

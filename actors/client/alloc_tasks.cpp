@@ -18,14 +18,14 @@ namespace nomad::client {
 namespace event = workload::task_event;
 
 void end_abandoned(actor::Self* self,
-                   const ClientContext& context,
+                   const TaskParts& parts,
                    const std::string& alloc_id,
                    schema::Task::Reader task,
                    std::function<void(bool ended)> then) {
   const driver::TaskId id{alloc_id, copy(task.getName())};
-  actor::send_urgent(self, context.driver_manager, driver_manager::Leave{id});
-  const auto owner = context.drivers->find(copy(task.getDriver()));
-  if (owner == context.drivers->end()) return then(true);
+  actor::send_urgent(self, parts.driver_manager, driver_manager::Leave{id});
+  const auto owner = parts.drivers->find(copy(task.getDriver()));
+  if (owner == parts.drivers->end()) return then(true);
   const auto failed = [then, id](const Error& err) {
     log::error("client", "what is left of task {} of allocation {} may still run: {}", id.task,
                short_id(id.alloc_id), err.what);
@@ -42,12 +42,13 @@ void end_abandoned(actor::Self* self,
           failed);
 }
 
-void AllocTasks::spawn(const Saved& saved, bool restored, bool may_run) {
+void AllocTasks::spawn(const Parts& parts, const Saved& saved, bool restored, bool may_run) {
+  parts_ = parts.runners;
   const auto group = *workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
   std::vector<workload::Stage> stages;
   std::vector<workload::KillStages::Task> to_kill;
   for (const auto task : group.getTasks()) {
-    TaskSetup setup{.context = facts_.context,
+    TaskSetup setup{.parts = parts_,
                     .alloc = facts_.alloc,
                     .job = facts_.job,
                     .index = tasks_.size(),
@@ -75,9 +76,9 @@ void AllocTasks::spawn(const Saved& saved, bool restored, bool may_run) {
                       .runner = std::move(runner),
                       .state = std::move(state),
                       .counters = {}});
-    if (auto* const metrics = facts_.context->task_metrics.get())
+    if (parts.metrics != nullptr)
       tasks_.back().counters = std::make_unique<TaskCounters>(
-          *metrics, task_labels(*facts_.alloc, *facts_.job, tasks_.back().name));
+          *parts.metrics, task_labels(*facts_.alloc, *facts_.job, tasks_.back().name));
   }
   coordinator_.emplace(std::move(stages));
   kill_stages_.emplace(std::move(to_kill));
@@ -101,13 +102,12 @@ bool AllocTasks::child_down(const actor::Address& source) {
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     if (tasks_[i].has_ended() || tasks_[i].runner.address() != source) continue;
     auto state = std::make_shared<workload::TaskState>(*tasks_[i].state);
-    state->append(
-        event::driver_failed(facts_.unix_now(), "the task's runner failed").failing_task());
-    state->enter(schema::TaskRunState::DEAD, facts_.unix_now());
+    state->append(event::driver_failed(unix_now(), "the task's runner failed").failing_task());
+    state->enter(schema::TaskRunState::DEAD, unix_now());
     changed({i, std::move(state)});
     ended({i});
     if (const auto task = workload::find_task(*facts_.alloc, *facts_.job, tasks_[i].name))
-      end_abandoned(self_, *facts_.context, facts_.id, *task, [](bool) {});
+      end_abandoned(self_, *parts_, facts_.id, *task, [](bool) {});
     return true;
   }
   return false;
@@ -162,7 +162,7 @@ std::vector<workload::TaskReport> AllocTasks::reports(bool terminal) {
   for (auto& task : tasks_) {
     if (terminal && task.state->finished_at == 0) {
       auto ended = std::make_shared<workload::TaskState>(*task.state);
-      ended->finished_at = facts_.unix_now();
+      ended->finished_at = unix_now();
       task.state = std::move(ended);
     }
     reports.push_back({task.name, task.state.get()});
@@ -213,7 +213,7 @@ bool AllocTasks::react_to_deaths() {
   const auto states = views();
   for (const auto index : kill_stages_->take_idle(states))
     self_->send(tasks_[index].runner, task_runner::Kill{});
-  const auto reason = kill_stages_->reason(states, facts_.unix_now());
+  const auto reason = kill_stages_->reason(states, unix_now());
   if (!reason) return false;
   for (const auto& task : tasks_)
     if (task.is_live() && !task.has_ended() && !task.is_poststop())
@@ -230,15 +230,15 @@ void AllocTasks::advance() {
 Nanoseconds AllocTasks::kill_timeout(const Task& task) const {
   const auto found = workload::find_task(*facts_.alloc, *facts_.job, task.name);
   const Nanoseconds own{found ? found->getKillTimeout() : 0};
-  return std::min(own, facts_.context->max_kill_timeout);
+  return std::min(own, parts_->max_kill_timeout);
 }
 
 void AllocTasks::kill(const std::vector<std::size_t>& tasks) {
   for (const auto index : tasks)
-    self_->send(tasks_[index].runner,
-                task_runner::Kill{
-                    .event = event::killing_within(facts_.unix_now(), kill_timeout(tasks_[index])),
-                    .skip_delay = skips_delay_});
+    self_->send(
+        tasks_[index].runner,
+        task_runner::Kill{.event = event::killing_within(unix_now(), kill_timeout(tasks_[index])),
+                          .skip_delay = skips_delay_});
 }
 
 void AllocTasks::skip_delay() {
@@ -267,9 +267,9 @@ actor::Answer<client_api::Done> AllocTasks::restart_one(const std::string& name)
   if (task->has_ended()) return Error{Errc::rejected, "Task not running"};
   auto promise = self_->make_response_promise<client_api::Done>();
   self_
-      ->request(task->runner, std::chrono::minutes{10},
-                task_runner::Restart{
-                    event::restart_asked(facts_.unix_now(), "User requested task to restart")})
+      ->request(
+          task->runner, std::chrono::minutes{10},
+          task_runner::Restart{event::restart_asked(unix_now(), "User requested task to restart")})
       .then([promise](const task_runner::Done&) { promise.deliver(client_api::Done{}); },
             [promise](const Error& err) { promise.deliver(err); });
   return promise;
@@ -292,7 +292,7 @@ void AllocTasks::restart_running(const std::string& name,
 void AllocTasks::restart(bool all, const actor::Promise<client_api::Done>& promise) {
   const auto reason
       = all ? "User requested all tasks to restart" : "User requested running tasks to restart";
-  restart_running({}, {.event = event::restart_asked(facts_.unix_now(), reason), .force = all},
+  restart_running({}, {.event = event::restart_asked(unix_now(), reason), .force = all},
                   [promise] { promise.deliver(client_api::Done{}); });
 }
 
@@ -367,7 +367,7 @@ actor::Answer<client_api::ExecStarted> AllocTasks::exec(client_api::Exec& msg) {
 }
 
 client_api::AllocDir AllocTasks::directory() const {
-  client_api::AllocDir answer{.path = facts_.context->alloc_root(facts_.id), .tasks = {}};
+  client_api::AllocDir answer{.path = parts_->node->alloc_root(facts_.id), .tasks = {}};
   for (const auto& task : tasks_)
     answer.tasks.push_back({.name = task.name,
                             .started = task.state->started_at != 0,

@@ -21,14 +21,14 @@ namespace nomad::client {
 /// Has the driver end what may still run of a task that nobody looks after any more. `then` hears,
 /// in this turn or a later one, whether nothing is left; a failure is logged.
 void end_abandoned(actor::Self* self,
-                   const ClientContext& context,
+                   const TaskParts& parts,
                    const std::string& alloc_id,
                    schema::Task::Reader task,
                    std::function<void(bool ended)> then);
 
 class AllocTasks {
 public:
-  /// Both outlive it.
+  /// `facts` outlives it.
   AllocTasks(AllocSelf::pointer self, const AllocFacts& facts) : self_{self}, facts_{facts} {}
 
   AllocTasks(const AllocTasks&) = delete;
@@ -36,9 +36,15 @@ public:
 
   using Saved = std::vector<std::pair<std::string, Object<schema::LocalTask>>>;
 
+  /// What they are made from.
+  struct Parts {
+    std::shared_ptr<const TaskParts> runners;
+    telemetry::Registry* metrics;  ///< Of the node; outlives it. Null: nothing is counted.
+  };
+
   /// Spawns a runner for each task of the group. Once. `restored`: an earlier agent ran them.
   /// `may_run`: what is not in `saved` may run all the same.
-  void spawn(const Saved& saved, bool restored, bool may_run);
+  void spawn(const Parts& parts, const Saved& saved, bool restored, bool may_run);
 
   // What the tasks say.
   void changed(const task_runner::Changed& msg);
@@ -143,11 +149,14 @@ private:
     bool is_live() const { return state->state != schema::TaskRunState::DEAD; }
   };
 
+  std::int64_t unix_now() const { return parts_->unix_now(); }
+
   void kill(const std::vector<std::size_t>& tasks);
   Nanoseconds kill_timeout(const Task& task) const;
 
   AllocSelf::pointer self_;
   const AllocFacts& facts_;
+  std::shared_ptr<const TaskParts> parts_;
   std::vector<Task> tasks_;  ///< In the group's order.
   std::optional<workload::TaskCoordinator> coordinator_;
   std::optional<workload::KillStages> kill_stages_;

@@ -1,11 +1,10 @@
 #include "actors/client/client.hpp"
 
-#include <map>
 #include <optional>
 #include <utility>
 
-#include "actors/client/client_facts.hpp"
 #include "actors/client/hooks/builtin_hooks.hpp"
+#include "actors/client/node/driver_changes.hpp"
 #include "actors/client/node/machine.hpp"
 #include "actors/client/node/node_cpus.hpp"
 #include "actors/client/node/node_disks.hpp"
@@ -16,6 +15,7 @@
 #include "actors/client/server_contact.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/client/templates/template_settings.hpp"
+#include "actors/core/part.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -31,88 +31,132 @@ using namespace std::chrono_literals;
 
 constexpr auto start_timeout = 50s;
 
-using namespace client_timer;
+/// The parts' own messages are theirs alone.
+using ClientSelf = actor::WithParts<actor::WithInternal<Client, void(driver_manager::Changed)>,
+                                    NodeAllocs,
+                                    ServerContact,
+                                    Machine,
+                                    NodeMetadata,
+                                    NodeEvents,
+                                    NodeDisks,
+                                    NodeFigures>;
 
-class ClientState {
+/// Starts the node, gives each part what it needs, and ends it.
+class ClientNode {
 public:
-  static constexpr const char* name = "client";
+  ClientNode(ClientSelf::pointer self, ClientOptions options, ClientParts parts)
+      : self_{self}, options_{std::move(options)}, parts_{std::move(parts)} {}
 
-  explicit ClientState(ClientSelf::pointer actor) : self_{actor} {}
+  ClientNode(const ClientNode&) = delete;
+  ClientNode& operator=(const ClientNode&) = delete;
 
-  void init(ClientOptions options, ClientParts parts);
-  void collect();
-  void drivers_changed(const driver_manager::Changed& msg);
+  void start();
   void child_down(const actor::Down& down);
-  actor::Answer<client_actor::Stopped> stop();
-  actor::Answer<client_actor::Reconfigured> reconfigure(client_actor::Reconfigure& msg);
-  client_api::LocalNode local_node() const;
-  client_api::AllocCounts counts() const;
-  actor::Answer<client_api::HostUsage> host_stats();
-
-  actor::Answer<client_api::Figures> figures(const client_api::ReadFigures& msg) {
-    return gather_figures(self_, facts_, allocs_, stats_, msg.of_tasks);
-  }
-
-  NodeAllocs& allocs() { return allocs_; }
-
-  ServerContact& servers() { return servers_; }
-
-  Machine& machine() { return machine_; }
-
-  NodeMetadata& metadata() { return metadata_; }
-
-  NodeEvents& events() { return events_; }
-
-  NodeDisks& disks() { return disks_; }
+  ClientSelf::behavior_type behavior();
 
 private:
-  void fingerprint();
+  void look_at_machine();
   void spawn_drivers();
   void ready_to_start();
   void take_identity();
+  void spawn_helpers();
   void take_up();
-  void make_context();
   void make_hooks();
   void make_node();
+  void make_parts();
   void node_changed();
+  void drivers_changed(const driver_manager::Changed& msg);
+  actor::Answer<client_actor::Reconfigured> reconfigure(client_actor::Reconfigure& msg);
+  actor::Answer<client_actor::Stopped> stop();
   void finish_stop();
 
   ClientSelf::pointer self_;
-  ClientFacts facts_;
-  NodeCpus cpus_{self_, facts_};
-  NodeAllocs allocs_{self_, facts_, cpus_};
-  ServerContact servers_{self_, facts_, allocs_};
-  Machine machine_{self_, facts_, [this] { node_changed(); }};
-  NodeMetadata metadata_{self_, facts_, [this] { node_changed(); }};
-  NodeEvents events_{self_, facts_};
-  NodeDisks disks_{self_, facts_, allocs_};
-
-  std::optional<client_db::Loaded> loaded_;
-  bool is_identified_ = false;
+  ClientOptions options_;
+  ClientParts parts_;
+  Random random_ = options_.seed == 0 ? Random::from_system() : Random{options_.seed};
+  bool stopping_ = false;
   bool started_ = false;
+  bool is_identified_ = false;
+  std::optional<client_db::Loaded> loaded_;
+  actor::Promise<client_actor::Stopped> stop_promise_;
+
+  // What the parts are told of, when it is known and when it changes.
+  NodeIdentity identity_;
+  Object<schema::Node> node_;  ///< As it is registered next.
+  std::shared_ptr<ReportNumbers> report_numbers_;
   StatsReader stats_;
   AllocSync sync_;
   CheckRunner checks_;
   DataWatcher data_;
   PendingDeregistrations deregistrations_;  ///< Empty: no plugin brings providers.
-  std::shared_ptr<const TemplateSettings> templates_;
-  std::shared_ptr<const network::NetworkOptions> network_;
-  std::shared_ptr<const Hooks> hooks_;
-  std::shared_ptr<const workload::TaskHooks> task_hooks_;  ///< `task_hook_traits` of them.
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
+  std::shared_ptr<const network::NetworkOptions> network_;
+  std::shared_ptr<const TemplateSettings> templates_;
+  std::shared_ptr<const Hooks> hooks_;
+  std::shared_ptr<const workload::TaskHooks> hook_traits_;  ///< `task_hook_traits` of them.
   std::shared_ptr<host::ExecPumpOnDemand> exec_pump_ = std::make_shared<host::ExecPumpOnDemand>();
-  actor::Promise<client_actor::Stopped> stop_promise_;
+  std::shared_ptr<const RunnerContext> runner_context_;  ///< For the runners that come.
+  std::shared_ptr<const AllocParts> alloc_parts_;
+
+  NodeCpus cpus_{
+      self_,
+      {.steps = parts_.steps, .share = parts_.share_cpus, .cgroup_parent = options_.cgroup_parent}};
+  NodeAllocs allocs_{self_,
+                     {.db = parts_.db,
+                      .steps = parts_.steps,
+                      .make_runner = parts_.make_runner,
+                      .check_alloc = parts_.check_alloc,
+                      .alloc_dir = options_.alloc_dir,
+                      .unix_now = options_.unix_now,
+                      .cpus = cpus_,
+                      .gc_interval = options_.gc_interval,
+                      .disable_remote_exec = options_.disable_remote_exec,
+                      .stopping = stopping_,
+                      .identity = identity_,
+                      .sync = sync_,
+                      .checks = checks_,
+                      .report_numbers = report_numbers_,
+                      .network = network_,
+                      .context = runner_context_,
+                      .for_runners = alloc_parts_}};
+  ServerContact servers_{self_,
+                         {.servers = parts_.servers,
+                          .dev = options_.dev,
+                          .unix_now = options_.unix_now,
+                          .allocs = allocs_,
+                          .random = random_,
+                          .identity = identity_,
+                          .node = node_,
+                          .sync = sync_,
+                          .stopping = stopping_}};
+  Machine machine_{self_,
+                   {.steps = parts_.steps,
+                    .first_look = parts_.first_look,
+                    .stopping = stopping_,
+                    .changed = [this] { node_changed(); }}};
+  NodeMetadata metadata_{self_, {.db = parts_.db, .changed = [this] { node_changed(); }}};
+  NodeEvents events_{self_,
+                     {.servers = parts_.servers,
+                      .dev = options_.dev,
+                      .unix_now = options_.unix_now,
+                      .random = random_,
+                      .identity = identity_,
+                      .stopping = stopping_}};
+  NodeDisks disks_{self_,
+                   {.steps = parts_.steps,
+                    .alloc_dir = options_.alloc_dir,
+                    .interval = options_.disk_look_interval,
+                    .enforce = options_.disk_enforce,
+                    .allocs = allocs_,
+                    .stopping = stopping_}};
+  NodeFigures figures_{self_, {.stats = stats_, .node = node_, .allocs = allocs_}};
 };
 
 // -- start ---------------------------------------------------------------------------------------
 
-void ClientState::init(ClientOptions options, ClientParts parts) {
-  facts_.options = std::move(options);
-  facts_.parts = std::move(parts);
-  if (!facts_.options.unix_now) facts_.options.unix_now = unix_now;
-  facts_.random = facts_.options.seed == 0 ? Random::from_system() : Random{facts_.options.seed};
-  self_->request(facts_.parts.db, start_timeout, client_db::Load{})
+void ClientNode::start() {
+  self_->request(parts_.db, start_timeout, client_db::Load{})
       .then(
           [this](client_db::Loaded& loaded) {
             loaded_ = std::move(loaded);
@@ -122,99 +166,81 @@ void ClientState::init(ClientOptions options, ClientParts parts) {
             log::error("client", "reading local state failed: {}", err.what);
             self_->quit(err);
           });
-  fingerprint();
+  look_at_machine();
 }
 
-void ClientState::fingerprint() {
-  machine_.look(facts_.options, [this](const Result<>& looked) {
+void ClientNode::look_at_machine() {
+  machine_.look(options_, *parts_.plugins, [this](const Result<>& looked) {
     if (!looked) {
       log::error("client", "fingerprinting failed: {}", looked.error().what);
       self_->quit(looked.error());
       return;
     }
     const auto& found = machine_.facts();
-    stats_ = facts_.parts.make_stats(self_, {.alloc_dir = facts_.options.alloc_dir,
-                                             .total_compute_mhz = found.cpu_total_compute,
-                                             .cores = found.cpu_cores});
+    stats_ = parts_.make_stats(self_, {.alloc_dir = options_.alloc_dir,
+                                       .total_compute_mhz = found.cpu_total_compute,
+                                       .cores = found.cpu_cores});
     spawn_drivers();
     ready_to_start();
   });
 }
 
-void ClientState::spawn_drivers() {
+void ClientNode::spawn_drivers() {
   manager_ = spawn_driver_manager(
-      self_, {.plugins = facts_.parts.plugins,
-              .common = {.state_dir = facts_.options.state_dir,
-                         .executor_path = facts_.options.executor_path,
-                         .cgroup_parent = facts_.options.cgroup_parent,
+      self_, {.plugins = parts_.plugins,
+              .common = {.state_dir = options_.state_dir,
+                         .executor_path = options_.executor_path,
+                         .cgroup_parent = options_.cgroup_parent,
                          .stats = stats_,
-                         .steps = facts_.parts.steps,
-                         .unix_now = facts_.options.unix_now,
+                         .steps = parts_.steps,
+                         .unix_now = options_.unix_now,
                          .host = {},
                          .name = {},
                          .config = {},
-                         .alloc_dir = facts_.options.alloc_dir,
-                         .cache_dir = facts_.options.fingerprint.cache_dir,
-                         .private_dirs = facts_.options.private_dirs,
-                         .chroot_env = facts_.options.chroot_env,
+                         .alloc_dir = options_.alloc_dir,
+                         .cache_dir = options_.fingerprint.cache_dir,
+                         .private_dirs = options_.private_dirs,
+                         .chroot_env = options_.chroot_env,
                          .total_compute_mhz = machine_.facts().cpu_total_compute},
-              .configs = facts_.options.drivers,
+              .configs = options_.drivers,
               .is_allowed
-              = [options = facts_.options](
+              = [options = options_](
                     const std::string& driver) { return is_allowed(options, "driver", driver); },
               .parent = self_});
 }
 
-void ClientState::drivers_changed(const driver_manager::Changed& msg) {
+void ClientNode::drivers_changed(const driver_manager::Changed& msg) {
   const auto before = std::exchange(drivers_, msg.drivers);
   if (!started_ || !sync_) return ready_to_start();
-  bool changed = false;
-  std::vector<std::string> replaced;
-  for (const auto& [name, driver] : *before) {
-    if (drivers_->contains(name)) continue;
-    changed = true;
+  const auto changes = changes_between(*before, *drivers_);
+  for (const auto& [name, mood] : changes.moods)
+    events_.happened("Driver", mood, {{"driver", name}});
+  for (const auto& name : changes.gone)
     allocs_.driver_replaced({name, {}});
-  }
-  const KnownDriver unknown;
-  for (const auto& [name, driver] : *drivers_) {
-    const auto known = before->find(name);
-    const auto& earlier = known == before->end() ? unknown : known->second;
-    const auto was = earlier.feels();
-    const auto is = driver.feels();
-    const bool feels_other = was.getHealthy() != is.getHealthy()
-                             || view(was.getDescription()) != view(is.getDescription());
-    if (feels_other && earlier.health && is.getDescription().size() > 0 && !driver.retired)
-      events_.happened("Driver", copy(is.getDescription()), {{"driver", name}});
-    changed = changed || feels_other || was.getDetected() != is.getDetected()
-              || !(driver.health && driver.health.equals(earlier.health));
-    if (driver.driver.address() != earlier.driver.address()) replaced.push_back(name);
-  }
-  if (changed)
+  if (changes.of_node)
     node_changed();
-  else if (!replaced.empty())
-    make_context();
-  for (const auto& name : replaced)
+  else if (!changes.replaced.empty())
+    make_parts();
+  for (const auto& name : changes.replaced)
     allocs_.driver_replaced({name, drivers_->at(name)});
 }
 
 /// Goes on when the machine, its drivers, the saved state and who the node is are known.
-void ClientState::ready_to_start() {
-  if (started_ || !is_identified_ || !machine_.is_known() || !drivers_ || facts_.stopping) return;
+void ClientNode::ready_to_start() {
+  if (started_ || !is_identified_ || !machine_.is_known() || !drivers_ || stopping_) return;
   started_ = true;
   take_up();
 }
 
-void ClientState::take_identity() {
+void ClientNode::take_identity() {
   const auto identified = [this] {
     is_identified_ = true;
     ready_to_start();
   };
-  facts_.identity = {.id = loaded_->node_id, .secret = loaded_->secret_id};
-  if (!facts_.identity.id.empty()) return identified();
-  facts_.identity = {.id = make_uuid(facts_.random), .secret = make_uuid(facts_.random)};
-  self_
-      ->request(facts_.parts.db, start_timeout,
-                client_db::SaveIdentity{facts_.identity.id, facts_.identity.secret})
+  identity_ = {.id = loaded_->node_id, .secret = loaded_->secret_id};
+  if (!identity_.id.empty()) return identified();
+  identity_ = {.id = make_uuid(random_), .secret = make_uuid(random_)};
+  self_->request(parts_.db, start_timeout, client_db::SaveIdentity{identity_.id, identity_.secret})
       .then([identified](const client_db::Committed&) { identified(); },
             [this](const Error& err) {
               log::error("client", "saving the node's id failed: {}", err.what);
@@ -222,149 +248,137 @@ void ClientState::take_identity() {
             });
 }
 
-void ClientState::take_up() {
+/// Those that work for all runners.
+void ClientNode::spawn_helpers() {
+  sync_ = spawn_alloc_sync(self_, {.node_id = identity_.id,
+                                   .servers = parts_.servers,
+                                   .db = parts_.db,
+                                   .parent = self_,
+                                   .numbers = report_numbers_,
+                                   .timing = options_.sync,
+                                   .seed = random_.next()});
+  checks_ = parts_.make_checks(self_, {.seed = random_.next(), .unix_now = options_.unix_now});
+  templates_ = options_.templates ? options_.templates : std::make_shared<const TemplateSettings>();
+  data_ = spawn_data_watcher(
+      self_, {.node_id = identity_.id, .servers = parts_.servers, .settings = templates_});
+  if (const auto& providers = parts_.plugins->providers)
+    deregistrations_ = spawn_pending_deregistrations(
+        self_,
+        {.db = parts_.db, .providers = providers, .owed = std::move(loaded_->deregistrations)});
+}
+
+void ClientNode::take_up() {
   const auto incarnation = loaded_->incarnation + 1;
-  facts_.report_numbers = std::make_shared<ReportNumbers>(incarnation);
+  report_numbers_ = std::make_shared<ReportNumbers>(incarnation);
   // Nobody waits for it: what runs must be taken up on a full disk, too.
   storage::ClientBatch batch;
   client_db::put_incarnation(batch, incarnation);
-  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
-  sync_ = spawn_alloc_sync(self_, {.node_id = facts_.identity.id,
-                                   .servers = facts_.parts.servers,
-                                   .db = facts_.parts.db,
-                                   .parent = self_,
-                                   .numbers = facts_.report_numbers,
-                                   .timing = facts_.options.sync,
-                                   .seed = facts_.random.next()});
-  checks_ = facts_.parts.make_checks(
-      self_, {.seed = facts_.random.next(), .unix_now = facts_.options.unix_now});
-  templates_ = facts_.options.templates ? facts_.options.templates
-                                        : std::make_shared<const TemplateSettings>();
-  data_ = spawn_data_watcher(
-      self_,
-      {.node_id = facts_.identity.id, .servers = facts_.parts.servers, .settings = templates_});
-  if (const auto& providers = facts_.parts.plugins->providers)
-    deregistrations_
-        = spawn_pending_deregistrations(self_, {.db = facts_.parts.db,
-                                                .providers = providers,
-                                                .owed = std::move(loaded_->deregistrations)});
+  self_->send(parts_.db, client_db::SaveLater{std::move(batch)});
+  spawn_helpers();
   metadata_.take_up(std::move(loaded_->node_meta));
-  metadata_.configure(fixed_meta(facts_.options));
+  metadata_.configure(fixed_meta(options_));
   make_hooks();
   make_node();
-  allocs_.take_up(std::exchange(*loaded_, {}));
+  allocs_.take_up(std::exchange(*loaded_, {}), options_.gc);
   cpus_.begin();
-  log::info("client", "node {} starts with {} saved allocations", facts_.identity.id,
-            allocs_.size());
+  log::info("client", "node {} starts with {} saved allocations", identity_.id, allocs_.size());
   servers_.register_node();
-  actor::send_self_after(self_, facts_.options.gc_interval, CollectDue{});
   disks_.begin();
 }
 
 /// The node as it is now, and what runners have to know of it.
-void ClientState::make_node() {
-  facts_.node = build_node(facts_.options, facts_.identity, machine_.facts(), *drivers_,
-                           metadata_.merged(), facts_.options.unix_now());
+void ClientNode::make_node() {
+  node_ = build_node(options_, identity_, machine_.facts(), *drivers_, metadata_.merged(),
+                     options_.unix_now());
   cpus_.set_reservable(machine_.facts().reservable_cores);
-  make_context();
+  make_parts();
 }
 
-void ClientState::node_changed() {
+void ClientNode::node_changed() {
   if (!started_ || !sync_) return;  // It is made and registered yet.
   make_node();
   servers_.register_soon();
 }
 
-actor::Answer<client_actor::Reconfigured> ClientState::reconfigure(client_actor::Reconfigure& msg) {
-  if (!sync_ || facts_.stopping)
-    return Error{Errc::unavailable, "the client is starting or stopping"};
+actor::Answer<client_actor::Reconfigured> ClientNode::reconfigure(client_actor::Reconfigure& msg) {
+  if (!sync_ || stopping_) return Error{Errc::unavailable, "the client is starting or stopping"};
   auto promise = self_->make_response_promise<client_actor::Reconfigured>();
   auto options = std::move(msg.options);
-  options.unix_now = facts_.options.unix_now;
-  const auto before = facts_.parts.plugins;
-  if (msg.plugins) facts_.parts.plugins = msg.plugins;
-  machine_.look(options, [this, promise, options, before](const Result<>& looked) mutable {
-    if (!looked) {
-      facts_.parts.plugins = before;
-      return promise.deliver(looked.error());
-    }
-    if (facts_.parts.plugins != before)
-      self_->send(manager_, driver_manager::SetCatalog{facts_.parts.plugins});
-    facts_.options = std::move(options);
-    metadata_.configure(fixed_meta(facts_.options));
-    allocs_.set_limits(facts_.options.gc);
-    disks_.begin();
-    make_hooks();
-    node_changed();
-    promise.deliver(client_actor::Reconfigured{});
-  });
+  options.unix_now = options_.unix_now;
+  auto plugins = msg.plugins ? msg.plugins : parts_.plugins;
+  machine_.look(options, *plugins,
+                [this, promise, options, plugins](const Result<>& looked) mutable {
+                  if (!looked) return promise.deliver(looked.error());
+                  if (std::exchange(parts_.plugins, plugins) != plugins)
+                    self_->send(manager_, driver_manager::SetCatalog{plugins});
+                  options_ = std::move(options);
+                  metadata_.configure(fixed_meta(options_));
+                  allocs_.set_limits(options_.gc);
+                  disks_.begin();
+                  make_hooks();
+                  node_changed();
+                  promise.deliver(client_actor::Reconfigured{});
+                });
   return promise;
 }
 
-/// For the runners that come; the order of the catalog's hooks was looked at when it was made.
-void ClientState::make_hooks() {
-  auto network = facts_.options.network;
-  network.state_dir = facts_.options.state_dir;
+/// For the runners that come; that the catalog has an order was seen when it was made.
+void ClientNode::make_hooks() {
+  auto network = options_.network;
+  network.state_dir = options_.state_dir;
   network_ = std::make_shared<const network::NetworkOptions>(std::move(network));
-  const auto& plugins = *facts_.parts.plugins;
-  hooks_ = std::make_shared<const Hooks>(all_hooks(plugins, {.steps = facts_.parts.steps,
-                                                             .checks = checks_,
-                                                             .data = data_,
-                                                             .deregistrations = deregistrations_,
-                                                             .providers = plugins.providers,
-                                                             .templates = templates_,
-                                                             .network = network_,
-                                                             .peers = facts_.options.peers,
-                                                             .region = facts_.options.region,
-                                                             .unix_now = facts_.options.unix_now})
-                                             .value());
-  task_hooks_ = std::make_shared<const workload::TaskHooks>(task_hook_traits(hooks_->of_tasks));
+  hooks_ = std::make_shared<const Hooks>(
+      all_hooks(*parts_.plugins, {.steps = parts_.steps,
+                                  .checks = checks_,
+                                  .data = data_,
+                                  .deregistrations = deregistrations_,
+                                  .providers = parts_.plugins->providers,
+                                  .templates = templates_,
+                                  .network = network_,
+                                  .peers = options_.peers,
+                                  .region = options_.region,
+                                  .unix_now = options_.unix_now})
+          .value());
+  hook_traits_ = std::make_shared<const workload::TaskHooks>(task_hook_traits(hooks_->of_tasks));
 }
 
-void ClientState::make_context() {
-  auto context = std::make_shared<ClientContext>();
-  context->node_id = facts_.identity.id;
-  context->region = facts_.options.region;
-  context->datacenter = facts_.options.datacenter;
-  context->cgroup_parent = facts_.options.cgroup_parent;
-  context->alloc_dir = facts_.options.alloc_dir;
-  context->node_record = facts_.node;
-  context->node = workload::node_variables(*facts_.node, facts_.options.region);
-  const auto denied = facts_.options.options.find("env.denylist");
-  context->host_env
-      = host_environment(denied == facts_.options.options.end() ? default_denied_environment()
-                                                                : split_list(denied->second));
-  context->max_kill_timeout = facts_.options.max_kill_timeout;
-  context->hooks = hooks_;
-  context->task_hooks = task_hooks_;
-  context->drivers = drivers_;
-  context->driver_manager = manager_;
-  context->exec_pump = exec_pump_;
-  context->db = facts_.parts.db;
-  context->servers = facts_.parts.servers;
-  context->sync = sync_;
-  context->checks = checks_;
-  context->steps = facts_.parts.steps;
-  context->network = network_;
-  context->unix_now = facts_.options.unix_now;
-  context->task_metrics = facts_.parts.task_metrics;
-  context->usage_interval = facts_.options.usage_interval;
-  context->seed = facts_.random.next();
-  facts_.context = std::move(context);
-}
-
-// -- collection -----------------------------------------------------------------------------------
-
-void ClientState::collect() {
-  if (facts_.stopping) return;
-  actor::send_self_after(self_, facts_.options.gc_interval, CollectDue{});
-  allocs_.look_at_disk();
-  allocs_.leave_orphaned_networks();
+/// What the runners that come are made from.
+void ClientNode::make_parts() {
+  const auto denied = options_.options.find("env.denylist");
+  const TaskNode node{
+      .record = node_,
+      .variables = workload::node_variables(*node_, options_.region),
+      .host_env = host_environment(denied == options_.options.end() ? default_denied_environment()
+                                                                    : split_list(denied->second)),
+      .region = options_.region,
+      .datacenter = options_.datacenter,
+      .cgroup_parent = options_.cgroup_parent,
+      .alloc_dir = options_.alloc_dir};
+  const auto seed = random_.next();
+  const TaskParts tasks{.node = std::make_shared<const TaskNode>(node),
+                        .drivers = drivers_,
+                        .driver_manager = manager_,
+                        .hooks = hooks_,
+                        .hook_traits = hook_traits_,
+                        .exec_pump = exec_pump_,
+                        .db = parts_.db,
+                        .max_kill_timeout = options_.max_kill_timeout,
+                        .usage_interval = options_.usage_interval,
+                        .usage_counts = parts_.task_metrics != nullptr,
+                        .unix_now = options_.unix_now,
+                        .seed = seed};
+  alloc_parts_ = std::make_shared<const AllocParts>(
+      AllocParts{.tasks = std::make_shared<const TaskParts>(tasks),
+                 .task_metrics = parts_.task_metrics,
+                 .db = parts_.db,
+                 .servers = parts_.servers});
+  runner_context_ = std::make_shared<const RunnerContext>(RunnerContext{
+      .node_id = identity_.id, .sync = sync_, .unix_now = options_.unix_now, .seed = seed});
 }
 
 // -- children and the end ------------------------------------------------------------------------
 
-void ClientState::child_down(const actor::Down& down) {
+void ClientNode::child_down(const actor::Down& down) {
   if (allocs_.child_down(down)) return;
   // What it had to tell is lost, and told again.
   if (down.restarted && down.source == sync_.address()) {
@@ -374,24 +388,24 @@ void ClientState::child_down(const actor::Down& down) {
   if (down.restarted && down.source == checks_.address()) allocs_.report_all();  // Hooks, too.
   // It knows the catalog of its spawning.
   if (down.restarted && down.source == manager_.address())
-    self_->send(manager_, driver_manager::SetCatalog{facts_.parts.plugins});
+    self_->send(manager_, driver_manager::SetCatalog{parts_.plugins});
 }
 
-actor::Answer<client_actor::Stopped> ClientState::stop() {
-  if (facts_.stopping) return Error{Errc::conflict, "the client is stopping already"};
-  facts_.stopping = true;
+actor::Answer<client_actor::Stopped> ClientNode::stop() {
+  if (stopping_) return Error{Errc::conflict, "the client is stopping already"};
+  stopping_ = true;
   stop_promise_ = self_->make_response_promise<client_actor::Stopped>();
   auto answer = stop_promise_;
-  allocs_.stop(facts_.options.dev, [this] { finish_stop(); });
+  allocs_.stop(options_.dev, [this] { finish_stop(); });
   return answer;
 }
 
-void ClientState::finish_stop() {
+void ClientNode::finish_stop() {
   const auto end = [this] {
     stop_promise_.deliver(client_actor::Stopped{});
     self_->quit();
   };
-  self_->request(facts_.parts.db, start_timeout, client_db::Save{})
+  self_->request(parts_.db, start_timeout, client_db::Save{})
       .then([end](const client_db::Committed&) { end(); },
             [end](const Error& err) {
               log::error("client", "saving local state at the end failed: {}", err.what);
@@ -399,74 +413,30 @@ void ClientState::finish_stop() {
             });
 }
 
-actor::Answer<client_api::HostUsage> ClientState::host_stats() {
-  if (!stats_) return Error{Errc::unavailable, "the client is starting"};
-  return self_->delegate(stats_, stats::ReadHost{});
+ClientSelf::behavior_type ClientNode::behavior() {
+  return actor::behavior_of<ClientSelf>(
+      actor::handlers([this](const driver_manager::Changed& msg) { drivers_changed(msg); },
+                      [this](client_actor::Reconfigure& msg) { return reconfigure(msg); },
+                      [this](client_actor::Stop) { return stop(); }),
+      allocs_.handlers(), servers_.handlers(), machine_.handlers(), metadata_.handlers(),
+      events_.handlers(), disks_.handlers(), figures_.handlers());
 }
 
-client_api::AllocCounts ClientState::counts() const {
-  auto counts = allocs_.counts();
-  counts.contacted = servers_.contacted();
-  return counts;
-}
+/// Empty until the actor has begun.
+struct ClientState {
+  static constexpr const char* name = "client";
 
-client_api::LocalNode ClientState::local_node() const {
-  return {.node = facts_.node,
-          .last_heartbeat = servers_.last_heartbeat(),
-          .heartbeat_ttl = servers_.ttl()};
-}
+  std::optional<ClientNode> node;
+};
 
 ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> self,
                                       ClientOptions options,
                                       ClientParts parts) {
-  actor::on_down(self, [self](const actor::Down& down) { self->state.child_down(down); });
-  self->state.init(std::move(options), std::move(parts));
-  return {
-      [self](client_api::RestartTask& msg) {
-        return self->state.allocs().pass_on<client_api::Done>(msg);
-      },
-      [self](client_api::SignalTask& msg) {
-        return self->state.allocs().pass_on<client_api::Done>(msg);
-      },
-      [self](const client_api::CollectGarbage& msg) {
-        return self->state.allocs().collect_garbage(msg);
-      },
-      [self](client_api::AllocStats& msg) {
-        return self->state.allocs().pass_on<client_api::AllocUsage>(msg);
-      },
-      [self](const client_api::AllocChecks& msg) { return self->state.allocs().checks(msg); },
-      [self](client_api::HostStats) { return self->state.host_stats(); },
-      [self](client_api::AllocDirOf& msg) {
-        return self->state.allocs().pass_on<client_api::AllocDir>(msg);
-      },
-      [self](const client_api::DiskOf& msg) { return self->state.allocs().disk_of(msg); },
-      [self](client_api::Exec& msg) { return self->state.allocs().exec(msg); },
-      [self](client_api::GetNode) { return self->state.local_node(); },
-      [self](client_api::ReadMeta) { return self->state.metadata().read(); },
-      [self](client_api::ApplyMeta& msg) { return self->state.metadata().apply(msg); },
-      [self](client_api::CountAllocs) { return self->state.counts(); },
-      [self](const client_api::ReadFigures& msg) { return self->state.figures(msg); },
-      [self](client_actor::Stop) { return self->state.stop(); },
-      [self](client_actor::Reconfigure& msg) { return self->state.reconfigure(msg); },
-      [self](const client_actor::Happened& msg) {
-        self->state.events().happened(msg.subsystem, msg.message, msg.details);
-      },
-      [self](const alloc_runner::Status& msg) { self->state.allocs().status_changed(msg); },
-      [self](const alloc_runner::AwaitEnd& msg) { return self->state.allocs().await_end(msg); },
-      [self](const sync::Reported& msg) {
-        self->state.allocs().end_acknowledged(msg.ended);
-        self->state.servers().reported();
-      },
-      [self](StopLook msg) { self->state.allocs().stop_look(msg.round); },
-      [self](RegisterDue msg) { self->state.servers().register_due(msg.round); },
-      [self](HeartbeatDue msg) { self->state.servers().heartbeat_due(msg.round); },
-      [self](WatchDue) { self->state.servers().watch(); },
-      [self](const driver_manager::Changed& msg) { self->state.drivers_changed(msg); },
-      [self](CollectDue) { self->state.collect(); },
-      [self](const FingerprintDue& msg) { self->state.machine().look_again(msg); },
-      [self](const EventsDue& msg) { self->state.events().due(msg); },
-      [self](DiskDue) { self->state.disks().due(); },
-  };
+  if (!options.unix_now) options.unix_now = unix_now;
+  auto& node = self->state.node.emplace(self, std::move(options), std::move(parts));
+  actor::on_down(self, [&node](const actor::Down& down) { node.child_down(down); });
+  node.start();
+  return node.behavior();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/alloc_facts.hpp"
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
@@ -49,6 +50,10 @@ storage::ClientBatch batch_of(const ledger_action::RowChanges& rows) {
 
 }  // namespace
 
+const KnownDrivers& NodeAllocs::drivers() const {
+  return *parts_.for_runners->tasks->drivers;
+}
+
 Error NodeAllocs::unknown(const std::string& alloc_id) {
   return {Errc::not_found, fmt::format("Unknown allocation \"{}\"", alloc_id)};
 }
@@ -62,24 +67,24 @@ Result<access::Allowed> NodeAllocs::check_caller(const std::string& alloc_id,
 
 // -- what it hears -------------------------------------------------------------------------------
 
-void NodeAllocs::take_up(client_db::Loaded loaded) {
+void NodeAllocs::take_up(client_db::Loaded loaded, const workload::GcLimits& limits) {
   storage::ClientBatch unused;
   for (const auto& key : loaded.unused_jobs)
     client_db::erase_job(unused, key);
-  self_->send(facts_.parts.db, client_db::SaveLater{std::move(unused)});
+  self_->send(parts_.db, client_db::SaveLater{std::move(unused)});
   std::vector<workload::RestoredAlloc> restored;
   for (auto& saved : loaded.allocs) {
     restored.push_back({{saved.alloc, saved.job}, !saved.tasks.empty(), saved.acknowledged});
     saved_.emplace(copy(saved.alloc->getId()), std::move(saved));
   }
   ledger_.begin(
-      {.node_id = facts_.identity.id,
-       .gc = facts_.options.gc,
-       .fits = [this](auto alloc,
-                      auto job) { return facts_.parts.check_alloc(*facts_.context, alloc, job); }},
+      {.node_id = parts_.identity.id,
+       .gc = limits,
+       .fits = [this](auto alloc, auto job) { return parts_.check_alloc(drivers(), alloc, job); }},
       restored, time());
   perform();
   saved_.clear();
+  actor::send_self_after(self_, parts_.gc_interval, CollectDue{});
 }
 
 void NodeAllocs::apply(workload::AssignedAllocs set, std::function<void(bool impatient)> then) {
@@ -94,17 +99,17 @@ void NodeAllocs::apply(workload::AssignedAllocs set, std::function<void(bool imp
 
 /// Reports of a node that has lost its local state must not pass for old ones.
 void NodeAllocs::go_on_above(std::uint64_t report_number) {
-  const auto incarnation = facts_.report_numbers->heard(report_number);
+  const auto incarnation = parts_.report_numbers->heard(report_number);
   if (!incarnation) return;
   storage::ClientBatch batch;
   client_db::put_incarnation(batch, *incarnation);
-  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
+  self_->send(parts_.db, client_db::SaveLater{std::move(batch)});
 }
 
 void NodeAllocs::servers_contacted() {
   ledger_.contacted();
   perform();
-  orphans_.end_tasks(kept_tasks());
+  orphans_.end_tasks(drivers(), kept_tasks());
   leave_orphaned_networks();
 }
 
@@ -122,7 +127,7 @@ std::vector<driver::TaskId> NodeAllocs::kept_tasks() const {
 void NodeAllocs::leave_orphaned_networks() {
   if (!ledger_.was_contacted()) return;
   orphans_.take_networks_down(
-      [this](const std::string& id) { return ledger_.find(id) != nullptr; });
+      *parts_.network, [this](const std::string& id) { return ledger_.find(id) != nullptr; });
 }
 
 void NodeAllocs::report_all() {
@@ -131,16 +136,23 @@ void NodeAllocs::report_all() {
 }
 
 void NodeAllocs::stop_look(std::uint64_t round) {
-  if (facts_.stopping) return;
+  if (parts_.stopping) return;
   ledger_.look(round, time());
   perform();
+}
+
+void NodeAllocs::collect() {
+  if (parts_.stopping) return;
+  actor::send_self_after(self_, parts_.gc_interval, CollectDue{});
+  look_at_disk();
+  leave_orphaned_networks();
 }
 
 void NodeAllocs::look_at_disk() {
   if (!ledger_.has_to_collect()) return;
   self_
-      ->request(facts_.parts.steps, disk_timeout,
-                step::make([root = facts_.options.alloc_dir] { return host::disk_usage(root); }))
+      ->request(parts_.steps, disk_timeout,
+                step::make([root = parts_.alloc_dir] { return host::disk_usage(root); }))
       .then(
           [this](step::Outcome& outcome) {
             const auto usage = outcome.as<host::DiskUsage>();
@@ -177,7 +189,7 @@ bool NodeAllocs::child_down(const actor::Down& down) {
   const auto found = alloc_ids_.extract(down.source);
   if (!found) return false;
   const auto runner = runners_.find(found.mapped());
-  if (!down.crashed || facts_.stopping || runner == runners_.end()
+  if (!down.crashed || parts_.stopping || runner == runners_.end()
       || runner->second.address() != down.source)
     return true;
   runners_.erase(runner);
@@ -211,33 +223,33 @@ void NodeAllocs::perform() {
 }
 
 void NodeAllocs::perform(const ledger_action::SaveLater& it) {
-  self_->send(facts_.parts.db, client_db::SaveLater{batch_of(it.rows)});
+  self_->send(parts_.db, client_db::SaveLater{batch_of(it.rows)});
 }
 
 void NodeAllocs::perform(const ledger_action::Save& it) {
   const auto saved = [this, round = it.round](const Result<>& outcome) {
-    if (facts_.stopping) return;
+    if (parts_.stopping) return;
     NOMAD_FAILPOINT("client.assigned");
     ledger_.saved(round, outcome, time());
     perform();
   };
-  self_->request(facts_.parts.db, save_timeout, client_db::Save{batch_of(it.rows)})
+  self_->request(parts_.db, save_timeout, client_db::Save{batch_of(it.rows)})
       .then([saved](const client_db::Committed&) { saved({}); },
             [saved](const Error& err) { saved(err); });
 }
 
 void NodeAllocs::perform(const ledger_action::Flush& it) {
-  self_->request(facts_.parts.db, save_timeout, client_db::Save{})
+  self_->request(parts_.db, save_timeout, client_db::Save{})
       .then([this, alloc_id = it.alloc_id](const client_db::Committed&) { rows_erased(alloc_id); },
             [this, alloc_id = it.alloc_id](const Error&) { rows_erased(alloc_id); });
 }
 
 void NodeAllocs::perform(const ledger_action::Run& it) {
   const auto& entry = *ledger_.find(it.alloc_id);
-  AllocSetup setup{.context = facts_.context,
+  AllocSetup setup{.context = parts_.context,
                    .alloc = entry.alloc,
                    .job = entry.job,
-                   .parent = self_,
+                   .parent = self_.handle(),
                    .restored = it.restored,
                    .may_run = it.may_run,
                    .saved_tasks = {},
@@ -247,8 +259,8 @@ void NodeAllocs::perform(const ledger_action::Run& it) {
     setup.saved_tasks = std::move(saved.tasks);
     setup.saved_health = saved.health;
   }
-  cpus_.hold(*entry.alloc);
-  auto runner = facts_.parts.make_runner(self_, std::move(setup));
+  parts_.cpus.hold(*entry.alloc);
+  auto runner = parts_.make_runner(self_, parts_.for_runners, std::move(setup));
   alloc_ids_.emplace(runner.address(), it.alloc_id);
   runners_.emplace(it.alloc_id, std::move(runner));
 }
@@ -288,42 +300,40 @@ void NodeAllocs::perform(const ledger_action::Destroy& it) {
 void NodeAllocs::perform(const ledger_action::RemoveAbandoned& it) {
   const auto& alloc_id = it.alloc_id;
   const auto& entry = *ledger_.find(alloc_id);
-  const HookScope about = AllocFacts{.context = facts_.context,
-                                     .id = alloc_id,
-                                     .alloc = entry.alloc,
-                                     .job = entry.job}
-                              .scope();
+  const HookScope about = AllocFacts{.id = alloc_id, .alloc = entry.alloc, .job = entry.job}.scope(
+      parts_.alloc_dir + '/' + alloc_id);
   const auto some_task_runs = std::make_shared<bool>(false);
   const Countdown one_less{[this, about, alloc_id, some_task_runs] {
     if (*some_task_runs) return removed(alloc_id);
-    run_destroy_hooks(self_, facts_.context->hooks, about, [this, alloc_id] { removed(alloc_id); });
+    run_destroy_hooks(self_, parts_.for_runners->tasks->hooks, about,
+                      [this, alloc_id] { removed(alloc_id); });
   }};
   if (const auto group = workload::find_group(*entry.job, view(entry.alloc->getTaskGroup())))
     for (const auto task : group->getTasks()) {
       one_less.await();
-      end_abandoned(self_, *facts_.context, alloc_id, task, [one_less, some_task_runs](bool ended) {
-        if (!ended) *some_task_runs = true;
-        one_less();
-      });
+      end_abandoned(self_, *parts_.for_runners->tasks, alloc_id, task,
+                    [one_less, some_task_runs](bool ended) {
+                      if (!ended) *some_task_runs = true;
+                      one_less();
+                    });
     }
   one_less();
 }
 
 void NodeAllocs::perform(const ledger_action::Release& it) {
-  cpus_.release(it.alloc_id);
+  parts_.cpus.release(it.alloc_id);
 }
 
 void NodeAllocs::perform(const ledger_action::Report& it) {
-  self_->send(facts_.context->sync,
-              sync::StateChanged{it.alloc_id, it.version, it.update, it.again});
+  self_->send(parts_.sync, sync::StateChanged{it.alloc_id, it.version, it.update, it.again});
 }
 
 void NodeAllocs::perform(const ledger_action::RestoreReports& it) {
-  self_->send(facts_.context->sync, sync::Restore{it.alloc_id, it.acknowledged});
+  self_->send(parts_.sync, sync::Restore{it.alloc_id, it.acknowledged});
 }
 
 void NodeAllocs::perform(const ledger_action::ForgetReports& it) {
-  self_->send(facts_.context->sync, sync::Forget{it.alloc_id});
+  self_->send(parts_.sync, sync::Forget{it.alloc_id});
 }
 
 void NodeAllocs::perform(const ledger_action::Applied& it) {
@@ -331,7 +341,7 @@ void NodeAllocs::perform(const ledger_action::Applied& it) {
 }
 
 void NodeAllocs::perform(const ledger_action::WaitToLook& it) {
-  actor::send_self_after(self_, it.delay, client_timer::StopLook{it.round});
+  actor::send_self_after(self_, it.delay, StopLook{it.round});
 }
 
 void NodeAllocs::perform(const ledger_action::AnswerEnd& it) {
@@ -399,8 +409,7 @@ client_api::AllocCounts NodeAllocs::counts() const {
 }
 
 actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
-  if (facts_.options.disable_remote_exec)
-    return Error{Errc::permission_denied, "Permission denied"};
+  if (parts_.disable_remote_exec) return Error{Errc::permission_denied, "Permission denied"};
   NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
   if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
   if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
@@ -412,7 +421,7 @@ actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
 
 /// The token is looked at first, so that nobody without one learns what is here.
 actor::Answer<client_api::AllocDir> NodeAllocs::disk_of(const client_api::DiskOf& msg) {
-  if (!access::is_migrate_token(msg.migrate_token, msg.alloc_id, facts_.identity.secret))
+  if (!access::is_migrate_token(msg.migrate_token, msg.alloc_id, parts_.identity.secret))
     return Error{Errc::permission_denied, "Permission denied"};
   const auto runner = runners_.find(msg.alloc_id);
   if (runner == runners_.end()) return unknown(msg.alloc_id);
@@ -423,7 +432,7 @@ actor::Answer<client_api::AllocDir> NodeAllocs::disk_of(const client_api::DiskOf
 
 actor::Answer<client_api::CheckReports> NodeAllocs::checks(const client_api::AllocChecks& msg) {
   NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
-  return self_->delegate(facts_.context->checks, check::ReportsOf{msg.alloc_id});
+  return self_->delegate(parts_.checks, check::ReportsOf{msg.alloc_id});
 }
 
 }  // namespace nomad::client

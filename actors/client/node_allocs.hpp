@@ -3,16 +3,22 @@
 // runner. Part of the client actor; works in its turns.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "actors/client/client_facts.hpp"
+#include "actors/client/alloc_runner.hpp"
+#include "actors/client/fingerprint/node_builder.hpp"
 #include "actors/client/node/node_cpus.hpp"
 #include "actors/client/node/orphans.hpp"
+#include "actors/client/report_numbers.hpp"
+#include "actors/client/tools/check_runner.hpp"
+#include "actors/core/part.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/workload/node/alloc_ledger.hpp"
 
@@ -20,15 +26,67 @@ namespace nomad::client {
 
 class NodeAllocs {
 public:
-  /// All outlive it.
-  NodeAllocs(ClientSelf::pointer self, const ClientFacts& facts, NodeCpus& cpus)
-      : self_{self}, facts_{facts}, cpus_{cpus}, orphans_{self, facts} {}
+  /// Timers.
+  struct StopLook {
+    using is_message = void;
+    std::uint64_t round;
+  };
+
+  /// Whether allocations that have ended are to be removed for want of disk, and networks be taken
+  /// down that are left of some.
+  struct CollectDue {
+    using is_message = void;
+  };
+
+  using Messages = actor::Interface<void(alloc_runner::Status),
+                                    alloc_runner::Ended(alloc_runner::AwaitEnd),
+                                    void(StopLook),
+                                    void(CollectDue)>;
+
+  /// By reference: what the client comes to know, and changes.
+  struct Parts {
+    ClientDb db;
+    StepRunner steps;
+    AllocRunnerFactory make_runner;
+    AllocCheck check_alloc;
+    std::string alloc_dir;
+    UnixClock unix_now;
+    NodeCpus& cpus;
+    const std::chrono::nanoseconds& gc_interval;
+    const bool& disable_remote_exec;
+    const bool& stopping;
+    const NodeIdentity& identity;
+    const AllocSync& sync;
+    const CheckRunner& checks;
+    const std::shared_ptr<ReportNumbers>& report_numbers;
+    const std::shared_ptr<const network::NetworkOptions>& network;
+    const std::shared_ptr<const RunnerContext>& context;   ///< For the runners that come,
+    const std::shared_ptr<const AllocParts>& for_runners;  ///< and so is this.
+  };
+
+  NodeAllocs(actor::PartSelf<Messages> self, Parts parts)
+      : self_{self}, parts_{std::move(parts)}, orphans_{self, parts_.steps} {}
 
   NodeAllocs(const NodeAllocs&) = delete;
   NodeAllocs& operator=(const NodeAllocs&) = delete;
 
-  /// Runs again what the last agent left. Once; options and context are there.
-  void take_up(client_db::Loaded loaded);
+  auto handlers() {
+    return actor::handlers(
+        [this](client_api::RestartTask& msg) { return pass_on<client_api::Done>(msg); },
+        [this](client_api::SignalTask& msg) { return pass_on<client_api::Done>(msg); },
+        [this](client_api::AllocStats& msg) { return pass_on<client_api::AllocUsage>(msg); },
+        [this](client_api::AllocDirOf& msg) { return pass_on<client_api::AllocDir>(msg); },
+        [this](client_api::Exec& msg) { return exec(msg); },
+        [this](const client_api::DiskOf& msg) { return disk_of(msg); },
+        [this](const client_api::AllocChecks& msg) { return checks(msg); },
+        [this](const client_api::CollectGarbage& msg) { return collect_garbage(msg); },
+        [this](const alloc_runner::Status& msg) { status_changed(msg); },
+        [this](const alloc_runner::AwaitEnd& msg) { return await_end(msg); },
+        [this](StopLook msg) { stop_look(msg.round); }, [this](CollectDue) { collect(); });
+  }
+
+  /// Runs again what the last agent left. Once, when everything of the client is there.
+  void take_up(client_db::Loaded loaded, const workload::GcLimits& limits);
 
   bool empty() const { return ledger_.entries().empty(); }
 
@@ -71,31 +129,15 @@ public:
   /// How long the least patient allocation may be without them.
   std::optional<Nanoseconds> shortest_patience() const { return ledger_.shortest_patience(); }
 
-  void stop_look(std::uint64_t round);
-
   // -- collection.
 
   /// Of collection, from now on.
   void set_limits(const workload::GcLimits& limits) { ledger_.set_limits(limits); }
 
-  /// Collects when the disk is too full.
-  void look_at_disk();
-
-  /// Takes networks down that are of no allocation here. Nothing before the servers have said which
-  /// these are.
-  void leave_orphaned_networks();
-
-  actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
-
   /// The servers know that these have ended.
   void end_acknowledged(const std::vector<std::string>& ids) { ledger_.end_acknowledged(ids); }
 
   // -- runners.
-
-  void status_changed(const alloc_runner::Status& msg);
-
-  /// Who waits for the end of another allocation of this node hears of it.
-  actor::Answer<alloc_runner::Ended> await_end(const alloc_runner::AwaitEnd& msg);
 
   /// False: it was no runner.
   bool child_down(const actor::Down& down);
@@ -105,6 +147,7 @@ public:
   /// Ends all runners; their tasks go on, unless `with_tasks`. `then` is called when they have.
   void stop(bool with_tasks, std::function<void()> then);
 
+private:
   /// Hands a request about one allocation to its runner, if the caller may ask it.
   template <class Reply, class Message>
   actor::Answer<Reply> pass_on(Message& msg) {
@@ -120,10 +163,29 @@ public:
   /// Who runs them knows how they stand, so also of an allocation that has ended.
   actor::Answer<client_api::CheckReports> checks(const client_api::AllocChecks& msg);
 
-private:
+  void status_changed(const alloc_runner::Status& msg);
+
+  /// Who waits for the end of another allocation of this node hears of it.
+  actor::Answer<alloc_runner::Ended> await_end(const alloc_runner::AwaitEnd& msg);
+
+  void stop_look(std::uint64_t round);
+
+  void collect();
+
+  /// Collects when the disk is too full.
+  void look_at_disk();
+
+  /// Takes networks down that are of no allocation here. Nothing before the servers have said which
+  /// these are.
+  void leave_orphaned_networks();
+
+  actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
+
   /// Whether the allocation is here, and the caller may do with it what he asks.
   Result<access::Allowed> check_caller(const std::string& alloc_id,
                                        const access::Asking& asking) const;
+
+  const KnownDrivers& drivers() const;
 
   static Error unknown(const std::string& alloc_id);
 
@@ -154,12 +216,11 @@ private:
   void perform(const workload::ledger_action::Log& it);
 
   workload::EventTime time() const {
-    return {.steady = self_->now().time_since_epoch(), .unix = facts_.options.unix_now()};
+    return {.steady = self_->now().time_since_epoch(), .unix = parts_.unix_now()};
   }
 
-  ClientSelf::pointer self_;
-  const ClientFacts& facts_;
-  NodeCpus& cpus_;
+  actor::PartSelf<Messages> self_;
+  Parts parts_;
 
   workload::AllocLedger ledger_;
   bool performing_ = false;

@@ -13,13 +13,16 @@
 //   - Destroy and Detach are answered, and end the actor.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "actors/client/context.hpp"
+#include "actors/client/alloc_sync.hpp"
+#include "actors/client/drivers/driver_manager.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/workload/alloc_update.hpp"
@@ -130,8 +133,16 @@ using AllocRunner = actor::Interface<void(alloc_runner::Begin),
 using AllocRunnerParent
     = actor::Interface<void(alloc_runner::Status), alloc_runner::Ended(alloc_runner::AwaitEnd)>;
 
+/// What every runner of this node works with.
+struct RunnerContext {
+  std::string node_id;
+  AllocSync sync;
+  std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
+  std::uint64_t seed = 0;                  ///< Runners derive their own chance from it.
+};
+
 struct AllocSetup {
-  Context context;
+  std::shared_ptr<const RunnerContext> context;
   Object<schema::Allocation> alloc;
   Object<schema::Job> job;
   AllocRunnerParent parent;
@@ -143,12 +154,16 @@ struct AllocSetup {
   std::optional<workload::HealthStatus> saved_health;
 };
 
+/// What the real runner is made from besides (alloc_runner.hpp).
+struct AllocParts;
+
 /// Makes the runner of one allocation. The client asks it for nothing else, so that a load test or
 /// a plugin may run allocations in a way of its own.
-using AllocRunnerFactory = std::function<AllocRunner(const actor::Owner&, AllocSetup)>;
+using AllocRunnerFactory = std::function<AllocRunner(
+    const actor::Owner&, const std::shared_ptr<const AllocParts>&, AllocSetup)>;
 
 /// Whether this node can run an allocation at all; the error is what the servers are told.
-using AllocCheck = std::function<Result<>(
-    const ClientContext&, schema::Allocation::Reader, schema::Job::Reader)>;
+using AllocCheck
+    = std::function<Result<>(const KnownDrivers&, schema::Allocation::Reader, schema::Job::Reader)>;
 
 }  // namespace nomad::client

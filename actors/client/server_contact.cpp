@@ -53,12 +53,20 @@ Nanoseconds growing(Nanoseconds first, Nanoseconds most, unsigned failures) {
 
 }  // namespace
 
-using namespace client_timer;
+client_api::LocalNode ServerContact::local_node() const {
+  return {.node = parts_.node, .last_heartbeat = last_heartbeat_, .heartbeat_ttl = ttl_};
+}
+
+client_api::AllocCounts ServerContact::counts() const {
+  auto counts = parts_.allocs.counts();
+  counts.contacted = contacted_;
+  return counts;
+}
 
 // -- registration --------------------------------------------------------------------------------
 
 void ServerContact::register_node() {
-  if (facts_.stopping) return;
+  if (parts_.stopping) return;
   // What is under way has the node as it was.
   if (std::exchange(registering_, true)) {
     registers_again_ = true;
@@ -67,8 +75,8 @@ void ServerContact::register_node() {
   registers_soon_ = false;
   self_
       ->request(
-          facts_.parts.servers, server_timeout,
-          door::make_ask(facts_.identity.id, [](auto& ask) { ask.setRegister(); }, {facts_.node}))
+          parts_.servers, server_timeout,
+          door::make_ask(parts_.identity.id, [](auto& ask) { ask.setRegister(); }, {parts_.node}))
       .then([this](const door::Reply& answer) { registered(answer); },
             [this](const Error& err) { register_failed(err); });
 }
@@ -77,10 +85,10 @@ void ServerContact::registered(const door::Reply& answer) {
   registering_ = false;
   register_failures_ = 0;
   heard_of_servers(ttl_of(answer->getLease()));
-  if (!is_registered_) log::info("client", "node {} is registered", facts_.identity.id);
+  if (!is_registered_) log::info("client", "node {} is registered", parts_.identity.id);
   is_registered_ = true;
   // Registering alone makes no node ready: a heartbeat follows, at once unless they fail.
-  arm_heartbeat(heartbeat_failures_ > 1 ? workload::with_jitter(1s, facts_.random) : 0s);
+  arm_heartbeat(heartbeat_failures_ > 1 ? workload::with_jitter(1s, parts_.random) : 0s);
   if (!watching_) watch();
   if (std::exchange(registers_again_, false)) register_node();
 }
@@ -91,12 +99,12 @@ void ServerContact::register_failed(const Error& err) {
   ++register_failures_;
   const bool no_servers
       = err.code == Errc::unavailable || err.code == Errc::no_leader || err.code == Errc::timeout;
-  const auto longest = facts_.options.dev || no_servers ? Nanoseconds{1s} : Nanoseconds{15s};
+  const auto longest = parts_.dev || no_servers ? Nanoseconds{1s} : Nanoseconds{15s};
   const auto pause
       = no_servers ? growing(first_register_retry, longest, register_failures_) : longest;
   if (register_failures_ == 1 || pause == longest)
     log::warn("client", "registration failed: {}", err.what);
-  actor::send_self_after(self_, workload::with_jitter(pause, facts_.random),
+  actor::send_self_after(self_, workload::with_jitter(pause, parts_.random),
                          RegisterDue{++register_round_});
 }
 
@@ -106,8 +114,8 @@ void ServerContact::register_due(std::uint64_t round) {
 
 void ServerContact::register_soon() {
   if (std::exchange(registers_soon_, true)) return;
-  const Nanoseconds pause = facts_.options.dev ? 100ms : 5s;
-  actor::send_self_after(self_, workload::with_jitter(pause, facts_.random),
+  const Nanoseconds pause = parts_.dev ? 100ms : 5s;
+  actor::send_self_after(self_, workload::with_jitter(pause, parts_.random),
                          RegisterDue{++register_round_});
 }
 
@@ -116,21 +124,21 @@ void ServerContact::register_soon() {
 void ServerContact::heard_of_servers(std::chrono::milliseconds ttl) {
   ttl_ = ttl;
   lease_from_ = now();
-  last_heartbeat_ = facts_.options.unix_now();
-  allocs_.heard_of_servers();
+  last_heartbeat_ = parts_.unix_now();
+  parts_.allocs.heard_of_servers();
 }
 
 void ServerContact::arm_heartbeat(Nanoseconds delay) {
-  if (const auto patience = allocs_.shortest_patience())
+  if (const auto patience = parts_.allocs.shortest_patience())
     delay = std::min(delay, *patience / beats_in_patience);
   actor::send_self_after(self_, delay, HeartbeatDue{++heartbeat_round_});
 }
 
 void ServerContact::heartbeat_due(std::uint64_t round) {
-  if (round != heartbeat_round_ || facts_.stopping) return;
+  if (round != heartbeat_round_ || parts_.stopping) return;
   self_
-      ->request(facts_.parts.servers, heartbeat_timeout,
-                door::make_ask(facts_.identity.id, [](auto& ask) { ask.setHeartbeat(); }),
+      ->request(parts_.servers, heartbeat_timeout,
+                door::make_ask(parts_.identity.id, [](auto& ask) { ask.setHeartbeat(); }),
                 actor::Priority::urgent)
       .then([this](const door::Reply& answer) { heartbeat_answered(answer->getLease()); },
             [this](const Error& err) { heartbeat_failed(err); });
@@ -140,7 +148,7 @@ void ServerContact::heartbeat_answered(schema::door::Lease::Reader lease) {
   const bool was_away = heartbeat_failures_ > 0 || lease.getAwaitsReports();
   heartbeat_failures_ = 0;
   heard_of_servers(ttl_of(lease));
-  if (was_away) self_->send(facts_.context->sync, sync::Hurry{});
+  if (was_away) self_->send(parts_.sync, sync::Hurry{});
   if (!lease.getAwaitsReports()) {
     waiting_answers_ = 0;
     beats_on_report_ = false;
@@ -149,11 +157,11 @@ void ServerContact::heartbeat_answered(schema::door::Lease::Reader lease) {
   }
   if (waiting_answers_++ == 0)
     log::warn("client", "missed heartbeats: the servers had given the node up");
-  const bool has_nothing = allocs_.empty() && waiting_answers_ == 1;
+  const bool has_nothing = parts_.allocs.empty() && waiting_answers_ == 1;
   arm_heartbeat(has_nothing ? Nanoseconds{0}
-                            : growing(facts_.options.dev ? 50ms : 1s, ttl_, waiting_answers_));
+                            : growing(parts_.dev ? 50ms : 1s, ttl_, waiting_answers_));
   beats_on_report_ = true;
-  allocs_.report_all();
+  parts_.allocs.report_all();
 }
 
 void ServerContact::heartbeat_failed(const Error& err) {
@@ -166,11 +174,11 @@ void ServerContact::heartbeat_failed(const Error& err) {
   log::warn("client", "heartbeat failed: {}", err.what);
   std::optional<Nanoseconds> left;
   if (lease_from_) left = *lease_from_ + ttl_ - now();
-  arm_heartbeat(facts_.options.dev ? Nanoseconds{1s}
-                                   : workload::heartbeat_retry(left, facts_.random));
+  arm_heartbeat(parts_.dev ? Nanoseconds{1s} : workload::heartbeat_retry(left, parts_.random));
 }
 
-void ServerContact::reported() {
+void ServerContact::reported(const sync::Reported& msg) {
+  parts_.allocs.end_acknowledged(msg.ended);
   if (!std::exchange(beats_on_report_, false)) return;
   arm_heartbeat(0s);
 }
@@ -178,12 +186,12 @@ void ServerContact::reported() {
 // -- watching ------------------------------------------------------------------------------------
 
 void ServerContact::watch() {
-  if (facts_.stopping) return;
+  if (parts_.stopping) return;
   watching_ = true;
-  if (allocs_.take_wants_all()) min_index_ = 0;
+  if (parts_.allocs.take_wants_all()) min_index_ = 0;
   self_
-      ->request(facts_.parts.servers, watch_wait + server_timeout,
-                door::make_ask(facts_.identity.id,
+      ->request(parts_.servers, watch_wait + server_timeout,
+                door::make_ask(parts_.identity.id,
                                [this](auto& ask) {
                                  ask.setWatchAllocs(min_index_);
                                  ask.setMaxWaitMs(std::chrono::milliseconds{watch_wait}.count());
@@ -196,13 +204,14 @@ void ServerContact::assigned(const door::Reply& answer) {
   auto set = read_assigned(answer);
   if (!set) return watch_failed(set.error());
   watch_failures_ = 0;
-  if (facts_.stopping) return;
+  if (parts_.stopping) return;
   if (set->index <= min_index_ && !set->complete) {
     actor::send_self_after(self_, too_early, WatchDue{});
     return;
   }
   const auto index = set->index;
-  allocs_.apply(std::move(*set), [this, index](bool impatient) { applied(index, impatient); });
+  parts_.allocs.apply(std::move(*set),
+                      [this, index](bool impatient) { applied(index, impatient); });
 }
 
 /// The servers' answer is in force.
@@ -211,17 +220,17 @@ void ServerContact::applied(std::uint64_t index, bool impatient) {
   if (impatient && lease_from_ && heartbeat_failures_ == 0)
     arm_heartbeat(*lease_from_ + ttl_ - now());
   if (!std::exchange(contacted_, true)) {
-    self_->send(facts_.context->sync, sync::Open{});
-    allocs_.servers_contacted();
+    self_->send(parts_.sync, sync::Open{});
+    parts_.allocs.servers_contacted();
   }
   watch();
 }
 
 void ServerContact::watch_failed(const Error& err) {
   ++watch_failures_;
-  const auto pause = growing(facts_.options.dev ? 50ms : 1s, 30s, watch_failures_);
+  const auto pause = growing(parts_.dev ? 50ms : 1s, 30s, watch_failures_);
   log::warn("client", "asking for allocations failed: {}", err.what);
-  actor::send_self_after(self_, workload::with_jitter(pause, facts_.random), WatchDue{});
+  actor::send_self_after(self_, workload::with_jitter(pause, parts_.random), WatchDue{});
 }
 
 }  // namespace nomad::client

@@ -10,45 +10,84 @@
 #include <cstdint>
 #include <optional>
 
-#include "actors/client/client_facts.hpp"
+#include "actors/client/alloc_sync.hpp"
 #include "actors/client/node_allocs.hpp"
+#include "actors/core/part.hpp"
+#include "actors/roles/client_api.hpp"
+#include "actors/roles/node_door.hpp"
+#include "runtime/base/random.hpp"
 
 namespace nomad::client {
 
 class ServerContact {
 public:
-  /// All outlive it.
-  ServerContact(ClientSelf::pointer self, ClientFacts& facts, NodeAllocs& allocs)
-      : self_{self}, facts_{facts}, allocs_{allocs} {}
+  /// Timers. A counter tells the latest one of its kind from stale ones.
+  struct RegisterDue {
+    using is_message = void;
+    std::uint64_t round;
+  };
+
+  struct HeartbeatDue {
+    using is_message = void;
+    std::uint64_t round;
+  };
+
+  struct WatchDue {
+    using is_message = void;
+  };
+
+  using Messages = actor::
+      Interface<void(sync::Reported), void(RegisterDue), void(HeartbeatDue), void(WatchDue)>;
+
+  /// By reference: what the client comes to know, and changes.
+  struct Parts {
+    NodeDoor servers;
+    bool dev = false;
+    UnixClock unix_now;
+    NodeAllocs& allocs;
+    Random& random;
+    const NodeIdentity& identity;
+    const Object<schema::Node>& node;  ///< As it is registered next.
+    const AllocSync& sync;
+    const bool& stopping;
+  };
+
+  ServerContact(actor::PartSelf<Messages> self, Parts parts)
+      : self_{self}, parts_{std::move(parts)} {}
 
   ServerContact(const ServerContact&) = delete;
   ServerContact& operator=(const ServerContact&) = delete;
+
+  auto handlers() {
+    return actor::handlers([this](client_api::GetNode) { return local_node(); },
+                           [this](client_api::CountAllocs) { return counts(); },
+                           [this](const sync::Reported& msg) { reported(msg); },
+                           [this](RegisterDue msg) { register_due(msg.round); },
+                           [this](HeartbeatDue msg) { heartbeat_due(msg.round); },
+                           [this](WatchDue) { watch(); });
+  }
 
   void register_node();
 
   /// The node has changed: registers it soon; changes that follow shortly are registered with it.
   void register_soon();
 
-  // Timers.
+  /// Their first answer has been applied.
+  bool contacted() const { return contacted_; }
+
+private:
+  client_api::LocalNode local_node() const;
+  client_api::AllocCounts counts() const;
   void register_due(std::uint64_t round);
   void heartbeat_due(std::uint64_t round);
 
   /// Asks what the servers assign to the node, and goes on asking.
   void watch();
 
-  /// The servers have heard of the allocations: if they waited for that, the next heartbeat makes
-  /// the node ready.
-  void reported();
+  /// The servers have heard of allocations: if they waited for that, the next heartbeat makes the
+  /// node ready.
+  void reported(const sync::Reported& msg);
 
-  /// Their first answer has been applied.
-  bool contacted() const { return contacted_; }
-
-  /// When a heartbeat was last answered, by wall clock in nanoseconds; 0: never.
-  std::int64_t last_heartbeat() const { return last_heartbeat_; }
-
-  std::chrono::milliseconds ttl() const { return ttl_; }
-
-private:
   void registered(const door::Reply& answer);
   void register_failed(const Error& err);
   void arm_heartbeat(Nanoseconds delay);
@@ -61,9 +100,8 @@ private:
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
 
-  ClientSelf::pointer self_;
-  ClientFacts& facts_;
-  NodeAllocs& allocs_;
+  actor::PartSelf<Messages> self_;
+  Parts parts_;
 
   bool registering_ = false;
   bool registers_again_ = false;  ///< The node changed while it was being registered.
@@ -81,7 +119,7 @@ private:
   bool beats_on_report_ = false;  ///< The servers wait for a report, and then for a heartbeat.
   std::optional<Nanoseconds> lease_from_;  ///< When the last heartbeat was answered.
   std::chrono::milliseconds ttl_{0};
-  std::int64_t last_heartbeat_ = 0;  ///< The same by wall clock.
+  std::int64_t last_heartbeat_ = 0;  ///< The same by wall clock, in nanoseconds; 0: never.
   std::uint64_t min_index_ = 0;
 };
 

@@ -192,9 +192,8 @@ AllocRunner spawn_simulated_runner(const actor::Owner& owner, AllocSetup setup, 
 }
 
 AllocRunnerFactory simulated_runners(RunPlan plan) {
-  return [plan](const actor::Owner& owner, AllocSetup setup) {
-    return spawn_simulated_runner(owner, std::move(setup), plan);
-  };
+  return [plan](const actor::Owner& owner, const std::shared_ptr<const AllocParts>&,
+                AllocSetup setup) { return spawn_simulated_runner(owner, std::move(setup), plan); };
 }
 
 }  // namespace nomad::nodesim

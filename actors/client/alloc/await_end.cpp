@@ -24,12 +24,15 @@ plugin_host::Answered predecessor(Fill fill) {
   return {answer.freeze()};
 }
 
-void ask_servers(AllocSelf::pointer self, const AllocFacts& facts, const AnswerPromise& promise) {
-  auto question = door::make_ask(facts.context->node_id, [&](auto& ask) {
-    ask.setAwaitPrevious(text(facts.id));
+void ask_servers(AllocSelf::pointer self,
+                 const std::string& alloc_id,
+                 const NodeQuestions& questions,
+                 const AnswerPromise& promise) {
+  auto question = door::make_ask(questions.node_id, [&](auto& ask) {
+    ask.setAwaitPrevious(text(alloc_id));
     ask.setMaxWaitMs(std::chrono::milliseconds{longest_question}.count());
   });
-  self->request(facts.context->servers, longest_question + answer_slack, std::move(question))
+  self->request(questions.servers, longest_question + answer_slack, std::move(question))
       .then(
           [promise](const door::Reply& answer) {
             promise.deliver(predecessor([&](auto into) {
@@ -47,6 +50,7 @@ void ask_servers(AllocSelf::pointer self, const AllocFacts& facts, const AnswerP
 
 actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
                                                const AllocFacts& facts,
+                                               const NodeQuestions& questions,
                                                const AllocRunnerParent& parent,
                                                const std::string& alloc_id) {
   const bool replaces = view(facts.alloc->getPreviousAllocation()) == alloc_id;
@@ -63,8 +67,8 @@ actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
   self->request(parent, actor::infinite,
                 alloc_runner::AwaitEnd{alloc_id, wants_disk ? facts.id : std::string{}})
       .then(
-          [self, &facts, promise, replaces](const alloc_runner::Ended& ended) {
-            if (!ended.here && replaces) return ask_servers(self, facts, promise);
+          [self, id = facts.id, questions, promise, replaces](const alloc_runner::Ended& ended) {
+            if (!ended.here && replaces) return ask_servers(self, id, questions, promise);
             promise.deliver(predecessor([&](auto into) {
               into.setEnded(true);
               into.setHere(ended.here);

@@ -5,13 +5,21 @@
 #include <string>
 
 #include "actors/client/alloc_facts.hpp"
+#include "actors/roles/node_door.hpp"
 
 namespace nomad::client {
+
+/// How the node asks the servers.
+struct NodeQuestions {
+  std::string node_id;
+  NodeDoor servers;
+};
 
 /// Answers `HostRequest.awaitEnd`, with a Predecessor. `rejected` for an allocation that this one
 /// has nothing to do with; the servers' errors. `parent` is the runner's.
 actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
                                                const AllocFacts& facts,
+                                               const NodeQuestions& questions,
                                                const AllocRunnerParent& parent,
                                                const std::string& alloc_id);
 

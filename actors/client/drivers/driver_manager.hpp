@@ -43,6 +43,12 @@ struct KnownDriver {
 
 using KnownDrivers = std::map<std::string, KnownDriver>;
 
+/// Null: there is none that may run something here.
+inline const KnownDriver* find_driver(const KnownDrivers& drivers, const std::string& name) {
+  const auto found = drivers.find(name);
+  return found == drivers.end() || found->second.retired ? nullptr : &found->second;
+}
+
 /// Who hears what a driver tells of a task.
 using TaskHost = actor::Interface<void(plugin_host::Notice)>;
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/client/fingerprint/node_builder.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::client {
@@ -10,8 +11,6 @@ namespace {
 constexpr std::chrono::seconds look_patience{50};
 
 }  // namespace
-
-using client_timer::FingerprintDue;
 
 host::FingerprintOptions looked_at(const ClientOptions& options) {
   auto wanted = options.fingerprint;
@@ -27,15 +26,17 @@ std::vector<host::NamedFingerprinter> allowed_fingerprinters(const ClientOptions
   return allowed;
 }
 
-void Machine::look(const ClientOptions& options, std::function<void(const Result<>&)> then) {
+void Machine::look(const ClientOptions& options,
+                   const PluginCatalog& plugins,
+                   std::function<void(const Result<>&)> then) {
   const auto wanted = looked_at(options);
-  const auto selected = allowed_fingerprinters(options, *client_.parts.plugins);
-  if (!is_known() && client_.parts.first_look) {
-    found(wanted, selected, *client_.parts.first_look);
+  const auto selected = allowed_fingerprinters(options, plugins);
+  if (!is_known() && parts_.first_look) {
+    found(wanted, selected, *parts_.first_look);
     return then({});
   }
   const auto run = [wanted, selected] { return host::run_each(wanted, selected); };
-  self_->request(client_.parts.steps, look_patience, step::make(run))
+  self_->request(parts_.steps, look_patience, step::make(run))
       .then(
           [this, wanted, selected, then](step::Outcome& outcome) {
             found(wanted, selected, std::move(outcome.as<std::vector<host::NodeFacts>>()));
@@ -46,11 +47,11 @@ void Machine::look(const ClientOptions& options, std::function<void(const Result
 
 void Machine::found(host::FingerprintOptions options,
                     std::vector<host::NamedFingerprinter> selected,
-                    std::vector<host::NodeFacts> parts) {
+                    std::vector<host::NodeFacts> found) {
   options_ = std::move(options);
   selected_ = std::move(selected);
-  parts_ = std::move(parts);
-  facts_ = host::together(parts_);
+  found_ = std::move(found);
+  facts_ = host::together(found_);
   ++round_;
   for (std::size_t place = 0; place < selected_.size(); ++place)
     arm(place);
@@ -58,15 +59,15 @@ void Machine::found(host::FingerprintOptions options,
 
 void Machine::arm(std::size_t place) {
   const auto period = selected_[place].period;
-  if (period.count() > 0) actor::send_self_after(self_, period, FingerprintDue{round_, place});
+  if (period.count() > 0) actor::send_self_after(self_, period, LookDue{round_, place});
 }
 
-void Machine::look_again(const FingerprintDue& due) {
-  if (due.round != round_ || client_.stopping) return;
+void Machine::look_again(LookDue due) {
+  if (due.round != round_ || parts_.stopping) return;
   const auto run = [options = options_, which = selected_[due.place]] {
     return host::run_one(options, which);
   };
-  self_->request(client_.parts.steps, look_patience, step::make(run))
+  self_->request(parts_.steps, look_patience, step::make(run))
       .then(
           [this, due](step::Outcome& outcome) {
             if (due.round == round_) heard(due.place, std::move(outcome.as<host::NodeFacts>()));
@@ -80,11 +81,11 @@ void Machine::look_again(const FingerprintDue& due) {
 void Machine::heard(std::size_t place, const Result<host::NodeFacts>& found) {
   arm(place);
   if (!found) return log::warn("client.fingerprint", "{}", found.error().what);
-  if (parts_[place] == *found) return;
-  parts_[place] = *found;
-  facts_ = host::together(parts_);
+  if (found_[place] == *found) return;
+  found_[place] = *found;
+  facts_ = host::together(found_);
   log::info("client.fingerprint", "{} has found something else", selected_[place].name);
-  changed_();
+  parts_.changed();
 }
 
 }  // namespace nomad::client

@@ -5,9 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
-#include "actors/client/client_facts.hpp"
+#include "actors/client/client_options.hpp"
+#include "actors/client/plugin_catalog.hpp"
+#include "actors/client/tools/steps.hpp"
+#include "actors/core/part.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
 namespace nomad::client {
@@ -21,20 +25,37 @@ std::vector<host::NamedFingerprinter> allowed_fingerprinters(const ClientOptions
 
 class Machine {
 public:
-  /// `client` outlives it. `changed` is called when one of those that are asked again finds
-  /// something else.
-  Machine(ClientSelf::pointer self, const ClientFacts& client, std::function<void()> changed)
-      : self_{self}, client_{client}, changed_{std::move(changed)} {}
+  /// A timer: one is asked again.
+  struct LookDue {
+    using is_message = void;
+    std::uint64_t round;
+    std::size_t place;  ///< Of the fingerprinter among the selected ones.
+  };
+
+  using Messages = actor::Interface<void(LookDue)>;
+
+  struct Parts {
+    StepRunner steps;
+    /// What has been found already, for the first look; null: nothing.
+    std::shared_ptr<const std::vector<host::NodeFacts>> first_look;
+    const bool& stopping;  ///< The client's.
+    /// One of those that are asked again has found something else.
+    std::function<void()> changed;
+  };
+
+  Machine(actor::PartSelf<Messages> self, Parts parts) : self_{self}, parts_{std::move(parts)} {}
 
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// Asks all that `options` allows; the first time takes what ClientParts has found already.
-  /// After an error everything is as before.
-  void look(const ClientOptions& options, std::function<void(const Result<>&)> then);
+  auto handlers() {
+    return actor::handlers([this](LookDue msg) { look_again(msg); });
+  }
 
-  /// A timer: asks one again.
-  void look_again(const client_timer::FingerprintDue& due);
+  /// Asks all of `plugins` that `options` allows. After an error everything is as before.
+  void look(const ClientOptions& options,
+            const PluginCatalog& plugins,
+            std::function<void(const Result<>&)> then);
 
   /// Whether a first look has come to its end.
   bool is_known() const { return round_ > 0; }
@@ -44,16 +65,16 @@ public:
 private:
   void found(host::FingerprintOptions options,
              std::vector<host::NamedFingerprinter> selected,
-             std::vector<host::NodeFacts> parts);
+             std::vector<host::NodeFacts> found);
   void arm(std::size_t place);
+  void look_again(LookDue due);
   void heard(std::size_t place, const Result<host::NodeFacts>& found);
 
-  ClientSelf::pointer self_;
-  const ClientFacts& client_;
-  std::function<void()> changed_;
+  actor::PartSelf<Messages> self_;
+  Parts parts_;
   host::FingerprintOptions options_;
   std::vector<host::NamedFingerprinter> selected_;
-  std::vector<host::NodeFacts> parts_;  ///< Of each of `selected_`.
+  std::vector<host::NodeFacts> found_;  ///< By each of `selected_`.
   host::NodeFacts facts_;               ///< All of them together.
   std::uint64_t round_ = 0;             ///< Counts complete looks; what came before one is void.
 };

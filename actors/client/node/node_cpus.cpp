@@ -26,14 +26,15 @@ void NodeCpus::release(const std::string& alloc_id) {
 }
 
 void NodeCpus::write() {
-  if (!begun_ || under_way_ || !facts_.parts.share_cpus) return;
+  if (!begun_ || under_way_ || !parts_.share) return;
   auto cpus = sets_.shared();
   if (cpus.empty() || cpus == told_) return;
   under_way_ = true;
   told_ = cpus;
-  const auto run = [share = facts_.parts.share_cpus, parent = facts_.options.cgroup_parent,
-                    cpus = std::move(cpus)] { return share(parent, cpus); };
-  self_->request(facts_.parts.steps, actor::infinite, step::make(run))
+  const auto run = [share = parts_.share, parent = parts_.cgroup_parent, cpus = std::move(cpus)] {
+    return share(parent, cpus);
+  };
+  self_->request(parts_.steps, actor::infinite, step::make(run))
       .then([this](step::Outcome&) { written({}); }, [this](const Error& err) { written(err); });
 }
 

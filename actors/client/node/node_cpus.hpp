@@ -3,18 +3,28 @@
 // driver. Part of the client actor; works in its turns, and writes in steps.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "actors/client/client_facts.hpp"
+#include "actors/client/tools/steps.hpp"
+#include "actors/core/actor.hpp"
 #include "runtime/workload/node/cpu_sets.hpp"
+#include "schema/alloc.capnp.h"
 
 namespace nomad::client {
 
 class NodeCpus {
 public:
-  /// Both outlive it.
-  NodeCpus(ClientSelf::pointer self, const ClientFacts& facts) : self_{self}, facts_{facts} {}
+  struct Parts {
+    StepRunner steps;
+    /// As in ClientParts.
+    std::function<Result<>(const std::string& parent, const std::string& cpus)> share;
+    std::string cgroup_parent;
+  };
+
+  NodeCpus(actor::Self* self, Parts parts) : self_{self}, parts_{std::move(parts)} {}
 
   NodeCpus(const NodeCpus&) = delete;
   NodeCpus& operator=(const NodeCpus&) = delete;
@@ -36,8 +46,8 @@ private:
   void write();
   void written(const Result<>& outcome);
 
-  ClientSelf::pointer self_;
-  const ClientFacts& facts_;
+  actor::Self* self_;
+  Parts parts_;
   workload::CpuSets sets_;
   bool begun_ = false;
   bool under_way_ = false;  ///< A step is: what changes meanwhile is written after it.

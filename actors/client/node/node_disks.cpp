@@ -39,34 +39,33 @@ Result<Slice> look_on(host::DirectoryWalk& walk,
 }  // namespace
 
 void NodeDisks::begin() {
-  if (!under_way_ && facts_.options.disk_look_interval > 0ns)
-    wait(facts_.options.disk_look_interval);
+  if (!under_way_ && parts_.interval > 0ns) wait(parts_.interval);
 }
 
 void NodeDisks::wait(std::chrono::nanoseconds pause) {
   under_way_ = true;
-  actor::send_self_after(self_, pause, client_timer::DiskDue{});
+  actor::send_self_after(self_, pause, Due{});
 }
 
 void NodeDisks::due() {
   under_way_ = false;
-  if (facts_.stopping || facts_.options.disk_look_interval <= 0ns) {
+  if (parts_.stopping || parts_.interval <= 0ns) {
     waiting_.clear();
     walk_.reset();
     return;
   }
   if (waiting_.empty()) begin_round();
   if (waiting_.empty())
-    wait(facts_.options.disk_look_interval);
+    wait(parts_.interval);
   else
     look();
 }
 
 void NodeDisks::begin_round() {
-  allocs_.each_live([this](const NodeAllocs::Live& live) {
+  parts_.allocs.each_live([this](const NodeAllocs::Live& live) {
     const auto group = workload::find_group(*live.job, view(live.alloc->getTaskGroup()));
     if (!live.runner || !group) return;
-    Visit visit{.root = facts_.context->alloc_root(view(live.alloc->getId())),
+    Visit visit{.root = parts_.alloc_dir + '/' + copy(live.alloc->getId()),
                 .folders = {std::string{workload::shared_folder}},
                 .runner = live.runner};
     for (const auto task : group->getTasks())
@@ -74,8 +73,7 @@ void NodeDisks::begin_round() {
         visit.folders.push_back(std::move(folder));
     waiting_.push_back(std::move(visit));
   });
-  if (!waiting_.empty())
-    pause_ = facts_.options.disk_look_interval / static_cast<std::int64_t>(waiting_.size());
+  if (!waiting_.empty()) pause_ = parts_.interval / static_cast<std::int64_t>(waiting_.size());
 }
 
 void NodeDisks::look() {
@@ -85,14 +83,14 @@ void NodeDisks::look() {
   const auto run = [walk = walk_, root = visit.root, folders = visit.folders] {
     return look_on(*walk, root, folders);
   };
-  self_->request(facts_.parts.steps, actor::infinite, step::make(run))
+  self_->request(parts_.steps, actor::infinite, step::make(run))
       .then(
           [this](step::Outcome& outcome) {
             auto& slice = outcome.as<Slice>();
             if (!slice.over) return wait(slice_pause);
             self_->send(waiting_.back().runner,
                         alloc_runner::DiskLooked{.look = std::move(slice.found),
-                                                 .enforce = facts_.options.disk_enforce});
+                                                 .enforce = parts_.enforce});
             walk_.reset();
             waiting_.pop_back();
             wait(pause_);

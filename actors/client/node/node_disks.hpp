@@ -6,12 +6,14 @@
 // anything until it goes on.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "actors/client/client_facts.hpp"
 #include "actors/client/node_allocs.hpp"
+#include "actors/core/part.hpp"
 
 namespace nomad::host {
 class DirectoryWalk;
@@ -21,18 +23,32 @@ namespace nomad::client {
 
 class NodeDisks {
 public:
-  /// All outlive it.
-  NodeDisks(ClientSelf::pointer self, const ClientFacts& facts, const NodeAllocs& allocs)
-      : self_{self}, facts_{facts}, allocs_{allocs} {}
+  struct Due {
+    using is_message = void;
+  };
+
+  using Messages = actor::Interface<void(Due)>;
+
+  struct Parts {
+    StepRunner steps;
+    std::string alloc_dir;
+    const std::chrono::nanoseconds& interval;  ///< As ClientOptions::disk_look_interval.
+    const bool& enforce;                       ///< As ClientOptions::disk_enforce.
+    const NodeAllocs& allocs;
+    const bool& stopping;  ///< The client's.
+  };
+
+  NodeDisks(actor::PartSelf<Messages> self, Parts parts) : self_{self}, parts_{std::move(parts)} {}
 
   NodeDisks(const NodeDisks&) = delete;
   NodeDisks& operator=(const NodeDisks&) = delete;
 
+  auto handlers() {
+    return actor::handlers([this](Due) { due(); });
+  }
+
   /// Begins, if the options want it and it has not: when the node runs, and when they changed.
   void begin();
-
-  /// A timer.
-  void due();
 
 private:
   struct Visit {
@@ -41,13 +57,13 @@ private:
     AllocRunner runner;
   };
 
+  void due();
   void wait(std::chrono::nanoseconds pause);
   void begin_round();
   void look();
 
-  ClientSelf::pointer self_;
-  const ClientFacts& facts_;
-  const NodeAllocs& allocs_;
+  actor::PartSelf<Messages> self_;
+  Parts parts_;
   bool under_way_ = false;             ///< A timer or a step is.
   std::vector<Visit> waiting_;         ///< Of this round; the last is next, or being looked at.
   std::chrono::nanoseconds pause_{0};  ///< Between two of them.

@@ -19,15 +19,13 @@ constexpr auto server_patience = 30s;
 
 }  // namespace
 
-using client_timer::EventsDue;
-
 void NodeEvents::happened(std::string_view subsystem,
                           std::string_view message,
                           const std::map<std::string, std::string>& details) {
   Draft<schema::NodeEvent> event;
   event->setSubsystem(text(subsystem));
   event->setMessage(text(message));
-  event->setTimestamp(facts_.options.unix_now());
+  event->setTimestamp(parts_.unix_now());
   fill_entries(event->initDetails(static_cast<unsigned>(details.size())), details);
   waiting_.push_back(event.freeze());
   if (waiting_.size() > most_events) {
@@ -40,20 +38,20 @@ void NodeEvents::happened(std::string_view subsystem,
 
 /// Begins to wait anew: what happens together is sent together.
 void NodeEvents::send_later() {
-  const Nanoseconds pause = facts_.options.dev ? 100ms : 5s;
-  actor::send_self_after(self_, workload::with_jitter(pause, facts_.random), EventsDue{++round_});
+  const Nanoseconds pause = parts_.dev ? 100ms : 5s;
+  actor::send_self_after(self_, workload::with_jitter(pause, parts_.random), Due{++round_});
 }
 
-void NodeEvents::due(const EventsDue& msg) {
-  if (msg.round != round_ || facts_.stopping || waiting_.empty()) return;
+void NodeEvents::due(Due msg) {
+  if (msg.round != round_ || parts_.stopping || waiting_.empty()) return;
   if (sending_) return send_later();
   sending_ = true;
   const std::vector<Object<schema::NodeEvent>> events{waiting_.begin(), waiting_.end()};
   self_
       ->request(
-          facts_.parts.servers, server_patience,
+          parts_.servers, server_patience,
           door::make_ask(
-              facts_.identity.id, [](auto& ask) { ask.setEmitEvents(); }, door::rows_of(events)))
+              parts_.identity.id, [](auto& ask) { ask.setEmitEvents(); }, door::rows_of(events)))
       .then(
           [this, events](const door::Reply&) {
             sending_ = false;

@@ -38,32 +38,33 @@ TaskFigures task_figures(schema::Allocation::Reader alloc,
 
 }  // namespace
 
-actor::Answer<Figures> gather_figures(ClientSelf::pointer self,
-                                      const ClientFacts& facts,
-                                      const NodeAllocs& allocs,
-                                      const StatsReader& stats,
-                                      bool of_tasks) {
-  if (!stats) return Error{Errc::unavailable, "the client is starting"};
-  auto promise = self->make_response_promise<Figures>();
+actor::Answer<client_api::HostUsage> NodeFigures::host() {
+  if (!parts_.stats) return Error{Errc::unavailable, "the client is starting"};
+  return self_->delegate(parts_.stats, stats::ReadHost{});
+}
+
+actor::Answer<Figures> NodeFigures::gather(const client_api::ReadFigures& msg) {
+  if (!parts_.stats) return Error{Errc::unavailable, "the client is starting"};
+  auto promise = self_->make_response_promise<Figures>();
   const auto figures = std::make_shared<Figures>();
-  figures->node = facts.node;
-  figures->counts = allocs.counts();
+  figures->node = parts_.node;
+  figures->counts = parts_.allocs.counts();
   const Countdown one_less{[promise, figures]() mutable { promise.deliver(std::move(*figures)); }};
   one_less.await();
-  self->request(stats, figure_patience, stats::ReadHost{})
+  self_->request(parts_.stats, figure_patience, stats::ReadHost{})
       .then(
           [figures, one_less](client_api::HostUsage& usage) {
             figures->host = std::move(usage);
             one_less();
           },
           [one_less](const Error&) { one_less(); });
-  allocs.each_live([&](const NodeAllocs::Live& live) {
+  parts_.allocs.each_live([&](const NodeAllocs::Live& live) {
     add_demand(*figures, state::demand_of(live.alloc->getAllocatedResources()));
-    if (!of_tasks || !live.runner) return;
+    if (!msg.of_tasks || !live.runner) return;
     one_less.await();
     const client_api::AllocStats question{copy(live.alloc->getId()), "",
                                           access::Asking::of_cluster("metrics")};
-    self->request(live.runner, figure_patience, question)
+    self_->request(live.runner, figure_patience, question)
         .then(
             [figures, one_less, alloc = live.alloc, job = live.job](client_api::AllocUsage& usage) {
               for (auto& [task, used] : usage.tasks)

@@ -1,18 +1,43 @@
-// What the node and its tasks have and use, gathered when metrics are asked for. In the client's
-// turns; nothing is measured while nobody asks.
+// NodeFigures: what the node and its tasks have and use, gathered when it is asked for. Part of the
+// client actor; works in its turns. Nothing is measured while nobody asks.
 #pragma once
 
-#include "actors/client/client_facts.hpp"
+#include <utility>
+
 #include "actors/client/node_allocs.hpp"
+#include "actors/client/stats_reader.hpp"
+#include "actors/core/part.hpp"
+#include "actors/roles/client_api.hpp"
+#include "schema/node.capnp.h"
 
 namespace nomad::client {
 
-/// Asks `stats` and, for `of_tasks`, the runners of allocations that run. What does not answer
-/// within three seconds is left out.
-actor::Answer<client_api::Figures> gather_figures(ClientSelf::pointer self,
-                                                  const ClientFacts& facts,
-                                                  const NodeAllocs& allocs,
-                                                  const StatsReader& stats,
-                                                  bool of_tasks);
+class NodeFigures {
+public:
+  using Messages = actor::Interface<>;  // Those of ClientApi.
+
+  struct Parts {
+    const StatsReader& stats;  ///< Empty until the machine is known.
+    const Object<schema::Node>& node;
+    const NodeAllocs& allocs;
+  };
+
+  NodeFigures(actor::Self* self, Parts parts) : self_{self}, parts_{parts} {}
+
+  auto handlers() {
+    return actor::handlers([this](client_api::HostStats) { return host(); },
+                           [this](const client_api::ReadFigures& msg) { return gather(msg); });
+  }
+
+private:
+  actor::Answer<client_api::HostUsage> host();
+
+  /// Asks the reader and, for figures of tasks, the runners of allocations that run. What does not
+  /// answer within three seconds is left out.
+  actor::Answer<client_api::Figures> gather(const client_api::ReadFigures& msg);
+
+  actor::Self* self_;
+  Parts parts_;
+};
 
 }  // namespace nomad::client

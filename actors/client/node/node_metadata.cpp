@@ -15,7 +15,7 @@ void NodeMetadata::configure(workload::NodeMeta fixed) {
   storage::ClientBatch batch;
   for (const auto& [key, value] : before)
     if (!dynamic_.contains(key)) client_db::erase_meta(batch, key);
-  if (!batch.empty()) self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
+  if (!batch.empty()) self_->send(parts_.db, client_db::SaveLater{std::move(batch)});
 }
 
 actor::Answer<client_api::NodeMeta> NodeMetadata::read() const {
@@ -42,11 +42,11 @@ actor::Answer<client_api::NodeMeta> NodeMetadata::apply(client_api::ApplyMeta& m
   if (!is_known_) return Error{Errc::unavailable, "the client is starting"};
   NOMAD_TRY(workload::check_meta(dynamic_, fixed_, msg.change));
   auto promise = self_->make_response_promise<client_api::NodeMeta>();
-  self_->request(facts_.parts.db, actor::infinite, client_db::Save{rows_of(msg.change)})
+  self_->request(parts_.db, actor::infinite, client_db::Save{rows_of(msg.change)})
       .then(
           [this, promise, change = std::move(msg.change)](const client_db::Committed&) mutable {
             dynamic_ = workload::changed_meta(std::move(dynamic_), fixed_, change);
-            changed_();
+            parts_.changed();
             promise.deliver(shown());
           },
           [promise](const Error& err) mutable {

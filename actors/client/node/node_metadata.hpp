@@ -3,17 +3,30 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
-#include "actors/client/client_facts.hpp"
+#include "actors/client/tools/client_db.hpp"
+#include "actors/core/part.hpp"
+#include "actors/roles/client_api.hpp"
+#include "runtime/workload/node_meta.hpp"
 
 namespace nomad::client {
 
 class NodeMetadata {
 public:
-  /// `facts` outlives it. `changed` is called when the node is to be registered with other
-  /// metadata.
-  NodeMetadata(ClientSelf::pointer self, const ClientFacts& facts, std::function<void()> changed)
-      : self_{self}, facts_{facts}, changed_{std::move(changed)} {}
+  using Messages = actor::Interface<>;  // Those of ClientApi.
+
+  struct Parts {
+    ClientDb db;
+    std::function<void()> changed;  ///< The node is to be registered with other metadata.
+  };
+
+  NodeMetadata(actor::Self* self, Parts parts) : self_{self}, parts_{std::move(parts)} {}
+
+  auto handlers() {
+    return actor::handlers([this](client_api::ReadMeta) { return read(); },
+                           [this](client_api::ApplyMeta& msg) { return apply(msg); });
+  }
 
   /// What the last agent left; once, before all else.
   void take_up(workload::DynamicMeta saved);
@@ -23,17 +36,16 @@ public:
 
   workload::NodeMeta merged() const { return workload::merged_meta(fixed_, dynamic_); }
 
+private:
   actor::Answer<client_api::NodeMeta> read() const;
   actor::Answer<client_api::NodeMeta> apply(client_api::ApplyMeta& msg);
 
-private:
   client_api::NodeMeta shown() const { return {merged(), dynamic_, fixed_}; }
 
   storage::ClientBatch rows_of(const workload::DynamicMeta& change) const;
 
-  ClientSelf::pointer self_;
-  const ClientFacts& facts_;
-  std::function<void()> changed_;
+  actor::Self* self_;
+  Parts parts_;
   bool is_known_ = false;
   workload::NodeMeta fixed_;
   workload::DynamicMeta dynamic_;  ///< As it is saved.

@@ -13,8 +13,8 @@ constexpr auto end_timeout = std::chrono::minutes{1};
 
 }  // namespace
 
-void Orphans::end_tasks(const std::vector<driver::TaskId>& kept) {
-  for (const auto& [name, driver] : *facts_.context->drivers)
+void Orphans::end_tasks(const KnownDrivers& drivers, const std::vector<driver::TaskId>& kept) {
+  for (const auto& [name, driver] : drivers)
     end_tasks_of(name, driver.driver, kept);
 }
 
@@ -38,12 +38,12 @@ void Orphans::end_tasks_of(const std::string& name,
 
 /// Which of the recorded ones are unknown is judged when they are read: an allocation that has come
 /// meanwhile is here by then.
-void Orphans::take_networks_down(std::function<bool(const std::string& alloc_id)> is_known) {
+void Orphans::take_networks_down(const network::NetworkOptions& options,
+                                 std::function<bool(const std::string& alloc_id)> is_known) {
   if (std::exchange(takes_down_, true)) return;
-  const auto& options = *facts_.context->network;
   const network::AllocNetworks networks{options, network::real_tools(options)};
   self_
-      ->request(facts_.context->steps, actor::infinite, step::make([networks] {
+      ->request(steps_, actor::infinite, step::make([networks] {
                   return Result<std::vector<std::string>>{networks.recorded()};
                 }))
       .then(
@@ -60,7 +60,7 @@ void Orphans::take_down(const network::AllocNetworks& networks, std::vector<std:
   log::warn("client", "{} networks are of no allocation of this node: taking them down",
             unknown.size());
   const auto run = [networks, unknown = std::move(unknown)] { return networks.leave_all(unknown); };
-  self_->request(facts_.context->steps, actor::infinite, step::make(run))
+  self_->request(steps_, actor::infinite, step::make(run))
       .then([this](const step::Outcome&) { taken_down({}); },
             [this](const Error& err) { taken_down(err); });
 }

@@ -7,25 +7,26 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "actors/client/client_facts.hpp"
+#include "actors/client/drivers/driver_manager.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
-#include "actors/core/supervise.hpp"
+#include "actors/client/tools/steps.hpp"
+#include "actors/core/actor.hpp"
 #include "runtime/network/alloc_networks.hpp"
 
 namespace nomad::client {
 
 class Orphans {
 public:
-  /// Both outlive it.
-  Orphans(ClientSelf::pointer self, const ClientFacts& facts) : self_{self}, facts_{facts} {}
+  Orphans(actor::Self* self, StepRunner steps) : self_{self}, steps_{std::move(steps)} {}
 
   Orphans(const Orphans&) = delete;
   Orphans& operator=(const Orphans&) = delete;
 
   /// Has every driver end all tasks but `kept`.
-  void end_tasks(const std::vector<driver::TaskId>& kept);
+  void end_tasks(const KnownDrivers& drivers, const std::vector<driver::TaskId>& kept);
 
   void end_tasks_of(const std::string& name,
                     const Driver& driver,
@@ -36,14 +37,15 @@ public:
 
   /// Takes down the networks that are recorded and of no allocation that `is_known`, which is asked
   /// in a later turn. Does nothing while it is at it.
-  void take_networks_down(std::function<bool(const std::string& alloc_id)> is_known);
+  void take_networks_down(const network::NetworkOptions& options,
+                          std::function<bool(const std::string& alloc_id)> is_known);
 
 private:
   void take_down(const network::AllocNetworks& networks, std::vector<std::string> unknown);
   void taken_down(const Result<>& outcome);
 
-  ClientSelf::pointer self_;
-  const ClientFacts& facts_;
+  actor::Self* self_;
+  StepRunner steps_;
   std::set<std::string> owed_;  ///< Drivers.
   bool takes_down_ = false;     ///< A step is at it.
 };

@@ -14,6 +14,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/client_status.hpp"
 #include "runtime/workload/node/cpu_sets.hpp"
 
 namespace nomad::client {
@@ -180,13 +181,13 @@ workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
           .alloc_stops = workload::is_server_terminal(alloc.getDesiredStatus())};
 }
 
-workload::TaskEnv make_env(const ClientContext& context,
+workload::TaskEnv make_env(const TaskNode& node,
                            schema::Allocation::Reader alloc,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
                            schema::plugin::Capabilities::Reader driver,
                            const workload::TaskRecord& record) {
-  const auto root = context.alloc_root(view(alloc.getId()));
+  const auto root = node.alloc_root(view(alloc.getId()));
   const auto task_dir = task.getName().size() == 0 ? root : root + '/' + copy(task.getName());
   const workload::TaskPaths ours{.alloc_dir = root + "/alloc",
                                  .local_dir = task_dir + "/local",
@@ -198,10 +199,10 @@ workload::TaskEnv make_env(const ClientContext& context,
       .alloc = alloc,
       .job = job,
       .task = view(task.getName()),
-      .region = context.region,
-      .datacenter = context.datacenter,
-      .cgroup_parent = context.cgroup_parent,
-      .node = context.node,
+      .region = node.region,
+      .datacenter = node.datacenter,
+      .cgroup_parent = node.cgroup_parent,
+      .node = node.variables,
       .task_paths = isolation.empty() || isolation == "none" ? ours : inside,
       .client_paths = ours,
       .client_task_dir = task_dir,
@@ -209,7 +210,7 @@ workload::TaskEnv make_env(const ClientContext& context,
       .hooks = {},
       .templates = {},
       .network = record.network};
-  if (isolation != "image") input.host = context.host_env;
+  if (isolation != "image") input.host = node.host_env;
   for (const auto& [name, left] : record.hooks) {
     if (!left->env.empty()) input.hooks.emplace_back(name, left->env);
     for (const auto& [key, value] : left->secret_env)
@@ -218,7 +219,7 @@ workload::TaskEnv make_env(const ClientContext& context,
   return workload::TaskEnv::build(input);
 }
 
-Result<driver::Ask> make_start(const ClientContext& context,
+Result<driver::Ask> make_start(const TaskNode& node,
                                const StartSubject& subject,
                                const workload::TaskEnv& env,
                                const workload::TaskRecord& record,
@@ -227,7 +228,7 @@ Result<driver::Ask> make_start(const ClientContext& context,
   const auto settings = NOMAD_TRY(read_settings(task, env, driver));
   Draft<driver::DriverRequest> draft;
   auto config = draft->initStartTask();
-  const auto root = context.alloc_root(view(alloc.getId()));
+  const auto root = node.alloc_root(view(alloc.getId()));
   driver::write_id({copy(alloc.getId()), copy(task.getName())}, config.initId());
   config.setRunId(text(record.run_id));
   config.setConfig(text(settings));
@@ -241,13 +242,13 @@ Result<driver::Ask> make_start(const ClientContext& context,
   write_logs(task.getLogConfig(), config.initLogs());
   for (const auto entry : alloc.getAllocatedResources().getTasks())
     if (view(entry.getKey()) == view(task.getName())) {
-      write_resources(entry.getValue(), *context.node_record, config.initResources());
+      write_resources(entry.getValue(), *node.record, config.initResources());
       write_task_ports(entry.getValue(), config);
     }
   config.setPorts(alloc.getAllocatedResources().getShared().getPorts());
   write_shown(record, config);
   config.setNetworkNamespace(text(network_namespace));
-  write_origin(subject, *context.node_record, config.initOrigin());
+  write_origin(subject, *node.record, config.initOrigin());
   if (const auto network = network_of(alloc, job)) write_names(*network, env, config);
   return driver::Ask{draft.freeze()};
 }

@@ -5,12 +5,26 @@
 #include <optional>
 #include <string_view>
 
-#include "actors/client/context.hpp"
 #include "actors/client/driver.hpp"
 #include "runtime/workload/task_machine.hpp"
 #include "runtime/workload/task_record.hpp"
 
 namespace nomad::client {
+
+/// What tasks and their environments see of the node; never changed.
+struct TaskNode {
+  Object<schema::Node> record;                           ///< As it is registered.
+  std::shared_ptr<const workload::Variables> variables;  ///< What `${…}` may name of it.
+  workload::Variables host_env;                          ///< The agent's environment, filtered.
+  std::string region;
+  std::string datacenter;
+  std::string cgroup_parent;
+  std::string alloc_dir;  ///< Allocations have directories below it.
+
+  std::string alloc_root(std::string_view alloc_id) const {
+    return alloc_dir + '/' + std::string{alloc_id};
+  }
+};
 
 /// What never changes of a task. `may_run`: an earlier agent may have started it.
 workload::TaskTraits traits_of(schema::Allocation::Reader alloc,
@@ -26,7 +40,7 @@ workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
 
 /// The environment as it is now, from what the hooks have added so far. A `task` without a name:
 /// that of the group, for what belongs to no task.
-workload::TaskEnv make_env(const ClientContext& context,
+workload::TaskEnv make_env(const TaskNode& node,
                            schema::Allocation::Reader alloc,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
@@ -43,7 +57,7 @@ struct StartSubject {
 
 /// What the driver is asked to start: the run that the record names. `invalid_argument` when the
 /// job's `config` block is not what the driver's description lets stand there.
-Result<driver::Ask> make_start(const ClientContext& context,
+Result<driver::Ask> make_start(const TaskNode& node,
                                const StartSubject& subject,
                                const workload::TaskEnv& env,
                                const workload::TaskRecord& record,

@@ -35,34 +35,34 @@ void TaskRunnerState::init(TaskSetup setup) {
   const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
   task_name_ = copy(group->getTasks()[static_cast<unsigned>(setup_.index)].getName());
   const auto driver = copy(task().getDriver());
-  link_.emplace(self_, driver, setup_.context->drivers->at(driver));
-  link_->serve(setup_.context->driver_manager, id(), self_);
+  link_.emplace(self_, driver, setup_.parts->drivers->at(driver));
+  link_->serve(setup_.parts->driver_manager, id(), self_);
   usage_.emplace(self_, &*link_, this,
-                 UsageStream{workload::usage_interval(setup_.context->usage_interval),
-                             setup_.context->task_metrics != nullptr});
-  hooks_.emplace(self_, setup_.context->hooks->of_tasks, *this);
+                 UsageStream{workload::usage_interval(setup_.parts->usage_interval),
+                             setup_.parts->usage_counts});
+  hooks_.emplace(self_, setup_.parts->hooks->of_tasks, *this);
   const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
-  const Random random{setup_.context->seed
+  const Random random{setup_.parts->seed
                       ^ std::hash<std::string>{}(copy(setup_.alloc->getId()) + task_name_)
                       ^ static_cast<std::uint64_t>(now.unix)};
   std::optional<workload::TaskRecord> saved;
   if (setup_.saved) saved = workload::to_task_record(*setup_.saved);
   setup_.saved = {};
   machine_.emplace(traits_of(*setup_.alloc, *setup_.job, task(), setup_.may_run),
-                   setup_.context->task_hooks, terms(), std::move(saved), random, now);
+                   setup_.parts->hook_traits, terms(), std::move(saved), random, now);
 }
 
 /// What hooks have to know of the task; its driver may have become another one.
 HookScope TaskRunnerState::hook_scope() const {
   Draft<schema::plugin::HookPlace> place;
   place->setAllocId(setup_.alloc->getId());
-  place->setAllocRoot(text(setup_.context->alloc_root(view(setup_.alloc->getId()))));
+  place->setAllocRoot(text(setup_.parts->node->alloc_root(view(setup_.alloc->getId()))));
   place->setTask(text(task_name_));
   place->setDriver(capabilities());
   const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
   if (group && group->getVolumes().size() > 0)
-    place->setHostVolumes(setup_.context->node_record->getHostVolumes());
+    place->setHostVolumes(setup_.parts->node->record->getHostVolumes());
   return {setup_.alloc, setup_.job, place.freeze()};
 }
 
@@ -73,7 +73,7 @@ schema::Task::Reader TaskRunnerState::task() const {
 }
 
 workload::TaskTerms TaskRunnerState::terms() const {
-  return terms_of(*setup_.alloc, *setup_.job, task(), setup_.context->max_kill_timeout);
+  return terms_of(*setup_.alloc, *setup_.job, task(), setup_.parts->max_kill_timeout);
 }
 
 driver::TaskId TaskRunnerState::id() const {
@@ -139,7 +139,7 @@ void TaskRunnerState::replace_driver(const KnownDriver& driver) {
   link_->replace(driver);
   usage_->driver_is_gone();
   if (!driver.driver) return;
-  link_->serve(setup_.context->driver_manager, id(), self_);
+  link_->serve(setup_.parts->driver_manager, id(), self_);
   hooks_->scope_changed();
   on([](TaskMachine& machine, EventTime) { machine.driver_replaced(); });
   link_->resume();
@@ -213,7 +213,7 @@ actor::Answer<client_api::ExecStarted> TaskRunnerState::exec(task_runner::Exec& 
   auto promise = self_->make_response_promise<client_api::ExecStarted>();
   link_->ask_once(
       driver::exec_task(id(), msg.command), driver_timeout, driver::DriverAnswer::EXEC,
-      [promise, pump = setup_.context->exec_pump](driver::Answered& answer) {
+      [promise, pump = setup_.parts->exec_pump](driver::Answered& answer) {
         auto session = driver::take_session(answer, *pump);
         if (!session) return promise.deliver(session.error());
         promise.deliver(client_api::ExecStarted{std::move(*session)});
@@ -271,12 +271,12 @@ void TaskRunnerState::perform(const task_action::Publish& it) {
 }
 
 void TaskRunnerState::perform(const task_action::SaveLater& it) {
-  self_->send(setup_.context->db, client_db::SaveLater{batch(it.row)});
+  self_->send(setup_.parts->db, client_db::SaveLater{batch(it.row)});
 }
 
 void TaskRunnerState::perform(const task_action::Save& it) {
   ask(
-      setup_.context->db, task_save_timeout, client_db::Save{batch(it.row)},
+      setup_.parts->db, task_save_timeout, client_db::Save{batch(it.row)},
       [this, round = it.round](client_db::Committed&) {
         NOMAD_FAILPOINT("client.task_saved");
         machine_->saved(round, {}, time());
@@ -330,7 +330,7 @@ void TaskRunnerState::fill(const HookEntry& hook,
   request.setRunning(machine_->is_alive());
   request.setAgain(again_);
   if (hook.reads_environment)
-    make_env(*setup_.context, *setup_.alloc, *setup_.job, task(), capabilities(), record)
+    make_env(*setup_.parts->node, *setup_.alloc, *setup_.job, task(), capabilities(), record)
         .write(request.initEnvironment());
 }
 
@@ -354,8 +354,8 @@ void TaskRunnerState::perform(const task_action::Configure& it) {
   const auto& record = machine_->record();
   const auto current = task();
   const auto env
-      = make_env(*setup_.context, *setup_.alloc, *setup_.job, current, capabilities(), record);
-  auto order = make_start(*setup_.context,
+      = make_env(*setup_.parts->node, *setup_.alloc, *setup_.job, current, capabilities(), record);
+  auto order = make_start(*setup_.parts->node,
                           {.alloc = *setup_.alloc,
                            .job = *setup_.job,
                            .task = current,
@@ -430,7 +430,7 @@ void TaskRunnerState::perform(const task_action::Log& it) {
 }
 
 void TaskRunnerState::perform(const task_action::End&) {
-  actor::send_urgent(self_, setup_.context->driver_manager, driver_manager::Leave{id()});
+  actor::send_urgent(self_, setup_.parts->driver_manager, driver_manager::Leave{id()});
   self_->send(setup_.parent, task_runner::Ended{setup_.index});
   self_->quit();
 }

@@ -14,12 +14,21 @@
 #include <optional>
 #include <string>
 
-#include "actors/client/context.hpp"
+#include "actors/client/drivers/driver_manager.hpp"
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/client_db.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/workload/task_state.hpp"
 #include "schema/client.capnp.h"
+
+namespace nomad::host {
+class ExecPumpOnDemand;
+}
+
+namespace nomad::workload {
+struct TaskHookTraits;
+}
 
 namespace nomad::client {
 
@@ -161,8 +170,26 @@ using TaskRunner = actor::Interface<void(task_runner::Joins),
 
 using TaskRunnerParent = actor::Interface<void(task_runner::Changed), void(task_runner::Ended)>;
 
+struct TaskNode;
+
+/// What the runners of this node's tasks are made from, as it was when they were made.
+struct TaskParts {
+  std::shared_ptr<const TaskNode> node;
+  std::shared_ptr<const KnownDrivers> drivers;
+  DriverManager driver_manager;
+  std::shared_ptr<const Hooks> hooks;
+  std::shared_ptr<const std::vector<workload::TaskHookTraits>> hook_traits;  ///< `task_hook_traits`
+  std::shared_ptr<host::ExecPumpOnDemand> exec_pump;  ///< Of commands beside tasks.
+  ClientDb db;
+  Nanoseconds max_kill_timeout = std::chrono::seconds{30};
+  Nanoseconds usage_interval = std::chrono::seconds{1};  ///< As in ClientOptions.
+  bool usage_counts = false;                             ///< Metrics show what tasks use.
+  UnixClock unix_now;
+  std::uint64_t seed = 0;
+};
+
 struct TaskSetup {
-  Context context;
+  std::shared_ptr<const TaskParts> parts;
   Object<schema::Allocation> alloc;
   Object<schema::Job> job;
   std::size_t index = 0;  ///< Of the task in its group.

@@ -117,7 +117,7 @@ private:
   storage::ClientBatch batch(const Object<schema::LocalTask>& row) const;
 
   workload::EventTime time() const {
-    return {.steady = self_->now().time_since_epoch(), .unix = setup_.context->unix_now()};
+    return {.steady = self_->now().time_since_epoch(), .unix = setup_.parts->unix_now()};
   }
 
   RunnerSelf::pointer self_;

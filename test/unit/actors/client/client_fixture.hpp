@@ -453,9 +453,11 @@ struct ClientFixture : ActorFixture {
                    }));
              },
          .make_runner =
-             [this](const actor::Owner& owner, client::AllocSetup setup) {
+             [this](const actor::Owner& owner,
+                    const std::shared_ptr<const client::AllocParts>& parts,
+                    client::AllocSetup setup) {
                auto& runner = runners[copy(setup.alloc->getId())];
-               runner = client::spawn_alloc_runner(owner, std::move(setup));
+               runner = client::spawn_alloc_runner(owner, parts, std::move(setup));
                return runner;
              },
          .plugins = std::make_shared<const client::PluginCatalog>(plugins()),

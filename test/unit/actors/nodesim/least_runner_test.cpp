@@ -54,9 +54,10 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
 }
 
 /// The factory that ClientParts takes.
-const AllocRunnerFactory factory = [](const actor::Owner& owner, AllocSetup setup) {
-  return actor::spawn(owner, least_runner, std::move(setup));
-};
+const AllocRunnerFactory factory
+    = [](const actor::Owner& owner, const std::shared_ptr<const AllocParts>&, AllocSetup setup) {
+        return actor::spawn(owner, least_runner, std::move(setup));
+      };
 
 AllocSync::behavior_type listen(AllocSync::pointer,
                                 std::shared_ptr<std::vector<sync::StateChanged>> heard) {
@@ -73,7 +74,7 @@ AllocSync::behavior_type listen(AllocSync::pointer,
 
 TEST_CASE_FIXTURE(test::ActorFixture, "least runner: reports running when it begins, and leaves") {
   const auto heard = std::make_shared<std::vector<sync::StateChanged>>();
-  auto context = std::make_shared<ClientContext>();
+  auto context = std::make_shared<RunnerContext>();
   context->node_id = "node";
   context->sync = adopt(actor::spawn(system(), listen, heard));
   Draft<schema::Allocation> alloc;
@@ -82,7 +83,7 @@ TEST_CASE_FIXTURE(test::ActorFixture, "least runner: reports running when it beg
   AllocSetup setup;
   setup.context = context;
   setup.alloc = alloc.freeze();
-  const auto runner = adopt(factory(system(), setup));
+  const auto runner = adopt(factory(system(), {}, setup));
   settle();
   CHECK(heard->empty());
   tell(runner, alloc_runner::Begin{});

@@ -43,7 +43,7 @@ struct Runner : test::ActorFixture {
   AllocRunner runner;
 
   void start(const nodesim::RunPlan& plan, const Object<schema::Allocation>& alloc) {
-    auto context = std::make_shared<ClientContext>();
+    auto context = std::make_shared<RunnerContext>();
     context->node_id = "node";
     context->seed = 5;
     context->sync = adopt(actor::spawn(system(), listen, heard));
