@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -22,6 +21,7 @@
 #include "actors/api/api.hpp"
 #include "actors/api/cluster/cluster_access.hpp"
 #include "actors/client/remote_servers.hpp"
+#include "actors/core/latest.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "actors/plugin/plugin_loader.hpp"
@@ -95,28 +95,10 @@ net::HostRules host_rules(const config::AgentConfig& config) {
 
 }  // namespace
 
-/// The configuration as the API shows it, which is asked on other threads.
-class ShownConfig {
-public:
-  void set(std::string json) {
-    const std::lock_guard lock{guard_};
-    json_ = std::move(json);
-  }
-
-  std::string get() const {
-    const std::lock_guard lock{guard_};
-    return json_;
-  }
-
-private:
-  mutable std::mutex guard_;
-  std::string json_;
-};
-
 struct Agent::Parts {
-  config::AgentConfig given;   ///< As files and flags have it.
-  config::AgentConfig config;  ///< Completed by names, directories and addresses.
-  std::shared_ptr<ShownConfig> shown = std::make_shared<ShownConfig>();
+  config::AgentConfig given;         ///< As files and flags have it.
+  config::AgentConfig config;        ///< Completed by names, directories and addresses.
+  actor::Latest<std::string> shown;  ///< The configuration as the API shows it.
   std::optional<TemporaryDirectory> temporary;
   std::optional<storage::DataDirLock> lock;
   actor::SystemConfig system_config;
@@ -165,8 +147,8 @@ struct Agent::Parts {
     options.agent.server_enabled = server.has_value();
     options.agent.client_enabled = client.has_value();
     options.agent.node_id = node_id;
-    shown->set(config::to_json(config));
-    options.agent.config_json = [shown = shown] { return shown->get(); };
+    shown.set(config::to_json(config));
+    options.agent.config_json = [shown = shown] { return shown.get(); };
     options.jobs = {
         .default_priority = config.server.job_default_priority,
         .max_priority = config.server.job_max_priority,
@@ -361,7 +343,7 @@ Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
   if (all.plugins) all.plugins->end_leaving();
   all.given = reload.config;
   all.config = std::move(next);
-  all.shown->set(config::to_json(all.config));
+  all.shown.set(config::to_json(all.config));
   if (const auto read = all.reload_certificates(); !read)
     log::error("agent", "the certificates stay as they were: {}", read.error().what);
   return reload;

@@ -1,7 +1,6 @@
 #include "actors/agent/cluster_part.hpp"
 
 #include "actors/agent/rpc_setup.hpp"
-#include "actors/core/asker.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/rpc/rights_link.hpp"
 #include "actors/server/members/raft_carrier.hpp"
@@ -67,110 +66,52 @@ Bytes aligned(const Bytes& bytes) {
   return Bytes::copy(bytes.view());
 }
 
-}  // namespace
-
-struct ClusterPart::Handlers {
-  explicit Handlers(const actor::Owner& owner) : asker{owner, 1} {}
-
-  std::mutex mutex;
-  std::optional<raft::RaftInbox> inbox;
-  server::Membership membership;
-  std::shared_ptr<const raft::LeaderView> leader;
-  actor::Asker asker;
-  std::shared_ptr<const raft::LeaderLease> lease;
-  rpc::Forwarder forwarder;
-  rpc::Transport transport;
-  std::string own_node;  ///< Empty without a client in this process.
-
-  std::optional<raft::RaftInbox> open_inbox() {
-    const std::scoped_lock lock{mutex};
-    return inbox;
-  }
-
-  server::Membership open_membership() {
-    const std::scoped_lock lock{mutex};
-    return membership;
-  }
-
-  std::string leader_address() {
-    const std::scoped_lock lock{mutex};
-    return leader ? leader->known().leader_address : std::string{};
-  }
-
-  bool leads() {
-    const std::scoped_lock lock{mutex};
-    return lease && lease->holds();
-  }
-
-  rpc::Forwarder open_forwarder() {
-    const std::scoped_lock lock{mutex};
-    return forwarder;
-  }
-
-  rpc::Transport open_transport() {
-    const std::scoped_lock lock{mutex};
-    return transport;
-  }
-
-  bool is_own(const std::string& node_id) {
-    const std::scoped_lock lock{mutex};
-    return !own_node.empty() && own_node == node_id;
-  }
-
-  /// For the forwarder and the API; a leader that is not ready yet, or silent, counts as none.
-  rpc::LeaderAddress ready_leader() {
-    const std::scoped_lock lock{mutex};
-    if (!leader) return {};
-    auto known = leader->known();
-    if (known.leads ? !known.ready : leader->is_silent()) return {};
-    return {.is_self = known.leads, .rpc_address = std::move(known.leader_address)};
-  }
-};
-
-namespace {
-
 using schema::membership::Envelope;
 using schema::membership::ProbeReply;
 using schema::membership::ProbeRequest;
 
-template <class HandlersRef>
-void serve_raft(rpc::MethodRouter& router, const HandlersRef& handlers) {
-  router.on_one_way(rpc::Method::raft_message, [handlers](const rpc::Caller& caller, Bytes bytes) {
-    const auto inbox = handlers->open_inbox();
-    if (!inbox) return;
-    const auto taken = inbox->deliver(aligned(bytes));
+using SharedAsker = std::shared_ptr<actor::Asker>;
+
+void serve_raft(rpc::MethodRouter& router,
+                const actor::Latest<std::optional<raft::RaftInbox>>& inbox) {
+  router.on_one_way(rpc::Method::raft_message, [inbox](const rpc::Caller& caller, Bytes bytes) {
+    const auto open = inbox.get();
+    if (!open) return;
+    const auto taken = open->deliver(aligned(bytes));
     if (taken || taken.error().code == Errc::overloaded) return;
     log::warn("raft", "a message from {} is refused: {}", caller.describe(), taken.error().what);
   });
 }
 
-template <class HandlersRef>
-void serve_membership(rpc::MethodRouter& router, const HandlersRef& handlers) {
-  router.on<Envelope, Envelope>(
-      rpc::Method::member_exchange, [handlers](const rpc::Caller& caller, Object<Envelope> envelope,
-                                               rpc::Answer<Envelope> answer) {
-        const auto membership = handlers->open_membership();
-        if (!membership) return answer(not_ready());
-        handlers->asker.template ask<server::membership::Exchanged>(
-            membership,
-            server::membership::Exchange{caller.peer ? caller.peer->region : std::string{},
-                                         std::move(envelope)},
-            answer_patience,
-            [answer,
-             who = caller.describe()](const Result<server::membership::Exchanged>& exchanged) {
-              if (exchanged) return answer(exchanged->envelope);
-              if (exchanged.error().code == Errc::permission_denied)
-                log::warn("membership", "refused {}: {}", who, exchanged.error().what);
-              answer(exchanged.error());
-            });
-      });
+void serve_membership(rpc::MethodRouter& router,
+                      const SharedAsker& asker,
+                      const actor::Latest<server::Membership>& membership) {
+  router.on<Envelope, Envelope>(rpc::Method::member_exchange, [asker, membership](
+                                                                  const rpc::Caller& caller,
+                                                                  Object<Envelope> envelope,
+                                                                  rpc::Answer<Envelope> answer) {
+    const auto open = membership.get();
+    if (!open) return answer(not_ready());
+    asker->ask<server::membership::Exchanged>(
+        open,
+        server::membership::Exchange{caller.peer ? caller.peer->region : std::string{},
+                                     std::move(envelope)},
+        answer_patience,
+        [answer, who = caller.describe()](const Result<server::membership::Exchanged>& exchanged) {
+          if (exchanged) return answer(exchanged->envelope);
+          if (exchanged.error().code == Errc::permission_denied)
+            log::warn("membership", "refused {}: {}", who, exchanged.error().what);
+          answer(exchanged.error());
+        });
+  });
   router.on<ProbeRequest, ProbeReply>(
-      rpc::Method::member_probe, [handlers](const rpc::Caller&, const Object<ProbeRequest>& request,
-                                            rpc::Answer<ProbeReply> answer) {
-        const auto membership = handlers->open_membership();
-        if (!membership) return answer(not_ready());
-        handlers->asker.template ask<server::membership::Probed>(
-            membership,
+      rpc::Method::member_probe,
+      [asker, membership](const rpc::Caller&, const Object<ProbeRequest>& request,
+                          rpc::Answer<ProbeReply> answer) {
+        const auto open = membership.get();
+        if (!open) return answer(not_ready());
+        asker->ask<server::membership::Probed>(
+            open,
             server::membership::Probe{copy(request->getAddress()), copy(request->getRegion())},
             answer_patience, [answer](const Result<server::membership::Probed>& probed) {
               if (!probed) return answer(probed.error());
@@ -179,22 +120,25 @@ void serve_membership(rpc::MethodRouter& router, const HandlersRef& handlers) {
       });
 }
 
-/// Whether client nodes can be reached through this server.
-template <class HandlersRef>
-void serve_has_node(rpc::MethodRouter& router, const HandlersRef& handlers) {
+/// Whether client nodes can be reached through this server. `own`: the node in this process.
+void serve_has_node(rpc::MethodRouter& router,
+                    const SharedAsker& asker,
+                    const actor::Latest<std::string>& own,
+                    const actor::Latest<rpc::Transport>& transport) {
   using rpc::transport::NodeConnected;
   using schema::rpc::HasNodeReply;
   router.on<schema::rpc::HasNodeRequest, HasNodeReply>(
       rpc::Method::server_has_node,
-      [handlers](const rpc::Caller&, const Object<schema::rpc::HasNodeRequest>& request,
-                 rpc::Answer<HasNodeReply> answer) {
+      [asker, own, transport](const rpc::Caller&,
+                              const Object<schema::rpc::HasNodeRequest>& request,
+                              rpc::Answer<HasNodeReply> answer) {
         auto node_id = copy(request->getNodeId());
-        if (handlers->is_own(node_id))
+        if (!node_id.empty() && own.get() == node_id)
           return answer.with([](auto reply) { reply.setConnected(true); });
-        const auto transport = handlers->open_transport();
-        if (!transport) return answer(not_ready());
-        handlers->asker.template ask<NodeConnected>(
-            transport, rpc::transport::HasNode{std::move(node_id)}, answer_patience,
+        const auto open = transport.get();
+        if (!open) return answer(not_ready());
+        asker->ask<NodeConnected>(
+            open, rpc::transport::HasNode{std::move(node_id)}, answer_patience,
             [answer](const Result<NodeConnected>& has) {
               if (!has) return answer(has.error());
               answer.with([&](auto reply) { reply.setConnected(has->connected); });
@@ -204,17 +148,30 @@ void serve_has_node(rpc::MethodRouter& router, const HandlersRef& handlers) {
 
 /// What another server must serve goes there by the forwarder. A client node is reached over the
 /// connection on which it speaks to us, whoever answers it.
-template <class HandlersRef>
 void forward_elsewhere(rpc::MethodRouter& router,
-                       const HandlersRef& handlers,
+                       const SharedAsker& asker,
+                       const actor::Latest<std::shared_ptr<const raft::LeaderLease>>& lease,
+                       const actor::Latest<rpc::Forwarder>& forwarder,
                        const server::NodeService& nodes) {
-  router.set_is_leader([handlers] { return handlers->leads(); });
-  router.set_forward([handlers, nodes](const rpc::Caller& caller, const rpc::Inbound& inbound) {
-    nodes.note(caller, inbound);
-    const auto forwarder = handlers->open_forwarder();
-    if (!forwarder) return inbound.reply(not_ready());
-    rpc::send_on(handlers->asker, forwarder, caller, inbound);
+  router.set_is_leader([lease] {
+    const auto held = lease.get();
+    return held && held->holds();
   });
+  router.set_forward(
+      [asker, forwarder, nodes](const rpc::Caller& caller, const rpc::Inbound& inbound) {
+        nodes.note(caller, inbound);
+        const auto open = forwarder.get();
+        if (!open) return inbound.reply(not_ready());
+        rpc::send_on(*asker, open, caller, inbound);
+      });
+}
+
+/// For the forwarder and the API; a leader that is not ready yet, or silent, counts as none.
+rpc::LeaderAddress ready_leader(const std::shared_ptr<const raft::LeaderView>& leader) {
+  if (!leader) return {};
+  auto known = leader->known();
+  if (known.leads ? !known.ready : leader->is_silent()) return {};
+  return {.is_self = known.leads, .rpc_address = std::move(known.leader_address)};
 }
 
 /// The servers of our region that are alive, for client nodes and `Status.Peers`.
@@ -247,29 +204,29 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   if (!config.server.encrypt.empty()) {
     part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
   }
-  part.handlers_ = std::make_shared<Handlers>(owner);
+  part.asker_ = std::make_shared<actor::Asker>(owner, 1);
   part.authenticator_
       = access::Authenticator::make({.enforces = false, .lookup = cluster::lookup_in(part.store_)});
   auto router = std::make_shared<rpc::MethodRouter>(config.region, part.authenticator_);
-  serve_raft(*router, part.handlers_);
-  serve_membership(*router, part.handlers_);
-  serve_has_node(*router, part.handlers_);
+  serve_raft(*router, part.inbox_);
+  serve_membership(*router, part.asker_, part.served_membership_);
+  serve_has_node(*router, part.asker_, part.own_node_, part.served_transport_);
   rpc::serve_rights(*router);
   requests.add_to_server(*router);
-  part.known_servers_
-      = [handlers = part.handlers_, members = part.members_, region = config.region] {
-          return alive_servers(*members, region, handlers->leader_address());
-        };
+  part.known_servers_ = [leader = part.leader_, members = part.members_, region = config.region] {
+    const auto known = leader.get();
+    return alive_servers(*members, region, known ? known->known().leader_address : "");
+  };
   part.nodes_.emplace(owner, server::NodeServiceOptions{std::move(store), part.known_servers_});
   part.nodes_->add_to(*router);
   part.sealed_.emplace();
   part.sealed_->add_to(*router);
-  forward_elsewhere(*router, part.handlers_, *part.nodes_);
+  forward_elsewhere(*router, part.asker_, part.lease_, part.served_forwarder_, *part.nodes_);
 
   part.link_ = NOMAD_TRY(make_link(std::move(router)));
   auto& view = part.view_;
   view.region = config.region;
-  view.leader_address = [handlers = part.handlers_] { return handlers->ready_leader(); };
+  view.leader_address = [leader = part.leader_] { return ready_leader(leader.get()); };
   view.servers_in = [members = part.members_](const std::string& region) {
     return members->servers_in(region);
   };
@@ -296,18 +253,16 @@ void ClusterPart::attach(const actor::Owner& owner, const raft::StartedRaft& raf
       = server::spawn_membership(owner, transport(), members_, std::move(membership_options_));
   autopilot_
       = server::spawn_autopilot(owner, raft.node, membership_, std::move(autopilot_options_));
-  const std::scoped_lock lock{handlers_->mutex};
-  handlers_->inbox = raft.inbox;
-  handlers_->membership = membership_;
-  handlers_->leader = raft.leader;
-  handlers_->lease = raft.lease;
-  handlers_->forwarder = forwarder_;
-  handlers_->transport = transport();
+  inbox_.set(raft.inbox);
+  served_membership_.set(membership_);
+  leader_.set(raft.leader);
+  lease_.set(raft.lease);
+  served_forwarder_.set(forwarder_);
+  served_transport_.set(transport());
 }
 
 void ClusterPart::set_own_node(const std::string& node_id) {
-  const std::scoped_lock lock{handlers_->mutex};
-  handlers_->own_node = node_id;
+  own_node_.set(node_id);
 }
 
 void ClusterPart::serve_nodes(const server::NodeSide& nodes) {
@@ -328,19 +283,16 @@ void ClusterPart::stop() {
   autopilot_ = server::Autopilot{};
   membership_ = server::Membership{};
   carrier_ = raft::Carrier{};
-  if (handlers_) {
-    const std::scoped_lock lock{handlers_->mutex};
-    handlers_->inbox.reset();
-    handlers_->membership = server::Membership{};
-    handlers_->forwarder = rpc::Forwarder{};
-    handlers_->transport = rpc::Transport{};
-  }
+  inbox_.set({});
+  served_membership_.set({});
+  served_forwarder_.set({});
+  served_transport_.set({});
   actor::stop(forwarder_);
   forwarder_ = rpc::Forwarder{};
   if (nodes_) nodes_->stop();
   if (sealed_) sealed_->stop();
   if (link_.stop) link_.stop();
-  if (handlers_) handlers_->asker.stop();
+  if (asker_) asker_->stop();
   link_ = {};
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "actors/agent/rpc_setup.hpp"
+#include "actors/core/asker.hpp"
+#include "actors/core/latest.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/node_door.hpp"
 #include "actors/rpc/forwarder.hpp"
@@ -91,13 +93,20 @@ public:
 private:
   ClusterPart();
 
-  /// What the handlers of the transport reach once it is there.
-  struct Handlers;
-
   std::string address_;
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<access::Authenticator> authenticator_;
-  std::shared_ptr<Handlers> handlers_;
+  std::shared_ptr<actor::Asker> asker_;  ///< For the handlers of the transport.
+
+  // What these reach: not before `attach`, and no more after `stop`.
+  actor::Latest<std::optional<raft::RaftInbox>> inbox_;
+  actor::Latest<server::Membership> served_membership_;
+  actor::Latest<std::shared_ptr<const raft::LeaderView>> leader_;
+  actor::Latest<std::shared_ptr<const raft::LeaderLease>> lease_;
+  actor::Latest<rpc::Forwarder> served_forwarder_;
+  actor::Latest<rpc::Transport> served_transport_;
+  actor::Latest<std::string> own_node_;  ///< Empty: no client in this process.
+
   server::KnownServers known_servers_;
   std::optional<server::NodeService> nodes_;
   std::optional<server::SealedService> sealed_;

@@ -1,6 +1,5 @@
 #include "actors/server/sealed_service.hpp"
 
-#include <mutex>
 #include <utility>
 
 #include "actors/core/supervise.hpp"
@@ -86,24 +85,12 @@ LinkSelf::behavior_type sealed_link(LinkPointer self,
 
 }  // namespace
 
-struct SealedService::Shared {
-  std::mutex mutex;
-  std::optional<Writer> writer;
-
-  std::optional<Writer> open_writer() {
-    const std::scoped_lock lock{mutex};
-    return writer;
-  }
-};
-
-SealedService::SealedService() : shared_{std::make_shared<Shared>()} {}
-
 void SealedService::add_to(rpc::MethodRouter& router) {
   router.on<schema::Command, SealedWriteReply>(
       rpc::Method::server_write_sealed,
-      [shared = shared_](const rpc::Caller&, const Object<schema::Command>& command,
-                         rpc::Answer<SealedWriteReply> answer) {
-        const auto writer = shared->open_writer();
+      [open = writer_](const rpc::Caller&, const Object<schema::Command>& command,
+                       rpc::Answer<SealedWriteReply> answer) {
+        const auto writer = open.get();
         if (!writer) return answer(Error{Errc::unavailable, "the server is starting"});
         if (!cluster::is_sealed_command(command->which()))
           return answer(Error{Errc::invalid_argument, "only sealed commands come ready made"});
@@ -118,13 +105,11 @@ void SealedService::add_to(rpc::MethodRouter& router) {
 }
 
 void SealedService::open(Writer writer) {
-  const std::scoped_lock lock{shared_->mutex};
-  shared_->writer.emplace(std::move(writer));
+  writer_.set(std::move(writer));
 }
 
 void SealedService::stop() {
-  const std::scoped_lock lock{shared_->mutex};
-  shared_->writer.reset();
+  writer_.set({});
 }
 
 SealedLink spawn_sealed_link(const actor::Owner& owner,

@@ -12,7 +12,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "actors/core/latest.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/router.hpp"
 #include "actors/server/sealed_written.hpp"
@@ -31,8 +33,6 @@ using SealedLink = actor::Interface<SealedWritten(WriteSealed)>;
 /// Copies share everything.
 class SealedService {
 public:
-  SealedService();
-
   /// Once, before anything is served.
   void add_to(rpc::MethodRouter& router);
 
@@ -42,8 +42,7 @@ public:
   void stop();
 
 private:
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
+  actor::Latest<std::optional<Writer>> writer_;
 };
 
 SealedLink spawn_sealed_link(const actor::Owner& owner,
