@@ -155,35 +155,35 @@ struct Agent::Parts {
         .max_count = config.server.job_max_count,
         .max_source_bytes = config::parse_byte_size(config.server.job_max_source_size).value_or(0),
         .allow_unsupported = config.server.allow_unsupported_blocks};
-    if (plugins) options.plugins = plugins->states();
-    options.job_types = links.job_types;
-    options.providers = links.providers;
-    options.metrics = metrics;
-    options.prometheus = config.telemetry.prometheus_metrics;
-    options.task_metrics = config.telemetry.publish_allocation_metrics;
-    options.upload_directory = config.data_dir + "/uploads";
-    options.upload_bytes = static_cast<std::uint64_t>(config.limits.snapshot_max_mb) << 20;
+    options.plugins = {.states = plugins ? plugins->states() : nullptr,
+                       .job_types = links.job_types,
+                       .providers = links.providers};
+    options.metrics = {.registry = metrics,
+                       .prometheus = config.telemetry.prometheus_metrics,
+                       .of_tasks = config.telemetry.publish_allocation_metrics};
+    options.uploads
+        = {.directory = config.data_dir + "/uploads",
+           .most_bytes = static_cast<std::uint64_t>(config.limits.snapshot_max_mb) << 20};
     if (server) {
       options.agent.server_id = server->id();
-      options.store = server->store();
-      options.lease = server->lease();
-      options.leader = server->log().leader;
-      options.keyring = server->keyring();
-      options.raft = server->raft();
       options.agent.rpc_address = server->cluster().address();
-      options.cluster = std::make_shared<api::ClusterAccess>(api::ClusterAccess{
-          .log = server->raft(),
-          .membership = server->cluster().membership(),
-          .autopilot = server->cluster().autopilot(),
-          .members = server->cluster().members(),
-      });
-      options.writer = server->writer();
-      options.decisions = server->decisions();
+      options.server = {.store = server->store(),
+                        .lease = server->lease(),
+                        .leader = server->log().leader,
+                        .keyring = server->keyring(),
+                        .raft = server->raft(),
+                        .writer = server->writer(),
+                        .decisions = server->decisions(),
+                        .cluster = std::make_shared<api::ClusterAccess>(
+                            api::ClusterAccess{.log = server->raft(),
+                                               .membership = server->cluster().membership(),
+                                               .autopilot = server->cluster().autopilot(),
+                                               .members = server->cluster().members()})};
     }
     if (client) options.client = client->api();
-    options.transport = server ? server->cluster().transport() : dialer->handle();
-    options.cluster_view = server ? server->cluster().view() : view_of_client();
-    options.remote = links.requests;
+    options.peers = {.transport = server ? server->cluster().transport() : dialer->handle(),
+                     .view = server ? server->cluster().view() : view_of_client(),
+                     .remote = links.requests};
     options.authenticator = server ? server->cluster().authenticator() : authenticator;
     auto started = NOMAD_TRY(api::start_api(root, std::move(options)));
     api.emplace(std::move(started));

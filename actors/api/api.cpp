@@ -12,7 +12,7 @@ constexpr std::chrono::seconds metrics_interval{10};
 
 /// Closes the metrics' intervals for as long as the context's timers run.
 void advance_metrics(const std::shared_ptr<Context>& context) {
-  context->options.metrics->advance(unix_now());
+  context->options.metrics.registry->advance(unix_now());
   context->timers.call_after(metrics_interval, [weak = std::weak_ptr{context}] {
     if (const auto alive = weak.lock()) advance_metrics(alive);
   });
@@ -56,15 +56,17 @@ void collect_jobs(telemetry::Gauges& gauges, const state::Snapshot& snapshot) {
 }
 
 void add_collectors(const std::shared_ptr<Context>& context) {
-  context->options.metrics->add_collector([weak
-                                           = std::weak_ptr{context}](telemetry::Gauges& gauges) {
+  context->options.metrics.registry->add_collector([weak = std::weak_ptr{context}](
+                                                       telemetry::Gauges& gauges) {
     const auto alive = weak.lock();
-    if (!alive || !alive->options.store) return;
-    const auto snapshot = alive->options.store->snapshot();
+    if (!alive || !alive->options.server.store) return;
+    const auto snapshot = alive->options.server.store->snapshot();
     gauges.set("raft.appliedIndex", static_cast<double>(snapshot.index()));
-    gauges.set("nomad.state.watches", static_cast<double>(alive->options.store->watches().size()));
-    gauges.set("nomad.raft.read_only",
-               alive->options.leader && !alive->options.leader->read_only().empty() ? 1 : 0);
+    gauges.set("nomad.state.watches",
+               static_cast<double>(alive->options.server.store->watches().size()));
+    gauges.set(
+        "nomad.raft.read_only",
+        alive->options.server.leader && !alive->options.server.leader->read_only().empty() ? 1 : 0);
     collect_jobs(gauges, snapshot);
   });
 }
@@ -119,7 +121,7 @@ public:
 
   /// The server first: its end ends every stream and blocking query.
   void stop(std::chrono::milliseconds patience) {
-    if (context_->options.remote) context_->options.remote->close();
+    if (context_->options.peers.remote) context_->options.peers.remote->close();
     server_.stop(patience);
     context_->stop();
   }
@@ -149,18 +151,18 @@ void Api::stop(std::chrono::milliseconds patience) {
 }
 
 Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
-  if (!options.upload_directory.empty()) {
+  if (!options.uploads.directory.empty()) {
     options.http.body_files = NOMAD_TRY(
-        net::BodyFiles::open({.directory = options.upload_directory,
-                              .most_bytes = options.upload_bytes,
+        net::BodyFiles::open({.directory = options.uploads.directory,
+                              .most_bytes = options.uploads.most_bytes,
                               .wants = [by = options.authenticator](const net::Request& head) {
                                 return by && brings_archive(head, *by);
                               }}));
   }
   auto http = options.http;
   const auto context = std::make_shared<Context>(owner, std::move(options));
-  if (context->options.metrics && !http.observer) {
-    auto& requests = context->options.metrics->counter("http.request");
+  if (context->options.metrics.registry && !http.observer) {
+    auto& requests = context->options.metrics.registry->counter("http.request");
     http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };
   }
   auto routes = all_routes(context);
@@ -170,10 +172,10 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     return server.error();
   }
   auto shared = std::make_shared<const net::HttpRouter>(routes);
-  if (context->options.remote)
-    context->options.remote->open(std::move(routes), context->options.http.body_files,
-                                  run_blocking(context));
-  if (context->options.metrics) {
+  if (context->options.peers.remote)
+    context->options.peers.remote->open(std::move(routes), context->options.http.body_files,
+                                        run_blocking(context));
+  if (context->options.metrics.registry) {
     add_collectors(context);
     advance_metrics(context);
   }

@@ -78,13 +78,8 @@ struct JobLimits {
 
 struct ClusterAccess;
 
-struct ApiOptions {
-  net::ServerOptions http;
-  net::HostRules hosts = {};  ///< What keeps pages in browsers away.
-  AgentInfo agent;
-  JobLimits jobs;
-
-  // Of an agent with a server; all empty without one.
+/// The server of this agent; all empty without one.
+struct ServerParts {
   std::shared_ptr<state::Store> store = {};
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
   std::shared_ptr<const raft::LeaderView> leader = {};  ///< Who leads, as this server knows it.
@@ -93,34 +88,55 @@ struct ApiOptions {
   std::optional<server::Writer> writer = {};
   server::DecisionLog decisions = {};                 ///< Empty: none are kept.
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
+};
 
-  // How others are reached, for requests that they must serve; empty: everything is served here.
-  // A client node's view has the servers that it uses, its current one first.
+/// How other agents are reached, for requests that they must serve; empty: everything is served
+/// here. A client node's view has the servers that it uses, its current one first.
+struct PeerParts {
   rpc::Transport transport = {};
-  std::optional<rpc::ClusterView> cluster_view = {};
+  std::optional<rpc::ClusterView> view = {};
   std::optional<RemoteRequests> remote = {};  ///< Serves what others pass on to this agent.
+};
 
+/// What plugins bring; empty: nothing.
+struct PluginParts {
+  std::shared_ptr<const plugin::PluginStates> states = {};
+  std::shared_ptr<const server::JobTypes> job_types = {};          ///< That plugins schedule.
+  std::shared_ptr<const client::ServiceProviders> providers = {};  ///< Of services.
+};
+
+struct MetricsParts {
+  std::shared_ptr<telemetry::Registry> registry = {};
+  bool prometheus = true;  ///< Whether /v1/metrics answers `format=prometheus`.
+  bool of_tasks = false;   ///< Whether it shows what each task uses.
+};
+
+/// For archives of snapshots on their way.
+struct UploadOptions {
+  std::string directory = {};  ///< Made, or emptied, at the start. Empty: none are taken.
+  std::uint64_t most_bytes = std::uint64_t{4} << 30;  ///< Of one archive.
+};
+
+struct WorkerOptions {
+  unsigned query_threads = 2;
+  net::TimerQueue::Alarm alarm = {};           ///< Instead of a thread for timers.
+  std::size_t cache_bytes = 32 * 1024 * 1024;  ///< Renderings that are kept.
+};
+
+struct ApiOptions {
+  net::ServerOptions http;
+  net::HostRules hosts = {};  ///< What keeps pages in browsers away.
+  AgentInfo agent;
+  JobLimits jobs;
+  ServerParts server = {};
+  PeerParts peers = {};
   /// Says who asks, and what he may do; empty: nobody may do anything.
   std::shared_ptr<access::Authenticator> authenticator = {};
-
-  // Of an agent with a client; empty without one.
-  client::ClientApi client = {};
-
-  std::shared_ptr<const plugin::PluginStates> plugins = {};        ///< Empty: the agent has none.
-  std::shared_ptr<const server::JobTypes> job_types = {};          ///< That plugins schedule.
-  std::shared_ptr<const client::ServiceProviders> providers = {};  ///< Of services, of plugins.
-
-  std::shared_ptr<telemetry::Registry> metrics = {};
-  bool prometheus = true;     ///< Whether /v1/metrics answers `format=prometheus`.
-  bool task_metrics = false;  ///< Whether it shows what each task uses.
-
-  /// For archives of snapshots on their way: made, or emptied, at the start. Empty: none are taken.
-  std::string upload_directory = {};
-  std::uint64_t upload_bytes = std::uint64_t{4} << 30;  ///< Of one archive.
-
-  unsigned query_threads = 2;
-  net::TimerQueue::Alarm alarm = {};                    ///< Instead of a thread for timers.
-  std::size_t response_cache_bytes = 32 * 1024 * 1024;  ///< Renderings that are kept.
+  client::ClientApi client = {};  ///< Of this agent; empty without a client.
+  PluginParts plugins = {};
+  MetricsParts metrics = {};
+  UploadOptions uploads = {};
+  WorkerOptions workers = {};
 };
 
 class Api {

@@ -33,8 +33,8 @@ std::string_view role_name(raft::Role role) {
 /// This agent's own row.
 void append_self(std::string& out, const Context& context) {
   const auto& agent = context.options.agent;
-  if (context.options.cluster)
-    for (const auto& member : *context.options.cluster->members->members())
+  if (context.options.server.cluster)
+    for (const auto& member : *context.options.server.cluster->members->members())
       if (member.id == agent.server_id) return append_member(out, member, agent);
   append_member(out, member_of(agent), agent);
 }
@@ -75,11 +75,11 @@ void ask_parts(const std::shared_ptr<Context>& context, PartsDone done) {
                                     ask_allocs();
                                   });
   };
-  if (!context->options.raft) {
+  if (!context->options.server.raft) {
     ask_client();
     return;
   }
-  context->asker.ask<RaftStatus>(context->options.raft, raft::GetStatus{}, part_timeout,
+  context->asker.ask<RaftStatus>(context->options.server.raft, raft::GetStatus{}, part_timeout,
                                  [parts, ask_client](Result<RaftStatus> status) {
                                    if (status) parts->raft = *status;
                                    ask_client();
@@ -198,7 +198,7 @@ std::optional<Health> client_health(const HealthQuery& query,
   if (!context.options.client)
     return query.is_named ? std::optional<Health>{{false, "client not enabled"}} : std::nullopt;
   if (!parts.node) return Health{false, "client does not answer"};
-  if (parts.node->last_heartbeat == 0 && !context.options.raft)
+  if (parts.node->last_heartbeat == 0 && !context.options.server.raft)
     return Health{false, "no known servers"};
   return Health{};
 }
@@ -207,12 +207,12 @@ std::optional<Health> server_health(const HealthQuery& query,
                                     const Context& context,
                                     const Parts& parts) {
   if (!query.server) return std::nullopt;
-  if (!context.options.raft)
+  if (!context.options.server.raft)
     return query.is_named ? std::optional<Health>{{false, "server not enabled"}} : std::nullopt;
   if (!parts.raft) return Health{false, "server does not answer"};
   if (parts.raft->leader.empty()) return Health{false, "no leader"};
-  if (!context.options.leader) return Health{};
-  if (auto reason = context.options.leader->read_only(); !reason.empty())
+  if (!context.options.server.leader) return Health{};
+  if (auto reason = context.options.server.leader->read_only(); !reason.empty())
     return Health{false, std::move(reason)};
   return Health{};
 }
@@ -240,8 +240,8 @@ Outcome agent_servers(Call& call) {
   const auto& options = call.context->options;
   if (!options.client) return Answer::text(501, "Invalid method");
   std::vector<std::string> addresses{options.agent.rpc_address};
-  if (!options.agent.server_enabled && options.cluster_view)
-    addresses = options.cluster_view->servers_in(options.agent.region);
+  if (!options.agent.server_enabled && options.peers.view)
+    addresses = options.peers.view->servers_in(options.agent.region);
   std::ranges::sort(addresses);
   std::string out;
   for (const auto& address : addresses) {

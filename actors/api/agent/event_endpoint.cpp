@@ -122,7 +122,7 @@ public:
              std::string ns,
              std::uint64_t index)
       : context_{std::move(context)},
-        events_{context_->options.store->events()},
+        events_{context_->options.server.store->events()},
         who_{std::move(who)},
         body_{std::move(body)},
         topics_{std::move(topics)},
@@ -307,7 +307,7 @@ Outcome event_stream(Call& call) {
     return plain;
   }()));
   NOMAD_TRY(may_follow(call.asking.who, topics, options.ns));
-  if (!call.context->options.store) return no_leader();
+  if (!call.context->options.server.store) return no_leader();
   auto body = call.responder.stream(
       {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});
   std::make_shared<Subscriber>(call.context, call.asking.who, std::move(body), std::move(topics),

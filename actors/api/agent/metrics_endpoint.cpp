@@ -35,8 +35,8 @@ Labels node_labels(const Context& context, schema::Node::Reader node) {
                 {"datacenter", copy(node.getDatacenter())},
                 {"node_class", node_class.empty() ? "none" : std::string{node_class}},
                 {"node_pool", copy(node.getNodePool())}};
-  if (!context.options.store) return labels;
-  const auto known = context.options.store->snapshot().node(view(node.getId()));
+  if (!context.options.server.store) return labels;
+  const auto known = context.options.server.store->snapshot().node(view(node.getId()));
   if (!known) return labels;
   labels.emplace_back("node_status", status_of(*known));
   labels.emplace_back("node_scheduling_eligibility",
@@ -176,7 +176,7 @@ Answer render(const Context& context, bool as_prometheus, const Figures& client)
     for (const auto& task : client.tasks)
       set_task(gauges, task);
   };
-  auto& registry = *context.options.metrics;
+  auto& registry = *context.options.metrics.registry;
   if (!as_prometheus) return Answer::json(registry.json(unix_now(), collect));
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
           .body = registry.prometheus(unix_now(), collect)};
@@ -191,9 +191,10 @@ void render_on_pool(const SharedCall& call, bool as_prometheus, Figures client) 
 
 Outcome metrics(Call& call) {
   const bool as_prometheus = call.request().parameter_or_empty("format") == "prometheus";
-  if (as_prometheus && !call.context->options.prometheus)
+  if (as_prometheus && !call.context->options.metrics.prometheus)
     return Answer::text(415, "Prometheus is not enabled");
-  if (!call.context->options.metrics) return Error{Errc::internal, "this agent keeps no metrics"};
+  if (!call.context->options.metrics.registry)
+    return Error{Errc::internal, "this agent keeps no metrics"};
   const auto shared = share(std::move(call));
   const auto& options = shared->context->options;
   if (!options.client) {
@@ -201,7 +202,7 @@ Outcome metrics(Call& call) {
     return later;
   }
   shared->context->asker.ask<Figures>(
-      options.client, ReadFigures{.of_tasks = options.task_metrics}, client_timeout,
+      options.client, ReadFigures{.of_tasks = options.metrics.of_tasks}, client_timeout,
       [shared, as_prometheus](Result<Figures> client) {
         render_on_pool(shared, as_prometheus, client ? std::move(*client) : Figures{});
       });

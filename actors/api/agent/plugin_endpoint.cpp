@@ -67,7 +67,7 @@ void append_plugin(std::string& out, const plugin::PluginStatus& one) {
 }
 
 Outcome list_plugins(Call& call) {
-  const auto& states = call.context->options.plugins;
+  const auto& states = call.context->options.plugins.states;
   return Answer::json(
       json_list(states ? states->list() : std::vector<plugin::PluginStatus>{}, append_plugin));
 }

@@ -22,7 +22,7 @@ Result<client::ClientApi> client_of(const Call& call) {
 }
 
 bool is_known(const Call& call, std::string_view node) {
-  const auto& store = call.context->options.store;
+  const auto& store = call.context->options.server.store;
   return store && store->snapshot().node(node);
 }
 

@@ -34,7 +34,7 @@ Outcome empty_answer(const Result<T>& done) {
 
 /// All that are known; of an agent without a table of them, itself.
 server::membership::Members members_of(const Context& context) {
-  if (context.options.cluster) return context.options.cluster->members->members();
+  if (context.options.server.cluster) return context.options.server.cluster->members->members();
   return std::make_shared<std::vector<MemberInfo>>(1, member_of(context.options.agent));
 }
 
@@ -52,7 +52,7 @@ std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members)
 
 Outcome list_members(Call& call) {
   const auto& options = call.context->options;
-  if (!options.raft) return Error{Errc::unavailable, "No known servers"};
+  if (!options.server.raft) return Error{Errc::unavailable, "No known servers"};
   const auto members = members_of(*call.context);
   JsonObject object;
   append_json_list(
@@ -69,7 +69,7 @@ Outcome join_servers(Call& call) {
   for (const auto& [name, value] : call.request().query)
     if (name == "address") join.addresses.push_back(value);
   if (join.addresses.empty()) return bad_request("missing address to join");
-  const auto cluster = call.context->options.cluster;
+  const auto cluster = call.context->options.server.cluster;
   if (!cluster) return no_server();
   return ask<server::membership::Joined>(
       call, cluster->membership, std::move(join), [](const server::membership::Joined& joined) {
@@ -87,7 +87,7 @@ Outcome force_leave(Call& call) {
   const auto* text = call.request().parameter("prune");
   const auto prune = parse_bool(text == nullptr || text->empty() ? "false" : *text);
   if (!prune) return bad_request("invalid prune value");
-  const auto cluster = call.context->options.cluster;
+  const auto cluster = call.context->options.server.cluster;
   if (!cluster) return no_server();
   return ask<server::membership::Done>(call, cluster->membership,
                                        server::membership::ForceLeave{name, *prune},
@@ -101,7 +101,7 @@ std::string address_of(const raft::Member& member, const AgentInfo& agent) {
 
 Outcome raft_configuration(Call& call) {
   const auto context = call.context;
-  const auto log = context->options.raft;
+  const auto log = context->options.server.raft;
   if (!log) return no_leader();
   const auto members = members_of(*context);
   return ask<RaftStatus>(
@@ -148,7 +148,7 @@ Outcome remove_peer(Call& call) {
         "remove");
   if (!id.empty() && !address.empty())
     return bad_request("Must specify only one of ?id or ?address");
-  const auto cluster = call.context->options.cluster;
+  const auto cluster = call.context->options.server.cluster;
   if (!cluster) return no_server();
   const auto shared = share(std::move(call));
   shared->context->asker.ask<RaftStatus>(
@@ -168,7 +168,7 @@ Outcome transfer_leadership(Call& call) {
   const std::string address{call.request().parameter_or_empty("address")};
   if (!id.empty() && !address.empty())
     return bad_request("Must specify only one of ?id or ?address");
-  const auto cluster = call.context->options.cluster;
+  const auto cluster = call.context->options.server.cluster;
   if (!cluster) return no_server();
   const auto shared = share(std::move(call));
   shared->context->asker.ask<RaftStatus>(
@@ -189,7 +189,7 @@ Outcome transfer_leadership(Call& call) {
 }
 
 Outcome read_autopilot(Call& call) {
-  const auto cluster = call.context->options.cluster;
+  const auto cluster = call.context->options.server.cluster;
   if (!cluster) return no_server();
   using server::autopilot::Settings;
   return ask<Settings>(
@@ -251,7 +251,7 @@ Outcome write_autopilot(Call& call) {
   if (!check) return bad_request("Error parsing cas value: " + check.error().what);
   const auto decision = NOMAD_TRY(cluster::decide_autopilot(call.asking, *configuration, *check));
   const auto context = call.context;
-  const auto& writer = context->options.writer;
+  const auto& writer = context->options.server.writer;
   if (!writer) return no_leader();
   const auto shared = share(std::move(call));
   writer->propose(decision.allowed, decision.command,
@@ -282,7 +282,7 @@ void append_health(std::string& out, const ServerHealth& server, std::int64_t st
 }
 
 Outcome autopilot_health(Call& call) {
-  const auto cluster = call.context->options.cluster;
+  const auto cluster = call.context->options.server.cluster;
   if (!cluster) return no_server();
   using server::autopilot::Health;
   return ask<Health>(call, cluster->autopilot, server::autopilot::GetHealth{},

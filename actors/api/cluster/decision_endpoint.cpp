@@ -49,7 +49,7 @@ void append_decision(std::string& out, const KeptDecisions::Row& row, bool with_
 }
 
 Outcome list_decisions(Call& call) {
-  const auto decisions = call.context->options.decisions;
+  const auto decisions = call.context->options.server.decisions;
   if (!decisions)
     return Error{Errc::unavailable,
                  "this server keeps no decisions; its log says why since its start"};

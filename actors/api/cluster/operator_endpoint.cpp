@@ -24,7 +24,7 @@ using state::Table;
 /// Asks this server's part of the log what it knows, and answers with what `respond` makes of it.
 template <class Respond>
 Outcome ask_raft(Call& call, Respond respond) {
-  const auto raft = call.context->options.raft;
+  const auto raft = call.context->options.server.raft;
   if (!raft) return no_leader();
   return ask<RaftStatus>(call, raft, raft::GetStatus{}, respond);
 }
@@ -36,8 +36,8 @@ std::string address_of(const std::string& address, const AgentInfo& agent) {
 
 Outcome status_leader(Call& call) {
   const auto& options = call.context->options;
-  if (!options.leader) return no_leader();
-  const auto known = options.leader->known();
+  if (!options.server.leader) return no_leader();
+  const auto known = options.server.leader->known();
   std::string out;
   append_json_text(
       out, known.leader.empty() ? std::string{} : address_of(known.leader_address, options.agent));
@@ -58,8 +58,8 @@ Outcome status_peers(Call& call) {
 Outcome list_regions(Call& call) {
   const auto& options = call.context->options;
   std::set<std::string> regions{options.agent.region};
-  if (options.cluster)
-    for (const auto& member : *options.cluster->members->members())
+  if (options.server.cluster)
+    for (const auto& member : *options.server.cluster->members->members())
       if (member.status != cluster::MemberStatus::left) regions.insert(member.region);
   std::string out;
   append_json_texts(out, regions);
@@ -72,11 +72,11 @@ template <class Decide>
 Outcome write_all(Call& call, Decide decide) {
   return on_pool(call, [decide](Call& here) -> Outcome {
     const auto& options = here.context->options;
-    if (!options.writer) return no_leader();
-    const auto snapshot = options.store->snapshot();
+    if (!options.server.writer) return no_leader();
+    const auto snapshot = options.server.store->snapshot();
     auto decisions = NOMAD_TRY(decide(snapshot, here.asking));
     if (decisions.commands.empty()) return Answer::empty().with_index(snapshot.index());
-    const auto& writer = *options.writer;
+    const auto& writer = *options.server.writer;
     writer.propose_all(
         decisions.allowed, std::move(decisions.commands),
         responding<server::Committed>(share(std::move(here)), [](const server::Committed& done) {

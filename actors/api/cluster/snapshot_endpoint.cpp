@@ -31,9 +31,9 @@ constexpr std::string_view route = "/v1/operator/snapshot";
 class PrivateDirectory {
 public:
   static Result<std::shared_ptr<PrivateDirectory>> make(const Context& context) {
-    if (context.options.upload_directory.empty())
+    if (context.options.uploads.directory.empty())
       return Error{Errc::internal, "this agent has no directory for archives"};
-    auto pattern = context.options.upload_directory + "/snapshot-XXXXXX";
+    auto pattern = context.options.uploads.directory + "/snapshot-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr)
       return errno_error("cannot create a temporary directory", errno);
     return std::make_shared<PrivateDirectory>(std::move(pattern));
@@ -109,7 +109,7 @@ Outcome send_archive(Call& call, const std::string& snapshot_path) {
 
 void take_snapshot(const SharedCall& call) {
   call->context->asker.ask<raft::SnapshotTaken>(
-      call->context->options.raft, raft::TakeSnapshot{}, ask_timeout,
+      call->context->options.server.raft, raft::TakeSnapshot{}, ask_timeout,
       [call](Result<raft::SnapshotTaken> taken) {
         if (!taken) return call->fail(taken.error().within("failed to open snapshot"));
         run_on(call->context->archives, call, [path = taken->path](Call& asked) {
@@ -120,7 +120,7 @@ void take_snapshot(const SharedCall& call) {
 
 /// With `?stale` of what this server knows, otherwise with all that was acknowledged before.
 Outcome save_snapshot(Call& call) {
-  const auto raft = call.context->options.raft;
+  const auto raft = call.context->options.server.raft;
   if (!raft) return no_leader();
   const auto options = NOMAD_TRY(parse_read_options(call.request()));
   const auto shared = share(std::move(call));
@@ -175,7 +175,7 @@ Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
 /// Drops what a restore that failed has kept aside. If this server does not lead any more, the next
 /// leader does.
 void abandon_restore(const Call& call, const access::Allowed& allowed, const std::string& id) {
-  const auto& writer = *call.context->options.writer;
+  const auto& writer = *call.context->options.server.writer;
   writer.propose(allowed, cluster::abandon_restore(id),
                  [](const Result<server::Committed>& dropped) {
                    if (!dropped && !cluster::is_abandoned(dropped.error()))
@@ -196,7 +196,7 @@ Outcome restore_here(Call& call) {
   }
   log::info("api", "restoring a snapshot from {}", call.asking.who.describe());
   const auto shared = share(std::move(call));
-  const auto& writer = *shared->context->options.writer;
+  const auto& writer = *shared->context->options.server.writer;
   const auto id = copy(commands->front()->getRestoreBegin());
   writer.propose_all(allowed, std::move(*commands),
                      [shared, allowed, id](const Result<server::Committed>& done) {
@@ -212,7 +212,7 @@ Outcome restore_here(Call& call) {
 }
 
 Outcome restore_snapshot(Call& call) {
-  if (!call.context->options.writer) return no_leader();
+  if (!call.context->options.server.writer) return no_leader();
   const auto shared = share(std::move(call));
   run_on(shared->context->archives, shared, restore_here);
   return later;

@@ -95,7 +95,7 @@ Answer opened_answer(const Context& context,
                      unsigned status,
                      const VariableRef& variable) {
   if (variable->getKeyId().size() == 0) return variable_answer(status, *variable, nullptr);
-  const auto opened = context.options.keyring->open_variable(key, variable);
+  const auto opened = context.options.server.keyring->open_variable(key, variable);
   if (!opened) return Answer::error(opened.error().within("variable error: decrypt"));
   const auto items = security::decode_items(*opened);
   if (!items) return Answer::error(items.error().within("variable error: decrypt"));
@@ -110,7 +110,7 @@ Answer conflict_answer(const Context& context,
   const auto status = net::http_status(Errc::conflict);
   if (!authorize(asking.who, Capability::variables_read, target))
     return variable_answer(status, *variable, nullptr).with_index(variable->getModifyIndex());
-  const auto key = context.options.store->snapshot().root_key(view(variable->getKeyId()));
+  const auto key = context.options.server.store->snapshot().root_key(view(variable->getKeyId()));
   return opened_answer(context, key, status, variable).with_index(variable->getModifyIndex());
 }
 
@@ -203,7 +203,7 @@ Answer written_answer(const PendingWrite& write, const SealedWritten& done) {
 
 void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   auto& context = *write->call->context;
-  const auto key = context.options.store->snapshot().active_root_key();
+  const auto key = context.options.server.store->snapshot().active_root_key();
   if (!key && std::chrono::steady_clock::now() < write->give_up) {
     context.timers.call_after(key_pause, [write] { seal_and_write(write); });
     return;
@@ -211,12 +211,12 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   if (!key)
     return write->call->fail(
         {Errc::unavailable, "variable error: encrypt: keyring has not been initialized yet"});
-  const auto sealed = context.options.keyring->seal_variable(key, write->ns, write->path,
-                                                             write->items, unix_now());
+  const auto sealed = context.options.server.keyring->seal_variable(key, write->ns, write->path,
+                                                                    write->items, unix_now());
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
   const auto decision = cluster::decide_set_variable(write->call->asking, *sealed, write->check);
   if (!decision) return write->call->fail(decision.error());
-  context.options.writer->propose_raw(
+  context.options.server.writer->propose_raw(
       decision->allowed, decision->command, [write](const Result<raft::Applied>& applied) {
         go_home(*write->call, [write, done = server::to_sealed(applied)] {
           write->call->settle(done ? written_answer(*write, *done) : Outcome{done.error()});
@@ -226,7 +226,7 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
 
 Result<> check_write(const Call& call) {
   if (call.rest.empty()) return bad_request("missing variable path");
-  if (call.context->options.writer && call.context->options.keyring) return {};
+  if (call.context->options.server.writer && call.context->options.server.keyring) return {};
   return no_leader();
 }
 

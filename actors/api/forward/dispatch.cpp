@@ -36,14 +36,14 @@ bool takes_stale(const net::Request& request) {
 }
 
 /// Whether this server may serve what only the leader may. The lease first: it costs least.
-bool leads(const ApiOptions& options) {
-  if (!options.cluster_view || !options.store) return true;
-  if (options.lease && options.lease->holds()) return true;
-  return options.cluster_view->leader_address().is_self;
+bool leads(const ServerParts& server, const PeerParts& peers) {
+  if (!peers.view || !server.store) return true;
+  if (server.lease && server.lease->holds()) return true;
+  return peers.view->leader_address().is_self;
 }
 
-void find_leader(const ApiOptions& options, const Answerer& answer) {
-  auto leader = options.cluster_view->leader_address();
+void find_leader(const rpc::ClusterView& view, const Answerer& answer) {
+  auto leader = view.leader_address();
   if (leader.is_self) return answer(Found{ServeHere{}});
   if (leader.rpc_address.empty()) return answer(no_leader());
   answer(Found{RelayTarget{.address = std::move(leader.rpc_address), .is_leader = true}});
@@ -57,8 +57,8 @@ Error no_path_to_region() {
 /// wrong.
 Error no_servers(const ApiOptions& options, const std::string& region) {
   if (region == options.agent.region) return {Errc::unavailable, "No servers"};
-  if (options.cluster)
-    for (const auto& member : *options.cluster->members->members())
+  if (options.server.cluster)
+    for (const auto& member : *options.server.cluster->members->members())
       if (member.region == region && member.status != cluster::MemberStatus::left)
         return {Errc::unavailable, no_path_to_region().what};
   return no_path_to_region();
@@ -66,7 +66,7 @@ Error no_servers(const ApiOptions& options, const std::string& region) {
 
 /// Some server of a region; the first one that a client node knows is the one it uses.
 void find_server(Context& context, const std::string& region, const Answerer& answer) {
-  auto servers = context.options.cluster_view->servers_in(region);
+  auto servers = context.options.peers.view->servers_in(region);
   if (servers.empty()) return answer(no_servers(context.options, region));
   const bool is_own = region == context.options.agent.region;
   const auto chosen = is_own ? 0 : context.random_below(servers.size());
@@ -84,7 +84,7 @@ public:
   /// `own_only`: another server has asked everybody already.
   void start(bool own_only) {
     context_->asker.ask<rpc::transport::NodeConnected>(
-        context_->options.transport, rpc::transport::HasNode{node_id_}, search_patience,
+        context_->options.peers.transport, rpc::transport::HasNode{node_id_}, search_patience,
         [self = shared_from_this(), own_only](const Result<rpc::transport::NodeConnected>& here) {
           if (here && here->connected)
             self->found(RelayTarget{.address = {}, .node_id = self->node_id_});
@@ -98,7 +98,7 @@ public:
 private:
   void ask_others() {
     const auto& options = context_->options;
-    auto servers = options.cluster_view->servers_in(options.agent.region);
+    auto servers = options.peers.view->servers_in(options.agent.region);
     std::erase(servers, options.agent.rpc_address);
     open_ = static_cast<unsigned>(servers.size());
     if (servers.empty()) return answer_(not_found("No path to node"));
@@ -110,7 +110,7 @@ private:
       call.body = rpc::make_body<schema::rpc::HasNodeRequest>(
           [this](auto& request) { request.setNodeId(text(node_id_)); });
       context_->asker.ask<rpc::transport::Reply>(
-          options.transport, std::move(call), search_patience,
+          options.peers.transport, std::move(call), search_patience,
           [self = shared_from_this(), server](const Result<rpc::transport::Reply>& reply) {
             self->heard(server, reply);
           });
@@ -169,10 +169,10 @@ void find_alloc_from_client(const std::shared_ptr<Context>& context,
 /// The address of a server by its id or name, or "leader"; empty: our own, or nobody's.
 std::string server_named(const ApiOptions& options, std::string_view name) {
   if (name == "leader") {
-    const auto leader = options.cluster_view->leader_address();
+    const auto leader = options.peers.view->leader_address();
     return leader.is_self ? std::string{} : leader.rpc_address;
   }
-  const auto members = options.cluster->members->members();
+  const auto members = options.server.cluster->members->members();
   const cluster::MemberInfo* named = nullptr;
   for (const auto& member : *members) {
     if (member.name == name) named = &cluster::bearer_of_name(named, member);
@@ -197,7 +197,7 @@ std::string named_node(const net::Request& request, Where where) {
 /// judged here and by its node again. Empty: our own, or nobody's.
 Result<std::string> node_of(const Call& call, Where where) {
   if (where != Where::alloc_node) return named_node(call.request(), where);
-  const auto row = call.context->options.store->snapshot().alloc(call.rest);
+  const auto row = call.context->options.server.store->snapshot().alloc(call.rest);
   if (!row) return std::string{};
   NOMAD_TRY(authorize(call.asking, {view(row->alloc->getNamespace())}));
   return copy(row->alloc->getNodeId());
@@ -206,8 +206,8 @@ Result<std::string> node_of(const Call& call, Where where) {
 void dispatch_to_node(Where where, Call call, const Run& run) {
   const auto context = call.context;
   const auto& options = context->options;
-  if (!options.cluster_view) return run(std::move(call));
-  if (!options.store) {
+  if (!options.peers.view) return run(std::move(call));
+  if (!options.server.store) {
     const auto node = named_node(call.request(), where);
     const auto server = call.request().parameter_or_empty("server_id");
     const bool is_own
@@ -219,7 +219,7 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
     };
     return relay(std::move(call), std::move(find), run);
   }
-  if (where == Where::named && options.cluster && call.request().hops < most_hops) {
+  if (where == Where::named && options.server.cluster && call.request().hops < most_hops) {
     auto server = server_named(options, call.request().parameter_or_empty("server_id"));
     if (!server.empty())
       return relay(
@@ -229,15 +229,17 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
   const auto found = node_of(call, where);
   if (!found) return call.fail(found.error());
   const auto& node = *found;
-  const bool is_known = !node.empty() && options.store->snapshot().node(node);
+  const bool is_known = !node.empty() && options.server.store->snapshot().node(node);
   if (is_known && (node != options.agent.node_id || !options.client))
     return to_node(std::move(call), node, run);
   // The leader knows allocations and nodes that have not come here yet.
   const bool names_one = where == Where::alloc_node ? is_uuid(call.rest) : !node.empty();
-  if (!is_known && names_one && !leads(options) && call.request().hops < most_hops) {
+  if (!is_known && names_one && !leads(options.server, options.peers)
+      && call.request().hops < most_hops) {
     return relay(
         std::move(call),
-        [context](const Answerer& answer) { find_leader(context->options, answer); }, run);
+        [context](const Answerer& answer) { find_leader(*context->options.peers.view, answer); },
+        run);
   }
   run(std::move(call));
 }
@@ -294,26 +296,26 @@ void dispatch_until(Where where, Call call, const Run& run, Clock::time_point gi
   now.where = where;
   now.is_read = request.method == "GET" || request.method == "HEAD";
   now.other_region = !region.empty() && region != options.agent.region;
-  now.has_server = options.store != nullptr || !options.cluster_view;
-  now.leads = leads(options);
+  now.has_server = options.server.store != nullptr || !options.peers.view;
+  now.leads = leads(options.server, options.peers);
   now.takes_stale = !now.leads && takes_stale(request);
   now.is_for_this_node = request.is_for_this_node;
   const auto destination = destination_of(now);
   if (destination == Destination::here) {
     const bool by_leader = where == Where::leader || where == Where::by_method;
-    if (by_leader && !now.is_read && options.cluster_view)
+    if (by_leader && !now.is_read && options.peers.view)
       try_again_unserved(where, call, run, give_up);
     return run(std::move(call));
   }
   if (destination == Destination::node) return dispatch_to_node(where, std::move(call), run);
   if (destination == Destination::region)
     return dispatch_to_region(std::move(call), std::string{region}, run);
-  if (!options.cluster_view)
+  if (!options.peers.view)
     return refuse_unserved(call, now.other_region ? no_path_to_region() : no_leader());
   if (request.hops >= most_hops) return refuse_unserved(call, no_leader());
   Find find;
   if (destination == Destination::leader)
-    find = [context](const Answerer& answer) { find_leader(context->options, answer); };
+    find = [context](const Answerer& answer) { find_leader(*context->options.peers.view, answer); };
   else
     find = [context](const Answerer& answer) {
       find_server(*context, context->options.agent.region, answer);
@@ -330,7 +332,7 @@ void dispatch(Where where, Call call, const Run& run) {
 
 void dispatch_to_region(Call call, const std::string& region, const Run& run) {
   const auto context = call.context;
-  if (!context->options.cluster_view || call.request().hops >= most_hops)
+  if (!context->options.peers.view || call.request().hops >= most_hops)
     return refuse_unserved(call, no_path_to_region());
   relay(
       std::move(call),

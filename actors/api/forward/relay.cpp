@@ -157,7 +157,7 @@ private:
       self->ended(std::move(reply), number);
     };
     context_->asker.ask<Opened>(
-        context_->options.transport, std::move(message), connect_patience,
+        context_->options.peers.transport, std::move(message), connect_patience,
         [self = shared_from_this(), number](Result<Opened> opened) {
           if (!opened) return self->ended({opened.error(), Delivery::surely_not}, number);
           self->listen(std::move(*opened), number);

@@ -73,12 +73,12 @@ private:
         if (is_done_) return;
       }
       if (refuse()) return;
-      auto snapshot = context_.options.store->snapshot();
+      auto snapshot = context_.options.server.store->snapshot();
       if (!is_new_enough(snapshot)) {
         subscribe();
-        snapshot = context_.options.store->snapshot();
+        snapshot = context_.options.server.store->snapshot();
       }
-      const auto& lease = context_.options.lease;
+      const auto& lease = context_.options.server.lease;
       if (lease && !is_stale_allowed_ && !lease->holds()) {
         confirm();
         return;
@@ -117,7 +117,7 @@ private:
       const std::lock_guard lock{guard_};
       is_stale_ = false;
     }
-    auto subscription = context_.options.store->watches().subscribe(
+    auto subscription = context_.options.server.store->watches().subscribe(
         read_.watch, [self = shared_from_this()] { self->wake(); });
     const std::lock_guard lock{guard_};
     if (!is_done_) std::swap(subscription_, subscription);
@@ -176,7 +176,7 @@ private:
   /// Without the lease only a quorum knows whether this state is the newest.
   void confirm() {
     context_.asker.ask<raft::ReadReady>(
-        context_.options.raft, raft::ReadIndex{}, ask_timeout,
+        context_.options.server.raft, raft::ReadIndex{}, ask_timeout,
         [self = shared_from_this()](const Result<raft::ReadReady>& ready) {
           self->safely([&] { self->confirmed(ready.has_value()); });
         });
@@ -187,7 +187,7 @@ private:
       if (release()) call_.fail(no_leader());
       return;
     }
-    const auto snapshot = context_.options.store->snapshot();
+    const auto snapshot = context_.options.server.store->snapshot();
     if (is_new_enough(snapshot))
       answer(snapshot);
     else if (!wait())
@@ -242,7 +242,7 @@ private:
       return call_.send(std::move(answer));  // the index is not for him either
     answer.index = index;
     answer.is_read = true;
-    if (const auto& leader = context_.options.leader; leader && is_stale_allowed_) {
+    if (const auto& leader = context_.options.server.leader; leader && is_stale_allowed_) {
       answer.known_leader = !leader->known().leader.empty();
       answer.last_contact
           = std::chrono::duration_cast<std::chrono::milliseconds>(leader->last_contact());
@@ -278,7 +278,7 @@ Outcome read_state(Call& call, const std::function<Result<Read>(const ReadOption
   auto options = NOMAD_TRY(parse_read_options(call.request()));
   if (!options.region.empty() && options.region != call.context->options.agent.region)
     return bad_request("No path to region");
-  if (!call.context->options.store) return no_leader();
+  if (!call.context->options.server.store) return no_leader();
   auto read = NOMAD_TRY(make(options));
   std::make_shared<PendingRead>(std::move(call), std::move(options), std::move(read))->attempt();
   return later;

@@ -19,10 +19,10 @@ Context::Context(const actor::Owner& owner, ApiOptions given)
     : options{std::move(given)},
       system{owner.system()},
       asker{owner},
-      timers{options.alarm},
-      pool{options.query_threads, pool_capacity},
+      timers{options.workers.alarm},
+      pool{options.workers.query_threads, pool_capacity},
       archives{archive_threads, archive_capacity},
-      cache{options.response_cache_bytes},
+      cache{options.workers.cache_bytes},
       files{std::make_unique<FileService>()},
       leader_watch{std::make_shared<LeaderWatch>(timers, [this] { return leader_address(); })},
       random_{Random::from_system()} {
@@ -35,8 +35,8 @@ Context::~Context() {
 }
 
 std::string Context::leader_address() const {
-  if (!options.cluster_view) return {};
-  const auto leader = options.cluster_view->leader_address();
+  if (!options.peers.view) return {};
+  const auto leader = options.peers.view->leader_address();
   return leader.is_self ? options.agent.rpc_address : leader.rpc_address;
 }
 

@@ -72,8 +72,8 @@ void Routes::list(const std::string& path, std::vector<Operation>& operations) {
                                                                   : "DELETE ";
     listed_.emplace_back(method + path, operation.capability);
     const auto metric = metric_of(listed_.back().first);
-    if (context_ && context_->options.metrics && !metric.empty())
-      operation.time = &context_->options.metrics->sample(metric);
+    if (context_ && context_->options.metrics.registry && !metric.empty())
+      operation.time = &context_->options.metrics.registry->sample(metric);
   }
 }
 

@@ -39,7 +39,7 @@ auto responding(SharedCall call, Respond respond) {
 template <class Decide, class Respond>
 Outcome write(Call& call, Decide decide, Respond respond) {
   const auto context = call.context;
-  const auto& writer = context->options.writer;
+  const auto& writer = context->options.server.writer;
   if (!writer) return no_leader();
   const auto decide_for = [&decide, asking = call.asking](const state::Snapshot& snapshot,
                                                           const cluster::EvalSeed& seed) {
@@ -55,7 +55,7 @@ Outcome write(Call& call, Decide decide, Respond respond) {
 template <class Respond>
 Outcome write_sealed(Call& call, const cluster::SealedDecision& decision, Respond respond) {
   const auto context = call.context;
-  const auto& writer = context->options.writer;
+  const auto& writer = context->options.server.writer;
   if (!writer) return no_leader();
   auto answer = responding<server::SealedWritten>(share(std::move(call)), std::move(respond));
   writer->propose_raw(decision.allowed, decision.command,

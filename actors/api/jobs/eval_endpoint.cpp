@@ -184,11 +184,11 @@ Answer deleted_answer(std::uint64_t count, std::uint64_t index) {
 
 Outcome delete_by_filter(Call& call, std::string_view filter) {
   const auto& options = call.context->options;
-  if (!options.writer) return no_leader();
-  const auto snapshot = options.store->snapshot();
+  if (!options.server.writer) return no_leader();
+  const auto snapshot = options.server.store->snapshot();
   auto deletion = NOMAD_TRY(cluster::decide_delete_by_filter(snapshot, call.asking, filter));
   if (deletion.commands.empty()) return deleted_answer(0, snapshot.index());
-  const auto& writer = *options.writer;
+  const auto& writer = *options.server.writer;
   const auto count = std::make_shared<std::uint64_t>(0);  // of the Raft node's thread
   writer.propose_all(
       deletion.allowed, std::move(deletion.commands),

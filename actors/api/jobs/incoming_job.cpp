@@ -62,7 +62,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   const auto& limits = call.context->options.jobs;
   jobspec::AdmissionOptions admission;
   admission.default_priority = limits.default_priority;
-  const auto& store = call.context->options.store;
+  const auto& store = call.context->options.server.store;
   const auto snapshot = store ? store->snapshot() : state::Snapshot{};
   const auto home = snapshot.get_namespace(ns);
   if (home) admission.default_node_pool = jobspec::default_node_pool(*home);
@@ -71,8 +71,9 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   rules.max_priority = limits.max_priority;
   rules.max_count = limits.max_count;
   rules.allow_refused = limits.allow_unsupported;
-  if (const auto& types = call.context->options.job_types) rules.job_types = types->names();
-  if (const auto& providers = call.context->options.providers) rules.providers = providers->names();
+  if (const auto& types = call.context->options.plugins.job_types) rules.job_types = types->names();
+  if (const auto& providers = call.context->options.plugins.providers)
+    rules.providers = providers->names();
   if (store) {
     rules.memory_oversubscription
         = scheduler::placement_rules(snapshot, job.text("NodePool")).memory_oversubscription;

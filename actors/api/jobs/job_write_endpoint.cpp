@@ -59,7 +59,7 @@ Outcome write_registration(Call& call,
                            const cluster::RegisterRequest& request,
                            JobSource source,
                            std::vector<std::string> warnings) {
-  const auto& writer = call.context->options.writer;
+  const auto& writer = call.context->options.server.writer;
   if (!writer) return no_leader();
   const auto decide
       = [&request, asking = call.asking](const Snapshot& state, const cluster::EvalSeed& seed) {
@@ -70,7 +70,7 @@ Outcome write_registration(Call& call,
                          ns = copy(request.job->getNamespace())](Result<Written<Decision>> result) {
     if (!result) return go_home(*shared, [shared, error = result.error()] { shared->fail(error); });
     const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
-    keep_source(*shared->context->options.writer, *done, source, ns,
+    keep_source(*shared->context->options.server.writer, *done, source, ns,
                 [shared, done, warnings](const std::string& warning) {
                   go_home(*shared, [shared, done, warnings, warning]() mutable {
                     if (!warning.empty()) warnings.push_back(warning);
@@ -229,7 +229,7 @@ Outcome show_plan(Call& call, PlanUnderWay plan) {
     return plan_answer(std::move(plan.run).take(), plan.index, plan.job, plan.with_diff,
                        plan.warnings);
   const auto context = call.context;
-  const auto& types = context->options.job_types;
+  const auto& types = context->options.plugins.job_types;
   const auto known = types ? types->find(plan.type) : std::nullopt;
   if (!known)
     return Error{Errc::unavailable,
@@ -265,7 +265,7 @@ Outcome plan_here(Call& call) {
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
   const auto job = freeze_job(incoming.draft);
-  const auto& store = call.context->options.store;
+  const auto& store = call.context->options.server.store;
   if (!store) return no_leader();
   const auto state = store->snapshot();
   const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
@@ -415,7 +415,7 @@ Outcome deregister_job(Call& call) {
       [&](const Snapshot& state, const access::Asking& asking,
           const cluster::EvalSeed& seed) -> Result<Decision> {
         if (asked.no_shutdown_delay)
-          NOMAD_TRY(skip_delays(*context->options.writer, state, asking, asked));
+          NOMAD_TRY(skip_delays(*context->options.server.writer, state, asking, asked));
         return cluster::decide_deregister(state, asking, asked.ns, asked.job_id, asked.purge,
                                           asked.eval_priority, seed);
       },

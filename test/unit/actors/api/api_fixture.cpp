@@ -183,11 +183,11 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.agent.rpc_address = "127.0.0.1:4647";
   options.agent.serf_address = "127.0.0.1:4648";
   options.agent.config_json = [] { return std::string{R"({"Region":"global"})"}; };
-  options.store = std::shared_ptr<state::Store>{state_, &state_->store};
-  options.lease = lease;
-  options.leader = leader;
-  options.raft = raft_;
-  options.writer.emplace(options.store, raft::Proposer{log_}, leader);
+  options.server.store = std::shared_ptr<state::Store>{state_, &state_->store};
+  options.server.lease = lease;
+  options.server.leader = leader;
+  options.server.raft = raft_;
+  options.server.writer.emplace(options.server.store, raft::Proposer{log_}, leader);
   options.client = client_;
   auto ring = storage::RowRing::open(uploads.file("decisions.db"));
   REQUIRE(ring.has_value());
@@ -195,11 +195,12 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
       system_, std::make_shared<storage::RowRing>(std::move(*ring)), telemetry::Meter::make({}));
   decisions_ = std::move(decisions.log);
   decision_feed = std::move(decisions.feed);
-  options.decisions = decisions_;
+  options.server.decisions = decisions_;
   keyring = *security::Keyring::open({.server_id = "server-1"});
-  options.keyring = keyring;
-  options.upload_directory = uploads.file("uploads");
-  options.metrics = std::make_shared<telemetry::Registry>(telemetry::Options{.prefix = "nomad"});
+  options.server.keyring = keyring;
+  options.uploads.directory = uploads.file("uploads");
+  options.metrics.registry
+      = std::make_shared<telemetry::Registry>(telemetry::Options{.prefix = "nomad"});
   options.authenticator = test::open_to_all();
   if (change) change(options);
   auto started = start_api(system_, std::move(options));

@@ -295,7 +295,7 @@ TEST_CASE("metrics: both forms, with the host's usage") {
   CHECK(text.body.find("nomad_client_allocations_running{") != std::string::npos);
   CHECK(text.body.find("nomad_nomad_job_summary_queued{job=\"web\"") != std::string::npos);
 
-  ApiFixture without{[](ApiOptions& options) { options.prometheus = false; }};
+  ApiFixture without{[](ApiOptions& options) { options.metrics.prometheus = false; }};
   CHECK(without.refusal("/v1/metrics?format=prometheus") == "415 Prometheus is not enabled");
 }
 
@@ -328,7 +328,7 @@ TEST_CASE("metrics: of the node and, if that is wanted, of each task") {
   CHECK(has(node, "nomad_client_unallocated_memory" + labels + " 836\n"));
   CHECK_FALSE(has(node, "nomad_client_allocs_memory_rss"));
 
-  ApiFixture with{[](ApiOptions& options) { options.task_metrics = true; }};
+  ApiFixture with{[](ApiOptions& options) { options.metrics.of_tasks = true; }};
   const auto tasks = shown(with);
   const std::string task = R"({alloc_id=")" + own_alloc + R"(",task="server"})";
   CHECK(has(tasks, "nomad_client_allocs_memory_rss" + task + " 4096\n"));
@@ -345,7 +345,7 @@ TEST_CASE("metrics: are collected on the pool, not on the thread of a connection
     options.client = {};
     options.http.observer
         = [&](const net::Request&, unsigned) { connections = std::this_thread::get_id(); };
-    options.metrics->add_collector(
+    options.metrics.registry->add_collector(
         [&](telemetry::Gauges&) { collects = std::this_thread::get_id(); });
   }};
   CHECK(fixture.get("/v1/metrics").status == 200);

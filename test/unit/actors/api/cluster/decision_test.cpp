@@ -77,7 +77,7 @@ TEST_CASE_FIXTURE(DecisionFixture, "decisions: of an evaluation, and page by pag
 }
 
 TEST_CASE("decisions: a server that keeps none says so") {
-  ApiFixture fixture{[](ApiOptions& options) { options.decisions = {}; }};
+  ApiFixture fixture{[](ApiOptions& options) { options.server.decisions = {}; }};
   CHECK(fixture.refusal("/v1/operator/decisions")
             .find("this server keeps no decisions; its log says why since its start")
         != std::string::npos);

@@ -21,14 +21,14 @@ namespace {
 struct Dispatched {
   Dispatched(const std::string& method, std::uint8_t hops) {
     fixture.emplace([&](ApiOptions& made) {
-      made.cluster_view.emplace();
-      made.cluster_view->region = made.agent.region;
-      made.cluster_view->leader_address = [] {
+      made.peers.view.emplace();
+      made.peers.view->region = made.agent.region;
+      made.peers.view->leader_address = [] {
         rpc::LeaderAddress own;
         own.is_self = true;
         return own;
       };
-      made.cluster_view->servers_in = [](const std::string&) { return std::vector<std::string>{}; };
+      made.peers.view->servers_in = [](const std::string&) { return std::vector<std::string>{}; };
       options = made;
     });
     context = std::make_shared<Context>(system, options);

@@ -70,7 +70,7 @@ struct Passed {
   explicit Passed(const std::string& method) {
     ApiOptions options;
     fixture.emplace([&](ApiOptions& made) { options = made; });
-    options.transport = played;
+    options.peers.transport = played;
     context = std::make_shared<Context>(system, options);
     exchange->request.method = method;
     exchange->request.path = exchange->request.target = "/v1/jobs";
