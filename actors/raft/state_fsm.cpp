@@ -71,12 +71,6 @@ schema::Command::Reader command_in(std::span<const std::byte> bytes) {
       reinterpret_cast<const capnp::word*>(bytes.data()));
 }
 
-/// Whether the duties of a leader have to know.
-bool concerns_leader(const state::Outcome& outcome) {
-  return outcome.replaced || !outcome.evals.empty() || !outcome.nodes_opened.empty()
-         || !outcome.nodes_freed.empty() || !outcome.jobs_stopped.empty();
-}
-
 }  // namespace
 
 Bytes payload_of(const Object<schema::Command>& command) {
@@ -119,7 +113,7 @@ std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index appli
     auto outcome = std::make_shared<const state::Outcome>(
         store_->apply(entry.index + store_->index_offset(), command_in(bytes)));
     outcomes.push_back({outcome->error, outcome->index, outcome});
-    if (concerns_leader(*outcome)) for_listener.push_back(std::move(outcome));
+    if (outcome->concerns_leader()) for_listener.push_back(std::move(outcome));
   }
   store_->set_applied(applied + store_->index_offset());
   store_->publish();

@@ -31,6 +31,7 @@ void Applier::replace(const ObjectOf<Kind>& before, const ObjectOf<Kind>& after)
   replace_quietly<Kind>(before, after);
   touch(Kind::table);
   note<Kind>(before, after);
+  if constexpr (requires { Kind::guides_leader; }) outcome_.settings_changed = true;
 }
 
 /// The same as if nothing had changed that anybody waits for.

@@ -51,10 +51,18 @@ struct Outcome {
   std::vector<Object<schema::Node>> nodes_opened;
   /// Nodes on which allocations ended.
   std::vector<std::string> nodes_freed;
+  /// Settings that the leader's duties go by are others now.
+  bool settings_changed = false;
   /// The whole state was replaced: whoever derives from it begins anew.
   bool replaced = false;
   /// Jobs that were stopped or removed: (namespace, id).
   std::vector<std::pair<std::string, std::string>> jobs_stopped;
+
+  /// Whether the duties of a leader have to know.
+  bool concerns_leader() const {
+    return replaced || settings_changed || !evals.empty() || !nodes_opened.empty()
+           || !nodes_freed.empty() || !jobs_stopped.empty();
+  }
 };
 
 /// Whether this version knows the command. A server that does not must stop before it applies

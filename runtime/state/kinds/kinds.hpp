@@ -15,6 +15,7 @@
 //                   either may be empty. What it changes must depend on these two alone;
 //   topic           its topic in the event stream; `filter_keys` what else may be asked for there;
 //   put_event, remove_event   the types of its events, if not those of the command;
+//   guides_leader   true: the leader's duties go by it, and are told at once when it changes;
 //   put, remove     its commands: `put` keeps the create index and sets the modify index;
 //   object_of       the object in what `put` brings, if that has more than the object;
 //   may_put, may_remove   why a command is refused, judged before anything is changed. All servers
@@ -356,6 +357,7 @@ struct SchedulerConfig : Stored<schema::SchedulerConfiguration, Table::scheduler
 
   static constexpr auto rows = &Rows::scheduler_config;
   static constexpr std::string_view name = "scheduler_config";
+  static constexpr bool guides_leader = true;
   static constexpr PutCommand put{schema::Command::SCHEDULER_CONFIGURATION,
                                   &schema::Command::Reader::getSchedulerConfiguration,
                                   &schema::Command::Builder::setSchedulerConfiguration};

@@ -67,7 +67,7 @@ struct ServerFixture : ActorFixture {
     for (std::size_t i = 0; i < proposals.size(); ++i)
       proposals[i].callback(raft::Applied{batch[i].index, outcomes[i]});
     for (const auto& listener : listeners)
-      actor::tell(listener, server::BatchApplied{applied});
+      if (!applied.empty()) actor::tell(listener, server::BatchApplied{applied});
     entries += proposals.size();
     return proposals.size();
   }
