@@ -18,8 +18,10 @@
 #include "cli/arguments.hpp"
 #include "cli/programs.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/resident.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/config/addresses.hpp"
 #include "runtime/config/agent_config.hpp"
 
@@ -29,11 +31,11 @@ namespace {
 struct AgentFlags {
   std::vector<std::string> config;
   std::vector<std::string> meta;
-  std::vector<std::string> servers;
-  std::optional<std::string> alloc_dir, bind, data_dir, dc, log_level, network_interface, node,
-      node_class, node_pool, region, state_dir;
-  std::optional<std::int64_t> bootstrap_expect;
-  std::optional<bool> log_json;
+  std::vector<std::string> servers, join, retry_join;
+  std::optional<std::string> alloc_dir, bind, data_dir, dc, encrypt, log_level, network_interface,
+      node, node_class, node_pool, plugin_dir, region, retry_interval, state_dir;
+  std::optional<std::int64_t> bootstrap_expect, network_speed, retry_max;
+  std::optional<bool> log_json, rejoin;
   bool client = false;
   bool dev = false;
   bool server = false;
@@ -51,19 +53,36 @@ void add_to(Arguments& parser, AgentFlags& flags) {
   parser.flag("log-json", flags.log_json, "Logs JSON.");
   parser.flag("server", flags.server, "Runs a server.");
   parser.option("bootstrap-expect", flags.bootstrap_expect, "How many servers start the cluster.");
+  parser.option("join", flags.join, "A server to join at the start; may stand several times.");
+  parser.option("retry-join", flags.retry_join, "The same, tried until it works.");
+  parser.option("retry-max", flags.retry_max, "How often that is tried; 0: for ever.");
+  parser.option("retry-interval", flags.retry_interval, "The time between tries, as \"30s\".");
+  parser.flag("rejoin", flags.rejoin, "Accepted: a server that left always joins again.");
+  parser.option("encrypt", flags.encrypt,
+                "The key of the servers' membership. Whoever lists processes sees it here: the "
+                "configuration's server.encrypt is safer.");
+  parser.option("plugin-dir", flags.plugin_dir, "Where plugins are looked for.");
   parser.flag("client", flags.client, "Runs a client.");
   parser.option("alloc-dir", flags.alloc_dir, "Where allocations have their directories.");
   parser.option("state-dir", flags.state_dir, "Where the client keeps its state.");
-  parser.option("servers", flags.servers, "Servers that the client joins.");
+  parser.option("servers", flags.servers, "Servers that the client joins, separated by commas.");
   parser.option("node-class", flags.node_class, "The node's class.");
   parser.option("node-pool", flags.node_pool, "The node's pool.");
   parser.option("meta", flags.meta, "key=value of the node's metadata; may stand several times.");
   parser.option("network-interface", flags.network_interface, "The interface to fingerprint.");
+  parser.option("network-speed", flags.network_speed, "Its speed, in Mbit/s.");
 }
 
 template <class T>
 void take(T& target, const std::optional<T>& given) {
   if (given) target = *given;
+}
+
+/// Each of `given` is several, separated by commas.
+void append(std::vector<std::string>& list, const std::vector<std::string>& given) {
+  for (const std::string& several : given)
+    for (const std::string_view one : split(several, ','))
+      list.emplace_back(trim(one));
 }
 
 Result<config::AgentConfig> configure(const AgentFlags& flags) {
@@ -79,15 +98,23 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
   take(config.log_level, flags.log_level);
   take(config.log_json, flags.log_json);
   take(config.server.bootstrap_expect, flags.bootstrap_expect);
+  take(config.server.encrypt, flags.encrypt);
+  take(config.server.join.retry_max, flags.retry_max);
+  if (flags.retry_interval)
+    config.server.join.retry_interval
+        = NOMAD_TRY(parse_duration(*flags.retry_interval).within("-retry-interval"));
+  append(config.server.join.start_join, flags.join);
+  append(config.server.join.retry_join, flags.retry_join);
+  take(config.plugin_dir, flags.plugin_dir);
   take(config.client.alloc_dir, flags.alloc_dir);
   take(config.client.state_dir, flags.state_dir);
   take(config.client.node_class, flags.node_class);
   take(config.client.node_pool, flags.node_pool);
   take(config.client.network_interface, flags.network_interface);
+  take(config.client.network_speed, flags.network_speed);
   config.server.enabled |= flags.server;
   config.client.enabled |= flags.client;
-  for (const auto& server : flags.servers)
-    config.client.servers.push_back(server);
+  append(config.client.servers, flags.servers);
   for (const auto& entry : flags.meta) {
     const auto equals = entry.find('=');
     if (equals == std::string::npos)

@@ -70,11 +70,6 @@ Result<> validate_server(const AgentConfig& config) {
     return wrong("job_max_source_size: " + size.error().what);
   if (server.bootstrap_expect < 0 || server.bootstrap_expect > 64)
     return wrong("bootstrap_expect: expected 0 to 64");
-  const bool joins = !server.join.retry_join.empty() || !server.join.start_join.empty();
-  if (server.bootstrap_expect == 0 && !joins)
-    return wrong(
-        "bootstrap_expect: set it to the number of servers that found the cluster "
-        "together, or name servers to join in server_join.retry_join");
   if (server.raft_multiplier < 1 || server.raft_multiplier > 10)
     return wrong("raft_multiplier: expected 1 to 10");
   const auto& algorithm = server.default_scheduler_config.scheduler_algorithm;

@@ -225,9 +225,9 @@ plugin "raw_exec" {{
 """ + MORE_CONFIG + config)
         self.process = None
 
-    def start(self, wait=True):
+    def start(self, wait=True, flags=()):
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([BINARY, "agent", "-config", self.config_path],
+        self.process = subprocess.Popen([BINARY, "agent", "-config", self.config_path, *flags],
                                         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         if wait:

@@ -105,26 +105,23 @@ log_rotate_max_files = 2
         said = re.findall(r"agent\.hcl:\d+: (\S+): has no effect yet: ", self.agent.log())
         self.assertEqual(["server.redundancy_zone", "server.enabled_schedulers", "telemetry.statsd_address"], said)
 
-    def test_a_server_is_joined_by_its_serf_port(self):
+    def test_a_server_that_founds_nothing_is_joined_by_hand_or_by_a_flag(self):
+        """By the serf port of the other one, as Nomad's users do."""
         with open(self.agent.config_path) as f:
-            serf = re.search(r"serf = (\d+)", f.read()).group(1)
-        other = Agent(config=f"""
-server {{
-  server_join {{
-    retry_join = ["127.0.0.1:{serf}"]
-  }}
-}}""")
-        try:
+            serf = "127.0.0.1:" + re.search(r"serf = (\d+)", f.read()).group(1)
+        for number, flags in enumerate(([], [f"-join={serf}"]), start=2):
+            other = Agent()
+            self.addCleanup(other.destroy)
             with open(other.config_path) as f:
                 text = f.read()
             with open(other.config_path, "w") as f:
-                f.write(text.replace("bootstrap_expect = 1", "bootstrap_expect = 0") + 'name = "other"\n')
-            other.start(wait=False)
-            wait_until(lambda: len(self.agent.get("/v1/agent/members").json["Members"]) == 2, what="two members")
-        finally:
-            other.stop()
-            harness.clear(other.dir)
-            harness.living.discard(other.dir)
+                f.write(text.replace("bootstrap_expect = 1", "bootstrap_expect = 0") + f'name = "other{number}"\n')
+            other.start(wait=False, flags=flags)
+            if not flags:
+                wait_until(lambda: "this server neither founds a cluster nor joins one" in other.log(), what="a warning")
+                wait_until(lambda: other.run("server", "join", serf).returncode == 0, what="the server joined")
+            wait_until(lambda: [m["Status"] for m in self.agent.get("/v1/agent/members").json["Members"]] == ["alive"] * number,
+                       what=f"{number} members")
 
 
 class StartTest(harness.AgentTest):
