@@ -231,8 +231,8 @@ struct CsiPluginConfig $json("TaskCSIPluginConfig") {
 }
 
 struct Identity $json("WorkloadIdentity") {
-  env @0 :Bool $refused("tasks get no workload identity; leave it out");
-  file @1 :Bool $refused("tasks get no workload identity; leave it out");
+  env @0 :Bool $unheeded("tasks get no workload identity, so NOMAD_TOKEN is not set");
+  file @1 :Bool $unheeded("tasks get no workload identity, so there is no file secrets/nomad_token");
 }
 
 struct ScalingPolicy {
@@ -277,7 +277,7 @@ struct Task {
       $unheeded("it marks the proxies of a service mesh, and there is none");
   scalingPolicies @21 :List(ScalingPolicy) $hcl("scaling") $update(inPlace)
       $unheeded("policies of tasks are not listed, as in Nomad's community build");
-  identity @25 :Identity $works;
+  identity @25 :Identity $partly("no task gets one; who does not ask for it sees no difference");
 }
 
 struct Consul { namespace @0 :Text $unheeded("there is no Consul"); }
@@ -312,7 +312,7 @@ struct TaskGroup {
     value @22 :Int64;
   }
   scaling @5 :ScalingPolicy $update(inPlace) $works;
-  consul @14 :Consul $works;
+  consul @14 :Consul $partly("there is no Consul, so its namespace has no effect");
 
   struct VolumeEntry { key @0 :Text; value @1 :VolumeRequest; }
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -127,6 +128,24 @@ void append_block(std::string& page,
     if (is_entered(field)) append_block(page, *field.block, path_of(path, field), homes);
 }
 
+/// Blocks of which the page would say that they work while nothing in them does.
+void add_contradictions(std::vector<std::string>& found,
+                        const BlockType& type,
+                        const std::string& path,
+                        const Homes& homes) {
+  if (const auto home = homes.find(&type); home == homes.end() || home->second != path) return;
+  for (const Field& field : type.fields) {
+    if (!is_entered(field)) continue;
+    const auto& parts = field.block->fields;
+    if (field.support == Support::works && std::ranges::any_of(parts, has_row)
+        && std::ranges::none_of(parts, [](const Field& part) {
+             return part.support == Support::works || part.support == Support::partly;
+           }))
+      found.push_back(path_of(path, field));
+    add_contradictions(found, *field.block, path_of(path, field), homes);
+  }
+}
+
 std::string_view word(KeyState state) {
   switch (state) {
     case KeyState::works:
@@ -180,6 +199,12 @@ int main(int argc, char** argv) {
     std::cerr << "usage: compatibility PAGE [-write]\n";
     return 2;
   }
+  const BlockType& job = nomad::jobspec::block_types().job;
+  std::vector<std::string> contradictions;
+  add_contradictions(contradictions, job, "job", find_homes(job));
+  for (const std::string& path : contradictions)
+    std::cerr << path << " is said to work, but nothing in it does\n";
+  if (!contradictions.empty()) return 1;
   const auto page = make_page();
   if (argc > 2) std::ofstream{argv[1], std::ios::binary} << page;
   if (read(argv[1]) == page) return 0;

@@ -193,13 +193,13 @@ TEST_CASE("support: a finding says where it is") {
       }
     })");
   CHECK(texts(found.errors)
-        == "group \"web\", task \"server\", identity: env is not supported yet: tasks get no "
-           "workload identity; leave it out\n"
-           "group \"web\", service \"front\": connect is not supported yet: there is no service "
+        == "group \"web\", service \"front\": connect is not supported yet: there is no service "
            "mesh; leave it out\n");
   CHECK(
       texts(found.warnings)
-      == "group \"web\", service \"front\": meta has no effect yet: it is of Consul's services\n");
+      == "group \"web\", task \"server\", identity: env has no effect yet: tasks get no workload "
+         "identity, so NOMAD_TOKEN is not set\n"
+         "group \"web\", service \"front\": meta has no effect yet: it is of Consul's services\n");
 }
 
 TEST_CASE("support: a value that holds anyway is not told of") {
