@@ -66,7 +66,10 @@ public:
   actor::Answer<hook::Answered> run(const hook::Run& msg) {
     const auto phase = msg.request->getPhase();
     const bool begins = phase == HookPhase::PRERUN || phase == HookPhase::UPDATE;
-    if (!begins) self_->send(parts_.checks, check::Forget{alloc_id_});  // With its grace, too.
+    if (!begins) {
+      self_->send(parts_.checks, check::Forget{alloc_id_});
+      starts_.clear();  // What runs is about to end: it counts from its next start.
+    }
     watches_ = begins || phase == HookPhase::TASK_RESTART;
     if (!watches_) return hook::Answered{};
     choose_provider(msg);
@@ -88,6 +91,8 @@ public:
         .then(
             [this, then](const check::Watching& now) {
               results_ = now.checks;
+              for (const auto& [task, at] : starts_)
+                tell_started(task);
               tell();
               then();
             },
@@ -117,6 +122,17 @@ public:
     tell();
   }
 
+  /// Who runs since when. A task that is found running has started, too.
+  void tasks_changed(const hook::TasksChanged& msg) {
+    if (!watches_) return;
+    for (const auto task : msg.tasks->getTasks()) {
+      if (task.getState() != schema::TaskRunState::RUNNING || task.getStartedAt() == 0) continue;
+      auto& start = starts_[copy(task.getName())];
+      if (std::exchange(start, task.getStartedAt()) != task.getStartedAt())
+        tell_started(copy(task.getName()));
+    }
+  }
+
   void restart(const check::RestartWanted& msg) {
     Draft<schema::plugin::HostRequest> request;
     request->setAllocId(text(alloc_id_));
@@ -126,9 +142,10 @@ public:
     restart.setFailure(true);
     self_->request(host_, restart_timeout, plugin_host::Ask{request.freeze()})
         .then([](const plugin_host::Answered&) {},
-              [this](const Error& err) {
+              [this, task = msg.task](const Error& err) {
                 log::warn("client", "allocation {} is not restarted by its checks: {}", alloc_id_,
                           err.what);
+                tell_started(task);  // It runs on, and so do its checks.
               });
   }
 
@@ -164,6 +181,10 @@ private:
     for (const auto entry : request.getTasks())
       environments.emplace(copy(entry.getKey()), workload::TaskEnv::read(entry.getValue()));
     return environments;
+  }
+
+  void tell_started(const std::string& task) {
+    self_->send(parts_.checks, check::Started{alloc_id_, task});
   }
 
   void tell() {
@@ -209,6 +230,7 @@ private:
   std::vector<workload::ServiceCheck> checks_;
   std::vector<workload::RunCheck> results_;
   bool watches_ = false;
+  std::map<std::string, std::int64_t, std::less<>> starts_;  ///< Unix ns, of tasks that ran.
   std::string provider_;  ///< The plugin's that provides for the services; empty: none does.
   std::vector<service_provider::Check> told_;  ///< What it has heard.
   bool hears_ = false;                         ///< Began comes.
@@ -222,7 +244,7 @@ ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksS
   return {
       [self](const hook::Run& msg) { return self->state.run(msg); },
       [](hook::Cancel) { return hook::Settled{}; },
-      [](const hook::TasksChanged&) {},
+      [self](const hook::TasksChanged& msg) { self->state.tasks_changed(msg); },
       [self](const check::Changed& msg) { self->state.changed(msg); },
       [self](const check::RestartWanted& msg) { self->state.restart(msg); },
       [self](const check::RunScript& msg) { return self->state.run_script(msg); },
@@ -237,6 +259,7 @@ HookEntry checks_hook(ChecksHookParts parts) {
   return {.name = "checks_hook",
           .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
                      HookPhase::PRE_KILL, HookPhase::POSTRUN, HookPhase::DESTROY},
+          .watches_tasks = true,
           .reads_environment = true,
           .wanted =
               [](const HookScope& scope) {

@@ -78,6 +78,7 @@ public:
 
   void init(const CheckRunnerOptions& options);
   check::Watching watch(check::Watch msg);
+  void started(const check::Started& msg);
   void forget(const std::string& alloc_id);
   client_api::CheckReports reports_of(const std::string& alloc_id) const;
   void run_due(std::uint64_t round);
@@ -96,7 +97,11 @@ private:
 
   struct Alloc {
     CheckListener listener;
-    std::vector<Key> checks;  ///< In the job's order.
+    std::vector<Key> checks;                                   ///< In the job's order.
+    std::map<std::string, Nanoseconds, std::less<>> starts{};  ///< The last one of each task.
+
+    /// The last one of those that a check restarts.
+    std::optional<Nanoseconds> start_of(const std::string& task) const;
   };
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
@@ -132,10 +137,19 @@ void CheckRunnerState::init(const CheckRunnerOptions& options) {
 
 // -- who is watched ------------------------------------------------------------------------------
 
+std::optional<Nanoseconds> CheckRunnerState::Alloc::start_of(const std::string& task) const {
+  std::optional<Nanoseconds> last;
+  for (const auto& [name, at] : starts)
+    if (task.empty() || name == task) last = std::max(last.value_or(at), at);
+  return last;
+}
+
 CheckRunnerState::Key CheckRunnerState::add(const std::string& alloc_id, ServiceCheck check) {
   const auto key = ++last_key_;
   schedule_->add(key, alloc_id, check.interval, now());
-  const workload::CheckRestart restart{check.restart, check.interval, now()};
+  workload::CheckRestart restart{check.restart, check.interval};
+  if (const auto start = allocs_.at(alloc_id).start_of(check.restarts_task))
+    restart.started(*start);
   checks_.emplace(key, Watched{.alloc_id = alloc_id,
                                .check = std::move(check),
                                .result = workload::pending_result(unix_seconds()),
@@ -171,6 +185,18 @@ check::Watching CheckRunnerState::watch(check::Watch msg) {
   if (alloc.checks.empty()) allocs_.erase(msg.alloc_id);
   go_on();
   return watching;
+}
+
+void CheckRunnerState::started(const check::Started& msg) {
+  const auto alloc = allocs_.find(msg.alloc_id);
+  if (alloc == allocs_.end()) return;
+  alloc->second.starts[msg.task] = now();
+  for (const auto key : alloc->second.checks) {
+    auto& watched = checks_.at(key);
+    const std::string& restarts = watched.check.restarts_task;
+    if (restarts.empty() || msg.task.empty() || restarts == msg.task)
+      watched.restart.started(now());
+  }
 }
 
 void CheckRunnerState::forget(const std::string& alloc_id) {
@@ -267,7 +293,7 @@ void CheckRunnerState::ended(Key key, workload::CheckOutcome outcome) {
 void CheckRunnerState::restart(const Watched& failed, const CheckListener& listener) {
   for (const auto key : allocs_.at(failed.alloc_id).checks) {
     auto& each = checks_.at(key);
-    if (each.check.restarts_task == failed.check.restarts_task) each.restart.start_over(now());
+    if (each.check.restarts_task == failed.check.restarts_task) each.restart.start_over();
   }
   self_->send(listener,
               check::RestartWanted{.alloc_id = failed.alloc_id,
@@ -281,6 +307,7 @@ CheckSelf::behavior_type check_runner(CheckSelf::stateful_pointer<CheckRunnerSta
   self->state.init(options);
   return {
       [self](check::Watch& msg) { return self->state.watch(std::move(msg)); },
+      [self](const check::Started& msg) { self->state.started(msg); },
       [self](const check::Forget& msg) { self->state.forget(msg.alloc_id); },
       [self](const check::ReportsOf& msg) { return self->state.reports_of(msg.alloc_id); },
       [self](ChecksDue msg) { self->state.run_due(msg.round); },

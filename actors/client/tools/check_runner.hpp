@@ -3,7 +3,8 @@
 // is decided by workload::CheckSchedule, CheckResult and CheckRestart; probe::Prober asks.
 //
 // Owns:   the schedule, the prober and its thread, the newest result of each check.
-// Takes:  Watch, Forget, ReportsOf. Tells the listener of an allocation Changed and RestartWanted,
+// Takes:  Watch, Started, Forget, ReportsOf. Tells the listener of an allocation Changed and
+// RestartWanted,
 //         and asks it RunScript.
 // Parent: client, restart: it has forgotten everything, so whoever has checks sends Watch again;
 //         they are pending until they have run.
@@ -35,7 +36,7 @@ struct Changed {
 };
 
 /// By its check_restart block, a failing check has its tasks restarted. It counts as a failure of
-/// the tasks. All checks that restart the same begin their grace anew.
+/// the tasks. No check has the same tasks restarted before one of them is Started.
 struct RestartWanted {
   using is_message = void;
   std::string alloc_id;
@@ -83,8 +84,16 @@ struct Watching {
   std::vector<workload::RunCheck> checks;
 };
 
+/// A task runs, anew or as it was found: the grace of check_restart begins. Before that no check
+/// has it restarted. With a task "": nobody could be told to restart, so what runs goes on.
+struct Started {
+  using is_message = void;
+  std::string alloc_id;
+  std::string task;
+};
+
 /// The allocation has no checks any more, or none until its next Watch: with that they are pending,
-/// and so is the grace of check_restart.
+/// and none of its tasks is Started.
 struct Forget {
   using is_message = void;
   std::string alloc_id;
@@ -99,6 +108,7 @@ struct ReportsOf {
 }  // namespace check
 
 using CheckRunner = actor::Interface<check::Watching(check::Watch),
+                                     void(check::Started),
                                      void(check::Forget),
                                      client_api::CheckReports(check::ReportsOf)>;
 

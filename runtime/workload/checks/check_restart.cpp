@@ -3,7 +3,8 @@
 namespace nomad::workload {
 
 bool CheckRestart::note(const CheckResult& result, Nanoseconds begun) {
-  if (rules_.limit <= 0 || begun - since_ < rules_.grace || result.status == CheckStatus::pending)
+  if (rules_.limit <= 0 || !since_ || begun - *since_ < rules_.grace
+      || result.status == CheckStatus::pending)
     return false;
   const bool fails
       = result.status == CheckStatus::failure && !(result.is_warning && rules_.ignore_warnings);
@@ -17,9 +18,14 @@ bool CheckRestart::note(const CheckResult& result, Nanoseconds begun) {
   return (begun - *failing_since_ + interval_ / 2) / interval_ >= rules_.limit - 1;
 }
 
-void CheckRestart::start_over(Nanoseconds now) {
+void CheckRestart::started(Nanoseconds now) {
   failing_since_.reset();
   since_ = now;
+}
+
+void CheckRestart::start_over() {
+  failing_since_.reset();
+  since_.reset();
 }
 
 }  // namespace nomad::workload

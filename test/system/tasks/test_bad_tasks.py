@@ -220,6 +220,21 @@ telemetry {
         self.wait_for_event(alloc, "Not Restarting")
         self.agent.wait_for_allocs("alone", "failed")
 
+    def test_each_start_has_the_grace_of_its_checks(self):
+        """The delay of a restart is longer than the grace, and doesn't eat it up."""
+        check = self.check(CheckRestart={"Limit": 1, "Grace": 2 * SECOND})
+        policy = {"Attempts": 2, "Interval": 600 * SECOND, "Delay": 3 * SECOND, "Mode": "fail"}
+        alloc = self.start(bad_job("grace", "sleep 1000", Services=[self.service(Checks=[check])], RestartPolicy=policy))
+        self.wait_for_event(alloc, "Not Restarting")
+        started, graces = 0, []
+        for event in self.events(alloc):
+            if event["Type"] == "Started":
+                started = event["Time"]
+            elif event["Type"] == "Restart Signaled":
+                graces.append(event["Time"] - started)
+        self.assertGreaterEqual(len(graces), 2, "of the three, events of the first may be gone")
+        self.assertGreaterEqual(min(graces), 2 * SECOND)
+
     def test_check_that_hangs(self):
         """Somebody takes the connection and says nothing."""
         with socket.create_server(("127.0.0.1", 0)) as listener:

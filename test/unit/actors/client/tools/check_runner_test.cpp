@@ -246,21 +246,43 @@ TEST_CASE_FIXTURE(CheckFixture,
   patient.restart.limit = 100;
   watch({failing, patient});
   for (std::size_t round = 1; round <= 3; ++round) {
+    let_run(2min, false);
+    CHECK(heard->restarts.size() == round - 1);  // not before it has started
+    tell(runner, check::Started{"a", "other"});
+    let_run(2min, false);
+    CHECK(heard->restarts.size() == round - 1);
+    tell(runner, check::Started{"a", "web"});
     let_run(40s, false);
-    CHECK(heard->restarts.size() >= round);
+    CHECK(heard->restarts.size() == round);
   }
   CHECK(heard->restarts[0].alloc_id == "a");
   CHECK(heard->restarts[0].task == "web");
   CHECK(heard->restarts[0].reason == "healthcheck: check \"alive\" unhealthy");
-  const auto before = heard->restarts.size();
+  tell(runner, check::Started{"a", "web"});
   let_run(2min, true);
-  CHECK(heard->restarts.size() == before);
+  CHECK(heard->restarts.size() == 3);
   // As the hook does when tasks are restarted.
   tell(runner, check::Forget{"a"});
   watch({failing});
   CHECK(reports()[0].status == "pending");
   let_run(40s, false);
-  CHECK(heard->restarts.size() > before);
+  CHECK(heard->restarts.size() == 3);
+  tell(runner, check::Started{"a", "web"});
+  let_run(40s, false);
+  CHECK(heard->restarts.size() == 4);
+}
+
+TEST_CASE_FIXTURE(CheckFixture,
+                  "check_runner: a check that comes with an update knows of the last start") {
+  auto first = make_check("c1");
+  watch({first});
+  tell(runner, check::Started{"a", "web"});
+  let_run(20s, true);
+  auto second = make_check("c2");
+  second.restart = {.limit = 1, .grace = 1s};
+  watch({first, second});
+  let_run(40s, false);
+  CHECK(heard->restarts.size() == 1);  // of all tasks, so any start of one counts
 }
 
 TEST_CASE_FIXTURE(CheckFixture, "check_runner: scripts are run by whoever has the checks") {
