@@ -153,6 +153,7 @@ constexpr ChildRule group_children[] = {
     {"EphemeralDisk", Compare::fields, "EphemeralDisk", &plain_rule},
     {"Consul", Compare::fields, "Consul", &plain_rule},
     {"Update", Compare::fields, "Update", &update_rule},
+    {"Migrate", Compare::fields, "Migrate", &plain_rule, true},
     {"Networks", Compare::networks, "Network", &network_rule},
     {"Scaling", Compare::object, "Scaling", &scaling_rule},
     {"Services", Compare::services, "Service", &service_rule},

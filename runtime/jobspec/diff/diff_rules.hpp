@@ -46,6 +46,9 @@ struct ChildRule {
   Compare how;
   std::string_view name;             ///< of the resulting object diffs
   const ObjectRule* rule = nullptr;  ///< of nested objects
+  /// Nomad 1.6 never shows it. Where it changes it is shown; where it comes or goes with what it is
+  /// in, the diff is as Nomad's.
+  bool edits_only = false;
 };
 
 /// How two objects of one type are compared. Their plain fields are compared without being named.

@@ -72,6 +72,9 @@ std::optional<ObjectDiff> Differ::object_diff(std::string_view name,
   add_pointer_fields(rule.type, before, after, old_flat, new_flat);
   diff.fields = field_diffs(old_flat, new_flat, contextual_ && rule.rule.contextual);
   diff.objects = children_diffs(rule, before, after);
+  // What differs may be what does not count.
+  if (before != nullptr && after != nullptr && diff.fields.empty() && diff.objects.empty())
+    return std::nullopt;
   return diff;
 }
 
@@ -81,6 +84,10 @@ ObjectDiffs Differ::children_diffs(TypedRule rule,
   static const object nothing;
   ObjectDiffs out;
   for (const ChildRule& child : rule.rule.children) {
+    const auto has = [&child](const object* parent) {
+      return parent != nullptr && tree::child(*parent, child.member) != nullptr;
+    };
+    if (child.edits_only && !(has(before) && has(after))) continue;
     const Field& field = *rule.type.find(child.member);
     append(out,
            child_diffs(child.how, {child.member, child.name, field.kind, child.rule, field.block},

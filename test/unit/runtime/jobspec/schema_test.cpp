@@ -224,7 +224,6 @@ const std::set<std::string> unshown{
     "Job.Payload",
     "TaskGroup.Tasks",
     "TaskGroup.Spreads",
-    "TaskGroup.Migrate",
     "Task.Lifecycle",
     "Task.RestartPolicy",
     "Task.VolumeMounts",

@@ -160,3 +160,21 @@ TEST_CASE("annotations of counts, tasks and groups") {
   CHECK(to_text(patient.at("TaskGroups").at(0).at("Tasks").at(0).at("Annotations"))
         == R"(["forces in-place update"])");
 }
+
+TEST_CASE("a change of migrate is shown, and no scaling block that did not change") {
+  object before = small_job();
+  before.at("TaskGroups").at(0).as_object()["Migrate"] = boost::json::parse(R"({"MaxParallel":1})");
+  before.at("TaskGroups").at(0).as_object()["Scaling"]
+      = boost::json::parse(R"({"ID":"a","Min":1,"Max":3,"CreateIndex":4})");
+  object after = before;
+  after.at("TaskGroups").at(0).as_object()["Migrate"] = boost::json::parse(R"({"MaxParallel":7})");
+  after.at("TaskGroups").at(0).as_object()["Scaling"]
+      = boost::json::parse(R"({"ID":"b","Min":1,"Max":3,"CreateIndex":9})");
+  const object found = between(stored(before), stored(after));
+  const auto& objects = found.at("TaskGroups").at(0).at("Objects").as_array();
+  REQUIRE(objects.size() == 1);
+  CHECK(objects[0].at("Name") == "Migrate");
+  CHECK(objects[0].at("Type") == "Edited");
+  CHECK(to_text(objects[0].at("Fields"))
+        == R"([{"Annotations":null,"Name":"MaxParallel","New":"7","Old":"1","Type":"Edited"}])");
+}
