@@ -85,6 +85,7 @@ void Request::clear() {
   method.clear();
   target.clear();
   path.clear();
+  is_path_clean = true;
   query.clear();
   body.clear();
   if (body.capacity() > kept_body) body.shrink_to_fit();
@@ -109,6 +110,7 @@ bool split_target(Request& request) {
   }
   const auto question = std::min(target.find('?'), target.size());
   const auto path = target.substr(0, question);
+  request.is_path_clean = is_clean_path(path);
   if (path.find('%') == std::string_view::npos) {
     request.path.assign(path);
   } else {

@@ -35,7 +35,8 @@ class Request {
 public:
   std::string method;                   ///< As sent: "GET".
   std::string target;                   ///< As sent: "/v1/job/a%2Fb?pretty".
-  std::string path;                     ///< Decoded and, once routed, clean: "/v1/job/a/b".
+  std::string path;                     ///< Decoded: "/v1/job/a/b". What came as %2F is a "/", too.
+  bool is_path_clean = true;            ///< As it came, before it was decoded.
   QueryParameters query;                ///< Decoded.
   std::string body;                     ///< Whole; bounded by the server's limit.
   std::shared_ptr<BodyFile> body_file;  ///< The body instead, of requests that may be larger.

@@ -29,9 +29,9 @@ const Handler* HttpRouter::lookup(std::string_view path) const {
   return nullptr;
 }
 
-HttpRouter::Match HttpRouter::find(std::string_view path) const {
+HttpRouter::Match HttpRouter::find(std::string_view path, bool is_clean) const {
   Match match;
-  if (!is_clean_path(path)) {
+  if (!is_clean) {
     match.redirect = clean_path(path);
     return match;
   }
@@ -52,7 +52,7 @@ HttpRouter::Match HttpRouter::find(std::string_view path) const {
 
 void serve(const HttpRouter& router, Responder responder) {
   const auto& request = responder.request();
-  const auto match = router.find(request.path);
+  const auto match = router.find(request.path, request.is_path_clean);
   if (match.handler != nullptr) {
     (*match.handler)(std::move(responder));
     return;

@@ -31,7 +31,9 @@ public:
     std::string redirect;  ///< Not empty: answer 301 with this path.
   };
 
-  Match find(std::string_view path) const;
+  /// By the decoded path. One that is not clean as it was sent ("//", "..") is redirected; a name
+  /// in it may have such parts, which come encoded.
+  Match find(std::string_view path, bool is_clean) const;
 
 private:
   const Handler* lookup(std::string_view path) const;

@@ -18,8 +18,11 @@ struct RouterFixture {
   }
 
   /// The pattern that answers `path`, "-> x" for a redirect to x, "" for none.
-  std::string find(const std::string& path) {
-    const auto match = router.find(path);
+  std::string find(const std::string& target) {
+    Request request;
+    request.target = target;
+    REQUIRE(split_target(request));
+    const auto match = router.find(request.path, request.is_path_clean);
     if (!match.redirect.empty()) return "-> " + match.redirect;
     if (match.handler == nullptr) return "";
     called.clear();
@@ -48,6 +51,10 @@ TEST_CASE("router: the longest pattern wins, and prefixes need their slash") {
   CHECK(fixture.find("/v1//job/a") == "-> /v1/job/a");
   CHECK(fixture.find("/v1/job/../nodes") == "-> /v1/nodes");
   CHECK(fixture.find("/elsewhere") == "");
+  // A job's name may have slashes wherever it likes.
+  CHECK(fixture.find("/v1/job/%2Fteam%2Fweb") == "/v1/job/");
+  CHECK(fixture.find("/v1/job/a%2F%2Fb/allocations") == "/v1/job/");
+  CHECK(fixture.find("/v1/job/%2E%2E%2Fx") == "/v1/job/");
 }
 
 TEST_CASE("router: what nothing covers goes to the rest handler") {
