@@ -5,6 +5,7 @@
 #include <cassert>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,11 @@ public:
   /// Opens an object of its own, which `take` closes and gives.
   JsonObject() : JsonObject{own_} {}
 
-  ~JsonObject() { out_ += '}'; }
+  /// Without memory for it, this throws, and the request ends in an error; while what ran out of it
+  /// already unwinds the stack, nobody reads the text any more.
+  ~JsonObject() noexcept(false) {
+    if (std::uncaught_exceptions() == unwinding_) out_ += '}';
+  }
 
   /// Only of an object of its own.
   std::string take() {
@@ -116,6 +121,7 @@ public:
 private:
   std::string own_;
   std::string& out_;
+  const int unwinding_ = std::uncaught_exceptions();
   bool is_first_ = true;
 };
 
