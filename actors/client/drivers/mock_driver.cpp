@@ -11,13 +11,14 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/json_codec.hpp"
-#include "runtime/workload/runs/usage_streams.hpp"
+#include "runtime/workload/runs/task_runs.hpp"
 
 namespace nomad::client {
 namespace {
 
 using driver::Answered;
 using driver::TaskId;
+using workload::TaskRuns;
 using Request = schema::plugin::DriverRequest;
 
 /// Of its handles.
@@ -47,20 +48,15 @@ struct MockLogs {
 struct Running {
   std::string config;  ///< As it was given, for the handle.
   std::shared_ptr<const MockTask> task;
-  std::string run_id;
-  std::uint64_t serial = 0;  ///< Tells this run from others of the same task.
-  actor::Promise<Answered> owed;
   workload::TaskHandle handle;
   std::unique_ptr<MockLogs> logs;  ///< Of one that has something to say.
   std::int64_t out_left = 0;
   std::int64_t err_left = 0;
   bool stopping = false;
-  bool ended = false;
 };
 
 struct Event {
-  TaskId id;
-  std::uint64_t serial = 0;
+  TaskRuns::Number run = 0;
   Act act = Act::end;
 };
 
@@ -72,12 +68,13 @@ struct MockState {
   MockSelf::pointer self;
   std::function<std::int64_t()> unix_now;
   PluginHost host;
-  std::map<TaskId, Running> tasks;
+  TaskRuns runs{[this](const TaskRuns::Run& run) {
+    actor::send_urgent(self, host, driver::exited(run.id, run.run_id, *run.result));
+  }};
+  std::map<TaskRuns::Number, Running> tasks;  ///< Of the runs.
   std::multimap<Nanoseconds, Event> schedule;
   std::optional<Nanoseconds> timer;
   std::uint64_t round = 0;
-  std::uint64_t serials = 0;
-  workload::UsageStreams streams;
   Random random{1};
   std::optional<Nanoseconds> disabled_from;
   Object<schema::plugin::DriverDescription> description;
@@ -90,34 +87,33 @@ struct MockState {
 
   actor::Answer<Answered> start(schema::plugin::TaskConfig::Reader config) {
     const auto id = driver::read_id(config.getId());
-    auto& running = tasks[id];
-    if (!running.run_id.empty() && view(config.getRunId()) == running.run_id) {
-      if (!running.owed.pending()) return driver::started(running.handle, running.task->network);
-      return running.owed = self->make_response_promise<Answered>();  // Who asked before is gone.
-    }
-    if (!running.run_id.empty() && !running.ended)
-      return driver::failed({Errc::conflict, "task is already running"});
+    auto promise = self->make_response_promise<Answered>();
+    const auto begun
+        = runs.start(id, view(config.getRunId()),
+                     [this, promise](const TaskRuns::Run* run, const driver::Refusal& why) {
+                       if (run == nullptr)
+                         return promise.deliver(driver::failed(why.error, why.recoverable));
+                       const auto& running = tasks.at(run->number);
+                       promise.deliver(driver::started(running.handle, running.task->network));
+                     });
+    if (!begun) return promise;
+    tasks.erase(begun->replaced);
     auto task = read_task(view(config.getConfig()));
     if (!task) {
-      tasks.erase(id);
-      return driver::failed(task.error());
+      runs.failed(begun->number, {task.error()});
+      return promise;
     }
-    running = {.config = copy(config.getConfig()),
-               .task = std::move(*task),
-               .run_id = copy(config.getRunId()),
-               .serial = ++serials,
-               .owed = self->make_response_promise<Answered>(),
-               .handle = {},
-               .logs = {}};
+    auto& running = tasks[begun->number];
+    running
+        = {.config = copy(config.getConfig()), .task = std::move(*task), .handle = {}, .logs = {}};
     const auto& command = running.task->command;
     if (!command.out.text.empty() || !command.err.text.empty())
       running.logs = std::make_unique<MockLogs>(MockLogs{{config, "stdout"}, {config, "stderr"}});
-    auto owed = running.owed;
     if (running.task->start_block_for.count() > 0)
-      plan(running.task->start_block_for, id, running, Act::start);
+      plan(running.task->start_block_for, begun->number, Act::start);
     else
-      finish_start(id, running);
-    return owed;
+      finish_start(begun->number, running);
+    return promise;
   }
 
   /// Tasks of one job are mostly alike, and share it.
@@ -130,58 +126,61 @@ struct MockState {
     return last_read;
   }
 
-  void finish_start(const TaskId& id, Running& running) {
-    auto owed = std::exchange(running.owed, {});
+  void finish_start(TaskRuns::Number number, Running& running) {
     const auto task = running.task;
     if (!task->start_error.empty()) {
-      tasks.erase(id);
-      owed.deliver(
-          driver::failed({Errc::rejected, task->start_error}, task->start_error_recoverable));
-      return;
+      tasks.erase(number);
+      return runs.failed(number,
+                         {{Errc::rejected, task->start_error}, task->start_error_recoverable});
     }
     running.handle
         = {.version = mock_handle,
            .data = fmt::format(R"({{"started_at":{},"config":{}}})", unix_now(), running.config)};
     running.config = {};
-    owed.deliver(driver::started(running.handle, task->network));
-    run(id, running, Nanoseconds{0});
+    runs.began(number, std::string{runs.find(number)->run_id});
+    run(number, running, Nanoseconds{0});
   }
 
   /// The task runs, and has done so for `elapsed` under an earlier agent.
-  void run(const TaskId& id, Running& running, Nanoseconds elapsed) {
+  void run(TaskRuns::Number number, Running& running, Nanoseconds elapsed) {
     const auto& command = running.task->command;
     if (elapsed.count() == 0) {
       running.out_left = command.out.repeat;
       running.err_left = command.err.repeat;
-      write(id, running, Act::out);
-      write(id, running, Act::err);
+      write(number, running, Act::out);
+      write(number, running, Act::err);
     }
-    plan(std::max(command.run_for - elapsed, Nanoseconds{0}), id, running, Act::end);
+    plan(std::max(command.run_for - elapsed, Nanoseconds{0}), number, Act::end);
     if (running.task->plugin_exit_after.count() > 0 && elapsed.count() == 0)
-      plan(running.task->plugin_exit_after, id, running, Act::crash);
+      plan(running.task->plugin_exit_after, number, Act::crash);
   }
 
-  Result<Answered> recover(schema::plugin::RecoverTask::Reader order) {
-    const auto id = driver::read_id(order.getId());
-    const auto asked = view(order.getRunId());
-    const auto known = tasks.find(id);
-    if (known != tasks.end() && (asked.empty() || known->second.run_id == asked)) {
-      if (known->second.ended) tell_end(id, known->second);
-      return driver::recovered(known->second.run_id);
-    }
+  actor::Answer<Answered> recover(schema::plugin::RecoverTask::Reader order) {
+    auto promise = self->make_response_promise<Answered>();
+    const auto begun = runs.recover(
+        driver::read_id(order.getId()), view(order.getRunId()),
+        [promise](const TaskRuns::Run* run, const driver::Refusal& why) {
+          promise.deliver(run != nullptr ? driver::recovered(run->run_id)
+                                         : driver::failed(why.error, why.recoverable));
+        });
+    if (begun)
+      if (const auto found = run_again(begun->number, order); !found)
+        runs.failed(begun->number, {found.error()});
+    return promise;
+  }
+
+  Result<> run_again(TaskRuns::Number number, schema::plugin::RecoverTask::Reader order) {
     if (!order.hasHandle()) return Error{Errc::not_found, "it was never started"};
     auto handle = driver::read_handle(order.getHandle());
     const auto read = NOMAD_TRY(read_handle(handle));
-    auto& running = tasks[id];
+    auto& running = tasks[number];
     running = {.config = {},
                .task = std::make_shared<const MockTask>(read.task),
-               .run_id = std::string{asked},
-               .serial = ++serials,
-               .owed = {},
                .handle = std::move(handle),
                .logs = {}};
-    run(id, running, Nanoseconds{std::max<std::int64_t>(unix_now() - read.started_at, 1)});
-    return driver::recovered(asked);
+    runs.began(number, view(order.getRunId()));
+    run(number, running, Nanoseconds{std::max<std::int64_t>(unix_now() - read.started_at, 1)});
+    return {};
   }
 
   struct OfHandle {
@@ -206,58 +205,46 @@ struct MockState {
 
   // -- running -----------------------------------------------------------------------------------
 
-  void write(const TaskId& id, Running& running, Act act) {
+  void write(TaskRuns::Number number, Running& running, Act act) {
     auto& left = act == Act::out ? running.out_left : running.err_left;
     const auto& output = act == Act::out ? running.task->command.out : running.task->command.err;
-    if (!running.logs || output.text.empty() || running.ended || running.stopping) return;
+    if (!running.logs || output.text.empty() || !runs.is_running(number) || running.stopping)
+      return;
     auto& log = act == Act::out ? running.logs->out : running.logs->err;
     if (const auto written = log.write(output.text); !written) {
       log::warn("client", "mock_driver: {}", written.error().what);
       return;
     }
-    if (left-- > 0) plan(output.pause, id, running, act);
-  }
-
-  void end(const TaskId& id, Running& running) {
-    if (running.ended) return;
-    running.ended = true;
-    streams.drop(id);
-    tell_end(id, running);
-  }
-
-  void tell_end(const TaskId& id, const Running& running) {
-    actor::send_urgent(self, host,
-                       driver::exited(id, running.run_id, running.task->command.result));
+    if (left-- > 0) plan(output.pause, number, act);
   }
 
   Answered stop(schema::plugin::StopTask::Reader order) {
-    const auto id = driver::read_id(order.getId());
-    const auto known = tasks.find(id);
-    if (known == tasks.end()) return driver::found_nothing();
-    known->second.stopping = true;
-    plan(std::min(known->second.task->kill_after, Nanoseconds{order.getGrace()}), id, known->second,
+    const auto* const known = runs.find(driver::read_id(order.getId()));
+    if (known == nullptr) return driver::found_nothing();
+    auto& running = tasks.at(known->number);
+    running.stopping = true;
+    plan(std::min(running.task->kill_after, Nanoseconds{order.getGrace()}), known->number,
          Act::end);
     return driver::done();
   }
 
   Answered destroy(const TaskId& id) {
-    tasks.erase(id);
-    streams.drop(id);
+    if (const auto run = runs.destroy(id)) tasks.erase(run->number);
     return driver::done();
   }
 
   Answered signal(schema::plugin::SignalTask::Reader order) {
-    const auto known = tasks.find(driver::read_id(order.getId()));
-    if (known == tasks.end()) return driver::found_nothing();
-    const auto& refusal = known->second.task->command.signal_error;
+    const auto* const known = runs.find(driver::read_id(order.getId()));
+    if (known == nullptr) return driver::found_nothing();
+    const auto& refusal = tasks.at(known->number).task->command.signal_error;
     if (!refusal.empty()) return driver::failed({Errc::rejected, refusal});
     return driver::done();
   }
 
   // -- the schedule ------------------------------------------------------------------------------
 
-  void plan(Nanoseconds delay, const TaskId& id, const Running& running, Act act) {
-    schedule.emplace(now() + delay, Event{id, running.serial, act});
+  void plan(Nanoseconds delay, TaskRuns::Number number, Act act) {
+    schedule.emplace(now() + delay, Event{number, act});
     arm();
   }
 
@@ -273,11 +260,10 @@ struct MockState {
     if (of_round != round) return;
     timer.reset();
     while (!schedule.empty() && schedule.begin()->first <= now()) {
-      const auto event = std::move(schedule.begin()->second);
+      const auto event = schedule.begin()->second;
       schedule.erase(schedule.begin());
-      const auto found = tasks.find(event.id);
-      if (found == tasks.end() || found->second.serial != event.serial) continue;
-      perform(event, found->second);
+      if (const auto found = tasks.find(event.run); found != tasks.end())
+        perform(event, found->second);
     }
     arm();
   }
@@ -285,17 +271,17 @@ struct MockState {
   void perform(const Event& event, Running& running) {
     switch (event.act) {
       case Act::start:
-        finish_start(event.id, running);
+        finish_start(event.run, running);
         return;
       case Act::out:
       case Act::err:
-        write(event.id, running, event.act);
+        write(event.run, running, event.act);
         return;
       case Act::end:
-        end(event.id, running);
+        runs.ended(event.run, running.task->command.result);
         return;
       case Act::crash:
-        if (!running.ended) self->quit(Error{Errc::unavailable, "plugin_exit_after"});
+        if (runs.is_running(event.run)) self->quit(Error{Errc::unavailable, "plugin_exit_after"});
         return;
     }
   }
@@ -308,22 +294,23 @@ struct MockState {
 
   Answered answer_usage(schema::plugin::TaskStats::Reader order) {
     const auto id = driver::read_id(order.getId());
-    const auto known = tasks.find(id);
-    if (known == tasks.end()) return driver::found_nothing();
-    if (!known->second.ended) streams.follow(id, Nanoseconds{order.getInterval()}, now());
+    const auto* const known = runs.find(id);
+    if (known == nullptr) return driver::found_nothing();
+    if (runs.is_running(known->number))
+      runs.usage().follow(id, Nanoseconds{order.getInterval()}, now());
     wake_for_streams();
     return driver::used(usage());
   }
 
   void wake_for_streams() {
-    if (const auto wake = streams.take_wake(now()))
+    if (const auto wake = runs.usage().take_wake(now()))
       actor::send_self_after(self, wake->delay, MockUsageDue{wake->round});
   }
 
   void usage_due(std::uint64_t of_round) {
-    for (const auto& reading : streams.take_due(of_round, now()))
-      if (streams.end_reading(reading))
-        self->send(host, driver::told_usage(reading.id, tasks.at(reading.id).run_id, usage()));
+    for (const auto& reading : runs.usage().take_due(of_round, now()))
+      if (runs.usage().end_reading(reading))
+        self->send(host, driver::told_usage(reading.id, runs.find(reading.id)->run_id, usage()));
     wake_for_streams();
   }
 
@@ -362,10 +349,8 @@ struct MockState {
         return driver::fingerprinted(health());
       case Request::START_TASK:
         return start(request.getStartTask());
-      case Request::RECOVER_TASK: {
-        auto outcome = recover(request.getRecoverTask());
-        return outcome ? std::move(*outcome) : driver::failed(outcome.error());
-      }
+      case Request::RECOVER_TASK:
+        return recover(request.getRecoverTask());
       case Request::STOP_TASK:
         return stop(request.getStopTask());
       case Request::DESTROY_TASK:
