@@ -247,6 +247,18 @@ Answered exec_started(Descriptors descriptors) {
   return {draft.freeze(), std::move(descriptors)};
 }
 
+workload::TaskRuns::Answer answer_by(actor::Promise<Answered> promise,
+                                     std::function<Answered(const TaskRun&)> there) {
+  return [promise = std::move(promise), there = std::move(there)](const TaskRun* run,
+                                                                  const Refusal& why) {
+    promise.deliver(run != nullptr ? there(*run) : failed(why.error, why.recoverable));
+  };
+}
+
+workload::TaskRuns::Answer answer_recovered(actor::Promise<Answered> promise) {
+  return answer_by(std::move(promise), [](const TaskRun& run) { return recovered(run.run_id); });
+}
+
 Object<schema::plugin::Fingerprint> make_fingerprint(
     bool detected,
     bool healthy,
@@ -270,6 +282,10 @@ plugin_host::Notice exited(const TaskId& id,
   end.setRunId(text(run_id));
   write_exit(result, end.initResult());
   return notice(draft, id);
+}
+
+plugin_host::Notice exited(const TaskRun& run) {
+  return exited(run.id, run.run_id, *run.result);
 }
 
 plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text) {

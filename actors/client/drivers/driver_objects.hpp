@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/host/exec_pump.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/workload/runs/refusal.hpp"
+#include "runtime/workload/runs/task_runs.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_event.hpp"
 #include "runtime/workload/task_record.hpp"
@@ -58,6 +59,14 @@ Answered recovered(std::string_view run_id);
 Answered used(const client_api::TaskUsage& usage);
 Answered exec_started(Descriptors descriptors);
 
+using TaskRun = workload::TaskRuns::Run;
+
+/// Keeps `promise` by what `there` says of the run, or with why there is none.
+workload::TaskRuns::Answer answer_by(actor::Promise<Answered> promise,
+                                     std::function<Answered(const TaskRun&)> there);
+/// Keeps it with the run that was found.
+workload::TaskRuns::Answer answer_recovered(actor::Promise<Answered> promise);
+
 Object<schema::plugin::Fingerprint> make_fingerprint(
     bool detected,
     bool healthy,
@@ -69,6 +78,7 @@ Object<schema::plugin::Fingerprint> make_fingerprint(
 plugin_host::Notice exited(const TaskId& id,
                            std::string_view run_id,
                            const workload::ExitResult& result);
+plugin_host::Notice exited(const TaskRun& run);
 /// For the task's history, as an event "Driver".
 plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text);
 /// What a reading of a stream has come to. After an error the next one may succeed.

@@ -56,9 +56,8 @@ struct ExecutorTasks::State {
   StepRunner steps;
   PluginHost host;
   std::unique_ptr<host::ExecutorClient> executors;  ///< None before there is something to run.
-  workload::TaskRuns runs{[this](const Run& run) {
-    actor::send_urgent(self, host, driver::exited(run.id, run.run_id, *run.result));
-  }};
+  workload::TaskRuns runs{
+      [this](const Run& run) { actor::send_urgent(self, host, driver::exited(run)); }};
   std::map<Number, Process> processes;  ///< Of the runs.
   std::map<std::uint64_t, actor::Promise<Answered>> orders;
   std::map<std::uint64_t, actor::Promise<Answered>> commands;
@@ -122,12 +121,11 @@ struct ExecutorTasks::State {
       return driver::failed({Errc::rejected, opened.error().what});
     const auto id = driver::read_id(config.getId());
     auto promise = self->make_response_promise<Answered>();
-    const auto begun = runs.start(
-        id, view(config.getRunId()), [this, promise](const Run* run, const driver::Refusal& why) {
-          promise.deliver(run != nullptr ? driver::started({traits.handle_version, run->run_id},
-                                                           processes.at(run->number).network)
-                                         : driver::failed(why.error, why.recoverable));
-        });
+    const auto begun = runs.start(id, view(config.getRunId()),
+                                  driver::answer_by(promise, [this](const Run& run) {
+                                    return driver::started({traits.handle_version, run.run_id},
+                                                           processes.at(run.number).network);
+                                  }));
     if (!begun) return promise;
     processes.erase(begun->replaced);
     if (auto command = traits.make_command(config)) {
@@ -144,11 +142,7 @@ struct ExecutorTasks::State {
     if (const auto opened = open_executors(); !opened) return driver::failed(opened.error());
     const auto id = driver::read_id(order.getId());
     auto promise = self->make_response_promise<Answered>();
-    const auto begun = runs.recover(
-        id, view(order.getRunId()), [promise](const Run* run, const driver::Refusal& why) {
-          promise.deliver(run != nullptr ? driver::recovered(run->run_id)
-                                         : driver::failed(why.error, why.recoverable));
-        });
+    const auto begun = runs.recover(id, view(order.getRunId()), driver::answer_recovered(promise));
     if (!begun) return promise;
     processes[begun->number].is_found = true;
     executors->attach(key(id), copy(order.getRunId()), listener_for(begun->number));

@@ -17,7 +17,6 @@
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "runtime/host/executor_client.hpp"
-#include "runtime/workload/runs/task_runs.hpp"
 
 namespace nomad::client {
 

@@ -11,7 +11,6 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/json_codec.hpp"
-#include "runtime/workload/runs/task_runs.hpp"
 
 namespace nomad::client {
 namespace {
@@ -68,9 +67,8 @@ struct MockState {
   MockSelf::pointer self;
   std::function<std::int64_t()> unix_now;
   PluginHost host;
-  TaskRuns runs{[this](const TaskRuns::Run& run) {
-    actor::send_urgent(self, host, driver::exited(run.id, run.run_id, *run.result));
-  }};
+  TaskRuns runs{
+      [this](const TaskRuns::Run& run) { actor::send_urgent(self, host, driver::exited(run)); }};
   std::map<TaskRuns::Number, Running> tasks;  ///< Of the runs.
   std::multimap<Nanoseconds, Event> schedule;
   std::optional<Nanoseconds> timer;
@@ -88,14 +86,11 @@ struct MockState {
   actor::Answer<Answered> start(schema::plugin::TaskConfig::Reader config) {
     const auto id = driver::read_id(config.getId());
     auto promise = self->make_response_promise<Answered>();
-    const auto begun
-        = runs.start(id, view(config.getRunId()),
-                     [this, promise](const TaskRuns::Run* run, const driver::Refusal& why) {
-                       if (run == nullptr)
-                         return promise.deliver(driver::failed(why.error, why.recoverable));
-                       const auto& running = tasks.at(run->number);
-                       promise.deliver(driver::started(running.handle, running.task->network));
-                     });
+    const auto begun = runs.start(id, view(config.getRunId()),
+                                  driver::answer_by(promise, [this](const TaskRuns::Run& run) {
+                                    const auto& running = tasks.at(run.number);
+                                    return driver::started(running.handle, running.task->network);
+                                  }));
     if (!begun) return promise;
     tasks.erase(begun->replaced);
     auto task = read_task(view(config.getConfig()));
@@ -157,12 +152,8 @@ struct MockState {
 
   actor::Answer<Answered> recover(schema::plugin::RecoverTask::Reader order) {
     auto promise = self->make_response_promise<Answered>();
-    const auto begun = runs.recover(
-        driver::read_id(order.getId()), view(order.getRunId()),
-        [promise](const TaskRuns::Run* run, const driver::Refusal& why) {
-          promise.deliver(run != nullptr ? driver::recovered(run->run_id)
-                                         : driver::failed(why.error, why.recoverable));
-        });
+    const auto begun = runs.recover(driver::read_id(order.getId()), view(order.getRunId()),
+                                    driver::answer_recovered(promise));
     if (begun)
       if (const auto found = run_again(begun->number, order); !found)
         runs.failed(begun->number, {found.error()});

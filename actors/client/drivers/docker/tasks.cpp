@@ -31,8 +31,7 @@ workload::TaskHandle docker_handle(const docker::ContainerMachine& machine) {
 
 DockerTasks::DockerTasks(DockerContext& context)
     : context_{context}, images_{context}, infra_{context}, wanted_{[&context](const TaskRun& run) {
-        actor::send_urgent(context.self(), context.options().host,
-                           driver::exited(run.id, run.run_id, *run.result));
+        actor::send_urgent(context.self(), context.options().host, driver::exited(run));
       }} {}
 
 DockerTasks::~DockerTasks() = default;
@@ -59,12 +58,11 @@ actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader co
   const auto id = driver::read_id(config.getId());
   const auto run_id = copy(config.getRunId());
   auto promise = context_.self()->make_response_promise<Answered>();
-  const auto begun = wanted_.start(
-      id, run_id, [this, promise](const TaskRun* wanted, const driver::Refusal& why) {
-        if (wanted == nullptr) return promise.deliver(driver::failed(why.error, why.recoverable));
-        const auto& machine = runs_.at(wanted->number)->machine;
-        promise.deliver(driver::started(docker_handle(machine), machine.network()));
-      });
+  const auto begun
+      = wanted_.start(id, run_id, driver::answer_by(promise, [this](const TaskRun& wanted) {
+                        const auto& machine = runs_.at(wanted.number)->machine;
+                        return driver::started(docker_handle(machine), machine.network());
+                      }));
   if (!begun) return promise;
   hear(begun->replaced, [](Run& replaced) { replaced.machine.destroy(); });
   auto spec = container_spec(config, context_.settings(), context_.label());
@@ -94,11 +92,7 @@ actor::Answer<Answered> DockerTasks::recover(schema::plugin::RecoverTask::Reader
   const auto id = driver::read_id(order.getId());
   const auto run_id = copy(order.getRunId());
   auto promise = context_.self()->make_response_promise<Answered>();
-  const auto begun
-      = wanted_.recover(id, run_id, [promise](const TaskRun* wanted, const driver::Refusal& why) {
-          promise.deliver(wanted != nullptr ? driver::recovered(wanted->run_id)
-                                            : driver::failed(why.error, why.recoverable));
-        });
+  const auto begun = wanted_.recover(id, run_id, driver::answer_recovered(promise));
   if (!begun) return promise;
   auto& run = make_run(id, begun->number);
   workload::TaskHandle handle;

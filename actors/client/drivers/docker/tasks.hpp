@@ -17,7 +17,6 @@
 #include "runtime/docker/container_machine.hpp"
 #include "runtime/docker/exec_bridge.hpp"
 #include "runtime/docker/log_collector.hpp"
-#include "runtime/workload/runs/task_runs.hpp"
 
 namespace nomad::client {
 
@@ -46,7 +45,7 @@ private:
   using Round = docker::ContainerMachine::Round;
   using Stage = docker::ContainerMachine::Stage;
   using Number = workload::TaskRuns::Number;
-  using TaskRun = workload::TaskRuns::Run;
+  using TaskRun = driver::TaskRun;
   using Listed = std::vector<docker::ListedContainer>;
 
   struct Run;
