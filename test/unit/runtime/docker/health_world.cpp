@@ -53,7 +53,7 @@ private:
   }
 
   void settle() {
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 200; ++i) {
       something_comes(/*may_fail=*/false);
       carry_out();
     }
