@@ -78,8 +78,9 @@ public:
   }
 };
 
-/// By the Unix socket, as many questions at once as are asked: one thread, which is called
-/// `thread`, one connection for each. Nothing is connected, and no thread begun, before the first.
+/// By the Unix socket, as many questions at once as are asked: on one thread, which is called
+/// `thread`. Reads share connections, streams and writes have one each. Nothing is connected, and
+/// no thread begun, before the first.
 std::unique_ptr<Engine> connect_engine(std::string socket, std::string thread);
 
 }  // namespace nomad::docker

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include "runtime/docker/exec_bridge.hpp"
 #include "runtime/net/socket.hpp"
@@ -153,28 +152,6 @@ TEST_CASE("docker engine: a question and its answer") {
   CHECK(seen.ends_with("\r\n\r\n[1]"));
 }
 
-TEST_CASE("docker engine: an answer comes in pieces of every size") {
-  std::string body;
-  std::string chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-  for (int i = 0; i < 40; ++i) {
-    const auto piece = "piece " + std::to_string(i) + std::string(static_cast<std::size_t>(i), '.');
-    chunked += fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
-    body += piece;
-  }
-  chunked += "0\r\n\r\n";
-  for (const std::size_t size : {1, 2, 3, 7, 50}) {
-    FakeEngine fake{[&](int socket, const std::string&) {
-      for (std::size_t at = 0; at < chunked.size(); at += size) {
-        await_reader(socket);
-        say(socket, std::string_view{chunked}.substr(at, size));
-      }
-    }};
-    const auto answer = ask(fake.path());
-    REQUIRE_MESSAGE(answer.has_value(), answer.error().what);
-    CHECK(answer->body == body);
-  }
-}
-
 TEST_CASE("docker engine: one that is not there") {
   const auto answer = ask("/no/such/engine.sock");
   REQUIRE(answer.has_error());
@@ -260,17 +237,6 @@ TEST_CASE("docker engine: a stream that is silent for too long, and one that its
                   .ended = [&](Result<EngineAnswer> answer) { refused.set(std::move(answer)); }});
   CHECK(refused.wait().error().what == "no");
 }
-
-TEST_CASE("docker engine: it ends while questions are open") {
-  FakeEngine fake{[](int socket, const std::string&) { await_close(socket); }};
-  for (int i = 0; i < 20; ++i) {
-    const auto engine = connect_engine(fake.path(), "engine");
-    for (int j = 0; j < 5; ++j)
-      engine->ask({.target = "/x"}, 10s, [](const Result<EngineAnswer>&) {});
-  }
-}
-
-TEST_CASE("docker engine: texts in paths") {}
 
 TEST_CASE("docker exec: a command, its streams and its code") {
   FakeEngine fake{[](int socket, const std::string& request) {
