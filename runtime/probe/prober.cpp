@@ -1,213 +1,158 @@
 #include "runtime/probe/prober.hpp"
 
-#include <mutex>
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
-#include <signal.h>
-
-#include <boost/asio/posix/stream_descriptor.hpp>
-
-#include "runtime/net/event_loop.hpp"
-#include "runtime/probe/transfer.hpp"
+#include "runtime/net/http/client/async_http_client.hpp"
+#include "runtime/net/tls/tls_context.hpp"
+#include "runtime/probe/grpc_call.hpp"
+#include "runtime/probe/probe_http.hpp"
 
 namespace nomad::probe {
 namespace {
 
-using boost::asio::posix::stream_descriptor;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
 
-/// One of libcurl's sockets, and what it waits for there.
-class ProbeSocket : public std::enable_shared_from_this<ProbeSocket> {
+constexpr std::size_t most_kept = 3 * 1024;
+
+/// The authorities of the system are read anew after so long: they change.
+constexpr auto trusted_for = 1min;
+
+class ClientProber final : public Prober {
 public:
-  using Ready = std::function<void(curl_socket_t, int what)>;
-
-  ProbeSocket(boost::asio::io_context& io, curl_socket_t socket, Ready ready)
-      : socket_{socket}, descriptor_{io, socket}, ready_{std::move(ready)} {}
-
-  ~ProbeSocket() { let_go(); }
-
-  void wait_for(int what) {
-    wanted_ = what;
-    if ((what & CURL_POLL_IN) != 0) arm(stream_descriptor::wait_read, CURL_CSELECT_IN);
-    if ((what & CURL_POLL_OUT) != 0) arm(stream_descriptor::wait_write, CURL_CSELECT_OUT);
-  }
-
-  /// It is closed by libcurl, after this.
-  void let_go() {
-    if (descriptor_.is_open()) descriptor_.release();
-  }
-
-private:
-  void arm(stream_descriptor::wait_type event, int what) {
-    auto& is_armed = what == CURL_CSELECT_IN ? is_read_armed_ : is_write_armed_;
-    if (std::exchange(is_armed, true)) return;
-    descriptor_.async_wait(
-        event, [self = shared_from_this(), &is_armed, what](const boost::system::error_code& bad) {
-          is_armed = false;
-          if (bad || !self->descriptor_.is_open()) return;
-          const int wanted = what == CURL_CSELECT_IN ? CURL_POLL_IN : CURL_POLL_OUT;
-          if ((self->wanted_ & wanted) == 0) return;
-          self->ready_(self->socket_, what);
-          if (self->descriptor_.is_open()) self->wait_for(self->wanted_);
-        });
-  }
-
-  const curl_socket_t socket_;
-  stream_descriptor descriptor_;
-  const Ready ready_;
-  int wanted_ = 0;
-  bool is_read_armed_ = false;
-  bool is_write_armed_ = false;
-};
-
-/// TLS writes to peers that have gone raise it, on this thread; libcurl leaves that to us.
-void hold_back_sigpipe() {
-  sigset_t pipe;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-}
-
-class CurlProber final : public Prober {
-public:
-  CurlProber() {
-    multi_ = curl().multi_init();
-    if (multi_ == nullptr) return;
-    curl().multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl().multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
-    curl().multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, on_timer);
-    curl().multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-    curl().multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
-  }
-
-  ~CurlProber() override {
-    loop_.stop([this] { drop_all(); });  // the loop ends with the last that it waits for
-    curl().multi_cleanup(multi_);
-  }
-
   void start(Id id, Probe probe, Done done) override {
-    std::call_once(started_, [this] {
-      loop_.start();
-      loop_.post(hold_back_sigpipe);
-    });
-    loop_.post([this, id, probe = std::move(probe), done = std::move(done)]() mutable {
-      auto transfer = std::make_unique<Transfer>(id, std::move(probe), std::move(done),
-                                                 Transfer::Clock::now());
-      auto* begun = transfer.get();
-      if (transfers_.emplace(id, std::move(transfer)).second) begin(*begun);
+    client_.post([this, id, probe = std::move(probe), done = std::move(done)]() mutable {
+      const auto [run, is_new] = runs_.try_emplace(id, Run{.number = ++runs_begun_, .done = {}});
+      if (!is_new) return;
+      run->second.done = std::move(done);
+      begin(id, run->second, probe);
     });
   }
 
   void cancel(Id id) override {
-    loop_.post([this, id] { drop(id); });
+    client_.post([this, id] {
+      const auto found = runs_.find(id);
+      if (found == runs_.end()) return;
+      client_.cancel(found->second.call);
+      runs_.erase(found);
+    });
   }
 
 private:
-  // -- what libcurl asks for, from within its calls: none of them may be called here
+  struct Run {
+    std::uint64_t number = 0;  ///< Another one may have the same id later.
+    net::AsyncHttpClient::CallId call = 0;
+    Done done;
+  };
 
-  static int on_socket(CURL*, curl_socket_t socket, int what, void* prober, void*) {
-    auto& self = *static_cast<CurlProber*>(prober);
-    const auto found = self.sockets_.find(socket);
-    if (what == CURL_POLL_REMOVE) {
-      if (found == self.sockets_.end()) return 0;
-      found->second->let_go();
-      self.sockets_.erase(found);
-      return 0;
+  struct Trust {
+    std::shared_ptr<net::TlsContext> context{};
+    Clock::time_point since{};
+  };
+
+  // -- on the client's thread
+
+  void begin(Id id, Run& run, const Probe& probe) {
+    const auto number = run.number;
+    const auto end
+        = [this, id, number](Outcome outcome) { finish(id, number, std::move(outcome)); };
+    auto request = probe.kind == Kind::http ? request_of(probe) : peer_of(probe);
+    if (probe.tls) {
+      auto trusted = trust(probe.tls_skip_verify);
+      if (!trusted) return end(failed(trusted.error().what));
+      request.tls = std::move(*trusted);
     }
-    auto& watched = self.sockets_[socket];
-    if (!watched)
-      watched = std::make_shared<ProbeSocket>(
-          self.loop_.io(), socket, [&self](curl_socket_t at, int event) { self.act(at, event); });
-    watched->wait_for(what);
-    return 0;
-  }
-
-  static int on_timer(CURLM*, long milliseconds, void* prober) {
-    auto& self = *static_cast<CurlProber*>(prober);
-    // "No timer" is one that does nothing.
-    const std::chrono::milliseconds delay{milliseconds < 0 ? 3'600'000 : milliseconds};
-    self.loop_.wake_at(std::chrono::steady_clock::now() + delay,
-                       [&self] { self.act(CURL_SOCKET_TIMEOUT, 0); });
-    return 0;
-  }
-
-  // -- on the loop's thread
-
-  void act(curl_socket_t socket, int event) {
-    int running = 0;
-    curl().multi_socket_action(multi_, socket, event, &running);
-    harvest();
-  }
-
-  void begin(Transfer& transfer) {
-    if (auto impossible = transfer.prepare()) return end(transfer, std::move(*impossible));
-    const auto failed = multi_ == nullptr ? CURLM_INTERNAL_ERROR
-                                          : curl().multi_add_handle(multi_, transfer.easy());
-    if (failed != CURLM_OK)
-      end(transfer, {.output = std::string{"nomad: "} + curl().multi_strerror(failed)});
-  }
-
-  void harvest() {
-    int left = 0;
-    while (const auto* message = curl().multi_info_read(multi_, &left)) {
-      if (message->msg != CURLMSG_DONE) continue;
-      const auto code = message->data.result;
-      char* found = nullptr;
-      curl().easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
-      auto& transfer = *reinterpret_cast<Transfer*>(found);
-      curl().multi_remove_handle(multi_, transfer.easy());  // `message` is gone with it
-      if (transfer.redirect())
-        begin(transfer);
-      else
-        end(transfer, transfer.outcome(code));
+    const net::HttpLimits limits{
+        .whole = std::clamp<std::chrono::milliseconds>(probe.timeout, 1ms, 10min),
+        .body_bytes = most_kept};
+    switch (probe.kind) {
+      case Kind::http:
+        run.call = client_.send(
+            std::move(request), limits,
+            {.ended = [end](const net::HttpOutcome& told) { end(http_outcome(told)); },
+             .head = is_body_wanted});
+        return;
+      case Kind::tcp:
+        run.call = client_.dial(std::move(request), limits, tcp_handlers(probe, end));
+        return;
+      case Kind::grpc:
+        run.call = client_.dial(std::move(request), limits, grpc_handlers(probe, end));
+        return;
     }
   }
 
-  /// It is in no multi handle.
-  void end(Transfer& transfer, Outcome outcome) {
-    const auto over = transfers_.extract(transfer.id());
-    over.mapped()->finish(std::move(outcome));
+  using End = std::function<void(Outcome)>;
+
+  static net::HttpHandlers tcp_handlers(const Probe& probe, const End& end) {
+    return {
+        .ended = [probe, end](const net::HttpOutcome& told) { end(failed(probe, *told.failure)); },
+        .opened =
+            [end](net::HttpTunnel& tunnel) {
+              tunnel.close();
+              end({.passed = true, .output = "nomad: tcp ok"});
+            }};
   }
 
-  void drop(Id id) {
-    const auto found = transfers_.find(id);
-    if (found == transfers_.end()) return;
-    curl().multi_remove_handle(multi_, found->second->easy());
-    transfers_.erase(found);
+  static net::HttpHandlers grpc_handlers(const Probe& probe, const End& end) {
+    struct Talk {
+      GrpcCall call;
+      net::HttpTunnel* tunnel = nullptr;
+    };
+
+    const auto talk = std::make_shared<Talk>(Talk{.call = GrpcCall{question_of(probe)}});
+    return {.ended =
+                [probe, end](const net::HttpOutcome& told) {
+                  end(told.failure ? failed(probe, *told.failure) : failed("EOF"));
+                },
+            .piece = [talk, end](std::string_view bytes) -> Result<> {
+              auto answer = NOMAD_TRY(talk->call.feed(bytes));
+              if (answer) {
+                talk->tunnel->close();
+                end(grpc_outcome(*answer));
+              } else {
+                talk->tunnel->write(talk->call.take_output());
+              }
+              return {};
+            },
+            .opened =
+                [talk](net::HttpTunnel& tunnel) {
+                  talk->tunnel = &tunnel;
+                  tunnel.write(talk->call.take_output());
+                }};
   }
 
-  void drop_all() {
-    for (const auto& [id, transfer] : transfers_)
-      curl().multi_remove_handle(multi_, transfer->easy());
-    transfers_.clear();
+  void finish(Id id, std::uint64_t number, Outcome outcome) {
+    const auto found = runs_.find(id);
+    if (found == runs_.end() || found->second.number != number) return;
+    const auto done = std::move(found->second.done);
+    runs_.erase(found);
+    done(std::move(outcome));
   }
 
-  CURLM* multi_ = nullptr;
-  std::once_flag started_;
-  net::EventLoop loop_;  // outlives the sockets that it waits for
-  std::unordered_map<Id, std::unique_ptr<Transfer>> transfers_;
-  std::unordered_map<curl_socket_t, std::shared_ptr<ProbeSocket>> sockets_;
-};
+  Result<std::shared_ptr<const net::TlsContext>> trust(bool anybody) {
+    auto& kept = anybody ? anybody_ : system_;
+    const auto now = Clock::now();
+    if (!kept.context || (!anybody && now - kept.since > trusted_for)) {
+      kept.context = NOMAD_TRY(net::TlsContext::make({.verify_outgoing = !anybody}));
+      kept.since = now;
+    }
+    return std::shared_ptr<const net::TlsContext>{kept.context};
+  }
 
-/// Where there is no libcurl.
-class FailingProber final : public Prober {
-public:
-  explicit FailingProber(std::string why) : why_{std::move(why)} {}
-
-  void start(Id, Probe, Done done) override { done({.output = "nomad: " + why_}); }
-
-  void cancel(Id) override {}
-
-private:
-  std::string why_;
+  std::uint64_t runs_begun_ = 0;
+  std::unordered_map<Id, Run> runs_;
+  Trust anybody_;
+  Trust system_;
+  net::AsyncHttpClient client_{{.thread = "probes", .most_kept = 0}};  ///< Ends before the rest.
 };
 
 }  // namespace
 
 std::unique_ptr<Prober> make_prober() {
-  if (const auto& library = load_curl(); !library)
-    return std::make_unique<FailingProber>(library.error().what);
-  return std::make_unique<CurlProber>();
+  return std::make_unique<ClientProber>();
 }
 
 }  // namespace nomad::probe

@@ -5,7 +5,7 @@
 // are let in. No proxy is used, whatever the environment says. A probe is bounded in time by its
 // timeout, and in memory by what is kept of an answer.
 //
-// On libcurl, which stays in the sources.
+// On net::AsyncHttpClient; gRPC's calls, which take HTTP/2, go over tunnels of it.
 #pragma once
 
 #include <chrono>

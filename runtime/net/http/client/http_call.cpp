@@ -425,10 +425,11 @@ void HttpCall::time_over() {
 // -- the end --------------------------------------------------------------------------------------
 
 std::optional<HttpClientError> HttpCall::failure(Kind kind, Errc code, std::string what) const {
-  return HttpClientError{.kind = kind,
-                         .code = code,
-                         .what = std::move(what),
-                         .asked = is_raw_ ? std::string{} : asked_text(request_)};
+  return HttpClientError{
+      .kind = kind,
+      .code = code,
+      .what = std::move(what),
+      .asked = is_raw_ || kind == Kind::invalid ? std::string{} : asked_text(request_)};
 }
 
 void HttpCall::fail(Kind kind, Errc code, std::string what) {

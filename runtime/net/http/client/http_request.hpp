@@ -61,7 +61,7 @@ struct HttpClientError {
   Kind kind;
   Errc code;
   std::string what;   ///< In Go's words where it has some: "dial tcp 10.0.0.1:80: i/o timeout".
-  std::string asked;  ///< `Get "http://10.0.0.1:80/x"`, where a redirect may have led.
+  std::string asked;  ///< `Get "http://10.0.0.1:80/x"`, where a redirect may have led; "": nothing.
 
   /// For those that pass it on.
   Error error() const { return {code, asked.empty() ? what : asked + ": " + what}; }
