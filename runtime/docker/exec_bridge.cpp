@@ -1,26 +1,28 @@
 #include "runtime/docker/exec_bridge.hpp"
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <future>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <termios.h>
 
 #include "runtime/base/guard.hpp"
@@ -29,72 +31,23 @@
 #include "runtime/docker/log_stream.hpp"
 #include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/process/process_id.hpp"
-#include "runtime/net/byte_stream.hpp"
-#include "runtime/net/http/http_parser.hpp"
+#include "runtime/net/event_loop.hpp"
+#include "runtime/net/http/client/async_http_client.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::docker {
 namespace {
 
+using boost::asio::posix::stream_descriptor;
 using Clock = std::chrono::steady_clock;
 using host::UniqueFd;
-using net::ByteStream;
 
 constexpr auto question_time = std::chrono::seconds{10};
 constexpr auto most_wait_for_code = std::chrono::seconds{3};
-constexpr int resize_interval_ms = 100;
+constexpr auto code_interval = std::chrono::milliseconds{10};
+constexpr auto resize_interval = std::chrono::milliseconds{100};
 constexpr std::size_t piece_bytes = 32 * 1024;
 constexpr std::size_t most_waiting = 256 * 1024;
-
-/// A connection whose answer's header has come, and what came behind it.
-struct Asked {
-  std::unique_ptr<ByteStream> stream;
-  std::unique_ptr<net::ResponseParser> parser;
-  std::string early;
-};
-
-/// Asks, and reads as far as the header, or to the end of the body where there is one.
-Result<Asked> ask(const ExecRequest& request,
-                  const std::string& method,
-                  const std::string& path,
-                  const std::string& body,
-                  bool upgrades) {
-  const net::Deadline deadline = Clock::now() + question_time;
-  Asked asked;
-  asked.stream = NOMAD_TRY(net::connect_plain(
-      {.scheme = "unix", .host = request.socket, .port = {}, .base_path = {}}, deadline));
-  asked.parser = std::make_unique<net::ResponseParser>(false, 4 * 1024 * 1024);
-  NOMAD_TRY(asked.stream->write(
-      fmt::format("{} /v{}{} HTTP/1.1\r\nHost: docker\r\n{}Content-Type: application/json\r\n"
-                  "Content-Length: {}\r\n\r\n{}",
-                  method, request.api, path,
-                  upgrades ? "Connection: Upgrade\r\nUpgrade: tcp\r\n" : "Connection: close\r\n",
-                  body.size(), body),
-      deadline));
-  std::array<char, piece_bytes> buffer;
-  while (!asked.parser->complete()) {
-    const auto got = NOMAD_TRY(asked.stream->read(buffer.data(), buffer.size(), deadline));
-    if (got == 0) {
-      NOMAD_TRY(asked.parser->feed_eof());
-      break;
-    }
-    asked.early.append(buffer.data(), got);
-    const auto used = NOMAD_TRY(asked.parser->feed(asked.early));
-    asked.early.erase(0, used);
-  }
-  return asked;
-}
-
-Result<std::string> ask_whole(const ExecRequest& request,
-                              const std::string& method,
-                              const std::string& path,
-                              const std::string& body = {}) {
-  auto asked = NOMAD_TRY(ask(request, method, path, body, false));
-  EngineAnswer answer{asked.parser->status(), std::move(asked.parser->body())};
-  if (auto complaint = engine_complaint(answer); !complaint.empty())
-    return Error{answer.status == 404 ? Errc::not_found : Errc::rejected, std::move(complaint)};
-  return std::move(answer.body);
-}
 
 struct ExecState {
   bool running = false;
@@ -102,8 +55,7 @@ struct ExecState {
   pid_t pid = 0;
 };
 
-Result<ExecState> look_at(const ExecRequest& request, const std::string& exec) {
-  const auto body = NOMAD_TRY(ask_whole(request, "GET", "/exec/" + exec + "/json"));
+Result<ExecState> read_state(const std::string& body) {
   const auto parsed = parse_json(body);
   if (!parsed || !parsed->is_object())
     return Error{Errc::corrupt, "the engine does not say how the command is"};
@@ -115,13 +67,12 @@ Result<ExecState> look_at(const ExecRequest& request, const std::string& exec) {
 
 /// The engine has no way to end a command. It is ended if it is one of the container, of which its
 /// control groups tell; the number can't get another meaning meanwhile.
-void kill_command(const ExecRequest& request, const std::string& exec) {
-  const auto state = look_at(request, exec);
-  if (!state || !state->running || state->pid <= 1) return;
-  const UniqueFd process{static_cast<int>(::syscall(SYS_pidfd_open, state->pid, 0))};
+void kill_command(const ExecState& state, const std::string& container) {
+  if (!state.running || state.pid <= 1) return;
+  const UniqueFd process{static_cast<int>(::syscall(SYS_pidfd_open, state.pid, 0))};
   if (!process) return;
-  const auto groups = host::read_proc_file(fmt::format("/proc/{}/cgroup", state->pid));
-  if (groups.find(request.container) == std::string::npos) return;
+  const auto groups = host::read_proc_file(fmt::format("/proc/{}/cgroup", state.pid));
+  if (groups.find(container) == std::string::npos) return;
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
@@ -154,9 +105,40 @@ Result<Pair> make_terminal() {
   return Pair{std::move(slave), std::move(master)};
 }
 
-void set_nonblocking(const UniqueFd& descriptor) {
-  ::fcntl(descriptor.get(), F_SETFL, ::fcntl(descriptor.get(), F_GETFL) | O_NONBLOCK);
-}
+/// A descriptor of ours that is waited for.
+class Watched {
+public:
+  explicit Watched(boost::asio::io_context& io) : descriptor_{io} {}
+
+  explicit operator bool() const { return descriptor_.is_open(); }
+
+  int get() { return descriptor_.native_handle(); }
+
+  void watch(UniqueFd descriptor) {
+    ::fcntl(descriptor.get(), F_SETFL, ::fcntl(descriptor.get(), F_GETFL) | O_NONBLOCK);
+    descriptor_.assign(descriptor.release());
+  }
+
+  /// Waits for one event, once at a time.
+  void await(stream_descriptor::wait_type event, std::function<void()> ready) {
+    if (!*this || std::exchange(is_waiting_, true)) return;
+    descriptor_.async_wait(event,
+                           [this, ready = std::move(ready)](const boost::system::error_code& bad) {
+                             if (bad) return;  // it may be gone
+                             is_waiting_ = false;
+                             guarded("client.exec", ready);
+                           });
+  }
+
+  void close() {
+    boost::system::error_code ignored;  // the descriptor is gone either way
+    descriptor_.close(ignored);
+  }
+
+private:
+  stream_descriptor descriptor_;
+  bool is_waiting_ = false;
+};
 
 bool is_passing(int error_number) {
   return error_number == EAGAIN || error_number == EINTR;
@@ -164,7 +146,7 @@ bool is_passing(int error_number) {
 
 /// Bytes on their way to a descriptor, which may want no more.
 struct Waiting {
-  UniqueFd to;
+  Watched to;
   std::string bytes{};
   bool ends = false;  ///< Nothing follows.
 
@@ -173,90 +155,180 @@ struct Waiting {
       const auto count = ::write(to.get(), bytes.data(), bytes.size());
       if (count < 0 && is_passing(errno)) return;
       if (count <= 0) {
-        to.reset();  // nobody reads it any more
+        to.close();  // nobody reads it any more
         break;
       }
       bytes.erase(0, static_cast<std::size_t>(count));
     }
     if (!to) bytes.clear();
-    if (ends && bytes.empty()) to.reset();
+    if (ends && bytes.empty()) to.close();
   }
 };
 
-/// One command that runs, from its start to its end.
-class Session {
+/// One command, from its start to its end. On the bridge's thread.
+//
+//     begin --> start --> opened --(the engine's stream ends)--> ask_code --> finish
+//                            |                                                  ^
+//                            '---(nobody wants it any more)--> kill ------------'
+class Session : public std::enable_shared_from_this<Session> {
 public:
-  Session(ExecRequest request, std::string exec, Asked asked, int stop)
-      : request_{std::move(request)},
-        exec_{std::move(exec)},
-        stream_{std::move(asked.stream)},
-        stop_{stop} {
-    early_ = std::move(asked.early);
+  Session(net::AsyncHttpClient& client,
+          ExecRequest request,
+          ExecBridge::Begun begun,
+          std::function<void()> over)
+      : client_{client},
+        request_{std::move(request)},
+        begun_{std::move(begun)},
+        over_{std::move(over)},
+        timer_{client.loop().io()},
+        control_{client.loop().io()},
+        input_{client.loop().io()},
+        out_{Watched{client.loop().io()}},
+        err_{Watched{client.loop().io()}} {}
+
+  void begin() {
+    boost::json::array command;
+    for (const auto& word : request_.command)
+      command.emplace_back(word);
+    const boost::json::object made{{"AttachStdin", true},
+                                   {"AttachStdout", true},
+                                   {"AttachStderr", true},
+                                   {"Tty", request_.is_terminal},
+                                   {"Cmd", std::move(command)}};
+    ask("POST", "/containers/" + request_.container + "/exec", boost::json::serialize(made),
+        [self = shared_from_this()](const Result<std::string>& created) {
+          auto exec = created ? read_created(*created) : Result<std::string>{created.error()};
+          if (!exec) return self->refuse(exec.error());
+          self->exec_ = std::move(*exec);
+          if (self->is_wanted_)
+            self->start();
+          else
+            self->finish();
+        });
+  }
+
+  /// Nobody wants it any more.
+  void stop() {
+    is_wanted_ = false;
+    begun_ = {};
+    if (tunnel_ != nullptr) return kill();
+    if (control_) finish();  // it has ended
+  }
+
+private:
+  using Then = std::function<void(const Result<std::string>&)>;
+
+  net::HttpRequest question(std::string method, const std::string& path, std::string body) const {
+    net::HttpRequest made;
+    made.to = {.scheme = "unix", .host = request_.socket, .port = {}, .base_path = {}};
+    made.method = std::move(method);
+    made.target = fmt::format("/v{}{}", request_.api, path);
+    made.headers = {{"Host", "docker"}, {"Content-Type", "application/json"}};
+    made.body = std::move(body);
+    return made;
+  }
+
+  void ask(std::string method, const std::string& path, std::string body, Then then) {
+    client_.send(question(std::move(method), path, std::move(body)),
+                 {.whole = question_time, .body_bytes = 4 * 1024 * 1024},
+                 {.ended = [then = std::move(then)](net::HttpOutcome outcome) {
+                   if (outcome.failure) return then(outcome.failure->error());
+                   EngineAnswer answer{outcome.answer.status, std::move(outcome.answer.body)};
+                   if (auto complaint = engine_complaint(answer); !complaint.empty())
+                     return then(Error{answer.status == 404 ? Errc::not_found : Errc::rejected,
+                                       std::move(complaint)});
+                   then(std::move(answer.body));
+                 }});
+  }
+
+  void look(std::function<void(const Result<ExecState>&)> then) {
+    ask("GET", "/exec/" + exec_ + "/json", {},
+        [then = std::move(then)](const Result<std::string>& body) {
+          then(body ? read_state(*body) : Result<ExecState>{body.error()});
+        });
+  }
+
+  void start() {
+    const boost::json::object begun{{"Detach", false}, {"Tty", request_.is_terminal}};
+    auto request = question("POST", "/exec/" + exec_ + "/start", boost::json::serialize(begun));
+    request.upgrades = true;
+    request.headers.push_back({"Connection", "Upgrade"});
+    request.headers.push_back({"Upgrade", "tcp"});
+    const auto self = shared_from_this();
+    client_.send(std::move(request), {.header = question_time},
+                 {.ended = [self](const net::HttpOutcome& outcome) { self->stream_ended(outcome); },
+                  .piece = [self](std::string_view bytes) { return self->take_output(bytes); },
+                  .opened = [self](net::HttpTunnel& tunnel) { self->opened(tunnel); },
+                  .drained = [self] { self->await_input(); }});
+  }
+
+  void opened(net::HttpTunnel& tunnel) {
+    tunnel_ = &tunnel;
+    if (!is_wanted_) return kill();
+    auto ends = make_ends();
+    if (!ends) {
+      tell(ends.error());
+      return kill();
+    }
+    tell(std::move(*ends));
+    const auto self = shared_from_this();
+    control_.await(stream_descriptor::wait_read, [self] { self->stop(); });
+    await_input();
+    if (request_.is_terminal) watch_size();
   }
 
   /// The agent's ends.
   Result<std::vector<UniqueFd>> make_ends() {
     std::vector<UniqueFd> theirs;
     auto control = NOMAD_TRY(make_pair_of(SOCK_STREAM));
-    control_ = std::move(control.ours);
+    control_.watch(std::move(control.ours));
     theirs.push_back(std::move(control.theirs));
     if (request_.is_terminal) {
       auto terminal = NOMAD_TRY(make_terminal());
-      input_ = UniqueFd{::dup(terminal.ours.get())};
-      out_.to = std::move(terminal.ours);
+      input_.watch(UniqueFd{::dup(terminal.ours.get())});
+      out_.to.watch(std::move(terminal.ours));
       theirs.push_back(std::move(terminal.theirs));
-    } else {
-      auto input = NOMAD_TRY(make_pair_of(0));
-      auto output = NOMAD_TRY(make_pair_of(0));
-      auto errors = NOMAD_TRY(make_pair_of(0));
-      input_ = std::move(input.ours);
-      theirs.push_back(std::move(input.theirs));
-      out_.to = std::move(output.theirs);
-      theirs.push_back(std::move(output.ours));
-      err_.to = std::move(errors.theirs);
-      theirs.push_back(std::move(errors.ours));
-      set_nonblocking(err_.to);
+      return theirs;
     }
-    set_nonblocking(input_);
-    set_nonblocking(out_.to);
+    auto input = NOMAD_TRY(make_pair_of(0));
+    auto output = NOMAD_TRY(make_pair_of(0));
+    auto errors = NOMAD_TRY(make_pair_of(0));
+    input_.watch(std::move(input.ours));
+    theirs.push_back(std::move(input.theirs));
+    out_.to.watch(std::move(output.theirs));
+    theirs.push_back(std::move(output.ours));
+    err_.to.watch(std::move(errors.theirs));
+    theirs.push_back(std::move(errors.ours));
     return theirs;
   }
 
-  void run() {
-    if (!early_.empty()) take_output(early_);
-    while (!is_over())
-      if (!turn()) return kill_command(request_, exec_);
-    tell_end();
+  // -- to the engine
+
+  void await_input() {
+    if (tunnel_ == nullptr || tunnel_->queued() >= most_waiting) return;
+    input_.await(stream_descriptor::wait_read, [self = shared_from_this()] { self->read_input(); });
   }
 
-private:
-  bool is_over() const { return !stream_ && !out_.to && !err_.to; }
+  void read_input() {
+    if (tunnel_ == nullptr || !input_) return;
+    std::array<char, piece_bytes> buffer;
+    const auto got = ::read(input_.get(), buffer.data(), buffer.size());
+    if (got > 0) {
+      tunnel_->write({buffer.data(), static_cast<std::size_t>(got)});
+    } else if (got == 0 || !is_passing(errno)) {
+      input_.close();
+      tunnel_->end_output();
+    }
+    await_input();
+  }
 
-  /// Waits for something and carries it. False when nobody wants the command any more.
-  bool turn() {
-    const bool may_read = out_.bytes.size() + err_.bytes.size() < most_waiting;
-    std::array<pollfd, 6> fds{};
-    const auto put = [&fds](std::size_t at, int descriptor, short events) {
-      fds[at] = {.fd = events == 0 ? -1 : descriptor, .events = events, .revents = 0};
-    };
-    const short of_stream
-        = static_cast<short>((may_read ? POLLIN : 0) | (to_engine_.empty() ? 0 : POLLOUT));
-    put(0, control_.get(), POLLIN);
-    put(1, stop_, POLLIN);
-    put(2, stream_ ? stream_->native_handle() : -1, stream_ ? of_stream : short{0});
-    put(3, input_.get(), input_ && to_engine_.size() < most_waiting ? POLLIN : short{0});
-    put(4, out_.to.get(), out_.bytes.empty() ? short{0} : POLLOUT);
-    put(5, err_.to.get(), err_.bytes.empty() ? short{0} : POLLOUT);
-    const int time = request_.is_terminal && stream_ ? resize_interval_ms : -1;
-    if (::poll(fds.data(), fds.size(), time) < 0 && errno != EINTR) return false;
-    if (fds[0].revents != 0 || fds[1].revents != 0) return false;
-    if (request_.is_terminal) look_at_size();
-    if (fds[3].revents != 0) read_input();
-    if (stream_ && (fds[2].revents & POLLOUT) != 0) write_to_engine();
-    if (stream_ && (fds[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_from_engine();
-    if (fds[4].revents != 0) out_.write();
-    if (fds[5].revents != 0) err_.write();
-    return true;
+  void watch_size() {
+    timer_.expires_after(resize_interval);
+    timer_.async_wait([self = shared_from_this()](const boost::system::error_code& bad) {
+      if (bad || self->tunnel_ == nullptr) return;
+      guarded("client.exec", [&self] { self->look_at_size(); });
+      self->watch_size();
+    });
   }
 
   void look_at_size() {
@@ -265,163 +337,181 @@ private:
     if (size.ws_row == 0 || (size.ws_row == rows_ && size.ws_col == columns_)) return;
     rows_ = size.ws_row;
     columns_ = size.ws_col;
-    const auto resized = ask_whole(
-        request_, "POST", fmt::format("/exec/{}/resize?h={}&w={}", exec_, rows_, columns_));
-    if (!resized) log::debug("client.exec", "resizing a terminal: {}", resized.error().what);
+    ask("POST", fmt::format("/exec/{}/resize?h={}&w={}", exec_, rows_, columns_), {},
+        [](const Result<std::string>& resized) {
+          if (!resized) log::debug("client.exec", "resizing a terminal: {}", resized.error().what);
+        });
   }
 
-  void read_input() {
-    std::array<char, piece_bytes> buffer;
-    const auto got = ::read(input_.get(), buffer.data(), buffer.size());
-    if (got < 0 && is_passing(errno)) return;
-    if (got > 0)
-      to_engine_.append(buffer.data(), static_cast<std::size_t>(got));
-    else
-      input_.reset();
-    write_to_engine();
-  }
+  // -- from the engine
 
-  void write_to_engine() {
-    if (!stream_) return;
-    const auto count = stream_->write_some(to_engine_);
-    if (!count) return to_engine_.clear();  // its output tells how it ended
-    to_engine_.erase(0, *count);
-    if (!input_ && to_engine_.empty() && !std::exchange(said_end_, true))
-      ::shutdown(stream_->native_handle(), SHUT_WR);
-  }
-
-  void read_from_engine() {
-    std::array<char, piece_bytes> buffer;
-    const auto got = stream_->read(buffer.data(), buffer.size(), Clock::now());
-    if (!got && got.error().code == Errc::timeout) return;
-    if (!got || *got == 0) return end_output();
-    take_output({buffer.data(), *got});
-  }
-
-  void take_output(std::string_view bytes) {
-    if (request_.is_terminal) {
+  Result<> take_output(std::string_view bytes) {
+    if (request_.is_terminal)
       out_.bytes += bytes;
-    } else {
-      const auto taken = frames_.take(bytes, [this](Output output, std::string_view frame) {
+    else
+      NOMAD_TRY(frames_.take(bytes, [this](Output output, std::string_view frame) {
         (output == Output::err ? err_ : out_).bytes += frame;
-      });
-      if (!taken) end_output();
-    }
-    out_.write();
-    err_.write();
+      }));
+    write_output();
+    return {};
   }
 
-  void end_output() {
-    stream_.reset();
-    input_.reset();
-    out_.ends = err_.ends = true;
-    out_.write();
-    err_.write();
+  void write_output() {
+    const auto self = shared_from_this();
+    for (auto* side : {&out_, &err_}) {
+      side->write();
+      if (!side->bytes.empty())
+        side->to.await(stream_descriptor::wait_write, [self] { self->write_output(); });
+    }
+    const bool is_full = out_.bytes.size() + err_.bytes.size() >= most_waiting;
+    if (tunnel_ != nullptr && is_full != std::exchange(is_paused_, is_full))
+      tunnel_->pause(is_full);
+    if (has_ended_ && !out_.to && !err_.to && !std::exchange(asks_code_, true))
+      ask_code(Clock::now() + most_wait_for_code);
   }
 
-  void tell_end() {
-    const auto until = Clock::now() + most_wait_for_code;
-    auto state = look_at(request_, exec_);
-    while (state && state->running && Clock::now() < until) {
-      pollfd stop{.fd = stop_, .events = POLLIN, .revents = 0};
-      if (::poll(&stop, 1, 10) > 0) return;
-      state = look_at(request_, exec_);
+  void stream_ended(const net::HttpOutcome& outcome) {
+    if (tunnel_ == nullptr) {  // it never stood
+      if (outcome.failure) return refuse(outcome.failure->error());
+      return refuse(
+          {Errc::rejected, engine_complaint({outcome.answer.status, outcome.answer.body})});
     }
-    const int code = state && !state->running ? state->exit_code : -1;
+    tunnel_ = nullptr;
+    has_ended_ = out_.ends = err_.ends = true;
+    input_.close();
+    write_output();
+  }
+
+  // -- the end
+
+  void ask_code(Clock::time_point until) {
+    look([self = shared_from_this(), until](const Result<ExecState>& state) {
+      if (state && state->running && Clock::now() < until && self->is_wanted_) {
+        self->timer_.expires_after(code_interval);
+        self->timer_.async_wait([self, until](const boost::system::error_code& bad) {
+          if (!bad) self->ask_code(until);
+        });
+        return;
+      }
+      self->tell_end(state && !state->running ? state->exit_code : -1);
+    });
+  }
+
+  void tell_end(int code) {
     const auto message = host::executor::frame(
         0, [code](host::executor::Message::Builder to) { to.initExited().setCode(code); });
-    ::send(control_.get(), message.data(), message.size(), MSG_NOSIGNAL);
+    if (control_) ::send(control_.get(), message.data(), message.size(), MSG_NOSIGNAL);
+    finish();
   }
 
+  void kill() {
+    std::exchange(tunnel_, nullptr)->close();
+    close_ends();
+    look([self = shared_from_this()](const Result<ExecState>& state) {
+      if (state) kill_command(*state, self->request_.container);
+      self->finish();
+    });
+  }
+
+  void refuse(const Error& why) {
+    tell(why);
+    finish();
+  }
+
+  void tell(Result<std::vector<UniqueFd>> begun) {
+    if (const auto told = std::exchange(begun_, {})) told(std::move(begun));
+  }
+
+  void close_ends() {
+    timer_.cancel();
+    for (auto* each : {&control_, &input_, &out_.to, &err_.to})
+      each->close();
+  }
+
+  void finish() {
+    close_ends();
+    if (const auto over = std::exchange(over_, {})) over();
+  }
+
+  net::AsyncHttpClient& client_;
   const ExecRequest request_;
-  const std::string exec_;
-  std::unique_ptr<ByteStream> stream_;
-  const int stop_;
-  std::string early_;
-  UniqueFd control_;
-  UniqueFd input_;
+  ExecBridge::Begun begun_;
+  std::function<void()> over_;
+  std::string exec_{};  ///< The engine's name of it.
+  bool is_wanted_ = true;
+  net::HttpTunnel* tunnel_ = nullptr;  ///< While the engine's stream stands.
+  boost::asio::steady_timer timer_;
+  Watched control_;
+  Watched input_;
   Waiting out_;
   Waiting err_;
-  std::string to_engine_;
-  bool said_end_ = false;
-  FrameSplitter frames_;
+  bool is_paused_ = false;
+  bool has_ended_ = false;
+  bool asks_code_ = false;
+  FrameSplitter frames_{};
   std::uint16_t rows_ = 0;
   std::uint16_t columns_ = 0;
 };
 
-Result<std::unique_ptr<Session>> start(const ExecRequest& request, int stop) {
-  boost::json::array command;
-  for (const auto& word : request.command)
-    command.emplace_back(word);
-  const boost::json::object made{{"AttachStdin", true},
-                                 {"AttachStdout", true},
-                                 {"AttachStderr", true},
-                                 {"Tty", request.is_terminal},
-                                 {"Cmd", std::move(command)}};
-  const auto created = NOMAD_TRY(ask_whole(
-      request, "POST", "/containers/" + request.container + "/exec", boost::json::serialize(made)));
-  auto exec = NOMAD_TRY(read_created(created));
-  const boost::json::object begun{{"Detach", false}, {"Tty", request.is_terminal}};
-  auto asked = NOMAD_TRY(
-      ask(request, "POST", "/exec/" + exec + "/start", boost::json::serialize(begun), true));
-  if (asked.parser->status() != 101)
-    return Error{Errc::rejected,
-                 engine_complaint({asked.parser->status(), std::move(asked.parser->body())})};
-  return std::make_unique<Session>(request, std::move(exec), std::move(asked), stop);
-}
-
-void serve(const ExecRequest& request, const ExecBridge::Begun& begun, int stop) {
+/// Of a reader that has gone, for all writes of this thread.
+void hold_back_sigpipe() {
   sigset_t broken_pipe;
   ::sigemptyset(&broken_pipe);
   ::sigaddset(&broken_pipe, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
-  ::pthread_setname_np(::pthread_self(), "docker-exec");
-  auto session = start(request, stop);
-  if (!session) return begun(session.error());
-  auto ends = (*session)->make_ends();
-  if (!ends) return begun(ends.error());
-  begun(std::move(*ends));
-  (*session)->run();
 }
 
 }  // namespace
 
-struct ExecBridge::Command {
-  std::shared_ptr<std::atomic<bool>> ended;
-  std::thread thread;
+class ExecBridge::Core {
+public:
+  ~Core() {
+    if (!is_begun_) return;
+    const auto gone = std::make_shared<std::promise<void>>();
+    client_.post([this, gone] {
+      is_over_ = [gone] { gone->set_value(); };
+      const auto all = sessions_;
+      for (const auto& [number, session] : all)
+        session->stop();
+      tell_if_over();
+    });
+    gone->get_future().wait_for(3 * question_time);
+  }
+
+  void begin(ExecRequest request, Begun begun) {
+    if (!std::exchange(is_begun_, true)) client_.post(hold_back_sigpipe);
+    client_.post([this, request = std::move(request), begun = std::move(begun)]() mutable {
+      if (sessions_.size() >= most_commands)
+        return begun(Error{Errc::overloaded, "too many commands run beside tasks of this driver"});
+      const auto number = ++sessions_begun_;
+      const auto session = std::make_shared<Session>(client_, std::move(request), std::move(begun),
+                                                     [this, number] {
+                                                       sessions_.erase(number);
+                                                       tell_if_over();
+                                                     });
+      sessions_.emplace(number, session);
+      session->begin();
+    });
+  }
+
+private:
+  void tell_if_over() {
+    if (is_over_ && sessions_.empty()) std::exchange(is_over_, {})();
+  }
+
+  bool is_begun_ = false;  ///< On the caller's thread; the rest is on the client's.
+  std::uint64_t sessions_begun_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
+  std::function<void()> is_over_;                           ///< The bridge waits for this.
+  net::AsyncHttpClient client_{{.thread = "docker-exec"}};  ///< Ends before the rest.
 };
 
-ExecBridge::ExecBridge()
-    : stop_{std::make_shared<UniqueFd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {}
+ExecBridge::ExecBridge() : core_{std::make_unique<Core>()} {}
 
-ExecBridge::~ExecBridge() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(stop_->get(), &one, sizeof one);
-  for (auto& command : commands_)
-    command.thread.join();
-}
-
-void ExecBridge::remove_ended() {
-  for (auto each = commands_.begin(); each != commands_.end();) {
-    if (!each->ended->load()) {
-      ++each;
-      continue;
-    }
-    each->thread.join();
-    each = commands_.erase(each);
-  }
-}
+ExecBridge::~ExecBridge() = default;
 
 void ExecBridge::begin(ExecRequest request, Begun begun) {
-  remove_ended();
-  if (commands_.size() >= most_commands)
-    return begun(Error{Errc::overloaded, "too many commands run beside tasks of this driver"});
-  auto ended = std::make_shared<std::atomic<bool>>(false);
-  std::thread thread{[request = std::move(request), begun = std::move(begun), ended, stop = stop_] {
-    guarded("client.exec", [&] { serve(request, begun, stop->get()); });
-    ended->store(true);
-  }};
-  commands_.push_back({std::move(ended), std::move(thread)});
+  core_->begin(std::move(request), std::move(begun));
 }
 
 }  // namespace nomad::docker

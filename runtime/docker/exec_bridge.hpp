@@ -3,18 +3,17 @@
 // (DriverRequest.execTask): a socket that tells the end and whose closing kills the command, and
 // its terminal or its three streams.
 //
-// A thread for each command, which waits for both sides and takes no more than the other side has
-// taken. It ends with the command, when the socket is closed, and with the bridge.
+// One thread for all commands, which begins with the first: it carries bytes from one side to the
+// other, and takes no more of either than the other side has taken. A command ends when the socket
+// is closed, and with the bridge.
 //
 // May depend on: runtime/base, runtime/net, runtime/host.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
-#include <list>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/result.hpp"
@@ -38,19 +37,15 @@ public:
 
   ExecBridge();
   ExecBridge(const ExecBridge&) = delete;
-  ~ExecBridge();  ///< Ends what runs.
+  ~ExecBridge();  ///< Ends what runs; waits for the engine to tell what that is.
 
-  /// `begun` is called once, on a thread of the bridge's, when the command runs, or with the reason
-  /// why it does not. One thread at a time.
+  /// `begun` is called once, on the bridge's thread, when the command runs, or with the reason why
+  /// it does not; not any more once the bridge ends.
   void begin(ExecRequest request, Begun begun);
 
 private:
-  struct Command;
-
-  void remove_ended();
-
-  std::shared_ptr<host::UniqueFd> stop_;  ///< Readable when all are to end.
-  std::list<Command> commands_;
+  class Core;
+  std::unique_ptr<Core> core_;
 };
 
 }  // namespace nomad::docker

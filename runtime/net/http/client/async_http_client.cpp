@@ -57,6 +57,8 @@ public:
     post_locked(std::move(action));
   }
 
+  EventLoop& event_loop() { return loop_; }
+
   /// Posted behind the request that it is about.
   void cancel(CallId id) {
     post([this, id] {
@@ -180,6 +182,10 @@ AsyncHttpClient::CallId AsyncHttpClient::dial(HttpRequest request,
 
 void AsyncHttpClient::cancel(CallId call) {
   core_->cancel(call);
+}
+
+EventLoop& AsyncHttpClient::loop() {
+  return core_->event_loop();
 }
 
 void AsyncHttpClient::post(std::function<void()> action) {

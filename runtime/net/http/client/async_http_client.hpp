@@ -24,6 +24,8 @@ struct sockaddr;
 
 namespace nomad::net {
 
+class EventLoop;
+
 struct AsyncHttpClientOptions {
   std::string thread = "http-client";  ///< What it is called.
   std::size_t read_bytes = 16 * 1024;  ///< At once, for all of them.
@@ -60,6 +62,9 @@ public:
 
   /// Runs `action` on the client's thread.
   void post(std::function<void()> action);
+
+  /// For what waits for something else on the client's thread.
+  EventLoop& loop();
 
 private:
   class Core;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -76,15 +77,6 @@ private:
 
 void say(int socket, std::string_view bytes) {
   ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-}
-
-/// Until the other side has read all but a piece or two: each piece takes a packet's memory, and of
-/// the smallest buffer two are more than the share that leaves a Unix socket writable.
-void await_reader(int socket) {
-  const int smallest = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest);
-  pollfd writable{.fd = socket, .events = POLLOUT, .revents = 0};
-  ::poll(&writable, 1, 10'000);
 }
 
 /// Until the other side closes.
@@ -304,4 +296,46 @@ TEST_CASE("docker exec: a container that does not run says so") {
         [&](const Result<std::vector<host::UniqueFd>>& ends) { outcome.set(ends.error()); });
     CHECK(outcome.wait().error().what == "API error (409): Container c1 is not running");
   }
+}
+
+TEST_CASE("docker exec: who closes the socket, or ends, has the command looked up and killed") {
+  std::atomic<int> looks{0};
+  FakeEngine fake{[&](int socket, const std::string& request) {
+    const auto answer = [socket](const std::string& body) {
+      say(socket,
+          "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    };
+    if (request.find("/containers/c1/exec ") != std::string::npos) return answer(R"({"Id":"e1"})");
+    if (request.find("/exec/e1/json") != std::string::npos) {
+      ++looks;
+      looks.notify_all();
+      return answer(R"({"Running":true,"ExitCode":0,"Pid":1})");  // 1 is nobody's
+    }
+    say(socket, "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
+    await_close(socket);
+  }};
+  ExecBridge bridge;
+  for (const bool is_terminal : {false, true}) {
+    std::promise<std::vector<host::UniqueFd>> begun;
+    bridge.begin({.socket = fake.path(),
+                  .api = "1.41",
+                  .container = "c1",
+                  .command = {"cat"},
+                  .is_terminal = is_terminal},
+                 [&](Result<std::vector<host::UniqueFd>> ends) {
+                   begun.set_value(ends ? std::move(*ends) : std::vector<host::UniqueFd>{});
+                 });
+    auto ends = begun.get_future().get();
+    REQUIRE(ends.size() == (is_terminal ? 2 : 4));
+    ends[0].reset();
+    looks.wait(is_terminal ? 1 : 0);
+  }
+  {
+    ExecBridge ends_first;
+    std::promise<void> begun;
+    ends_first.begin({.socket = fake.path(), .api = "1.41", .container = "c1", .command = {"cat"}},
+                     [&](const Result<std::vector<host::UniqueFd>>&) { begun.set_value(); });
+    begun.get_future().get();
+  }
+  CHECK(looks >= 3);
 }
