@@ -59,7 +59,7 @@ private:
   void spawn_drivers();
   void ready_to_start();
   void take_identity();
-  void spawn_helpers();
+  void spawn_shared();
   void take_up();
   void make_hooks();
   void make_node();
@@ -213,8 +213,8 @@ void ClientNode::drivers_changed(const driver_manager::Changed& msg) {
   const auto before = std::exchange(drivers_, msg.drivers);
   if (!started_ || !sync_) return ready_to_start();
   const auto changes = changes_between(*before, *drivers_);
-  for (const auto& [name, mood] : changes.moods)
-    events_.happened("Driver", mood, {{"driver", name}});
+  for (const auto& [name, health] : changes.health_events)
+    events_.happened("Driver", health, {{"driver", name}});
   for (const auto& name : changes.gone)
     allocs_.driver_replaced({name, {}});
   if (changes.of_node)
@@ -249,7 +249,7 @@ void ClientNode::take_identity() {
 }
 
 /// Those that work for all runners.
-void ClientNode::spawn_helpers() {
+void ClientNode::spawn_shared() {
   sync_ = spawn_alloc_sync(self_, {.node_id = identity_.id,
                                    .servers = parts_.servers,
                                    .db = parts_.db,
@@ -274,7 +274,7 @@ void ClientNode::take_up() {
   storage::ClientBatch batch;
   client_db::put_incarnation(batch, incarnation);
   self_->send(parts_.db, client_db::SaveLater{std::move(batch)});
-  spawn_helpers();
+  spawn_shared();
   metadata_.take_up(std::move(loaded_->node_meta));
   metadata_.configure(fixed_meta(options_));
   make_hooks();

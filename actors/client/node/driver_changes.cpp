@@ -18,7 +18,7 @@ DriverChanges changes_between(const KnownDrivers& before, const KnownDrivers& no
     const bool feels_other = was.getHealthy() != is.getHealthy()
                              || view(was.getDescription()) != view(is.getDescription());
     if (feels_other && earlier.health && is.getDescription().size() > 0 && !driver.retired)
-      changes.moods.emplace_back(name, copy(is.getDescription()));
+      changes.health_events.emplace_back(name, copy(is.getDescription()));
     changes.of_node = changes.of_node || feels_other || was.getDetected() != is.getDetected()
                       || !(driver.health && driver.health.equals(earlier.health));
     if (driver.driver.address() != earlier.driver.address()) changes.replaced.push_back(name);

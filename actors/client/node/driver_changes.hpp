@@ -13,8 +13,8 @@ struct DriverChanges {
   bool of_node = false;               ///< The node is to be registered with them.
   std::vector<std::string> gone;      ///< There is no such driver any more.
   std::vector<std::string> replaced;  ///< Another actor is the driver now, or none yet.
-  /// Events of the node: drivers, and how they feel now that they feel otherwise.
-  std::vector<std::pair<std::string, std::string>> moods;
+  /// For events of the node: drivers whose health is another, and what they say of it.
+  std::vector<std::pair<std::string, std::string>> health_events;
 };
 
 DriverChanges changes_between(const KnownDrivers& before, const KnownDrivers& now);

@@ -15,7 +15,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-KnownDriver feeling(bool healthy, std::string_view text) {
+KnownDriver driver_with(bool healthy, std::string_view text) {
   return {.health = client::driver::make_fingerprint(true, healthy, text)};
 }
 
@@ -26,30 +26,32 @@ client::Driver::behavior_type silent(client::Driver::pointer) {
 }  // namespace
 
 TEST_CASE("driver changes: drivers that are as they were change nothing") {
-  const KnownDrivers drivers{{"exec", feeling(true, "Healthy")}};
+  const KnownDrivers drivers{{"exec", driver_with(true, "Healthy")}};
   const auto changes = changes_between(drivers, drivers);
   CHECK_FALSE(changes.of_node);
-  CHECK(changes.moods.empty());
+  CHECK(changes.health_events.empty());
   CHECK((changes.gone.empty() && changes.replaced.empty()));
 }
 
-TEST_CASE("driver changes: another mood is the node's, and an event unless it is the first") {
-  const KnownDrivers before{{"new", {}}, {"old", feeling(true, "Healthy")}};
-  const KnownDrivers now{{"new", feeling(true, "Healthy")}, {"old", feeling(false, "it broke")}};
+TEST_CASE("driver changes: other health is the node's, and an event unless it is the first") {
+  const KnownDrivers before{{"new", {}}, {"old", driver_with(true, "Healthy")}};
+  const KnownDrivers now{{"new", driver_with(true, "Healthy")},
+                         {"old", driver_with(false, "it broke")}};
   const auto changes = changes_between(before, now);
   CHECK(changes.of_node);
-  REQUIRE(changes.moods.size() == 1);
-  CHECK(changes.moods[0] == std::pair<std::string, std::string>{"old", "it broke"});
+  REQUIRE(changes.health_events.size() == 1);
+  CHECK(changes.health_events[0] == std::pair<std::string, std::string>{"old", "it broke"});
 
   auto retired = now;
-  retired.at("old") = feeling(true, "Healthy");
+  retired.at("old") = driver_with(true, "Healthy");
   retired.at("old").retired = true;
-  CHECK_MESSAGE(changes_between(now, retired).moods.empty(), "nobody looks after it any more");
+  CHECK_MESSAGE(changes_between(now, retired).health_events.empty(),
+                "nobody looks after it any more");
 }
 
 TEST_CASE_FIXTURE(test::ActorFixture,
                   "driver changes: who goes is the node's, who is another actor only its tasks'") {
-  auto first = feeling(true, "Healthy");
+  auto first = driver_with(true, "Healthy");
   auto second = first;
   first.driver = adopt(actor::spawn(system(), silent));
   second.driver = adopt(actor::spawn(system(), silent));
