@@ -3,6 +3,7 @@ what becomes of plugins that crash, hang, lie or talk too much."""
 import contextlib
 import fcntl
 import glob
+import hashlib
 import http.server
 import itertools
 import json
@@ -70,8 +71,10 @@ class Samples:
                 package = glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0]
                 with open(package) as f:  # It was installed elsewhere than it says.
                     text = re.sub(r"^prefix=(.*)", lambda m: f"prefix={cls.directory}{m[1]}", f.read(), flags=re.M)
+                with open(f"{cls.directory}/sdk.hpp", "w") as f:
+                    f.write("#include <nomadctl/plugin/plugin.hpp>\n")
                 with open(package, "w") as f:
-                    f.write(text)
+                    f.write(re.sub(r"^Cflags:.*", rf"\g<0> -include {cls.directory}/sdk.hpp", text, flags=re.M))
                 with open(stamp, "w") as f:
                     f.write(cls.made_with())
         return os.path.dirname(glob.glob(f"{cls.directory}/**/nomadctl-plugin.pc", recursive=True)[0])
@@ -84,6 +87,23 @@ class Samples:
         return shlex.join(itertools.takewhile(lambda word: not word.startswith("-"), words))
 
     @classmethod
+    def precompile(cls, project):
+        """The SDK's header, for each set of flags that a target of `project` is compiled by: what all samples include costs
+        more than all that they are."""
+        with open(f"{project}/build/compile_commands.json") as f:
+            commands = [shlex.split(entry["command"]) for entry in json.load(f)]
+        for words in commands:
+            flags = [word for word in words[:words.index("-MD")] if not re.match(r"-I[^/]", word)]
+            included = flags.index("-include")
+            del flags[included:included + 2]
+            made = f"{cls.directory}/sdk.hpp.gch/{hashlib.sha256(shlex.join(flags).encode()).hexdigest()[:16]}"
+            with cls.alone("header"):
+                if not os.path.exists(made):
+                    os.makedirs(os.path.dirname(made), exist_ok=True)
+                    run(*flags, "-x", "c++-header", f"{cls.directory}/sdk.hpp", "-o", f"{cls.directory}/sdk.new")
+                    os.rename(f"{cls.directory}/sdk.new", made)
+
+    @classmethod
     def library(cls, name):
         pkgconfig = cls.install()
         project = f"{cls.directory}/{name}"
@@ -94,6 +114,7 @@ class Samples:
                 run(cls.agent, "plugin", "init", kind, name, cwd=cls.directory)
                 env = dict(os.environ, PKG_CONFIG_PATH=pkgconfig, LD_LIBRARY_PATH=os.path.dirname(pkgconfig), CXX=cls.compiler())
                 run("meson", "setup", "build", f"-Db_sanitize={sanitizers()}", "-Db_lundef=false", cwd=project, env=env)
+                cls.precompile(project)
                 run("meson", "test", "-C", "build", cwd=project, env=env)
                 open(f"{project}/tested", "w").close()
         return f"{project}/build/{name}.so"
