@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto pause = 2ms;  ///< Between two questions that nothing tells the time for.
+constexpr auto between_questions = 2ms;  ///< Between two questions that nothing tells the time for.
 
 bool answers(actor::Outsider& self, const client::Client& client, const std::string& id) {
   bool fine = false;
@@ -85,9 +85,10 @@ int main(int argc, char** argv) {
     actor::Outsider self{system};
     for (int number = 0; number < count; ++number)
       if (!test::succeeds([&] { return answers(self, *node, test::numbered_id(number, owner)); },
-                          pause))
+                          between_questions))
         return 1;
-    if (count == 0 && !test::succeeds([&] { return is_empty(self, *node); }, pause)) return 1;
+    if (count == 0 && !test::succeeds([&] { return is_empty(self, *node); }, between_questions))
+      return 1;
     const auto took = std::chrono::steady_clock::now() - began;
     std::printf(
         "up %ld\n",

@@ -342,7 +342,7 @@ TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: usage is told again and again u
   CHECK(usage(1).which == DriverAnswer::USAGE);
   CHECK(agent().serve([&] { return agent().heard("usage run1") >= 3; }));
   CHECK(program.asked("TaskStats") == 2);
-  program.has_ended = true;
+  program.end_tasks();
   REQUIRE(agent().serve([&] { return agent().heard("exited 3") == 1; }));
   const auto told = agent().heard("usage run1");
   const auto later = agent().now() + std::chrono::seconds{3};

@@ -114,11 +114,18 @@ public:
     if (const auto status = answer("TaskStats"); !status.ok()) return status;
     do
       writer->Write({});
-    while (pause(context));
+    while (goes_on(context));
     return Status::OK;
   }
 
 private:
+  /// Whether this goes on to be asked, a moment later.
+  bool goes_on(const grpc::ServerContext* context) {
+    std::unique_lock lock{guard_};
+    changed_.wait_for(lock, std::chrono::milliseconds{5}, [this] { return ends_; });
+    return !ends_ && !context->IsCancelled();
+  }
+
   template <class Change>
   void change(const Change& change) {
     const std::lock_guard lock{guard_};
