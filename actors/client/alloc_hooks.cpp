@@ -44,7 +44,7 @@ void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builde
 
 /// The environments as they are before hooks of tasks and drivers have added anything.
 void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request) const {
-  const auto group = workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*facts_.job, facts_.alloc->task_group());
   if (!group) return;
   make_env(parts_->node, *facts_.alloc, *facts_.job, {}, {}, {}).write(request.initEnvironment());
   const auto tasks = group->getTasks();
@@ -109,7 +109,7 @@ void run_destroy_hooks(actor::Self* self,
   const auto hooks = std::make_shared<HookSet>(self, all->of_allocs, *owner);
   hooks->ask_all(
       HookPhase::DESTROY,
-      [id = copy(scope.alloc->getId())](const HookEntry& hook, const Error& err) {
+      [id = std::string{scope.alloc->id()}](const HookEntry& hook, const Error& err) {
         log::warn("client", "removing allocation {}: {}: {}", short_id(id), hook.name, err.what);
       },
       [owner, hooks, all, then = std::move(then)] { then(); });

@@ -41,7 +41,7 @@ bool have_begun(const AllocTasks::Saved& tasks) {
 Object<schema::Allocation> with_network(Object<schema::Allocation> alloc,
                                         const Object<schema::AllocNetworkStatus>& network) {
   if (!network || network->getAddress().size() == 0) return alloc;
-  if (view(alloc->getNetworkStatus().getAddress()) == view(network->getAddress())) return alloc;
+  if (view(alloc->network_status().getAddress()) == view(network->getAddress())) return alloc;
   Draft<schema::Allocation> changed{alloc};
   changed->setNetworkStatus(*network);
   return changed.freeze();
@@ -138,19 +138,18 @@ void AllocState::init(std::shared_ptr<const AllocParts> parts, AllocSetup setup)
   parts_ = std::move(parts);
   context_ = setup.context;
   parent_ = setup.parent;
-  facts_ = {.id = copy(setup.alloc->getId()),
+  facts_ = {.id = std::string{setup.alloc->id()},
             .alloc = setup.alloc,
             .job = setup.job,
             .health = setup.saved_health,
             .begun = have_begun(setup.saved_tasks)};
-  if (setup.alloc->hasNetworkStatus())
-    network_ = Object<schema::AllocNetworkStatus>::freeze(setup.alloc->getNetworkStatus());
-  else if (const auto group = workload::find_group(*setup.job, view(setup.alloc->getTaskGroup())))
+  if (setup.alloc->has_network_status())
+    network_ = Object<schema::AllocNetworkStatus>::freeze(setup.alloc->network_status());
+  else if (const auto group = workload::find_group(*setup.job, setup.alloc->task_group()))
     network_ = workload::host_network_status(*group);
-  const auto assigned = setup.alloc->getDeploymentStatus();
-  if (!facts_.health && assigned.getHealthy().isValue())
-    facts_.health = workload::HealthStatus{.healthy = assigned.getHealthy().getValue(),
-                                           .timestamp = assigned.getTimestamp()};
+  if (const auto health = setup.alloc->health(); health && !facts_.health)
+    facts_.health = workload::HealthStatus{
+        .healthy = *health, .timestamp = setup.alloc->deployment_status().getTimestamp()};
   const auto& for_tasks = parts_->tasks;
   hooks_.equip({for_tasks->hooks->of_allocs, *for_tasks->node, *for_tasks->drivers});
   tasks_.spawn({for_tasks, parts_->task_metrics.get()}, setup.saved_tasks, setup.restored,
@@ -158,9 +157,8 @@ void AllocState::init(std::shared_ptr<const AllocParts> parts, AllocSetup setup)
 }
 
 bool AllocState::should_run() const {
-  return !workload::is_client_terminal(facts_.alloc->getClientStatus())
-         && !workload::is_server_terminal(facts_.alloc->getDesiredStatus())
-         && !workload::is_client_terminal(tasks_.status().status);
+  return !facts_.alloc->is_client_terminal() && !facts_.alloc->is_server_terminal()
+         && !is_client_terminal(tasks_.status().status);
 }
 
 // -- life ----------------------------------------------------------------------------------------
@@ -198,7 +196,7 @@ void AllocState::start_kill() {
 /// Services are gone by now; who still has their addresses is given time to hear of it.
 void AllocState::wait_shutdown_delay() {
   Nanoseconds delay{0};
-  if (const auto group = workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup())))
+  if (const auto group = workload::find_group(*facts_.job, facts_.alloc->task_group()))
     if (group->getShutdownDelay().isValue())
       delay = Nanoseconds{group->getShutdownDelay().getValue()};
   waits_delay_ = true;
@@ -260,17 +258,15 @@ actor::Answer<alloc_runner::Done> AllocState::detach() {
 // -- changes -------------------------------------------------------------------------------------
 
 void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> job) {
-  if (alloc->getAllocModifyIndex() < facts_.alloc->getAllocModifyIndex()) return;
+  if (alloc->alloc_modify_index() < facts_.alloc->alloc_modify_index()) return;
   if (step_ == Step::over || step_ == Step::destroying || step_ == Step::gone) return;
-  const bool was_stopping = workload::is_server_terminal(facts_.alloc->getDesiredStatus());
-  const bool stops = workload::is_server_terminal(alloc->getDesiredStatus());
-  const bool new_deployment
-      = view(alloc->getDeploymentId()) != view(facts_.alloc->getDeploymentId());
+  const bool was_stopping = facts_.alloc->is_server_terminal();
+  const bool stops = alloc->is_server_terminal();
+  const bool new_deployment = alloc->deployment_id() != facts_.alloc->deployment_id();
   facts_.alloc = with_network(std::move(alloc), network_);
   facts_.job = std::move(job);
 
-  const auto transition = facts_.alloc->getDesiredTransition().getNoShutdownDelay();
-  if (transition.isValue() && transition.getValue()) {
+  if (facts_.alloc->skips_shutdown_delay()) {
     tasks_.skip_delay();
     delay_over();
   }
@@ -287,7 +283,7 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
 }
 
 void AllocState::reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job) {
-  if (alloc->getAllocModifyIndex() < facts_.alloc->getAllocModifyIndex()) return;
+  if (alloc->alloc_modify_index() < facts_.alloc->alloc_modify_index()) return;
   tasks_.tell(task_runner::Tell{event::make(event::reconnected, unix_now())});
   facts_.alloc = with_network(std::move(alloc), network_);
   facts_.job = std::move(job);
@@ -307,11 +303,10 @@ void AllocState::report_again() {
 void AllocState::disk_looked(const alloc_runner::DiskLooked& msg) {
   if (step_ != Step::running || tasks_.is_killing()) return;
   const auto running = tasks_.running();
-  auto verdict
-      = disk_.look(msg.look,
-                   {.size_mb = facts_.alloc->getAllocatedResources().getShared().getDiskMb(),
-                    .enforce = msg.enforce},
-                   running, unix_now());
+  auto verdict = disk_.look(
+      msg.look,
+      {.size_mb = facts_.alloc->resources().getShared().getDiskMb(), .enforce = msg.enforce},
+      running, unix_now());
   for (auto& [task, event] : verdict.news)
     if (task.empty())
       tasks_.tell(task_runner::Tell{std::move(event)});
@@ -328,14 +323,14 @@ void AllocState::save_health() {
 
 void AllocState::health_decided(schema::plugin::Health::Reader health) {
   // A failure is reported, and its siblings are killed, before the watcher can say why.
-  const bool explains = !health.getHealthy() && tasks_.any_failed()
-                        && !workload::is_server_terminal(facts_.alloc->getDesiredStatus());
+  const bool explains
+      = !health.getHealthy() && tasks_.any_failed() && !facts_.alloc->is_server_terminal();
   if ((facts_.health || tasks_.is_killing()) && !explains) return;
   const auto now = unix_now();
   if (!facts_.health)
     facts_.health = workload::HealthStatus{.healthy = health.getHealthy(), .timestamp = now};
   save_health();
-  if (facts_.alloc->getDeploymentId().size() > 0)
+  if (!facts_.alloc->deployment_id().empty())
     for (const auto reason : health.getReasons())
       tasks_.tell_one(view(reason.getKey()),
                       event::message(event::alloc_unhealthy, now, copy(reason.getValue())));
@@ -516,9 +511,9 @@ void AllocState::review() {
 
 void AllocState::report() {
   const auto summary = tasks_.status();
-  const bool terminal = workload::is_client_terminal(summary.status);
+  const bool terminal = is_client_terminal(summary.status);
   if (terminal && summary.status == schema::ClientStatus::FAILED && !facts_.health
-      && facts_.alloc->getDeploymentId().size() > 0)
+      && !facts_.alloc->deployment_id().empty())
     facts_.health = workload::HealthStatus{.healthy = false, .timestamp = unix_now()};
   const workload::AllocReport about{.alloc_id = facts_.id,
                                     .node_id = context_->node_id,

@@ -35,9 +35,7 @@ struct AllocParts {
 
 /// Whether this node can run the allocation at all: its group is in the job, every task has a
 /// driver here and resources. The error is what the servers are told.
-Result<> check_alloc(const KnownDrivers& drivers,
-                     schema::Allocation::Reader alloc,
-                     schema::Job::Reader job);
+Result<> check_alloc(const KnownDrivers& drivers, AllocView alloc, schema::Job::Reader job);
 
 /// The allocation must have passed `check_alloc`.
 AllocRunner spawn_alloc_runner(const actor::Owner& owner,

@@ -75,7 +75,7 @@ struct SyncState {
     sync::Reported news;
     for (const auto& [alloc_id, state] : buffer.succeeded(now())) {
       client_db::put_acknowledged(changes, alloc_id, state);
-      if (workload::is_client_terminal(state.status)) news.ended.push_back(alloc_id);
+      if (is_client_terminal(state.status)) news.ended.push_back(alloc_id);
     }
     self->send(setup.db, client_db::SaveLater{std::move(changes)});
     self->send(setup.parent, std::move(news));

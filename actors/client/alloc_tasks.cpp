@@ -44,7 +44,7 @@ void end_abandoned(actor::Self* self,
 
 void AllocTasks::spawn(const Parts& parts, const Saved& saved, bool restored, bool may_run) {
   parts_ = parts.runners;
-  const auto group = *workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
+  const auto group = *workload::find_group(*facts_.job, facts_.alloc->task_group());
   std::vector<workload::Stage> stages;
   std::vector<workload::KillStages::Task> to_kill;
   for (const auto task : group.getTasks()) {

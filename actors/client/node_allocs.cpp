@@ -62,7 +62,7 @@ Result<access::Allowed> NodeAllocs::check_caller(const std::string& alloc_id,
                                                  const access::Asking& asking) const {
   const auto* entry = ledger_.find(alloc_id);
   if (!entry) return unknown(alloc_id);
-  return access::authorize(asking, {view(entry->alloc->getNamespace())});
+  return access::authorize(asking, {entry->alloc->ns()});
 }
 
 // -- what it hears -------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ void NodeAllocs::take_up(client_db::Loaded loaded, const workload::GcLimits& lim
   std::vector<workload::RestoredAlloc> restored;
   for (auto& saved : loaded.allocs) {
     restored.push_back({{saved.alloc, saved.job}, !saved.tasks.empty(), saved.acknowledged});
-    saved_.emplace(copy(saved.alloc->getId()), std::move(saved));
+    saved_.emplace(std::string{saved.alloc->id()}, std::move(saved));
   }
   ledger_.begin(
       {.node_id = parts_.identity.id,
@@ -90,7 +90,7 @@ void NodeAllocs::take_up(client_db::Loaded loaded, const workload::GcLimits& lim
 void NodeAllocs::apply(workload::AssignedAllocs set, std::function<void(bool impatient)> then) {
   std::uint64_t reported = 0;
   for (const auto& each : set.allocs)
-    reported = std::max(reported, each.alloc->getReportNumber());
+    reported = std::max(reported, each.alloc->report_number());
   go_on_above(reported);
   applied_ = std::move(then);
   ledger_.assign(set, time());
@@ -117,7 +117,7 @@ std::vector<driver::TaskId> NodeAllocs::kept_tasks() const {
   std::vector<driver::TaskId> kept;
   for (const auto& [id, entry] : ledger_.entries()) {
     if (!entry.has_runner() && !entry.is_leaving()) continue;
-    if (const auto group = workload::find_group(*entry.job, view(entry.alloc->getTaskGroup())))
+    if (const auto group = workload::find_group(*entry.job, entry.alloc->task_group()))
       for (const auto task : group->getTasks())
         kept.push_back({id, copy(task.getName())});
   }
@@ -308,7 +308,7 @@ void NodeAllocs::perform(const ledger_action::RemoveAbandoned& it) {
     run_destroy_hooks(self_, parts_.for_runners->tasks->hooks, about,
                       [this, alloc_id] { removed(alloc_id); });
   }};
-  if (const auto group = workload::find_group(*entry.job, view(entry.alloc->getTaskGroup())))
+  if (const auto group = workload::find_group(*entry.job, entry.alloc->task_group()))
     for (const auto task : group->getTasks()) {
       one_less.await();
       end_abandoned(self_, *parts_.for_runners->tasks, alloc_id, task,
@@ -389,7 +389,7 @@ void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
 void NodeAllocs::each_live(const std::function<void(const Live&)>& take) const {
   const AllocRunner none;
   for (const auto& [id, entry] : ledger_.entries()) {
-    if (workload::is_client_terminal(entry.status)) continue;
+    if (is_client_terminal(entry.status)) continue;
     const auto runner = runners_.find(id);
     take({entry.alloc, entry.job, runner == runners_.end() ? none : runner->second});
   }
@@ -398,7 +398,7 @@ void NodeAllocs::each_live(const std::function<void(const Live&)>& take) const {
 client_api::AllocCounts NodeAllocs::counts() const {
   client_api::AllocCounts counts;
   for (const auto& [id, entry] : ledger_.entries()) {
-    if (workload::is_client_terminal(entry.status))
+    if (is_client_terminal(entry.status))
       ++counts.terminal;
     else if (entry.status == schema::ClientStatus::RUNNING)
       ++counts.running;

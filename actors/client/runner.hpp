@@ -163,7 +163,6 @@ using AllocRunnerFactory = std::function<AllocRunner(
     const actor::Owner&, const std::shared_ptr<const AllocParts>&, AllocSetup)>;
 
 /// Whether this node can run an allocation at all; the error is what the servers are told.
-using AllocCheck
-    = std::function<Result<>(const KnownDrivers&, schema::Allocation::Reader, schema::Job::Reader)>;
+using AllocCheck = std::function<Result<>(const KnownDrivers&, AllocView, schema::Job::Reader)>;
 
 }  // namespace nomad::client

@@ -5,7 +5,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "runtime/base/clock.hpp"
-#include "runtime/object/draft.hpp"
+#include "runtime/object/alloc_view.hpp"
 
 namespace nomad::nodesim {
 namespace {
@@ -82,10 +82,10 @@ void Meter::updated(const door::Ask& report, std::int64_t now) {
   for (const auto& row : report.rows) {
     const auto alloc = row.as<schema::Allocation>();
     if (!alloc) continue;
-    const auto status = (*alloc)->getClientStatus();
-    const auto [place, is_new] = statuses_.try_emplace(copy((*alloc)->getId()), status);
+    const auto status = (*alloc)->client_status();
+    const auto [place, is_new] = statuses_.try_emplace(std::string{(*alloc)->id()}, status);
     if (!is_new && std::exchange(place->second, status) == status) continue;
-    figures_.status_ms.push_back(static_cast<double>(now - (*alloc)->getModifyTime()) / 1e6);
+    figures_.status_ms.push_back(static_cast<double>(now - (*alloc)->modify_time()) / 1e6);
   }
 }
 

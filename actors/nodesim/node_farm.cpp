@@ -73,8 +73,8 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
     return actor::spawn(owner, silent_stats);
   };
   parts.make_runner = simulated_runners(options.plan);
-  parts.check_alloc = [](const KnownDrivers&, schema::Allocation::Reader,
-                         schema::Job::Reader) -> Result<> { return {}; };
+  parts.check_alloc
+      = [](const KnownDrivers&, AllocView, schema::Job::Reader) -> Result<> { return {}; };
   auto plugins = std::make_shared<PluginCatalog>();
   plugins->fingerprinters.push_back(pretended_machine(options));
   parts.plugins = std::move(plugins);

@@ -43,8 +43,8 @@ struct RunnerState {
     self = actor;
     setup = std::move(given);
     plan = how;
-    random = Random{setup.context->seed ^ std::hash<std::string>{}(copy(setup.alloc->getId()))};
-    if (const auto group = workload::find_group(*setup.job, view(setup.alloc->getTaskGroup())))
+    random = Random{setup.context->seed ^ std::hash<std::string>{}(std::string{setup.alloc->id()})};
+    if (const auto group = workload::find_group(*setup.job, setup.alloc->task_group()))
       for (const auto task : group->getTasks())
         tasks.emplace_back(copy(task.getName()), workload::TaskState{});
   }
@@ -60,7 +60,7 @@ struct RunnerState {
 
   /// `again`: even if the servers have acknowledged the same.
   void report(bool urgent, bool again = false) {
-    workload::AllocReport report{.alloc_id = view(setup.alloc->getId()),
+    workload::AllocReport report{.alloc_id = setup.alloc->id(),
                                  .node_id = setup.context->node_id,
                                  .status = status,
                                  .description = {},
@@ -69,7 +69,7 @@ struct RunnerState {
                                  .assigned = *setup.alloc};
     for (const auto& [task, state] : tasks)
       report.tasks.push_back({task, &state});
-    sync::StateChanged changed{copy(setup.alloc->getId()), ++version,
+    sync::StateChanged changed{std::string{setup.alloc->id()}, ++version,
                                workload::make_update(report, now())};
     changed.again = again;
     if (urgent)
@@ -86,10 +86,10 @@ struct RunnerState {
       if (next == ClientStatus::FAILED) state.failed = true;
     }
     report(true);
-    self->send(setup.parent, alloc_runner::Status{copy(setup.alloc->getId()), status, over});
+    self->send(setup.parent, alloc_runner::Status{std::string{setup.alloc->id()}, status, over});
   }
 
-  bool is_stopped() const { return setup.alloc->getDesiredStatus() != schema::DesiredStatus::RUN; }
+  bool is_stopped() const { return setup.alloc->desired_status() != schema::DesiredStatus::RUN; }
 
   void start() {
     if (is_stopped())
@@ -103,8 +103,7 @@ struct RunnerState {
     switch (step) {
       case Step::run:
         become(ClientStatus::RUNNING, TaskRunState::RUNNING);
-        if (setup.alloc->getDeploymentId().size() > 0)
-          after(plan.healthy_after, Step::become_healthy);
+        if (!setup.alloc->deployment_id().empty()) after(plan.healthy_after, Step::become_healthy);
         if (plan.run_time.count() > 0) after(plan.run_time + spread(), Step::end);
         if (plan.event_interval.count() > 0) after(plan.event_interval, Step::tell_event);
         return;
@@ -127,8 +126,8 @@ struct RunnerState {
   }
 
   void assign(const Object<schema::Allocation>& alloc, const Object<schema::Job>& job) {
-    if (alloc->getAllocModifyIndex() < setup.alloc->getAllocModifyIndex()) return;
-    const bool another_deployment = alloc->getDeploymentId() != setup.alloc->getDeploymentId();
+    if (alloc->alloc_modify_index() < setup.alloc->alloc_modify_index()) return;
+    const bool another_deployment = alloc->deployment_id() != setup.alloc->deployment_id();
     setup.alloc = alloc;
     setup.job = job;
     if (over) return;

@@ -46,7 +46,7 @@ void HookInstances::run(const plugin_link::RunHook& msg,
         to.setInstance(msg.instance);
         to.setHook(text(msg.hook));
         to.setRequest(*msg.run.request);
-        if (tells_alloc) to.setAlloc(*msg.run.alloc);
+        if (tells_alloc) to.setAlloc(msg.run.alloc.reader());
         if (tells_job) to.setJob(*msg.run.job);
         if (tells_place) to.setPlace(*msg.place);
       },

@@ -81,7 +81,7 @@ bool has_meta(const client::HookScope& scope, const std::string& key) {
   if (find_text(scope.job->getMeta(), key)) return true;
   const auto task_name = view(scope.place->getTask());
   for (const auto group : scope.job->getTaskGroups()) {
-    if (view(group.getName()) != view(scope.alloc->getTaskGroup())) continue;
+    if (view(group.getName()) != scope.alloc->task_group()) continue;
     if (find_text(group.getMeta(), key)) return true;
     for (const auto task : group.getTasks())
       if (view(task.getName()) == task_name && find_text(task.getMeta(), key)) return true;
@@ -91,12 +91,10 @@ bool has_meta(const client::HookScope& scope, const std::string& key) {
 
 /// Whether the task has got devices of the kind, "vendor/type".
 bool has_devices(const client::HookScope& scope, std::string_view kind) {
-  for (const auto task : scope.alloc->getAllocatedResources().getTasks()) {
-    if (view(task.getKey()) != view(scope.place->getTask())) continue;
-    for (const auto device : task.getValue().getDevices())
-      if (fmt::format("{}/{}", view(device.getVendor()), view(device.getType())) == kind)
-        return true;
-  }
+  const auto task = scope.alloc->resources(view(scope.place->getTask()));
+  if (!task) return false;
+  for (const auto device : task->getDevices())
+    if (fmt::format("{}/{}", view(device.getVendor()), view(device.getType())) == kind) return true;
   return false;
 }
 

@@ -252,9 +252,9 @@ struct BrokerState {
         note(entry.value(), entry.value()->getModifyIndex());
     for (const auto& entry : snapshot.allocs()) {
       const auto& row = entry.value();
-      if (!row->client_terminal || row->alloc->getModifyIndex() <= since) continue;
-      if (const auto node = snapshot.node(view(row->alloc->getNodeId())))
-        note(node, row->alloc->getModifyIndex());
+      if (!row->client_terminal || row->alloc->modify_index() <= since) continue;
+      if (const auto node = snapshot.node(row->alloc->node_id()))
+        note(node, row->alloc->modify_index());
     }
   }
 

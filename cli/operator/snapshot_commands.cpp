@@ -105,7 +105,8 @@ boost::json::object describe(const state::Tables& tables, const storage::Archive
   add_rows(out, "RootKeyMeta", tables.root_keys);
   boost::json::array allocs;
   for (const auto& entry : tables.allocs.all())
-    if (auto row = parse_json(to_json(*entry.value()->alloc))) allocs.push_back(std::move(*row));
+    if (auto row = parse_json(to_json(entry.value()->alloc.reader())))
+      allocs.push_back(std::move(*row));
   out["Allocs"] = std::move(allocs);
   out["SnapshotMeta"] = boost::json::array{boost::json::object{
       {"ID", meta.id}, {"Index", meta.index}, {"Term", meta.term}, {"Version", meta.version}}};

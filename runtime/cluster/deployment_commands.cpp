@@ -129,9 +129,9 @@ bool rolls_back(const state::Snapshot& snapshot,
   if (!has_stable_version(snapshot, deployment)) return false;
   return std::ranges::any_of(unhealthy, [&](const std::string& id) {
     const auto row = snapshot.alloc(id);
-    if (!row || view(row->alloc->getDeploymentId()) != view(deployment.getId())) return false;
+    if (!row || row->alloc->deployment_id() != view(deployment.getId())) return false;
     const auto groups = deployment.getTaskGroups();
-    const auto place = find_entry(groups, view(row->alloc->getTaskGroup()));
+    const auto place = find_entry(groups, row->alloc->task_group());
     return place && groups[*place].getValue().getAutoRevert();
   });
 }
@@ -151,7 +151,7 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
   for (const auto* ids : {&healthy, &unhealthy})
     for (const auto& id : *ids)
       if (const auto row = snapshot.alloc(id))
-        NOMAD_TRY(access::authorize(asking, {view(row->alloc->getNamespace())}));
+        NOMAD_TRY(access::authorize(asking, {row->alloc->ns()}));
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentAllocHealth();
   command.setDeploymentId(text(deployment_id));

@@ -51,17 +51,15 @@ Object<schema::Evaluation> node_eval(schema::Job::Reader job,
 bool stops_without_servers(const state::AllocRow& row) {
   if (!row.job || view(row.job->getType()) != "service") return false;
   for (const auto group : row.job->getTaskGroups())
-    if (view(group.getName()) == view(row.alloc->getTaskGroup()))
+    if (view(group.getName()) == row.alloc->task_group())
       return group.getStopAfterClientDisconnect().isValue();
   return false;
 }
 
 /// Whether its group's policy lets an allocation that fails now be replaced. Without, there is
 /// nothing to decide: a system allocation in particular would be placed anew as often as it fails.
-bool may_be_rescheduled(schema::Allocation::Reader alloc,
-                        schema::Job::Reader job,
-                        std::int64_t now) {
-  const auto group = scheduler::find_group(job, view(alloc.getTaskGroup()));
+bool may_be_rescheduled(AllocView alloc, schema::Job::Reader job, std::int64_t now) {
+  const auto group = scheduler::find_group(job, alloc.task_group());
   return group && group->hasReschedulePolicy()
          && scheduler::reschedule_time(alloc, group->getReschedulePolicy(), now).eligible;
 }
@@ -72,8 +70,8 @@ EvalTrigger trigger_of(const state::AllocRow& row,
                        ClientStatus status,
                        std::int64_t now) {
   // Its client was away and is back: of it and its replacement, one stays.
-  if (row.alloc->getClientStatus() == ClientStatus::UNKNOWN) return EvalTrigger::RECONNECT;
-  if (row.terminal() || row.alloc->getFollowupEvalId().size() > 0) return EvalTrigger::NONE;
+  if (row.alloc->client_status() == ClientStatus::UNKNOWN) return EvalTrigger::RECONNECT;
+  if (row.terminal() || !row.alloc->followup_eval_id().empty()) return EvalTrigger::NONE;
   // A service that ended although it was wanted: its client was without servers for too long.
   const bool gave_up = status == ClientStatus::COMPLETE && stops_without_servers(row);
   // The policy is that of the allocation's version. The newest one's counts, too, as in Nomad.
@@ -138,11 +136,11 @@ std::vector<Object<schema::Evaluation>> evals_for_reports(
   std::vector<Object<schema::Evaluation>> evals;
   std::set<std::pair<std::string, std::string>> seen;
   for (const auto& report : reports) {
-    const auto row = snapshot.alloc(view(report->getId()));
+    const auto row = snapshot.alloc(report->id());
     if (!row) continue;
-    const auto job = snapshot.job(view(row->alloc->getNamespace()), view(row->alloc->getJobId()));
+    const auto job = snapshot.job(row->alloc->ns(), row->alloc->job_id());
     if (!job || job->getStop()) continue;
-    const auto trigger = trigger_of(*row, *job, report->getClientStatus(), seed.now);
+    const auto trigger = trigger_of(*row, *job, report->client_status(), seed.now);
     if (trigger == EvalTrigger::NONE) continue;
     if (seen.emplace(copy(job->getNamespace()), copy(job->getId())).second)
       evals.push_back(eval_for_job(*job, trigger, seed));

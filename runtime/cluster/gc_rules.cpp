@@ -46,7 +46,7 @@ bool is_batch(std::string_view type) {
 /// can know.
 bool has_ended(const state::AllocRow& row) {
   if (row.client_terminal) return true;
-  const auto status = row.alloc->getClientStatus();
+  const auto status = row.alloc->client_status();
   return row.server_terminal && status != ClientStatus::RUNNING && status != ClientStatus::PENDING;
 }
 
@@ -59,14 +59,12 @@ std::optional<schema::ReschedulePolicy::Reader> policy_of(const Object<schema::J
 
 /// Whether a failed allocation still has to tell something: its replacement counts the attempts
 /// before it.
-bool awaits_replacement(schema::Allocation::Reader alloc,
-                        const Object<schema::Job>& job,
-                        std::int64_t now) {
-  const auto policy = policy_of(job, view(alloc.getTaskGroup()));
+bool awaits_replacement(AllocView alloc, const Object<schema::Job>& job, std::int64_t now) {
+  const auto policy = policy_of(job, alloc.task_group());
   if (!policy || (!policy->getUnlimited() && policy->getAttempts() == 0)) return false;
-  if (alloc.getNextAllocation().size() > 0) return false;
+  if (!alloc.next().empty()) return false;
   if (policy->getUnlimited()) return true;
-  const auto events = alloc.getRescheduleTracker().getEvents();
+  const auto events = alloc.reschedule_events();
   if (events.size() == 0) return true;
   return now - events[events.size() - 1].getRescheduleTime() <= policy->getInterval();
 }
@@ -78,21 +76,21 @@ bool may_forget(const state::AllocRow& row,
                 const Age& age,
                 bool with_job = false) {
   const auto alloc = *row.alloc;
-  if (!has_ended(row) || !age.is_old(alloc.getModifyTime())) return false;
-  if (!job || job->getCreateIndex() != alloc.getJobCreateIndex()) return true;
+  if (!has_ended(row) || !age.is_old(alloc.modify_time())) return false;
+  if (!job || job->getCreateIndex() != alloc.job_create_index()) return true;
   const bool is_dead = view(job->getStatus()) == "dead";
   // What a batch task did is what says that its work is done: without it, a finished job that is
   // evaluated again does it again. Only older versions' is forgotten.
   if (is_batch(view(job->getType())))
     return (is_dead && (job->getStop() || with_job))
-           || alloc.getCreateIndex() < job->getJobModifyIndex();
-  if (is_dead || job->getStop() || alloc.getDesiredStatus() == DesiredStatus::STOP) return true;
-  if (alloc.getClientStatus() != ClientStatus::FAILED) return true;
+           || alloc.create_index() < job->getJobModifyIndex();
+  if (is_dead || job->getStop() || alloc.desired_status() == DesiredStatus::STOP) return true;
+  if (alloc.client_status() != ClientStatus::FAILED) return true;
   return !awaits_replacement(alloc, job, age.now);
 }
 
-Object<schema::Job> job_of(const state::Snapshot& snapshot, schema::Allocation::Reader alloc) {
-  return snapshot.job(view(alloc.getNamespace()), view(alloc.getJobId()));
+Object<schema::Job> job_of(const state::Snapshot& snapshot, AllocView alloc) {
+  return snapshot.job(alloc.ns(), alloc.job_id());
 }
 
 /// One turn of a search: what it looks at, what it has chosen, and what it may still look at.
@@ -121,16 +119,16 @@ void choose_eval(Turn& turn, schema::Evaluation::Reader eval) {
   for (const auto& row : rows) {
     const bool free = may_forget(*row, job_of(turn.snapshot, *row->alloc), age);
     all &= free;
-    if (free) turn.chosen.allocs.insert(copy(row->alloc->getId()));
+    if (free) turn.chosen.allocs.insert(std::string{row->alloc->id()});
   }
   if (all) turn.chosen.evals.insert(copy(eval.getId()));
 }
 
 /// An allocation goes by itself if its evaluation is gone already.
 void choose_orphan(Turn& turn, const state::AllocRow& row) {
-  if (!row.terminal() || turn.snapshot.eval(view(row.alloc->getEvalId()))) return;
+  if (!row.terminal() || turn.snapshot.eval(row.alloc->eval_id())) return;
   if (may_forget(row, job_of(turn.snapshot, *row.alloc), turn.age(turn.thresholds.eval)))
-    turn.chosen.allocs.insert(copy(row.alloc->getId()));
+    turn.chosen.allocs.insert(std::string{row.alloc->id()});
 }
 
 /// When a deployment ended, as far as one can tell, for it has no time of its own: when its version
@@ -143,7 +141,7 @@ std::int64_t end_of(Turn& turn,
   std::int64_t end = 0;
   if (const auto job = turn.snapshot.job(ns, job_id)) end = job->getSubmitTime();
   for (const auto& row : rows)
-    end = std::max(end, row->alloc->getModifyTime());
+    end = std::max(end, row->alloc->modify_time());
   for (const auto& entry : turn.snapshot.evals_by_job(ns, job_id)) {
     turn.spend(1);
     if (view(entry.value()->getDeploymentId()) == view(deployment.getId()))
@@ -186,7 +184,7 @@ void choose_job(Turn& turn, const Object<schema::Job>& job) {
     const auto& row = *entry.value();
     turn.spend(1);
     if (!may_forget(row, job, age, true)) return;
-    allocs.push_back(copy(row.alloc->getId()));
+    allocs.push_back(std::string{row.alloc->id()});
   }
   turn.chosen.evals.insert(evals.begin(), evals.end());
   turn.chosen.allocs.insert(allocs.begin(), allocs.end());

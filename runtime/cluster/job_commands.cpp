@@ -202,7 +202,7 @@ Result<Decision> decide_skip_delays(const state::Snapshot& snapshot,
   Draft<schema::Command> draft;
   auto entries = draft->initAllocTransition().initEntries(static_cast<unsigned>(rows.size()));
   for (unsigned i = 0; i < entries.size(); ++i) {
-    entries[i].setAllocId(rows[i]->alloc->getId());
+    entries[i].setAllocId(text(rows[i]->alloc->id()));
     entries[i].initTransition().initNoShutdownDelay().setValue(true);
   }
   decision.command = draft.freeze();
@@ -213,14 +213,13 @@ namespace {
 
 /// Whether the allocation has failed, nothing has followed it, and its group places failed ones
 /// anew at all: then only the delay is overruled.
-bool may_be_forced(schema::Allocation::Reader alloc, schema::Job::Reader job) {
-  if (alloc.getClientStatus() != schema::ClientStatus::FAILED
-      || alloc.getNextAllocation().size() > 0 || alloc.getJobCreateIndex() != job.getCreateIndex())
+bool may_be_forced(AllocView alloc, schema::Job::Reader job) {
+  if (alloc.client_status() != schema::ClientStatus::FAILED || !alloc.next().empty()
+      || alloc.job_create_index() != job.getCreateIndex())
     return false;
-  const auto forced = alloc.getDesiredTransition().getForceReschedule();
-  if (forced.isValue() && forced.getValue()) return false;
+  if (alloc.forces_reschedule()) return false;
   for (const auto group : job.getTaskGroups()) {
-    if (view(group.getName()) != view(alloc.getTaskGroup())) continue;
+    if (view(group.getName()) != alloc.task_group()) continue;
     const auto policy = group.getReschedulePolicy();
     return group.hasReschedulePolicy() && (policy.getAttempts() > 0 || policy.getUnlimited());
   }
@@ -249,7 +248,7 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
   if (force_reschedule)
     for (const auto& entry : snapshot.allocs_by_job(ns, job_id)) {
       const auto alloc = *entry.value()->alloc;
-      if (may_be_forced(alloc, *job)) failed.push_back(copy(alloc.getId()));
+      if (may_be_forced(alloc, *job)) failed.push_back(std::string{alloc.id()});
     }
   if (failed.empty()) {
     decision.command = eval_update(eval);
@@ -464,10 +463,9 @@ Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
                                    const EvalSeed& seed) {
   const auto row = snapshot.alloc(alloc_id);
   if (!row) return Error{Errc::not_found, "allocation not found"};
-  const auto allowed = NOMAD_TRY(access::authorize(asking, {view(row->alloc->getNamespace())}));
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {row->alloc->ns()}));
   const auto eval = row->job ? eval_for_job(*row->job, EvalTrigger::ALLOC_STOP, seed)
-                             : eval_for_unknown_job(view(row->alloc->getNamespace()),
-                                                    view(row->alloc->getJobId()),
+                             : eval_for_unknown_job(row->alloc->ns(), row->alloc->job_id(),
                                                     EvalTrigger::ALLOC_STOP, seed);
   Draft<schema::Command> draft;
   auto command = draft->initAllocTransition();

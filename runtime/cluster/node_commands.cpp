@@ -87,7 +87,7 @@ bool owes_reports(const state::Snapshot& snapshot, schema::Node::Reader node) {
   if (node.getLastAllocUpdateIndex() > node.getLastMissedHeartbeatIndex()) return false;
   for (const auto& entry : snapshot.allocs_by_node(view(node.getId())))
     if (!entry.value()->client_terminal
-        || entry.value()->alloc->getClientStatus() == ClientStatus::LOST)
+        || entry.value()->alloc->client_status() == ClientStatus::LOST)
       return true;
   return false;
 }
@@ -117,8 +117,8 @@ std::set<JobKey> jobs_wanting(const state::Snapshot& snapshot, std::string_view 
   for (const auto& item : snapshot.allocs_by_node(node_id)) {
     const auto& row = *item.value();
     if (row.client_terminal) continue;
-    const auto ns = view(row.alloc->getNamespace());
-    const auto id = view(row.alloc->getJobId());
+    const auto ns = row.alloc->ns();
+    const auto id = row.alloc->job_id();
     if (snapshot.evals_by_job(ns, id, schema::EvalStatus::PENDING).empty()) jobs.emplace(ns, id);
   }
   return jobs;
@@ -327,7 +327,7 @@ Result<std::string> check_reporter(const state::Snapshot& snapshot,
                                    const std::vector<Object<schema::Allocation>>& reports,
                                    std::string_view claimed) {
   if (reports.empty()) return Error{Errc::rejected, "must update at least one allocation"};
-  auto id = copy(reports.front()->getNodeId());
+  auto id = std::string{reports.front()->node_id()};
   if (id.empty()) return Error{Errc::rejected, "missing node ID"};
   if (!claimed.empty() && claimed != id)
     return Error{Errc::permission_denied,
@@ -340,11 +340,9 @@ Result<std::string> check_reporter(const state::Snapshot& snapshot,
                            node->getStatus() == NodeStatus::DOWN ? "down" : "disconnected")};
 }
 
-bool is_foreign(const state::Snapshot& snapshot,
-                schema::Allocation::Reader report,
-                std::string_view node_id) {
-  const auto row = snapshot.alloc(view(report.getId()));
-  return row && view(row->alloc->getNodeId()) != node_id;
+bool is_foreign(const state::Snapshot& snapshot, AllocView report, std::string_view node_id) {
+  const auto row = snapshot.alloc(report.id());
+  return row && row->alloc->node_id() != node_id;
 }
 
 NodeDecision decide_reports(const state::Snapshot& snapshot,
@@ -355,7 +353,7 @@ NodeDecision decide_reports(const state::Snapshot& snapshot,
   std::vector<std::uint64_t> numbers;  // Of each in `newest`.
   for (const auto& report : reports)
     for (const auto& alloc : report.allocs) {
-      const auto [entry, is_new] = places.try_emplace(view(alloc->getId()), newest.size());
+      const auto [entry, is_new] = places.try_emplace(alloc->id(), newest.size());
       const auto place = entry->second;
       if (is_new) {
         newest.push_back(alloc);
@@ -370,7 +368,7 @@ NodeDecision decide_reports(const state::Snapshot& snapshot,
   auto command = draft->initAllocClientUpdate();
   auto allocs = command.initAllocations(static_cast<unsigned>(newest.size()));
   for (unsigned i = 0; i < allocs.size(); ++i) {
-    allocs.setWithCaveats(i, *newest[i]);
+    allocs.setWithCaveats(i, newest[i].reader());
     allocs[i].setReportNumber(numbers[i]);
   }
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);

@@ -110,9 +110,7 @@ Result<std::string> check_reporter(const state::Snapshot& snapshot,
 
 /// Whether the allocation that `report` names is another node's: then it is not `node_id`'s to
 /// speak of. Unknown ones are nobody's.
-bool is_foreign(const state::Snapshot& snapshot,
-                schema::Allocation::Reader report,
-                std::string_view node_id);
+bool is_foreign(const state::Snapshot& snapshot, AllocView report, std::string_view node_id);
 
 /// What a node says of its allocations at one time.
 struct NodeReport {

@@ -17,12 +17,8 @@ using schema::EvalTrigger;
 
 using Rows = std::vector<state::AllocRef>;
 
-enum class Health : std::uint8_t { unknown, healthy, unhealthy };
-
-Health health_of(schema::Allocation::Reader alloc) {
-  const auto healthy = alloc.getDeploymentStatus().getHealthy();
-  if (!healthy.isValue()) return Health::unknown;
-  return healthy.getValue() ? Health::healthy : Health::unhealthy;
+bool is_healthy(AllocView alloc) {
+  return alloc.health().value_or(false);
 }
 
 std::optional<schema::DeploymentGroup::Reader> group_of(schema::Deployment::Reader deployment,
@@ -41,8 +37,7 @@ bool has_unpromoted_canaries(schema::DeploymentGroup::Reader group) {
 std::int64_t progress_deadline(schema::Deployment::Reader deployment, const Rows& rows) {
   std::map<std::string_view, std::int64_t> healthy;
   for (const auto& row : rows) {
-    if (!row->terminal() && health_of(*row->alloc) == Health::healthy)
-      ++healthy[view(row->alloc->getTaskGroup())];
+    if (!row->terminal() && is_healthy(*row->alloc)) ++healthy[row->alloc->task_group()];
   }
   std::int64_t earliest = 0;
   for (const auto entry : deployment.getTaskGroups()) {
@@ -78,16 +73,11 @@ Verdict judge_overdue(schema::Deployment::Reader deployment) {
 /// Whether the policy lets the allocation be placed anew at all.
 bool may_be_replaced(const state::AllocRef& row) {
   const auto alloc = *row->alloc;
-  const auto group = scheduler::find_group(*row->job, view(alloc.getTaskGroup()));
+  const auto group = scheduler::find_group(*row->job, alloc.task_group());
   if (!group || !group->hasReschedulePolicy()) return false;
   return scheduler::reschedule_time(alloc, group->getReschedulePolicy(),
                                     scheduler::fail_time(alloc))
       .eligible;
-}
-
-bool is_marked(schema::Allocation::Reader alloc) {
-  const auto mark = alloc.getDesiredTransition().getReschedule();
-  return mark.isValue() && mark.getValue();
 }
 
 /// Every group with canaries promotes them by itself, and all of them are healthy. Nothing is
@@ -104,8 +94,8 @@ bool is_ripe_for_promotion(schema::Deployment::Reader deployment, const Rows& ro
     std::int64_t healthy = 0;
     for (const auto id : group.getPlacedCanaries()) {
       const auto row = std::ranges::find_if(
-          rows, [&](const auto& other) { return view(other->alloc->getId()) == view(id); });
-      healthy += row != rows.end() && health_of(*(*row)->alloc) == Health::healthy ? 1 : 0;
+          rows, [&](const auto& other) { return other->alloc->id() == view(id); });
+      healthy += row != rows.end() && is_healthy(*(*row)->alloc) ? 1 : 0;
     }
     if (healthy != group.getDesiredCanaries()) return false;
   }
@@ -125,8 +115,8 @@ std::uint64_t latest_eval_index(const state::Snapshot& snapshot,
 
 bool has_news(const Rows& rows, std::uint64_t known_index) {
   return std::ranges::any_of(rows, [known_index](const auto& row) {
-    return health_of(*row->alloc) == Health::healthy
-           && row->alloc->getDeploymentStatus().getModifyIndex() > known_index;
+    return is_healthy(*row->alloc)
+           && row->alloc->deployment_status().getModifyIndex() > known_index;
   });
 }
 
@@ -152,7 +142,7 @@ Object<schema::Command> replace_command(const Rows& unhealthy,
   auto transition = draft->initAllocTransition();
   auto entries = transition.initEntries(static_cast<unsigned>(unhealthy.size()));
   for (unsigned i = 0; i < entries.size(); ++i) {
-    entries[i].setAllocId(unhealthy[i]->alloc->getId());
+    entries[i].setAllocId(text(unhealthy[i]->alloc->id()));
     entries[i].initTransition().getReschedule().setValue(true);
   }
   if (eval) transition.initEvaluations(1).setWithCaveats(0, *eval);
@@ -170,11 +160,11 @@ Unhealthy judge_unhealthy(schema::Deployment::Reader deployment, const Rows& row
   Unhealthy result;
   for (const auto& row : rows) {
     const auto alloc = *row->alloc;
-    if (health_of(alloc) != Health::unhealthy) continue;
-    const auto group = group_of(deployment, view(alloc.getTaskGroup()));
+    if (alloc.health().value_or(true)) continue;
+    const auto group = group_of(deployment, alloc.task_group());
     if (!group) continue;
-    if (group->getProgressDeadline() != 0 && (is_marked(alloc) || may_be_replaced(row))) {
-      if (!is_marked(alloc)) result.replaceable.push_back(row);
+    if (group->getProgressDeadline() != 0 && (alloc.wants_reschedule() || may_be_replaced(row))) {
+      if (!alloc.wants_reschedule()) result.replaceable.push_back(row);
       continue;
     }
     result.fails = true;

@@ -63,7 +63,7 @@ Result<state::AllocRef> find_owner(const state::Snapshot& snapshot,
                                    schema::ServiceRegistration::Reader service) {
   auto row = snapshot.alloc(view(service.getAllocId()));
   if (!row) return refuse(Errc::not_found, service, "there is no such allocation");
-  if (view(row->alloc->getNodeId()) != node_id)
+  if (row->alloc->node_id() != node_id)
     return refuse(Errc::permission_denied, service, "the allocation is another node's");
   if (row->terminal())
     return refuse(Errc::conflict, service, "the allocation is to stop, or has ended");
@@ -74,8 +74,8 @@ Registration whole_row(schema::ServiceRegistration::Reader said,
                        const state::AllocRef& owner,
                        schema::Node::Reader node) {
   Draft<schema::ServiceRegistration> row{said};
-  row->setNamespace(owner->alloc->getNamespace());
-  row->setJobId(owner->alloc->getJobId());
+  row->setNamespace(text(owner->alloc->ns()));
+  row->setJobId(text(owner->alloc->job_id()));
   row->setNodeId(node.getId());
   row->setDatacenter(node.getDatacenter());
   row->setCreateIndex(0);
@@ -187,7 +187,7 @@ Result<ServiceChange> check_deregistration(const state::Snapshot& snapshot,
   NOMAD_TRY(find_node(snapshot, node_id));
   const auto row = snapshot.alloc(alloc_id);
   if (!row) return ServiceChange{};
-  if (view(row->alloc->getNodeId()) != node_id)
+  if (row->alloc->node_id() != node_id)
     return Error{Errc::permission_denied,
                  fmt::format("allocation {} is another node's", quote(alloc_id))};
   if (ids.size() > most_services)
@@ -198,7 +198,7 @@ Result<ServiceChange> check_deregistration(const state::Snapshot& snapshot,
       return Error{Errc::rejected, fmt::format("{} is no id of a service of allocation {}",
                                                quote(id), quote(alloc_id))};
   return ServiceChange{
-      .ns = copy(row->alloc->getNamespace()), .alloc_id = std::string{alloc_id}, .gone_ids = ids};
+      .ns = std::string{row->alloc->ns()}, .alloc_id = std::string{alloc_id}, .gone_ids = ids};
 }
 
 Object<schema::Command> decide_service_changes(const std::vector<ServiceChange>& changes) {

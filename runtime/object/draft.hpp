@@ -32,7 +32,7 @@ class Draft {
 public:
   Draft() : message_{128}, root_{message_.template initRoot<T>()} {}
 
-  explicit Draft(const Object<T>& base) : Draft(*base) {}
+  explicit Draft(const Object<T>& base) : Draft(base.reader()) {}
 
   explicit Draft(typename T::Reader base)
       : message_{static_cast<capnp::uint>(base.totalSize().wordCount + 64)}, root_{nullptr} {

@@ -29,6 +29,24 @@ namespace object {
 struct StructPlan;
 }
 
+namespace schema {
+struct Allocation;
+}
+
+class AllocView;
+
+/// By what the fields of an object are read: what the schema generates, but for allocations, whose
+/// form may change (runtime/object/alloc_view.hpp).
+template <class T>
+struct ReadBy {
+  using Type = typename T::Reader;
+};
+
+template <>
+struct ReadBy<schema::Allocation> {
+  using Type = AllocView;
+};
+
 namespace detail {
 
 /// The reference-counted block behind an Object: a header and `count` words, the first of which is
@@ -111,14 +129,17 @@ public:
   explicit operator bool() const noexcept { return block_ != nullptr; }
 
   /// The object's fields. Valid as long as any Object refers to the block. Not for an empty Object.
-  typename T::Reader operator*() const { return capnp::readMessageUnchecked<T>(block_->words()); }
+  typename ReadBy<T>::Type operator*() const { return reader(); }
 
   /// `object->getId()`.
   struct Arrow {
-    typename T::Reader reader;
+    typename ReadBy<T>::Type fields;
 
-    typename T::Reader* operator->() { return &reader; }
+    typename ReadBy<T>::Type* operator->() { return &fields; }
   };
+
+  /// The same as the schema has them: for what encodes objects of any kind.
+  typename T::Reader reader() const { return capnp::readMessageUnchecked<T>(block_->words()); }
 
   Arrow operator->() const { return {**this}; }
 

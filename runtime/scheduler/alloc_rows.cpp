@@ -39,7 +39,7 @@ void keep_assignments(schema::AllocatedResources::Builder resources,
 PlannedAlloc planned(Draft<schema::Allocation>& draft, bool is_new) {
   PlannedAlloc result;
   result.row = draft.freeze();
-  result.demand = state::demand_of(result.row->getAllocatedResources());
+  result.demand = state::demand_of(result.row->resources());
   result.is_new = is_new;
   return result;
 }
@@ -71,7 +71,7 @@ PlannedAlloc make_row(const NewRow& row, Random& random) {
   if (const auto& preempted = row.selection->preempted; !preempted.empty()) {
     auto ids = alloc.initPreemptedAllocations(static_cast<unsigned>(preempted.size()));
     for (unsigned i = 0; i < ids.size(); ++i)
-      ids.set(i, preempted[i]->alloc->getId());
+      ids.set(i, text(preempted[i]->alloc->id()));
   }
   if (!row.deployment_id.empty()) alloc.setDeploymentId(text(row.deployment_id));
   if (row.canary && !row.deployment_id.empty()) alloc.initDeploymentStatus().setCanary(true);
@@ -82,8 +82,7 @@ PlannedAlloc make_row(const NewRow& row, Random& random) {
   PlannedAlloc result;
   result.row = draft.freeze();
   result.demand = row.selection->demand;
-  if (!row.memory_oversubscription)
-    result.demand = state::demand_of(result.row->getAllocatedResources());
+  if (!row.memory_oversubscription) result.demand = state::demand_of(result.row->resources());
   return result;
 }
 
@@ -101,7 +100,7 @@ PlannedAlloc make_in_place_row(const AllocEntry& existing,
   alloc.setJobCreateIndex(job.reader().getCreateIndex());
   alloc.setMetricNumber(metric_number);
   fill_resources(alloc.initAllocatedResources(), group, selection, memory_oversubscription);
-  keep_assignments(alloc.getAllocatedResources(), existing.alloc().getAllocatedResources());
+  keep_assignments(alloc.getAllocatedResources(), existing.alloc().resources());
   return planned(draft, false);
 }
 
@@ -116,7 +115,7 @@ PlannedAlloc make_updated_row(const RowUpdate& update,
   if (!update.description.empty()) alloc.setClientDescription(text(update.description));
   if (!update.followup_eval_id.empty()) alloc.setFollowupEvalId(text(update.followup_eval_id));
   if (update.append_state) {
-    const auto old = update.alloc->alloc().getAllocStates();
+    const auto old = update.alloc->alloc().alloc_states();
     auto states = alloc.initAllocStates(old.size() + 1);
     for (unsigned i = 0; i < old.size(); ++i)
       states.setWithCaveats(i, old[i]);

@@ -38,7 +38,7 @@ Error nonsense(std::string what) {
 }
 
 bool stands_for_migration(const AllocEntry& entry) {
-  return wants_migration(entry) && !entry.row->terminal();
+  return entry.alloc().wants_migration() && !entry.row->terminal();
 }
 
 /// What one attempt stands on. The state is kept, for the answer comes later.
@@ -153,7 +153,7 @@ void AskingScheduler::stop(const AllocEntry& entry,
                            std::optional<schema::ClientStatus> status) {
   ground_->attempt.stop(
       {entry.row, schema::DesiredStatus::STOP, std::move(description), status, {}, {}});
-  ++changes(view(entry.alloc().getTaskGroup())).stop;
+  ++changes(entry.alloc().task_group()).stop;
 }
 
 /// Ends what has to end, whoever is asked, and notes what stays.
@@ -173,7 +173,7 @@ void AskingScheduler::end_allocs(bool is_wanted) {
   for (const auto* set :
        {&sets.untainted, &sets.ignore, &sets.migrate, &sets.disconnecting, &sets.reconnecting}) {
     for (const auto* entry : *set) {
-      const bool fits = is_wanted && job().find(view(entry->alloc().getTaskGroup())) != nullptr;
+      const bool fits = is_wanted && job().find(entry->alloc().task_group()) != nullptr;
       if (!fits && !entry->row->terminal())
         stop(*entry, std::string{alloc_not_needed});
       else if (fits && stands_for_migration(*entry))
@@ -191,7 +191,7 @@ void AskingScheduler::end_allocs(bool is_wanted) {
           *entry,
           {entry, schema::ClientStatus::UNKNOWN, schema::ClientStatus::UNKNOWN, alloc_unknown, {}});
   for (const auto* entry : sets.reconnecting)
-    if (stays(entry)) update_row(*entry, {entry, {}, entry->alloc().getClientStatus(), {}, {}});
+    if (stays(entry)) update_row(*entry, {entry, {}, entry->alloc().client_status(), {}, {}});
 }
 
 void AskingScheduler::update_in_place() {
@@ -201,7 +201,7 @@ void AskingScheduler::update_in_place() {
     if (entry->row->client_terminal || !is_older(*entry, job())
         || ground.attempt.taint_of(*entry) != nullptr)
       continue;
-    const auto& group = *job().find(view(entry->alloc().getTaskGroup()));
+    const auto& group = *job().find(entry->alloc().task_group());
     const auto selection = versions.tasks_updated(*entry, job(), group)
                                ? std::nullopt
                                : select_in_place(ground.attempt, *entry, group);
@@ -233,13 +233,13 @@ Object<Scheduling> AskingScheduler::make(std::span<const std::string> reads) con
   for (unsigned i = 0; i < allocs.size(); ++i) {
     const auto& entry = *ground.staying[i];
     auto to = allocs[i];
-    to.setId(entry.alloc().getId());
-    to.setName(entry.alloc().getName());
-    to.setGroup(entry.alloc().getTaskGroup());
-    to.setNodeId(entry.alloc().getNodeId());
-    to.setStatus(entry.alloc().getClientStatus());
+    to.setId(text(entry.alloc().id()));
+    to.setName(text(entry.alloc().name()));
+    to.setGroup(text(entry.alloc().task_group()));
+    to.setNodeId(text(entry.alloc().node_id()));
+    to.setStatus(entry.alloc().client_status());
     to.setOutdated(ground.outdated.contains(&entry));
-    to.setCreateTime(entry.alloc().getCreateTime());
+    to.setCreateTime(entry.alloc().create_time());
   }
   auto nodes = draft->initNodes(static_cast<unsigned>(ground.nodes.ready.size()));
   for (unsigned i = 0; i < nodes.size(); ++i) {
@@ -301,8 +301,7 @@ std::string AskingScheduler::next_name(const GroupSpec& group) {
   if (known == names_.end()) {
     std::vector<std::string_view> in_use;
     for (const auto* entry : ground_->staying) {
-      if (view(entry->alloc().getTaskGroup()) != group.name || entry->row->client_terminal)
-        continue;
+      if (entry->alloc().task_group() != group.name || entry->row->client_terminal) continue;
       if (!stopped_.contains(entry->id())) in_use.push_back(entry->name());
     }
     known = names_
@@ -360,7 +359,7 @@ Result<> AskingScheduler::place(Decision::Placement::Reader wish) {
   row.selection = &*selection;
   row.previous = previous;
   row.reschedule
-      = previous != nullptr && previous->alloc().getClientStatus() == schema::ClientStatus::FAILED;
+      = previous != nullptr && previous->alloc().client_status() == schema::ClientStatus::FAILED;
   row.metric_number = ground.attempt.add_metric(group->name, node->first, metrics);
   row.memory_oversubscription = ground.attempt.options.memory_oversubscription;
   row.now = ground.moment.now;

@@ -42,7 +42,7 @@ TaintedNodes tainted_nodes(const state::Snapshot& state, const std::vector<Alloc
   TaintedNodes tainted;
   std::map<std::string_view, bool> seen;
   for (const auto& entry : allocs) {
-    const auto id = view(entry.alloc().getNodeId());
+    const auto id = entry.alloc().node_id();
     if (!seen.emplace(id, true).second) continue;
     auto node = state.node(id);
     if (!node || is_tainted(*node)) tainted.emplace(id, std::move(node));
@@ -135,10 +135,9 @@ void Attempt::inform(Selector& other) {
     const auto node = moment.state.node(node_id);
     if (!node) continue;
     for (const auto& stop : changes.stops)
-      if (!stop.alloc->terminal())
-        other.count_change(*node, view(stop.alloc->alloc->getTaskGroup()), -1);
+      if (!stop.alloc->terminal()) other.count_change(*node, stop.alloc->alloc->task_group(), -1);
     for (const auto& placed : changes.placements)
-      if (placed.is_new) other.count_change(*node, view(placed.row->getTaskGroup()), 1);
+      if (placed.is_new) other.count_change(*node, placed.row->task_group(), 1);
   }
   others_.push_back(&other);
 }
@@ -147,21 +146,21 @@ void Attempt::stop(PlannedStop stop) {
   const auto alloc = *stop.alloc->alloc;
   proposal.stop(stop.alloc);
   if (!stop.alloc->terminal()) {
-    if (const auto node = moment.state.node(view(alloc.getNodeId())))
-      count_change(*node, view(alloc.getTaskGroup()), -1);
+    if (const auto node = moment.state.node(alloc.node_id()))
+      count_change(*node, alloc.task_group(), -1);
   }
   last_stop_ = stop;
-  plan.nodes[copy(alloc.getNodeId())].stops.push_back(std::move(stop));
+  plan.nodes[std::string{alloc.node_id()}].stops.push_back(std::move(stop));
 }
 
 void Attempt::unstop() {
   const auto alloc = *last_stop_->alloc->alloc;
   proposal.unstop(last_stop_->alloc);
   if (!last_stop_->alloc->terminal()) {
-    if (const auto node = moment.state.node(view(alloc.getNodeId())))
-      count_change(*node, view(alloc.getTaskGroup()), 1);
+    if (const auto node = moment.state.node(alloc.node_id()))
+      count_change(*node, alloc.task_group(), 1);
   }
-  const auto changes = plan.nodes.find(view(alloc.getNodeId()));
+  const auto changes = plan.nodes.find(alloc.node_id());
   changes->second.stops.pop_back();
   const auto& rest = changes->second;
   if (rest.stops.empty() && rest.placements.empty() && rest.preemptions.empty())
@@ -170,7 +169,7 @@ void Attempt::unstop() {
 }
 
 void Attempt::place(PlannedAlloc row, std::string_view group) {
-  const auto node_id = copy(row.row->getNodeId());
+  const auto node_id = std::string{row.row->node_id()};
   if (!group.empty()) {
     proposal.place(row, group);
     if (auto* node = proposal.node(node_id)) count_change(node->reader(), group, 1);
@@ -179,28 +178,27 @@ void Attempt::place(PlannedAlloc row, std::string_view group) {
 }
 
 void Attempt::place(PlannedAlloc row, std::string_view group, const Preempted& preempted) {
-  const auto id = copy(row.row->getId());
+  const auto id = std::string{row.row->id()};
   for (const auto& other : preempted) {
     proposal.preempt(other);
-    plan.nodes[copy(other->alloc->getNodeId())].preemptions.push_back(
+    plan.nodes[std::string{other->alloc->node_id()}].preemptions.push_back(
         {other, schema::DesiredStatus::EVICT, {}, {}, {}, id});
   }
   place(std::move(row), group);
 }
 
 void Attempt::withdraw_update(const AllocEntry& alloc) {
-  const auto changes = plan.nodes.find(view(alloc.alloc().getNodeId()));
+  const auto changes = plan.nodes.find(alloc.alloc().node_id());
   if (changes == plan.nodes.end()) return;
-  std::erase_if(changes->second.placements, [&alloc](const PlannedAlloc& placed) {
-    return view(placed.row->getId()) == alloc.id();
-  });
+  std::erase_if(changes->second.placements,
+                [&alloc](const PlannedAlloc& placed) { return placed.row->id() == alloc.id(); });
 }
 
 void Attempt::finish_lost_stops() {
   for (const auto& entry : allocs) {
     const auto* node = taint_of(entry);
     if (node == nullptr || (*node && (*node)->getStatus() != schema::NodeStatus::DOWN)) continue;
-    const auto status = entry.alloc().getClientStatus();
+    const auto status = entry.alloc().client_status();
     const bool was_alive
         = status == schema::ClientStatus::RUNNING || status == schema::ClientStatus::PENDING;
     if (!entry.row->server_terminal || !was_alive) continue;
@@ -214,7 +212,7 @@ void Attempt::finish_lost_stops() {
 }
 
 const Object<schema::Node>* Attempt::taint_of(const AllocEntry& alloc) const {
-  const auto node = tainted.find(view(alloc.alloc().getNodeId()));
+  const auto node = tainted.find(alloc.alloc().node_id());
   return node == tainted.end() ? nullptr : &node->second;
 }
 
@@ -243,7 +241,7 @@ std::optional<Selection> select_in_place(Attempt& attempt,
                                          const AllocEntry& alloc,
                                          const GroupSpec& group) {
   const auto row = alloc.alloc();
-  const auto node = attempt.moment.state.node(view(row.getNodeId()));
+  const auto node = attempt.moment.state.node(row.node_id());
   if (!node || !is_in_job_scope(*node, attempt.job->reader())) return std::nullopt;
   attempt.stop({alloc.row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
   MetricBuilder metrics;

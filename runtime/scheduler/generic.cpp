@@ -213,7 +213,7 @@ void GenericScheduler::stage(Attempt& attempt, const Reconciliation& result) {
   const auto joined = current ? copy(current->getId()) : std::string{};
   for (const auto* alloc : result.in_place) {
     auto& row = in_place_rows_.at(alloc);
-    if (view(row.row->getDeploymentId()) != joined) {
+    if (row.row->deployment_id() != joined) {
       Draft<schema::Allocation> draft{row.row};
       draft->setDeploymentId(text(joined));
       draft->disownDeploymentStatus();  // its health counts anew
@@ -243,13 +243,13 @@ SelectRequest GenericScheduler::select_request(Attempt& attempt,
   select.alloc_name = request.name;
   if (request.previous == nullptr) return select;
   const auto previous = request.previous->alloc();
-  if (previous.getClientStatus() == schema::ClientStatus::FAILED)
-    select.penalty_nodes.insert(copy(previous.getNodeId()));
-  for (const auto event : previous.getRescheduleTracker().getEvents())
+  if (previous.client_status() == schema::ClientStatus::FAILED)
+    select.penalty_nodes.insert(std::string{previous.node_id()});
+  for (const auto event : previous.reschedule_events())
     select.penalty_nodes.insert(copy(event.getPrevNodeId()));
   const auto disk = request.group->group.getEphemeralDisk();
   if (!disk.getSticky() && !disk.getMigrate()) return select;
-  const auto node = attempt.moment.state.node(view(previous.getNodeId()));
+  const auto node = attempt.moment.state.node(previous.node_id());
   if (node && is_ready(*node)) select.preferred = node;
   return select;
 }

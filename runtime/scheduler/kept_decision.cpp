@@ -66,8 +66,8 @@ void keep_reserves(schema::KeptDecision::Builder to, const Plan& plan) {
     unsigned next = 0;
     for (const auto& placed : changes->placements) {
       if (!placed.is_new) continue;
-      allocs[next].setId(placed.row->getId());
-      allocs[next].setResources(known.add(placed.row->getAllocatedResources()));
+      allocs[next].setId(text(placed.row->id()));
+      allocs[next].setResources(known.add(placed.row->resources()));
       ++next;
     }
   }
@@ -93,7 +93,7 @@ Result<std::shared_ptr<const Plan>> plan_of(const Object<schema::KeptDecision>& 
       row->setNodeId(reserve.getNodeId());
       row->setAllocatedResources(resources[alloc.getResources()]);
       PlannedAlloc placed{.row = row.freeze(), .demand = {}, .is_new = true};
-      placed.demand = state::demand_of(placed.row->getAllocatedResources());
+      placed.demand = state::demand_of(placed.row->resources());
       changes.placements.push_back(std::move(placed));
     }
   }

@@ -131,22 +131,22 @@ void SystemScheduler::stage_stops(Attempt& attempt, const SystemDiff& diff) {
   };
   for (const auto* entry : diff.stop) {
     stop(entry, alloc_not_needed, {});
-    ++changes(view(entry->alloc().getTaskGroup())).stop;
+    ++changes(entry->alloc().task_group()).stop;
   }
   for (const auto* entry : diff.migrate) {
     stop(entry, alloc_node_tainted, {});
-    ++changes(view(entry->alloc().getTaskGroup())).migrate;
+    ++changes(entry->alloc().task_group()).migrate;
   }
   for (const auto* entry : diff.lost) {
     stop(entry, alloc_lost, schema::ClientStatus::LOST);
-    ++changes(view(entry->alloc().getTaskGroup())).stop;
+    ++changes(entry->alloc().task_group()).stop;
   }
   for (const auto* entry : diff.disconnecting)
     stage_row(
         attempt,
         {entry, schema::ClientStatus::UNKNOWN, schema::ClientStatus::UNKNOWN, alloc_unknown, {}});
   for (const auto* entry : diff.reconnecting)
-    stage_row(attempt, {entry, {}, entry->alloc().getClientStatus(), {}, {}});
+    stage_row(attempt, {entry, {}, entry->alloc().client_status(), {}, {}});
   for (const auto& [group, count] : diff.ignored)
     changes(group).ignore += count;
 }
@@ -174,7 +174,7 @@ std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
     auto row = make_in_place_row(*update.alloc, view(eval_->getId()), *attempt.job, *update.group,
                                  *selection, metric, attempt.options.memory_oversubscription);
     if (supports_disconnect(*update.alloc) && needs_reconnect(*update.alloc))
-      row = make_updated_row({update.alloc, {}, update.alloc->alloc().getClientStatus(), {}, {}},
+      row = make_updated_row({update.alloc, {}, update.alloc->alloc().client_status(), {}, {}},
                              row.row, metric, attempt.moment.now);
     attempt.place(std::move(row), {});
   }
@@ -196,7 +196,7 @@ void SystemScheduler::replace(Attempt& attempt,
     if (!alloc->row->server_terminal)
       attempt.stop(
           {alloc->row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
-    auto node = attempt.moment.state.node(view(alloc->alloc().getNodeId()));
+    auto node = attempt.moment.state.node(alloc->alloc().node_id());
     if (!node) continue;
     place.push_back({std::string{alloc->name()}, group, std::move(node), alloc});
     --changes(group->name).place;  // counted as a destructive update

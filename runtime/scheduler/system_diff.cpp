@@ -47,13 +47,13 @@ public:
     std::map<std::string_view, std::vector<const AllocEntry*>> live;
     std::map<std::string_view, std::map<std::string_view, const AllocEntry*>> ended;
     for (const auto& entry : attempt_.allocs) {
-      const auto node = view(entry.alloc().getNodeId());
+      const auto node = entry.alloc().node_id();
       if (!entry.row->terminal() || has_unsettled_return(entry)) {
         live[node].push_back(&entry);
         continue;
       }
       auto& newest = ended[node][entry.name()];
-      if (newest == nullptr || newest->alloc().getCreateIndex() < entry.alloc().getCreateIndex())
+      if (newest == nullptr || newest->alloc().create_index() < entry.alloc().create_index())
         newest = &entry;
     }
     for (const auto& [node, entries] : live) {
@@ -68,8 +68,8 @@ public:
 private:
   /// Failed while its client was away: its return is still to be dealt with.
   static bool has_unsettled_return(const AllocEntry& entry) {
-    return supports_disconnect(entry) && entry.alloc().getDesiredStatus() == DesiredStatus::RUN
-           && entry.alloc().getClientStatus() == ClientStatus::FAILED && needs_reconnect(entry);
+    return supports_disconnect(entry) && entry.alloc().desired_status() == DesiredStatus::RUN
+           && entry.alloc().client_status() == ClientStatus::FAILED && needs_reconnect(entry);
   }
 
   const GroupSpec* wanted_group(const AllocEntry& entry) const {
@@ -81,7 +81,7 @@ private:
     return !node || node->getStatus() == schema::NodeStatus::DOWN;
   }
 
-  void ignore(const AllocEntry& entry) { ++diff_.ignored[copy(entry.alloc().getTaskGroup())]; }
+  void ignore(const AllocEntry& entry) { ++diff_.ignored[std::string{entry.alloc().task_group()}]; }
 
   bool is_outdated(const AllocEntry& entry) const {
     return entry.job().getJobModifyIndex() != attempt_.job->reader().getJobModifyIndex();
@@ -90,21 +90,21 @@ private:
   /// Decides about an allocation that is there. The first rule that matches counts.
   void judge(const AllocEntry& entry) {
     const auto alloc = entry.alloc();
-    const auto status = alloc.getClientStatus();
+    const auto status = alloc.client_status();
     const auto* group = wanted_group(entry);
     const auto* taint = attempt_.taint_of(entry);
     if (group == nullptr) {
       const bool gone = taint != nullptr && is_gone(*taint) && !entry.row->terminal();
       return gone ? diff_.lost.push_back(&entry) : diff_.stop.push_back(&entry);
     }
-    if (wants_migration(entry) && !entry.row->terminal()) return diff_.migrate.push_back(&entry);
+    if (entry.alloc().wants_migration() && !entry.row->terminal())
+      return diff_.migrate.push_back(&entry);
     const bool supports = supports_disconnect(entry);
     if (supports && is_expired(entry, attempt_.moment.now)) return diff_.lost.push_back(&entry);
     // Also on a node that is back: its client has not said yet what has become of it.
-    if (supports && status == ClientStatus::UNKNOWN
-        && alloc.getDesiredStatus() == DesiredStatus::RUN)
+    if (supports && status == ClientStatus::UNKNOWN && alloc.desired_status() == DesiredStatus::RUN)
       return ignore(entry);
-    const auto node = view(alloc.getNodeId());
+    const auto node = alloc.node_id();
     if (supports && taint == nullptr && needs_reconnect(entry)) {
       const bool changes = is_outdated(entry) && !entry.row->terminal() && ready_.contains(node);
       return changes ? diff_.update.push_back({&entry, group})
@@ -123,7 +123,7 @@ private:
       return;
     }
     if (supports && node->getStatus() == schema::NodeStatus::DISCONNECTED
-        && entry.alloc().getClientStatus() == ClientStatus::RUNNING)
+        && entry.alloc().client_status() == ClientStatus::RUNNING)
       return diff_.disconnecting.push_back(&entry);
     // Draining: the drainer will say so. Away for others' sake: it is lost once its node is down.
     ignore(entry);

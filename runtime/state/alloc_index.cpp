@@ -6,32 +6,29 @@ namespace nomad::state {
 
 namespace {
 
-using Reader = schema::Allocation::Reader;
-
-std::string create_key(Reader alloc) {
-  return number_key(alloc.getCreateIndex()).append(view(alloc.getId()));
+std::string create_key(AllocView alloc) {
+  return number_key(alloc.create_index()).append(alloc.id());
 }
 
-std::string node_key(Reader alloc) {
-  return join_key(view(alloc.getNodeId()),
-                  number_key(alloc.getAllocModifyIndex()).append(view(alloc.getId())));
+std::string node_key(AllocView alloc) {
+  return join_key(alloc.node_id(), number_key(alloc.alloc_modify_index()).append(alloc.id()));
 }
 
-std::string job_key(Reader alloc) {
-  return join_key(view(alloc.getNamespace()), view(alloc.getJobId()), view(alloc.getId()));
+std::string job_key(AllocView alloc) {
+  return join_key(alloc.ns(), alloc.job_id(), alloc.id());
 }
 
-std::string eval_key(Reader alloc) {
-  return join_key(view(alloc.getEvalId()), view(alloc.getId()));
+std::string eval_key(AllocView alloc) {
+  return join_key(alloc.eval_id(), alloc.id());
 }
 
-std::string deployment_key(Reader alloc) {
-  return join_key(view(alloc.getDeploymentId()), view(alloc.getId()));
+std::string deployment_key(AllocView alloc) {
+  return join_key(alloc.deployment_id(), alloc.id());
 }
 
 void count(Tables& t, const AllocRow& row, bool add) {
-  const Reader alloc = *row.alloc;
-  const std::string key = join_key(view(alloc.getNamespace()), view(alloc.getJobId()));
+  const AllocView alloc = *row.alloc;
+  const std::string key = join_key(alloc.ns(), alloc.job_id());
   JobCounts* counts = t.job_counts.find_for_update(key);
   if (counts == nullptr) {
     t.job_counts.insert_or_assign(key, JobCounts{});
@@ -57,31 +54,31 @@ bool decrement(PersistentMap<std::uint64_t>& counts, const std::string& key) {
   return true;
 }
 
-void use_version(Tables& t, Reader alloc) {
+void use_version(Tables& t, AllocView alloc) {
   increment(t.version_uses, retained_job_key(alloc));
 }
 
-void release_version(Tables& t, Reader alloc, Released& released) {
+void release_version(Tables& t, AllocView alloc, Released& released) {
   std::string key = retained_job_key(alloc);
   if (decrement(t.version_uses, key)) released.versions.insert(std::move(key));
 }
 
 void use_node(Tables& t, const AllocRow& row) {
-  const std::string_view node = view(row.alloc->getNodeId());
+  const std::string_view node = row.alloc->node_id();
   if (node.empty()) return;
   auto* usage = t.usage.find_for_update(node);
   if (usage == nullptr) {
     t.usage.insert_or_assign(node, Shared<NodeUsage>::make());
     usage = t.usage.find_for_update(node);
   }
-  usage->writable().add(row.demand, row.alloc->getAllocatedResources());
+  usage->writable().add(row.demand, row.alloc->resources());
 }
 
 void release_node(Tables& t, const AllocRow& row) {
-  const std::string_view node = view(row.alloc->getNodeId());
+  const std::string_view node = row.alloc->node_id();
   if (node.empty()) return;
   NodeUsage& usage = t.usage.find_for_update(node)->writable();
-  usage.remove(row.demand, row.alloc->getAllocatedResources());
+  usage.remove(row.demand, row.alloc->resources());
   if (usage.empty()) t.usage.erase(node);
 }
 
@@ -89,9 +86,9 @@ void release_node(Tables& t, const AllocRow& row) {
 bool takes_the_same(const AllocRow& a, const AllocRow& b) {
   if (a.client_terminal != b.client_terminal) return false;
   if (a.client_terminal) return true;
-  return view(a.alloc->getNodeId()) == view(b.alloc->getNodeId()) && a.demand == b.demand
-         && capnp::AnyStruct::Reader{a.alloc->getAllocatedResources()}
-                == capnp::AnyStruct::Reader{b.alloc->getAllocatedResources()};
+  return a.alloc->node_id() == b.alloc->node_id() && a.demand == b.demand
+         && capnp::AnyStruct::Reader{a.alloc->resources()}
+                == capnp::AnyStruct::Reader{b.alloc->resources()};
 }
 
 }  // namespace
@@ -105,19 +102,19 @@ IndexedRows<AllocRef> allocs_by_node(const Tables& t) {
           [](std::string_view key) { return key.substr(key.find('\0') + 1 + 8); }};
 }
 
-std::string retained_job_key(Reader alloc) {
-  return join_key(view(alloc.getNamespace()), view(alloc.getJobId()),
-                  number_key(alloc.getJobCreateIndex()) + number_key(alloc.getJobVersion()));
+std::string retained_job_key(AllocView alloc) {
+  return join_key(alloc.ns(), alloc.job_id(),
+                  number_key(alloc.job_create_index()) + number_key(alloc.job_version()));
 }
 
 std::string metric_key(std::string_view eval_id, std::uint32_t number) {
   return join_key(eval_id, number_key(number));
 }
 
-const Object<schema::Job>* find_job_version(const Tables& tables, Reader alloc) {
-  const auto* tracked = tables.job_versions.find(join_key(
-      view(alloc.getNamespace()), view(alloc.getJobId()), number_key(alloc.getJobVersion())));
-  if (tracked != nullptr && (*tracked)->getCreateIndex() == alloc.getJobCreateIndex())
+const Object<schema::Job>* find_job_version(const Tables& tables, AllocView alloc) {
+  const auto* tracked = tables.job_versions.find(
+      join_key(alloc.ns(), alloc.job_id(), number_key(alloc.job_version())));
+  if (tracked != nullptr && (*tracked)->getCreateIndex() == alloc.job_create_index())
     return tracked;
   return tables.retained_jobs.find(retained_job_key(alloc));
 }
@@ -126,9 +123,9 @@ AllocRow make_row(Object<schema::Allocation> alloc,
                   Object<schema::Job> job,
                   Object<schema::AllocMetric> metric) {
   AllocRow row;
-  row.client_terminal = is_client_terminal(alloc->getClientStatus());
-  row.server_terminal = alloc->getDesiredStatus() != schema::DesiredStatus::RUN;
-  row.demand = demand_of(alloc->getAllocatedResources());
+  row.client_terminal = alloc->is_client_terminal();
+  row.server_terminal = alloc->is_server_terminal();
+  row.demand = demand_of(alloc->resources());
   row.alloc = std::move(alloc);
   row.job = std::move(job);
   row.metric = std::move(metric);
@@ -136,32 +133,32 @@ AllocRow make_row(Object<schema::Allocation> alloc,
 }
 
 void index_alloc(Tables& t, const AllocRef* before, const AllocRef& row, Released& released) {
-  const Reader alloc = *row->alloc;
-  const Reader old = before != nullptr ? *(*before)->alloc : Reader{};
+  const AllocView alloc = *row->alloc;
+  const AllocView old = before != nullptr ? *(*before)->alloc : AllocView{};
   // Only what can move is looked at twice: ids, names and the create index never change.
   if (before == nullptr) t.allocs_by_create.insert_or_assign(create_key(alloc), {});
   t.allocs_by_job.insert_or_assign(job_key(alloc), row);
-  const bool other_node = before == nullptr || view(old.getNodeId()) != view(alloc.getNodeId());
-  if (other_node || old.getAllocModifyIndex() != alloc.getAllocModifyIndex()) {
+  const bool other_node = before == nullptr || old.node_id() != alloc.node_id();
+  if (other_node || old.alloc_modify_index() != alloc.alloc_modify_index()) {
     if (before != nullptr) t.allocs_by_node.erase_known(node_key(old));
     t.allocs_by_node.insert_or_assign(node_key(alloc), {});
   }
   if (other_node) {
-    increment(t.alloc_counts_of_nodes, copy(alloc.getNodeId()));
-    if (before != nullptr) decrement(t.alloc_counts_of_nodes, copy(old.getNodeId()));
+    increment(t.alloc_counts_of_nodes, std::string{alloc.node_id()});
+    if (before != nullptr) decrement(t.alloc_counts_of_nodes, std::string{old.node_id()});
   }
 
-  if (before == nullptr || view(old.getEvalId()) != view(alloc.getEvalId())) {
+  if (before == nullptr || old.eval_id() != alloc.eval_id()) {
     t.allocs_by_eval.insert_or_assign(eval_key(alloc), {});
     if (before != nullptr) {
       t.allocs_by_eval.erase(eval_key(old));
-      released.evals.emplace(view(old.getEvalId()));
+      released.evals.emplace(old.eval_id());
     }
   }
-  if (before == nullptr || view(old.getDeploymentId()) != view(alloc.getDeploymentId())) {
-    if (before != nullptr && old.getDeploymentId().size() > 0)
+  if (before == nullptr || old.deployment_id() != alloc.deployment_id()) {
+    if (before != nullptr && !old.deployment_id().empty())
       t.allocs_by_deployment.erase(deployment_key(old));
-    if (alloc.getDeploymentId().size() > 0)
+    if (!alloc.deployment_id().empty())
       t.allocs_by_deployment.insert_or_assign(deployment_key(alloc), {});
   }
   if (before == nullptr || (*before)->terminal() != row->terminal()) {
@@ -178,14 +175,14 @@ void index_alloc(Tables& t, const AllocRef* before, const AllocRef& row, Release
 }
 
 void unindex_alloc(Tables& t, const AllocRef& row, Released& released) {
-  const Reader alloc = *row->alloc;
+  const AllocView alloc = *row->alloc;
   t.allocs_by_create.erase(create_key(alloc));
   t.allocs_by_job.erase(job_key(alloc));
   t.allocs_by_node.erase(node_key(alloc));
-  decrement(t.alloc_counts_of_nodes, copy(alloc.getNodeId()));
+  decrement(t.alloc_counts_of_nodes, std::string{alloc.node_id()});
   t.allocs_by_eval.erase(eval_key(alloc));
-  released.evals.emplace(view(alloc.getEvalId()));
-  if (alloc.getDeploymentId().size() > 0) t.allocs_by_deployment.erase(deployment_key(alloc));
+  released.evals.emplace(alloc.eval_id());
+  if (!alloc.deployment_id().empty()) t.allocs_by_deployment.erase(deployment_key(alloc));
   count(t, *row, false);
   release_version(t, alloc, released);
   if (!row->client_terminal) release_node(t, *row);

@@ -38,11 +38,11 @@ AllocRow make_row(Object<schema::Allocation> alloc,
 
 /// The keys by which an allocation finds its job's version when that is no longer tracked, and its
 /// metrics.
-std::string retained_job_key(schema::Allocation::Reader alloc);
+std::string retained_job_key(AllocView alloc);
 std::string metric_key(std::string_view eval_id, std::uint32_t number);
 
 /// The stored version of its job that an allocation was placed by; null if it is gone.
-const Object<schema::Job>* find_job_version(const Tables& tables, schema::Allocation::Reader alloc);
+const Object<schema::Job>* find_job_version(const Tables& tables, AllocView alloc);
 
 inline constexpr std::uint32_t no_metric = 0xffffffff;
 

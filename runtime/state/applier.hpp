@@ -156,7 +156,7 @@ private:
   // apply_summary.cpp
   Summary* summary(std::string_view ns, std::string_view job_id);
   void extend_summary(JobReader job);
-  void count_alloc(const schema::Allocation::Reader* before, schema::Allocation::Reader after);
+  void count_alloc(const AllocView* before, AllocView after);
   void count_child(JobReader job, std::string_view before, std::string_view after);
   void summaries_reconcile(schema::SummariesReconcile::Reader command);
   void recount(const std::string& key, JobReader job);
@@ -182,7 +182,7 @@ private:
 
   // apply_alloc.cpp
   void alloc_client_update(schema::AllocClientUpdate::Reader command);
-  void update_from_client(schema::Allocation::Reader update, std::set<std::string>& nodes);
+  void update_from_client(AllocView update, std::set<std::string>& nodes);
   void alloc_transition(schema::AllocTransition::Reader command);
   void put_alloc(const AllocRef* before, AllocRow row, Author author);
   void remove_alloc(std::string_view id);
@@ -192,12 +192,10 @@ private:
   void plan_results(schema::PlanResults::Reader command);
   std::optional<Error> check_plan(schema::PlanResult::Reader plan);
   void plan_result(schema::PlanResult::Reader plan);
-  void place(schema::Allocation::Reader alloc, schema::PlanResult::Reader plan);
-  void link_previous(schema::Allocation::Reader alloc);
-  void end_alloc(schema::Allocation::Reader change,
-                 schema::PlanResult::Reader plan,
-                 schema::DesiredStatus desired);
-  const Object<schema::Job>* find_version(schema::Allocation::Reader alloc);
+  void place(schema::Allocation::Reader planned, schema::PlanResult::Reader plan);
+  void link_previous(AllocView alloc);
+  void end_alloc(AllocView change, schema::PlanResult::Reader plan, schema::DesiredStatus desired);
+  const Object<schema::Job>* find_version(AllocView alloc);
   Object<schema::AllocMetric> plan_metric(AllocBuilder alloc, schema::PlanResult::Reader plan);
 
   // apply_deployment.cpp
@@ -215,8 +213,8 @@ private:
   std::vector<AllocRef> healthy_canaries(schema::Deployment::Reader deployment,
                                          const std::set<std::string, std::less<>>& groups) const;
   void promote(const AllocRef& canary);
-  bool is_promoted(schema::Allocation::Reader alloc) const;
-  void count_in_deployment(const schema::Allocation::Reader* before, AllocBuilder after);
+  bool is_promoted(AllocView alloc) const;
+  void count_in_deployment(const AllocView* before, AllocBuilder after);
   DeploymentCounts* deployment_counts(std::string_view deployment_id, std::string_view group);
   void settle_deployments();
 

@@ -52,31 +52,31 @@ void Applier::alloc_client_update(schema::AllocClientUpdate::Reader command) {
   put_evals(command.getEvaluations());
 }
 
-void Applier::update_from_client(schema::Allocation::Reader update, std::set<std::string>& nodes) {
-  const AllocRef* found = t_.allocs.find(view(update.getId()));
+void Applier::update_from_client(AllocView update, std::set<std::string>& nodes) {
+  const AllocRef* found = t_.allocs.find(update.id());
   if (found == nullptr) return;  // collected meanwhile
   const AllocRef before = *found;
   const auto old = *before->alloc;
   // The node was given up meanwhile: its client says all of it again when it is back.
-  if (is_given_up(view(old.getNodeId()))) return;
-  const auto number = update.getReportNumber();
-  if (number != 0 && number <= old.getReportNumber()) return;  // a late copy of an older report
+  if (is_given_up(old.node_id())) return;
+  const auto number = update.report_number();
+  if (number != 0 && number <= old.report_number()) return;  // a late copy of an older report
   Draft<schema::Allocation> draft{before->alloc};
-  draft->setClientStatus(update.getClientStatus());
-  draft->setClientDescription(update.getClientDescription());
-  if (update.hasTaskStates()) draft->setTaskStates(update.getTaskStates());
-  if (update.hasNetworkStatus()) draft->setNetworkStatus(update.getNetworkStatus());
-  if (update.hasDeploymentStatus()) merge_health(*draft, update.getDeploymentStatus(), index_);
+  draft->setClientStatus(update.client_status());
+  draft->setClientDescription(text(update.client_description()));
+  if (update.has_task_states()) draft->setTaskStates(update.task_states());
+  if (update.has_network_status()) draft->setNetworkStatus(update.network_status());
+  if (update.has_deployment_status()) merge_health(*draft, update.deployment_status(), index_);
   draft->setModifyIndex(index_);
-  draft->setModifyTime(update.getModifyTime());
+  draft->setModifyTime(update.modify_time());
   if (number != 0) draft->setReportNumber(number);
   count_in_deployment(&old, *draft);
   count_alloc(&old, draft.reader());
 
   AllocRow row = *before;
   row.alloc = draft.freeze();
-  row.client_terminal = is_client_terminal(row.alloc->getClientStatus());
-  nodes.insert(copy(old.getNodeId()));
+  row.client_terminal = row.alloc->is_client_terminal();
+  nodes.insert(std::string{old.node_id()});
   put_alloc(&before, std::move(row), Author::client);
 }
 
@@ -100,12 +100,12 @@ void Applier::alloc_transition(schema::AllocTransition::Reader command) {
 void Applier::put_alloc(const AllocRef* before, AllocRow row, Author author) {
   const AllocRef stored = AllocRef::make(std::move(row));
   const auto alloc = *stored->alloc;
-  t_.allocs.insert_or_assign(view(alloc.getId()), stored);
+  t_.allocs.insert_or_assign(alloc.id(), stored);
   index_alloc(t_, before, stored, released_);
-  touched_jobs_.try_emplace(join_key(view(alloc.getNamespace()), view(alloc.getJobId())), false);
+  touched_jobs_.try_emplace(join_key(alloc.ns(), alloc.job_id()), false);
   if (stored->client_terminal && (before == nullptr || !(*before)->client_terminal)) {
-    freed_nodes_.emplace(view(alloc.getNodeId()));
-    remove_services(t_.services_by_alloc, view(alloc.getId()));
+    freed_nodes_.emplace(alloc.node_id());
+    remove_services(t_.services_by_alloc, alloc.id());
   }
   note_alloc_change(*stored, author);
   event(stored->alloc);
@@ -118,9 +118,8 @@ void Applier::remove_alloc(std::string_view id) {
   t_.allocs.erase(id);
   unindex_alloc(t_, row, released_);
   const auto alloc = *row->alloc;
-  touched_jobs_.insert_or_assign(join_key(view(alloc.getNamespace()), view(alloc.getJobId())),
-                                 true);
-  if (!row->client_terminal) freed_nodes_.emplace(view(alloc.getNodeId()));
+  touched_jobs_.insert_or_assign(join_key(alloc.ns(), alloc.job_id()), true);
+  if (!row->client_terminal) freed_nodes_.emplace(alloc.node_id());
   remove_services(t_.services_by_alloc, id);
   note_alloc_change(*row, Author::server);
 }
@@ -128,13 +127,12 @@ void Applier::remove_alloc(std::string_view id) {
 void Applier::note_alloc_change(const AllocRow& row, Author author) {
   const auto alloc = *row.alloc;
   touch(Table::allocs);
-  changed(Table::allocs, view(alloc.getId()));
-  changed(Table::allocs_by_node, view(alloc.getNodeId()));
-  if (author == Author::server) changed(Table::allocs_for_node, view(alloc.getNodeId()));
-  changed(Table::allocs_by_job, join_key(view(alloc.getNamespace()), view(alloc.getJobId())));
-  changed(Table::allocs_by_eval, view(alloc.getEvalId()));
-  if (alloc.getDeploymentId().size() > 0)
-    changed(Table::allocs_by_deployment, view(alloc.getDeploymentId()));
+  changed(Table::allocs, alloc.id());
+  changed(Table::allocs_by_node, alloc.node_id());
+  if (author == Author::server) changed(Table::allocs_for_node, alloc.node_id());
+  changed(Table::allocs_by_job, join_key(alloc.ns(), alloc.job_id()));
+  changed(Table::allocs_by_eval, alloc.eval_id());
+  if (!alloc.deployment_id().empty()) changed(Table::allocs_by_deployment, alloc.deployment_id());
 }
 
 }  // namespace nomad::state

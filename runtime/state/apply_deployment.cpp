@@ -21,14 +21,6 @@ std::string listed(const std::vector<std::string>& problems) {
   return text + '\n';
 }
 
-/// Nothing, healthy or unhealthy.
-std::optional<bool> health_of(schema::Allocation::Reader alloc) {
-  if (!alloc.hasDeploymentStatus()) return std::nullopt;
-  const auto healthy = alloc.getDeploymentStatus().getHealthy();
-  if (!healthy.isValue()) return std::nullopt;
-  return healthy.getValue();
-}
-
 bool names_group(schema::DeploymentPromotion::Reader command, std::string_view group) {
   for (auto name : command.getGroups())
     if (view(name) == group) return true;
@@ -147,7 +139,7 @@ void Applier::deployment_promotion(schema::DeploymentPromotion::Reader command) 
   const std::vector<AllocRef> promotable = healthy_canaries(*deployment, chosen);
   std::map<std::string_view, std::int64_t> healthy;
   for (const AllocRef& row : promotable)
-    ++healthy[view(row->alloc->getTaskGroup())];
+    ++healthy[row->alloc->task_group()];
   std::vector<std::string> problems;
   for (auto group : deployment->getTaskGroups()) {
     const std::string_view name = view(group.getKey());
@@ -189,9 +181,8 @@ std::vector<AllocRef> Applier::healthy_canaries(
   for (const auto& entry : t_.allocs_by_deployment.prefix(prefix)) {
     const AllocRef& row = *t_.allocs.find(entry.key().substr(prefix.size()));
     const auto alloc = *row->alloc;
-    if (!canaries.contains(view(alloc.getId())) || !groups.contains(view(alloc.getTaskGroup())))
-      continue;
-    if (!row->terminal() && health_of(alloc).value_or(false)) healthy.push_back(row);
+    if (!canaries.contains(alloc.id()) || !groups.contains(alloc.task_group())) continue;
+    if (!row->terminal() && alloc.health().value_or(false)) healthy.push_back(row);
   }
   return healthy;
 }
@@ -211,11 +202,11 @@ void Applier::promote(const AllocRef& canary) {
 
 /// Whether the allocation's group needs no canaries any more: a plan may have been under way while
 /// they were promoted.
-bool Applier::is_promoted(schema::Allocation::Reader alloc) const {
-  const auto* deployment = t_.deployments.find(view(alloc.getDeploymentId()));
+bool Applier::is_promoted(AllocView alloc) const {
+  const auto* deployment = t_.deployments.find(alloc.deployment_id());
   if (deployment == nullptr) return false;
   for (auto group : (*deployment)->getTaskGroups())
-    if (view(group.getKey()) == view(alloc.getTaskGroup())) return group.getValue().getPromoted();
+    if (view(group.getKey()) == alloc.task_group()) return group.getValue().getPromoted();
   return false;
 }
 
@@ -225,7 +216,7 @@ std::optional<Error> Applier::check_health_ids(
     for (auto id : ids) {
       const AllocRef* found = t_.allocs.find(view(id));
       if (found == nullptr) return Error{Errc::not_found, "unknown alloc \"" + copy(id) + "\""};
-      if (view((*found)->alloc->getDeploymentId()) != view(command.getDeploymentId()))
+      if ((*found)->alloc->deployment_id() != view(command.getDeploymentId()))
         return Error{Errc::conflict, "alloc \"" + copy(id) + "\" is not part of deployment \""
                                          + copy(command.getDeploymentId()) + "\""};
     }
@@ -269,17 +260,15 @@ void Applier::set_health(std::string_view alloc_id, bool healthy, std::int64_t t
 }
 
 /// An allocation is placed by its deployment or has new health; `before` is null for a new one.
-void Applier::count_in_deployment(const schema::Allocation::Reader* before, AllocBuilder after) {
-  const auto alloc = after.asReader();
-  if (alloc.getDeploymentId().size() == 0) return;
-  const auto had = before != nullptr ? health_of(*before) : std::nullopt;
-  const auto has = health_of(alloc);
-  const bool placed
-      = before == nullptr || view(before->getDeploymentId()) != view(alloc.getDeploymentId());
+void Applier::count_in_deployment(const AllocView* before, AllocBuilder after) {
+  const AllocView alloc{after.asReader()};
+  if (alloc.deployment_id().empty()) return;
+  const auto had = before != nullptr ? before->health() : std::nullopt;
+  const auto has = alloc.health();
+  const bool placed = before == nullptr || before->deployment_id() != alloc.deployment_id();
   const bool judged = !placed && has && (!had || (*had && !*has));
   if (!placed && !judged) return;
-  DeploymentCounts* counts
-      = deployment_counts(view(alloc.getDeploymentId()), view(alloc.getTaskGroup()));
+  DeploymentCounts* counts = deployment_counts(alloc.deployment_id(), alloc.task_group());
   if (counts == nullptr) return;
 
   if (placed) ++counts->placed;
@@ -289,15 +278,14 @@ void Applier::count_in_deployment(const schema::Allocation::Reader* before, Allo
     if (had && *had && !*has) --counts->healthy;
     after.getDeploymentStatus().setModifyIndex(index_);
   }
-  if (alloc.hasDeploymentStatus() && alloc.getDeploymentStatus().getCanary())
-    counts->canaries.push_back(copy(alloc.getId()));
+  if (alloc.is_canary()) counts->canaries.push_back(std::string{alloc.id()});
   if (counts->progress_deadline == 0) return;
   if (placed && counts->require_progress_by == 0)
-    counts->require_progress_by = saturated_sum(alloc.getModifyTime(), counts->progress_deadline);
+    counts->require_progress_by = saturated_sum(alloc.modify_time(), counts->progress_deadline);
   else if (judged && *has)
     counts->require_progress_by = std::max(
         counts->require_progress_by,
-        saturated_sum(alloc.getDeploymentStatus().getTimestamp(), counts->progress_deadline));
+        saturated_sum(alloc.deployment_status().getTimestamp(), counts->progress_deadline));
 }
 
 /// The command's counts of a group; null if the deployment or its group is unknown.

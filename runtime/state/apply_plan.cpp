@@ -9,9 +9,8 @@ namespace nomad::state {
 
 namespace {
 
-bool is_same_job(schema::Allocation::Reader a, schema::Allocation::Reader b) {
-  return view(a.getJobId()) == view(b.getJobId())
-         && view(a.getNamespace()) == view(b.getNamespace());
+bool is_same_job(AllocView a, AllocView b) {
+  return a.job_id() == b.job_id() && a.ns() == b.ns();
 }
 
 bool may_overrule_client(schema::ClientStatus status) {
@@ -21,19 +20,18 @@ bool may_overrule_client(schema::ClientStatus status) {
 /// Carries over what its client, operators and the drainer have said of an allocation, and what
 /// came in its place, from the row as it is now: the scheduler saw an older one, and the same plan
 /// may place its successor. Health belongs to a deployment.
-void keep_what_others_said(schema::Allocation::Builder alloc, schema::Allocation::Reader stored) {
-  alloc.setTaskStates(stored.getTaskStates());
-  alloc.setReportNumber(stored.getReportNumber());
-  if (stored.getNextAllocation().size() > 0) alloc.setNextAllocation(stored.getNextAllocation());
-  if (stored.hasNetworkStatus()) alloc.setNetworkStatus(stored.getNetworkStatus());
-  if (stored.hasDesiredTransition()) alloc.setDesiredTransition(stored.getDesiredTransition());
-  if (stored.hasDeploymentStatus()
-      && view(stored.getDeploymentId()) == view(alloc.asReader().getDeploymentId()))
-    alloc.setDeploymentStatus(stored.getDeploymentStatus());
-  if (may_overrule_client(alloc.getClientStatus()) && !is_client_terminal(stored.getClientStatus()))
-    return;
-  alloc.setClientStatus(stored.getClientStatus());
-  alloc.setClientDescription(stored.getClientDescription());
+void keep_what_others_said(schema::Allocation::Builder alloc, AllocView stored) {
+  alloc.setTaskStates(stored.task_states());
+  alloc.setReportNumber(stored.report_number());
+  if (!stored.next().empty()) alloc.setNextAllocation(text(stored.next()));
+  if (stored.has_network_status()) alloc.setNetworkStatus(stored.network_status());
+  if (stored.has_transition()) alloc.setDesiredTransition(stored.transition());
+  if (stored.has_deployment_status()
+      && stored.deployment_id() == AllocView{alloc.asReader()}.deployment_id())
+    alloc.setDeploymentStatus(stored.deployment_status());
+  if (may_overrule_client(alloc.getClientStatus()) && !stored.is_client_terminal()) return;
+  alloc.setClientStatus(stored.client_status());
+  alloc.setClientDescription(text(stored.client_description()));
 }
 
 }  // namespace
@@ -47,21 +45,21 @@ void Applier::plan_results(schema::PlanResults::Reader command) {
 
 std::optional<Error> Applier::check_plan(schema::PlanResult::Reader plan) {
   for (const auto& changes : {plan.getStopped(), plan.getPreempted()})
-    for (auto change : changes)
-      if (!t_.allocs.contains(view(change.getId())))
-        return Error{Errc::not_found, "alloc \"" + copy(change.getId()) + "\" doesn't exist"};
-  std::unordered_map<std::string_view, schema::Allocation::Reader> placed;
+    for (const AllocView change : changes)
+      if (!t_.allocs.contains(change.id()))
+        return Error{Errc::not_found, "alloc \"" + std::string{change.id()} + "\" doesn't exist"};
+  std::unordered_map<std::string_view, AllocView> placed;
   placed.reserve(plan.getPlaced().size());
-  for (auto alloc : plan.getPlaced()) {
+  for (const AllocView alloc : plan.getPlaced()) {
     if (find_version(alloc) == nullptr)
-      return Error{Errc::conflict,
-                   "attempting to upsert allocation \"" + copy(alloc.getId()) + "\" without a job"};
-    const AllocRef* stored = t_.allocs.find(view(alloc.getId()));
-    const auto [first, is_new] = placed.try_emplace(view(alloc.getId()), alloc);
+      return Error{Errc::conflict, "attempting to upsert allocation \"" + std::string{alloc.id()}
+                                       + "\" without a job"};
+    const AllocRef* stored = t_.allocs.find(alloc.id());
+    const auto [first, is_new] = placed.try_emplace(alloc.id(), alloc);
     if (!is_same_job(first->second, alloc)
         || (stored != nullptr && !is_same_job(*(*stored)->alloc, alloc)))
       return Error{Errc::conflict,
-                   "allocation \"" + copy(alloc.getId()) + "\" belongs to another job"};
+                   "allocation \"" + std::string{alloc.id()} + "\" belongs to another job"};
   }
   return std::nullopt;
 }
@@ -83,19 +81,20 @@ void Applier::plan_result(schema::PlanResult::Reader plan) {
 }
 
 /// A new allocation, or one that is updated in place.
-void Applier::place(schema::Allocation::Reader alloc, schema::PlanResult::Reader plan) {
-  const AllocRef* found = t_.allocs.find(view(alloc.getId()));
+void Applier::place(schema::Allocation::Reader planned, schema::PlanResult::Reader plan) {
+  const AllocView alloc{planned};
+  const AllocRef* found = t_.allocs.find(alloc.id());
   const AllocRef before = found != nullptr ? *found : AllocRef{};
-  const auto old = before ? *before->alloc : schema::Allocation::Reader{};
-  Draft<schema::Allocation> draft{alloc};
+  const auto old = before ? *before->alloc : AllocView{};
+  Draft<schema::Allocation> draft{planned};
   if (before) {
-    draft->setCreateIndex(old.getCreateIndex());
-    draft->setCreateTime(old.getCreateTime());
+    draft->setCreateIndex(old.create_index());
+    draft->setCreateTime(old.create_time());
     keep_what_others_said(*draft, old);
   } else {
     draft->setCreateIndex(index_);
-    if (alloc.getCreateTime() == 0) draft->setCreateTime(plan.getModifyTime());
-    if (alloc.hasDeploymentStatus()) {
+    if (alloc.create_time() == 0) draft->setCreateTime(plan.getModifyTime());
+    if (alloc.has_deployment_status()) {
       draft->getDeploymentStatus().setModifyIndex(index_);
       if (is_promoted(alloc)) draft->getDeploymentStatus().setCanary(false);
     }
@@ -116,7 +115,7 @@ void Applier::place(schema::Allocation::Reader alloc, schema::PlanResult::Reader
 Object<schema::AllocMetric> Applier::plan_metric(AllocBuilder alloc,
                                                  schema::PlanResult::Reader plan) {
   const std::uint32_t place = alloc.getMetricNumber();
-  const std::string eval = copy(alloc.asReader().getEvalId());
+  const std::string eval{AllocView{alloc.asReader()}.eval_id()};
   alloc.setMetricNumber(no_metric);
   if (place >= plan.getMetrics().size()) return {};
   const std::string local = metric_key(eval, place);
@@ -144,13 +143,11 @@ Object<schema::AllocMetric> Applier::plan_metric(AllocBuilder alloc,
 
 /// The version of its job that a placed allocation names; null if it is gone. A plan's allocations
 /// mostly name the same, which is remembered.
-const Object<schema::Job>* Applier::find_version(schema::Allocation::Reader alloc) {
+const Object<schema::Job>* Applier::find_version(AllocView alloc) {
   if (last_version_) {
     const auto job = *last_version_;
-    if (job.getVersion() == alloc.getJobVersion()
-        && job.getCreateIndex() == alloc.getJobCreateIndex()
-        && view(job.getId()) == view(alloc.getJobId())
-        && view(job.getNamespace()) == view(alloc.getNamespace()))
+    if (job.getVersion() == alloc.job_version() && job.getCreateIndex() == alloc.job_create_index()
+        && view(job.getId()) == alloc.job_id() && view(job.getNamespace()) == alloc.ns())
       return &last_version_;
   }
   const auto* found = find_job_version(t_, alloc);
@@ -160,13 +157,13 @@ const Object<schema::Job>* Applier::find_version(schema::Allocation::Reader allo
 }
 
 /// The allocation that a new one replaces learns by which.
-void Applier::link_previous(schema::Allocation::Reader alloc) {
-  if (alloc.getPreviousAllocation().size() == 0) return;
-  const AllocRef* found = t_.allocs.find(view(alloc.getPreviousAllocation()));
-  if (found == nullptr || view((*found)->alloc->getNextAllocation()) == view(alloc.getId())) return;
+void Applier::link_previous(AllocView alloc) {
+  if (alloc.previous().empty()) return;
+  const AllocRef* found = t_.allocs.find(alloc.previous());
+  if (found == nullptr || (*found)->alloc->next() == alloc.id()) return;
   const AllocRef before = *found;
   Draft<schema::Allocation> draft{before->alloc};
-  draft->setNextAllocation(alloc.getId());
+  draft->setNextAllocation(text(alloc.id()));
   draft->setModifyIndex(index_);
   AllocRow row = *before;
   row.alloc = draft.freeze();
@@ -174,26 +171,26 @@ void Applier::link_previous(schema::Allocation::Reader alloc) {
 }
 
 /// Stops or evicts an allocation; `change` names only what changes.
-void Applier::end_alloc(schema::Allocation::Reader change,
+void Applier::end_alloc(AllocView change,
                         schema::PlanResult::Reader plan,
                         schema::DesiredStatus desired) {
-  const AllocRef before = *t_.allocs.find(view(change.getId()));
+  const AllocRef before = *t_.allocs.find(change.id());
   const auto old = *before->alloc;
   Draft<schema::Allocation> draft{before->alloc};
   draft->setDesiredStatus(desired);
-  draft->setDesiredDescription(change.getDesiredDescription());
-  if (change.getFollowupEvalId().size() > 0) draft->setFollowupEvalId(change.getFollowupEvalId());
-  if (change.getPreemptedByAllocation().size() > 0) {
-    draft->setPreemptedByAllocation(change.getPreemptedByAllocation());
-    if (change.getDesiredDescription().size() == 0)
+  draft->setDesiredDescription(text(change.desired_description()));
+  if (!change.followup_eval_id().empty()) draft->setFollowupEvalId(text(change.followup_eval_id()));
+  if (!change.preempted_by().empty()) {
+    draft->setPreemptedByAllocation(text(change.preempted_by()));
+    if (change.desired_description().empty())
       draft->setDesiredDescription(
-          text("Preempted by alloc ID " + copy(change.getPreemptedByAllocation())));
+          text("Preempted by alloc ID " + std::string{change.preempted_by()}));
   }
-  if (may_overrule_client(change.getClientStatus()) && !before->client_terminal) {
-    draft->setClientStatus(change.getClientStatus());
+  if (may_overrule_client(change.client_status()) && !before->client_terminal) {
+    draft->setClientStatus(change.client_status());
     // What its client said last stays: why it ends is the description of what is desired.
-    if (change.getClientDescription().size() > 0)
-      draft->setClientDescription(change.getClientDescription());
+    if (!change.client_description().empty())
+      draft->setClientDescription(text(change.client_description()));
   }
   draft->setModifyIndex(index_);
   draft->setAllocModifyIndex(index_);
@@ -203,7 +200,7 @@ void Applier::end_alloc(schema::Allocation::Reader change,
   AllocRow row = *before;
   row.alloc = draft.freeze();
   row.server_terminal = true;
-  row.client_terminal = is_client_terminal(row.alloc->getClientStatus());
+  row.client_terminal = row.alloc->is_client_terminal();
   put_alloc(&before, std::move(row), Author::server);
 }
 

@@ -33,7 +33,7 @@ std::string_view text_of(capnp::Data::Reader data) {
 /// A saved allocation that may run, as changed at `index`; empty when it ended, or cannot be read.
 Object<schema::Allocation> renewed_alloc(std::span<const std::byte> bytes, Index index) {
   const auto alloc = Object<schema::Allocation>::from_bytes(bytes);
-  if (!alloc || is_client_terminal((*alloc)->getClientStatus())) return {};
+  if (!alloc || (*alloc)->is_client_terminal()) return {};
   Draft<schema::Allocation> draft{*alloc};
   draft->setModifyIndex(index);
   draft->setAllocModifyIndex(index);

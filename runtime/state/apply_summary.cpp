@@ -87,23 +87,22 @@ void Applier::extend_summary(JobReader job) {
 }
 
 /// An allocation is new (`before` is null) or has another client status.
-void Applier::count_alloc(const schema::Allocation::Reader* before,
-                          schema::Allocation::Reader after) {
+void Applier::count_alloc(const AllocView* before, AllocView after) {
   using Status = schema::ClientStatus;
-  const Status now = after.getClientStatus();
-  if (before == nullptr ? now != Status::PENDING : before->getClientStatus() == now) return;
-  Summary* counts = summary(view(after.getNamespace()), view(after.getJobId()));
+  const Status now = after.client_status();
+  if (before == nullptr ? now != Status::PENDING : before->client_status() == now) return;
+  Summary* counts = summary(after.ns(), after.job_id());
   // An earlier job of that name, removed since, does not count for this one.
-  if (counts == nullptr || counts->create_index != after.getJobCreateIndex()) return;
-  const auto found = counts->groups.find(view(after.getTaskGroup()));
+  if (counts == nullptr || counts->create_index != after.job_create_index()) return;
+  const auto found = counts->groups.find(after.task_group());
   if (found == counts->groups.end()) return;
   GroupCounts& group = found->second;
   counts->changed = true;
 
   if (before == nullptr) {
     if (group.queued > 0) --group.queued;
-  } else if (!only_grows(before->getClientStatus())) {
-    auto& count = count_of(group, before->getClientStatus());
+  } else if (!only_grows(before->client_status())) {
+    auto& count = count_of(group, before->client_status());
     if (count > 0) --count;
   }
   ++count_of(group, now);
@@ -145,8 +144,8 @@ void Applier::recount(const std::string& key, JobReader job) {
     fresh.groups[copy(group.getName())];
   for (const auto& entry : t_.allocs_by_job.prefix(key + '\0')) {
     const auto alloc = *entry.value()->alloc;
-    if (alloc.getJobCreateIndex() != job.getCreateIndex()) continue;
-    ++count_of(fresh.groups[copy(alloc.getTaskGroup())], alloc.getClientStatus());
+    if (alloc.job_create_index() != job.getCreateIndex()) continue;
+    ++count_of(fresh.groups[std::string{alloc.task_group()}], alloc.client_status());
   }
   recount_queued(job, fresh);
   for (const auto& entry : t_.jobs.prefix(key + '/')) {

@@ -12,13 +12,12 @@ namespace {
 using schema::ClientStatus;
 
 /// Whether a failed allocation has nothing to tell to a replacement any more.
-bool is_done_with(schema::Allocation::Reader alloc, schema::Job::Reader job) {
+bool is_done_with(AllocView alloc, schema::Job::Reader job) {
   for (const auto group : job.getTaskGroups()) {
-    if (group.getName() != alloc.getTaskGroup() || !group.hasReschedulePolicy()) continue;
+    if (view(group.getName()) != alloc.task_group() || !group.hasReschedulePolicy()) continue;
     const auto policy = group.getReschedulePolicy();
     if (!policy.getUnlimited() && policy.getAttempts() == 0) return true;
-    return !policy.getUnlimited() && alloc.getNextAllocation().size() > 0
-           && alloc.getRescheduleTracker().getEvents().size() > 0;
+    return !policy.getUnlimited() && !alloc.next().empty() && alloc.reschedule_events().size() > 0;
   }
   return true;
 }
@@ -44,7 +43,7 @@ bool EvalDeletionJudge::is_safe(schema::Evaluation::Reader eval) {
     const auto* row = tables_.allocs.find(std::string{entry.key()}.substr(prefix.size()));
     if (row == nullptr) continue;
     const auto alloc = *(*row)->alloc;
-    switch (alloc.getClientStatus()) {
+    switch (alloc.client_status()) {
       case ClientStatus::RUNNING:
       case ClientStatus::UNKNOWN:
         return false;

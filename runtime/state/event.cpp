@@ -14,7 +14,7 @@ auto with_kind(const Event::Payload& payload, Use use) {
   using Kind = std::tuple_element_t<at, Shown>;
   if constexpr (at + 1 < std::tuple_size_v<Shown>)
     if (payload.index() != at) return with_kind<Use, at + 1>(payload, use);
-  return use.template operator()<Kind>(*std::get<at>(payload));
+  return use.template operator()<Kind>(std::get<at>(payload).reader());
 }
 
 }  // namespace

@@ -97,15 +97,14 @@ Result<Tables> Restore::take() {
     const auto alloc = *row->alloc;
     const auto* job = find_job_version(t, alloc);
     if (job == nullptr)
-      return Error{Errc::corrupt, "table allocs, row \"" + copy(alloc.getId())
-                                      + "\": its version of job \"" + copy(alloc.getJobId())
+      return Error{Errc::corrupt, "table allocs, row \"" + std::string{alloc.id()}
+                                      + "\": its version of job \"" + std::string{alloc.job_id()}
                                       + "\" is missing"};
     AllocRow& joined = row.writable();
     joined.job = *job;
-    const auto* metric
-        = t.alloc_metrics.find(metric_key(view(alloc.getEvalId()), alloc.getMetricNumber()));
+    const auto* metric = t.alloc_metrics.find(metric_key(alloc.eval_id(), alloc.metric_number()));
     if (metric != nullptr) joined.metric = *metric;
-    t.allocs.insert_or_assign(view(alloc.getId()), row);
+    t.allocs.insert_or_assign(alloc.id(), row);
     index_alloc(t, nullptr, row, none);
   }
   each_kind([&t]<class Kind>() { derive_all<Kind>(t); });

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/object/object.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/state/map/shared.hpp"
 #include "runtime/state/usage.hpp"
 #include "schema/alloc.capnp.h"
@@ -30,11 +30,6 @@ struct AllocRow {
 };
 
 using AllocRef = Shared<AllocRow>;
-
-inline bool is_client_terminal(schema::ClientStatus status) {
-  using Is = schema::ClientStatus;
-  return status == Is::COMPLETE || status == Is::FAILED || status == Is::LOST;
-}
 
 inline bool is_terminal(schema::EvalStatus status) {
   using Is = schema::EvalStatus;

@@ -79,7 +79,7 @@ void write_states(const AllocReport& report, schema::Allocation::Builder to) {
 void write_health(const AllocReport& report, schema::Allocation::Builder to) {
   if (!report.health) return;  // The servers keep what they have.
   auto status = to.initDeploymentStatus();
-  const auto assigned = report.assigned.getDeploymentStatus();
+  const auto assigned = report.assigned.deployment_status();
   status.setCanary(assigned.getCanary());
   status.setModifyIndex(assigned.getModifyIndex());
   status.getHealthy().setValue(report.health->healthy);
@@ -90,8 +90,8 @@ void write_health(const AllocReport& report, schema::Allocation::Builder to) {
 void write_network(const AllocReport& report, schema::Allocation::Builder to) {
   if (report.network)
     to.setNetworkStatus(*report.network);
-  else if (report.assigned.hasNetworkStatus())
-    to.setNetworkStatus(report.assigned.getNetworkStatus());
+  else if (report.assigned.has_network_status())
+    to.setNetworkStatus(report.assigned.network_status());
   else
     to.initNetworkStatus();
 }
@@ -152,20 +152,20 @@ AllocUpdate make_update(const AllocReport& report, std::int64_t unix_now) {
   return {.alloc = draft.freeze(), .state = {.status = report.status, .digest = digest}};
 }
 
-AllocUpdate make_rejection(schema::Allocation::Reader assigned,
+AllocUpdate make_rejection(AllocView assigned,
                            schema::Job::Reader job,
                            std::string_view reason,
                            std::int64_t unix_now) {
   std::map<std::string, TaskState> states;
-  if (const auto group = find_group(job, view(assigned.getTaskGroup())))
+  if (const auto group = find_group(job, assigned.task_group()))
     for (const auto task : group->getTasks()) {
       auto& state = states[copy(task.getName())];
       state.append(task_event::setup_failed(unix_now, std::string{reason}).failing_task());
       state.enter(TaskRunState::DEAD, unix_now);
     }
   const auto description = fmt::format("Unable to add allocation due to error: {}", reason);
-  AllocReport report{.alloc_id = view(assigned.getId()),
-                     .node_id = view(assigned.getNodeId()),
+  AllocReport report{.alloc_id = assigned.id(),
+                     .node_id = assigned.node_id(),
                      .status = ClientStatus::FAILED,
                      .description = description,
                      .tasks = {},
@@ -173,7 +173,7 @@ AllocUpdate make_rejection(schema::Allocation::Reader assigned,
                      .assigned = assigned};
   for (const auto& [name, state] : states)
     report.tasks.push_back({name, &state});
-  if (assigned.getDeploymentId().size() > 0)
+  if (!assigned.deployment_id().empty())
     report.health = HealthStatus{.healthy = false, .timestamp = unix_now};
   return make_update(report, unix_now);
 }
@@ -185,10 +185,10 @@ std::optional<schema::TaskGroup::Reader> find_group(schema::Job::Reader job,
   return std::nullopt;
 }
 
-std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
+std::optional<schema::Task::Reader> find_task(AllocView alloc,
                                               schema::Job::Reader job,
                                               std::string_view name) {
-  if (const auto group = find_group(job, view(alloc.getTaskGroup())))
+  if (const auto group = find_group(job, alloc.task_group()))
     for (const auto task : group->getTasks())
       if (view(task.getName()) == name) return task;
   return std::nullopt;

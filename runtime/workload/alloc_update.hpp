@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/workload/task_state.hpp"
 #include "schema/alloc.capnp.h"
@@ -42,7 +43,7 @@ struct AllocReport {
   std::vector<TaskReport> tasks;  ///< Sorted by name; empty: the servers keep what they have.
   std::optional<HealthStatus> health;
   /// The servers' copy: canary flag and modify index of its deployment status are kept.
-  schema::Allocation::Reader assigned;
+  AllocView assigned;
   /// What its network became; unset: as the servers have it, and empty if they have none.
   std::optional<schema::AllocNetworkStatus::Reader> network{};
 };
@@ -61,7 +62,7 @@ Object<schema::AllocNetworkStatus> host_network_status(schema::TaskGroup::Reader
 AllocUpdate make_update(const AllocReport& report, std::int64_t unix_now);
 
 /// The report of an allocation that the client could not even begin to run: `failed`.
-AllocUpdate make_rejection(schema::Allocation::Reader assigned,
+AllocUpdate make_rejection(AllocView assigned,
                            schema::Job::Reader job,
                            std::string_view reason,
                            std::int64_t unix_now);
@@ -74,7 +75,7 @@ TaskState read_task_state(schema::TaskState::Reader from);
 std::optional<schema::TaskGroup::Reader> find_group(schema::Job::Reader job, std::string_view name);
 
 /// The task `name` of the allocation's group, if the job still has it.
-std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
+std::optional<schema::Task::Reader> find_task(AllocView alloc,
                                               schema::Job::Reader job,
                                               std::string_view name);
 

@@ -24,13 +24,4 @@ StatusSummary client_status(std::span<const TaskView> tasks) {
   return {};
 }
 
-bool is_client_terminal(ClientStatus status) {
-  return status == ClientStatus::COMPLETE || status == ClientStatus::FAILED
-         || status == ClientStatus::LOST;
-}
-
-bool is_server_terminal(schema::DesiredStatus status) {
-  return status == schema::DesiredStatus::STOP || status == schema::DesiredStatus::EVICT;
-}
-
 }  // namespace nomad::workload

@@ -18,10 +18,4 @@ struct StatusSummary {
 /// failed, one running task makes it running.
 StatusSummary client_status(std::span<const TaskView> tasks);
 
-/// Nothing of it will run any more, as far as its client knows.
-bool is_client_terminal(ClientStatus status);
-
-/// The servers want it stopped.
-bool is_server_terminal(schema::DesiredStatus status);
-
 }  // namespace nomad::workload

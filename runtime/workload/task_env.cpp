@@ -95,18 +95,17 @@ void add_other_tasks_ports(Variables& to,
 }
 
 void add_resources(Variables& to, const TaskEnvInput& input) {
-  const auto resources = input.alloc.getAllocatedResources();
-  for (const auto entry : resources.getTasks()) {
-    if (view(entry.getKey()) != input.task) continue;
-    const auto memory = entry.getValue().getMemory();
-    const auto cpu = entry.getValue().getCpu();
+  const auto resources = input.alloc.resources();
+  if (const auto given = input.alloc.resources(input.task)) {
+    const auto memory = given->getMemory();
+    const auto cpu = given->getCpu();
     if (memory.getMemoryMb() != 0)
       set(to, "NOMAD_MEMORY_LIMIT", std::to_string(memory.getMemoryMb()));
     if (memory.getMemoryMaxMb() != 0)
       set(to, "NOMAD_MEMORY_MAX_LIMIT", std::to_string(memory.getMemoryMaxMb()));
     if (cpu.getCpuShares() != 0) set(to, "NOMAD_CPU_LIMIT", std::to_string(cpu.getCpuShares()));
     set_known(to, "NOMAD_CPU_CORES", core_list(cpu.getReservedCores()));
-    add_task_ports(to, entry.getValue(), input.network);
+    add_task_ports(to, *given, input.network);
   }
   for (const auto entry : resources.getTasks())
     if (view(entry.getKey()) != input.task)
@@ -115,18 +114,18 @@ void add_resources(Variables& to, const TaskEnvInput& input) {
 }
 
 void add_identity(Variables& to, const TaskEnvInput& input) {
-  const auto id = view(input.alloc.getId());
+  const auto id = input.alloc.id();
   set_known(to, "NOMAD_ALLOC_ID", id);
   set_known(to, "NOMAD_SHORT_ALLOC_ID", id.substr(0, 8));
-  set_known(to, "NOMAD_ALLOC_NAME", view(input.alloc.getName()));
-  const int index = alloc_index(view(input.alloc.getName()));
+  set_known(to, "NOMAD_ALLOC_NAME", input.alloc.name());
+  const int index = alloc_index(input.alloc.name());
   if (index >= 0) set(to, "NOMAD_ALLOC_INDEX", std::to_string(index));
-  set_known(to, "NOMAD_GROUP_NAME", view(input.alloc.getTaskGroup()));
+  set_known(to, "NOMAD_GROUP_NAME", input.alloc.task_group());
   set_known(to, "NOMAD_TASK_NAME", input.task);
   set_known(to, "NOMAD_JOB_ID", view(input.job.getId()));
   set_known(to, "NOMAD_JOB_NAME", view(input.job.getName()));
   set_known(to, "NOMAD_JOB_PARENT_ID", view(input.job.getParentId()));
-  set_known(to, "NOMAD_NAMESPACE", view(input.alloc.getNamespace()));
+  set_known(to, "NOMAD_NAMESPACE", input.alloc.ns());
   set_known(to, "NOMAD_DC", input.datacenter);
   set_known(to, "NOMAD_PARENT_CGROUP", input.cgroup_parent);
   set_known(to, "NOMAD_REGION", input.region);
@@ -150,7 +149,7 @@ Variables meta_variables(const TaskEnvInput& input) {
       add(view(entry.getKey()), view(entry.getValue()));
   };
   add_all(input.job.getMeta());
-  if (const auto group = find_group(input.job, view(input.alloc.getTaskGroup()))) {
+  if (const auto group = find_group(input.job, input.alloc.task_group())) {
     add_all(group->getMeta());
     for (const auto task : group->getTasks())
       if (view(task.getName()) == input.task) add_all(task.getMeta());
@@ -160,7 +159,7 @@ Variables meta_variables(const TaskEnvInput& input) {
 
 Variables own_variables(const TaskEnvInput& input) {
   Variables own;
-  if (const auto group = find_group(input.job, view(input.alloc.getTaskGroup())))
+  if (const auto group = find_group(input.job, input.alloc.task_group()))
     for (const auto task : group->getTasks())
       if (view(task.getName()) == input.task)
         for (const auto entry : task.getEnv())

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/workload/interpolation.hpp"
 #include "schema/alloc.capnp.h"
@@ -46,7 +47,7 @@ struct DriverNetwork {
 };
 
 struct TaskEnvInput {
-  schema::Allocation::Reader alloc;
+  AllocView alloc;
   schema::Job::Reader job;
   std::string_view task;
   std::string_view region;

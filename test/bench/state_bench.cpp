@@ -204,7 +204,7 @@ void measure_reads(World& world) {
   start = Clock::now();
   listed = 0;
   for (const auto& entry : now.allocs_by_create())
-    listed += entry.value()->alloc->getCreateIndex() > 0 ? 1 : 0;
+    listed += entry.value()->alloc->create_index() > 0 ? 1 : 0;
   print("a row of the whole list", seconds_since(start) / static_cast<double>(listed) * 1e9, "ns");
   if (sum == 0) std::printf("\n");  // the reads are not to be optimized away
 }

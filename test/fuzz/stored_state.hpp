@@ -56,7 +56,7 @@ inline std::size_t render_all(const nomad::state::Snapshot& snapshot) {
   add(tables.scaling_policies.all());
   add(tables.job_submissions.all());
   for (const auto& entry : snapshot.allocs())
-    bytes += nomad::to_json(*entry.value()->alloc).size();
+    bytes += nomad::to_json(entry.value()->alloc.reader()).size();
   return bytes + nomad::to_json(*snapshot.scheduler_configuration()).size();
 }
 

@@ -16,8 +16,8 @@ constexpr std::string_view updating = "alloc is being updated due to job update"
 
 std::string brief(const state::AllocRow& row) {
   const auto alloc = *row.alloc;
-  return copy(alloc.getName()) + " (" + copy(alloc.getId()).substr(0, 8) + ", version "
-         + std::to_string(alloc.getJobVersion()) + ")";
+  return std::string{alloc.name()} + " (" + std::string{alloc.id()}.substr(0, 8) + ", version "
+         + std::to_string(alloc.job_version()) + ")";
 }
 
 Rows rows_on(const state::Snapshot& state, std::string_view node_id) {
@@ -44,12 +44,12 @@ void check_once(const scheduler::Plan& plan) {
   };
   for (const auto& [node, changes] : plan.nodes) {
     for (const auto& stop : changes.stops)
-      take(copy(stop.alloc->alloc->getId()), "stopped: " + stop.description);
+      take(std::string{stop.alloc->alloc->id()}, "stopped: " + stop.description);
     for (const auto& stop : changes.preemptions)
-      take(copy(stop.alloc->alloc->getId()), "preempted");
+      take(std::string{stop.alloc->alloc->id()}, "preempted");
     for (const auto& placed : changes.placements) {
-      take(copy(placed.row->getId()), placed.is_new ? "placed" : "updated");
-      require(view(placed.row->getNodeId()) == node, "a row is planned on its node", node);
+      take(std::string{placed.row->id()}, placed.is_new ? "placed" : "updated");
+      require(placed.row->node_id() == node, "a row is planned on its node", node);
     }
   }
 }
@@ -84,13 +84,14 @@ void check_suitable(const Work& work, const scheduler::Plan& plan) {
       const bool ready
           = node->getStatus() == schema::NodeStatus::READY && !node->hasDrainStrategy()
             && node->getSchedulingEligibility() == schema::SchedulingEligibility::ELIGIBLE;
-      require(ready, "placements are on nodes that are ready", copy(placed.row->getName()));
-      const auto job = work.seen.job_version("default", view(placed.row->getJobId()),
-                                             placed.row->getJobVersion());
+      require(ready, "placements are on nodes that are ready", std::string{placed.row->name()});
+      const auto job
+          = work.seen.job_version("default", placed.row->job_id(), placed.row->job_version());
       require(static_cast<bool>(job), "placements are of known versions",
-              copy(placed.row->getName()));
-      const auto why = unsuitable(*node, *job, group_of(*job, view(placed.row->getTaskGroup())));
-      require(why.empty(), property::constraints_hold, copy(placed.row->getName()) + ": " + why);
+              std::string{placed.row->name()});
+      const auto why = unsuitable(*node, *job, group_of(*job, placed.row->task_group()));
+      require(why.empty(), property::constraints_hold,
+              std::string{placed.row->name()} + ": " + why);
     }
   }
 }
@@ -108,16 +109,16 @@ std::size_t replaced(const scheduler::Plan& plan, std::string_view group) {
   std::size_t count = 0;
   for (const auto& [node, changes] : plan.nodes)
     count += static_cast<std::size_t>(std::ranges::count_if(changes.stops, [&](const auto& stop) {
-      return stop.description == updating && view(stop.alloc->alloc->getTaskGroup()) == group;
+      return stop.description == updating && stop.alloc->alloc->task_group() == group;
     }));
   return count;
 }
 
 bool stops(const scheduler::Plan& plan, const state::AllocRow& row) {
-  const auto changes = plan.nodes.find(view(row.alloc->getNodeId()));
+  const auto changes = plan.nodes.find(row.alloc->node_id());
   if (changes == plan.nodes.end()) return false;
   return std::ranges::any_of(changes->second.stops, [&row](const auto& stop) {
-    return view(stop.alloc->alloc->getId()) == view(row.alloc->getId());
+    return stop.alloc->alloc->id() == row.alloc->id();
   });
 }
 
@@ -134,11 +135,11 @@ Progress progress_of(const Work& work,
   Progress progress;
   for (const auto& row : rows_of(work.seen, view(work.eval->getJobId()))) {
     const auto alloc = *row->alloc;
-    if (view(alloc.getTaskGroup()) != group || !is_live(alloc) || stops(plan, *row)) continue;
-    if (view(alloc.getDeploymentId()) != view(deployment->getId())) continue;
-    const auto node = work.seen.node(view(alloc.getNodeId()));
+    if (alloc.task_group() != group || !is_live(alloc) || stops(plan, *row)) continue;
+    if (alloc.deployment_id() != view(deployment->getId())) continue;
+    const auto node = work.seen.node(alloc.node_id());
     if (!node || node->getStatus() != schema::NodeStatus::READY) continue;
-    const auto healthy = alloc.getDeploymentStatus().getHealthy();
+    const auto healthy = alloc.deployment_status().getHealthy();
     if (!healthy.isValue()) ++progress.waiting;
     progress.failed = progress.failed || (healthy.isValue() && !healthy.getValue());
   }
@@ -196,12 +197,12 @@ void check_updates(const Work& work, const scheduler::Plan& plan) {
 
 /// What an allocation was given stays its own when it goes on with a new version.
 void check_kept(const Work& work, const scheduler::Plan& plan) {
-  const auto given = [](schema::Allocation::Reader alloc) {
+  const auto given = [](AllocView alloc) {
     std::string all;
-    for (const auto port : alloc.getAllocatedResources().getShared().getPorts())
+    for (const auto port : alloc.resources().getShared().getPorts())
       all += copy(port.getLabel()) + "=" + copy(port.getHostIp()) + ":"
              + std::to_string(port.getValue()) + " ";
-    for (const auto task : alloc.getAllocatedResources().getTasks()) {
+    for (const auto task : alloc.resources().getTasks()) {
       for (const auto core : task.getValue().getCpu().getReservedCores())
         all += copy(task.getKey()) + " core " + std::to_string(core) + " ";
       for (const auto device : task.getValue().getDevices())
@@ -213,9 +214,9 @@ void check_kept(const Work& work, const scheduler::Plan& plan) {
   for (const auto& [node, changes] : plan.nodes) {
     for (const auto& placed : changes.placements) {
       if (placed.is_new) continue;
-      const auto before = work.seen.alloc(view(placed.row->getId()));
+      const auto before = work.seen.alloc(placed.row->id());
       require(given(*before->alloc) == given(*placed.row),
-              "what goes on keeps its ports, cores and devices", copy(placed.row->getName()));
+              "what goes on keeps its ports, cores and devices", std::string{placed.row->name()});
     }
   }
 }
@@ -233,9 +234,9 @@ std::string brief(const scheduler::Plan& plan, const state::Snapshot& state) {
       all += "; preempts " + brief(*stop.alloc) + where;
     for (const auto& placed : changes.placements) {
       const auto row = *placed.row;
-      all += (placed.is_new ? "; places " : "; updates ") + copy(row.getName()) + " ("
-             + copy(row.getId()).substr(0, 8) + ", version " + std::to_string(row.getJobVersion())
-             + (row.getDeploymentStatus().getCanary() ? ", a canary)" : ")") + where;
+      all += (placed.is_new ? "; places " : "; updates ") + std::string{row.name()} + " ("
+             + std::string{row.id()}.substr(0, 8) + ", version " + std::to_string(row.job_version())
+             + (row.is_canary() ? ", a canary)" : ")") + where;
     }
   }
   for (const auto& change : plan.deployment_changes)
@@ -283,7 +284,7 @@ namespace {
 
 bool is_new(const scheduler::NodeChanges& changes, const state::AllocRow& row) {
   return std::ranges::any_of(changes.placements, [&row](const auto& placed) {
-    return placed.is_new && view(placed.row->getId()) == view(row.alloc->getId());
+    return placed.is_new && placed.row->id() == row.alloc->id();
   });
 }
 
@@ -297,13 +298,13 @@ void check_fits(const UnderWay& under_way,
   if (!node) return;
   std::set<std::string_view> ended;
   for (const auto& alloc : changes.ended_before)
-    ended.insert(view(alloc->alloc->getId()));
+    ended.insert(alloc->alloc->id());
   for (const auto* stops : {&changes.stops, &changes.preemptions})
     for (const auto& stop : *stops)
-      ended.insert(view(stop.alloc->alloc->getId()));
+      ended.insert(stop.alloc->alloc->id());
   auto rows = rows_on(after, node_id);
   std::erase_if(rows, [&](const auto& row) {
-    return has_ended(*row->alloc) || ended.contains(view(row->alloc->getId()));
+    return has_ended(*row->alloc) || ended.contains(row->alloc->id());
   });
   const auto place = copy(under_way.part->job->getId()) + " on " + copy(node->getName()) + ": ";
   auto why = excess(*node, rows);
@@ -311,7 +312,7 @@ void check_fits(const UnderWay& under_way,
   for (const auto& row : rows) {
     if (!is_new(changes, *row)) continue;
     for (const auto& other : rows) {
-      if (view(other->alloc->getId()) == view(row->alloc->getId())) continue;
+      if (other->alloc->id() == row->alloc->id()) continue;
       why = clash(*node, {row, other});
       require(why.empty(), property::nothing_twice, place + why);
     }
@@ -324,18 +325,18 @@ void check_words(const state::Snapshot& before, const state::Snapshot& after, st
   const auto row = after.alloc(id);
   require(old && row, property::words_stay, "an updated row is gone: " + std::string{id});
   const auto says = [](const auto& wish) { return wish.isValue() && wish.getValue(); };
-  const auto had = old->alloc->getDesiredTransition();
-  const auto has = row->alloc->getDesiredTransition();
+  const auto had = old->alloc->transition();
+  const auto has = row->alloc->transition();
   require(!says(had.getMigrate()) || says(has.getMigrate()), property::words_stay,
           "nobody moves any more " + brief(*old));
   require(!says(had.getReschedule()) || says(has.getReschedule()), property::words_stay,
           "nobody replaces any more " + brief(*old));
-  require(old->alloc->getDesiredStatus() == row->alloc->getDesiredStatus()
-              || row->alloc->getDesiredStatus() != schema::DesiredStatus::RUN,
+  require(old->alloc->desired_status() == row->alloc->desired_status()
+              || row->alloc->desired_status() != schema::DesiredStatus::RUN,
           property::words_stay, "told to run again: " + brief(*old));
-  if (view(old->alloc->getDeploymentId()) != view(row->alloc->getDeploymentId())) return;
-  const auto health = old->alloc->getDeploymentStatus().getHealthy();
-  const auto now = row->alloc->getDeploymentStatus().getHealthy();
+  if (old->alloc->deployment_id() != row->alloc->deployment_id()) return;
+  const auto health = old->alloc->deployment_status().getHealthy();
+  const auto now = row->alloc->deployment_status().getHealthy();
   require(!health.isValue() || (now.isValue() && now.getValue() == health.getValue()),
           property::words_stay, "of another health than before: " + brief(*old));
 }
@@ -349,10 +350,9 @@ void check_canaries(const state::Snapshot& state, schema::Job::Reader job) {
       const auto rows = rows_of(state, view(job.getId()));
       const auto count = std::ranges::count_if(rows, [&](const auto& row) {
         const auto alloc = *row->alloc;
-        return is_live(alloc) && alloc.getClientStatus() != schema::ClientStatus::UNKNOWN
-               && alloc.getDeploymentStatus().getCanary()
-               && view(alloc.getDeploymentId()) == view(deployment->getId())
-               && view(alloc.getTaskGroup()) == view(group.getKey());
+        return is_live(alloc) && alloc.client_status() != schema::ClientStatus::UNKNOWN
+               && alloc.is_canary() && alloc.deployment_id() == view(deployment->getId())
+               && alloc.task_group() == view(group.getKey());
       });
       require(count <= wanted, property::canary_limit,
               copy(job.getId()) + ": " + std::to_string(count) + " of " + std::to_string(wanted));
@@ -375,22 +375,22 @@ void PlanChecks::on_commit(const UnderWay& under_way,
     bool has_new = false;
     for (const auto& placed : changes.placements) {
       if (!placed.is_new) {
-        check_words(before, after, view(placed.row->getId()));
+        check_words(before, after, placed.row->id());
         continue;
       }
       has_new = true;
-      require(!before.alloc(view(placed.row->getId())), "a new allocation has a new id",
-              copy(placed.row->getId()));
-      const auto row = after.alloc(view(placed.row->getId()));
-      require(static_cast<bool>(row), "what was accepted is there", copy(placed.row->getName()));
+      require(!before.alloc(placed.row->id()), "a new allocation has a new id",
+              std::string{placed.row->id()});
+      const auto row = after.alloc(placed.row->id());
+      require(static_cast<bool>(row), "what was accepted is there",
+              std::string{placed.row->name()});
       if (const auto node = after.node(node_id)) {
         const auto why = wrong_resources(*node, *row);
         require(why.empty(), "an allocation gets what its group asks for",
                 brief(*row) + ": " + why);
         auto others = rows_of(after, view(plan.job->getId()));
-        std::erase_if(others, [&](const auto& other) {
-          return view(other->alloc->getId()) == view(row->alloc->getId());
-        });
+        std::erase_if(others,
+                      [&](const auto& other) { return other->alloc->id() == row->alloc->id(); });
         // Without its stops on other nodes a plan may break them for a while.
         const auto broken = whole ? not_distinct(after, row, others) : std::string{};
         require(broken.empty(), property::distinct_holds, brief(*row) + ": " + broken);

@@ -103,7 +103,7 @@ private:
   }
 
   std::string rack_of(const state::AllocRow& row) const {
-    const auto node = cluster_.state().node(view(row.alloc->getNodeId()));
+    const auto node = cluster_.state().node(row.alloc->node_id());
     return std::string{*fact(*node, "meta.rack")};
   }
 
@@ -164,10 +164,10 @@ private:
     run_job(1, [](schema::TaskGroup::Builder) {});
     const auto failed = live().front();
     cluster_.report(
-        {{.alloc_id = copy(failed->alloc->getId()), .status = schema::ClientStatus::FAILED}});
+        {{.alloc_id = std::string{failed->alloc->id()}, .status = schema::ClientStatus::FAILED}});
     finish(1);
-    require(view(live().front()->alloc->getNodeId()) != view(failed->alloc->getNodeId()),
-            property::failed_go_elsewhere, copy(failed->alloc->getNodeId()));
+    require(live().front()->alloc->node_id() != failed->alloc->node_id(),
+            property::failed_go_elsewhere, std::string{failed->alloc->node_id()});
   }
 
   PlanChecks checks_;

@@ -97,10 +97,10 @@ void Cluster::report(const std::vector<Report>& reports) {
     const auto row = state().alloc(report.alloc_id);
     Draft<schema::Allocation> draft;
     draft->setId(text(report.alloc_id));
-    draft->setNodeId(row->alloc->getNodeId());
+    draft->setNodeId(text(row->alloc->node_id()));
     draft->setClientStatus(report.status);
     draft->setModifyTime(now);
-    const auto tasks = row->alloc->getAllocatedResources().getTasks();
+    const auto tasks = row->alloc->resources().getTasks();
     auto states = draft->initTaskStates(tasks.size());
     const bool failed = report.status == schema::ClientStatus::FAILED;
     const bool ended = failed || report.status == schema::ClientStatus::COMPLETE;
@@ -123,7 +123,7 @@ void Cluster::report(const std::vector<Report>& reports) {
     auto update = command.initAllocClientUpdate();
     auto allocs = update.initAllocations(static_cast<unsigned>(objects.size()));
     for (unsigned i = 0; i < allocs.size(); ++i)
-      allocs.setWithCaveats(i, *objects[i]);
+      allocs.setWithCaveats(i, objects[i].reader());
     auto list = update.initEvaluations(static_cast<unsigned>(evals.size()));
     for (unsigned i = 0; i < list.size(); ++i)
       list.setWithCaveats(i, *evals[i]);
@@ -232,8 +232,8 @@ void Cluster::establish() {
     note(entry.value(), entry.value()->getModifyIndex());
   for (const auto& entry : current.allocs())
     if (entry.value()->client_terminal)
-      if (const auto node = current.node(view(entry.value()->alloc->getNodeId())))
-        note(node, entry.value()->alloc->getModifyIndex());
+      if (const auto node = current.node(entry.value()->alloc->node_id()))
+        note(node, entry.value()->alloc->modify_index());
   for (const auto& eval : open)
     track(eval);
 }

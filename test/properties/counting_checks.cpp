@@ -18,17 +18,17 @@ bool is_distinct(schema::Constraint::Reader constraint) {
 void CountingChecks::count_new(const Work& work, const scheduler::PlannedAlloc& placed) {
   const auto row = *placed.row;
   ++counts_.placements;
-  if (row.getDeploymentStatus().getCanary()) ++counts_.canaries;
-  if (row.hasRescheduleTracker()) ++counts_.rescheduled;
-  const auto job = work.seen.job_version("default", view(row.getJobId()), row.getJobVersion());
-  const auto newest = work.seen.job("default", view(row.getJobId()));
-  if (!job || !has_group(*job, view(row.getTaskGroup()))) return;
-  if (newest && newest->getVersion() != row.getJobVersion()) ++counts_.older_versions;
+  if (row.is_canary()) ++counts_.canaries;
+  if (row.reschedule_events().size() > 0) ++counts_.rescheduled;
+  const auto job = work.seen.job_version("default", row.job_id(), row.job_version());
+  const auto newest = work.seen.job("default", row.job_id());
+  if (!job || !has_group(*job, row.task_group())) return;
+  if (newest && newest->getVersion() != row.job_version()) ++counts_.older_versions;
   const auto type = view(job->getType());
   counts_.batch += type == "batch" ? 1 : 0;
   counts_.system += type == "system" ? 1 : 0;
   counts_.sysbatch += type == "sysbatch" ? 1 : 0;
-  const auto group = group_of(*job, view(row.getTaskGroup()));
+  const auto group = group_of(*job, row.task_group());
   bool constrained = false;
   bool distinct = false;
   for (const auto constraints : {job->getConstraints(), group.getConstraints()})
@@ -45,7 +45,7 @@ void CountingChecks::count_new(const Work& work, const scheduler::PlannedAlloc& 
   }
   bool cores = false;
   bool devices = false;
-  for (const auto task : row.getAllocatedResources().getTasks()) {
+  for (const auto task : row.resources().getTasks()) {
     cores = cores || task.getValue().getCpu().getReservedCores().size() > 0;
     devices = devices || task.getValue().getDevices().size() > 0;
   }
@@ -76,11 +76,11 @@ void CountingChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
         continue;
       }
       ++counts_.in_place;
-      const auto before = work.seen.alloc(view(placed.row->getId()));
-      const bool is_away = placed.row->getClientStatus() == ClientStatus::UNKNOWN;
+      const auto before = work.seen.alloc(placed.row->id());
+      const bool is_away = placed.row->client_status() == ClientStatus::UNKNOWN;
       counts_.unknown += is_away ? 1 : 0;
       if (before && !is_away
-          && placed.row->getAllocStates().size() > before->alloc->getAllocStates().size())
+          && placed.row->alloc_states().size() > before->alloc->alloc_states().size())
         ++counts_.reconnected;
     }
   }
@@ -142,7 +142,7 @@ void CountingChecks::on_drain(const state::Snapshot& state,
     for (const auto entry : command->getAllocTransition().getEntries()) {
       ++counts_.drain_marks;
       const auto row = state.alloc(view(entry.getAllocId()));
-      const auto node = row ? state.node(view(row->alloc->getNodeId())) : Object<schema::Node>{};
+      const auto node = row ? state.node(row->alloc->node_id()) : Object<schema::Node>{};
       if (node && is_forced(*node, now)) ++counts_.forced_marks;
     }
   }

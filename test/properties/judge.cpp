@@ -259,8 +259,8 @@ std::size_t counted(const state::Snapshot& state,
   std::size_t count = 0;
   for (const auto& other : others) {
     if (!is_live(*other->alloc)) continue;
-    if (!distinct.whole_job && view(other->alloc->getTaskGroup()) != group) continue;
-    const auto where = state.node(view(other->alloc->getNodeId()));
+    if (!distinct.whole_job && other->alloc->task_group() != group) continue;
+    const auto where = state.node(other->alloc->node_id());
     if (!where) continue;
     if (distinct.hosts)
       count += view(where->getId()) == view(node.getId()) ? 1 : 0;
@@ -272,20 +272,20 @@ std::size_t counted(const state::Snapshot& state,
 
 }  // namespace
 
-bool has_ended(schema::Allocation::Reader alloc) {
-  const auto status = alloc.getClientStatus();
+bool has_ended(AllocView alloc) {
+  const auto status = alloc.client_status();
   return status == ClientStatus::COMPLETE || status == ClientStatus::FAILED
          || status == ClientStatus::LOST;
 }
 
-bool is_live(schema::Allocation::Reader alloc) {
-  return !has_ended(alloc) && alloc.getDesiredStatus() == schema::DesiredStatus::RUN;
+bool is_live(AllocView alloc) {
+  return !has_ended(alloc) && alloc.desired_status() == schema::DesiredStatus::RUN;
 }
 
 std::string excess(schema::Node::Reader node, const Rows& rows) {
   Amounts sum;
   for (const auto& row : rows)
-    sum.add(taken_by(row->alloc->getAllocatedResources()));
+    sum.add(taken_by(row->alloc->resources()));
   return exceeds(sum, offered_by(node));
 }
 
@@ -293,8 +293,7 @@ std::string clash(schema::Node::Reader node, const Rows& rows) {
   Handed handed;
   for (const auto& row : rows)
     for (const auto take : {take_ports, take_cores, take_devices})
-      if (auto why = take(node, row->alloc->getAllocatedResources(), handed); !why.empty())
-        return why;
+      if (auto why = take(node, row->alloc->resources(), handed); !why.empty()) return why;
   return {};
 }
 
@@ -380,9 +379,9 @@ std::string no_room(schema::Node::Reader node, schema::TaskGroup::Reader group, 
   Amounts sum;
   Handed handed;
   for (const auto& row : rows) {
-    sum.add(taken_by(row->alloc->getAllocatedResources()));
+    sum.add(taken_by(row->alloc->resources()));
     for (const auto take : {take_ports, take_cores, take_devices})
-      take(node, row->alloc->getAllocatedResources(), handed);
+      take(node, row->alloc->resources(), handed);
   }
   std::size_t cores = 0;
   sum.add(asked_by(node, group, cores));
@@ -399,8 +398,8 @@ std::string no_room(schema::Node::Reader node, schema::TaskGroup::Reader group, 
 std::string not_distinct(const state::Snapshot& state,
                          const state::AllocRef& row,
                          const Rows& others) {
-  const auto group = group_of(*row->job, view(row->alloc->getTaskGroup()));
-  const auto node = state.node(view(row->alloc->getNodeId()));
+  const auto group = group_of(*row->job, row->alloc->task_group());
+  const auto node = state.node(row->alloc->node_id());
   for (const auto& distinct : distincts(*row->job, group)) {
     if (!distinct.hosts && !fact(*node, distinct.property))
       return "its node has no " + distinct.property;
@@ -425,8 +424,8 @@ bool would_break_distinct(const state::Snapshot& state,
 }
 
 std::string wrong_resources(schema::Node::Reader node, const state::AllocRow& row) {
-  const auto group = group_of(*row.job, view(row.alloc->getTaskGroup()));
-  const auto given = row.alloc->getAllocatedResources();
+  const auto group = group_of(*row.job, row.alloc->task_group());
+  const auto given = row.alloc->resources();
   std::size_t cores = 0;
   const auto wanted = asked_by(node, group, cores);
   const auto taken = taken_by(given);

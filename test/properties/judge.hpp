@@ -15,10 +15,10 @@ namespace nomad::properties {
 using Rows = std::vector<state::AllocRef>;
 
 /// Neither its client nor the servers have ended it.
-bool is_live(schema::Allocation::Reader alloc);
+bool is_live(AllocView alloc);
 
 /// Ended by its client, or given up with it: it uses nothing any more.
-bool has_ended(schema::Allocation::Reader alloc);
+bool has_ended(AllocView alloc);
 
 /// Which amount `rows` take that is more than the node has; empty if none.
 std::string excess(schema::Node::Reader node, const Rows& rows);

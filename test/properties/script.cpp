@@ -136,17 +136,17 @@ std::vector<Cluster::Report> Script::reports_of_calm_clients(bool ends_batch) co
   const auto state = cluster_.state();
   for (const auto& entry : state.allocs()) {
     const auto alloc = *entry.value()->alloc;
-    const auto node = state.node(view(alloc.getNodeId()));
+    const auto node = state.node(alloc.node_id());
     if (has_ended(alloc) || !node || node->getStatus() != NodeStatus::READY) continue;
-    Cluster::Report report{.alloc_id = copy(alloc.getId())};
-    const bool wanted = alloc.getDesiredStatus() == schema::DesiredStatus::RUN;
+    Cluster::Report report{.alloc_id = std::string{alloc.id()}};
+    const bool wanted = alloc.desired_status() == schema::DesiredStatus::RUN;
     const bool unjudged
-        = (alloc.getDeploymentId().size() > 0 || view(entry.value()->job->getType()) == "service")
-          && !alloc.getDeploymentStatus().getHealthy().isValue();
+        = (!alloc.deployment_id().empty() || view(entry.value()->job->getType()) == "service")
+          && !alloc.deployment_status().getHealthy().isValue();
     const bool is_batch = view(entry.value()->job->getType()).ends_with("batch");
     if (!wanted || (ends_batch && is_batch)) {
       report.status = ClientStatus::COMPLETE;
-    } else if (alloc.getClientStatus() == ClientStatus::RUNNING && !unjudged) {
+    } else if (alloc.client_status() == ClientStatus::RUNNING && !unjudged) {
       continue;
     } else if (unjudged) {
       report.healthy = true;

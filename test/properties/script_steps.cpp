@@ -236,16 +236,15 @@ void Script::report_all(Random& random) {
   for (const auto& entry : state.allocs()) {
     const auto& row = entry.value();
     const auto alloc = *row->alloc;
-    const auto node = state.node(view(alloc.getNodeId()));
+    const auto node = state.node(alloc.node_id());
     if (has_ended(alloc) || !node || node->getStatus() != NodeStatus::READY || !random.chance(0.6))
       continue;
     const bool once
         = !view(row->job->getType()).starts_with("s") || view(row->job->getType()) == "sysbatch";
     // Clients judge what is deployed, and what may be migrated.
-    const bool judged
-        = alloc.getDeploymentId().size() > 0 || view(row->job->getType()) == "service";
-    Cluster::Report report{.alloc_id = copy(alloc.getId())};
-    if (alloc.getDesiredStatus() != schema::DesiredStatus::RUN) {
+    const bool judged = !alloc.deployment_id().empty() || view(row->job->getType()) == "service";
+    Cluster::Report report{.alloc_id = std::string{alloc.id()}};
+    if (alloc.desired_status() != schema::DesiredStatus::RUN) {
       report.status = ClientStatus::COMPLETE;
     } else if (options_.features.has(Feature::failures) && random.chance(0.12)) {
       report.status = ClientStatus::FAILED;
@@ -253,7 +252,7 @@ void Script::report_all(Random& random) {
     } else if (once && random.chance(0.3)) {
       report.status = ClientStatus::COMPLETE;
     } else if (judged && random.chance(0.8)) {
-      const auto before = alloc.getDeploymentStatus().getHealthy();
+      const auto before = alloc.deployment_status().getHealthy();
       const bool is_lame = before.isValue() && !before.getValue();  // that is for good
       report.healthy = !(options_.features.has(Feature::health) && random.chance(0.06)) && !is_lame;
     }
@@ -287,13 +286,13 @@ void Script::stop_alloc(Random& random) {
     if (is_live(*entry.value()->alloc)) live.push_back(entry.value());
   if (live.empty()) return;
   const auto row = live[random.below(live.size())];
-  say("an allocation of " + copy(row->alloc->getJobId()) + " is stopped");
+  say("an allocation of " + std::string{row->alloc->job_id()} + " is stopped");
   cluster_.write([&](schema::Command::Builder command) {
     auto entry = command.initAllocTransition().initEntries(1)[0];
-    entry.setAllocId(row->alloc->getId());
+    entry.setAllocId(text(row->alloc->id()));
     entry.initTransition().getMigrate().setValue(true);
   });
-  cluster_.evaluate(copy(row->alloc->getJobId()), schema::EvalTrigger::ALLOC_STOP);
+  cluster_.evaluate(std::string{row->alloc->job_id()}, schema::EvalTrigger::ALLOC_STOP);
 }
 
 void Script::set_status(const Object<schema::Deployment>& deployment,
@@ -321,7 +320,7 @@ void Script::promote(const Object<schema::Deployment>& deployment) {
     for (const auto id : group.getValue().getPlacedCanaries()) {
       const auto row = state.alloc(view(id));
       if (!row || !is_live(*row->alloc)) continue;
-      const auto health = row->alloc->getDeploymentStatus().getHealthy();
+      const auto health = row->alloc->deployment_status().getHealthy();
       if (health.isValue() && health.getValue()) ++healthy;
     }
     if (healthy < group.getValue().getDesiredCanaries()) return;
@@ -408,7 +407,7 @@ void Script::reap(Random&) {
       continue;
     evals.emplace_back(entry.key());
     for (const auto& row : placed)
-      allocs.push_back(copy(row->alloc->getId()));
+      allocs.push_back(std::string{row->alloc->id()});
   }
   say("garbage is collected");
   cluster_.write([&](schema::Command::Builder command) {

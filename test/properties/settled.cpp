@@ -13,8 +13,8 @@ namespace {
 using schema::ClientStatus;
 using schema::DeploymentState;
 
-bool is_unknown(schema::Allocation::Reader alloc) {
-  return alloc.getClientStatus() == ClientStatus::UNKNOWN;
+bool is_unknown(AllocView alloc) {
+  return alloc.client_status() == ClientStatus::UNKNOWN;
 }
 
 bool is_ready(schema::Node::Reader node) {
@@ -44,7 +44,7 @@ struct Holding {
   bool is_wanted() const { return job && !job->getStop(); }
 
   bool is_of(const state::AllocRef& row, std::string_view group) const {
-    return view(row->alloc->getTaskGroup()) == group;
+    return row->alloc->task_group() == group;
   }
 
   /// The deployment holds new allocations back.
@@ -59,13 +59,11 @@ struct Holding {
     return false;
   }
 
-  bool is_canary(const state::AllocRef& row) const {
-    return row->alloc->getDeploymentStatus().getCanary();
-  }
+  bool is_canary(const state::AllocRef& row) const { return row->alloc->is_canary(); }
 
   bool is_newest(const state::AllocRef& row) const {
-    return row->alloc->getJobVersion() == job->getVersion()
-           && row->alloc->getJobCreateIndex() == job->getCreateIndex();
+    return row->alloc->job_version() == job->getVersion()
+           && row->alloc->job_create_index() == job->getCreateIndex();
   }
 };
 
@@ -90,11 +88,10 @@ std::size_t count_over(const Holding& holding, std::string_view group) {
   const bool is_batch = view(holding.job->getType()) == "batch";
   return static_cast<std::size_t>(std::ranges::count_if(holding.rows, [&](const auto& row) {
     const auto alloc = *row->alloc;
-    if (!holding.is_of(row, group) || !has_ended(alloc) || alloc.getNextAllocation().size() > 0)
-      return false;
-    const bool wanted = alloc.getDesiredStatus() == schema::DesiredStatus::RUN;
-    if (alloc.getClientStatus() == ClientStatus::FAILED) return wanted;
-    return is_batch && alloc.getClientStatus() == ClientStatus::COMPLETE && holding.is_newest(row);
+    if (!holding.is_of(row, group) || !has_ended(alloc) || !alloc.next().empty()) return false;
+    const bool wanted = alloc.desired_status() == schema::DesiredStatus::RUN;
+    if (alloc.client_status() == ClientStatus::FAILED) return wanted;
+    return is_batch && alloc.client_status() == ClientStatus::COMPLETE && holding.is_newest(row);
   }));
 }
 
@@ -147,7 +144,7 @@ void check_each_node(const Holding& holding, schema::TaskGroup::Reader group) {
     if (!is_ready(node) || !unsuitable(node, *holding.job, group).empty()) continue;
     const bool there = std::ranges::any_of(holding.rows, [&](const auto& row) {
       const auto alloc = *row->alloc;
-      if (view(alloc.getNodeId()) != entry.key() || !holding.is_of(row, view(group.getName())))
+      if (alloc.node_id() != entry.key() || !holding.is_of(row, view(group.getName())))
         return false;
       return is_live(alloc) || (is_sysbatch && has_ended(alloc));
     });
@@ -177,22 +174,22 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id, bool
   for (const auto& row : holding.rows) {
     const auto alloc = *row->alloc;
     if (!is_live(alloc)) continue;
-    const auto text = copy(alloc.getName()) + " " + copy(alloc.getId()).substr(0, 8);
+    const auto text = std::string{alloc.name()} + " " + std::string{alloc.id()}.substr(0, 8);
     require(holding.is_wanted(), "nothing of a stopped job is wanted", text);
-    require(has_group(*holding.job, view(alloc.getTaskGroup())),
+    require(has_group(*holding.job, alloc.task_group()),
             "nothing of a group that is gone is wanted", text);
     if (is_unknown(alloc)) continue;
-    const auto place = once_per_node(holding) ? copy(alloc.getNodeId()) : std::string{};
-    const auto version = "@" + std::to_string(alloc.getJobVersion());
+    const auto place = once_per_node(holding) ? std::string{alloc.node_id()} : std::string{};
+    const auto version = "@" + std::to_string(alloc.job_version());
     // A canary has the name of what it is to replace. When the count grows meanwhile both stay, as
     // in Nomad. So do, where there are not too many, what was to end on a node that refused its
     // part of a plan and what came for it elsewhere.
-    require(canaries.contains(copy(alloc.getId()))
-                || seen.insert(copy(alloc.getName()) + version + place).second
+    require(canaries.contains(std::string{alloc.id()})
+                || seen.insert(std::string{alloc.name()} + version + place).second
                 || (partly_refused && !once_per_node(holding)),
             "names occur once", text);
     if (!holding.is_canary(row)) continue;
-    const auto deployment = state.deployment(view(alloc.getDeploymentId()));
+    const auto deployment = state.deployment(alloc.deployment_id());
     require(deployment && state::is_active(deployment->getStatus()),
             "canaries end with their deployment", text);
   }
@@ -203,9 +200,9 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id, bool
                        + std::to_string(group.getCount());
     for (const auto& row : holding.rows)
       if (holding.is_of(row, view(group.getName())))
-        text += "; " + copy(row->alloc->getName()) + "@"
-                + std::to_string(row->alloc->getJobVersion())
-                + (is_live(*row->alloc) ? "" : " over") + (holding.is_canary(row) ? " canary" : "");
+        text += "; " + std::string{row->alloc->name()} + "@"
+                + std::to_string(row->alloc->job_version()) + (is_live(*row->alloc) ? "" : " over")
+                + (holding.is_canary(row) ? " canary" : "");
     const auto away = count_away(holding, view(group.getName()));
     require(known <= static_cast<std::size_t>(group.getCount()) + away, property::no_surplus, text);
   }
@@ -220,24 +217,24 @@ bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id) 
   // Nomad it has a successor as soon as anything is decided about the job.
   const auto is_absent = [](const state::AllocRow& row) {
     const auto alloc = *row.alloc;
-    return alloc.getClientStatus() == ClientStatus::FAILED
-           && alloc.getDesiredStatus() == schema::DesiredStatus::RUN
-           && group_of(*row.job, view(alloc.getTaskGroup())).getMaxClientDisconnect().isValue();
+    return alloc.client_status() == ClientStatus::FAILED
+           && alloc.desired_status() == schema::DesiredStatus::RUN
+           && group_of(*row.job, alloc.task_group()).getMaxClientDisconnect().isValue();
   };
   // Batch work that was told to stop and ended well counts as done once it has ended: as in Nomad
   // what came for it until then is too much.
   const auto is_done_late = [](const state::AllocRow& row) {
     return view(row.job->getType()) == "batch"
-           && row.alloc->getDesiredStatus() == schema::DesiredStatus::STOP
-           && row.alloc->getClientStatus() == ClientStatus::COMPLETE;
+           && row.alloc->desired_status() == schema::DesiredStatus::STOP
+           && row.alloc->client_status() == ClientStatus::COMPLETE;
   };
   const Holding holding{state, job_id};
   // What came as the old version while canaries are awaited is looked at with the newest one by the
   // next evaluation only, as in Nomad: it may go on in place.
   const auto is_overtaken = [&holding](const state::AllocRow& row) {
-    const auto group = view(row.alloc->getTaskGroup());
+    const auto group = row.alloc->task_group();
     return is_live(*row.alloc) && has_group(*holding.job, group) && holding.is_held(group)
-           && row.alloc->getJobVersion() != holding.job->getVersion()
+           && row.alloc->job_version() != holding.job->getVersion()
            && !scheduler::tasks_updated(*row.job, *holding.job, group);
   };
   if (holding.is_wanted()
@@ -250,7 +247,7 @@ bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id) 
          }))
     return true;
   return std::ranges::any_of(holding.rows, [&](const auto& row) {
-    return row->alloc->getNextAllocation().size() == 0 && (is_absent(*row) || is_done_late(*row));
+    return row->alloc->next().empty() && (is_absent(*row) || is_done_late(*row));
   });
 }
 
@@ -272,11 +269,11 @@ void check_settled(const state::Snapshot& state,
     return;
   for (const auto& row : holding.rows) {
     if (!is_live(*row->alloc) || is_unknown(*row->alloc)) continue;
-    const auto node = state.node(view(row->alloc->getNodeId()));
+    const auto node = state.node(row->alloc->node_id());
     // On a node that takes nothing new a system job's stays as it is.
     if (once_per_node(holding) && (!node || !is_ready(*node))) continue;
     require(holding.is_newest(row), property::newest_version,
-            copy(row->alloc->getName()) + " runs " + std::to_string(row->alloc->getJobVersion())
+            std::string{row->alloc->name()} + " runs " + std::to_string(row->alloc->job_version())
                 + " of " + std::to_string(holding.job->getVersion()));
   }
 }

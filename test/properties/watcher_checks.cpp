@@ -11,20 +11,19 @@ namespace {
 
 using schema::ClientStatus;
 
-bool is_marked(schema::Allocation::Reader alloc) {
-  const auto migrate = alloc.getDesiredTransition().getMigrate();
+bool is_marked(AllocView alloc) {
+  const auto migrate = alloc.transition().getMigrate();
   return migrate.isValue() && migrate.getValue();
 }
 
-bool is_healthy(schema::Allocation::Reader alloc) {
-  const auto healthy = alloc.getDeploymentStatus().getHealthy();
-  return alloc.getClientStatus() != ClientStatus::UNKNOWN && healthy.isValue()
-         && healthy.getValue();
+bool is_healthy(AllocView alloc) {
+  const auto healthy = alloc.deployment_status().getHealthy();
+  return alloc.client_status() != ClientStatus::UNKNOWN && healthy.isValue() && healthy.getValue();
 }
 
-bool is_lame(schema::Allocation::Reader alloc) {
-  const auto healthy = alloc.getDeploymentStatus().getHealthy();
-  return alloc.getClientStatus() == ClientStatus::UNKNOWN
+bool is_lame(AllocView alloc) {
+  const auto healthy = alloc.deployment_status().getHealthy();
+  return alloc.client_status() == ClientStatus::UNKNOWN
          || (healthy.isValue() && !healthy.getValue());
 }
 
@@ -55,10 +54,10 @@ Moved moved(const state::Snapshot& state,
   for (const auto& entry : state.allocs_by_job("default", view(job->getId()))) {
     const auto& row = *entry.value();
     const auto alloc = *row.alloc;
-    if (row.terminal() || view(alloc.getTaskGroup()) != group) continue;
+    if (row.terminal() || alloc.task_group() != group) continue;
     if (row.job->getCreateIndex() != job->getCreateIndex()) continue;
-    const bool marks_now = marks.contains(copy(alloc.getId()));
-    const auto node = state.node(view(alloc.getNodeId()));
+    const bool marks_now = marks.contains(std::string{alloc.id()});
+    const auto node = state.node(alloc.node_id());
     const bool forced = !node || is_forced(*node, now);
     if (marks_now && !forced && node->hasDrainStrategy()) {
       ++sum.freely;
@@ -66,9 +65,7 @@ Moved moved(const state::Snapshot& state,
     } else if (is_marked(alloc)) {
       ++sum.on_way;
     }
-    if (!marks_now && !is_marked(alloc) && is_healthy(alloc)
-        && !alloc.getDeploymentStatus().getCanary())
-      ++sum.left;
+    if (!marks_now && !is_marked(alloc) && is_healthy(alloc) && !alloc.is_canary()) ++sum.left;
   }
   return sum;
 }
@@ -93,7 +90,8 @@ void check_completion(const state::Snapshot& state, schema::Node::Reader node, s
     if (row.terminal() || is_marked(*row.alloc)) continue;
     const bool ignored
         = view(row.job->getType()) == "system" && node.getDrainStrategy().getIgnoreSystemJobs();
-    require(ignored, property::drains_move_all, copy(row.alloc->getName()) + " stays on " + name);
+    require(ignored, property::drains_move_all,
+            std::string{row.alloc->name()} + " stays on " + name);
   }
   require(is_forced(node, now) || is_emptied(state, view(node.getId())), property::drains_move_all,
           name + " is called drained while something runs there");
@@ -117,7 +115,7 @@ void PlanChecks::on_drain(const state::Snapshot& state,
     const auto row = state.alloc(id);
     require(row && !row->terminal() && !is_marked(*row->alloc), property::migrate_holds,
             "an allocation that is to move already, or has ended, is marked: " + id);
-    if (view(row->job->getType()) == "service") jobs.insert(copy(row->alloc->getJobId()));
+    if (view(row->job->getType()) == "service") jobs.insert(std::string{row->alloc->job_id()});
   }
   for (const auto& id : jobs) {
     const auto job = state.job("default", id);
@@ -156,7 +154,7 @@ void PlanChecks::on_rollout(const state::Snapshot& state,
     for (const auto id : group.getPlacedCanaries()) {
       const auto row = state.alloc(view(id));
       if (!row) continue;
-      const auto health = row->alloc->getDeploymentStatus().getHealthy();
+      const auto health = row->alloc->deployment_status().getHealthy();
       healthy += health.isValue() && health.getValue() ? 1 : 0;
     }
     require(healthy >= group.getDesiredCanaries() && group.getAutoPromote(),

@@ -211,23 +211,22 @@ std::string ClusterWorld::account_for_allocations(const state::Snapshot& state) 
   for (const auto& entry : state.allocs()) {
     const auto alloc = *entry.value()->alloc;
     const auto node = std::ranges::find_if(
-        nodes_, [&](const auto& each) { return each->id() == view(alloc.getNodeId()); });
-    if (node == nodes_.end())
-      return fmt::format("allocation {} is on an unknown node", view(alloc.getId()));
+        nodes_, [&](const auto& each) { return each->id() == alloc.node_id(); });
+    if (node == nodes_.end()) return fmt::format("allocation {} is on an unknown node", alloc.id());
     const auto running = std::ranges::count_if((*node)->processes(), [&](const auto& process) {
-      return process.running && process.id.alloc_id == view(alloc.getId());
+      return process.running && process.id.alloc_id == alloc.id();
     });
-    const bool should_run = alloc.getDesiredStatus() == DesiredStatus::RUN
-                            && alloc.getClientStatus() == ClientStatus::RUNNING;
+    const bool should_run = alloc.desired_status() == DesiredStatus::RUN
+                            && alloc.client_status() == ClientStatus::RUNNING;
     if (running != (should_run ? 1 : 0))
       return fmt::format("allocation {} of {} has {} processes on {}, desired {}, status {}",
-                         view(alloc.getId()), view(alloc.getJobId()), running, (*node)->name(),
-                         static_cast<int>(alloc.getDesiredStatus()),
-                         static_cast<int>(alloc.getClientStatus()));
+                         alloc.id(), alloc.job_id(), running, (*node)->name(),
+                         static_cast<int>(alloc.desired_status()),
+                         static_cast<int>(alloc.client_status()));
     if (!entry.value()->terminal() && !should_run)
       return fmt::format("allocation {} of {} on {} is neither running nor over (status {})",
-                         view(alloc.getId()), view(alloc.getJobId()), (*node)->name(),
-                         static_cast<int>(alloc.getClientStatus()));
+                         alloc.id(), alloc.job_id(), (*node)->name(),
+                         static_cast<int>(alloc.client_status()));
   }
   return {};
 }
@@ -242,7 +241,7 @@ std::string ClusterWorld::account_for_processes(const state::Snapshot& state) {
       if (!row)
         return fmt::format("{} runs a task of allocation {}, which nobody knows", node->name(),
                            process.id.alloc_id);
-      if (view(row->alloc->getNodeId()) != node->id())
+      if (row->alloc->node_id() != node->id())
         return fmt::format("{} runs a task of allocation {}, which is another node's", node->name(),
                            process.id.alloc_id);
     }
@@ -269,28 +268,27 @@ void ClusterWorld::check_placements() {
     std::set<std::pair<std::string, std::string>> places;  // of what is alone on its node
     for (const auto& entry : state.allocs()) {
       const auto& row = *entry.value();
-      const auto later = view(row.alloc->getFollowupEvalId());
-      if (!later.empty() && row.alloc->getNextAllocation().size() == 0 && !row.server_terminal
-          && !state.eval(later))
+      const auto later = row.alloc->followup_eval_id();
+      if (!later.empty() && row.alloc->next().empty() && !row.server_terminal && !state.eval(later))
         return violated(
             fmt::format("allocation {} of {} waits for evaluation {}, which nobody has made",
-                        entry.key(), view(row.alloc->getJobId()), later));
+                        entry.key(), row.alloc->job_id(), later));
       if (row.terminal()) continue;
-      given[copy(row.alloc->getNodeId())] += row.demand;
+      given[std::string{row.alloc->node_id()}] += row.demand;
       const auto type = view(row.job->getType());
-      const auto job = view(row.alloc->getJobId());
+      const auto job = row.alloc->job_id();
       if ((type == "system" || type == "sysbatch" || has_distinct_hosts(job))
-          && !places.emplace(job, view(row.alloc->getNodeId())).second)
+          && !places.emplace(job, row.alloc->node_id()).second)
         return violated(
-            fmt::format("node {} has two allocations of {}", view(row.alloc->getNodeId()), job));
+            fmt::format("node {} has two allocations of {}", row.alloc->node_id(), job));
       if (type != "service" && type != "batch") continue;
       // A canary has the name of what it is to replace, which a drain may move at the same time.
       if (!names
-               .emplace(copy(row.alloc->getEvalId()), copy(row.alloc->getJobId()),
-                        copy(row.alloc->getName()), row.alloc->getJobVersion())
+               .emplace(std::string{row.alloc->eval_id()}, std::string{row.alloc->job_id()},
+                        std::string{row.alloc->name()}, row.alloc->job_version())
                .second)
-        return violated(fmt::format("evaluation {} has placed {} twice",
-                                    view(row.alloc->getEvalId()), view(row.alloc->getName())));
+        return violated(fmt::format("evaluation {} has placed {} twice", row.alloc->eval_id(),
+                                    row.alloc->name()));
     }
     for (const auto& [id, demand] : given) {
       const auto node = state.node(id);

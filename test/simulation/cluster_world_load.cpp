@@ -137,7 +137,7 @@ void ClusterWorld::use_jobs(std::size_t by) {
   if (luck < 91) {
     std::vector<std::string> running;
     for (const auto& entry : state.allocs_by_job("default", service))
-      if (!entry.value()->terminal()) running.push_back(copy(entry.value()->alloc->getId()));
+      if (!entry.value()->terminal()) running.push_back(std::string{entry.value()->alloc->id()});
     if (!running.empty())
       return change(by, [alloc = running[random_.below(running.size())]](const Snapshot& now,
                                                                          const EvalSeed& seed) {

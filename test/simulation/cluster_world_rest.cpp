@@ -35,7 +35,7 @@ bool has_room(const Snapshot& state, schema::Node::Reader node, schema::Job::Rea
   for (const auto& entry : state.allocs_by_node(view(node.getId()))) {
     const auto& row = *entry.value();
     if (row.terminal()) continue;
-    const bool is_own = view(row.alloc->getJobId()) == view(job.getId());
+    const bool is_own = row.alloc->job_id() == view(job.getId());
     if (is_own && has_distinct_hosts(view(job.getId()))) return false;
     if (is_own || row.job->getPriority() + priority_gap > job.getPriority()) demand += row.demand;
   }
@@ -166,8 +166,8 @@ std::string ClusterWorld::account_for_service(const Snapshot& state,
     const auto& row = *entry.value();
     if (row.terminal()) continue;
     ++running;
-    const bool is_newest = row.alloc->getJobVersion() == job->getVersion()
-                           && row.alloc->getJobCreateIndex() == job->getCreateIndex();
+    const bool is_newest = row.alloc->job_version() == job->getVersion()
+                           && row.alloc->job_create_index() == job->getCreateIndex();
     if (!is_newest) ++old;
   }
   const auto wanted = job->getStop() ? 0 : job->getTaskGroups()[0].getCount();
@@ -191,9 +191,9 @@ std::string ClusterWorld::account_for_system(const Snapshot& state,
   for (const auto& entry : state.allocs_by_job("default", view(job->getId()))) {
     const auto& row = *entry.value();
     if (!row.terminal())
-      newest[copy(row.alloc->getNodeId())]
-          = row.alloc->getJobVersion() == job->getVersion()
-            && row.alloc->getJobCreateIndex() == job->getCreateIndex();
+      newest[std::string{row.alloc->node_id()}]
+          = row.alloc->job_version() == job->getVersion()
+            && row.alloc->job_create_index() == job->getCreateIndex();
   }
   const bool is_wanted = !job->getStop() && job->getTaskGroups()[0].getCount() > 0;
   if (!is_wanted)

@@ -61,9 +61,9 @@ inline cluster::DrainRound drain_greedily(const state::Snapshot& snapshot,
     std::vector<state::AllocRef> rows;
     for (const auto& entry : snapshot.allocs_by_job(job.ns, job.id)) {
       const auto& row = entry.value();
-      const auto node = snapshot.node(view(row->alloc->getNodeId()));
+      const auto node = snapshot.node(row->alloc->node_id());
       if (!row->terminal() && node && node->hasDrainStrategy()
-          && !row->alloc->getDesiredTransition().getMigrate().isValue())
+          && !row->alloc->transition().getMigrate().isValue())
         rows.push_back(row);
     }
     if (rows.empty()) continue;
@@ -71,7 +71,7 @@ inline cluster::DrainRound drain_greedily(const state::Snapshot& snapshot,
     auto command = draft->initAllocTransition();
     auto entries = command.initEntries(static_cast<unsigned>(rows.size()));
     for (unsigned i = 0; i < entries.size(); ++i) {
-      entries[i].setAllocId(rows[i]->alloc->getId());
+      entries[i].setAllocId(text(rows[i]->alloc->id()));
       entries[i].initTransition().initMigrate().setValue(true);
     }
     command.initEvaluations(1).setWithCaveats(

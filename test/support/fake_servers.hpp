@@ -33,7 +33,7 @@ struct ServerBoard {
     const std::lock_guard guard{lock};
     return static_cast<std::size_t>(std::count_if(
         heard.begin(), heard.end(),
-        [status](const auto& item) { return item.second->getClientStatus() == status; }));
+        [status](const auto& item) { return item.second->client_status() == status; }));
   }
 };
 
@@ -79,7 +79,7 @@ struct FakeServersState {
     board->updates += report.rows.size();
     for (const auto& row : report.rows) {
       const auto alloc = row.as<schema::Allocation>().value();
-      board->heard[copy(alloc->getId())] = alloc;
+      board->heard[std::string{alloc->id()}] = alloc;
     }
     note_change();
   }

@@ -4,7 +4,7 @@ drops those, and takes along the entries of files that have moved to another fol
 import os
 import re
 
-RULES = ("include", "deciding", "card", "folder", "mirror", "message", "unused")
+RULES = ("include", "deciding", "card", "fields", "folder", "mirror", "message", "unused")
 
 
 class Allowed:

@@ -92,7 +92,7 @@ void append_event(std::string& out, const Event& event, std::uint64_t index) {
     JsonObject payload{object.raw("Payload")};
     auto& shown = payload.raw(event.topic());
     std::visit(Overloaded{[&](const Object<schema::Allocation>& alloc) {
-                            append_bare_alloc(shown, *alloc);
+                            append_bare_alloc(shown, alloc.reader());
                           },
                           [&](const Object<schema::Node>& node) { append_node(shown, *node); },
                           [&](const auto& other) { append_json(shown, *other); }},

@@ -21,7 +21,7 @@ Result<bool> keeps_row(const RowFilter& filter, const state::AllocRow& row) {
   std::vector<query::Filter::Extra> extras;
   if (row.job) extras.push_back({"Job", *row.job});
   if (row.metric) extras.push_back({"Metrics", *row.metric});
-  return keeps(filter, *row.alloc, extras);
+  return keeps(filter, row.alloc.reader(), extras);
 }
 
 Result<Read> make_list(const net::Request& request, const ReadOptions& options) {
@@ -39,7 +39,7 @@ Result<Read> make_list(const net::Request& request, const ReadOptions& options) 
                 snapshot, &state::Snapshot::allocs_map, &state::Snapshot::allocs_by_create_map,
                 options,
                 [&](const AllocRef& row) -> Result<bool> {
-                  if (!options.wants(view(row->alloc->getNamespace()))) return false;
+                  if (!options.wants(row->alloc->ns())) return false;
                   return keeps_row(filter, *row);
                 },
                 [&](std::string& out, const AllocRef& row) { append_alloc_stub(out, *row, stub); });
@@ -117,9 +117,9 @@ Outcome alloc_services(Call& call) {
 
 std::string stub_list(std::vector<AllocRef> rows) {
   std::sort(rows.begin(), rows.end(), [](const AllocRef& left, const AllocRef& right) {
-    const auto a = left->alloc->getCreateIndex();
-    const auto b = right->alloc->getCreateIndex();
-    return a != b ? a < b : view(left->alloc->getId()) < view(right->alloc->getId());
+    const auto a = left->alloc->create_index();
+    const auto b = right->alloc->create_index();
+    return a != b ? a < b : left->alloc->id() < right->alloc->id();
   });
   return json_list(rows, [](std::string& to, const AllocRef& row) { append_alloc_stub(to, *row); });
 }

@@ -153,7 +153,7 @@ void append_transition(JsonObject& object, schema::Allocation::Reader alloc) {
 }  // namespace
 
 void append_alloc_stub(std::string& out, const state::AllocRow& row, const StubOptions& options) {
-  const auto alloc = *row.alloc;
+  const auto alloc = row.alloc.reader();
   JsonObject object{out};
   if (options.resources && alloc.hasAllocatedResources())
     object.object("AllocatedResources", alloc.getAllocatedResources());
@@ -201,7 +201,7 @@ void append_bare_alloc(std::string& out, schema::Allocation::Reader alloc) {
 }
 
 void append_alloc(std::string& out, const state::AllocRow& row) {
-  const auto alloc = *row.alloc;
+  const auto alloc = row.alloc.reader();
   JsonObject object{out};
   object.members(alloc);
   if (row.job) object.object("Job", *row.job);

@@ -34,7 +34,7 @@ template <auto rows>
 Matches match_ids(const View& snapshot, const std::string& prefix, const ReadOptions& options) {
   Matches matches;
   snapshot.walk(rows, {.prefix = prefix}, [&](const auto& entry) {
-    const auto object = *object_of(entry.value());
+    const auto object = object_of(entry.value()).reader();
     if constexpr (requires { object.getNamespace(); })
       if (!options.wants(view(object.getNamespace()))) return true;
     if constexpr (requires { namespace_of(object); })

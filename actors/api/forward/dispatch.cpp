@@ -199,8 +199,8 @@ Result<std::string> node_of(const Call& call, Where where) {
   if (where != Where::alloc_node) return named_node(call.request(), where);
   const auto row = call.context->options.server.store->snapshot().alloc(call.rest);
   if (!row) return std::string{};
-  NOMAD_TRY(authorize(call.asking, {view(row->alloc->getNamespace())}));
-  return copy(row->alloc->getNodeId());
+  NOMAD_TRY(authorize(call.asking, {row->alloc->ns()}));
+  return std::string{row->alloc->node_id()};
 }
 
 void dispatch_to_node(Where where, Call call, const Run& run) {

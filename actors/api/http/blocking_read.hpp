@@ -71,20 +71,20 @@ inline constexpr std::uint64_t at_once = UINT64_MAX;
 /// row)` shows it; "<missing> not found".
 template <state::Table table, class Find, class Render>
 Read read_row(std::string_view key, std::string missing, Find find, Render render) {
-  return {.watch = {state::watch_key(table, key)},
-          .index =
-              [find](const View& snapshot) {
-                const auto row = find(snapshot);
-                if (!row) return at_once;
-                return *row ? object_of(*row)->getModifyIndex() : table_index(snapshot, table);
-              },
-          .answer =
-              [find, render, missing](const View& snapshot) {
-                const auto row = find(snapshot);
-                if (!row) return Answer::error(row.error());
-                return *row ? render(snapshot, *row)
-                            : Answer::error(not_found(missing + " not found"));
-              }};
+  return {
+      .watch = {state::watch_key(table, key)},
+      .index =
+          [find](const View& snapshot) {
+            const auto row = find(snapshot);
+            if (!row) return at_once;
+            return *row ? object_of(*row).reader().getModifyIndex() : table_index(snapshot, table);
+          },
+      .answer =
+          [find, render, missing](const View& snapshot) {
+            const auto row = find(snapshot);
+            if (!row) return Answer::error(row.error());
+            return *row ? render(snapshot, *row) : Answer::error(not_found(missing + " not found"));
+          }};
 }
 
 /// For `render`: the whole object.

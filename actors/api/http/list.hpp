@@ -88,7 +88,7 @@ Answer list_by_create(const View& state,
   if (!options.prefix.empty())
     return list_page(state, by_id, walk, options, keep, key_as_token, append);
   const auto token = [](std::string_view, const auto& row) {
-    const auto object = *object_of(row);
+    const auto object = object_of(row).reader();
     return query::CreateToken::make(object.getCreateIndex(), view(object.getId()));
   };
   return list_page(state, by_create, walk, options, keep, token, append);

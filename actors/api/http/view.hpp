@@ -114,7 +114,7 @@ public:
     auto row = snapshot_->row<Kind>(key);
     if constexpr (std::is_same_v<Kind, state::kind::Namespaces>)
       NOMAD_TRY(in(key));
-    else if constexpr (requires { row->getNamespace(); })
+    else if constexpr (requires { row.reader().getNamespace(); })
       return if_allowed(std::move(row));
     return row;
   }
@@ -152,7 +152,7 @@ private:
   template <class Row>
   Result<Row> if_allowed(Row row) const {
     if (!row) return row;
-    if (const auto& allowed = judge(view(object_of(row)->getNamespace())); !allowed)
+    if (const auto& allowed = judge(view(object_of(row).reader().getNamespace())); !allowed)
       return allowed.error();
     return row;
   }
@@ -169,7 +169,7 @@ private:
 
 template <class Row>
 bool View::sees(const Row& row) const {
-  const auto object = *object_of(row);
+  const auto object = object_of(row).reader();
   if constexpr (std::is_same_v<Row, Object<schema::Variable>>)
     return access::authorize(verdicts_->who(), needed_,
                              {view(object.getNamespace()), view(object.getPath())})

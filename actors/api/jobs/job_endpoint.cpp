@@ -117,8 +117,7 @@ Answer allocations_of(const Snapshot& snapshot,
   std::vector<state::AllocRef> rows;
   for (const auto& entry : snapshot.allocs_by_job(ns, id)) {
     const auto& row = entry.value();
-    if (all || !job || row->alloc->getJobCreateIndex() == job->getCreateIndex())
-      rows.push_back(row);
+    if (all || !job || row->alloc->job_create_index() == job->getCreateIndex()) rows.push_back(row);
   }
   return Answer::json(stub_list(std::move(rows)));
 }
@@ -180,18 +179,18 @@ Outcome job_deployment(Call& call) {
 }
 
 Outcome job_services(Call& call) {
-  return read_of_job(call, Table::services, Table::services_by_job,
-                     [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                       if (!snapshot.job(ns, id)) return Answer::error(not_found("job not found"));
-                       std::string out = "[";
-                       for (const auto& alloc : snapshot.allocs_by_job(ns, id))
-                         for (const auto& service :
-                              snapshot.services_by_alloc(view(alloc.value()->alloc->getId()))) {
-                           if (out.size() > 1) out += ',';
-                           append_json(out, *service.value());
-                         }
-                       return Answer::json(out + ']');
-                     });
+  return read_of_job(
+      call, Table::services, Table::services_by_job,
+      [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+        if (!snapshot.job(ns, id)) return Answer::error(not_found("job not found"));
+        std::string out = "[";
+        for (const auto& alloc : snapshot.allocs_by_job(ns, id))
+          for (const auto& service : snapshot.services_by_alloc(alloc.value()->alloc->id())) {
+            if (out.size() > 1) out += ',';
+            append_json(out, *service.value());
+          }
+        return Answer::json(out + ']');
+      });
 }
 
 /// The differences from each version to the next newer one, newest first.

@@ -27,12 +27,12 @@ std::map<std::string_view, GroupCounts> count_groups(const Snapshot& snapshot,
   for (const auto& entry : snapshot.allocs_by_job(view(job.getNamespace()), view(job.getId()))) {
     const auto& row = *entry.value();
     const auto alloc = *row.alloc;
-    if (alloc.getJobCreateIndex() != job.getCreateIndex() || row.terminal()) continue;
-    const auto health = alloc.getDeploymentStatus();
+    if (alloc.job_create_index() != job.getCreateIndex() || row.terminal()) continue;
+    const auto health = alloc.deployment_status();
     if (health.getCanary()) continue;
-    auto& counts = groups[view(alloc.getTaskGroup())];
+    auto& counts = groups[alloc.task_group()];
     ++counts.placed;
-    if (alloc.getClientStatus() == schema::ClientStatus::RUNNING) ++counts.running;
+    if (alloc.client_status() == schema::ClientStatus::RUNNING) ++counts.running;
     if (!health.getHealthy().isValue()) continue;
     ++(health.getHealthy().getValue() ? counts.healthy : counts.unhealthy);
   }

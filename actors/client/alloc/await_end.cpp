@@ -53,15 +53,15 @@ actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
                                                const NodeQuestions& questions,
                                                const AllocRunnerParent& parent,
                                                const std::string& alloc_id) {
-  const bool replaces = view(facts.alloc->getPreviousAllocation()) == alloc_id;
-  const auto preempted = facts.alloc->getPreemptedAllocations();
+  const bool replaces = facts.alloc->previous() == alloc_id;
+  const auto preempted = facts.alloc->preempted();
   bool preempts = false;
   for (const auto id : preempted)
     preempts |= view(id) == alloc_id;
   if (alloc_id.empty() || (!replaces && !preempts))
     return Error{Errc::rejected,
                  fmt::format("allocation {} has nothing to do with {}", facts.id, alloc_id)};
-  const auto group = workload::find_group(*facts.job, view(facts.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*facts.job, facts.alloc->task_group());
   const bool wants_disk = replaces && group && takes_disk_over(*group);
   const auto promise = self->make_response_promise<plugin_host::Answered>();
   self->request(parent, actor::infinite,

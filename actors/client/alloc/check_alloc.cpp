@@ -7,23 +7,18 @@
 
 namespace nomad::client {
 
-Result<> check_alloc(const KnownDrivers& drivers,
-                     schema::Allocation::Reader alloc,
-                     schema::Job::Reader job) {
-  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
+Result<> check_alloc(const KnownDrivers& drivers, AllocView alloc, schema::Job::Reader job) {
+  const auto group = workload::find_group(job, alloc.task_group());
   if (!group)
     return Error{Errc::invalid_argument,
-                 fmt::format("failed to lookup task group \"{}\"", view(alloc.getTaskGroup()))};
+                 fmt::format("failed to lookup task group \"{}\"", alloc.task_group())};
   for (const auto task : group->getTasks()) {
     const auto name = view(task.getName());
     if (find_driver(drivers, copy(task.getDriver())) == nullptr)
       return Error{Errc::invalid_argument,
                    fmt::format("failed creating runner for task \"{}\": driver \"{}\" not found",
                                name, view(task.getDriver()))};
-    bool has_resources = false;
-    for (const auto entry : alloc.getAllocatedResources().getTasks())
-      has_resources = has_resources || view(entry.getKey()) == name;
-    if (!has_resources)
+    if (!alloc.resources(name))
       return Error{Errc::invalid_argument,
                    fmt::format("failed creating runner for task \"{}\": no task resources found on "
                                "allocation",

@@ -36,14 +36,14 @@ using ChecksSelf = actor::WithInternal<Hook,
 constexpr std::size_t most_told_output = 512;
 
 /// The plugin that provides for the services of a group; all have the same. Empty: none does.
-std::string plugin_provider_of(schema::Allocation::Reader alloc, schema::Job::Reader job) {
+std::string plugin_provider_of(AllocView alloc, schema::Job::Reader job) {
   std::string provider;
   const auto look = [&provider](auto services) {
     for (const auto service : services)
       if (jobspec::is_plugin_provider(view(service.getProvider())))
         provider = copy(service.getProvider());
   };
-  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
+  const auto group = workload::find_group(job, alloc.task_group());
   if (!group) return provider;
   look(group->getServices());
   for (const auto task : group->getTasks())

@@ -51,7 +51,7 @@ bool is_host_volume(schema::TaskGroup::Reader group, std::string_view name) {
 }
 
 bool mounts_host_volumes(const HookScope& scope) {
-  const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*scope.job, scope.alloc->task_group());
   const auto task = task_of(scope);
   if (!group || !task) return false;
   for (const auto mount : task->getVolumeMounts())
@@ -64,7 +64,7 @@ Result<schema::HostVolume::Reader> find_volume(const HookCall& call,
                                                schema::VolumeRequest::Reader volume) {
   auto source = copy(volume.getSource());
   if (volume.getPerAlloc())
-    source += fmt::format("[{}]", workload::alloc_index(view(call.scope.alloc->getName())));
+    source += fmt::format("[{}]", workload::alloc_index(call.scope.alloc->name()));
   for (const auto entry : call.place().getHostVolumes())
     if (view(entry.getKey()) == source) return entry.getValue();
   return Error{Errc::rejected,
@@ -75,7 +75,7 @@ Result<schema::HostVolume::Reader> find_volume(const HookCall& call,
 
 /// Looked at before each start: the node may have been configured anew.
 Result<HookResult> mount_volumes(const HookCall& call) {
-  const auto group = workload::find_group(*call.scope.job, view(call.scope.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*call.scope.job, call.scope.alloc->task_group());
   const auto task = task_of(call.scope);
   if (!group || !task) return HookResult{};
   if (!call.place().getDriver().getMounts())

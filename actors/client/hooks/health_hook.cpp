@@ -32,9 +32,9 @@ std::size_t checks_in(const HookScope& scope, std::string_view health_check) {
 
 /// The rules of the group's update block in a deployment, of its migrate block otherwise.
 std::optional<workload::HealthRules> rules_of(const HookScope& scope) {
-  const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*scope.job, scope.alloc->task_group());
   if (!group) return std::nullopt;
-  if (scope.alloc->getDeploymentId().size() > 0) {
+  if (!scope.alloc->deployment_id().empty()) {
     if (!group->hasUpdate() || view(group->getUpdate().getHealthCheck()) == "manual")
       return std::nullopt;
     const auto update = group->getUpdate();
@@ -54,7 +54,7 @@ std::optional<workload::HealthRules> rules_of(const HookScope& scope) {
 
 std::vector<workload::HealthTask> tasks_of(const HookScope& scope) {
   std::vector<workload::HealthTask> tasks;
-  const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*scope.job, scope.alloc->task_group());
   for (const auto task : group->getTasks())
     tasks.push_back({.name = copy(task.getName()),
                      .hook = copy(task.getLifecycle().getHook()),
@@ -79,7 +79,7 @@ struct HookState {
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
   void watch(const HookScope& scope) {
-    deployment = copy(scope.alloc->getDeploymentId());
+    deployment = std::string{scope.alloc->deployment_id()};
     health.emplace(*rules_of(scope), tasks_of(scope), now());
     timer.reset();
     arm();
@@ -87,7 +87,7 @@ struct HookState {
 
   /// Another deployment wants a verdict of its own.
   void update(hook::Run& msg) {
-    if (view(msg.alloc->getDeploymentId()) == deployment) return;
+    if (msg.alloc->deployment_id() == deployment) return;
     const HookScope scope{std::move(msg.alloc), std::move(msg.job), {}};
     if (!rules_of(scope)) return self->quit();
     watch(scope);

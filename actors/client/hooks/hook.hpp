@@ -20,6 +20,7 @@
 
 #include "actors/client/tools/plugin_host.hpp"
 #include "actors/core/actor.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"

@@ -26,7 +26,7 @@ using Group = schema::TaskGroup::Reader;
 constexpr auto host_patience = std::chrono::minutes{1};
 
 std::optional<schema::NetworkResource::Reader> network_of(const HookScope& scope) {
-  const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*scope.job, scope.alloc->task_group());
   if (!group || group->getNetworks().size() == 0) return std::nullopt;
   return group->getNetworks()[0];
 }
@@ -107,9 +107,9 @@ private:
 
   actor::Answer<hook::Answered> join() {
     network::NetworkSpec spec{
-        .alloc_id = copy(scope_.alloc->getId()),
+        .alloc_id = std::string{scope_.alloc->id()},
         .mode = copy(network_of(scope_)->getMode()),
-        .mappings = network::port_mappings(scope_.alloc->getAllocatedResources().getShared(),
+        .mappings = network::port_mappings(scope_.alloc->resources().getShared(),
                                            parts_.options->every_address)};
     auto promise = self_->make_response_promise<hook::Answered>();
     stop_ = std::stop_source{};
@@ -160,7 +160,7 @@ private:
   }
 
   void tell_event(const std::string& message) {
-    log::warn("client", "allocation {}: {}", short_id(copy(scope_.alloc->getId())), message);
+    log::warn("client", "allocation {}: {}", short_id(std::string{scope_.alloc->id()}), message);
     Draft<schema::plugin::Notice> notice;
     notice->setAllocId(scope_.place->getAllocId());
     auto event = notice->initEvent();
@@ -179,14 +179,15 @@ private:
         .then([](const plugin_host::Answered&) {},
               [this](const Error& err) {
                 log::warn("client", "allocation {}: its tasks go on in a network that is gone: {}",
-                          short_id(copy(scope_.alloc->getId())), err.what);
+                          short_id(std::string{scope_.alloc->id()}), err.what);
               });
   }
 
   actor::Answer<hook::Answered> leave() {
     auto promise = self_->make_response_promise<hook::Answered>();
-    const auto run
-        = [networks = networks(), id = copy(scope_.alloc->getId())] { return networks.leave(id); };
+    const auto run = [networks = networks(), id = std::string{scope_.alloc->id()}] {
+      return networks.leave(id);
+    };
     self_->request(parts_.steps, actor::infinite, step::make(run))
         .then([promise](step::Outcome&) { promise.deliver(hook::Answered{}); },
               [promise](const Error& err) { promise.deliver(err); });
@@ -233,7 +234,7 @@ bool wants_name_files(const HookScope& scope) {
 Result<std::string> hostname_of(const HookScope& scope, const workload::TaskEnv& env) {
   const auto network = network_of(scope);
   if (!network || network->getHostname().size() == 0)
-    return std::string{short_id(view(scope.alloc->getId()))};
+    return std::string{short_id(scope.alloc->id())};
   if (!has_own_network(scope))
     return Error{Errc::rejected,
                  "hostname cannot be set on task group using \"host\" networking mode"};
@@ -274,7 +275,7 @@ Result<HookResult> write_name_files(const HookCall& call) {
   NOMAD_TRY(show("resolv.conf",
                  network::resolver_file(resolvers_of(*network, env), host_resolvers()), true));
   if (!has_own_network(call.scope)) return result;
-  const auto address = copy(call.scope.alloc->getNetworkStatus().getAddress());
+  const auto address = copy(call.scope.alloc->network_status().getAddress());
   NOMAD_TRY(show("hosts", network::hosts_file(address, hostname), false));
   return result;
 }

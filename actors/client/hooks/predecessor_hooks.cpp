@@ -56,10 +56,10 @@ public:
     scope_.alloc = std::move(msg.alloc);
     scope_.job = std::move(msg.job);
     waiting_for_.clear();
-    if (scope_.alloc->getPreviousAllocation().size() > 0)
-      waiting_for_.push_back(copy(scope_.alloc->getPreviousAllocation()));
+    if (!scope_.alloc->previous().empty())
+      waiting_for_.push_back(std::string{scope_.alloc->previous()});
     if (!takes_over_)
-      for (const auto id : scope_.alloc->getPreemptedAllocations())
+      for (const auto id : scope_.alloc->preempted())
         waiting_for_.push_back(copy(id));
     promise_ = self_->make_response_promise<hook::Answered>();
     const auto answer = promise_;
@@ -131,7 +131,7 @@ private:
   }
 
   void take_over(Predecessor predecessor) {
-    const auto group = workload::find_group(*scope_.job, view(scope_.alloc->getTaskGroup()));
+    const auto group = workload::find_group(*scope_.job, scope_.alloc->task_group());
     // What is sticky and no more stays behind when the allocation comes to another node.
     if (!group || (!predecessor.getHere() && predecessor.getAddress().size() == 0))
       return finish({});
@@ -231,8 +231,7 @@ HookEntry await_previous_hook(PredecessorHookParts parts) {
           .wanted =
               [](const HookScope& scope) {
                 return is_first_start(scope)
-                       && (scope.alloc->getPreviousAllocation().size() > 0
-                           || scope.alloc->getPreemptedAllocations().size() > 0);
+                       && (!scope.alloc->previous().empty() || scope.alloc->preempted().size() > 0);
               },
           .spawn = spawner(std::move(parts), false)};
 }
@@ -243,10 +242,9 @@ HookEntry migrate_disk_hook(PredecessorHookParts parts) {
           .patience = longest_wait,
           .wanted =
               [](const HookScope& scope) {
-                const auto group
-                    = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
-                return is_first_start(scope) && scope.alloc->getPreviousAllocation().size() > 0
-                       && group && takes_disk_over(*group);
+                const auto group = workload::find_group(*scope.job, scope.alloc->task_group());
+                return is_first_start(scope) && !scope.alloc->previous().empty() && group
+                       && takes_disk_over(*group);
               },
           .spawn = spawner(std::move(parts), true)};
 }

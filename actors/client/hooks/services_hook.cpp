@@ -57,7 +57,7 @@ std::optional<Services> services_of(const HookScope& scope) {
     const auto task = workload::find_task(*scope.alloc, *scope.job, task_name);
     return task ? std::optional{task->getServices()} : std::nullopt;
   }
-  const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*scope.job, scope.alloc->task_group());
   return group ? std::optional{group->getServices()} : std::nullopt;
 }
 

@@ -170,7 +170,7 @@ private:
     const auto task
         = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
     if (task && task->hasRestartPolicy()) return task->getRestartPolicy().getRenderTemplates();
-    const auto group = workload::find_group(*scope_.job, view(scope_.alloc->getTaskGroup()));
+    const auto group = workload::find_group(*scope_.job, scope_.alloc->task_group());
     return group && group->getRestartPolicy().getRenderTemplates();
   }
 

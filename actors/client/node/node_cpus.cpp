@@ -15,8 +15,8 @@ void NodeCpus::set_reservable(const std::vector<std::uint16_t>& cores) {
   write();
 }
 
-void NodeCpus::hold(schema::Allocation::Reader alloc) {
-  sets_.hold(copy(alloc.getId()), workload::reserved_cores(alloc));
+void NodeCpus::hold(AllocView alloc) {
+  sets_.hold(std::string{alloc.id()}, workload::reserved_cores(alloc));
   write();
 }
 

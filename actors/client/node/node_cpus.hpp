@@ -37,7 +37,7 @@ public:
   void set_reservable(const std::vector<std::uint16_t>& cores);
 
   /// An allocation is about to run.
-  void hold(schema::Allocation::Reader alloc);
+  void hold(AllocView alloc);
 
   /// Its tasks have ended.
   void release(const std::string& alloc_id);

@@ -63,9 +63,9 @@ void NodeDisks::due() {
 
 void NodeDisks::begin_round() {
   parts_.allocs.each_live([this](const NodeAllocs::Live& live) {
-    const auto group = workload::find_group(*live.job, view(live.alloc->getTaskGroup()));
+    const auto group = workload::find_group(*live.job, live.alloc->task_group());
     if (!live.runner || !group) return;
-    Visit visit{.root = parts_.alloc_dir + '/' + copy(live.alloc->getId()),
+    Visit visit{.root = parts_.alloc_dir + '/' + std::string{live.alloc->id()},
                 .folders = {std::string{workload::shared_folder}},
                 .runner = live.runner};
     for (const auto task : group->getTasks())

@@ -21,17 +21,16 @@ void add_demand(Figures& figures, const state::Demand& demand) {
 }
 
 /// `usage` beside what was promised to the task.
-TaskFigures task_figures(schema::Allocation::Reader alloc,
+TaskFigures task_figures(AllocView alloc,
                          schema::Job::Reader job,
                          const std::string& task,
                          client_api::TaskUsage usage) {
   TaskFigures figures{
       .labels = task_labels(alloc, job, task), .allocated = {}, .usage = std::move(usage)};
-  for (const auto entry : alloc.getAllocatedResources().getTasks()) {
-    if (view(entry.getKey()) != task) continue;
-    figures.allocated.cpu_mhz = entry.getValue().getCpu().getCpuShares();
-    figures.allocated.memory_mb = entry.getValue().getMemory().getMemoryMb();
-    figures.allocated.memory_max_mb = entry.getValue().getMemory().getMemoryMaxMb();
+  if (const auto given = alloc.resources(task)) {
+    figures.allocated.cpu_mhz = given->getCpu().getCpuShares();
+    figures.allocated.memory_mb = given->getMemory().getMemoryMb();
+    figures.allocated.memory_max_mb = given->getMemory().getMemoryMaxMb();
   }
   return figures;
 }
@@ -59,10 +58,10 @@ actor::Answer<Figures> NodeFigures::gather(const client_api::ReadFigures& msg) {
           },
           [one_less](const Error&) { one_less(); });
   parts_.allocs.each_live([&](const NodeAllocs::Live& live) {
-    add_demand(*figures, state::demand_of(live.alloc->getAllocatedResources()));
+    add_demand(*figures, state::demand_of(live.alloc->resources()));
     if (!msg.of_tasks || !live.runner) return;
     one_less.await();
-    const client_api::AllocStats question{copy(live.alloc->getId()), "",
+    const client_api::AllocStats question{std::string{live.alloc->id()}, "",
                                           access::Asking::of_cluster("metrics")};
     self_->request(live.runner, figure_patience, question)
         .then(

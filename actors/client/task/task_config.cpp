@@ -99,15 +99,15 @@ void write_origin(const StartSubject& subject,
   to.setJobId(subject.job.getId());
   to.setJobName(subject.job.getName());
   to.setParentJobId(subject.job.getParentId());
-  to.setGroup(subject.alloc.getTaskGroup());
+  to.setGroup(text(subject.alloc.task_group()));
   to.setNodeId(node.getId());
   to.setNodeName(node.getName());
 }
 
 /// The first network of the task's group, if it has one.
-std::optional<schema::NetworkResource::Reader> network_of(schema::Allocation::Reader alloc,
+std::optional<schema::NetworkResource::Reader> network_of(AllocView alloc,
                                                           schema::Job::Reader job) {
-  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
+  const auto group = workload::find_group(job, alloc.task_group());
   if (!group || group->getNetworks().size() == 0) return std::nullopt;
   return group->getNetworks()[0];
 }
@@ -144,23 +144,23 @@ void write_names(schema::NetworkResource::Reader network,
 }
 
 /// The task's own restart policy, or its group's.
-workload::RestartRules restart_rules_of(schema::Allocation::Reader alloc,
+workload::RestartRules restart_rules_of(AllocView alloc,
                                         schema::Job::Reader job,
                                         schema::Task::Reader task) {
   if (task.hasRestartPolicy()) return workload::restart_rules(task.getRestartPolicy());
-  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
+  const auto group = workload::find_group(job, alloc.task_group());
   return group ? workload::restart_rules(group->getRestartPolicy()) : workload::RestartRules{};
 }
 
 }  // namespace
 
-workload::TaskTraits traits_of(schema::Allocation::Reader alloc,
+workload::TaskTraits traits_of(AllocView alloc,
                                schema::Job::Reader job,
                                schema::Task::Reader task,
                                bool may_run) {
   const auto type = view(job.getType());
   const auto lifecycle = task.getLifecycle();
-  return {.alloc_id = copy(alloc.getId()),
+  return {.alloc_id = std::string{alloc.id()},
           .name = copy(task.getName()),
           .is_poststop = view(lifecycle.getHook()) == "poststop",
           .is_system_job = type == "system" || type == "sysbatch",
@@ -169,7 +169,7 @@ workload::TaskTraits traits_of(schema::Allocation::Reader alloc,
           .may_run = may_run};
 }
 
-workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
+workload::TaskTerms terms_of(AllocView alloc,
                              schema::Job::Reader job,
                              schema::Task::Reader task,
                              Nanoseconds max_kill_timeout) {
@@ -177,17 +177,17 @@ workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
           .kill_signal = copy(task.getKillSignal()),
           .kill_timeout = std::min(Nanoseconds{task.getKillTimeout()}, max_kill_timeout),
           .shutdown_delay = Nanoseconds{task.getShutdownDelay()},
-          .alloc_is_over = workload::is_client_terminal(alloc.getClientStatus()),
-          .alloc_stops = workload::is_server_terminal(alloc.getDesiredStatus())};
+          .alloc_is_over = alloc.is_client_terminal(),
+          .alloc_stops = alloc.is_server_terminal()};
 }
 
 workload::TaskEnv make_env(const TaskNode& node,
-                           schema::Allocation::Reader alloc,
+                           AllocView alloc,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
                            schema::plugin::Capabilities::Reader driver,
                            const workload::TaskRecord& record) {
-  const auto root = node.alloc_root(view(alloc.getId()));
+  const auto root = node.alloc_root(alloc.id());
   const auto task_dir = task.getName().size() == 0 ? root : root + '/' + copy(task.getName());
   const workload::TaskPaths ours{.alloc_dir = root + "/alloc",
                                  .local_dir = task_dir + "/local",
@@ -228,8 +228,8 @@ Result<driver::Ask> make_start(const TaskNode& node,
   const auto settings = NOMAD_TRY(read_settings(task, env, driver));
   Draft<driver::DriverRequest> draft;
   auto config = draft->initStartTask();
-  const auto root = node.alloc_root(view(alloc.getId()));
-  driver::write_id({copy(alloc.getId()), copy(task.getName())}, config.initId());
+  const auto root = node.alloc_root(alloc.id());
+  driver::write_id({std::string{alloc.id()}, copy(task.getName())}, config.initId());
   config.setRunId(text(record.run_id));
   config.setConfig(text(settings));
   const auto variables = env.list();
@@ -240,12 +240,11 @@ Result<driver::Ask> make_start(const TaskNode& node,
   config.setAllocRoot(text(root));
   config.setTaskDirectory(text(root + '/' + copy(task.getName())));
   write_logs(task.getLogConfig(), config.initLogs());
-  for (const auto entry : alloc.getAllocatedResources().getTasks())
-    if (view(entry.getKey()) == view(task.getName())) {
-      write_resources(entry.getValue(), *node.record, config.initResources());
-      write_task_ports(entry.getValue(), config);
-    }
-  config.setPorts(alloc.getAllocatedResources().getShared().getPorts());
+  if (const auto given = alloc.resources(view(task.getName()))) {
+    write_resources(*given, *node.record, config.initResources());
+    write_task_ports(*given, config);
+  }
+  config.setPorts(alloc.ports());
   write_shown(record, config);
   config.setNetworkNamespace(text(network_namespace));
   write_origin(subject, *node.record, config.initOrigin());

@@ -27,13 +27,13 @@ struct TaskNode {
 };
 
 /// What never changes of a task. `may_run`: an earlier agent may have started it.
-workload::TaskTraits traits_of(schema::Allocation::Reader alloc,
+workload::TaskTraits traits_of(AllocView alloc,
                                schema::Job::Reader job,
                                schema::Task::Reader task,
                                bool may_run);
 
 /// What the allocation and the present version of its job say of a task.
-workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
+workload::TaskTerms terms_of(AllocView alloc,
                              schema::Job::Reader job,
                              schema::Task::Reader task,
                              Nanoseconds max_kill_timeout);
@@ -41,7 +41,7 @@ workload::TaskTerms terms_of(schema::Allocation::Reader alloc,
 /// The environment as it is now, from what the hooks have added so far. A `task` without a name:
 /// that of the group, for what belongs to no task.
 workload::TaskEnv make_env(const TaskNode& node,
-                           schema::Allocation::Reader alloc,
+                           AllocView alloc,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
                            schema::plugin::Capabilities::Reader driver,
@@ -49,7 +49,7 @@ workload::TaskEnv make_env(const TaskNode& node,
 
 /// What is to be started. Nothing in it is kept.
 struct StartSubject {
-  schema::Allocation::Reader alloc;
+  AllocView alloc;
   schema::Job::Reader job;
   schema::Task::Reader task;
   std::string_view network_namespace;  ///< Path; empty: the host's.

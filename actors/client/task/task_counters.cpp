@@ -13,14 +13,12 @@ std::string_view instance_of(std::string_view name, std::string_view mark) {
 
 }  // namespace
 
-telemetry::Labels task_labels(schema::Allocation::Reader alloc,
-                              schema::Job::Reader job,
-                              std::string_view task) {
+telemetry::Labels task_labels(AllocView alloc, schema::Job::Reader job, std::string_view task) {
   telemetry::Labels labels{{"job", copy(job.getName())},
-                           {"task_group", copy(alloc.getTaskGroup())},
-                           {"alloc_id", copy(alloc.getId())},
+                           {"task_group", std::string{alloc.task_group()}},
+                           {"alloc_id", std::string{alloc.id()}},
                            {"task", std::string{task}},
-                           {"namespace", copy(alloc.getNamespace())}};
+                           {"namespace", std::string{alloc.ns()}}};
   if (job.getParentId().size() == 0) return labels;
   labels.emplace_back("parent_id", copy(job.getParentId()));
   for (const auto& [label, mark] :

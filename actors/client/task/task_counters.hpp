@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/telemetry/registry.hpp"
 #include "runtime/workload/task_state.hpp"
 #include "schema/alloc.capnp.h"
@@ -13,9 +14,7 @@
 namespace nomad::client {
 
 /// Nomad's labels of all metrics of a task.
-telemetry::Labels task_labels(schema::Allocation::Reader alloc,
-                              schema::Job::Reader job,
-                              std::string_view task);
+telemetry::Labels task_labels(AllocView alloc, schema::Job::Reader job, std::string_view task);
 
 class TaskCounters {
 public:

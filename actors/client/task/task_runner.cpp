@@ -32,7 +32,7 @@ constexpr auto task_save_timeout = std::chrono::minutes{1};
 
 void TaskRunnerState::init(TaskSetup setup) {
   setup_ = std::move(setup);
-  const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*setup_.job, setup_.alloc->task_group());
   task_name_ = copy(group->getTasks()[static_cast<unsigned>(setup_.index)].getName());
   const auto driver = copy(task().getDriver());
   link_.emplace(self_, driver, setup_.parts->drivers->at(driver));
@@ -44,7 +44,7 @@ void TaskRunnerState::init(TaskSetup setup) {
   const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
   const Random random{setup_.parts->seed
-                      ^ std::hash<std::string>{}(copy(setup_.alloc->getId()) + task_name_)
+                      ^ std::hash<std::string>{}(std::string{setup_.alloc->id()} + task_name_)
                       ^ static_cast<std::uint64_t>(now.unix)};
   std::optional<workload::TaskRecord> saved;
   if (setup_.saved) saved = workload::to_task_record(*setup_.saved);
@@ -56,11 +56,11 @@ void TaskRunnerState::init(TaskSetup setup) {
 /// What hooks have to know of the task; its driver may have become another one.
 HookScope TaskRunnerState::hook_scope() const {
   Draft<schema::plugin::HookPlace> place;
-  place->setAllocId(setup_.alloc->getId());
-  place->setAllocRoot(text(setup_.parts->node->alloc_root(view(setup_.alloc->getId()))));
+  place->setAllocId(text(setup_.alloc->id()));
+  place->setAllocRoot(text(setup_.parts->node->alloc_root(setup_.alloc->id())));
   place->setTask(text(task_name_));
   place->setDriver(capabilities());
-  const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
+  const auto group = workload::find_group(*setup_.job, setup_.alloc->task_group());
   if (group && group->getVolumes().size() > 0)
     place->setHostVolumes(setup_.parts->node->record->getHostVolumes());
   return {setup_.alloc, setup_.job, place.freeze()};
@@ -77,12 +77,12 @@ workload::TaskTerms TaskRunnerState::terms() const {
 }
 
 driver::TaskId TaskRunnerState::id() const {
-  return {copy(setup_.alloc->getId()), task_name_};
+  return {std::string{setup_.alloc->id()}, task_name_};
 }
 
 storage::ClientBatch TaskRunnerState::batch(const Object<schema::LocalTask>& row) const {
   storage::ClientBatch batch;
-  client_db::put_task(batch, copy(setup_.alloc->getId()), task_name_, row);
+  client_db::put_task(batch, std::string{setup_.alloc->id()}, task_name_, row);
   return batch;
 }
 

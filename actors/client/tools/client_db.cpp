@@ -210,7 +210,7 @@ void erase_meta(ClientBatch& batch, const std::string& key) {
 }
 
 void put_alloc(ClientBatch& batch, const Object<schema::Allocation>& alloc) {
-  batch.put(Bucket::alloc, copy(alloc->getId()), as_value(alloc));
+  batch.put(Bucket::alloc, std::string{alloc->id()}, as_value(alloc));
 }
 
 void put_job(ClientBatch& batch, const Object<schema::Job>& job) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "actors/core/actor.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/storage/client_store.hpp"
 #include "runtime/workload/alloc_update.hpp"

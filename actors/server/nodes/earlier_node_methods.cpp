@@ -98,7 +98,7 @@ Bytes allocs_reply(const door::Reply& answer) {
     reply.setComplete(answer->getAllocs().getComplete());
     auto allocs = reply.initAllocs(places.size());
     for (unsigned i = 0; i < places.size(); ++i) {
-      allocs[i].setAlloc(*row<schema::Allocation>(answer, i));
+      allocs[i].setAlloc(row<schema::Allocation>(answer, i).reader());
       allocs[i].setJob(places[i]);
     }
     auto jobs = reply.initJobs(static_cast<unsigned>(answer.rows.size()) - places.size());
@@ -128,11 +128,12 @@ Bytes data_reply(const door::Reply& answer) {
 door::Ask read_report(wire::NodeUpdateAllocRequest::Reader request, const Inbound& inbound) {
   const auto allocs = request.getAllocs();
   auto node_id = view(request.getNodeId());
-  if (node_id.empty() && allocs.size() > 0) node_id = view(allocs[0].getNodeId());
+  const AllocView first = allocs.size() > 0 ? allocs[0] : AllocView{};
+  if (node_id.empty()) node_id = first.node_id();
   return door::make_ask(
       node_id,
       [&](AskBuilder& ask) {
-        ask.setUpdateAllocs(allocs.size() > 0 ? allocs[0].getReportNumber() : 0);
+        ask.setUpdateAllocs(first.report_number());
         ask.setMayWait(inbound.envelope.priority != rpc::RpcPriority::urgent);
       },
       frozen<schema::Allocation>(allocs));

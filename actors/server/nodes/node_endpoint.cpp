@@ -219,8 +219,8 @@ struct NodeEndpointState {
     std::size_t created = 0;
     for (const auto& entry : snapshot.allocs_changed_after(min_index, node_id)) {
       const auto& row = *entry.value();
-      created += row.alloc->getCreateIndex() > min_index ? 1 : 0;
-      set.index = row.alloc->getAllocModifyIndex();  // ascending
+      created += row.alloc->create_index() > min_index ? 1 : 0;
+      set.index = row.alloc->alloc_modify_index();  // ascending
       set.allocs.push_back(row.alloc);
       set.jobs.push_back(row.job);
     }
@@ -334,7 +334,7 @@ struct NodeEndpointState {
       const bool foreign = cluster::is_foreign(snapshot, *alloc, node_id);
       if (foreign)
         log::warn("node_endpoint", "node {} reports allocation {} of another node; passed over",
-                  short_id(node_id), short_id(copy(alloc->getId())));
+                  short_id(node_id), short_id(std::string{alloc->id()}));
       return foreign;
     });
     if (allocs.empty()) return door::done(snapshot.index());

@@ -25,12 +25,7 @@ std::string_view type_of(const AllocRow& row) {
 }
 
 DrainedJob job_of(const AllocRow& row) {
-  return {copy(row.alloc->getNamespace()), copy(row.alloc->getJobId())};
-}
-
-bool is_to_migrate(const AllocRow& row) {
-  const auto migrate = row.alloc->getDesiredTransition().getMigrate();
-  return migrate.isValue() && migrate.getValue();
+  return {std::string{row.alloc->ns()}, std::string{row.alloc->job_id()}};
 }
 
 /// When the node's drain is forced; 0: never.
@@ -68,13 +63,13 @@ public:
   explicit DrainMarks(const EvalSeed& seed) : seed_{seed} {}
 
   bool has(const AllocRow& row) const {
-    return is_to_migrate(row) || ids_.contains(view(row.alloc->getId()));
+    return row.alloc->wants_migration() || ids_.contains(row.alloc->id());
   }
 
   bool full() const { return ids_.size() >= most_marked; }
 
   void add(const AllocRow& row) {
-    ids_.insert(copy(row.alloc->getId()));
+    ids_.insert(std::string{row.alloc->id()});
     const auto job = job_of(row);
     if (evals_.contains(job)) return;
     evals_[job] = row.job ? eval_for_job(*row.job, EvalTrigger::NODE_DRAIN, seed_)
@@ -114,7 +109,7 @@ struct Candidate {
   /// Who comes first: who costs nothing, then whose node has less time.
   auto order() const {
     const auto time = deadline == 0 ? std::numeric_limits<std::int64_t>::max() : deadline;
-    return std::tuple{counts, time, view(row->alloc->getId())};
+    return std::tuple{counts, time, row->alloc->id()};
   }
 };
 
@@ -134,11 +129,11 @@ enum class Standing : std::uint8_t {
   lame,  ///< Unhealthy, or its client is away.
 };
 
-Standing standing_of(schema::Allocation::Reader alloc) {
-  if (alloc.getClientStatus() == ClientStatus::UNKNOWN) return Standing::lame;
-  const auto health = alloc.getDeploymentStatus().getHealthy();
-  if (!health.isValue()) return Standing::unknown;
-  return health.getValue() ? Standing::healthy : Standing::lame;
+Standing standing_of(AllocView alloc) {
+  if (alloc.client_status() == ClientStatus::UNKNOWN) return Standing::lame;
+  const auto health = alloc.health();
+  if (!health) return Standing::unknown;
+  return *health ? Standing::healthy : Standing::lame;
 }
 
 class DrainPlanner {
@@ -172,7 +167,7 @@ public:
     for (const auto& entry : snapshot_.allocs_by_job(key.ns, key.id)) {
       const auto& row = entry.value();
       if (row->job && row->job->getCreateIndex() != job->getCreateIndex()) continue;
-      const auto group = groups.find(view(row->alloc->getTaskGroup()));
+      const auto group = groups.find(row->alloc->task_group());
       if (group == groups.end() || row->terminal()) continue;
       count(row, group->second);
     }
@@ -208,7 +203,7 @@ private:
       const auto& row = *entry.value();
       if (row.client_terminal || type_of(row) == "system") continue;
       found = true;
-      if (!row.server_terminal && !is_to_migrate(row) && type_of(row) == "service")
+      if (!row.server_terminal && !row.alloc->wants_migration() && type_of(row) == "service")
         services.insert(job_of(row));
     }
     return found;
@@ -219,7 +214,7 @@ private:
     bool found = false;
     for (const auto& entry : snapshot_.allocs_by_node(id)) {
       const auto& row = *entry.value();
-      if (row.terminal() || is_to_migrate(row)) continue;
+      if (row.terminal() || row.alloc->wants_migration()) continue;
       if (ignore_system && type_of(row) == "system") continue;
       found = true;
       if (marks_.full()) break;
@@ -245,11 +240,11 @@ private:
       ++group.on_way;
       return;
     }
-    const bool is_canary = alloc.getDeploymentStatus().getCanary();
+    const bool is_canary = alloc.is_canary();
     const auto standing = standing_of(alloc);
     if (standing == Standing::healthy && !is_canary) ++group.healthy;
     if (standing != Standing::unknown && !is_canary) ++group.judged;
-    const auto& node = node_of(copy(alloc.getNodeId()));
+    const auto& node = node_of(std::string{alloc.node_id()});
     if (node && node->hasDrainStrategy())
       group.candidates.push_back(
           {row, standing != Standing::lame, force_time(node->getDrainStrategy())});
@@ -280,7 +275,7 @@ private:
   void tell_of_wait(const DrainedJob& job, std::string_view name, const MovingGroup& group) {
     if (!is_blocked(job, name)) return;
     for (const auto& candidate : group.candidates) {
-      const auto id = copy(candidate.row->alloc->getNodeId());
+      const auto id = std::string{candidate.row->alloc->node_id()};
       if (told_.contains(id) || was_told(*node_of(id))) continue;
       told_[id] = {{"job_id", job.id}, {"namespace", job.ns}, {"task_group", std::string{name}}};
       round_.waits.push_back(fmt::format("node {}: nothing has room for group \"{}\" of job \"{}\"",

@@ -17,7 +17,7 @@ constexpr double too_many_penalty = 50;
 
 std::int64_t max_parallel_of(const state::AllocRow& row) {
   for (const auto group : row.job->getTaskGroups()) {
-    if (view(group.getName()) == view(row.alloc->getTaskGroup()))
+    if (view(group.getName()) == row.alloc->task_group())
       return group.hasMigrate() ? group.getMigrate().getMaxParallel() : 0;
   }
   return 0;
@@ -30,7 +30,7 @@ bool contains(const Preempted& rows, const state::AllocRef& row) {
 double penalty_of(const state::AllocRow& row, const PreemptionCounts& counts) {
   const auto alloc = *row.alloc;
   const auto known = counts.find(
-      {copy(alloc.getNamespace()), copy(alloc.getJobId()), copy(alloc.getTaskGroup())});
+      {std::string{alloc.ns()}, std::string{alloc.job_id()}, std::string{alloc.task_group()}});
   const auto gone = known == counts.end() ? 0 : static_cast<std::int64_t>(known->second);
   const auto most = max_parallel_of(row);
   if (most <= 0 || gone < most) return 0;
@@ -64,8 +64,8 @@ Preempted pruned(Preempted chosen, const Distance& distance, const Enough& suffi
   return kept;
 }
 
-bool holds_port(schema::Allocation::Reader alloc, const HostPort& wanted) {
-  const auto resources = alloc.getAllocatedResources();
+bool holds_port(AllocView alloc, const HostPort& wanted) {
+  const auto resources = alloc.resources();
   for (const auto port : resources.getShared().getPorts())
     if (port.getValue() == wanted.value && view(port.getHostIp()) == wanted.ip) return true;
   for (const auto entry : resources.getTasks()) {
@@ -80,13 +80,13 @@ bool holds_port(schema::Allocation::Reader alloc, const HostPort& wanted) {
   return false;
 }
 
-bool holds_one_of(schema::Allocation::Reader alloc, const std::vector<HostPort>& ports) {
+bool holds_one_of(AllocView alloc, const std::vector<HostPort>& ports) {
   return std::ranges::any_of(ports, [&](const HostPort& port) { return holds_port(alloc, port); });
 }
 
-std::int64_t bandwidth_on(schema::Allocation::Reader alloc, std::string_view device) {
+std::int64_t bandwidth_on(AllocView alloc, std::string_view device) {
   Bandwidth used;
-  add_bandwidth(alloc.getAllocatedResources(), used);
+  add_bandwidth(alloc.resources(), used);
   const auto known = used.find(device);
   return known == used.end() ? 0 : known->second;
 }
@@ -99,11 +99,11 @@ std::int64_t bandwidth_of(const Preempted& rows, std::string_view device) {
 }
 
 /// How many of the usable instances of a device group the allocation holds.
-std::size_t instances_held(schema::Allocation::Reader alloc,
+std::size_t instances_held(AllocView alloc,
                            schema::NodeDeviceGroup::Reader group,
                            const std::vector<std::string_view>& usable) {
   std::size_t held = 0;
-  for (const auto entry : alloc.getAllocatedResources().getTasks()) {
+  for (const auto entry : alloc.resources().getTasks()) {
     for (const auto device : entry.getValue().getDevices()) {
       if (view(device.getVendor()) != view(group.getVendor())
           || view(device.getType()) != view(group.getType())
@@ -136,8 +136,8 @@ Preemptor::Preemptor(schema::Job::Reader job,
     if (row->server_terminal) continue;  // it ends anyway
     const auto alloc = *row->alloc;
     const std::int64_t priority = row->job->getPriority();
-    const bool is_own = view(alloc.getJobId()) == view(job.getId())
-                        && view(alloc.getNamespace()) == view(job.getNamespace());
+    const bool is_own
+        = alloc.job_id() == view(job.getId()) && alloc.ns() == view(job.getNamespace());
     if (is_own) continue;
     if (job.getPriority() - priority < least_priority_gap) continue;
     candidates_.push_back({row, priority, penalty_of(*row, counts)});
@@ -146,9 +146,9 @@ Preemptor::Preemptor(schema::Job::Reader job,
     const auto left = *a.row->alloc;
     const auto right = *b.row->alloc;
     if (a.priority != b.priority) return a.priority < b.priority;
-    if (left.getCreateIndex() != right.getCreateIndex())
-      return left.getCreateIndex() > right.getCreateIndex();
-    return view(left.getId()) < view(right.getId());
+    if (left.create_index() != right.create_index())
+      return left.create_index() > right.create_index();
+    return left.id() < right.id();
   });
 }
 

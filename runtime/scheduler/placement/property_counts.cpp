@@ -12,8 +12,8 @@ PropertyCounts::PropertyCounts(std::string_view attribute,
     : attribute_{attribute}, group_{group} {
   for (const auto& row : allocs) {
     if (row->terminal()) continue;
-    const auto node = state.node(view(row->alloc->getNodeId()));
-    if (node) change(*node, view(row->alloc->getTaskGroup()), 1);
+    const auto node = state.node(row->alloc->node_id());
+    if (node) change(*node, row->alloc->task_group(), 1);
   }
 }
 

@@ -16,7 +16,7 @@ Proposal::Proposal(const state::Snapshot& state,
   for (const auto& row : job_allocs) {
     if (row->client_terminal) continue;
     const auto alloc = *row->alloc;
-    count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), 1);
+    count(alloc.node_id(), alloc.task_group(), 1);
   }
 }
 
@@ -52,31 +52,32 @@ void Proposal::count(std::string_view node_id, std::string_view group, int chang
 void Proposal::stop(const state::AllocRef& row) {
   if (row->client_terminal) return;
   const auto alloc = *row->alloc;
-  if (auto* known = node(view(alloc.getNodeId()))) known->remove(row->demand, alloc);
-  count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), -1);
-  freed_.insert(copy(alloc.getId()));
+  if (auto* known = node(alloc.node_id())) known->remove(row->demand, alloc);
+  count(alloc.node_id(), alloc.task_group(), -1);
+  freed_.insert(std::string{alloc.id()});
 }
 
 void Proposal::unstop(const state::AllocRef& row) {
   if (row->client_terminal) return;
   const auto alloc = *row->alloc;
-  if (auto* known = node(view(alloc.getNodeId()))) known->add(row->demand, alloc);
-  count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), 1);
-  freed_.erase(copy(alloc.getId()));
+  if (auto* known = node(alloc.node_id())) known->add(row->demand, alloc);
+  count(alloc.node_id(), alloc.task_group(), 1);
+  freed_.erase(std::string{alloc.id()});
 }
 
 void Proposal::preempt(const state::AllocRef& row) {
   const auto alloc = *row->alloc;
-  if (auto* known = node(view(alloc.getNodeId()))) known->remove(row->demand, alloc);
-  freed_.insert(copy(alloc.getId()));
-  ++preemptions_[{copy(alloc.getNamespace()), copy(alloc.getJobId()), copy(alloc.getTaskGroup())}];
+  if (auto* known = node(alloc.node_id())) known->remove(row->demand, alloc);
+  freed_.insert(std::string{alloc.id()});
+  ++preemptions_[{std::string{alloc.ns()}, std::string{alloc.job_id()},
+                  std::string{alloc.task_group()}}];
 }
 
 std::vector<state::AllocRef> Proposal::allocs_on(std::string_view node_id) const {
   std::vector<state::AllocRef> rows;
   for (const auto& entry : state_.allocs_by_node(node_id)) {
     const auto& row = entry.value();
-    if (!row->client_terminal && !freed_.contains(view(row->alloc->getId()))) rows.push_back(row);
+    if (!row->client_terminal && !freed_.contains(row->alloc->id())) rows.push_back(row);
   }
   return rows;
 }
@@ -84,10 +85,10 @@ std::vector<state::AllocRef> Proposal::allocs_on(std::string_view node_id) const
 Bandwidth Proposal::bandwidth(std::string_view node_id) const {
   Bandwidth used;
   for (const auto& row : allocs_on(node_id))
-    add_bandwidth(row->alloc->getAllocatedResources(), used);
+    add_bandwidth(row->alloc->resources(), used);
   if (const auto placed = with_bandwidth_.find(node_id); placed != with_bandwidth_.end()) {
     for (const auto& row : placed->second)
-      add_bandwidth(row->getAllocatedResources(), used);
+      add_bandwidth(row->resources(), used);
   }
   if (reservations_ != nullptr) reservations_->apply(node_id, state_, used);
   return used;
@@ -95,11 +96,11 @@ Bandwidth Proposal::bandwidth(std::string_view node_id) const {
 
 void Proposal::place(const PlannedAlloc& placed, std::string_view group) {
   const auto alloc = *placed.row;
-  const auto node_id = view(alloc.getNodeId());
+  const auto node_id = alloc.node_id();
   if (auto* known = node(node_id)) known->add(placed.demand, alloc);
   count(node_id, group, 1);
   Bandwidth taken;
-  add_bandwidth(alloc.getAllocatedResources(), taken);
+  add_bandwidth(alloc.resources(), taken);
   if (!taken.empty()) with_bandwidth_[std::string{node_id}].push_back(placed.row);
 }
 

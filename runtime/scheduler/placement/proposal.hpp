@@ -37,12 +37,10 @@ public:
 
   const state::NodeUsage& usage() const { return usage_; }
 
-  void add(const state::Demand& demand, schema::Allocation::Reader alloc) {
-    usage_.add(demand, alloc.getAllocatedResources());
-  }
+  void add(const state::Demand& demand, AllocView alloc) { usage_.add(demand, alloc.resources()); }
 
-  void remove(const state::Demand& demand, schema::Allocation::Reader alloc) {
-    usage_.remove(demand, alloc.getAllocatedResources());
+  void remove(const state::Demand& demand, AllocView alloc) {
+    usage_.remove(demand, alloc.resources());
   }
 
   /// Null if the node's own network facts can't be read.

@@ -91,7 +91,7 @@ public:
     if (more.empty()) return false;
     if (!without_) without_ = node_.usage();
     for (const auto& row : more)
-      without_->remove(row->demand, row->alloc->getAllocatedResources());
+      without_->remove(row->demand, row->alloc->resources());
     preempted_.insert(preempted_.end(), more.begin(), more.end());
     preemptor_->remove(more);
     return true;
@@ -103,7 +103,7 @@ public:
     auto used = proposal_.bandwidth(view(reader().getId()));
     for (const auto& row : preempted_) {
       Bandwidth freed;
-      add_bandwidth(row->alloc->getAllocatedResources(), freed);
+      add_bandwidth(row->alloc->resources(), freed);
       for (const auto& [device, mbits] : freed)
         used[device] -= mbits;
     }

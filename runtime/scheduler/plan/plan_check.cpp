@@ -24,10 +24,10 @@ std::string outdated_row(std::string_view node_id,
                          const state::Snapshot& state) {
   for (const auto& placed : changes.placements) {
     if (placed.is_new) continue;
-    const auto stored = state.alloc(view(placed.row->getId()));
-    if (!stored || view(stored->alloc->getNodeId()) != node_id)
+    const auto stored = state.alloc(placed.row->id());
+    if (!stored || stored->alloc->node_id() != node_id)
       return "alloc to update is not there any more";
-    if (stored->alloc->getAllocModifyIndex() > snapshot_index)
+    if (stored->alloc->alloc_modify_index() > snapshot_index)
       return "alloc to update was changed meanwhile";
   }
   return {};
@@ -39,9 +39,9 @@ std::string not_away(std::string_view node_id,
                      const NodeChanges& changes,
                      const state::Snapshot& state) {
   for (const auto& placed : changes.placements) {
-    if (placed.is_new || placed.row->getClientStatus() != schema::ClientStatus::UNKNOWN) continue;
-    const auto stored = state.alloc(view(placed.row->getId()));
-    if (stored && stored->alloc->getClientStatus() == schema::ClientStatus::UNKNOWN) continue;
+    if (placed.is_new || placed.row->client_status() != schema::ClientStatus::UNKNOWN) continue;
+    const auto stored = state.alloc(placed.row->id());
+    if (stored && stored->alloc->client_status() == schema::ClientStatus::UNKNOWN) continue;
     const auto node = state.node(node_id);
     if (!node || node->getStatus() != schema::NodeStatus::DISCONNECTED)
       return "node is not disconnected any more";
@@ -67,10 +67,10 @@ void for_each_port(schema::AllocatedResources::Reader resources, Function&& func
 /// Why the row's ports can't be given out on top of `usage`; empty if they can.
 std::string port_collision(const state::NodeUsage& usage,
                            const NodeNetwork& network,
-                           schema::Allocation::Reader row) {
+                           AllocView row) {
   std::string reason;
   std::set<std::pair<std::string_view, std::int32_t>> own;
-  for_each_port(row.getAllocatedResources(), [&](std::string_view ip, std::int32_t value) {
+  for_each_port(row.resources(), [&](std::string_view ip, std::int32_t value) {
     const auto port = static_cast<Port>(value);
     const bool taken = value < 0 || value > 65'535 || !own.emplace(ip, value).second
                        || usage.port_taken(ip, port) || network.is_reserved(ip, port);
@@ -80,11 +80,11 @@ std::string port_collision(const state::NodeUsage& usage,
   return reason;
 }
 
-bool needs_network(schema::Allocation::Reader row) {
+bool needs_network(AllocView row) {
   bool found = false;
-  for_each_port(row.getAllocatedResources(), [&](std::string_view, std::int32_t) { found = true; });
+  for_each_port(row.resources(), [&](std::string_view, std::int32_t) { found = true; });
   Bandwidth asked;
-  add_bandwidth(row.getAllocatedResources(), asked);
+  add_bandwidth(row.resources(), asked);
   return found || !asked.empty();
 }
 
@@ -107,15 +107,15 @@ bool exceeds_bandwidth(const NodeNetwork& network,
   Bandwidth asked;
   Bandwidth used;
   for (const auto& placed : changes.placements) {
-    if (placed.is_new) add_bandwidth(placed.row->getAllocatedResources(), asked);
-    add_bandwidth(placed.row->getAllocatedResources(), used);
-    freed.insert(view(placed.row->getId()));
+    if (placed.is_new) add_bandwidth(placed.row->resources(), asked);
+    add_bandwidth(placed.row->resources(), used);
+    freed.insert(placed.row->id());
   }
   if (asked.empty()) return false;
   for (const auto& entry : state.allocs_by_node(node_id)) {
     const auto& row = *entry.value();
-    if (!row.client_terminal && !freed.contains(view(row.alloc->getId())))
-      add_bandwidth(row.alloc->getAllocatedResources(), used);
+    if (!row.client_terminal && !freed.contains(row.alloc->id()))
+      add_bandwidth(row.alloc->resources(), used);
   }
   return std::ranges::any_of(network.task_networks(), [&](const TaskNetwork& device) {
     return asked.contains(device.device) && used.at(device.device) > device.mbits;
@@ -130,10 +130,10 @@ std::string check_fit(schema::Node::Reader node,
   state::NodeUsage usage = base != nullptr ? *base : state::NodeUsage{};
   std::set<std::string_view> freed;
   const auto free = [&](const state::AllocRef& row) {
-    const auto id = view(row->alloc->getId());
+    const auto id = row->alloc->id();
     const auto stored = state.alloc(id);
     if (stored && !stored->client_terminal && freed.insert(id).second)
-      usage.remove(stored->demand, stored->alloc->getAllocatedResources());
+      usage.remove(stored->demand, stored->alloc->resources());
   };
   for (const auto& alloc : changes.ended_before)
     free(alloc);
@@ -149,16 +149,16 @@ std::string check_fit(schema::Node::Reader node,
   for (const auto& placed : changes.placements) {
     const auto row = *placed.row;
     if (!placed.is_new) {
-      const auto existing = state.alloc(view(row.getId()));
+      const auto existing = state.alloc(row.id());
       if (!existing || existing->client_terminal) continue;  // it uses nothing any more
-      usage.remove(existing->demand, existing->alloc->getAllocatedResources());
+      usage.remove(existing->demand, existing->alloc->resources());
     }
     if (needs_network(row)) {
       if (!network) network.emplace(NodeNetwork::make(node));
       if (network->has_error()) return network->error().what;
       if (auto reason = port_collision(usage, **network, row); !reason.empty()) return reason;
     }
-    usage.add(placed.demand, row.getAllocatedResources());
+    usage.add(placed.demand, row.resources());
   }
   if (network && exceeds_bandwidth(**network, view(node.getId()), changes, freed, state))
     return "bandwidth exceeded";

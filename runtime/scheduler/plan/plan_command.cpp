@@ -21,11 +21,11 @@ struct Parts {
 Parts accepted_parts(const VerifiedPlan& verified, const state::Snapshot& state) {
   Parts parts;
   const auto is_known = [&state](const PlannedStop& stop) {
-    return static_cast<bool>(state.alloc(view(stop.alloc->alloc->getId())));
+    return static_cast<bool>(state.alloc(stop.alloc->alloc->id()));
   };
   // What has ended, or has been told to, since the plan was made needs no end any more.
   const auto is_live = [&state](const PlannedStop& stop) {
-    const auto stored = state.alloc(view(stop.alloc->alloc->getId()));
+    const auto stored = state.alloc(stop.alloc->alloc->id());
     return stored && !stored->terminal();
   };
   for (const auto& [node_id, changes] : verified.plan->nodes) {
@@ -41,7 +41,7 @@ Parts accepted_parts(const VerifiedPlan& verified, const state::Snapshot& state)
 }
 
 void fill_stop(schema::Allocation::Builder into, const PlannedStop& stop) {
-  into.setId(stop.alloc->alloc->getId());
+  into.setId(text(stop.alloc->alloc->id()));
   into.setDesiredStatus(stop.desired_status);
   into.setDesiredDescription(text(stop.description));
   if (stop.client_status) into.setClientStatus(*stop.client_status);
@@ -92,7 +92,7 @@ Object<schema::Deployment> corrected_deployment(const VerifiedPlan& verified,
   if (!rejects_anything(verified) && !verified.plan->is_part) return deployment;
   std::set<std::string_view> placed;
   for (const auto* alloc : parts.placed)
-    placed.insert(view(alloc->row->getId()));
+    placed.insert(alloc->row->id());
   Draft<schema::Deployment> draft{deployment};
   for (auto entry : draft->getTaskGroups()) {
     std::vector<std::string> kept;
@@ -131,7 +131,7 @@ void fill_placed(schema::PlanResult::Builder into,
   std::vector<const Object<schema::AllocMetric>*> used;
   auto placed = into.initPlaced(static_cast<unsigned>(parts.placed.size()));
   for (unsigned i = 0; i < placed.size(); ++i) {
-    placed.setWithCaveats(i, *parts.placed[i]->row);
+    placed.setWithCaveats(i, parts.placed[i]->row.reader());
     const auto metric = placed[i].getMetricNumber();
     if (metric >= metrics.size()) continue;
     const auto [number, is_new] = numbers.emplace(metric, static_cast<std::uint32_t>(used.size()));

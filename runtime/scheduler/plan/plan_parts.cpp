@@ -30,7 +30,7 @@ std::size_t empty_row_bytes() {
 }
 
 std::size_t bytes_of(const PlannedStop& stop) {
-  return empty_row_bytes() + bytes_of(view(stop.alloc->alloc->getId())) + bytes_of(stop.description)
+  return empty_row_bytes() + bytes_of(stop.alloc->alloc->id()) + bytes_of(stop.description)
          + bytes_of(stop.followup_eval_id) + bytes_of(stop.preempted_by);
 }
 
@@ -55,7 +55,7 @@ public:
 
   void add(const PlannedAlloc& placed) {
     bytes_ += placed.row.size_in_bytes();
-    const auto metric = placed.row->getMetricNumber();
+    const auto metric = placed.row->metric_number();
     if (metric < plan_.metrics.size() && metrics_.insert(metric).second)
       bytes_ += plan_.metrics[metric].size_in_bytes();
   }

@@ -31,24 +31,22 @@ void Reservations::for_each_new(std::string_view node_id,
     const auto changes = plan->nodes.find(node_id);
     if (changes == plan->nodes.end()) continue;
     for (const auto& placed : changes->second.placements)
-      if (placed.is_new && !state.alloc(view(placed.row->getId()))) visit(placed);
+      if (placed.is_new && !state.alloc(placed.row->id())) visit(placed);
   }
 }
 
 void Reservations::apply(std::string_view node_id,
                          const state::Snapshot& state,
                          state::NodeUsage& usage) const {
-  for_each_new(node_id, state, [&usage](const auto& placed) {
-    usage.add(placed.demand, placed.row->getAllocatedResources());
-  });
+  for_each_new(node_id, state,
+               [&usage](const auto& placed) { usage.add(placed.demand, placed.row->resources()); });
 }
 
 void Reservations::apply(std::string_view node_id,
                          const state::Snapshot& state,
                          Bandwidth& used) const {
-  for_each_new(node_id, state, [&used](const auto& placed) {
-    add_bandwidth(placed.row->getAllocatedResources(), used);
-  });
+  for_each_new(node_id, state,
+               [&used](const auto& placed) { add_bandwidth(placed.row->resources(), used); });
 }
 
 }  // namespace nomad::scheduler

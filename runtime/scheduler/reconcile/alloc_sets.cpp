@@ -19,17 +19,12 @@ constexpr std::int64_t reschedule_window = 1'000'000'000;
 constexpr std::int64_t default_kill_timeout = 5'000'000'000;
 
 /// RanSuccessfully: all tasks are dead without having failed.
-bool ran_successfully(schema::Allocation::Reader alloc) {
-  for (const auto entry : alloc.getTaskStates()) {
+bool ran_successfully(AllocView alloc) {
+  for (const auto entry : alloc.task_states()) {
     const auto state = entry.getValue();
     if (state.getState() != schema::TaskRunState::DEAD || state.getFailed()) return false;
   }
-  return alloc.getTaskStates().size() > 0;
-}
-
-template <class Transition>
-bool is_set(Transition transition) {
-  return transition.isValue() && transition.getValue();
+  return alloc.task_states().size() > 0;
 }
 
 const AllocSet& sorted(AllocSet& set) {
@@ -40,11 +35,11 @@ const AllocSet& sorted(AllocSet& set) {
 }  // namespace
 
 std::string_view AllocEntry::id() const {
-  return view(alloc().getId());
+  return alloc().id();
 }
 
 std::string_view AllocEntry::name() const {
-  return view(alloc().getName());
+  return alloc().name();
 }
 
 AllocSet difference(const AllocSet& from, const AllocSet& without) {
@@ -80,25 +75,21 @@ AllocSet by_name_index(AllocSet set) {
 
 bool is_older(const AllocEntry& alloc, const JobSpec& job) {
   const auto row = alloc.alloc();
-  return row.getJobVersion() < job.reader().getVersion() || !is_of(alloc, job);
+  return row.job_version() < job.reader().getVersion() || !is_of(alloc, job);
 }
 
 bool is_of(const AllocEntry& alloc, const JobSpec& job) {
-  return alloc.alloc().getJobCreateIndex() >= job.reader().getCreateIndex();
-}
-
-bool is_canary(const AllocEntry& alloc) {
-  return alloc.alloc().getDeploymentStatus().getCanary();
+  return alloc.alloc().job_create_index() >= job.reader().getCreateIndex();
 }
 
 bool supports_disconnect(const AllocEntry& alloc) {
-  const auto group = find_group(alloc.job(), view(alloc.alloc().getTaskGroup()));
+  const auto group = find_group(alloc.job(), alloc.alloc().task_group());
   return group && group->getMaxClientDisconnect().isValue();
 }
 
 std::int64_t last_unknown(const AllocEntry& alloc) {
   std::int64_t last = 0;
-  for (const auto state : alloc.alloc().getAllocStates()) {
+  for (const auto state : alloc.alloc().alloc_states()) {
     if (view(state.getField()) == "client_status" && view(state.getValue()) == "unknown")
       last = std::max(last, state.getTime());
   }
@@ -106,8 +97,8 @@ std::int64_t last_unknown(const AllocEntry& alloc) {
 }
 
 bool is_expired(const AllocEntry& alloc, std::int64_t now) {
-  if (alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN) return false;
-  const auto group = find_group(alloc.job(), view(alloc.alloc().getTaskGroup()));
+  if (alloc.alloc().client_status() != ClientStatus::UNKNOWN) return false;
+  const auto group = find_group(alloc.job(), alloc.alloc().task_group());
   if (!group || !group->getMaxClientDisconnect().isValue()) return false;
   const auto since = last_unknown(alloc);
   return since != 0 && saturated_sum(since, group->getMaxClientDisconnect().getValue()) <= now;
@@ -115,22 +106,10 @@ bool is_expired(const AllocEntry& alloc, std::int64_t now) {
 
 bool needs_reconnect(const AllocEntry& alloc) {
   std::string_view last;
-  for (const auto state : alloc.alloc().getAllocStates()) {
+  for (const auto state : alloc.alloc().alloc_states()) {
     if (view(state.getField()) == "client_status") last = view(state.getValue());
   }
   return last == "unknown";
-}
-
-bool wants_migration(const AllocEntry& alloc) {
-  return is_set(alloc.alloc().getDesiredTransition().getMigrate());
-}
-
-bool wants_reschedule(const AllocEntry& alloc) {
-  return is_set(alloc.alloc().getDesiredTransition().getReschedule());
-}
-
-bool forces_reschedule(const AllocEntry& alloc) {
-  return is_set(alloc.alloc().getDesiredTransition().getForceReschedule());
 }
 
 namespace {
@@ -142,7 +121,7 @@ AllocSet* by_node(const AllocEntry& entry,
                   bool reconnect,
                   std::int64_t now,
                   ByTaint& sets) {
-  const auto status = entry.alloc().getClientStatus();
+  const auto status = entry.alloc().client_status();
   if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
     if (!supports) return entry.row->terminal() ? nullptr : &sets.lost;
     // Unlike in Nomad one that was told to end is neither awaited nor lost: nothing is to come in
@@ -161,18 +140,18 @@ AllocSet& classify(const AllocEntry& entry,
                    std::int64_t now,
                    ByTaint& sets) {
   const auto alloc = entry.alloc();
-  const auto status = alloc.getClientStatus();
+  const auto status = alloc.client_status();
   const bool supports = supports_disconnect(entry);
   const bool may_reconnect = status == ClientStatus::UNKNOWN || status == ClientStatus::RUNNING
                              || status == ClientStatus::FAILED;
   const bool reconnect = supports && may_reconnect && needs_reconnect(entry);
-  const bool wanted = alloc.getDesiredStatus() == DesiredStatus::RUN;
+  const bool wanted = alloc.desired_status() == DesiredStatus::RUN;
   if (reconnect && wanted && status == ClientStatus::FAILED) return sets.reconnecting;
   // Told to end already: its client does so when it is back, and there is nothing more to say.
   if (reconnect && entry.row->server_terminal)
     return is_expired(entry, now) ? sets.lost : sets.ignore;
 
-  const auto node = tainted.find(view(alloc.getNodeId()));
+  const auto node = tainted.find(alloc.node_id());
   if (node != tainted.end() && node->second) {
     if (auto* set = by_node(entry, node->second, supports, reconnect, now, sets)) return *set;
   }
@@ -180,7 +159,7 @@ AllocSet& classify(const AllocEntry& entry,
   const bool finished = wanted && status == ClientStatus::COMPLETE;
   if (entry.row->terminal() && !reconnect)
     return supports && !finished ? sets.ignore : sets.untainted;
-  if (wants_migration(entry)) return sets.migrate;
+  if (entry.alloc().wants_migration()) return sets.migrate;
   if (supports && is_expired(entry, now)) return sets.lost;
   if (supports && status == ClientStatus::UNKNOWN && wanted) return sets.untainted;
   if (node == tainted.end()) {
@@ -206,7 +185,7 @@ enum class Filter : std::uint8_t { candidate, untainted, ignore };
 
 Filter judge_batch(const AllocEntry& entry) {
   const auto alloc = entry.alloc();
-  switch (alloc.getDesiredStatus()) {
+  switch (alloc.desired_status()) {
     case DesiredStatus::STOP:
       return ran_successfully(alloc) ? Filter::untainted : Filter::ignore;
     case DesiredStatus::EVICT:
@@ -214,26 +193,26 @@ Filter judge_batch(const AllocEntry& entry) {
     case DesiredStatus::RUN:
       break;
   }
-  return alloc.getClientStatus() == ClientStatus::FAILED ? Filter::candidate : Filter::untainted;
+  return alloc.client_status() == ClientStatus::FAILED ? Filter::candidate : Filter::untainted;
 }
 
 Filter judge_service(const AllocEntry& entry) {
   const auto alloc = entry.alloc();
-  if (alloc.getDesiredStatus() != DesiredStatus::RUN) return Filter::ignore;
-  const auto status = alloc.getClientStatus();
+  if (alloc.desired_status() != DesiredStatus::RUN) return Filter::ignore;
+  const auto status = alloc.client_status();
   const bool ended = status == ClientStatus::COMPLETE || status == ClientStatus::LOST;
   return ended ? Filter::ignore : Filter::candidate;
 }
 
 /// Its client is away, and this evaluation was made for its replacement.
 bool is_due_since_unknown(const AllocEntry& entry, const RescheduleInput& input) {
-  return entry.alloc().getClientStatus() == ClientStatus::UNKNOWN
-         && view(entry.alloc().getFollowupEvalId()) == input.eval_id;
+  return entry.alloc().client_status() == ClientStatus::UNKNOWN
+         && entry.alloc().followup_eval_id() == input.eval_id;
 }
 
 RescheduleTime time_of(const AllocEntry& entry, const RescheduleInput& input) {
   const auto alloc = entry.alloc();
-  const auto group = find_group(entry.job(), view(alloc.getTaskGroup()));
+  const auto group = find_group(entry.job(), alloc.task_group());
   if (!input.disconnecting && !is_due_since_unknown(entry, input))
     return reschedule_time(alloc, entry.job());
   if (!group || !group->hasReschedulePolicy()) return {};
@@ -243,23 +222,22 @@ RescheduleTime time_of(const AllocEntry& entry, const RescheduleInput& input) {
 
 void place_candidate(const AllocEntry* entry, const RescheduleInput& input, ByReschedule& sets) {
   const auto alloc = entry->alloc();
-  const bool in_deployment = !input.active_deployment.empty()
-                             && view(alloc.getDeploymentId()) == input.active_deployment;
-  const bool forced = forces_reschedule(*entry);
+  const bool in_deployment
+      = !input.active_deployment.empty() && alloc.deployment_id() == input.active_deployment;
+  const bool forced = entry->alloc().forces_reschedule();
   // The deployment's watcher decides about its own allocations.
-  if (in_deployment && !wants_reschedule(*entry)) {
+  if (in_deployment && !entry->alloc().wants_reschedule()) {
     sets.untainted.push_back(entry);
     return;
   }
   const auto due = time_of(*entry, input);
-  const bool own_followup
-      = !input.eval_id.empty() && view(alloc.getFollowupEvalId()) == input.eval_id;
+  const bool own_followup = !input.eval_id.empty() && alloc.followup_eval_id() == input.eval_id;
   if (forced || (due.eligible && (own_followup || due.time - input.now <= reschedule_window))) {
     sets.now.push_back(entry);
     return;
   }
   sets.untainted.push_back(entry);
-  if (due.eligible && (alloc.getFollowupEvalId().size() == 0 || input.disconnecting))
+  if (due.eligible && (alloc.followup_eval_id().empty() || input.disconnecting))
     sets.later.push_back({entry, due.time});
 }
 
@@ -269,8 +247,8 @@ ByReschedule filter_by_reschedule(const AllocSet& set, const RescheduleInput& in
   ByReschedule sets;
   for (const auto* entry : set) {
     const auto alloc = entry->alloc();
-    if (input.disconnecting && alloc.getClientStatus() == ClientStatus::UNKNOWN) continue;
-    if (alloc.getNextAllocation().size() > 0 && entry->row->terminal()) continue;
+    if (input.disconnecting && alloc.client_status() == ClientStatus::UNKNOWN) continue;
+    if (!alloc.next().empty() && entry->row->terminal()) continue;
     switch (input.is_batch ? judge_batch(*entry) : judge_service(*entry)) {
       case Filter::ignore:
         break;
@@ -294,12 +272,12 @@ std::vector<Delayed> delayed_by_client_stop(const AllocSet& lost, std::int64_t n
   std::vector<Delayed> delayed;
   for (const auto* entry : lost) {
     const auto alloc = entry->alloc();
-    const auto group = find_group(entry->job(), view(alloc.getTaskGroup()));
+    const auto group = find_group(entry->job(), alloc.task_group());
     if (!group || !group->getStopAfterClientDisconnect().isValue()) continue;
     const auto patience = group->getStopAfterClientDisconnect().getValue();
     if (patience == 0) continue;
     std::int64_t since = now;
-    for (const auto state : alloc.getAllocStates()) {
+    for (const auto state : alloc.alloc_states()) {
       if (view(state.getField()) != "client_status" || view(state.getValue()) != "lost") continue;
       since = state.getTime();
       break;

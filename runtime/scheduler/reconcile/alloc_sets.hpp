@@ -31,8 +31,6 @@ bool is_older(const AllocEntry& alloc, const JobSpec& job);
 /// Of this incarnation of `job`, and not of one of its name that was purged.
 bool is_of(const AllocEntry& alloc, const JobSpec& job);
 
-bool is_canary(const AllocEntry& alloc);
-
 /// Whether its group tolerates that its client is away for a while.
 bool supports_disconnect(const AllocEntry& alloc);
 
@@ -44,11 +42,6 @@ bool is_expired(const AllocEntry& alloc, std::int64_t now);
 
 /// Was away and has not been dealt with since it is back.
 bool needs_reconnect(const AllocEntry& alloc);
-
-/// Whether the operator or a watcher asks for the transition.
-bool wants_migration(const AllocEntry& alloc);
-bool wants_reschedule(const AllocEntry& alloc);
-bool forces_reschedule(const AllocEntry& alloc);
 
 struct ByTaint {
   AllocSet untainted;

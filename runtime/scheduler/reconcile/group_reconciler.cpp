@@ -37,14 +37,14 @@ std::optional<double> best_score(const AllocEntry& alloc) {
 }
 
 bool is_running(const AllocEntry& alloc) {
-  return alloc.alloc().getClientStatus() == ClientStatus::RUNNING;
+  return alloc.alloc().client_status() == ClientStatus::RUNNING;
 }
 
 /// Whether the replacement is kept rather than the original that came back. The original is
 /// preferred: it must be older, or worse placed and not the only one that runs.
 bool prefers_replacement(const AllocEntry& original, const AllocEntry& replacement) {
-  if (replacement.alloc().getJobVersion() > original.alloc().getJobVersion()
-      || replacement.alloc().getJobCreateIndex() > original.alloc().getJobCreateIndex())
+  if (replacement.alloc().job_version() > original.alloc().job_version()
+      || replacement.alloc().job_create_index() > original.alloc().job_create_index())
     return true;
   const auto old_score = best_score(original);
   const auto new_score = best_score(replacement);
@@ -89,7 +89,7 @@ void ReconcileContext::stop(const AllocSet& set,
 std::uint64_t stop_all(ReconcileContext& context, const AllocSet& all) {
   const auto sets = filter_by_taint(all, *context.input.tainted, context.input.now);
   const auto unknown = filtered(sets.ignore, [](const AllocEntry& alloc) {
-    return alloc.alloc().getClientStatus() == ClientStatus::UNKNOWN;
+    return alloc.alloc().client_status() == ClientStatus::UNKNOWN;
   });
   context.stop(sets.untainted, alloc_not_needed);
   context.stop(sets.migrate, alloc_not_needed);
@@ -185,16 +185,15 @@ AllocSet GroupReconciler::cancel_unneeded_canaries(AllocSet all) {
     collect(*context_.deployment, true, unneeded);
   // Of a deployment before those two: its node did not take the part of the plan that stopped it.
   const auto is_left_over = [this](const AllocEntry& alloc) {
-    const auto id = view(alloc.alloc().getDeploymentId());
-    return is_canary(alloc) && !alloc.row->terminal()
+    const auto id = alloc.alloc().deployment_id();
+    return alloc.alloc().is_canary() && !alloc.row->terminal()
            && !(context_.deployment && context_.deployment->id == id)
            && !(context_.old_deployment && context_.old_deployment->id == id);
   };
   // One that was to be replaced is not: it is told so.
   const auto stopped = filtered(all, [&](const AllocEntry& alloc) {
     if (!unneeded.contains(alloc.id())) return is_left_over(alloc);
-    return !alloc.row->server_terminal
-           || view(alloc.alloc().getDesiredDescription()) == alloc_rescheduled;
+    return !alloc.row->server_terminal || alloc.alloc().desired_description() == alloc_rescheduled;
   });
   context_.stop(stopped, alloc_not_needed);
   changes_.stop += stopped.size();
@@ -311,8 +310,9 @@ void GroupReconciler::settle_disconnecting() {
 }
 
 bool GroupReconciler::must_stop_reconnecting(const AllocEntry& alloc) const {
-  return alloc.alloc().getDesiredStatus() != DesiredStatus::RUN || wants_migration(alloc)
-         || wants_reschedule(alloc) || forces_reschedule(alloc) || is_older(alloc, *input_.job);
+  return alloc.alloc().desired_status() != DesiredStatus::RUN || alloc.alloc().wants_migration()
+         || alloc.alloc().wants_reschedule() || alloc.alloc().forces_reschedule()
+         || is_older(alloc, *input_.job);
 }
 
 /// Their clients are back: of each and its replacement, one stays.
@@ -325,7 +325,7 @@ void GroupReconciler::settle_reconnecting(const AllocSet& all) {
   };
   for (const auto* original : reconnecting_) {
     if (!original->row->server_terminal
-        && original->alloc().getClientStatus() == ClientStatus::FAILED) {
+        && original->alloc().client_status() == ClientStatus::FAILED) {
       stop(original, alloc_rescheduled, ClientStatus::FAILED);
       continue;
     }
@@ -340,7 +340,7 @@ void GroupReconciler::settle_reconnecting(const AllocSet& all) {
     if (replacement == nullptr || !contains(all, replacement)) continue;
     if (prefers_replacement(*original, *replacement))
       stop(original, alloc_not_needed);
-    else if (replacement->alloc().getClientStatus() != ClientStatus::FAILED)
+    else if (replacement->alloc().client_status() != ClientStatus::FAILED)
       stop(replacement, alloc_reconnected);
   }
   const AllocSet gone{stopped.begin(), stopped.end()};
@@ -391,7 +391,7 @@ AllocSet GroupReconciler::before_canaries() const {
   if (!is_canarying()) return destructive_;
   const auto replaced = united(united(migrate_, missed_), reschedule_now_);
   return united(destructive_, filtered(replaced, [this](const AllocEntry& alloc) {
-                  return !is_canary(alloc)
+                  return !alloc.alloc().is_canary()
                          && context_.decide(alloc, group_) == UpdateKind::destructive;
                 }));
 }
@@ -429,11 +429,10 @@ std::size_t GroupReconciler::under_provisioned() const {
   std::int64_t budget = parallel;
   for (const auto* alloc : untainted_) {
     const auto row = alloc->alloc();
-    if (view(row.getDeploymentId()) != context_.deployment->id) continue;
-    const auto healthy = row.getDeploymentStatus().getHealthy();
-    if (!healthy.isValue())
+    if (row.deployment_id() != context_.deployment->id) continue;
+    if (!row.health())
       --budget;
-    else if (!healthy.getValue())
+    else if (!*row.health())
       return 0;
   }
   return as_count(budget);
@@ -444,9 +443,9 @@ PlaceRequest GroupReconciler::replacement_of(const AllocEntry* previous) const {
   request.name = previous->name();
   request.group = &group_;
   request.previous = previous;
-  request.canary = is_canary(*previous);
+  request.canary = previous->alloc().is_canary();
   request.downgrade = is_canarying() && !request.canary;
-  request.min_job_version = previous->alloc().getJobVersion();
+  request.min_job_version = previous->alloc().job_version();
   return request;
 }
 
@@ -486,7 +485,7 @@ std::size_t GroupReconciler::compute_replacements(bool ready,
   }
   const auto failed = filtered(reschedule_now_, [this](const AllocEntry& alloc) {
     return !context_.disconnected.contains(&alloc)
-           && alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
+           && alloc.alloc().client_status() != ClientStatus::UNKNOWN;
   });
   changes_.place += place.size();
   context_.result.place.insert(context_.result.place.end(), place.begin(), place.end());
@@ -504,7 +503,7 @@ void GroupReconciler::replace_despite_deployment(const std::vector<PlaceRequest>
       const auto* previous = request.previous;
       const bool of_failed_deployment
           = context_.deployment_failed && context_.deployment
-            && view(previous->alloc().getDeploymentId()) == context_.deployment->id;
+            && previous->alloc().deployment_id() == context_.deployment->id;
       if (of_failed_deployment) continue;
       if (!context_.disconnected.contains(previous)) {
         context_.result.stop.push_back({previous, alloc_rescheduled, {}, {}});
@@ -551,8 +550,8 @@ void GroupReconciler::create_deployment(const AllocSet& all) {
   const auto version = input_.job->reader().getVersion();
   const auto incarnation = input_.job->reader().getCreateIndex();
   const bool ran_before = std::ranges::any_of(all, [&](const AllocEntry* alloc) {
-    return alloc->alloc().getJobVersion() == version
-           && alloc->alloc().getJobCreateIndex() == incarnation;
+    return alloc->alloc().job_version() == version
+           && alloc->alloc().job_create_index() == incarnation;
   });
   if (ran_before && !updates) return;
   if (!context_.deployment) {

@@ -25,10 +25,10 @@ std::size_t to_count(std::int64_t count) {
 /// client is away may share its name with what came in its place.
 AllocSet namesakes(const AllocSet& live, const JobSpec& job) {
   auto known = filtered(live, [](const AllocEntry& alloc) {
-    return alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
+    return alloc.alloc().client_status() != ClientStatus::UNKNOWN;
   });
   std::ranges::stable_sort(known, {}, [&job](const AllocEntry* alloc) {
-    return std::pair{is_older(*alloc, job), alloc->alloc().getCreateIndex()};
+    return std::pair{is_older(*alloc, job), alloc->alloc().create_index()};
   });
   std::set<std::string_view> names;
   AllocSet further;
@@ -45,7 +45,7 @@ AllocSet namesakes(const AllocSet& live, const JobSpec& job) {
 AllocSet GroupReconciler::known_others() const {
   return filtered(is_canarying() ? difference(untainted_, canaries_) : untainted_,
                   [this](const AllocEntry& alloc) {
-                    return alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN
+                    return alloc.alloc().client_status() != ClientStatus::UNKNOWN
                            && !context_.disconnected.contains(&alloc);
                   });
 }
@@ -137,7 +137,7 @@ const AllocEntry* GroupReconciler::next_of(const AllocEntry& alloc) {
   if (by_id_.empty())
     for (const auto& entry : *input_.allocs)
       by_id_.emplace(entry.id(), &entry);
-  const auto known = by_id_.find(view(alloc.alloc().getNextAllocation()));
+  const auto known = by_id_.find(alloc.alloc().next());
   return known == by_id_.end() ? nullptr : known->second;
 }
 
@@ -146,13 +146,13 @@ bool GroupReconciler::has_successor(const AllocEntry& alloc) {
   const auto* other = next_of(alloc);
   while (other != nullptr && other->row->terminal())
     other = next_of(*other);
-  return other != nullptr && other->alloc().getClientStatus() != ClientStatus::UNKNOWN;
+  return other != nullptr && other->alloc().client_status() != ClientStatus::UNKNOWN;
 }
 
 /// Whether its client is away and something that came in its place runs. When that is replaced by
 /// the new version, nothing more is; unlike in Nomad, which replaces both and stops one of the two.
 bool GroupReconciler::has_stand_in(const AllocEntry& alloc) {
-  return alloc.alloc().getClientStatus() == ClientStatus::UNKNOWN && has_successor(alloc);
+  return alloc.alloc().client_status() == ClientStatus::UNKNOWN && has_successor(alloc);
 }
 
 /// What has a successor already gets no other one: what moves only ends, and who is away is
@@ -178,7 +178,7 @@ void GroupReconciler::drop_needless_reschedules() {
   auto room = wanted - std::min(wanted, others);
   AllocSet needless;
   for (const auto* alloc : by_name_index(reschedule_now_)) {
-    if (is_canarying() && is_canary(*alloc)) continue;
+    if (is_canarying() && alloc->alloc().is_canary()) continue;
     if (room > 0)
       --room;
     else
@@ -189,7 +189,7 @@ void GroupReconciler::drop_needless_reschedules() {
   // Who is only away may come back.
   const auto over = filtered(needless, [this](const AllocEntry& alloc) {
     return !context_.disconnected.contains(&alloc) && !alloc.row->server_terminal
-           && alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
+           && alloc.alloc().client_status() != ClientStatus::UNKNOWN;
   });
   context_.stop(over, alloc_not_needed);
   changes_.stop += over.size();

@@ -25,7 +25,7 @@ std::map<std::string_view, AllocSet> by_group(const ReconcileInput& input) {
       groups[group.name];
   }
   for (const auto& entry : *input.allocs)
-    groups[view(entry.alloc().getTaskGroup())].push_back(&entry);
+    groups[entry.alloc().task_group()].push_back(&entry);
   return groups;
 }
 
@@ -65,9 +65,8 @@ void change_status(ReconcileContext& context, DeploymentState status, std::strin
 bool leaves_failures(const ReconcileContext& context) {
   return std::ranges::any_of(*context.input.allocs, [&](const AllocEntry& entry) {
     const auto alloc = entry.alloc();
-    return alloc.getClientStatus() == schema::ClientStatus::FAILED && !entry.row->server_terminal
-           && alloc.getNextAllocation().size() == 0
-           && view(alloc.getDeploymentId()) == context.deployment->id
+    return alloc.client_status() == schema::ClientStatus::FAILED && !entry.row->server_terminal
+           && alloc.next().empty() && alloc.deployment_id() == context.deployment->id
            && reschedule_time(alloc, entry.job()).eligible;
   });
 }

@@ -33,7 +33,7 @@ namespace nomad::scheduler {
 struct AllocEntry {
   state::AllocRef row;
 
-  schema::Allocation::Reader alloc() const { return *row->alloc; }
+  AllocView alloc() const { return *row->alloc; }
 
   schema::Job::Reader job() const { return *row->job; }
 

@@ -33,15 +33,15 @@ std::optional<schema::TaskGroup::Reader> find_group(schema::Job::Reader job,
   return std::nullopt;
 }
 
-std::int64_t fail_time(schema::Allocation::Reader alloc) {
+std::int64_t fail_time(AllocView alloc) {
   std::int64_t last = 0;
-  for (const auto entry : alloc.getTaskStates())
+  for (const auto entry : alloc.task_states())
     last = std::max(last, entry.getValue().getFinishedAt());
-  return last != 0 ? last : alloc.getModifyTime();
+  return last != 0 ? last : alloc.modify_time();
 }
 
-std::int64_t next_delay(schema::Allocation::Reader alloc, schema::ReschedulePolicy::Reader policy) {
-  const auto events = alloc.getRescheduleTracker().getEvents();
+std::int64_t next_delay(AllocView alloc, schema::ReschedulePolicy::Reader policy) {
+  const auto events = alloc.reschedule_events();
   if (events.size() == 0) return policy.getDelay();
   const auto function = view(policy.getDelayFunction());
   const auto last = events[events.size() - 1];
@@ -59,7 +59,7 @@ std::int64_t next_delay(schema::Allocation::Reader alloc, schema::ReschedulePoli
   return healed ? policy.getDelay() : most;
 }
 
-RescheduleTime reschedule_time(schema::Allocation::Reader alloc,
+RescheduleTime reschedule_time(AllocView alloc,
                                schema::ReschedulePolicy::Reader policy,
                                std::int64_t failed_at) {
   const auto delay = next_delay(alloc, policy);
@@ -67,29 +67,29 @@ RescheduleTime reschedule_time(schema::Allocation::Reader alloc,
   RescheduleTime result{saturated_sum(failed_at, delay), policy.getUnlimited()};
   if (policy.getAttempts() <= 0 || policy.getUnlimited()) return result;
   std::int64_t attempted = 0;
-  for (const auto event : alloc.getRescheduleTracker().getEvents()) {
+  for (const auto event : alloc.reschedule_events()) {
     if (failed_at - event.getRescheduleTime() < policy.getInterval()) ++attempted;
   }
-  const bool first = alloc.getRescheduleTracker().getEvents().size() == 0;
+  const bool first = alloc.reschedule_events().size() == 0;
   result.eligible = first || (attempted < policy.getAttempts() && delay < policy.getInterval());
   return result;
 }
 
-RescheduleTime reschedule_time(schema::Allocation::Reader alloc, schema::Job::Reader job) {
-  const auto group = find_group(job, view(alloc.getTaskGroup()));
+RescheduleTime reschedule_time(AllocView alloc, schema::Job::Reader job) {
+  const auto group = find_group(job, alloc.task_group());
   if (!group || !group->hasReschedulePolicy()) return {};
-  if (alloc.getDesiredStatus() == schema::DesiredStatus::STOP) return {};
-  if (alloc.getClientStatus() != schema::ClientStatus::FAILED) return {};
+  if (alloc.desired_status() == schema::DesiredStatus::STOP) return {};
+  if (alloc.client_status() != schema::ClientStatus::FAILED) return {};
   return reschedule_time(alloc, group->getReschedulePolicy(), fail_time(alloc));
 }
 
-std::vector<RescheduleEvent> reschedule_history(schema::Allocation::Reader previous,
+std::vector<RescheduleEvent> reschedule_history(AllocView previous,
                                                 schema::Job::Reader job,
                                                 std::int64_t now) {
   std::vector<RescheduleEvent> history;
-  const auto group = find_group(job, view(previous.getTaskGroup()));
+  const auto group = find_group(job, previous.task_group());
   const auto policy = group ? group->getReschedulePolicy() : schema::ReschedulePolicy::Reader{};
-  const auto events = previous.getRescheduleTracker().getEvents();
+  const auto events = previous.reschedule_events();
   const unsigned first
       = policy.getAttempts() > 0 || events.size() <= kept_events ? 0 : events.size() - kept_events;
   for (unsigned i = first; i < events.size(); ++i) {
@@ -99,8 +99,7 @@ std::vector<RescheduleEvent> reschedule_history(schema::Allocation::Reader previ
     history.push_back({event.getRescheduleTime(), view(event.getPrevAllocId()),
                        view(event.getPrevNodeId()), event.getDelay()});
   }
-  history.push_back(
-      {now, view(previous.getId()), view(previous.getNodeId()), next_delay(previous, policy)});
+  history.push_back({now, previous.id(), previous.node_id(), next_delay(previous, policy)});
   return history;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/object/alloc_view.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 
@@ -18,10 +19,10 @@ std::optional<schema::TaskGroup::Reader> find_group(schema::Job::Reader job,
                                                     std::string_view group);
 
 /// When the allocation's last task ended; its last change if none has.
-std::int64_t fail_time(schema::Allocation::Reader alloc);
+std::int64_t fail_time(AllocView alloc);
 
 /// How long the next replacement waits, given the earlier ones.
-std::int64_t next_delay(schema::Allocation::Reader alloc, schema::ReschedulePolicy::Reader policy);
+std::int64_t next_delay(AllocView alloc, schema::ReschedulePolicy::Reader policy);
 
 struct RescheduleTime {
   std::int64_t time = 0;
@@ -29,12 +30,12 @@ struct RescheduleTime {
 };
 
 /// When an allocation that failed at `failed_at` is to be replaced. Does not look at its status.
-RescheduleTime reschedule_time(schema::Allocation::Reader alloc,
+RescheduleTime reschedule_time(AllocView alloc,
                                schema::ReschedulePolicy::Reader policy,
                                std::int64_t failed_at);
 
 /// The same for one that has failed and is not told to stop; not eligible otherwise.
-RescheduleTime reschedule_time(schema::Allocation::Reader alloc, schema::Job::Reader job);
+RescheduleTime reschedule_time(AllocView alloc, schema::Job::Reader job);
 
 struct RescheduleEvent {
   std::int64_t time = 0;
@@ -45,7 +46,7 @@ struct RescheduleEvent {
 
 /// The history that the replacement of `previous` carries: as much of the old one as its policy
 /// looks at, and this step. The views live as long as `previous`.
-std::vector<RescheduleEvent> reschedule_history(schema::Allocation::Reader previous,
+std::vector<RescheduleEvent> reschedule_history(AllocView previous,
                                                 schema::Job::Reader job,
                                                 std::int64_t now);
 

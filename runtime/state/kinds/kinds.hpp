@@ -223,7 +223,7 @@ struct Allocs : Stored<schema::Allocation, Table::allocs> {
   static constexpr std::string_view topic = "Allocation";
 
   static std::vector<std::string_view> filter_keys(Reader alloc) {
-    return {view(alloc.getJobId()), view(alloc.getDeploymentId())};
+    return {AllocView{alloc}.job_id(), AllocView{alloc}.deployment_id()};
   }
 };
 

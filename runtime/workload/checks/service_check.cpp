@@ -33,8 +33,7 @@ std::optional<CheckKind> kind_of(std::string_view type) {
 /// Makes the checks of one allocation; one object for all, because ids must differ.
 class CheckMaker {
 public:
-  CheckMaker(schema::Allocation::Reader alloc, const ReplaceForTask& replace)
-      : alloc_{alloc}, replace_{replace} {}
+  CheckMaker(AllocView alloc, const ReplaceForTask& replace) : alloc_{alloc}, replace_{replace} {}
 
   /// `task`: whose service it is; "" for one of the group.
   void add(schema::Service::Reader service, std::string_view task) {
@@ -53,7 +52,7 @@ private:
     ServiceCheck made;
     made.name = text(check.getName());
     made.service = text(service.getName());
-    made.group = copy(alloc_.getName());
+    made.group = std::string{alloc_.name()};
     made.task = service.getTaskName().size() > 0 ? copy(service.getTaskName()) : std::string{task_};
     made.script_task = check.getTaskName().size() > 0 ? copy(check.getTaskName()) : made.task;
     made.restarts_task = task_;
@@ -132,12 +131,12 @@ private:
   std::string id_of(schema::Service::Reader service,
                     schema::ServiceCheck::Reader check,
                     const ServiceCheck& made) {
-    const auto text = fmt::format(
-        "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", view(alloc_.getId()), task_,
-        view(service.getName()), view(service.getPortLabel()), view(check.getName()),
-        view(check.getType()), view(check.getPortLabel()), view(check.getOnUpdate()),
-        view(check.getAddressMode()), made.interval.count(), made.timeout.count(),
-        view(check.getProtocol()), view(check.getPath()), view(check.getMethod()));
+    const auto text
+        = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", alloc_.id(), task_,
+                      view(service.getName()), view(service.getPortLabel()), view(check.getName()),
+                      view(check.getType()), view(check.getPortLabel()), view(check.getOnUpdate()),
+                      view(check.getAddressMode()), made.interval.count(), made.timeout.count(),
+                      view(check.getProtocol()), view(check.getPath()), view(check.getMethod()));
     for (std::uint64_t again = 0;; ++again) {
       const auto hash = XXH3_128bits_withSeed(text.data(), text.size(), again);
       auto id = fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
@@ -145,7 +144,7 @@ private:
     }
   }
 
-  schema::Allocation::Reader alloc_;
+  AllocView alloc_;
   const ReplaceForTask& replace_;
   std::string_view task_;
   std::set<std::string> ids_;
@@ -154,10 +153,10 @@ private:
 
 }  // namespace
 
-std::vector<ServiceCheck> checks_of(schema::Allocation::Reader alloc,
+std::vector<ServiceCheck> checks_of(AllocView alloc,
                                     schema::Job::Reader job,
                                     const ReplaceForTask& replace) {
-  const auto group = find_group(job, view(alloc.getTaskGroup()));
+  const auto group = find_group(job, alloc.task_group());
   if (!group) return {};
   CheckMaker maker{alloc, replace};
   for (const auto service : group->getServices())

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 
@@ -71,7 +72,7 @@ using ReplaceForTask = std::function<std::string(std::string_view task, std::str
 
 /// The checks of the group's services and of its tasks', in the job's order. An allocation whose
 /// group the job does not have has none.
-std::vector<ServiceCheck> checks_of(schema::Allocation::Reader alloc,
+std::vector<ServiceCheck> checks_of(AllocView alloc,
                                     schema::Job::Reader job,
                                     const ReplaceForTask& replace);
 

@@ -11,9 +11,9 @@
 
 namespace nomad::workload {
 
-std::string job_key(schema::Allocation::Reader alloc) {
-  return fmt::format("{}/{}/{}/{}", view(alloc.getNamespace()), view(alloc.getJobId()),
-                     alloc.getJobCreateIndex(), alloc.getJobVersion());
+std::string job_key(AllocView alloc) {
+  return fmt::format("{}/{}/{}/{}", alloc.ns(), alloc.job_id(), alloc.job_create_index(),
+                     alloc.job_version());
 }
 
 std::string job_key(schema::Job::Reader job) {
@@ -55,18 +55,18 @@ void AllocLedger::release_job(Entry& entry, RowChanges& rows) {
 void AllocLedger::erase_rows(Entry& entry) {
   if (!entry.saved_job) return;
   RowChanges rows;
-  rows.emplace_back(ledger_action::EraseAlloc{copy(entry.alloc->getId())});
+  rows.emplace_back(ledger_action::EraseAlloc{std::string{entry.alloc->id()}});
   release_job(entry, rows);
   act(ledger_action::SaveLater{std::move(rows)});
 }
 
 /// How an allocation ended that has no runner any more to tell it.
 void AllocLedger::tell_end(const Entry& entry, bool again, EventTime now) {
-  auto alloc_id = copy(entry.alloc->getId());
+  auto alloc_id = std::string{entry.alloc->id()};
   const AllocReport report{.alloc_id = alloc_id,
                            .node_id = traits_.node_id,
                            .status = entry.status,
-                           .description = view(entry.alloc->getClientDescription()),
+                           .description = entry.alloc->client_description(),
                            .tasks = {},
                            .health = {},
                            .assigned = *entry.alloc};
@@ -76,8 +76,8 @@ void AllocLedger::tell_end(const Entry& entry, bool again, EventTime now) {
 
 /// Tells the servers that it cannot run here. It is not tried again.
 void AllocLedger::reject(Entry& entry, std::string_view reason, EventTime now) {
-  act(ledger_action::Log{true, fmt::format("cannot run allocation {}: {}",
-                                           short_id(view(entry.alloc->getId())), reason)});
+  act(ledger_action::Log{
+      true, fmt::format("cannot run allocation {}: {}", short_id(entry.alloc->id()), reason)});
   entry.status = ClientStatus::FAILED;
   entry.rejection = make_rejection(*entry.alloc, *entry.job, reason, now.unix);
   tell_end(entry, false, now);
@@ -93,7 +93,7 @@ void AllocLedger::begin(LedgerTraits traits,
   heartbeat_stop_ = HeartbeatStop{now.steady};
   RowChanges saved_already;
   for (const auto& each : saved) {  // All first: one that goes must not take another's job.
-    auto& entry = entries_[copy(each.assigned.alloc->getId())];
+    auto& entry = entries_[std::string{each.assigned.alloc->id()}];
     entry.alloc = each.assigned.alloc;
     hold_job(entry, each.assigned.job, saved_already);
   }
@@ -106,7 +106,7 @@ void AllocLedger::begin(LedgerTraits traits,
 }
 
 void AllocLedger::restore(const RestoredAlloc& saved, EventTime now) {
-  const auto alloc_id = copy(saved.assigned.alloc->getId());
+  const auto alloc_id = std::string{saved.assigned.alloc->id()};
   auto& entry = entries_.at(alloc_id);
   if (!saved.has_begun) {
     // It was not run, or was destroyed: the servers send it again if they want it.
@@ -115,7 +115,7 @@ void AllocLedger::restore(const RestoredAlloc& saved, EventTime now) {
     return;
   }
   if (saved.acknowledged) act(ledger_action::RestoreReports{alloc_id, *saved.acknowledged});
-  entry.index = saved.assigned.alloc->getAllocModifyIndex();
+  entry.index = saved.assigned.alloc->alloc_modify_index();
   entry.job = saved.assigned.job;
   entry.end_acknowledged = saved.acknowledged && is_client_terminal(saved.acknowledged->status);
   if (entry.end_acknowledged) entry.status = saved.acknowledged->status;
@@ -134,7 +134,7 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
   if (set.complete) {
     std::unordered_set<std::string_view> named;
     for (const auto& each : set.allocs)
-      named.insert(view(each.alloc->getId()));
+      named.insert(each.alloc->id());
     std::vector<std::string> gone;
     for (const auto& [id, entry] : entries_)
       if (entry.wanted == Wanted::yes && !named.contains(id)) gone.push_back(id);
@@ -145,10 +145,10 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
   ++round_;
   auto& applies = applying_.emplace();
   for (const auto& each : set.allocs) {
-    const auto found = entries_.find(copy(each.alloc->getId()));
+    const auto found = entries_.find(std::string{each.alloc->id()});
     if (found == entries_.end() || found->second.wanted != Wanted::yes) {
       if (!note_new(each, rows, now)) continue;
-    } else if (each.alloc->getAllocModifyIndex() > found->second.index) {
+    } else if (each.alloc->alloc_modify_index() > found->second.index) {
       note_newer(found->second, each, rows);
     } else {
       continue;
@@ -161,16 +161,16 @@ void AllocLedger::assign(const AssignedAllocs& set, EventTime now) {
 
 /// Whether it is to run as soon as its rows are saved.
 bool AllocLedger::note_new(const AssignedAlloc& assigned, RowChanges& rows, EventTime now) {
-  auto& entry = entries_[copy(assigned.alloc->getId())];
+  auto& entry = entries_[std::string{assigned.alloc->id()}];
   if (entry.wanted != Wanted::yes) {  // Its end is under way: it can begin anew after that.
     entry.wanted = Wanted::again;
     return false;
   }
-  entry.index = assigned.alloc->getAllocModifyIndex();
+  entry.index = assigned.alloc->alloc_modify_index();
   entry.alloc = assigned.alloc;
   entry.job = assigned.job;
-  if (is_client_terminal(assigned.alloc->getClientStatus())) {
-    entry.status = assigned.alloc->getClientStatus();  // It ended here; its remains are gone.
+  if (assigned.alloc->is_client_terminal()) {
+    entry.status = assigned.alloc->client_status();  // It ended here; its remains are gone.
     entry.end_acknowledged = true;
     return false;
   }
@@ -187,12 +187,12 @@ bool AllocLedger::note_new(const AssignedAlloc& assigned, RowChanges& rows, Even
 /// The allocation's row and that of its job go together: a restart that finds one without the other
 /// would leave a running task to itself.
 void AllocLedger::note_newer(Entry& entry, const AssignedAlloc& assigned, RowChanges& rows) {
-  entry.index = assigned.alloc->getAllocModifyIndex();
+  entry.index = assigned.alloc->alloc_modify_index();
   if (!entry.has_runner()) return;
   rows.emplace_back(ledger_action::PutAlloc{assigned.alloc});
   hold_job(entry, assigned.job, rows);
-  if (view(assigned.alloc->getDeploymentId()) != view(entry.alloc->getDeploymentId()))
-    rows.emplace_back(ledger_action::ClearHealth{copy(assigned.alloc->getId())});
+  if (assigned.alloc->deployment_id() != entry.alloc->deployment_id())
+    rows.emplace_back(ledger_action::ClearHealth{std::string{assigned.alloc->id()}});
 }
 
 void AllocLedger::saved(Round round, const Result<>& outcome, EventTime now) {
@@ -211,7 +211,7 @@ void AllocLedger::saved(Round round, const Result<>& outcome, EventTime now) {
 void AllocLedger::save_again(const std::vector<AssignedAlloc>& allocs) {
   RowChanges rows;
   for (const auto& each : allocs) {
-    const auto& entry = entries_.at(copy(each.alloc->getId()));
+    const auto& entry = entries_.at(std::string{each.alloc->id()});
     if (!entry.has_runner()) continue;
     rows.emplace_back(ledger_action::PutAlloc{each.alloc});
     rows.emplace_back(ledger_action::PutJob{each.job});
@@ -220,7 +220,7 @@ void AllocLedger::save_again(const std::vector<AssignedAlloc>& allocs) {
 }
 
 void AllocLedger::apply(const AssignedAlloc& assigned, const Result<>& saved, EventTime now) {
-  const auto alloc_id = copy(assigned.alloc->getId());
+  const auto alloc_id = std::string{assigned.alloc->id()};
   auto& entry = entries_.at(alloc_id);
   if (entry.phase == Phase::saving)
     run_new(alloc_id, entry, saved, now);
@@ -244,15 +244,14 @@ void AllocLedger::run_new(const std::string& alloc_id,
 }
 
 void AllocLedger::update(Entry& entry, const AssignedAlloc& assigned, EventTime now) {
-  const auto alloc_id = copy(assigned.alloc->getId());
-  const auto theirs = assigned.alloc->getClientStatus();
+  const auto alloc_id = std::string{assigned.alloc->id()};
+  const auto theirs = assigned.alloc->client_status();
   entry.alloc = assigned.alloc;
   entry.job = assigned.job;
   if (entry.has_runner()) {
     watch_patience(alloc_id, entry, now);
-    act(ledger_action::Assign{alloc_id,
-                              theirs == ClientStatus::UNKNOWN
-                                  && !is_server_terminal(assigned.alloc->getDesiredStatus())});
+    act(ledger_action::Assign{
+        alloc_id, theirs == ClientStatus::UNKNOWN && !assigned.alloc->is_server_terminal()});
   } else if (is_client_terminal(entry.status) && !is_client_terminal(theirs)) {
     // Servers whose state was restored may take for running what ended here and was collected.
     act(ledger_action::ForgetReports{alloc_id});
@@ -298,7 +297,7 @@ void AllocLedger::end_acknowledged(const std::vector<std::string>& alloc_ids) {
 // -- without servers -----------------------------------------------------------------------------
 
 void AllocLedger::watch_patience(const std::string& alloc_id, const Entry& entry, EventTime now) {
-  const auto group = find_group(*entry.job, view(entry.alloc->getTaskGroup()));
+  const auto group = find_group(*entry.job, entry.alloc->task_group());
   heartbeat_stop_.forget(alloc_id);
   if (!group || !group->getStopAfterClientDisconnect().isValue()) return;
   const Nanoseconds patience{group->getStopAfterClientDisconnect().getValue()};

@@ -47,6 +47,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/event_time.hpp"
@@ -82,11 +83,11 @@ struct LedgerTraits {
   std::string node_id;
   GcLimits gc;
   /// Whether this node can run an allocation at all; the error is what the servers are told.
-  std::function<Result<>(schema::Allocation::Reader, schema::Job::Reader)> fits;
+  std::function<Result<>(AllocView, schema::Job::Reader)> fits;
 };
 
 /// The key under which a version of a job is kept, which an allocation refers to.
-std::string job_key(schema::Allocation::Reader alloc);
+std::string job_key(AllocView alloc);
 std::string job_key(schema::Job::Reader job);
 
 namespace ledger_action {

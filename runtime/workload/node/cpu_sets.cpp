@@ -48,9 +48,9 @@ unsigned count_cores(std::string_view list) {
   return count;
 }
 
-CpuSets::Cores reserved_cores(schema::Allocation::Reader alloc) {
+CpuSets::Cores reserved_cores(AllocView alloc) {
   CpuSets::Cores all;
-  for (const auto task : alloc.getAllocatedResources().getTasks())
+  for (const auto task : alloc.resources().getTasks())
     for (const auto core : task.getValue().getCpu().getReservedCores())
       all.push_back(core);
   return all;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/object/alloc_view.hpp"
 #include "schema/alloc.capnp.h"
 
 namespace nomad::workload {
@@ -21,7 +22,7 @@ std::string core_list(capnp::List<std::uint16_t>::Reader cores);
 unsigned count_cores(std::string_view list);
 
 /// Those of all tasks of an allocation.
-std::vector<std::uint16_t> reserved_cores(schema::Allocation::Reader alloc);
+std::vector<std::uint16_t> reserved_cores(AllocView alloc);
 
 class CpuSets {
 public:

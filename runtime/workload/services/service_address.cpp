@@ -30,7 +30,7 @@ std::optional<LabelledPort> find_in(AddressScope::Networks networks, std::string
 }
 
 std::optional<LabelledPort> find_port(const AddressScope& scope, std::string_view label) {
-  const auto shared = scope.alloc.getAllocatedResources().getShared();
+  const auto shared = scope.alloc.resources().getShared();
   for (const auto port : shared.getPorts())
     if (view(port.getLabel()) == label) return labelled(port, view(port.getHostIp()));
   if (scope.task_networks)
@@ -81,7 +81,7 @@ Result<ServiceAddress> at_driver(const AddressScope& scope, const AddressRequest
 }
 
 Result<ServiceAddress> in_alloc(const AddressScope& scope, const AddressRequest& request) {
-  auto address = copy(scope.alloc.getNetworkStatus().getAddress());
+  auto address = copy(scope.alloc.network_status().getAddress());
   if (address.empty())
     return Error{Errc::rejected,
                  "address_mode = \"alloc\" needs a network of the allocation's own, and it has "

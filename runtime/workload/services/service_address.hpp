@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "schema/alloc.capnp.h"
 
@@ -25,7 +26,7 @@ struct ServiceAddress {
 struct AddressScope {
   using Networks = capnp::List<schema::NetworkResource>::Reader;
 
-  schema::Allocation::Reader alloc;
+  AllocView alloc;
   std::optional<Networks> task_networks = {};  ///< Of the task, if the service is one's.
   const DriverNetwork* driver = nullptr;       ///< Null: there is none.
   std::string host = {};  ///< The address of what is on the host and on no port of a network.

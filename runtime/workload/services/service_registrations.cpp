@@ -31,7 +31,7 @@ std::string fact_of(const Variables& node, std::string_view name) {
 
 /// Of a service without a port of a network.
 std::string host_ip(const ServiceOwner& owner, const AddressScope& scope) {
-  const auto shared = owner.alloc.getAllocatedResources().getShared().getNetworks();
+  const auto shared = owner.alloc.resources().getShared().getNetworks();
   for (const auto networks : {scope.task_networks.value_or(shared), shared})
     if (networks.size() == 1 && networks[0].getIp().size() > 0) return copy(networks[0].getIp());
   return fact_of(owner.node, "attr.unique.network.ip-address");
@@ -39,7 +39,7 @@ std::string host_ip(const ServiceOwner& owner, const AddressScope& scope) {
 
 /// A canary has its own tags until it is promoted, if the service names any.
 auto tags_of(const ServiceOwner& owner, schema::Service::Reader service) {
-  const bool is_canary = owner.alloc.getDeploymentStatus().getCanary();
+  const bool is_canary = owner.alloc.is_canary();
   return is_canary && service.getCanaryTags().size() > 0 ? service.getCanaryTags()
                                                          : service.getTags();
 }
@@ -57,14 +57,14 @@ Result<ServiceRegistration> register_one(const Scope& scope, schema::Service::Re
                                .port = scope.env.replace(view(service.getPortLabel()))};
   const auto reached = NOMAD_TRY(service_address(scope.addresses, request));
   Draft<schema::ServiceRegistration> draft;
-  draft->setId(text(fmt::format("_nomad-task-{}-{}-{}-{}", view(owner.alloc.getId()),
-                                scope.workload, name, request.port)));
+  draft->setId(text(fmt::format("_nomad-task-{}-{}-{}-{}", owner.alloc.id(), scope.workload, name,
+                                request.port)));
   draft->setServiceName(text(name));
-  draft->setNamespace(owner.alloc.getNamespace());
+  draft->setNamespace(text(owner.alloc.ns()));
   draft->setNodeId(text(fact_of(owner.node, "node.unique.id")));
   draft->setDatacenter(text(fact_of(owner.node, "node.datacenter")));
-  draft->setJobId(owner.alloc.getJobId());
-  draft->setAllocId(owner.alloc.getId());
+  draft->setJobId(text(owner.alloc.job_id()));
+  draft->setAllocId(text(owner.alloc.id()));
   const auto tags = tags_of(owner, service);
   auto replaced = draft->initTags(tags.size());
   for (unsigned i = 0; i < tags.size(); ++i)
@@ -92,14 +92,14 @@ Result<std::vector<ServiceRegistration>> register_all(
 
 Error unknown_group(const ServiceOwner& owner) {
   return {Errc::not_found, fmt::format("job {} has no group {}", quote(view(owner.job.getId())),
-                                       quote(view(owner.alloc.getTaskGroup())))};
+                                       quote(owner.alloc.task_group()))};
 }
 
 }  // namespace
 
 Result<std::vector<ServiceRegistration>> group_registrations(const ServiceOwner& owner,
                                                              const TaskEnv& env) {
-  const auto group = find_group(owner.job, view(owner.alloc.getTaskGroup()));
+  const auto group = find_group(owner.job, owner.alloc.task_group());
   if (!group) return unknown_group(owner);
   Scope scope{.owner = owner,
               .env = env,
@@ -113,15 +113,14 @@ Result<std::vector<ServiceRegistration>> task_registrations(const ServiceOwner& 
                                                             std::string_view task,
                                                             const TaskEnv& env,
                                                             const DriverNetwork* network) {
-  const auto group = find_group(owner.job, view(owner.alloc.getTaskGroup()));
+  const auto group = find_group(owner.job, owner.alloc.task_group());
   if (!group) return unknown_group(owner);
   Scope scope{.owner = owner,
               .env = env,
               .workload = std::string{task},
               .addresses = {.alloc = owner.alloc, .driver = network}};
-  for (const auto entry : owner.alloc.getAllocatedResources().getTasks())
-    if (view(entry.getKey()) == task)
-      scope.addresses.task_networks = entry.getValue().getNetworks();
+  if (const auto given = owner.alloc.resources(task))
+    scope.addresses.task_networks = given->getNetworks();
   scope.addresses.host = host_ip(owner, scope.addresses);
   for (const auto each : group->getTasks())
     if (view(each.getName()) == task) return register_all(scope, each.getServices());

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "schema/service.capnp.h"
@@ -27,7 +28,7 @@ using ServiceRegistration = Object<schema::ServiceRegistration>;
 
 /// Whose services they are. Nothing in it is kept.
 struct ServiceOwner {
-  schema::Allocation::Reader alloc;
+  AllocView alloc;
   schema::Job::Reader job;
   const Variables& node;  ///< What `node_variables` made of it.
 };

@@ -23,11 +23,11 @@ std::string judge_completion(raft::Index index,
                              schema::Node::Reader node) {
   for (const auto& entry : state.allocs_by_node(view(node.getId()))) {
     const auto& row = *entry.value();
-    if (row.terminal() || row.alloc->getDesiredTransition().getMigrate().isValue()) continue;
+    if (row.terminal() || row.alloc->transition().getMigrate().isValue()) continue;
     const bool is_system = row.job && view(row.job->getType()) == "system";
     if (!is_system || !node.getDrainStrategy().getIgnoreSystemJobs())
       return fmt::format("the drain of node {} is complete at {}, but allocation {} stays",
-                         view(node.getId()), index, view(row.alloc->getId()));
+                         view(node.getId()), index, row.alloc->id());
   }
   return {};
 }
@@ -79,9 +79,9 @@ std::string DrainJudge::judge_marks(raft::Index index,
       return fmt::format("allocation {} is drained again at {}", id, index);
     const auto row = before.alloc(id);
     if (!row || !row->job || view(row->job->getType()) != "service") continue;
-    const auto node = before.node(view(row->alloc->getNodeId()));
+    const auto node = before.node(row->alloc->node_id());
     if (may_be_forced(node, index, evals[0].getCreateTime())) continue;
-    const auto job = copy(row->alloc->getJobId());
+    const auto job = std::string{row->alloc->job_id()};
     if (++moved[job] > most_parallel_[job])
       return fmt::format("{} allocations of {} are moved at once at {}", moved[job], job, index);
   }

@@ -25,23 +25,21 @@ std::string line_of(schema::Job::Reader job) {
 
 std::string line_of(const state::AllocRow& row) {
   const auto alloc = *row.alloc;
-  const auto health = alloc.getDeploymentStatus();
-  std::string line
-      = fmt::format("{} of version {} of {} on {}: {} {}, eval {}", view(alloc.getName()),
-                    alloc.getJobVersion(), alloc.getJobCreateIndex(),
-                    brief(view(alloc.getNodeId())), enum_name(alloc.getDesiredStatus()),
-                    enum_name(alloc.getClientStatus()), brief(view(alloc.getEvalId())));
-  if (alloc.getDeploymentId().size() > 0)
-    line += fmt::format(", deployment {}", brief(view(alloc.getDeploymentId())));
+  const auto health = alloc.deployment_status();
+  std::string line = fmt::format("{} of version {} of {} on {}: {} {}, eval {}", alloc.name(),
+                                 alloc.job_version(), alloc.job_create_index(),
+                                 brief(alloc.node_id()), enum_name(alloc.desired_status()),
+                                 enum_name(alloc.client_status()), brief(alloc.eval_id()));
+  if (!alloc.deployment_id().empty())
+    line += fmt::format(", deployment {}", brief(alloc.deployment_id()));
   if (health.getCanary()) line += ", canary";
   if (health.getHealthy().isValue())
     line += health.getHealthy().getValue() ? ", healthy" : ", unhealthy";
-  if (alloc.getDesiredTransition().getMigrate().isValue()) line += ", to migrate";
-  if (alloc.getFollowupEvalId().size() > 0)
-    line += fmt::format(", followed by {}", brief(view(alloc.getFollowupEvalId())));
-  if (alloc.getPreviousAllocation().size() > 0)
-    line += fmt::format(", after {}", brief(view(alloc.getPreviousAllocation())));
-  return line + fmt::format(" ({})", view(alloc.getDesiredDescription()));
+  if (alloc.transition().getMigrate().isValue()) line += ", to migrate";
+  if (!alloc.followup_eval_id().empty())
+    line += fmt::format(", followed by {}", brief(alloc.followup_eval_id()));
+  if (!alloc.previous().empty()) line += fmt::format(", after {}", brief(alloc.previous()));
+  return line + fmt::format(" ({})", alloc.desired_description());
 }
 
 std::string line_of(schema::Evaluation::Reader eval) {
@@ -70,7 +68,7 @@ std::map<std::string, std::string> JobStory::lines_of(const state::Snapshot& sta
   std::map<std::string, std::string> lines;
   if (const auto job = state.job("default", job_id_)) lines["job"] = line_of(*job);
   for (const auto& entry : state.allocs_by_job("default", job_id_))
-    lines[fmt::format("allocation {}", brief(view(entry.value()->alloc->getId())))]
+    lines[fmt::format("allocation {}", brief(entry.value()->alloc->id()))]
         = line_of(*entry.value());
   for (const auto& entry : state.evals_by_job("default", job_id_))
     lines[fmt::format("evaluation {}", brief(view(entry.value()->getId())))]

@@ -51,9 +51,9 @@ std::map<std::string, Replacing> replaced_by(schema::PlanResult::Reader plan,
     if (view(stop.getDesiredDescription()) != updating) continue;
     const auto row = before.alloc(view(stop.getId()));
     if (!row || row->terminal()) continue;
-    auto& of_job = all[copy(row->alloc->getJobId())];
+    auto& of_job = all[std::string{row->alloc->job_id()}];
     ++of_job.count;
-    of_job.group = copy(row->alloc->getTaskGroup());
+    of_job.group = std::string{row->alloc->task_group()};
   }
   for (auto& [id, of_job] : all)
     of_job.leaving = leaving;
@@ -81,12 +81,12 @@ std::int64_t count_waiting(const state::Snapshot& state,
   for (const auto& entry : state.allocs_by_job("default", view(deployment.getJobId()))) {
     const auto& row = *entry.value();
     const auto alloc = *row.alloc;
-    if (row.terminal() || view(alloc.getDeploymentId()) != view(deployment.getId())) continue;
-    if (replacing.leaving.contains(copy(alloc.getId()))) continue;
-    if (alloc.getDesiredTransition().getMigrate().isValue()) continue;  // a drain's
-    const auto node = state.node(view(alloc.getNodeId()));
+    if (row.terminal() || alloc.deployment_id() != view(deployment.getId())) continue;
+    if (replacing.leaving.contains(std::string{alloc.id()})) continue;
+    if (alloc.transition().getMigrate().isValue()) continue;  // a drain's
+    const auto node = state.node(alloc.node_id());
     if (!node || node->getStatus() != schema::NodeStatus::READY) continue;
-    if (!alloc.getDeploymentStatus().getHealthy().isValue()) ++waiting;
+    if (!alloc.deployment_status().getHealthy().isValue()) ++waiting;
   }
   return waiting;
 }
@@ -126,9 +126,8 @@ std::string judge_canaries(const LogEntry& entry, std::string_view job_id) {
     std::map<std::string, std::int64_t> count;
     for (const auto& other : entry.after.allocs_by_job("default", job_id)) {
       const auto& row = *other.value();
-      if (row.terminal() || view(row.alloc->getDeploymentId()) != view(deployment->getId()))
-        continue;
-      if (row.alloc->getDeploymentStatus().getCanary()) ++count[copy(row.alloc->getTaskGroup())];
+      if (row.terminal() || row.alloc->deployment_id() != view(deployment->getId())) continue;
+      if (row.alloc->is_canary()) ++count[std::string{row.alloc->task_group()}];
     }
     for (const auto group : deployment->getTaskGroups())
       if (count[copy(group.getKey())] > group.getValue().getDesiredCanaries())
@@ -171,9 +170,9 @@ std::string PlanJudge::judge_preemptions(const LogEntry& entry, schema::PlanResu
                          view(victim.getId()), entry.index);
     ++preempted;
     if (by->job->getPriority() < row->job->getPriority() + priority_gap)
-      return fmt::format("{} of priority {} preempts {} of priority {} at {}",
-                         view(by->alloc->getName()), by->job->getPriority(),
-                         view(row->alloc->getName()), row->job->getPriority(), entry.index);
+      return fmt::format("{} of priority {} preempts {} of priority {} at {}", by->alloc->name(),
+                         by->job->getPriority(), row->alloc->name(), row->job->getPriority(),
+                         entry.index);
   }
   return {};
 }

@@ -85,10 +85,10 @@ TEST_CASE("read: lists carry their index, and pages their token") {
         == uuid(13));
   CHECK(texts_of(fixture.json("/v1/allocations?namespace=*&reverse=true"), "ID")
         == uuid(13) + ',' + uuid(12) + ',' + uuid(11));
-  CHECK(texts_of(fixture.json("/v1/allocations?namespace=*&reverse=true&next_token="
-                              + std::to_string(
-                                  fixture.state().now().alloc(uuid(12))->alloc->getCreateIndex())
-                              + '.' + uuid(11)),
+  CHECK(texts_of(fixture.json(
+                     "/v1/allocations?namespace=*&reverse=true&next_token="
+                     + std::to_string(fixture.state().now().alloc(uuid(12))->alloc->create_index())
+                     + '.' + uuid(11)),
                  "ID")
         == uuid(11));
 }

@@ -268,8 +268,7 @@ TEST_CASE("write: allocations and nodes") {
   const auto answer = json::parse(stopped.body).as_object();
   CHECK(answer.at("Index") == state.index);
   CHECK(state.now().eval(std::string{answer.at("EvalID").as_string()}));
-  CHECK(
-      state.now().alloc(own_alloc)->alloc->getDesiredTransition().getNoShutdownDelay().getValue());
+  CHECK(state.now().alloc(own_alloc)->alloc->transition().getNoShutdownDelay().getValue());
   CHECK(fixture.refusal("PUT", "/v1/allocation/x/stop?no_shutdown_delay=maybe", "")
             .starts_with("400 no_shutdown_delay value is not a boolean: "));
 

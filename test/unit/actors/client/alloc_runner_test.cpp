@@ -35,7 +35,7 @@ TEST_CASE_FIXTURE(ClientFixture,
 
   advance(20s);
   CHECK(status(1) == ClientStatus::FAILED);
-  CHECK(view(heard[alloc_id(1)]->getClientDescription()) == "Failed tasks");
+  CHECK(heard[alloc_id(1)]->client_description() == "Failed tasks");
   CHECK(events(1)
         == Strings{"Received", "Task Setup", "Started", "Terminated", "Restarting", "Started",
                    "Terminated", "Not Restarting"});
@@ -278,10 +278,10 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: health is decided once, and told
   auto alloc = changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); });
   assign(alloc, job);
   advance(9s);
-  CHECK_FALSE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().isValue());
+  CHECK_FALSE(heard[alloc_id(1)]->health().has_value());
   advance(3s);
-  REQUIRE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().isValue());
-  CHECK(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().getValue());
+  REQUIRE(heard[alloc_id(1)]->health().has_value());
+  CHECK(heard[alloc_id(1)]->health().value());
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: a deployment hears that an allocation failed") {
@@ -291,8 +291,8 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: a deployment hears that an alloc
                              .min_healthy_time = 10s});
   assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }), job);
   advance(5s);
-  REQUIRE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().isValue());
-  CHECK_FALSE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().getValue());
+  REQUIRE(heard[alloc_id(1)]->health().has_value());
+  CHECK_FALSE(heard[alloc_id(1)]->health().value());
   CHECK(events(1).back() == "Alloc Unhealthy");
   CHECK(view(task(1).getEvents()[static_cast<unsigned>(events(1).size() - 1)].getDisplayMessage())
         == "Unhealthy because of failed task");

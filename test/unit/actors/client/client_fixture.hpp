@@ -268,7 +268,7 @@ struct ClientFixture : ActorFixture {
     report_number = msg->getUpdateAllocs();
     const auto allocs = door::objects_of<schema::Allocation>(msg.rows);
     for (const auto& alloc : *allocs)
-      heard[copy(alloc->getId())] = alloc;
+      heard[std::string{alloc->id()}] = alloc;
     return door::done(++index);
   }
 
@@ -456,7 +456,7 @@ struct ClientFixture : ActorFixture {
              [this](const actor::Owner& owner,
                     const std::shared_ptr<const client::AllocParts>& parts,
                     client::AllocSetup setup) {
-               auto& runner = runners[copy(setup.alloc->getId())];
+               auto& runner = runners[std::string{setup.alloc->id()}];
                runner = client::spawn_alloc_runner(owner, parts, std::move(setup));
                return runner;
              },
@@ -491,7 +491,7 @@ struct ClientFixture : ActorFixture {
   /// The servers want this allocation here.
   void assign(const Object<schema::Allocation>& alloc, const Object<schema::Job>& job) {
     for (auto& known : assigned)
-      if (view(known.alloc->getId()) == view(alloc->getId())) {
+      if (known.alloc->id() == alloc->id()) {
         known = {alloc, job};
         push();
         settle();
@@ -504,7 +504,7 @@ struct ClientFixture : ActorFixture {
 
   void stop_alloc(int number, std::uint64_t at_index) {
     for (auto& known : assigned)
-      if (view(known.alloc->getId()) == alloc_id(number))
+      if (known.alloc->id() == alloc_id(number))
         known.alloc = changed(known.alloc, at_index, [](auto& draft) {
           draft.setDesiredStatus(schema::DesiredStatus::STOP);
         });
@@ -514,9 +514,8 @@ struct ClientFixture : ActorFixture {
 
   /// The servers forget the allocation.
   void forget(int number) {
-    std::erase_if(assigned, [number](const auto& known) {
-      return view(known.alloc->getId()) == alloc_id(number);
-    });
+    std::erase_if(assigned,
+                  [number](const auto& known) { return known.alloc->id() == alloc_id(number); });
     push();
     settle();
   }
@@ -524,13 +523,13 @@ struct ClientFixture : ActorFixture {
   schema::ClientStatus status(int number) {
     const auto found = heard.find(alloc_id(number));
     REQUIRE(found != heard.end());
-    return found->second->getClientStatus();
+    return found->second->client_status();
   }
 
   schema::TaskState::Reader task(int number, std::string_view name = "web") {
     const auto found = heard.find(alloc_id(number));
     REQUIRE(found != heard.end());
-    for (const auto entry : found->second->getTaskStates())
+    for (const auto entry : found->second->task_states())
       if (view(entry.getKey()) == name) return entry.getValue();
     FAIL("no state of task ", name);
     return {};

@@ -82,7 +82,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: what cannot run here is reported once 
   assign(make_alloc(job, 1), job);
   advance(1s);
   CHECK(status(1) == ClientStatus::FAILED);
-  CHECK(view(heard[alloc_id(1)]->getClientDescription())
+  CHECK(heard[alloc_id(1)]->client_description()
         == "Unable to add allocation due to error: failed creating runner for task \"web\": driver "
            "\"nope\" not found");
   const auto sent = batches.size();
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: a runner that crashes fails its alloca
   advance(1s);
 
   CHECK(status(1) == ClientStatus::FAILED);
-  CHECK(view(heard[alloc_id(1)]->getClientDescription()).find("its runner failed")
+  CHECK(heard[alloc_id(1)]->client_description().find("its runner failed")
         != std::string_view::npos);
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
 }

@@ -102,7 +102,7 @@ struct RealNode {
     {
       const std::lock_guard guard{board->lock};
       for (auto& each : board->assigned)
-        if (view(each.alloc->getId()) == test::numbered_id(number, owner))
+        if (each.alloc->id() == test::numbered_id(number, owner))
           each.alloc = test::simple_alloc(job, number, owner, schema::DesiredStatus::STOP, 99);
     }
     actor::tell(servers, test::BoardChanged{});
@@ -115,7 +115,7 @@ struct RealNode {
   workload::TaskState task(int number) {
     const std::lock_guard guard{board->lock};
     return workload::read_task_state(
-        board->heard.at(test::numbered_id(number, owner))->getTaskStates()[0].getValue());
+        board->heard.at(test::numbered_id(number, owner))->task_states()[0].getValue());
   }
 
   std::string shared_dir(int number) const {
@@ -499,7 +499,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: what has lost its record is found by its 
       const std::lock_guard guard{board->lock};
       if (!board->heard.contains(test::numbered_id(1, owner))) return false;
       const auto state = workload::read_task_state(
-          board->heard.at(test::numbered_id(1, owner))->getTaskStates()[0].getValue());
+          board->heard.at(test::numbered_id(1, owner))->task_states()[0].getValue());
       return std::ranges::any_of(state.events, [](const workload::TaskEvent& each) {
         return each.display_message.find("Exit Code: 3") != std::string::npos;
       });

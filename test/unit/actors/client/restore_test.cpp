@@ -152,7 +152,7 @@ TEST_CASE_FIXTURE(ClientFixture, "restore: a destroyed allocation does not come 
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
   crash();
   // The servers still list it, with what they heard of it.
-  assigned[0].alloc = changed(assigned[0].alloc, assigned[0].alloc->getAllocModifyIndex(),
+  assigned[0].alloc = changed(assigned[0].alloc, assigned[0].alloc->alloc_modify_index(),
                               [](auto& draft) { draft.setClientStatus(ClientStatus::COMPLETE); });
   batches.clear();
   start(true, with);
@@ -166,7 +166,7 @@ TEST_CASE_FIXTURE(ClientFixture, "restore: health that was decided stays decided
   const auto job = make_job({.min_healthy_time = 10s});
   assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }), job);
   advance(12s);
-  const auto decided = heard[alloc_id(1)]->getDeploymentStatus().getTimestamp();
+  const auto decided = heard[alloc_id(1)]->deployment_status().getTimestamp();
   CHECK(decided != 0);
   crash();
   batches.clear();
@@ -185,7 +185,7 @@ TEST_CASE("restore: the verdict of one deployment is not the next one's") {
     test.assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }),
                 job);
     test.advance(12s);
-    const auto first = test.heard[alloc_id(1)]->getDeploymentStatus().getTimestamp();
+    const auto first = test.heard[alloc_id(1)]->deployment_status().getTimestamp();
     REQUIRE(first != 0);
 
     const auto next
@@ -197,7 +197,7 @@ TEST_CASE("restore: the verdict of one deployment is not the next one's") {
     test.start(true);
     test.push();
     test.advance(15s);
-    CHECK(test.heard[alloc_id(1)]->getDeploymentStatus().getTimestamp() > first);
+    CHECK(test.heard[alloc_id(1)]->deployment_status().getTimestamp() > first);
   }
 }
 

@@ -80,7 +80,7 @@ struct Farm : test::ServerFixture {
   std::size_t count(schema::ClientStatus status) const {
     std::size_t found = 0;
     for (const auto& entry : state().allocs())
-      if (entry.value()->alloc->getClientStatus() == status) ++found;
+      if (entry.value()->alloc->client_status() == status) ++found;
     return found;
   }
 };

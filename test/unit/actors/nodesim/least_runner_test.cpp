@@ -26,16 +26,16 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
   };
   return {
       [self, setup](const alloc_runner::Begin&) {
-        const workload::AllocReport report{.alloc_id = view(setup.alloc->getId()),
+        const workload::AllocReport report{.alloc_id = setup.alloc->id(),
                                            .node_id = setup.context->node_id,
                                            .status = schema::ClientStatus::RUNNING,
                                            .description = {},
                                            .tasks = {},
                                            .health = {},
                                            .assigned = *setup.alloc};
-        actor::send_urgent(
-            self, setup.context->sync,
-            sync::StateChanged{copy(setup.alloc->getId()), 1, workload::make_update(report, 0)});
+        actor::send_urgent(self, setup.context->sync,
+                           sync::StateChanged{std::string{setup.alloc->id()}, 1,
+                                              workload::make_update(report, 0)});
       },
       [](const alloc_runner::Assign&) {},
       [](const alloc_runner::Reconnect&) {},
@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(test::ActorFixture, "least runner: reports running when it beg
 
   REQUIRE(heard->size() == 1);
   CHECK((*heard)[0].alloc_id == "alloc");
-  CHECK((*heard)[0].update.alloc->getClientStatus() == schema::ClientStatus::RUNNING);
+  CHECK((*heard)[0].update.alloc->client_status() == schema::ClientStatus::RUNNING);
   REQUIRE(left->has_value());
   CHECK(left->value().has_value());
 }

@@ -57,7 +57,7 @@ struct Runner : test::ActorFixture {
     tell(runner, alloc_runner::Begin{});
   }
 
-  ClientStatus last() const { return heard->back().update.alloc->getClientStatus(); }
+  ClientStatus last() const { return heard->back().update.alloc->client_status(); }
 };
 
 Object<schema::Allocation> in_deployment(const Object<schema::Allocation>& alloc) {
@@ -76,10 +76,10 @@ TEST_CASE_FIXTURE(Runner,
   advance(100ms);
   REQUIRE(heard->size() == 1);
   CHECK(last() == ClientStatus::RUNNING);
-  CHECK(heard->back().update.alloc->getTaskStates().size() == 1);
+  CHECK(heard->back().update.alloc->task_states().size() == 1);
   advance(2s);
   REQUIRE(heard->size() == 2);
-  CHECK(heard->back().update.alloc->getDeploymentStatus().getHealthy().getValue());
+  CHECK(heard->back().update.alloc->health().value());
   advance(10s);
 
   CHECK(last() == ClientStatus::COMPLETE);
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(Runner, "simulated runner: fails at the rate of its plan") {
   advance(2s);
 
   CHECK(last() == ClientStatus::FAILED);
-  CHECK(heard->back().update.alloc->getTaskStates()[0].getValue().getFailed());
+  CHECK(heard->back().update.alloc->task_states()[0].getValue().getFailed());
 }
 
 TEST_CASE_FIXTURE(Runner, "simulated runner: is stopped by the servers, once") {
@@ -118,7 +118,7 @@ TEST_CASE_FIXTURE(Runner, "simulated runner: chatters without changing its statu
 
   REQUIRE(heard->size() == 6);
   for (const auto& each : *heard)
-    CHECK(each.update.alloc->getClientStatus() == ClientStatus::RUNNING);
+    CHECK(each.update.alloc->client_status() == ClientStatus::RUNNING);
   CHECK(heard->front().version < heard->back().version);
   CHECK(heard->front().update.state.digest != heard->back().update.state.digest);
 }

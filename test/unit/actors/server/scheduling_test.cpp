@@ -287,11 +287,11 @@ TEST_CASE_FIXTURE(SchedulingFixture,
   };
   const auto report_healthy = [&](std::uint64_t version) {
     for (const auto& row : live("web")) {
-      if (row->alloc->getJobVersion() != version) continue;
-      if (row->alloc->getDeploymentStatus().getHealthy().isValue()) continue;
+      if (row->alloc->job_version() != version) continue;
+      if (row->alloc->health().has_value()) continue;
       write([&](schema::Command::Builder command) {
         auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-        alloc.setId(row->alloc->getId());
+        alloc.setId(text(row->alloc->id()));
         alloc.setClientStatus(schema::ClientStatus::RUNNING);
         auto health = alloc.initDeploymentStatus();
         health.getHealthy().setValue(true);
@@ -314,7 +314,7 @@ TEST_CASE_FIXTURE(SchedulingFixture,
         == schema::DeploymentState::SUCCESSFUL);
   REQUIRE(live("web").size() == 3);
   for (const auto& row : live("web"))
-    CHECK(row->alloc->getJobVersion() == 1);
+    CHECK(row->alloc->job_version() == 1);
 }
 
 TEST_CASE_FIXTURE(SchedulingFixture,
@@ -335,7 +335,7 @@ TEST_CASE_FIXTURE(SchedulingFixture,
   const auto report_unhealthy = [&](std::size_t number) {
     write([&](schema::Command::Builder command) {
       auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-      alloc.setId(live("web").at(number)->alloc->getId());
+      alloc.setId(text(live("web").at(number)->alloc->id()));
       alloc.setClientStatus(schema::ClientStatus::RUNNING);
       auto health = alloc.initDeploymentStatus();
       health.getHealthy().setValue(false);
@@ -345,7 +345,7 @@ TEST_CASE_FIXTURE(SchedulingFixture,
   };
   const auto marked = [&] {
     return std::ranges::count_if(live("web"), [](const auto& row) {
-      const auto mark = row->alloc->getDesiredTransition().getReschedule();
+      const auto mark = row->alloc->transition().getReschedule();
       return mark.isValue() && mark.getValue();
     });
   };

@@ -32,7 +32,7 @@ struct Operator : RolloutHarness {
 
   state::AllocRef canary() const {
     for (const auto& row : live())
-      if (row->alloc->getJobVersion() == 1) return row;
+      if (row->alloc->job_version() == 1) return row;
     FAIL("no canary");
     return {};
   }
@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(Operator, "only the group whose allocation is unhealthy decide
   };
   const auto of_group = [this](const char* name) {
     for (const auto& row : live())
-      if (view(row->alloc->getTaskGroup()) == name) return copy(row->alloc->getId());
+      if (row->alloc->task_group() == name) return std::string{row->alloc->id()};
     return std::string{};
   };
   const auto say_unhealthy = [&](const std::string& deployment, const std::string& alloc) {
@@ -147,7 +147,7 @@ TEST_CASE_FIXTURE(Operator, "only the group whose allocation is unhealthy decide
 
 TEST_CASE_FIXTURE(Operator, "an operator's word on health counts") {
   const auto id = deploy_canary();
-  const auto alloc = copy(canary()->alloc->getId());
+  const auto alloc = std::string{canary()->alloc->id()};
   const auto group = [&] { return state().deployment(id)->getTaskGroups()[0].getValue(); };
 
   const auto healthy

@@ -33,7 +33,7 @@ struct FactoryHarness : Harness {
   std::vector<Object<schema::Evaluation>> evals_of_report(const state::AllocRef& row,
                                                           ClientStatus status) {
     Draft<schema::Allocation> report;
-    report->setId(row->alloc->getId());
+    report->setId(text(row->alloc->id()));
     report->setClientStatus(status);
     return cluster::evals_for_reports(state(), {report.freeze()}, {now, &random});
   }
@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(FactoryHarness, "an allocation that was told to end still coun
   REQUIRE(evals.size() == 1);
   write(evals);
   process(state().eval(view(evals[0]->getId())));
-  CHECK(allocs()[0]->alloc->getClientStatus() == ClientStatus::LOST);
+  CHECK(allocs()[0]->alloc->client_status() == ClientStatus::LOST);
 }
 
 TEST_CASE_FIXTURE(FactoryHarness, "a failure calls for an evaluation, an ordinary end does not") {
@@ -136,7 +136,7 @@ TEST_CASE_FIXTURE(FactoryHarness,
   })));
   report_all_running();
   Draft<schema::Allocation> ended;
-  ended->setId(live().at(0)->alloc->getId());
+  ended->setId(text(live().at(0)->alloc->id()));
   ended->setClientStatus(schema::ClientStatus::COMPLETE);
 
   CHECK(cluster::evals_for_reports(state(), {ended.freeze()}, {now, &random}).size() == 1);

@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(Harness, "job commands: delays are skipped for what runs") {
   store.apply(++next_index, *command);
   store.publish();
   for (const auto& row : allocs())
-    CHECK(row->alloc->getDesiredTransition().getNoShutdownDelay().getValue());
+    CHECK(row->alloc->transition().getNoShutdownDelay().getValue());
 }
 
 namespace {

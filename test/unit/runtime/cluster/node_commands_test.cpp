@@ -160,7 +160,7 @@ TEST_CASE_FIXTURE(NodeHarness, "heartbeat: news of a known node only") {
 TEST_CASE_FIXTURE(NodeHarness, "heartbeat: a node that was away reports before it is ready") {
   const auto id = add_node();
   const auto row = run_web();
-  const auto alloc = copy(row->alloc->getId());
+  const auto alloc = std::string{row->alloc->id()};
   SUBCASE("what runs") {}
   SUBCASE("what was given up") {
     apply([&](schema::Command::Builder command) {
@@ -220,7 +220,7 @@ TEST_CASE_FIXTURE(NodeHarness,
   SUBCASE("it is stopped") {
     apply([&](schema::Command::Builder command) {
       auto stopped = command.initPlanResults().initPlans(1)[0].initStopped(1)[0];
-      stopped.setId(row->alloc->getId());
+      stopped.setId(text(row->alloc->id()));
     });
   }
   missed = write(decide_missed_heartbeat(state(), id, draw()));
@@ -393,7 +393,7 @@ TEST_CASE_FIXTURE(NodeHarness, "reports: of a known node that is not given up, b
 TEST_CASE_FIXTURE(NodeHarness,
                   "reports: the newest of an allocation counts, another node's don't") {
   const auto id = add_node();
-  const auto alloc = copy(run_web()->alloc->getId());
+  const auto alloc = std::string{run_web()->alloc->id()};
   CHECK_FALSE(is_foreign(state(), *report_of(alloc, id), id));
   CHECK(is_foreign(state(), *report_of(alloc, id), "other"));
   CHECK_FALSE(is_foreign(state(), *report_of("none", id), "other"));

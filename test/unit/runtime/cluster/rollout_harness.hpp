@@ -44,7 +44,7 @@ struct RolloutHarness : Harness {
   void report_health(const state::AllocRef& row, bool healthy) {
     apply([&](schema::Command::Builder command) {
       auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-      alloc.setId(row->alloc->getId());
+      alloc.setId(text(row->alloc->id()));
       alloc.setClientStatus(healthy ? schema::ClientStatus::RUNNING : schema::ClientStatus::FAILED);
       alloc.setModifyTime(now);
       auto health = alloc.initDeploymentStatus();

@@ -35,12 +35,12 @@ void canary(schema::TaskGroup::Builder group, bool auto_promote) {
 }
 
 std::vector<state::AllocRef> of_group(std::vector<state::AllocRef> rows, std::string_view name) {
-  std::erase_if(rows, [&](const auto& row) { return view(row->alloc->getTaskGroup()) != name; });
+  std::erase_if(rows, [&](const auto& row) { return row->alloc->task_group() != name; });
   return rows;
 }
 
 std::vector<state::AllocRef> of_version(std::vector<state::AllocRef> rows, std::uint64_t version) {
-  std::erase_if(rows, [&](const auto& row) { return row->alloc->getJobVersion() != version; });
+  std::erase_if(rows, [&](const auto& row) { return row->alloc->job_version() != version; });
   return rows;
 }
 
@@ -118,9 +118,9 @@ TEST_CASE_FIXTURE(RolloutHarness,
   CHECK(step.reason == "unhealthy allocations are replaced");
   take(step);
   CHECK_FALSE(next(id).command);
-  const auto marked = state().alloc(view(first->alloc->getId()));
-  CHECK(marked->alloc->getDesiredTransition().getReschedule().getValue());
-  CHECK(marked->alloc->getFollowupEvalId().size() > 0);
+  const auto marked = state().alloc(first->alloc->id());
+  CHECK(marked->alloc->transition().getReschedule().getValue());
+  CHECK(!marked->alloc->followup_eval_id().empty());
   CHECK(status(id) == DeploymentState::RUNNING);
 }
 
@@ -149,7 +149,7 @@ TEST_CASE_FIXTURE(RolloutHarness,
   const auto back = copy(state().latest_deployment("default", "web")->getId());
   CHECK(back != bad);
   REQUIRE(live().size() == 1);
-  CHECK(live()[0]->alloc->getJobVersion() == 2);
+  CHECK(live()[0]->alloc->job_version() == 2);
 }
 
 TEST_CASE_FIXTURE(RolloutHarness, "a failure without a stable version says so") {
@@ -182,13 +182,13 @@ TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries are promoted if their group 
   CHECK(description(second_id) == "Deployment is running pending automatic promotion");
   CHECK_FALSE(next(second_id).command);
   for (const auto& row : live())
-    if (row->alloc->getJobVersion() == 1) report_health(row, true);
+    if (row->alloc->job_version() == 1) report_health(row, true);
   const auto step = next(second_id);
   CHECK(step.reason == "its canaries are healthy");
   take(step);
   CHECK(state().deployment(second_id)->getTaskGroups()[0].getValue().getPromoted());
   for (const auto& row : live())
-    CHECK(row->alloc->getJobVersion() == 1);
+    CHECK(row->alloc->job_version() == 1);
 }
 
 TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries of a paused deployment wait until it goes on") {
@@ -205,7 +205,7 @@ TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries of a paused deployment wait 
   const auto id = deploy(2, "{\"v\":2}", canaries);
   pause(id, true);
   for (const auto& row : live())
-    if (row->alloc->getJobVersion() == 1) report_health(row, true);
+    if (row->alloc->job_version() == 1) report_health(row, true);
   CHECK(next(id).reason != "its canaries are healthy");
 
   pause(id, false);
@@ -350,7 +350,7 @@ TEST_CASE_FIXTURE(RolloutHarness, "health that comes with its evaluation is no n
   const auto id = deploy(2, "{}");
   const auto healthy
       = cluster::decide_alloc_health(state(), nomad::test::anybody(), id,
-                                     {copy(live().at(0)->alloc->getId())}, {}, {now, &random});
+                                     {std::string{live().at(0)->alloc->id()}}, {}, {now, &random});
   REQUIRE(healthy.has_value());
   store.apply(++next_index, *healthy->command);
   store.publish();

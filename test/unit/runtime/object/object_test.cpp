@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/random.hpp"
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "schema/alloc.capnp.h"
@@ -42,9 +43,9 @@ TEST_CASE("Draft: a changed copy leaves the original as it was") {
   change->setClientStatus(ClientStatus::COMPLETE);
   const auto after = change.freeze();
 
-  CHECK(before->getClientStatus() == ClientStatus::PENDING);
-  CHECK(after->getClientStatus() == ClientStatus::COMPLETE);
-  CHECK(after->getTaskStates()[0].getValue().getRestarts() == 3);
+  CHECK(before->client_status() == ClientStatus::PENDING);
+  CHECK(after->client_status() == ClientStatus::COMPLETE);
+  CHECK(after->task_states()[0].getValue().getRestarts() == 3);
   CHECK_FALSE(before.equals(after));
 }
 
@@ -100,7 +101,7 @@ TEST_CASE("Object: broken bytes are refused or read safely, never trusted") {
       CHECK(read.error().code == nomad::Errc::corrupt);
       continue;
     }
-    for (auto entry : (*read)->getTaskStates())  // touches every pointer; ASan watches
+    for (auto entry : (*read)->task_states())  // touches every pointer; ASan watches
       for (auto event : entry.getValue().getEvents())
         CHECK(event.getType().size() < bytes.size());
   }
@@ -119,17 +120,17 @@ TEST_CASE("Object: what is not set behind the last field that is takes no room")
   // word and three. The map's entry has two pointers, and the task's state the one to its events.
   const auto words_of_list = 1 + 2 * (0 + 3) + 1 + 3;
   const auto words_below = 1 + 2 + 1 + words_of_list;
-  const auto root = object->totalSize().wordCount - words_below;
+  const auto root = object.reader().totalSize().wordCount - words_below;
   CHECK(object.bytes().size() / 8 == 1 + root + words_below);
-  CHECK(object->getTaskStates()[0].getValue().getEvents()[1].getGenericSource() == "");
-  CHECK(object->getTaskStates()[0].getValue().getEvents()[0].getKillTimeout() == 0);
+  CHECK(object->task_states()[0].getValue().getEvents()[1].getGenericSource() == "");
+  CHECK(object->task_states()[0].getValue().getEvents()[0].getKillTimeout() == 0);
 
   Draft<Allocation> change{object};
   auto changed = change->getTaskStates()[0].getValue().getEvents();
   changed[0].setGenericSource("here");
   changed[0].setDiskLimit(7);
   const auto longer = change.freeze();
-  const auto event = longer->getTaskStates()[0].getValue().getEvents()[0];
+  const auto event = longer->task_states()[0].getValue().getEvents()[0];
   CHECK(event.getGenericSource() == "here");
   CHECK(event.getDiskLimit() == 7);
   CHECK(event.getType() == "Started");
@@ -146,8 +147,8 @@ TEST_CASE("Object: what is there but empty stays there, and its bytes are taken"
 
   REQUIRE(copied.has_value());
   CHECK(copied->equals(object));
-  CHECK((*copied)->hasAllocatedResources());
-  CHECK((*copied)->getTaskStates().size() == 5'000);
+  CHECK(copied->reader().hasAllocatedResources());
+  CHECK((*copied)->task_states().size() == 5'000);
 }
 
 TEST_CASE("entries: sorted entries are found by key") {

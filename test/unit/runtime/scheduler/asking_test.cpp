@@ -92,7 +92,7 @@ struct AskedHarness : Harness {
   std::set<std::string> names() {
     std::set<std::string> found;
     for (const auto& row : live())
-      found.insert(copy(row->alloc->getName()));
+      found.insert(std::string{row->alloc->name()});
     return found;
   }
 };
@@ -172,7 +172,7 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: what has no place says why, and is aske
 TEST_CASE_FIXTURE(AskedHarness, "asking: nonsense changes nothing and is told") {
   const auto node = add_node();
   run(register_job(custom_job(1)));
-  const auto alloc = copy(live()[0]->alloc->getId());
+  const auto alloc = std::string{live()[0]->alloc->id()};
   using Decision = schema::plugin::Decision::Builder;
   const auto refused = [&](const std::function<void(Decision)>& decide) {
     refusal.clear();
@@ -215,7 +215,7 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: a stopped allocation's place and name a
       [](schema::Node::Builder made) { made.getNodeResources().getCpu().setCpuShares(600); });
   run(register_job(custom_job(1)));
   report_all_running();
-  const auto old = copy(live()[0]->alloc->getId());
+  const auto old = std::string{live()[0]->alloc->id()};
   decides = [&](Asked, schema::plugin::Decision::Builder decision) {
     auto stops = decision.initStops(2);
     for (auto stop : stops) {
@@ -232,8 +232,8 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: a stopped allocation's place and name a
 
   REQUIRE(live().size() == 1);
   CHECK(names() == std::set<std::string>{"web.api[0]"});
-  CHECK(view(live()[0]->alloc->getPreviousAllocation()) == old);
-  CHECK(view(state().alloc(old)->alloc->getDesiredDescription()) == "it is tired");
+  CHECK(live()[0]->alloc->previous() == old);
+  CHECK(state().alloc(old)->alloc->desired_description() == "it is tired");
   CHECK(last_updates.at("api").stop == 1);
   CHECK(last_updates.at("api").place == 1);
 }
@@ -242,7 +242,7 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: an allocation is replaced once") {
   const auto node = add_node();
   run(register_job(custom_job(1)));
   report_all_running();
-  const auto old = copy(live()[0]->alloc->getId());
+  const auto old = std::string{live()[0]->alloc->id()};
   decides = [&](Asked, schema::plugin::Decision::Builder decision) {
     decision.initStops(1)[0].setAllocId(text(old));
     for (auto placement : decision.initPlacements(2)) {
@@ -268,8 +268,7 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: what needs no choice is done without a 
   CHECK(last->getAllocs().size() == 1);
   CHECK(last->getNodes().size() == 1);
   for (const auto& row : allocs())
-    if (view(row->alloc->getNodeId()) == first)
-      CHECK(row->alloc->getClientStatus() == ClientStatus::LOST);
+    if (row->alloc->node_id() == first) CHECK(row->alloc->client_status() == ClientStatus::LOST);
 
   const auto before = questions;
   apply([&](schema::Command::Builder command) {
@@ -290,13 +289,13 @@ TEST_CASE_FIXTURE(AskedHarness, "asking: versions that can be taken over are, ot
 
   run(register_job(custom_job(1, [](schema::Job::Builder job) { job.setPriority(70); })));
   REQUIRE(live().size() == 1);
-  CHECK(live()[0]->alloc->getJobVersion() == 1);
+  CHECK(live()[0]->alloc->job_version() == 1);
   CHECK_FALSE(last->getAllocs()[0].getOutdated());
 
   run(register_job(custom_job(1, [](schema::Job::Builder job) {
     job.getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"20s"})");
   })));
-  CHECK(live()[0]->alloc->getJobVersion() == 1);
+  CHECK(live()[0]->alloc->job_version() == 1);
   CHECK(last->getAllocs()[0].getOutdated());
 }
 

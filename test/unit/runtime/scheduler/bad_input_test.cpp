@@ -168,7 +168,7 @@ TEST_CASE_FIXTURE(BadInput, "bad input: a drain of the last node stops, waits, a
     const auto rows = live();
     auto entries = command.initAllocTransition().initEntries(static_cast<unsigned>(rows.size()));
     for (unsigned i = 0; i < rows.size(); ++i) {
-      entries[i].setAllocId(rows[i]->alloc->getId());
+      entries[i].setAllocId(text(rows[i]->alloc->id()));
       entries[i].initTransition().getMigrate().setValue(true);
     }
   });

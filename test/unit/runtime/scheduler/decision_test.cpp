@@ -82,7 +82,7 @@ TEST_CASE_FIXTURE(DecisionHarness, "ids differ by evaluation, state and attempt"
   const auto eval = register_job(make_job(1));
   const auto first = state();
   const auto id_of = [](const Step& step) {
-    return copy(step.plan->nodes.begin()->second.placements[0].row->getId());
+    return std::string{step.plan->nodes.begin()->second.placements[0].row->id()};
   };
   std::set<std::string> ids;
   ids.insert(id_of(make_scheduler(eval)->start({first, now, nullptr})));

@@ -56,11 +56,11 @@ struct Disconnection : Harness {
   }
 
   state::AllocRef now_of(const state::AllocRef& row) const {
-    return state().alloc(view(row->alloc->getId()));
+    return state().alloc(row->alloc->id());
   }
 
   ClientStatus status_of(const state::AllocRef& row) const {
-    return now_of(row)->alloc->getClientStatus();
+    return now_of(row)->alloc->client_status();
   }
 
   std::vector<Object<schema::Evaluation>> waiting(EvalTrigger trigger) const {
@@ -75,7 +75,7 @@ struct Disconnection : Harness {
   /// What replaced the original; one at most.
   state::AllocRef replacement() const {
     for (const auto& row : allocs())
-      if (view(row->alloc->getPreviousAllocation()) == view(original->alloc->getId())) return row;
+      if (row->alloc->previous() == original->alloc->id()) return row;
     return {};
   }
 };
@@ -89,10 +89,10 @@ TEST_CASE_FIXTURE(Disconnection,
       std::numeric_limits<std::int64_t>::max());
   run_one(patient.freeze());
   disconnect();
-  CHECK(now_of(original)->alloc->getClientStatus() == ClientStatus::UNKNOWN);
+  CHECK(now_of(original)->alloc->client_status() == ClientStatus::UNKNOWN);
   now += 3600 * second;
   process(evaluate(EvalTrigger::MAX_DISCONNECT_TIMEOUT));
-  CHECK(now_of(original)->alloc->getClientStatus() == ClientStatus::UNKNOWN);
+  CHECK(now_of(original)->alloc->client_status() == ClientStatus::UNKNOWN);
 }
 
 TEST_CASE_FIXTURE(Disconnection, "disconnect: the allocation becomes unknown and is replaced") {
@@ -101,13 +101,13 @@ TEST_CASE_FIXTURE(Disconnection, "disconnect: the allocation becomes unknown and
   disconnect();
 
   const auto row = now_of(original)->alloc;
-  CHECK(row->getClientStatus() == ClientStatus::UNKNOWN);
-  CHECK(row->getDesiredStatus() == DesiredStatus::RUN);
-  CHECK(view(row->getClientDescription()) == "alloc is unknown since its node is disconnected");
-  REQUIRE(row->getAllocStates().size() == 1);
-  CHECK(view(row->getAllocStates()[0].getValue()) == "unknown");
+  CHECK(row->client_status() == ClientStatus::UNKNOWN);
+  CHECK(row->desired_status() == DesiredStatus::RUN);
+  CHECK(row->client_description() == "alloc is unknown since its node is disconnected");
+  REQUIRE(row->alloc_states().size() == 1);
+  CHECK(view(row->alloc_states()[0].getValue()) == "unknown");
   REQUIRE(replacement());
-  CHECK(view(replacement()->alloc->getNodeId()) == other);
+  CHECK(replacement()->alloc->node_id() == other);
   const auto timeouts = waiting(EvalTrigger::MAX_DISCONNECT_TIMEOUT);
   REQUIRE(timeouts.size() == 1);
   CHECK(timeouts[0]->getWaitUntil() == now + tolerated);
@@ -129,7 +129,7 @@ TEST_CASE_FIXTURE(Disconnection, "disconnect: the replacement waits for the resc
   const auto followups = waiting(EvalTrigger::ALLOC_FAILURE);
   REQUIRE(followups.size() == 1);
   CHECK(followups[0]->getWaitUntil() == now + 30 * second);
-  CHECK(view(now_of(original)->alloc->getFollowupEvalId()) == view(followups[0]->getId()));
+  CHECK(now_of(original)->alloc->followup_eval_id() == view(followups[0]->getId()));
   now += 30 * second;
   process(followups[0]);
   CHECK(replacement());
@@ -169,10 +169,10 @@ TEST_CASE_FIXTURE(Disconnection, "reconnect: the original stays, its replacement
   CHECK(status_of(original) == ClientStatus::RUNNING);
   CHECK_FALSE(now_of(original)->server_terminal);
   CHECK(replacement()->server_terminal);
-  CHECK(view(replacement()->alloc->getDesiredDescription())
+  CHECK(replacement()->alloc->desired_description()
         == "alloc not needed due to disconnected client reconnect");
   CHECK(allocs().size() == 2);
-  const auto states = now_of(original)->alloc->getAllocStates();
+  const auto states = now_of(original)->alloc->alloc_states();
   REQUIRE(states.size() == 2);
   CHECK(view(states[1].getValue()) == "running");
 
@@ -238,14 +238,14 @@ TEST_CASE_FIXTURE(Disconnection, "reconnect: an allocation of an older version g
   newer->getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"20s"})");
   process(register_job(newer.freeze()));
   for (const auto& row : live())
-    if (row->alloc->getClientStatus() == ClientStatus::PENDING) report(row, ClientStatus::RUNNING);
+    if (row->alloc->client_status() == ClientStatus::PENDING) report(row, ClientStatus::RUNNING);
 
   reconnect();
 
   CHECK(now_of(original)->server_terminal);
   REQUIRE(live().size() == 1);
-  CHECK(view(live()[0]->alloc->getNodeId()) == other);
-  CHECK(live()[0]->alloc->getJobVersion() == 1);
+  CHECK(live()[0]->alloc->node_id() == other);
+  CHECK(live()[0]->alloc->job_version() == 1);
 }
 
 TEST_CASE_FIXTURE(Disconnection,
@@ -259,7 +259,7 @@ TEST_CASE_FIXTURE(Disconnection,
 
   reconnect();
 
-  CHECK(now_of(original)->alloc->getDesiredStatus() == DesiredStatus::STOP);
+  CHECK(now_of(original)->alloc->desired_status() == DesiredStatus::STOP);
   CHECK(live().empty());
 }
 
@@ -278,7 +278,7 @@ TEST_CASE_FIXTURE(Disconnection,
   CHECK(live().size() == 1);
   // Back too late: it is told to stop, and nothing is placed.
   reconnect();
-  CHECK(now_of(original)->alloc->getDesiredStatus() == DesiredStatus::STOP);
+  CHECK(now_of(original)->alloc->desired_status() == DesiredStatus::STOP);
   CHECK(live().size() == 1);
   CHECK(allocs().size() == 2);
 }
@@ -332,12 +332,12 @@ TEST_CASE_FIXTURE(
   REQUIRE(followups.size() == 1);
   CHECK(followups[0]->getWaitUntil() == now + 80 * second);
   CHECK(view(followups[0]->getStatusDescription()) == "created for delayed rescheduling");
-  CHECK(view(now_of(original)->alloc->getFollowupEvalId()) == view(followups[0]->getId()));
+  CHECK(now_of(original)->alloc->followup_eval_id() == view(followups[0]->getId()));
 
   now += 80 * second;
   process(followups[0]);
   REQUIRE(live().size() == 1);
-  CHECK(view(live()[0]->alloc->getNodeId()) == other);
+  CHECK(live()[0]->alloc->node_id() == other);
 }
 
 TEST_CASE_FIXTURE(Disconnection, "disconnect: allocations of system jobs wait for their own node") {

@@ -40,7 +40,7 @@ struct AttemptHarness : Harness {
   void migrate(const state::AllocRef& row) {
     apply([&](schema::Command::Builder command) {
       auto entry = command.initAllocTransition().initEntries(1)[0];
-      entry.setAllocId(row->alloc->getId());
+      entry.setAllocId(text(row->alloc->id()));
       entry.initTransition().getMigrate().setValue(true);
     });
   }
@@ -65,7 +65,7 @@ struct AttemptHarness : Harness {
     migrate(live().at(0));
     process(evaluate(EvalTrigger::ALLOC_STOP));
     REQUIRE(live().size() == 1);
-    return copy(live()[0]->alloc->getNodeId());
+    return std::string{live()[0]->alloc->node_id()};
   }
 
   static void on_rack(schema::Node::Builder node) {
@@ -176,8 +176,8 @@ TEST_CASE_FIXTURE(
   const auto deployment = state().latest_deployment("default", "web");
   REQUIRE(deployment->getJobVersion() == 1);
   REQUIRE(live().size() == 1);
-  CHECK(view(live()[0]->alloc->getDeploymentId()) == view(deployment->getId()));
-  CHECK_FALSE(live()[0]->alloc->getDeploymentStatus().getHealthy().isValue());
+  CHECK(live()[0]->alloc->deployment_id() == view(deployment->getId()));
+  CHECK_FALSE(live()[0]->alloc->health().has_value());
 }
 
 TEST_CASE_FIXTURE(AttemptHarness,
@@ -217,7 +217,7 @@ TEST_CASE_FIXTURE(AttemptHarness, "only a failed allocation's node is avoided by
     now += 30 * second;
     process(evaluate(EvalTrigger::ALLOC_FAILURE));
     REQUIRE(live().size() == 1);
-    CHECK(view(live()[0]->alloc->getNodeId()) == other);
+    CHECK(live()[0]->alloc->node_id() == other);
   }
   SUBCASE("it is moved") {
     process(register_job(make_job(1, [](schema::Job::Builder job) {
@@ -225,7 +225,7 @@ TEST_CASE_FIXTURE(AttemptHarness, "only a failed allocation's node is avoided by
       job.setName("filler");
       job.getTaskGroups()[0].getTasks()[0].getResources().setCpu(3000);
     })));
-    REQUIRE(view(live("filler").at(0)->alloc->getNodeId()) == node);
+    REQUIRE(live("filler").at(0)->alloc->node_id() == node);
     CHECK(home_after_migration() == node);
   }
 }
@@ -247,7 +247,7 @@ TEST_CASE_FIXTURE(AttemptHarness,
       2, [](schema::Job::Builder job) { job.getTaskGroups()[0].getTasks()[0].setConfig("{}"); })));
   std::set<std::string> names;
   for (const auto& row : live())
-    names.insert(copy(row->alloc->getName()));
+    names.insert(std::string{row->alloc->name()});
   CHECK(names == std::set<std::string>{"web.api[0]", "web.api[1]"});
 }
 
@@ -261,7 +261,7 @@ TEST_CASE_FIXTURE(AttemptHarness,
     job.getTaskGroups()[0].getTasks()[0].setConfig("{}");
   })));
   REQUIRE(live().size() == 1);
-  CHECK(live()[0]->alloc->getJobVersion() == 1);
+  CHECK(live()[0]->alloc->job_version() == 1);
 }
 
 TEST_CASE_FIXTURE(AttemptHarness,
@@ -275,7 +275,7 @@ TEST_CASE_FIXTURE(AttemptHarness,
     job.getTaskGroups()[0].getTasks()[0].setKillTimeout(9 * second);
   })));
   REQUIRE(live().size() == 1);
-  CHECK(live()[0]->alloc->getJobVersion() == 1);
+  CHECK(live()[0]->alloc->job_version() == 1);
 }
 
 TEST_CASE_FIXTURE(AttemptHarness,
@@ -288,7 +288,7 @@ TEST_CASE_FIXTURE(AttemptHarness,
   })));
   CHECK(live().size() == 2);
   for (const auto& row : live())
-    CHECK(row->alloc->getJobVersion() == 0);
+    CHECK(row->alloc->job_version() == 0);
 }
 
 TEST_CASE_FIXTURE(AttemptHarness,
@@ -312,7 +312,7 @@ TEST_CASE_FIXTURE(AttemptHarness, "what was told to stop is lost with its node, 
   process(register_job(make_job(0)));
   REQUIRE(live().empty());
   const auto status_of = [this](const state::AllocRef& row) {
-    return state().alloc(view(row->alloc->getId()))->alloc->getClientStatus();
+    return state().alloc(row->alloc->id())->alloc->client_status();
   };
   SUBCASE("the node is disconnected: it may still be told") {
     set_status(node, schema::NodeStatus::DISCONNECTED);
@@ -341,7 +341,7 @@ namespace {
 double own_score(const state::AllocRef& row, std::string_view name) {
   if (!row->metric) return -1;
   for (const auto node : row->metric->getScoreMetaData()) {
-    if (view(node.getNodeId()) != view(row->alloc->getNodeId())) continue;
+    if (view(node.getNodeId()) != row->alloc->node_id()) continue;
     for (const auto score : node.getScores())
       if (view(score.getKey()) == name) return score.getValue();
   }
@@ -391,7 +391,7 @@ TEST_CASE_FIXTURE(AttemptHarness,
   process(register_job(
       make_job(1, [](schema::Job::Builder job) { job.getDatacenters().set(0, "dc2"); })));
   REQUIRE(live().size() == 1);
-  CHECK(view(live()[0]->alloc->getNodeId()) == other);
+  CHECK(live()[0]->alloc->node_id() == other);
 }
 
 TEST_CASE_FIXTURE(Harness, "what has ended of a group that is gone is stopped, once") {
@@ -403,10 +403,10 @@ TEST_CASE_FIXTURE(Harness, "what has ended of a group that is gone is stopped, o
   process(register_job(
       make_job(1, [](schema::Job::Builder job) { job.getTaskGroups()[0].setName("another"); })));
 
-  const auto row = state().alloc(view(failed->alloc->getId()))->alloc;
-  CHECK(row->getDesiredStatus() == schema::DesiredStatus::STOP);
-  CHECK(view(row->getDesiredDescription()) == "alloc not needed due to job update");
-  CHECK(row->getClientStatus() == ClientStatus::FAILED);
+  const auto row = state().alloc(failed->alloc->id())->alloc;
+  CHECK(row->desired_status() == schema::DesiredStatus::STOP);
+  CHECK(row->desired_description() == "alloc not needed due to job update");
+  CHECK(row->client_status() == ClientStatus::FAILED);
   report_all_running();
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());

@@ -47,15 +47,13 @@ struct CanaryHarness : Harness {
     process(evaluate(EvalTrigger::NODE_UPDATE));
     std::vector<std::uint64_t> versions;
     for (const auto& row : replacements())
-      versions.push_back(row->alloc->getJobVersion());
+      versions.push_back(row->alloc->job_version());
     return versions;
   }
 
   std::vector<state::AllocRef> replacements() const {
     auto rows = live();
-    std::erase_if(rows, [](const state::AllocRef& row) {
-      return row->alloc->getDeploymentStatus().getCanary();
-    });
+    std::erase_if(rows, [](const state::AllocRef& row) { return row->alloc->is_canary(); });
     return rows;
   }
 
@@ -76,7 +74,7 @@ TEST_CASE_FIXTURE(CanaryHarness,
 
   CHECK(replaced_as() == Versions{0, 0});
   for (const auto& row : replacements()) {
-    CHECK(view(row->alloc->getDeploymentId()) == stable);
+    CHECK(row->alloc->deployment_id() == stable);
     CHECK(view(row->job->getTaskGroups()[0].getTasks()[0].getConfig()) == "{}");
   }
 }
@@ -164,7 +162,7 @@ TEST_CASE_FIXTURE(CanaryHarness,
 
   CHECK(replaced_as() == Versions{0, 0});
   for (const auto& row : replacements())
-    CHECK(row->alloc->getDeploymentId().size() == 0);
+    CHECK(row->alloc->deployment_id().empty());
 }
 
 TEST_CASE_FIXTURE(CanaryHarness,
@@ -189,7 +187,7 @@ TEST_CASE_FIXTURE(CanaryHarness, "canaries: no version older than the lost one i
     report(row, ClientStatus::COMPLETE);
   process(register_job(version(R"({"a":1})", false)));  // of no deployment
   report_all_running(true);
-  first = copy(live().at(0)->alloc->getNodeId());
+  first = std::string{live().at(0)->alloc->node_id()};
   set_eligibility(first, schema::SchedulingEligibility::INELIGIBLE);
   add_node();
   process(register_job(version(R"({"a":2})")));
@@ -216,5 +214,5 @@ TEST_CASE_FIXTURE(Harness, "without rolling there is no deployment, and there ar
   CHECK_FALSE(state().latest_deployment("default", "web"));
   REQUIRE(live().size() == 2);
   for (const auto& row : live())
-    CHECK(row->alloc->getJobVersion() == 1);
+    CHECK(row->alloc->job_version() == 1);
 }

@@ -43,7 +43,7 @@ TEST_CASE_FIXTURE(Harness, "ports: dynamic ones differ, a static one is given on
   })));
   std::set<int> values;
   for (const auto& row : live()) {
-    const auto ports = row->alloc->getAllocatedResources().getShared().getPorts();
+    const auto ports = row->alloc->resources().getShared().getPorts();
     REQUIRE(ports.size() == 1);
     CHECK(ports[0].getValue() >= 20'000);
     CHECK(ports[0].getValue() <= 32'000);
@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(Harness, "distinct_hosts and distinct_property") {
   CHECK(live().size() == 4);
   std::set<std::string> nodes;
   for (const auto& row : live())
-    nodes.insert(copy(row->alloc->getNodeId()));
+    nodes.insert(std::string{row->alloc->node_id()});
   CHECK(nodes.size() == 4);
   process(register_job(make_job(5, [](schema::Job::Builder job) {
     job.setId("racks");
@@ -108,7 +108,7 @@ TEST_CASE_FIXTURE(Harness, "a spread over racks is even") {
   })));
   std::map<std::string, int> racks;
   for (const auto& row : live())
-    ++racks[copy(state().node(view(row->alloc->getNodeId()))->getMeta()[0].getValue())];
+    ++racks[copy(state().node(row->alloc->node_id())->getMeta()[0].getValue())];
   CHECK(racks["r1"] == 5);
   CHECK(racks["r2"] == 5);
 }

@@ -21,12 +21,12 @@ TEST_CASE_FIXTURE(Harness, "a new job is placed, and a second evaluation changes
   REQUIRE(placed.size() == 5);
   std::set<std::string> names;
   for (const auto& row : placed) {
-    names.insert(copy(row->alloc->getName()));
+    names.insert(std::string{row->alloc->name()});
     CHECK(row->demand.cpu_mhz == 500);
     CHECK(row->demand.memory_mb == 256);
     CHECK(row->demand.disk_mb == 100);
     CHECK(row->metric);
-    CHECK(view(row->alloc->getEvalId()) == view(eval->getId()));
+    CHECK(row->alloc->eval_id() == view(eval->getId()));
   }
   CHECK(names
         == std::set<std::string>{"web.api[0]", "web.api[1]", "web.api[2]", "web.api[3]",
@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(Harness, "scaling down stops the highest names, stopping the j
   REQUIRE(left.size() == 2);
   std::set<std::string> names;
   for (const auto& row : left)
-    names.insert(copy(row->alloc->getName()));
+    names.insert(std::string{row->alloc->name()});
   CHECK(names == std::set<std::string>{"web.api[0]", "web.api[1]"});
   apply([](schema::Command::Builder command) {
     auto stop = command.initJobDeregister();
@@ -143,7 +143,7 @@ TEST_CASE_FIXTURE(Harness, "what failed of a purged job takes no place of the ne
   const auto incarnation = state().job("default", "web")->getCreateIndex();
   std::size_t placed = 0;
   for (const auto& row : allocs())
-    placed += row->alloc->getJobCreateIndex() == incarnation ? 1 : 0;
+    placed += row->alloc->job_create_index() == incarnation ? 1 : 0;
   CHECK(placed == 1);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE_FIXTURE(Harness, "a job that is purged and back before it is looked at
   report_all_running();
   std::set<std::string> before;
   for (const auto& row : live())
-    before.insert(copy(row->alloc->getId()));
+    before.insert(std::string{row->alloc->id()});
   const auto id = purge(*this, job);
   bool keeps = true;
   SUBCASE("the same job keeps its allocations, as its own") {
@@ -170,8 +170,8 @@ TEST_CASE_FIXTURE(Harness, "a job that is purged and back before it is looked at
   const auto incarnation = state().job("default", "web")->getCreateIndex();
   CHECK(live().size() == 2);
   for (const auto& row : live()) {
-    CHECK(row->alloc->getJobCreateIndex() == incarnation);
-    CHECK(before.contains(copy(row->alloc->getId())) == keeps);
+    CHECK(row->alloc->job_create_index() == incarnation);
+    CHECK(before.contains(std::string{row->alloc->id()}) == keeps);
   }
 }
 
@@ -184,8 +184,8 @@ TEST_CASE_FIXTURE(Harness, "a failed allocation is replaced after its delay") {
   const auto eval = process(evaluate(EvalTrigger::ALLOC_FAILURE));
   CHECK(eval->getStatus() == EvalStatus::COMPLETE);
   CHECK(allocs().size() == 1);
-  const auto marked = state().alloc(view(first->alloc->getId()));
-  const auto followup = state().eval(view(marked->alloc->getFollowupEvalId()));
+  const auto marked = state().alloc(first->alloc->id());
+  const auto followup = state().eval(marked->alloc->followup_eval_id());
   REQUIRE(followup);
   CHECK(followup->getWaitUntil() == now - 2 * second + 30 * second);
   CHECK(view(followup->getStatusDescription()) == "created for delayed rescheduling");
@@ -194,18 +194,18 @@ TEST_CASE_FIXTURE(Harness, "a failed allocation is replaced after its delay") {
   process(followup);
   REQUIRE(live().size() == 1);
   const auto second_alloc = live()[0];
-  CHECK(view(second_alloc->alloc->getPreviousAllocation()) == view(first->alloc->getId()));
-  CHECK(second_alloc->alloc->getRescheduleTracker().getEvents().size() == 1);
-  CHECK(second_alloc->alloc->getRescheduleTracker().getEvents()[0].getDelay() == 30 * second);
-  const auto replaced = state().alloc(view(first->alloc->getId()));
-  CHECK(view(replaced->alloc->getNextAllocation()) == view(second_alloc->alloc->getId()));
+  CHECK(second_alloc->alloc->previous() == first->alloc->id());
+  CHECK(second_alloc->alloc->reschedule_events().size() == 1);
+  CHECK(second_alloc->alloc->reschedule_events()[0].getDelay() == 30 * second);
+  const auto replaced = state().alloc(first->alloc->id());
+  CHECK(replaced->alloc->next() == second_alloc->alloc->id());
   CHECK(replaced->server_terminal);
 
   // The next failure waits twice as long.
   report(second_alloc, ClientStatus::FAILED);
   process(evaluate(EvalTrigger::ALLOC_FAILURE));
-  const auto again = state().alloc(view(second_alloc->alloc->getId()));
-  CHECK(state().eval(view(again->alloc->getFollowupEvalId()))->getWaitUntil() == now + 60 * second);
+  const auto again = state().alloc(second_alloc->alloc->id());
+  CHECK(state().eval(again->alloc->followup_eval_id())->getWaitUntil() == now + 60 * second);
 }
 
 TEST_CASE_FIXTURE(Harness, "allocations of a dead node are lost and replaced") {
@@ -217,14 +217,14 @@ TEST_CASE_FIXTURE(Harness, "allocations of a dead node are lost and replaced") {
   process(evaluate(EvalTrigger::NODE_UPDATE));
   std::size_t lost = 0;
   for (const auto& row : allocs()) {
-    if (row->alloc->getClientStatus() != ClientStatus::LOST) continue;
+    if (row->alloc->client_status() != ClientStatus::LOST) continue;
     ++lost;
-    CHECK(view(row->alloc->getDesiredDescription()) == "alloc is lost since its node is down");
+    CHECK(row->alloc->desired_description() == "alloc is lost since its node is down");
   }
   CHECK(lost == 3);
   CHECK(live().size() == 3);
   for (const auto& row : live())
-    CHECK(view(row->alloc->getNodeId()) != bad);
+    CHECK(row->alloc->node_id() != bad);
 }
 
 TEST_CASE_FIXTURE(Harness, "an in-place change keeps allocations, another one replaces them") {
@@ -239,9 +239,9 @@ TEST_CASE_FIXTURE(Harness, "an in-place change keeps allocations, another one re
   auto after = live();
   REQUIRE(after.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
-    CHECK(view(after[i]->alloc->getId()) == view(before[i]->alloc->getId()));
-    CHECK(after[i]->alloc->getJobVersion() == 1);
-    CHECK(after[i]->alloc->getClientStatus() == ClientStatus::RUNNING);
+    CHECK(after[i]->alloc->id() == before[i]->alloc->id());
+    CHECK(after[i]->alloc->job_version() == 1);
+    CHECK(after[i]->alloc->client_status() == ClientStatus::RUNNING);
   }
   process(register_job(make_job(2, [](schema::Job::Builder job) {
     job.getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"20s"})");
@@ -250,8 +250,8 @@ TEST_CASE_FIXTURE(Harness, "an in-place change keeps allocations, another one re
   after = live();
   REQUIRE(after.size() == 2);
   for (const auto& row : after) {
-    CHECK(row->alloc->getJobVersion() == 2);
-    CHECK(row->alloc->getPreviousAllocation().size() > 0);
+    CHECK(row->alloc->job_version() == 2);
+    CHECK(!row->alloc->previous().empty());
   }
 }
 
@@ -273,11 +273,9 @@ TEST_CASE_FIXTURE(Harness, "an in-place change leaves a task the cores that it w
   const auto cores = [this] {
     std::map<std::string, std::uint16_t> given;
     for (const auto& row : live())
-      given.emplace(copy(row->alloc->getId()), row->alloc->getAllocatedResources()
-                                                   .getTasks()[0]
-                                                   .getValue()
-                                                   .getCpu()
-                                                   .getReservedCores()[0]);
+      given.emplace(
+          std::string{row->alloc->id()},
+          row->alloc->resources().getTasks()[0].getValue().getCpu().getReservedCores()[0]);
     return given;
   };
   process(register_job(version(3, 5 * second)));
@@ -300,9 +298,9 @@ std::size_t most_writes(const Plan& plan) {
   std::size_t most = 0;
   for (const auto& [node, changes] : plan.nodes) {
     for (const auto& stop : changes.stops)
-      most = std::max(most, ++writes[copy(stop.alloc->alloc->getId())]);
+      most = std::max(most, ++writes[std::string{stop.alloc->alloc->id()}]);
     for (const auto& placed : changes.placements)
-      most = std::max(most, ++writes[copy(placed.row->getId())]);
+      most = std::max(most, ++writes[std::string{placed.row->id()}]);
   }
   return most;
 }
@@ -321,7 +319,7 @@ TEST_CASE_FIXTURE(Harness, "one that waits to be rescheduled and is replaced is 
 
   REQUIRE(plans.size() == 1);
   CHECK(most_writes(plans[0]) == 1);
-  CHECK(state().alloc(view(failed->alloc->getId()))->server_terminal);
+  CHECK(state().alloc(failed->alloc->id())->server_terminal);
   CHECK(live().size() == 1);
 }
 
@@ -336,15 +334,15 @@ TEST_CASE_FIXTURE(Harness, "one whose client is away takes an update over and be
   };
   process(register_job(version(5 * second)));
   report_all_running();
-  const auto id = copy(live().at(0)->alloc->getId());
+  const auto id = std::string{live().at(0)->alloc->id()};
   set_status(node, schema::NodeStatus::DISCONNECTED);
 
   process(register_job(version(9 * second)));
 
   REQUIRE_FALSE(plans.empty());
   CHECK(most_writes(plans[0]) == 1);
-  CHECK(state().alloc(id)->alloc->getJobVersion() == 1);
-  CHECK(state().alloc(id)->alloc->getClientStatus() == ClientStatus::UNKNOWN);
+  CHECK(state().alloc(id)->alloc->job_version() == 1);
+  CHECK(state().alloc(id)->alloc->client_status() == ClientStatus::UNKNOWN);
 }
 
 namespace {
@@ -393,7 +391,7 @@ TEST_CASE_FIXTURE(Harness, "a rolling update goes on as allocations become healt
   CHECK(deployment->getTaskGroups()[0].getValue().getDesiredTotal() == 3);
   CHECK(deployment->getTaskGroups()[0].getValue().getPlacedAllocs() == 3);
   for (const auto& row : live())
-    CHECK(view(row->alloc->getDeploymentId()) == view(deployment->getId()));
+    CHECK(row->alloc->deployment_id() == view(deployment->getId()));
   report_all_running(true);
   process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
   deployment = state().latest_deployment("default", "web");
@@ -403,12 +401,12 @@ TEST_CASE_FIXTURE(Harness, "a rolling update goes on as allocations become healt
   for (int replaced = 1; replaced <= 3; ++replaced) {
     std::size_t newer = 0;
     for (const auto& row : live())
-      newer += row->alloc->getJobVersion() == 1 ? 1 : 0;
+      newer += row->alloc->job_version() == 1 ? 1 : 0;
     CHECK(newer == static_cast<std::size_t>(replaced));
     process(evaluate(EvalTrigger::NODE_UPDATE));  // nothing is healthy yet: nothing moves
     CHECK(plans.empty());
     for (const auto& row : live())
-      if (row->alloc->getJobVersion() == 1) report(row, ClientStatus::RUNNING, true);
+      if (row->alloc->job_version() == 1) report(row, ClientStatus::RUNNING, true);
     process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
   }
   CHECK(state().latest_deployment("default", "web")->getStatus()
@@ -452,7 +450,7 @@ TEST_CASE_FIXTURE(Harness, "canaries are placed beside the old version until pro
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());
   for (const auto& row : live())
-    if (row->alloc->getJobVersion() == 1) report(row, ClientStatus::RUNNING, true);
+    if (row->alloc->job_version() == 1) report(row, ClientStatus::RUNNING, true);
   apply([&](schema::Command::Builder command) {
     auto promotion = command.initDeploymentPromotion();
     promotion.setDeploymentId(deployment->getId());
@@ -462,7 +460,7 @@ TEST_CASE_FIXTURE(Harness, "canaries are placed beside the old version until pro
   auto rows = live();
   CHECK(rows.size() == 3);
   for (const auto& row : rows)
-    CHECK(row->alloc->getJobVersion() == 1);
+    CHECK(row->alloc->job_version() == 1);
 }
 
 TEST_CASE_FIXTURE(Harness, "a finished batch allocation is not run again, a failed one once") {
@@ -482,7 +480,7 @@ TEST_CASE_FIXTURE(Harness, "a finished batch allocation is not run again, a fail
   report(placed[1], ClientStatus::FAILED);
   process(evaluate(EvalTrigger::ALLOC_FAILURE));
   REQUIRE(live().size() == 1);
-  CHECK(view(live()[0]->alloc->getPreviousAllocation()) == view(placed[1]->alloc->getId()));
+  CHECK(live()[0]->alloc->previous() == placed[1]->alloc->id());
   report(live()[0], ClientStatus::FAILED);
   process(evaluate(EvalTrigger::ALLOC_FAILURE));
   CHECK(live().empty());
@@ -496,12 +494,12 @@ TEST_CASE_FIXTURE(Harness, "alloc stop moves the allocation") {
   const auto first = live().at(0);
   apply([&](schema::Command::Builder command) {
     auto entry = command.initAllocTransition().initEntries(1)[0];
-    entry.setAllocId(first->alloc->getId());
+    entry.setAllocId(text(first->alloc->id()));
     entry.initTransition().getMigrate().setValue(true);
   });
   process(evaluate(EvalTrigger::ALLOC_STOP));
   REQUIRE(live().size() == 1);
-  CHECK(view(live()[0]->alloc->getPreviousAllocation()) == view(first->alloc->getId()));
-  const auto old = state().alloc(view(first->alloc->getId()));
-  CHECK(view(old->alloc->getDesiredDescription()) == "alloc is being migrated");
+  CHECK(live()[0]->alloc->previous() == first->alloc->id());
+  const auto old = state().alloc(first->alloc->id());
+  CHECK(old->alloc->desired_description() == "alloc is being migrated");
 }

@@ -187,8 +187,8 @@ struct Harness {
   void report(const state::AllocRef& row, schema::ClientStatus status, bool healthy = false) {
     apply([&](schema::Command::Builder command) {
       auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-      alloc.setId(row->alloc->getId());
-      alloc.setNodeId(row->alloc->getNodeId());
+      alloc.setId(text(row->alloc->id()));
+      alloc.setNodeId(text(row->alloc->node_id()));
       alloc.setClientStatus(status);
       alloc.setModifyTime(now);
       auto state = alloc.initTaskStates(1)[0];

@@ -52,7 +52,7 @@ struct PreemptionHarness : Harness {
   std::vector<state::AllocRef> evicted(const char* job_id) {
     auto rows = allocs(job_id);
     std::erase_if(rows, [](const state::AllocRef& row) {
-      return row->alloc->getDesiredStatus() != DesiredStatus::EVICT;
+      return row->alloc->desired_status() != DesiredStatus::EVICT;
     });
     return rows;
   }
@@ -104,11 +104,11 @@ TEST_CASE_FIXTURE(PreemptionHarness,
   REQUIRE(evicted("low").size() == 1);
   const auto winner = live("high")[0];
   const auto loser = evicted("low")[0];
-  CHECK(view(loser->alloc->getPreemptedByAllocation()) == view(winner->alloc->getId()));
-  CHECK(view(loser->alloc->getDesiredDescription())
-        == "Preempted by alloc ID " + copy(winner->alloc->getId()));
-  REQUIRE(winner->alloc->getPreemptedAllocations().size() == 1);
-  CHECK(view(winner->alloc->getPreemptedAllocations()[0]) == view(loser->alloc->getId()));
+  CHECK(loser->alloc->preempted_by() == winner->alloc->id());
+  CHECK(loser->alloc->desired_description()
+        == "Preempted by alloc ID " + std::string{winner->alloc->id()});
+  REQUIRE(winner->alloc->preempted().size() == 1);
+  CHECK(view(winner->alloc->preempted()[0]) == loser->alloc->id());
 
   const auto eval = eval_of("low", EvalTrigger::PREEMPTION);
   REQUIRE(eval);
@@ -147,7 +147,7 @@ TEST_CASE_FIXTURE(PreemptionHarness, "preemption: nobody goes as long as another
   const auto other = add_node();
   run(job("high", "service", 90, 3000));
   CHECK(evicted("low").empty());
-  CHECK(view(live("high").at(0)->alloc->getNodeId()) == other);
+  CHECK(live("high").at(0)->alloc->node_id() == other);
 }
 
 TEST_CASE_FIXTURE(PreemptionHarness, "preemption: not by a priority that is hardly higher") {
@@ -164,7 +164,7 @@ TEST_CASE_FIXTURE(PreemptionHarness,
   allow({"service"});
   const auto place = [this](const char* id, std::int64_t priority) {
     run(job(id, "service", priority, 3900));
-    return copy(live(id).at(0)->alloc->getNodeId());
+    return std::string{live(id).at(0)->alloc->node_id()};
   };
   for (int i = 0; i < 3; ++i)
     add_node();
@@ -173,7 +173,7 @@ TEST_CASE_FIXTURE(PreemptionHarness,
   place("c", 30);
   run(job("high", "service", 90, 3000));
   CHECK(evicted("b").size() == 1);
-  CHECK(view(live("high").at(0)->alloc->getNodeId()) == cheapest);
+  CHECK(live("high").at(0)->alloc->node_id() == cheapest);
   const auto metric = live("high")[0]->metric;
   bool scored = false;
   for (const auto score : metric->getScoreMetaData()[0].getScores())
@@ -191,7 +191,7 @@ TEST_CASE_FIXTURE(PreemptionHarness, "preemption: what goes for one placement go
   CHECK(eval->getQueuedAllocations()[0].getValue() == 1);
   std::set<std::string> ids;
   for (const auto& row : live("high"))
-    for (const auto id : row->alloc->getPreemptedAllocations())
+    for (const auto id : row->alloc->preempted())
       CHECK(ids.insert(copy(id)).second);
   CHECK(ids.size() == 4);
 }
@@ -210,8 +210,7 @@ TEST_CASE_FIXTURE(PreemptionHarness, "preemption: for a static port, whoever hol
   CHECK(evicted("port").size() == 1);
   CHECK(evicted("free").empty());
   REQUIRE(live("high").size() == 1);
-  CHECK(live("high")[0]->alloc->getAllocatedResources().getShared().getPorts()[0].getValue()
-        == 8080);
+  CHECK(live("high")[0]->alloc->resources().getShared().getPorts()[0].getValue() == 8080);
   SUBCASE("but no one who is as important") {
     const auto eval = run(job("same", "service", 90, 100, 1, with_port));
     CHECK(evicted("high").empty());
@@ -274,9 +273,9 @@ TEST_CASE_FIXTURE(PreemptionHarness, "preemption: a dry run tells whom it would 
   const auto planned = dry_run(state(), job("high", "service", 90, 3000), true, now, 1);
   REQUIRE(planned.has_value());
   REQUIRE(planned->preempted.size() == 1);
-  CHECK(view(planned->preempted[0]->alloc->getJobId()) == "low");
+  CHECK(planned->preempted[0]->alloc->job_id() == "low");
   CHECK(view(planned->preempted[0]->job->getType()) == "batch");
-  CHECK(planned->preempted[0]->alloc->getDesiredStatus() == DesiredStatus::RUN);
+  CHECK(planned->preempted[0]->alloc->desired_status() == DesiredStatus::RUN);
   REQUIRE(planned->desired_updates.size() == 1);
   CHECK(planned->desired_updates[0].second.preemptions == 1);
   CHECK(evicted("low").empty());
@@ -298,9 +297,9 @@ TEST_CASE_FIXTURE(PreemptionHarness, "preemption: the same state and seed give t
     for (const auto& [node, changes] : step.plan->nodes) {
       text += node + ":";
       for (const auto& stop : changes.preemptions)
-        text += copy(stop.alloc->alloc->getId()) + ">" + stop.preempted_by + " ";
+        text += std::string{stop.alloc->alloc->id()} + ">" + stop.preempted_by + " ";
       for (const auto& placed : changes.placements)
-        text += copy(placed.row->getId()) + " ";
+        text += std::string{placed.row->id()} + " ";
     }
     return text;
   };

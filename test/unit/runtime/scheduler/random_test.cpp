@@ -104,7 +104,7 @@ struct RandomCluster : Harness {
     for (const auto& id : jobs) {
       for (const auto& row : allocs(id.c_str())) {
         if (row->client_terminal || !draw.chance(0.4)) continue;
-        const auto node = state().node(view(row->alloc->getNodeId()));
+        const auto node = state().node(row->alloc->node_id());
         if (!node || node->getStatus() != schema::NodeStatus::READY) continue;
         if (row->server_terminal) {
           report(row, ClientStatus::COMPLETE);
@@ -157,7 +157,7 @@ struct RandomCluster : Harness {
         // A stopping allocation's room is given away with its stop; what still uses it is ending.
         if (row->client_terminal || row->server_terminal) continue;
         sum += row->demand;
-        for (const auto port : row->alloc->getAllocatedResources().getShared().getPorts())
+        for (const auto port : row->alloc->resources().getShared().getPorts())
           REQUIRE(ports.insert(port.getValue()).second);
       }
       REQUIRE(capacity.exhausted_by(sum) == "");
@@ -173,7 +173,7 @@ struct RandomCluster : Harness {
       std::size_t wanted = 0;
       for (const auto& row : live(id.c_str())) {
         const auto key
-            = copy(row->alloc->getName()) + "@" + std::to_string(row->alloc->getJobVersion());
+            = std::string{row->alloc->name()} + "@" + std::to_string(row->alloc->job_version());
         REQUIRE(names.insert(key).second);
         ++wanted;
       }

@@ -39,13 +39,13 @@ struct SystemAbsence : Harness {
     process(evaluate(EvalTrigger::NODE_UPDATE));
   }
 
-  schema::Allocation::Reader only() {
+  AllocView only() {
     row = allocs().at(0);
     return *row->alloc;
   }
 
   std::string last_noted() {
-    const auto states = only().getAllocStates();
+    const auto states = only().alloc_states();
     return states.size() == 0 ? "" : copy(states[states.size() - 1].getValue());
   }
 
@@ -60,14 +60,14 @@ TEST_CASE_FIXTURE(SystemAbsence,
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());
   becomes(NodeStatus::DISCONNECTED);
-  CHECK(only().getClientStatus() == ClientStatus::UNKNOWN);
+  CHECK(only().client_status() == ClientStatus::UNKNOWN);
   CHECK(last_noted() == "unknown");
 
   set_status(node, NodeStatus::READY);
   report(allocs().at(0), ClientStatus::RUNNING);
   process(evaluate(EvalTrigger::RECONNECT));
   CHECK(allocs().size() == 1);
-  CHECK(only().getDesiredStatus() == DesiredStatus::RUN);
+  CHECK(only().desired_status() == DesiredStatus::RUN);
   CHECK(last_noted() == "running");
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());
@@ -78,13 +78,13 @@ TEST_CASE_FIXTURE(
     "system: what is still unknown on a node that is back is left until it is known") {
   run_one(everywhere());
   becomes(NodeStatus::DISCONNECTED);
-  const auto noted = only().getAllocStates().size();
+  const auto noted = only().alloc_states().size();
   set_status(node, NodeStatus::READY);
   for (int evaluations = 0; evaluations < 3; ++evaluations) {
     process(evaluate(EvalTrigger::NODE_UPDATE));
     CHECK(plans.empty());
   }
-  CHECK(only().getAllocStates().size() == noted);
+  CHECK(only().alloc_states().size() == noted);
   report(allocs().at(0), ClientStatus::RUNNING);
   process(evaluate(EvalTrigger::RECONNECT));
   CHECK(last_noted() == "running");
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: what is back comes to run what is want
   report(allocs().at(0), ClientStatus::RUNNING);
   process(evaluate(EvalTrigger::RECONNECT));
   REQUIRE(live().size() == 1);
-  CHECK(live().at(0)->alloc->getJobVersion() == 1);
+  CHECK(live().at(0)->alloc->job_version() == 1);
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());
 }
@@ -117,7 +117,7 @@ TEST_CASE_FIXTURE(SystemAbsence,
   becomes(NodeStatus::DISCONNECTED);  // for another job's sake
   CHECK(plans.empty());
   becomes(NodeStatus::DOWN);
-  CHECK(only().getClientStatus() == ClientStatus::LOST);
+  CHECK(only().client_status() == ClientStatus::LOST);
 }
 
 TEST_CASE_FIXTURE(SystemAbsence,
@@ -126,10 +126,10 @@ TEST_CASE_FIXTURE(SystemAbsence,
   becomes(NodeStatus::DISCONNECTED);
   becomes(NodeStatus::DOWN);
   CHECK(plans.empty());
-  CHECK(only().getClientStatus() == ClientStatus::UNKNOWN);
+  CHECK(only().client_status() == ClientStatus::UNKNOWN);
   now += 601 * second;
   process(evaluate(EvalTrigger::NODE_UPDATE));
-  CHECK(only().getClientStatus() == ClientStatus::LOST);
+  CHECK(only().client_status() == ClientStatus::LOST);
 }
 
 TEST_CASE_FIXTURE(SystemAbsence,
@@ -148,9 +148,9 @@ TEST_CASE_FIXTURE(
   SUBCASE("the node is there") {
     process(register_job(everywhere("other", false)));
     for (const auto& found : allocs())
-      if (view(found->alloc->getTaskGroup()) == "api") {
-        CHECK(found->alloc->getDesiredStatus() == DesiredStatus::STOP);
-        CHECK(found->alloc->getClientStatus() == ClientStatus::RUNNING);
+      if (found->alloc->task_group() == "api") {
+        CHECK(found->alloc->desired_status() == DesiredStatus::STOP);
+        CHECK(found->alloc->client_status() == ClientStatus::RUNNING);
       }
     CHECK(live().size() == 1);
   }
@@ -158,7 +158,7 @@ TEST_CASE_FIXTURE(
     set_status(node, NodeStatus::DOWN);
     process(register_job(everywhere("other", false)));
     CHECK(allocs().size() == 1);
-    CHECK(only().getClientStatus() == ClientStatus::LOST);
+    CHECK(only().client_status() == ClientStatus::LOST);
   }
 }
 
@@ -166,7 +166,7 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: an allocation that is to migrate is st
   run_one(everywhere());
   apply([&](schema::Command::Builder command) {
     auto entry = command.initAllocTransition().initEntries(1)[0];
-    entry.setAllocId(only().getId());
+    entry.setAllocId(text(only().id()));
     entry.initTransition().getMigrate().setValue(true);
   });
   process(evaluate(EvalTrigger::NODE_DRAIN));

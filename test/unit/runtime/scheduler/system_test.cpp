@@ -25,7 +25,7 @@ struct SystemHarness : Harness {
   std::set<std::string> nodes_in_use() {
     std::set<std::string> nodes;
     for (const auto& row : live())
-      nodes.insert(copy(row->alloc->getNodeId()));
+      nodes.insert(std::string{row->alloc->node_id()});
     return nodes;
   }
 };
@@ -38,7 +38,7 @@ TEST_CASE_FIXTURE(SystemHarness, "one allocation on every node, also on later on
   CHECK(process(register_job(system_job()))->getStatus() == EvalStatus::COMPLETE);
   CHECK(live().size() == 2);
   CHECK(nodes_in_use().size() == 2);
-  CHECK(view(live()[0]->alloc->getName()) == "agent.api[0]");
+  CHECK(live()[0]->alloc->name() == "agent.api[0]");
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());
   add_node();
@@ -114,8 +114,7 @@ TEST_CASE_FIXTURE(SystemHarness, "stop, down and draining nodes") {
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(nodes_in_use() == std::set<std::string>{second_node});
   for (const auto& row : allocs())
-    if (view(row->alloc->getNodeId()) == first)
-      CHECK(row->alloc->getClientStatus() == ClientStatus::LOST);
+    if (row->alloc->node_id() == first) CHECK(row->alloc->client_status() == ClientStatus::LOST);
   set_status(first, schema::NodeStatus::READY);
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(nodes_in_use().size() == 2);
@@ -134,7 +133,7 @@ TEST_CASE_FIXTURE(SystemHarness, "an ended allocation of a system job is started
   report(live()[0], ClientStatus::FAILED);
   process(evaluate(EvalTrigger::ALLOC_FAILURE));
   REQUIRE(live().size() == 1);
-  CHECK(live()[0]->alloc->getPreviousAllocation().size() > 0);
+  CHECK(!live()[0]->alloc->previous().empty());
 }
 
 TEST_CASE_FIXTURE(SystemHarness, "an ended allocation of a sysbatch job stays ended") {
@@ -157,7 +156,7 @@ TEST_CASE_FIXTURE(SystemHarness, "what an operator stopped of a sysbatch job sta
   report_all_running();
   apply([&](schema::Command::Builder command) {
     auto entry = command.initAllocTransition().initEntries(1)[0];
-    entry.setAllocId(live()[0]->alloc->getId());
+    entry.setAllocId(text(live()[0]->alloc->id()));
     entry.initTransition().getMigrate().setValue(true);
   });
   process(evaluate(EvalTrigger::ALLOC_STOP));
@@ -208,7 +207,7 @@ TEST_CASE_FIXTURE(SystemHarness, "updates: in place, and rolling when destructiv
     job.getTaskGroups()[0].getTasks()[0].setKillTimeout(second);
   })));
   for (const auto& row : live())
-    CHECK(row->alloc->getJobVersion() == 1);
+    CHECK(row->alloc->job_version() == 1);
   CHECK(allocs().size() == 3);
 
   const auto eval = process(register_job(system_job("system", [](schema::Job::Builder job) {
@@ -219,7 +218,7 @@ TEST_CASE_FIXTURE(SystemHarness, "updates: in place, and rolling when destructiv
   })));
   std::size_t newest = 0;
   for (const auto& row : live())
-    newest += row->alloc->getJobVersion() == 2 ? 1 : 0;
+    newest += row->alloc->job_version() == 2 ? 1 : 0;
   CHECK(newest == 1);
   CHECK(live().size() == 3);
   const auto next = state().eval(view(eval->getNextEval()));
@@ -230,7 +229,7 @@ TEST_CASE_FIXTURE(SystemHarness, "updates: in place, and rolling when destructiv
   process(next);
   newest = 0;
   for (const auto& row : live())
-    newest += row->alloc->getJobVersion() == 2 ? 1 : 0;
+    newest += row->alloc->job_version() == 2 ? 1 : 0;
   CHECK(newest == 2);
 }
 

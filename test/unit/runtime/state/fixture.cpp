@@ -57,7 +57,7 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   const auto id = [](const auto& object) { return std::string{view(object->getId())}; };
   const auto nothing = [](const Nothing&) { return std::string{}; };
   const auto row = [](const AllocRef& ref) {
-    return fmt::format("{} job v{} metric {} demand {} {} {}", view(ref->alloc->getId()),
+    return fmt::format("{} job v{} metric {} demand {} {} {}", ref->alloc->id(),
                        ref->job->getVersion(), ref->metric ? 1 : 0, ref->demand.cpu_mhz,
                        ref->client_terminal, ref->server_terminal);
   };

@@ -132,8 +132,8 @@ TEST_CASE("restore: what may run is news for its client, and ready nodes have to
 
   REQUIRE_FALSE(done.error);
   const auto now = state.now();
-  CHECK(now.alloc("alloc")->alloc->getAllocModifyIndex() == 501);
-  CHECK(now.alloc("ended")->alloc->getAllocModifyIndex() < 500);
+  CHECK(now.alloc("alloc")->alloc->alloc_modify_index() == 501);
+  CHECK(now.alloc("ended")->alloc->alloc_modify_index() < 500);
   CHECK(now.node("node")->getStatus() == schema::NodeStatus::INITIALIZING);
   CHECK(now.node("node")->getLastMissedHeartbeatIndex() == 501);
   CHECK(now.node("off")->getStatus() == schema::NodeStatus::DOWN);

@@ -12,7 +12,7 @@ template <class Range>
 std::string ids(const Range& range) {
   std::string joined;
   for (const auto& entry : range)
-    joined += copy(entry.value()->alloc->getId()) + " ";
+    joined += std::string{entry.value()->alloc->id()} + " ";
   return joined;
 }
 
@@ -30,9 +30,9 @@ TEST_CASE("Store: a plan places allocations that share their job and metrics") {
   const Snapshot now = state.now();
   const AllocRef a = now.alloc("a");
   const AllocRef b = now.alloc("b");
-  CHECK(a->alloc->getCreateIndex() == state.index);
-  CHECK(a->alloc->getAllocModifyIndex() == state.index);
-  CHECK(a->alloc->getCreateTime() == 1000);
+  CHECK(a->alloc->create_index() == state.index);
+  CHECK(a->alloc->alloc_modify_index() == state.index);
+  CHECK(a->alloc->create_time() == 1000);
   CHECK(a->job.is_same(b->job));
   CHECK(a->metric.is_same(b->metric));
   CHECK(a->metric->getNodesEvaluated() == 7);
@@ -86,18 +86,18 @@ TEST_CASE("Store: an update in place keeps what the client said") {
     alloc.initTaskStates(1)[0].setKey("server");
     alloc.initNetworkStatus().setAddress("10.0.0.1");
   });
-  CHECK(state.now().alloc("alloc")->alloc->getAllocModifyIndex() == created);
+  CHECK(state.now().alloc("alloc")->alloc->alloc_modify_index() == created);
   state.register_job({.groups = {{"api", 2}}});
 
   state.place({{.eval = "second", .cpu = 500}});
 
   const AllocRef row = state.now().alloc("alloc");
-  CHECK(row->alloc->getClientStatus() == ClientStatus::RUNNING);
-  CHECK(view(row->alloc->getClientDescription()) == "Tasks are running");
-  CHECK(row->alloc->getTaskStates().size() == 1);
-  CHECK(view(row->alloc->getNetworkStatus().getAddress()) == "10.0.0.1");
-  CHECK(row->alloc->getCreateIndex() == created);
-  CHECK(row->alloc->getAllocModifyIndex() == state.index);
+  CHECK(row->alloc->client_status() == ClientStatus::RUNNING);
+  CHECK(row->alloc->client_description() == "Tasks are running");
+  CHECK(row->alloc->task_states().size() == 1);
+  CHECK(view(row->alloc->network_status().getAddress()) == "10.0.0.1");
+  CHECK(row->alloc->create_index() == created);
+  CHECK(row->alloc->alloc_modify_index() == state.index);
   CHECK(row->job->getVersion() == 1);
   CHECK(state.now().usage("node")->total().cpu_mhz == 500);
   CHECK(state.now().allocs_by_eval("eval").empty());
@@ -114,8 +114,8 @@ TEST_CASE("Store: a lost allocation keeps what its client said last") {
   state.stop("alloc", ClientStatus::LOST);
 
   const AllocRef row = state.now().alloc("alloc");
-  CHECK(row->alloc->getClientStatus() == ClientStatus::LOST);
-  CHECK(view(row->alloc->getClientDescription()) == "Tasks are running");
+  CHECK(row->alloc->client_status() == ClientStatus::LOST);
+  CHECK(row->alloc->client_description() == "Tasks are running");
 }
 
 TEST_CASE("Store: stops, evictions and losses") {
@@ -134,15 +134,15 @@ TEST_CASE("Store: stops, evictions and losses") {
   });
 
   const Snapshot now = state.now();
-  CHECK(now.alloc("a")->alloc->getDesiredStatus() == DesiredStatus::STOP);
-  CHECK(view(now.alloc("a")->alloc->getDesiredDescription()) == "alloc not needed");
+  CHECK(now.alloc("a")->alloc->desired_status() == DesiredStatus::STOP);
+  CHECK(now.alloc("a")->alloc->desired_description() == "alloc not needed");
   CHECK(now.alloc("a")->server_terminal);
   CHECK_FALSE(now.alloc("a")->client_terminal);
-  CHECK(now.alloc("b")->alloc->getClientStatus() == ClientStatus::LOST);
+  CHECK(now.alloc("b")->alloc->client_status() == ClientStatus::LOST);
   CHECK(now.alloc("b")->client_terminal);
-  CHECK(now.alloc("c")->alloc->getDesiredStatus() == DesiredStatus::EVICT);
-  CHECK(view(now.alloc("c")->alloc->getDesiredDescription()) == "Preempted by alloc ID winner");
-  CHECK(now.alloc("d")->alloc->getClientStatus() == ClientStatus::COMPLETE);
+  CHECK(now.alloc("c")->alloc->desired_status() == DesiredStatus::EVICT);
+  CHECK(now.alloc("c")->alloc->desired_description() == "Preempted by alloc ID winner");
+  CHECK(now.alloc("d")->alloc->client_status() == ClientStatus::COMPLETE);
   CHECK(now.usage("node")->allocations() == 2);  // a and c still run
 }
 
@@ -152,9 +152,9 @@ TEST_CASE("Store: a replaced allocation learns of its successor") {
   state.place({{.id = "old"}});
   const Index placed = state.index;
   state.place({{.id = "new", .previous = "old"}});
-  CHECK(view(state.now().alloc("old")->alloc->getNextAllocation()) == "new");
-  CHECK(state.now().alloc("old")->alloc->getModifyIndex() == state.index);
-  CHECK(state.now().alloc("old")->alloc->getAllocModifyIndex() == placed);
+  CHECK(state.now().alloc("old")->alloc->next() == "new");
+  CHECK(state.now().alloc("old")->alloc->modify_index() == state.index);
+  CHECK(state.now().alloc("old")->alloc->alloc_modify_index() == placed);
 }
 
 TEST_CASE("Store: a successor stays known when the same plan writes the old row anew") {
@@ -162,7 +162,7 @@ TEST_CASE("Store: a successor stays known when the same plan writes the old row 
   state.register_job({}, {});
   state.place({{.id = "old"}});
   state.place({{.id = "new", .previous = "old"}, {.id = "old"}});
-  CHECK(view(state.now().alloc("old")->alloc->getNextAllocation()) == "new");
+  CHECK(state.now().alloc("old")->alloc->next() == "new");
 }
 
 TEST_CASE("Store: usage of a node counts what has not ended") {
@@ -203,11 +203,11 @@ TEST_CASE("Store: transitions merge, and only say what they set") {
   ask([](auto transition) { transition.getMigrate().setValue(true); });
   ask([](auto transition) { transition.getReschedule().setValue(false); });
 
-  const auto transition = state.now().alloc("alloc")->alloc->getDesiredTransition();
+  const auto transition = state.now().alloc("alloc")->alloc->transition();
   CHECK(transition.getMigrate().getValue());
   CHECK_FALSE(transition.getReschedule().getValue());
   CHECK(transition.getForceReschedule().isUnset());
-  CHECK(state.now().alloc("alloc")->alloc->getAllocModifyIndex() == state.index);
+  CHECK(state.now().alloc("alloc")->alloc->alloc_modify_index() == state.index);
   CHECK(state.now().eval("drain"));
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("Store: a late copy of a client's older report is passed over") {
   const auto numbered = [](std::uint64_t number) {
     return [number](schema::Allocation::Builder report) { report.setReportNumber(number); };
   };
-  const auto status = [&] { return store.now().alloc("a")->alloc->getClientStatus(); };
+  const auto status = [&] { return store.now().alloc("a")->alloc->client_status(); };
   store.report("a", ClientStatus::COMPLETE, numbered(8));
   store.report("a", ClientStatus::RUNNING, numbered(7));
   store.report("a", ClientStatus::RUNNING, numbered(8));
@@ -257,8 +257,8 @@ TEST_CASE("Store: a client's report leaves the indexes alone whose keys stay") {
   const auto listed = [](const Snapshot& taken) {
     return taken.allocs_by_node_map().lower_bound(join_key("n1", "")).value();
   };
-  CHECK(listed(now)->alloc->getClientStatus() == ClientStatus::RUNNING);
-  CHECK(listed(before)->alloc->getClientStatus() == ClientStatus::PENDING);
+  CHECK(listed(now)->alloc->client_status() == ClientStatus::RUNNING);
+  CHECK(listed(before)->alloc->client_status() == ClientStatus::PENDING);
 }
 
 TEST_CASE("demand_of: the largest phase counts, sidecars always") {

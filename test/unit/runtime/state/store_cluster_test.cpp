@@ -107,8 +107,8 @@ TEST_CASE("Store: promotion needs enough healthy canaries, and makes them ordina
   CHECK(group_of(state.now().deployment("d")).getPromoted());
   CHECK(group_of(state.now().deployment("d")).getRequireProgressBy() == 7600);
   CHECK(view(state.now().deployment("d")->getStatusDescription()) == "Deployment is running");
-  CHECK_FALSE(state.now().alloc("a")->alloc->getDeploymentStatus().getCanary());
-  CHECK(state.now().alloc("a")->alloc->getAllocModifyIndex() == state.index);
+  CHECK_FALSE(state.now().alloc("a")->alloc->is_canary());
+  CHECK(state.now().alloc("a")->alloc->alloc_modify_index() == state.index);
   CHECK(state.now().eval("promotion"));
 }
 

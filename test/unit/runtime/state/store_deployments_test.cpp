@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Deploying, "deployments: each group counts its own") {
 
   say_health("b", true);
   CHECK(counts(1) == "2 1 0, 0");  // without a deadline there is none to move
-  CHECK(now().alloc("b")->alloc->getDeploymentStatus().getModifyIndex() == index);
+  CHECK(now().alloc("b")->alloc->deployment_status().getModifyIndex() == index);
   say_health("c", false);
   CHECK(counts(1) == "2 1 1, 0");
   CHECK(counts(0) == "1 0 0, 1600");
@@ -193,10 +193,10 @@ TEST_CASE_FIXTURE(Deploying, "promotion: one group at a time") {
   CHECK(is_promoted(1));
   CHECK(counts(0) == "1 1 0, 5600");
   CHECK(counts(1) == "1 1 0, 0");  // no deadline begins where there was none
-  CHECK(now().alloc("a")->alloc->getDeploymentStatus().getCanary());
-  CHECK_FALSE(now().alloc("b")->alloc->getDeploymentStatus().getCanary());
-  CHECK(now().alloc("b")->alloc->getDeploymentStatus().getModifyIndex() == index);
-  CHECK(now().alloc("b")->alloc->getModifyIndex() == index);
+  CHECK(now().alloc("a")->alloc->is_canary());
+  CHECK_FALSE(now().alloc("b")->alloc->is_canary());
+  CHECK(now().alloc("b")->alloc->deployment_status().getModifyIndex() == index);
+  CHECK(now().alloc("b")->alloc->modify_index() == index);
   CHECK(view(deployment()->getStatusDescription()) == "needs promotion");
 
   CHECK(promote({"api"}) == "done");
@@ -282,11 +282,11 @@ TEST_CASE_FIXTURE(Deploying, "deployments: an operator's word on health counts l
   });
   CHECK(counts(0) == "1 1 0, 5600");
   CHECK(counts(1) == "1 0 1, 0");
-  const auto status = now().alloc("a")->alloc->getDeploymentStatus();
+  const auto status = now().alloc("a")->alloc->deployment_status();
   CHECK(status.getHealthy().getValue());
   CHECK(status.getTimestamp() == 5000);
   CHECK(status.getCanary());
-  CHECK(now().alloc("a")->alloc->getModifyIndex() == index);
+  CHECK(now().alloc("a")->alloc->modify_index() == index);
   CHECK(deployment()->getStatus() == DeploymentState::RUNNING);
 }
 
@@ -297,8 +297,8 @@ TEST_CASE_FIXTURE(Deploying, "deployments: what comes as a canary after the prom
 
   place({{.id = "late", .group = "api", .deployment = "d", .canary = true},
          {.id = "more", .group = "db", .deployment = "d", .canary = true}});
-  CHECK_FALSE(now().alloc("late")->alloc->getDeploymentStatus().getCanary());
-  CHECK(now().alloc("more")->alloc->getDeploymentStatus().getCanary());
+  CHECK_FALSE(now().alloc("late")->alloc->is_canary());
+  CHECK(now().alloc("more")->alloc->is_canary());
   CHECK(deployment()->getTaskGroups()[0].getValue().getPlacedCanaries().size() == 1);
   CHECK(deployment()->getTaskGroups()[1].getValue().getPlacedCanaries().size() == 2);
 }

@@ -22,7 +22,7 @@ TEST_CASE(
   state.report("alloc", ClientStatus::RUNNING);
   const auto place_as = [&](ClientStatus status) {
     state.place({{}}, [status](auto plan) { plan.getPlaced()[0].setClientStatus(status); });
-    return state.now().alloc("alloc")->alloc->getClientStatus();
+    return state.now().alloc("alloc")->alloc->client_status();
   };
   CHECK(place_as(ClientStatus::FAILED) == ClientStatus::RUNNING);
   CHECK(place_as(ClientStatus::UNKNOWN) == ClientStatus::UNKNOWN);
@@ -52,14 +52,14 @@ TEST_CASE(
   const auto row = [&] { return state.now().alloc("alloc")->alloc; };
 
   state.place({{}});
-  CHECK(row()->getDesiredTransition().getMigrate().getValue());
-  CHECK(row()->getReportNumber() == 7);
-  CHECK(row()->getDeploymentStatus().getHealthy().getValue());
+  CHECK(row()->wants_migration());
+  CHECK(row()->report_number() == 7);
+  CHECK(row()->health().value());
 
   // Of another deployment it is not known whether it is healthy.
   state.place({{.deployment = "next"}});
-  CHECK(!row()->getDeploymentStatus().getHealthy().isValue());
-  CHECK(row()->getDesiredTransition().getMigrate().getValue());
+  CHECK(!row()->health().has_value());
+  CHECK(row()->wants_migration());
 }
 
 TEST_CASE("plans: each allocation holds the version of the job that it names") {
@@ -86,7 +86,7 @@ TEST_CASE("plans: metrics of an evaluation's plans are numbered on") {
     state.place({{.id = id}});
   std::vector<std::uint32_t> numbers;
   for (const auto* id : {"a", "b", "c"})
-    numbers.push_back(state.now().alloc(id)->alloc->getMetricNumber());
+    numbers.push_back(state.now().alloc(id)->alloc->metric_number());
   CHECK(numbers == std::vector<std::uint32_t>{0, 1, 2});
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("plans: what they change bears their time, if they have one") {
   StateFixture state;
   state.register_job({}, {});
   state.place({{}}, [](auto plan) { plan.setModifyTime(1); });
-  const auto time = [&] { return state.now().alloc("alloc")->alloc->getModifyTime(); };
+  const auto time = [&] { return state.now().alloc("alloc")->alloc->modify_time(); };
   CHECK(time() == 1);
   state.stop("alloc");
   CHECK(time() == 1);
@@ -189,7 +189,7 @@ TEST_CASE("Store: a single letter is an id like any other") {
   CHECK(view(state.now().eval("e")->getNamespace()) == "n");
   state.place({{.id = "o", .job = "w", .ns = "n", .eval = "e"},
                {.id = "p", .job = "w", .ns = "n", .eval = "e", .previous = "o"}});
-  CHECK(view(state.now().alloc("o")->alloc->getNextAllocation()) == "p");
+  CHECK(state.now().alloc("o")->alloc->next() == "p");
   CHECK(state.now().eval("e")->getModifyIndex() == state.index);
   state.run([](auto command) {
     auto plan = command.initPlanResults().initPlans(1)[0];
@@ -200,8 +200,8 @@ TEST_CASE("Store: a single letter is an id like any other") {
     preempted.setId("p");
     preempted.setPreemptedByAllocation("o");
   });
-  CHECK(view(state.now().alloc("o")->alloc->getFollowupEvalId()) == "f");
-  CHECK(view(state.now().alloc("p")->alloc->getPreemptedByAllocation()) == "o");
+  CHECK(state.now().alloc("o")->alloc->followup_eval_id() == "f");
+  CHECK(state.now().alloc("p")->alloc->preempted_by() == "o");
 }
 
 TEST_CASE("Store: what names no namespace is of the default one") {

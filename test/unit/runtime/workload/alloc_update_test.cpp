@@ -60,7 +60,7 @@ TEST_CASE("alloc_update: the digest ignores when, and nothing else") {
   const auto first = make_update(report_of(state), 100);
   const auto later = make_update(report_of(state), 200);
   CHECK(first.state == later.state);
-  CHECK(later.alloc->getModifyTime() == 200);
+  CHECK(later.alloc->modify_time() == 200);
 
   auto changed = state;
   changed.append(task_event::message("Driver", 8, "x"));
@@ -76,11 +76,11 @@ TEST_CASE("alloc_update: health keeps what the servers said of the canary") {
   const TaskState state;
   auto report = report_of(state);
   report.assigned = assigned.reader();
-  CHECK_FALSE(make_update(report, 1).alloc->hasDeploymentStatus());
+  CHECK_FALSE(make_update(report, 1).alloc->has_deployment_status());
 
   report.health = HealthStatus{.healthy = false, .timestamp = 9};
   const auto update = make_update(report, 1);
-  const auto status = update.alloc->getDeploymentStatus();
+  const auto status = update.alloc->deployment_status();
   CHECK(status.getCanary());
   CHECK(status.getHealthy().isValue());
   CHECK_FALSE(status.getHealthy().getValue());
@@ -98,13 +98,12 @@ TEST_CASE("alloc_update: an allocation that cannot begin is reported as failed, 
   alloc->setDeploymentId("d");
 
   const auto update = make_rejection(alloc.reader(), job.reader(), "no driver", 50);
-  CHECK(update.alloc->getClientStatus() == ClientStatus::FAILED);
-  CHECK(view(update.alloc->getClientDescription())
-        == "Unable to add allocation due to error: no driver");
-  const auto state = update.alloc->getTaskStates()[0].getValue();
+  CHECK(update.alloc->client_status() == ClientStatus::FAILED);
+  CHECK(update.alloc->client_description() == "Unable to add allocation due to error: no driver");
+  const auto state = update.alloc->task_states()[0].getValue();
   CHECK(state.getFailed());
   CHECK(state.getFinishedAt() == 50);
-  CHECK_FALSE(update.alloc->getDeploymentStatus().getHealthy().getValue());
+  CHECK_FALSE(update.alloc->health().value());
 }
 
 TEST_CASE("alloc_update: each deprecated member has its own detail, and no other one") {
@@ -151,18 +150,18 @@ TEST_CASE(
     "alloc_update: a network is always told: what became of it, what the servers have, or none") {
   const TaskState state;
   auto report = report_of(state);
-  CHECK(make_update(report, 1).alloc->hasNetworkStatus());
+  CHECK(make_update(report, 1).alloc->has_network_status());
 
   Draft<schema::Allocation> assigned;
   assigned->initNetworkStatus().setAddress("10.0.0.1");
   report.assigned = assigned.reader();
-  CHECK(view(make_update(report, 1).alloc->getNetworkStatus().getAddress()) == "10.0.0.1");
+  CHECK(view(make_update(report, 1).alloc->network_status().getAddress()) == "10.0.0.1");
 
   Draft<schema::TaskGroup> group;
   group->initNetworks(1)[0].initDns().initServers(1).set(0, "10.0.0.53");
   const auto status = host_network_status(group.reader());
   report.network = *status;
   const auto told = make_update(report, 1).alloc;
-  CHECK(told->getNetworkStatus().getAddress().size() == 0);
-  CHECK(view(told->getNetworkStatus().getDns().getServers()[0]) == "10.0.0.53");
+  CHECK(told->network_status().getAddress().size() == 0);
+  CHECK(view(told->network_status().getDns().getServers()[0]) == "10.0.0.53");
 }

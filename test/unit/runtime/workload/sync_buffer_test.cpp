@@ -163,8 +163,8 @@ TEST_CASE("sync_buffer: a failed send loses nothing and never replaces a newer s
   const auto batch = test.buffer.take(11s);
   REQUIRE(batch.size() == 2);
   for (const auto& sent : batch) {
-    const bool is_a = view(sent->getId()) == "a";
-    CHECK(sent->getClientStatus() == (is_a ? ClientStatus::FAILED : ClientStatus::RUNNING));
+    const bool is_a = sent->id() == "a";
+    CHECK(sent->client_status() == (is_a ? ClientStatus::FAILED : ClientStatus::RUNNING));
   }
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("sync_buffer: an older state that arrives late changes nothing") {
   test.buffer.put("a", 1, update("a", ClientStatus::PENDING));
   const auto batch = test.buffer.take(0s);
   REQUIRE(batch.size() == 1);
-  CHECK(batch[0]->getClientStatus() == ClientStatus::RUNNING);
+  CHECK(batch[0]->client_status() == ClientStatus::RUNNING);
   test.buffer.succeeded(0s);
   test.buffer.put("a", 1, update("a", ClientStatus::PENDING));
   CHECK(test.buffer.waiting() == 0);
@@ -207,7 +207,7 @@ TEST_CASE("sync_buffer: a batch is bounded, urgent updates come first") {
   buffer.put("r", 1, update("r", ClientStatus::RUNNING));
   const auto batch = buffer.take(1s);
   REQUIRE(batch.size() == 2);
-  CHECK(view(batch[0]->getId()) == "r");
+  CHECK(batch[0]->id() == "r");
   buffer.succeeded(1s);
   CHECK(buffer.waiting() == 1);
 }

@@ -73,7 +73,7 @@ Object<schema::Allocation> full_alloc() {
 /// The stub's members as the generic codec writes them.
 json::object generic_stub(const Object<schema::Allocation>& alloc) {
   std::string text = "{";
-  append_json_members(text, *alloc);
+  append_json_members(text, alloc.reader());
   auto members = json::parse(text + '}').as_object();
   // What the whole object leaves out when zero, a stub always has.
   for (const auto* name : {"DesiredDescription", "ClientDescription", "FollowupEvalID",

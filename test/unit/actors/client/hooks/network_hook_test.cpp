@@ -97,7 +97,7 @@ struct NetworkFixture : ClientFixture {
     advance(1s);
   }
 
-  schema::AllocNetworkStatus::Reader told() { return heard.at(alloc_id(1))->getNetworkStatus(); }
+  schema::AllocNetworkStatus::Reader told() { return heard.at(alloc_id(1))->network_status(); }
 
   std::string event(const char* type) {
     for (const auto event : task(1).getEvents())

@@ -91,10 +91,10 @@ TEST_CASE_FIXTURE(DecisionLogFixture,
   std::set<std::string> planned;
   for (const auto& [node, changes] : again->plan->nodes)
     for (const auto& placed : changes.placements)
-      planned.insert(copy(placed.row->getId()));
+      planned.insert(std::string{placed.row->id()});
   std::set<std::string> written;
   for (const auto& alloc : state().allocs_by_eval(id))
-    written.insert(copy(alloc->alloc->getId()));
+    written.insert(std::string{alloc->alloc->id()});
   CHECK(planned.size() == 3);
   CHECK(planned == written);
 }

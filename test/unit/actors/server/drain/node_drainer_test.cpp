@@ -50,7 +50,7 @@ struct DrainerFixture : ServerFixture {
   void report(const state::AllocRef& row, ClientStatus status, std::optional<bool> healthy = {}) {
     write([&](schema::Command::Builder command) {
       auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-      alloc.setId(row->alloc->getId());
+      alloc.setId(text(row->alloc->id()));
       alloc.setClientStatus(status);
       if (healthy) alloc.initDeploymentStatus().getHealthy().setValue(*healthy);
     });
@@ -58,8 +58,7 @@ struct DrainerFixture : ServerFixture {
 
   void report_all(bool healthy) {
     for (const auto& row : live("web"))
-      if (!row->alloc->getDeploymentStatus().getHealthy().isValue())
-        report(row, ClientStatus::RUNNING, healthy);
+      if (!row->alloc->health().has_value()) report(row, ClientStatus::RUNNING, healthy);
   }
 
   void end_stopped() {
@@ -88,7 +87,7 @@ struct DrainerFixture : ServerFixture {
     std::size_t count = 0;
     const auto snapshot = state();
     for (const auto& entry : snapshot.allocs())
-      if (entry.value()->alloc->getDesiredTransition().getMigrate().isValue()) ++count;
+      if (entry.value()->alloc->transition().getMigrate().isValue()) ++count;
     return count;
   }
 };

@@ -78,14 +78,14 @@ TEST_CASE_FIXTURE(EarlierFixture, "earlier methods: a node registers, beats, run
       Method::node_update_alloc, [&](auto& request) {
         request.setNodeId(text(id));
         auto list = request.initAllocs(1);
-        list.setWithCaveats(0, *make_report(first, id, schema::ClientStatus::RUNNING));
+        list.setWithCaveats(0, make_report(first, id, schema::ClientStatus::RUNNING).reader());
         list[0].setReportNumber(5);
       });
   REQUIRE(told.has_value());
   CHECK((*told)->getIndex() > 0);
-  CHECK(state().alloc(first)->alloc->getClientStatus() == schema::ClientStatus::RUNNING);
-  CHECK(state().alloc(first)->alloc->getReportNumber() == 5);
-  CHECK(state().alloc(second)->alloc->getReportNumber() == 0);
+  CHECK(state().alloc(first)->alloc->client_status() == schema::ClientStatus::RUNNING);
+  CHECK(state().alloc(first)->alloc->report_number() == 5);
+  CHECK(state().alloc(second)->alloc->report_number() == 0);
 }
 
 TEST_CASE_FIXTURE(EarlierFixture, "earlier methods: a report is of the node that it names first") {

@@ -100,7 +100,7 @@ TEST_CASE_FIXTURE(EndpointFixture, "a watch is answered by what is new for the n
   const auto second = place(1);
   REQUIRE(waiting->has_value());
   REQUIRE(told(waiting).allocs.size() == 1);
-  CHECK(view(told(waiting).allocs[0].alloc->getId()) == second);
+  CHECK(told(waiting).allocs[0].alloc->id() == second);
   const auto later = watch(told(waiting).index);
   advance(300s);
   REQUIRE(later->has_value());
@@ -225,7 +225,7 @@ TEST_CASE_FIXTURE(EndpointFixture, "a complete answer misses nothing that comes 
   REQUIRE(waiting->has_value());
   CHECK_FALSE(told(waiting).complete);
   REQUIRE(told(waiting).allocs.size() == 1);
-  CHECK(told(waiting).allocs[0].alloc->getDesiredStatus() == schema::DesiredStatus::STOP);
+  CHECK(told(waiting).allocs[0].alloc->desired_status() == schema::DesiredStatus::STOP);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer complete") {
@@ -262,7 +262,7 @@ TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer compl
   const auto last = told(waiting).index < state().index() ? watch(told(waiting).index) : waiting;
   REQUIRE(last->has_value());
   REQUIRE(told(last).allocs.size() == 1);
-  CHECK(view(told(last).allocs[0].alloc->getId()) == saved);
+  CHECK(told(last).allocs[0].alloc->id() == saved);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture,
@@ -285,7 +285,7 @@ TEST_CASE_FIXTURE(EndpointFixture,
   settle();
   CHECK(b->has_value());
   CHECK(c->has_value());
-  CHECK(state().alloc(third)->alloc->getClientStatus() == schema::ClientStatus::FAILED);
+  CHECK(state().alloc(third)->alloc->client_status() == schema::ClientStatus::FAILED);
   bool evaluated = false;
   const auto snapshot = state();
   for (const auto& entry : snapshot.evals_by_job("default", "web"))

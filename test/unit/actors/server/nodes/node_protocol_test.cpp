@@ -206,7 +206,7 @@ TEST_CASE_FIXTURE(
     report.setClientStatus(schema::ClientStatus::FAILED);
   });
 
-  CHECK(state().alloc(alloc)->alloc->getClientStatus() == schema::ClientStatus::RUNNING);
+  CHECK(state().alloc(alloc)->alloc->client_status() == schema::ClientStatus::RUNNING);
   REQUIRE(send('h'));
   REQUIRE(send('h'));
   CHECK(status() == NodeStatus::INITIALIZING);
@@ -273,10 +273,10 @@ TEST_CASE_FIXTURE(ProtocolFixture,
   CHECK(send_reports("", {make_report(alloc, "", running)}).error().what == "missing node ID");
   CHECK(send_reports(other, {make_report(alloc, id, running)}).has_error());
   CHECK(send_reports("", {make_report(alloc, id, schema::ClientStatus::COMPLETE)}).has_value());
-  CHECK(state().alloc(alloc)->alloc->getClientStatus() == schema::ClientStatus::COMPLETE);
+  CHECK(state().alloc(alloc)->alloc->client_status() == schema::ClientStatus::COMPLETE);
   // Another node has no say in it, whatever it calls itself.
   CHECK(send_reports("", {make_report(alloc, other, running)}).has_value());
-  CHECK(state().alloc(alloc)->alloc->getClientStatus() == schema::ClientStatus::COMPLETE);
+  CHECK(state().alloc(alloc)->alloc->client_status() == schema::ClientStatus::COMPLETE);
 }
 
 TEST_CASE_FIXTURE(ProtocolFixture,

@@ -40,7 +40,7 @@ struct DrainHarness : Harness {
     live_before.clear();
     for (const auto& row : live(id.c_str())) {
       report(row, schema::ClientStatus::RUNNING, true);
-      live_before.push_back(copy(row->alloc->getId()));
+      live_before.push_back(std::string{row->alloc->id()});
     }
   }
 
@@ -113,13 +113,13 @@ struct DrainHarness : Harness {
   }
 
   static bool is_marked(const state::AllocRef& row) {
-    return row->alloc->getDesiredTransition().getMigrate().isValue();
+    return row->alloc->transition().getMigrate().isValue();
   }
 
   Ids marked(const char* job = "web") const {
     Ids ids;
     for (const auto& row : allocs(job))
-      if (is_marked(row)) ids.push_back(copy(row->alloc->getId()));
+      if (is_marked(row)) ids.push_back(std::string{row->alloc->id()});
     return ids;
   }
 
@@ -133,8 +133,8 @@ struct DrainHarness : Harness {
   void report_sick(const state::AllocRef& row) {
     apply([&](schema::Command::Builder command) {
       auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-      alloc.setId(row->alloc->getId());
-      alloc.setNodeId(row->alloc->getNodeId());
+      alloc.setId(text(row->alloc->id()));
+      alloc.setNodeId(text(row->alloc->node_id()));
       alloc.setClientStatus(schema::ClientStatus::RUNNING);
       alloc.setModifyTime(now);
       alloc.initDeploymentStatus().getHealthy().setValue(false);
@@ -144,8 +144,7 @@ struct DrainHarness : Harness {
   /// Up to `most` that run on other nodes than `node` become healthy.
   void report_health_elsewhere(const std::string& node, int most) {
     for (const auto& row : live()) {
-      if (view(row->alloc->getNodeId()) == node
-          || row->alloc->getDeploymentStatus().getHealthy().isValue() || most-- <= 0)
+      if (row->alloc->node_id() == node || row->alloc->health().has_value() || most-- <= 0)
         continue;
       report(row, schema::ClientStatus::RUNNING, true);
     }
@@ -174,7 +173,7 @@ struct DrainHarness : Harness {
   };
 
   bool is_healthy(const state::AllocRef& row) const {
-    const auto health = row->alloc->getDeploymentStatus().getHealthy();
+    const auto health = row->alloc->deployment_status().getHealthy();
     return !row->terminal() && !is_marked(row) && health.isValue() && health.getValue();
   }
 
@@ -199,7 +198,7 @@ struct DrainHarness : Harness {
           const auto row = state().alloc(view(entry.getAllocId()));
           REQUIRE_FALSE(is_marked(row));
           REQUIRE_FALSE(row->terminal());
-          REQUIRE(state().node(view(row->alloc->getNodeId()))->hasDrainStrategy());
+          REQUIRE(state().node(row->alloc->node_id())->hasDrainStrategy());
           REQUIRE(once.insert(copy(entry.getAllocId())).second);
         }
       write_only(command);
@@ -219,9 +218,8 @@ struct DrainHarness : Harness {
     for (const auto& row : allocs("sys")) {
       if (!is_marked(row) || row->terminal()) continue;
       const auto snapshot = state();
-      for (const auto& other : snapshot.allocs_by_node(view(row->alloc->getNodeId())))
-        REQUIRE(
-            (other.value()->client_terminal || view(other.value()->alloc->getJobId()) == "sys"));
+      for (const auto& other : snapshot.allocs_by_node(row->alloc->node_id()))
+        REQUIRE((other.value()->client_terminal || other.value()->alloc->job_id() == "sys"));
     }
   }
 
@@ -299,7 +297,7 @@ struct DrainHarness : Harness {
       if (entry.value()->getSchedulingEligibility() == schema::SchedulingEligibility::ELIGIBLE)
         continue;
       for (const auto& alloc : snapshot.allocs_by_node(entry.key()))
-        REQUIRE((alloc.value()->terminal() || view(alloc.value()->alloc->getJobId()) == "sys"));
+        REQUIRE((alloc.value()->terminal() || alloc.value()->alloc->job_id() == "sys"));
     }
   }
 };

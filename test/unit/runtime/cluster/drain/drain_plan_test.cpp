@@ -67,7 +67,7 @@ TEST_CASE_FIXTURE(DrainHarness, "drain plan: nothing moves before its health is 
   const auto node = add_node();
   add_node();
   process(register_job(make_service(1, 1)));
-  const auto on = copy(live().at(0)->alloc->getNodeId());
+  const auto on = std::string{live().at(0)->alloc->node_id()};
   drain(on);
   CHECK(round().commands.empty());
   report(live().at(0), ClientStatus::RUNNING, true);
@@ -88,7 +88,7 @@ TEST_CASE_FIXTURE(DrainHarness, "drain plan: the unhealthy go first and count fo
 
   // The replacement is sick, too: nobody healthy is risked for it.
   for (const auto& row : live())
-    if (view(row->alloc->getNodeId()) != node) report_sick(row);
+    if (row->alloc->node_id() != node) report_sick(row);
   CHECK(round().commands.empty());
 }
 

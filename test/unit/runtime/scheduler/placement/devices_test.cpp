@@ -97,7 +97,7 @@ TEST_CASE("devices: what is broken, in use or offered already is not assigned") 
   device.setName("1080ti");
   device.initDeviceIds(1).set(0, "b");
   state::NodeUsage usage;
-  usage.add({}, alloc.freeze()->getAllocatedResources());
+  usage.add({}, alloc.freeze()->resources());
   CHECK(assigned("gpu", 1, usage) == Ids{"a"});
   CHECK(assigned("gpu", 2, usage).empty());
 }

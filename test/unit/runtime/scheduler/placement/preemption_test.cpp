@@ -63,7 +63,7 @@ struct FullNode {
   static std::string names(const Preempted& chosen) {
     std::string joined;
     for (const auto& row : chosen)
-      joined += copy(row->alloc->getId());
+      joined += std::string{row->alloc->id()};
     return joined;
   }
 
@@ -205,7 +205,7 @@ TEST_CASE_FIXTURE(FullNode, "preemption: device instances of the group that cost
   run({"z", 25}, holds("new", {"d"}));
   state::NodeUsage usage;
   for (const auto& row : rows)
-    usage.add({}, row->alloc->getAllocatedResources());
+    usage.add({}, row->alloc->resources());
   Draft<schema::RequestedDevice> request;
   request->setName("gpu");
   OperandChecker operands;

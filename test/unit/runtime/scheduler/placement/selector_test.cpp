@@ -26,7 +26,7 @@ struct SelectorHarness : Harness {
   std::vector<std::vector<std::uint16_t>> cores_in_use() {
     std::vector<std::vector<std::uint16_t>> found;
     for (const auto& row : live())
-      for (const auto task : row->alloc->getAllocatedResources().getTasks()) {
+      for (const auto task : row->alloc->resources().getTasks()) {
         auto& cores = found.emplace_back();
         for (const auto core : task.getValue().getCpu().getReservedCores())
           cores.push_back(core);
@@ -72,8 +72,7 @@ TEST_CASE_FIXTURE(SelectorHarness,
     all.insert(of_task.begin(), of_task.end());
   }
   CHECK(all == std::set<std::uint16_t>{0, 1, 2, 3});
-  CHECK(live()[0]->alloc->getAllocatedResources().getTasks()[0].getValue().getCpu().getCpuShares()
-        == 1000);
+  CHECK(live()[0]->alloc->resources().getTasks()[0].getValue().getCpu().getCpuShares() == 1000);
 }
 
 TEST_CASE_FIXTURE(SelectorHarness, "selector: a node with too few free cores is full") {
@@ -102,7 +101,7 @@ TEST_CASE_FIXTURE(SelectorHarness, "selector: a task's own ports are given and n
   });
   CHECK(exhausted(process(register_job(job))).starts_with("network: reserved port collision"));
   REQUIRE(live().size() == 1);
-  const auto task = live()[0]->alloc->getAllocatedResources().getTasks()[0].getValue();
+  const auto task = live()[0]->alloc->resources().getTasks()[0].getValue();
   REQUIRE(task.getNetworks().size() == 1);
   CHECK(view(task.getNetworks()[0].getIp()) == "10.0.0.1");
   CHECK(task.getNetworks()[0].getReservedPorts()[0].getValue() == 8080);
@@ -129,7 +128,7 @@ TEST_CASE_FIXTURE(SelectorHarness, "selector: devices are given until there are 
   CHECK(exhausted(process(register_job(job))) == "devices: no devices match request");
   std::set<std::string> given;
   for (const auto& row : live()) {
-    const auto devices = row->alloc->getAllocatedResources().getTasks()[0].getValue().getDevices();
+    const auto devices = row->alloc->resources().getTasks()[0].getValue().getDevices();
     REQUIRE(devices.size() == 1);
     REQUIRE(devices[0].getDeviceIds().size() == 1);
     given.insert(copy(devices[0].getDeviceIds()[0]));
@@ -145,7 +144,7 @@ TEST_CASE_FIXTURE(SelectorHarness,
     for (const auto* id : {"one", "two"}) {
       process(register_job(make_job(1, [id](schema::Job::Builder job) { job.setId(id); })));
       for (const auto& row : live(id))
-        nodes.insert(copy(row->alloc->getNodeId()));
+        nodes.insert(std::string{row->alloc->node_id()});
     }
     return nodes.size();
   };

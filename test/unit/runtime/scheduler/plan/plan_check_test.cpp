@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(CheckHarness, "only the nodes that do not fit are left out") {
   CHECK(result.made_progress);
   CHECK_FALSE(result.completion_written);
   for (const auto& row : live("two"))
-    CHECK(view(row->alloc->getNodeId()) != one);
+    CHECK(row->alloc->node_id() != one);
   CHECK_FALSE(live("two").empty());
 }
 
@@ -148,7 +148,7 @@ TEST_CASE_FIXTURE(CheckHarness, "a row that was changed meanwhile is not overwri
   })));
   apply([&](schema::Command::Builder command) {
     auto entry = command.initAllocTransition().initEntries(1)[0];
-    entry.setAllocId(live()[0]->alloc->getId());
+    entry.setAllocId(text(live()[0]->alloc->id()));
     entry.initTransition().getMigrate().setValue(true);
   });
   CHECK(reason(in_place) == "alloc to update was changed meanwhile");
@@ -279,10 +279,10 @@ TEST_CASE_FIXTURE(CheckHarness, "a row that was collected meanwhile can't be upd
     job.getTaskGroups()[0].getTasks()[0].setKillTimeout(second);
   })));
   const auto row = live().at(0);
-  in_place.snapshot_index = row->alloc->getAllocModifyIndex();
+  in_place.snapshot_index = row->alloc->alloc_modify_index();
   CHECK(reason(in_place).empty());  // it saw this very change
   apply([&](schema::Command::Builder command) {
-    command.initReap().initAllocationIds(1).set(0, row->alloc->getId());
+    command.initReap().initAllocationIds(1).set(0, text(row->alloc->id()));
   });
   CHECK(reason(in_place) == "alloc to update is not there any more");
 }
@@ -334,12 +334,12 @@ TEST_CASE_FIXTURE(CheckHarness,
   place(500);
   SUBCASE("it ends") {
     CHECK(submit(plan).is_full());
-    CHECK(allocs("low").at(0)->alloc->getDesiredStatus() == schema::DesiredStatus::EVICT);
+    CHECK(allocs("low").at(0)->alloc->desired_status() == schema::DesiredStatus::EVICT);
   }
   SUBCASE("it has ended meanwhile, and stays as it is") {
     report(low, schema::ClientStatus::COMPLETE);
     CHECK(submit(plan).is_full());
-    CHECK(allocs("low").at(0)->alloc->getDesiredStatus() == schema::DesiredStatus::RUN);
+    CHECK(allocs("low").at(0)->alloc->desired_status() == schema::DesiredStatus::RUN);
   }
 }
 

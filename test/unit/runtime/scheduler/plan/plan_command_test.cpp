@@ -61,7 +61,7 @@ TEST_CASE_FIXTURE(CommandHarness,
   const auto written = write({&plan})[0];
   REQUIRE(written.getPreempted().size() == 2);
   for (unsigned i = 0; i < 2; ++i) {
-    CHECK(view(written.getPreempted()[i].getId()) == view(rows[i]->alloc->getId()));
+    CHECK(view(written.getPreempted()[i].getId()) == rows[i]->alloc->id());
     CHECK(view(written.getPreempted()[i].getPreemptedByAllocation()) == "winner");
   }
   REQUIRE(written.getEvaluations().size() == 1);
@@ -134,7 +134,7 @@ TEST_CASE_FIXTURE(CommandHarness, "of metrics only those are written that rows h
 TEST_CASE_FIXTURE(CommandHarness, "a deployment keeps canaries that were placed earlier") {
   add_node();
   process(register_job(make_job(1)));
-  const auto id = copy(live()[0]->alloc->getId());
+  const auto id = std::string{live()[0]->alloc->id()};
   Plan plan;
   plan.nodes["bad"].placements = {placement("c")};
   plan.deployment = with_canaries({id.c_str(), "c"});

@@ -147,7 +147,7 @@ TEST_CASE_FIXTURE(Harness, "plan parts: a node alone too long ends allocations b
   process(register_job(make_job(8)));
   Plan plan;
   for (const auto& row : live()) {
-    plan.nodes[node].placements.push_back(placement(copy(row->alloc->getId()).substr(0, 4)));
+    plan.nodes[node].placements.push_back(placement(std::string{row->alloc->id()}.substr(0, 4)));
     plan.nodes[node].stops.push_back({row, schema::DesiredStatus::STOP, "", {}, {}, {}});
   }
   PlanParts parts{std::make_shared<const Plan>(plan), room_for(3)};
@@ -168,7 +168,7 @@ TEST_CASE_FIXTURE(Harness, "plan parts: what a node's earlier parts end makes ro
   process(register_job(make_job(8)));
   Plan plan;
   for (const auto& row : live()) {
-    plan.nodes[node].placements.push_back(placement(copy(row->alloc->getId()).substr(0, 4)));
+    plan.nodes[node].placements.push_back(placement(std::string{row->alloc->id()}.substr(0, 4)));
     plan.nodes[node].stops.push_back({row, schema::DesiredStatus::STOP, "", {}, {}, {}});
   }
   plan.nodes["zz"].placements.push_back(placement("other"));

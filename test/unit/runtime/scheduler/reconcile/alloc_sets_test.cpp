@@ -171,19 +171,6 @@ TEST_CASE_FIXTURE(Sorting, "an absence is over when all of what is tolerated has
   CHECK_FALSE(is_expired(entry(tolerant, with(ClientStatus::UNKNOWN)), now));
 }
 
-TEST_CASE_FIXTURE(Sorting, "a transition that was asked for and taken back is not wanted") {
-  CHECK_FALSE(wants_migration(entry(plain)));
-  CHECK_FALSE(wants_migration(entry(
-      plain, [](auto alloc) { alloc.initDesiredTransition().getMigrate().setValue(false); })));
-  CHECK(wants_migration(
-      entry(plain, [](auto alloc) { alloc.initDesiredTransition().getMigrate().setValue(true); })));
-  CHECK(wants_reschedule(entry(
-      plain, [](auto alloc) { alloc.initDesiredTransition().getReschedule().setValue(true); })));
-  CHECK(forces_reschedule(entry(plain, [](auto alloc) {
-    alloc.initDesiredTransition().getForceReschedule().setValue(true);
-  })));
-}
-
 TEST_CASE_FIXTURE(Sorting, "nodes that are well leave allocations where they are") {
   CHECK(taint_set(plain) == "untainted");
   CHECK(taint_set(plain, with(ClientStatus::COMPLETE)) == "untainted");

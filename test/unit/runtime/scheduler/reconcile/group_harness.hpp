@@ -136,7 +136,7 @@ struct GroupRun : Harness {
     input.is_batch = is_batch;
     input.now = now;
     const auto decide = [this](const AllocEntry& alloc, const GroupSpec&) {
-      return alloc.alloc().getJobVersion() == 1 ? UpdateKind::ignore : kind_of_update;
+      return alloc.alloc().job_version() == 1 ? UpdateKind::ignore : kind_of_update;
     };
     result = reconcile(input, decide, random);
     for (auto* list : {&result.place, &result.destructive})  // the group ends with `spec`

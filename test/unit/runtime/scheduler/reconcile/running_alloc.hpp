@@ -28,8 +28,8 @@ inline scheduler::AllocEntry running_alloc(const Object<schema::Job>& job,
   state::AllocRow row;
   row.alloc = draft.freeze();
   row.job = job;
-  row.client_terminal = state::is_client_terminal(row.alloc->getClientStatus());
-  row.server_terminal = row.alloc->getDesiredStatus() != schema::DesiredStatus::RUN;
+  row.client_terminal = is_client_terminal(row.alloc->client_status());
+  row.server_terminal = row.alloc->desired_status() != schema::DesiredStatus::RUN;
   return {state::AllocRef::make(std::move(row))};
 }
 

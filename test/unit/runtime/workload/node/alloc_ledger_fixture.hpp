@@ -52,7 +52,7 @@ struct LedgerAlloc {
 
 inline workload::LedgerTraits ledger_traits(workload::GcLimits gc) {
   return {.node_id = "n1", .gc = gc, .fits = [](auto alloc, auto) -> Result<> {
-            if (view(alloc.getName()) == "fits") return {};
+            if (alloc.name() == "fits") return {};
             return Error{Errc::rejected, "it does not fit"};
           }};
 }

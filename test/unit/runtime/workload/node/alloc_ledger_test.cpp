@@ -149,7 +149,7 @@ private:
     for (const auto& row : rows)
       text += std::visit(
           Overloaded{
-              [](const ledger_action::PutAlloc& it) { return " +" + copy(it.alloc->getId()); },
+              [](const ledger_action::PutAlloc& it) { return " +" + std::string{it.alloc->id()}; },
               [](const ledger_action::PutJob& it) {
                 return fmt::format(" +v{}", it.job->getVersion());
               },
@@ -195,7 +195,7 @@ private:
   std::string shown(const ledger_action::Release& it) { return "release " + it.alloc_id; }
 
   std::string shown(const ledger_action::Report& it) {
-    return fmt::format("report {} {}{}", it.alloc_id, name_of(it.update.alloc->getClientStatus()),
+    return fmt::format("report {} {}{}", it.alloc_id, name_of(it.update.alloc->client_status()),
                        it.again ? " again" : "");
   }
 

@@ -336,10 +336,10 @@ private:
       std::visit(
           Overloaded{
               [&](const ledger_action::PutAlloc& it) {
-                const auto id = copy(it.alloc->getId());
+                const auto id = std::string{it.alloc->id()};
                 rows_[id].alloc.alloc = it.alloc;
                 rows_[id].alloc.job
-                    = LedgerAlloc{.id = id, .version = it.alloc->getJobVersion()}.assigned().job;
+                    = LedgerAlloc{.id = id, .version = it.alloc->job_version()}.assigned().job;
               },
               [&](const ledger_action::PutJob& it) { job_rows_.insert(job_key(*it.job)); },
               [&](const ledger_action::ClearHealth&) {},
@@ -458,7 +458,7 @@ private:
     REQUIRE(it.version > version_);
     REQUIRE(it.version > std::uint64_t{1} << 62);
     version_ = it.version;
-    REQUIRE(is_client_terminal(it.update.alloc->getClientStatus()));
+    REQUIRE(is_client_terminal(it.update.alloc->client_status()));
     told_.insert(it.alloc_id);
     ended_.insert(it.alloc_id);
   }
