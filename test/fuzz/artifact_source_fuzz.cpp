@@ -8,6 +8,7 @@
 #include "runtime/artifact/rules/source.hpp"
 #include "test/fuzz/input.hpp"
 
+using namespace nomad;
 using namespace nomad::artifact;
 
 namespace {
