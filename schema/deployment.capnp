@@ -1,4 +1,4 @@
-# Deployments: the rollout of one version of a service job.
+# Deployments: bringing out one version of a service job.
 @0xd5a1c1e3f5b2a907;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");

@@ -234,7 +234,7 @@ struct HostRequest {
 }
 
 # How an allocation stands that another one waits for.
-struct Predecessor {
+struct PreviousAlloc {
   ended @0 :Bool;                     # nothing of it runs; false: ask again
   here @1 :Bool;                      # this node ran it, and keeps its directory while it is asked
   address @2 :Text;                   # elsewhere: whose API gives out its data, "10.0.0.7:4646"; or none
@@ -248,7 +248,7 @@ struct HostAnswer {
     resource @1 :Resource;
     alloc @2 :Alloc.Allocation;
     commandEnded @3 :CommandEnded;
-    predecessor @4 :Predecessor;
+    previousAlloc @4 :PreviousAlloc;
   }
 }
 

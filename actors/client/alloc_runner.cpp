@@ -557,7 +557,7 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
       [self](alloc_runner::Detach) { return self->state.detach(); },
       [self](const client_api::RestartTask& msg) { return self->state.restart(msg); },
       [self](const client_api::SignalTask& msg) { return self->state.tasks().signal(msg); },
-      [self](const client_api::AllocStats& msg) { return self->state.tasks().stats(msg); },
+      [self](const client_api::ReadAllocUsage& msg) { return self->state.tasks().stats(msg); },
       [self](const client_api::AllocDirOf&) { return self->state.tasks().directory(); },
       [self](client_api::Exec& msg) { return self->state.tasks().exec(msg); },
       [self](const task_runner::Changed& msg) { self->state.task_changed(msg); },

@@ -329,7 +329,7 @@ actor::Answer<client_api::Done> AllocTasks::signal(const client_api::SignalTask&
   return promise;
 }
 
-actor::Answer<client_api::AllocUsage> AllocTasks::stats(const client_api::AllocStats& msg) {
+actor::Answer<client_api::AllocUsage> AllocTasks::stats(const client_api::ReadAllocUsage& msg) {
   const auto is_asked
       = [&msg](const Task& task) { return msg.task.empty() || task.name == msg.task; };
   if (std::ranges::none_of(tasks_, is_asked))

@@ -9,8 +9,8 @@
 #include "actors/client/node/node_cpus.hpp"
 #include "actors/client/node/node_disks.hpp"
 #include "actors/client/node/node_events.hpp"
-#include "actors/client/node/node_figures.hpp"
 #include "actors/client/node/node_metadata.hpp"
+#include "actors/client/node/node_metrics.hpp"
 #include "actors/client/node_allocs.hpp"
 #include "actors/client/server_contact.hpp"
 #include "actors/client/task/task_config.hpp"
@@ -20,7 +20,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/cgroup/cpuset_groups.hpp"
-#include "runtime/host/host_stats.hpp"
+#include "runtime/host/host_usage_reader.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/task_machine.hpp"
 
@@ -39,7 +39,7 @@ using ClientSelf = actor::WithParts<actor::WithInternal<Client, void(driver_mana
                                     NodeMetadata,
                                     NodeEvents,
                                     NodeDisks,
-                                    NodeFigures>;
+                                    NodeMetrics>;
 
 /// Starts the node, gives each part what it needs, and ends it.
 class ClientNode {
@@ -84,7 +84,7 @@ private:
   NodeIdentity identity_;
   Object<schema::Node> node_;  ///< As it is registered next.
   std::shared_ptr<ReportNumbers> report_numbers_;
-  StatsReader stats_;
+  UsageReader stats_;
   AllocSync sync_;
   CheckRunner checks_;
   DataWatcher data_;
@@ -150,7 +150,7 @@ private:
                     .enforce = options_.disk_enforce,
                     .allocs = allocs_,
                     .stopping = stopping_}};
-  NodeFigures figures_{self_, {.stats = stats_, .node = node_, .allocs = allocs_}};
+  NodeMetrics metrics_{self_, {.stats = stats_, .node = node_, .allocs = allocs_}};
 };
 
 // -- start ---------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ ClientSelf::behavior_type ClientNode::behavior() {
                       [this](client_actor::Reconfigure& msg) { return reconfigure(msg); },
                       [this](client_actor::Stop) { return stop(); }),
       allocs_.handlers(), servers_.handlers(), machine_.handlers(), metadata_.handlers(),
-      events_.handlers(), disks_.handlers(), figures_.handlers());
+      events_.handlers(), disks_.handlers(), metrics_.handlers());
 }
 
 /// Empty until the actor has begun.
@@ -465,7 +465,7 @@ Client start_client(const actor::Owner& owner,
   const auto db = prepared.store ? spawn_client_db(owner.system(), std::move(*prepared.store),
                                                    prepared.options.state_dir)
                                  : spawn_forgetful_client_db(owner.system());
-  const auto steps = spawn_step_runner(owner.system());
+  const auto steps = spawn_blocking_pool(owner.system());
   const auto client = spawn_client(
       owner, std::move(prepared.options),
       {.servers = std::move(servers),

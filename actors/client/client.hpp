@@ -1,11 +1,11 @@
 // Client: the node of this machine. It finds out what the machine is, registers it, keeps it alive,
 // watches which allocations it should have, runs them, and removes what is left of old ones.
 //
-// Owns:   the alloc runners, the DriverManager, the AllocSync, the StatsReader and, in an agent,
+// Owns:   the alloc runners, the DriverManager, the AllocSync, the UsageReader and, in an agent,
 // the
-//         ClientDb and the StepRunner; which allocations the node knows.
+//         ClientDb and the BlockingPool; which allocations the node knows.
 // Takes:  what ClientApi takes, Reconfigure, Happened and Stop.
-// Asks:   the servers (register, heartbeat, watchAllocs, emitEvents), the ClientDb, the StepRunner.
+// Asks:   the servers (register, heartbeat, watchAllocs, emitEvents), ClientDb, BlockingPool.
 // Parent: root, report: its end is the agent's. The tasks go on, and the next agent finds them.
 // Ends:   after Stop, by an exit message, or with a reason when the database has ended.
 //
@@ -17,10 +17,10 @@
 #include "actors/client/alloc_runner.hpp"
 #include "actors/client/client_options.hpp"
 #include "actors/client/plugin_catalog.hpp"
-#include "actors/client/stats_reader.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "actors/client/tools/check_runner.hpp"
 #include "actors/client/tools/client_db.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/usage_reader.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/roles/node_door.hpp"
@@ -74,10 +74,10 @@ using Client = actor::WithInternal<ClientApi,
 struct ClientParts {
   NodeDoor servers;
   ClientDb db;
-  StepRunner steps;
+  BlockingPool steps;
   /// Made once the machine's figures are known.
-  std::function<StatsReader(const actor::Owner&, const StatsOptions&)> make_stats
-      = spawn_stats_reader;
+  std::function<UsageReader(const actor::Owner&, const UsageReaderOptions&)> make_stats
+      = spawn_usage_reader;
   std::function<CheckRunner(const actor::Owner&, CheckRunnerOptions)> make_checks
       = spawn_check_runner;
   AllocRunnerFactory make_runner = spawn_alloc_runner;

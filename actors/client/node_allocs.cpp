@@ -16,7 +16,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/overloaded.hpp"
-#include "runtime/host/host_stats.hpp"
+#include "runtime/host/host_usage_reader.hpp"
 #include "runtime/workload/client_status.hpp"
 
 namespace nomad::client {
@@ -152,9 +152,9 @@ void NodeAllocs::look_at_disk() {
   if (!ledger_.has_to_collect()) return;
   self_
       ->request(parts_.steps, disk_timeout,
-                step::make([root = parts_.alloc_dir] { return host::disk_usage(root); }))
+                blocking::make([root = parts_.alloc_dir] { return host::disk_usage(root); }))
       .then(
-          [this](step::Outcome& outcome) {
+          [this](blocking::Outcome& outcome) {
             const auto usage = outcome.as<host::DiskUsage>();
             ledger_.disk_looked(usage.used_percent, usage.inodes_used_percent);
             perform();

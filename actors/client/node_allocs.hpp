@@ -46,7 +46,7 @@ public:
   /// By reference: what the client comes to know, and changes.
   struct Parts {
     ClientDb db;
-    StepRunner steps;
+    BlockingPool steps;
     AllocRunnerFactory make_runner;
     AllocCheck check_alloc;
     std::string alloc_dir;
@@ -74,7 +74,7 @@ public:
     return actor::handlers(
         [this](client_api::RestartTask& msg) { return pass_on<client_api::Done>(msg); },
         [this](client_api::SignalTask& msg) { return pass_on<client_api::Done>(msg); },
-        [this](client_api::AllocStats& msg) { return pass_on<client_api::AllocUsage>(msg); },
+        [this](client_api::ReadAllocUsage& msg) { return pass_on<client_api::AllocUsage>(msg); },
         [this](client_api::AllocDirOf& msg) { return pass_on<client_api::AllocDir>(msg); },
         [this](client_api::Exec& msg) { return exec(msg); },
         [this](const client_api::DiskOf& msg) { return disk_of(msg); },

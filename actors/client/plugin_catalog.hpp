@@ -13,8 +13,8 @@
 
 #include "actors/client/driver.hpp"
 #include "actors/client/hooks/hook.hpp"
-#include "actors/client/stats_reader.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
+#include "actors/client/usage_reader.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
 namespace nomad::workload {
@@ -32,8 +32,8 @@ struct DriverOptions {
   std::string state_dir;      ///< The client's own.
   std::string executor_path;  ///< Of nomadctl-executor.
   std::string cgroup_parent;
-  StatsReader stats;
-  StepRunner steps{};  ///< For what blocks.
+  UsageReader stats;
+  BlockingPool steps{};  ///< For what blocks.
   std::function<std::int64_t()> unix_now;
   PluginHost host;   ///< Whom it tells of its tasks' ends, of what happens to them, and of itself.
   std::string name;  ///< Its own, in the catalog.

@@ -126,7 +126,7 @@ using AllocRunner = actor::Interface<void(alloc_runner::Begin),
                                      alloc_runner::Done(alloc_runner::Detach),
                                      client_api::Done(client_api::RestartTask),
                                      client_api::Done(client_api::SignalTask),
-                                     client_api::AllocUsage(client_api::AllocStats),
+                                     client_api::AllocUsage(client_api::ReadAllocUsage),
                                      client_api::AllocDir(client_api::AllocDirOf),
                                      client_api::ExecStarted(client_api::Exec)>;
 

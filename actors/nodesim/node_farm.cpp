@@ -10,15 +10,15 @@ namespace {
 using namespace client;
 
 /// A machine has figures; a pretended one answers zeros.
-StatsReader::behavior_type silent_stats(StatsReader::pointer) {
+UsageReader::behavior_type silent_stats(UsageReader::pointer) {
   return {
-      [](const stats::ReadHost&) { return client_api::HostUsage{}; },
-      [](const stats::ReadTasks& msg) {
-        stats::TaskUsages usages;
+      [](const usage::ReadHost&) { return client_api::HostUsage{}; },
+      [](const usage::ReadTasks& msg) {
+        usage::TaskUsages usages;
         usages.usages.resize(msg.tasks.size());
         return usages;
       },
-      [](const stats::ForgetTask&) {},
+      [](const usage::ForgetTask&) {},
   };
 }
 
@@ -64,12 +64,12 @@ ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t numb
 ClientParts simulated_parts(const NodeFarmOptions& options,
                             NodeDoor servers,
                             ClientDb db,
-                            StepRunner steps) {
+                            BlockingPool steps) {
   ClientParts parts;
   parts.servers = std::move(servers);
   parts.db = std::move(db);
   parts.steps = std::move(steps);
-  parts.make_stats = [](const actor::Owner& owner, const StatsOptions&) {
+  parts.make_stats = [](const actor::Owner& owner, const UsageReaderOptions&) {
     return actor::spawn(owner, silent_stats);
   };
   parts.make_runner = simulated_runners(options.plan);
@@ -84,7 +84,7 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
 NodeFarm NodeFarm::start(const actor::Owner& owner, NodeFarmOptions options, MakeLink make_link) {
   NodeFarm farm;
   farm.db_ = spawn_forgetful_client_db(owner);
-  farm.steps_ = spawn_step_runner(owner, {.places = 1});
+  farm.steps_ = spawn_blocking_pool(owner, {.places = 1});
   farm.nodes_.reserve(options.nodes);
   for (std::size_t i = 0; i < options.nodes; ++i)
     farm.nodes_.push_back(

@@ -54,14 +54,14 @@ private:
 
   std::vector<client::Client> nodes_;
   client::ClientDb db_;
-  client::StepRunner steps_;
+  client::BlockingPool steps_;
 };
 
 /// The parts of one simulated node; `start` gives each the same database and steps.
 client::ClientParts simulated_parts(const NodeFarmOptions& options,
                                     NodeDoor servers,
                                     client::ClientDb db,
-                                    client::StepRunner steps);
+                                    client::BlockingPool steps);
 
 /// The options of node `number`.
 client::ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t number);

@@ -173,7 +173,7 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
       [](const client_api::SignalTask&) -> actor::Answer<client_api::Done> {
         return RunnerState::no_tasks();
       },
-      [](const client_api::AllocStats&) { return client_api::AllocUsage{}; },
+      [](const client_api::ReadAllocUsage&) { return client_api::AllocUsage{}; },
       [](const client_api::AllocDirOf&) -> actor::Answer<client_api::AllocDir> {
         return RunnerState::no_tasks();
       },

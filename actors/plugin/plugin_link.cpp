@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
-#include "actors/plugin/config_place.hpp"
+#include "actors/plugin/config_location.hpp"
 #include "actors/plugin/gather_facts.hpp"
 #include "actors/plugin/job_schedulers.hpp"
 #include "actors/plugin/link_state.hpp"
@@ -290,7 +290,7 @@ void LinkState::configure() {
         const auto& places = options().places;
         const auto wrong = config_error(err.what, places);
         const auto why = "its configuration is wrong: "
-                         + (wrong ? place_error(options().name, *wrong, places) : err.what);
+                         + (wrong ? location_error(options().name, *wrong, places) : err.what);
         // What an earlier process has taken is right; something else is wrong, and may pass.
         if (memory_->was_configured)
           life_.kill(why);

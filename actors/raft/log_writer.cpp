@@ -100,15 +100,15 @@ bool make_room(Self self, const LogWriterListener& listener, const Error& reason
 }
 
 void ask_for_checkpoint(Self self) {
-  using Step = storage::CheckpointPace::Step;
+  using Copy = storage::CheckpointPace::Copy;
   auto& state = self->state;
   // Writes go on after a failure; before the write-ahead log outgrows its bound, one waits itself.
   const auto failed
       = [](const Error& err) { log::warn("raft", "checkpoint failed: {}", err.what); };
   const auto step = state.pace.next(state.log->wal_pages());
-  if (step == Step::finish)
+  if (step == Copy::finish)
     if (const auto finished = state.log->finish_checkpoint(); !finished) failed(finished.error());
-  if (step != Step::beside) return;
+  if (step != Copy::beside) return;
   self->request(state.checkpointer, checkpoint_timeout, Checkpoint{})
       .then(
           [self](Checkpointed done) {

@@ -104,7 +104,7 @@ struct AllocUsage {
 TaskUsage sum(const AllocUsage& usage);
 
 /// `task` empty: all of them. An unknown task is `not_found`.
-struct AllocStats {
+struct ReadAllocUsage {
   using is_message = void;
   std::string alloc_id;
   std::string task;
@@ -171,7 +171,7 @@ struct HostUsage {
 };
 
 /// What the machine uses.
-struct HostStats {
+struct ReadHostUsage {
   using is_message = void;
 };
 
@@ -260,24 +260,24 @@ struct Amounts {
 };
 
 /// A running task, for metrics.
-struct TaskFigures {
+struct TaskMetrics {
   std::vector<std::pair<std::string, std::string>> labels;
   Amounts allocated;  ///< But for the disk, which is its group's.
   TaskUsage usage;
 };
 
 /// What the node and its tasks have and use now.
-struct Figures {
+struct ClientMetrics {
   using is_message = void;
   Object<schema::Node> node;
   AllocCounts counts;
   Amounts allocated;  ///< To what has not ended.
   std::optional<HostUsage> host;
-  std::vector<TaskFigures> tasks;
+  std::vector<TaskMetrics> tasks;
 };
 
 /// Answered within three seconds, without what did not answer by then.
-struct ReadFigures {
+struct ReadMetrics {
   using is_message = void;
   bool of_tasks = false;
 };
@@ -305,9 +305,9 @@ struct ExecStarted {
 using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
                                    client_api::Done(client_api::SignalTask),
                                    client_api::Done(client_api::CollectGarbage),
-                                   client_api::AllocUsage(client_api::AllocStats),
+                                   client_api::AllocUsage(client_api::ReadAllocUsage),
                                    client_api::CheckReports(client_api::AllocChecks),
-                                   client_api::HostUsage(client_api::HostStats),
+                                   client_api::HostUsage(client_api::ReadHostUsage),
                                    client_api::AllocDir(client_api::AllocDirOf),
                                    client_api::AllocDir(client_api::DiskOf),
                                    client_api::ExecStarted(client_api::Exec),
@@ -315,6 +315,6 @@ using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
                                    client_api::NodeMeta(client_api::ReadMeta),
                                    client_api::NodeMeta(client_api::ApplyMeta),
                                    client_api::AllocCounts(client_api::CountAllocs),
-                                   client_api::Figures(client_api::ReadFigures)>;
+                                   client_api::ClientMetrics(client_api::ReadMetrics)>;
 
 }  // namespace nomad::client

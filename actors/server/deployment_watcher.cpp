@@ -71,7 +71,7 @@ struct WatcherState {
   }
 
   /// Whether the step is for later; then it is looked for again.
-  bool must_wait(const cluster::RolloutStep& step) {
+  bool must_wait(const cluster::NextDeploymentCommand& step) {
     if (!step.may_wait) return false;
     const auto now = self->now();
     if (!waits_since) waits_since = now;
@@ -103,7 +103,7 @@ struct WatcherState {
                                    LookAtDeployment{time});
   }
 
-  void write(const cluster::RolloutStep& step) {
+  void write(const cluster::NextDeploymentCommand& step) {
     log::debug("deployment_watcher", "deployment {}: {}", short_id(id), step.reason);
     is_writing = true;
     writes->propose(WatcherSelf{self}, step.command, [this](const Result<Committed>& committed) {

@@ -3,7 +3,8 @@
 //
 // Owns:   a subscription to its deployment and its allocations, and the timer of its deadline; all
 //         of it found again in the state when it begins.
-// Takes:  nothing. Hears of changes through the state's watches and asks runtime/cluster/rollout
+// Takes:  nothing. Hears of changes through the state's watches and asks
+// runtime/cluster/next_deployment_command
 //         what follows from them.
 // Writes: evaluations, promotions, failures with their rollback.
 // Parent: deployment_watchers, report: another one follows. One for each active deployment.
@@ -19,7 +20,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/raft/proposer.hpp"
-#include "runtime/cluster/rollout.hpp"
+#include "runtime/cluster/next_deployment_command.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {
@@ -34,7 +35,8 @@ struct DeploymentWatcherOptions {
   std::chrono::milliseconds replace_delay{1000};
   std::uint64_t random_seed = 0;
   /// What decides.
-  std::function<decltype(cluster::next_rollout_step)> decide = cluster::next_rollout_step;
+  std::function<decltype(cluster::next_deployment_command)> decide
+      = cluster::next_deployment_command;
 };
 
 DeploymentWatcher spawn_deployment_watcher(const actor::Owner& owner,

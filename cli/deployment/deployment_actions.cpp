@@ -1,4 +1,4 @@
-// deployment promote, fail, pause, resume, unblock: steering a rollout.
+// deployment promote, fail, pause, resume, unblock: steering a deployment.
 #include <iostream>
 
 #include <boost/json.hpp>

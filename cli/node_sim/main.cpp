@@ -17,8 +17,8 @@
 #include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
-#include "actors/nodesim/meter.hpp"
 #include "actors/nodesim/node_farm.hpp"
+#include "actors/nodesim/stats_collector.hpp"
 #include "cli/arguments.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
@@ -179,12 +179,12 @@ public:
     return {};
   }
 
-  nodesim::Figures figures() { return meter_->take(); }
+  nodesim::Stats stats() { return meter_->take(); }
 
 private:
   actor::SystemConfig config_;
   actor::System system_{config_};
-  std::shared_ptr<nodesim::Meter> meter_ = std::make_shared<nodesim::Meter>();
+  std::shared_ptr<nodesim::StatsCollector> meter_ = std::make_shared<nodesim::StatsCollector>();
   std::optional<rpc::TcpTransport> transport_;
   std::vector<NodeDoor> links_;
   std::optional<nodesim::NodeFarm> farm_;
@@ -198,18 +198,18 @@ double resident_mb() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-void print(const nodesim::Figures& figures, double seconds, double at, double empty_mb) {
+void print(const nodesim::Stats& stats, double seconds, double at, double empty_mb) {
   const auto mb = resident_mb();
-  const auto nodes = std::max<std::size_t>(figures.registered, 1);
+  const auto nodes = std::max<std::size_t>(stats.registered, 1);
   std::cout << fmt::format(
       "{:6.1f} s: {} nodes, {} allocations; {:.1f} heartbeats/s (p99 {:.1f} ms), {} missed, {} "
       "failures; {:.1f} updates/s in {:.1f} batches/s; {} status changes (p50 {:.1f} ms, p99 "
       "{:.1f} ms); {:.0f} MB, {:.1f} kB per node\n",
-      at, figures.registered, figures.allocs, static_cast<double>(figures.heartbeats) / seconds,
-      nodesim::percentile(figures.heartbeat_ms, 0.99), figures.missed, figures.failures,
-      static_cast<double>(figures.updates) / seconds,
-      static_cast<double>(figures.batches) / seconds, figures.status_ms.size(),
-      nodesim::percentile(figures.status_ms, 0.5), nodesim::percentile(figures.status_ms, 0.99), mb,
+      at, stats.registered, stats.allocs, static_cast<double>(stats.heartbeats) / seconds,
+      nodesim::percentile(stats.heartbeat_ms, 0.99), stats.missed, stats.failures,
+      static_cast<double>(stats.updates) / seconds, static_cast<double>(stats.batches) / seconds,
+      stats.status_ms.size(), nodesim::percentile(stats.status_ms, 0.5),
+      nodesim::percentile(stats.status_ms, 0.99), mb,
       (mb - empty_mb) * 1e3 / static_cast<double>(nodes))
             << std::flush;
 }
@@ -241,7 +241,7 @@ void watch(Simulation& simulation, const Timing& timing, const sigset_t& signals
     const auto now = Clock::now();
     const auto seconds = std::chrono::duration<double>(now - last).count();
     if (seconds > 0.5 || !ends)
-      print(simulation.figures(), seconds, std::chrono::duration<double>(now - begun).count(),
+      print(simulation.stats(), seconds, std::chrono::duration<double>(now - begun).count(),
             empty_mb);
     if (ends) return;
     last = now;

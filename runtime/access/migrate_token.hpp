@@ -1,6 +1,6 @@
-// Migrate tokens: what the node of a replacement shows to the node that has its predecessor's data.
-// The servers make one for whom they placed there; the node that is asked makes it anew and
-// compares. Only these know the node's secret.
+// Migrate tokens: what the node of a replacement shows to the node that has the previous
+// allocation's data. The servers make one for whom they placed there; the node that is asked makes
+// it anew and compares. Only these know the node's secret.
 #pragma once
 
 #include <string>

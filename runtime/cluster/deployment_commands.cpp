@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/cluster/rollout.hpp"
+#include "runtime/cluster/next_deployment_command.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/object/enum_name.hpp"
@@ -66,8 +66,8 @@ Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
                                        const EvalSeed& seed) {
   const auto found
       = NOMAD_TRY(active(snapshot, asking, deployment_id, "can't fail terminal deployment"));
-  auto failed = fail_rollout(snapshot, found.deployment, "Deployment marked as failed",
-                             reverts_on_failure(*found.deployment), seed);
+  auto failed = fail_deployment(snapshot, found.deployment, "Deployment marked as failed",
+                                reverts_on_failure(*found.deployment), seed);
   return DeploymentDecision{found.allowed, std::move(failed.command), std::move(failed.eval_id),
                             failed.reverted_to};
 }
@@ -165,8 +165,8 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
   DeploymentDecision decision{.allowed = found.allowed};
   if (!unhealthy.empty()) {
     const auto failed
-        = fail_rollout(snapshot, found.deployment, "Failed due to unhealthy allocations",
-                       rolls_back(snapshot, *found.deployment, unhealthy), seed);
+        = fail_deployment(snapshot, found.deployment, "Failed due to unhealthy allocations",
+                          rolls_back(snapshot, *found.deployment, unhealthy), seed);
     const auto failure = failed.command->getDeploymentStatusUpdate();
     command.setUpdate(failure.getUpdate());
     if (failure.hasJob()) command.setJob(failure.getJob());

@@ -16,20 +16,20 @@ unsigned count(const List& list) {
   return static_cast<unsigned>(list.size());
 }
 
-schema::executor::Mount::Kind kind_of(MountStep::Kind kind) {
+schema::executor::Mount::Kind kind_of(PlannedMount::Kind kind) {
   using To = schema::executor::Mount::Kind;
   switch (kind) {
-    case MountStep::Kind::bind:
+    case PlannedMount::Kind::bind:
       return To::BIND;
-    case MountStep::Kind::overlay:
+    case PlannedMount::Kind::overlay:
       return To::OVERLAY;
-    case MountStep::Kind::fresh:
+    case PlannedMount::Kind::fresh:
       return To::FRESH;
-    case MountStep::Kind::link:
+    case PlannedMount::Kind::link:
       return To::LINK;
-    case MountStep::Kind::mask:
+    case PlannedMount::Kind::mask:
       return To::MASK;
-    case MountStep::Kind::read_only:
+    case PlannedMount::Kind::read_only:
       break;
   }
   return To::READ_ONLY;

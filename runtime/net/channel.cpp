@@ -21,21 +21,21 @@ iovec part_of(std::string_view bytes) {
 
 }  // namespace
 
-Result<IoStep> Channel::handshake() {
+Result<IoOutcome> Channel::handshake() {
   if (tls_) return tls_->handshake();
-  return IoStep{};
+  return IoOutcome{};
 }
 
-Result<IoStep> Channel::read(char* buffer, std::size_t size) {
+Result<IoOutcome> Channel::read(char* buffer, std::size_t size) {
   if (tls_) return tls_->read(buffer, size);
   const auto got = ::recv(socket_, buffer, size, 0);
-  if (got > 0) return IoStep{IoState::done, static_cast<std::size_t>(got)};
-  if (got == 0) return IoStep{IoState::closed, 0};
-  if (would_block(errno)) return IoStep{IoState::want_read, 0};
+  if (got > 0) return IoOutcome{IoState::done, static_cast<std::size_t>(got)};
+  if (got == 0) return IoOutcome{IoState::closed, 0};
+  if (would_block(errno)) return IoOutcome{IoState::want_read, 0};
   return Error{Errc::io, "read: " + go_text(errno)};
 }
 
-Result<IoStep> Channel::write(std::string_view first, std::string_view second) {
+Result<IoOutcome> Channel::write(std::string_view first, std::string_view second) {
   if (tls_) {
     const auto bytes = first.empty() ? second : first;
     return tls_->write(bytes.data(), bytes.size());
@@ -45,8 +45,8 @@ Result<IoStep> Channel::write(std::string_view first, std::string_view second) {
   message.msg_iov = parts.data();
   message.msg_iovlen = second.empty() ? 1 : 2;
   const auto sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL);
-  if (sent >= 0) return IoStep{IoState::done, static_cast<std::size_t>(sent)};
-  if (would_block(errno)) return IoStep{IoState::want_write, 0};
+  if (sent >= 0) return IoOutcome{IoState::done, static_cast<std::size_t>(sent)};
+  if (would_block(errno)) return IoOutcome{IoState::want_write, 0};
   return Error{Errc::io, "write: " + go_text(errno)};
 }
 

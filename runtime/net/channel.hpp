@@ -19,7 +19,7 @@
 namespace nomad::net {
 
 using IoState = TlsSession::State;
-using IoStep = TlsSession::Step;
+using IoOutcome = TlsSession::Outcome;
 
 class Channel {
 public:
@@ -37,15 +37,15 @@ public:
   bool is_secure() const { return tls_.has_value(); }
 
   /// `done` at once without TLS.
-  Result<IoStep> handshake();
+  Result<IoOutcome> handshake();
 
   /// `closed`: the peer sends no more. Fewer bytes than `size` of a plain socket: there are no more
   /// now.
-  Result<IoStep> read(char* buffer, std::size_t size);
+  Result<IoOutcome> read(char* buffer, std::size_t size);
 
   /// Of `first` and then `second`; both in one system call if there is no TLS. After `want_*` the
   /// same bytes come again, perhaps with more behind them.
-  Result<IoStep> write(std::string_view first, std::string_view second = {});
+  Result<IoOutcome> write(std::string_view first, std::string_view second = {});
 
   /// Bytes that no poll of the socket would show.
   bool has_buffered() const { return tls_ && tls_->has_pending(); }

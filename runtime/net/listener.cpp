@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds accept_pause{100};
 
 }  // namespace
 
-std::variant<ConnectionLimits::Place, ConnectionLimits::Refusal> ConnectionLimits::enter(
+std::variant<ConnectionLimits::Slot, ConnectionLimits::Refusal> ConnectionLimits::enter(
     const std::string& address) {
   const std::lock_guard lock{guard_};
   if (count_ >= in_all_) return Refusal::too_many;
@@ -34,17 +34,17 @@ std::variant<ConnectionLimits::Place, ConnectionLimits::Refusal> ConnectionLimit
   }
   ++count_;
   changed_.notify_all();
-  return Place{shared_from_this(), address};
+  return Slot{shared_from_this(), address};
 }
 
-ConnectionLimits::Place ConnectionLimits::enter_dialed() {
+ConnectionLimits::Slot ConnectionLimits::enter_dialed() {
   const std::lock_guard lock{guard_};
   ++count_;
   changed_.notify_all();
-  return Place{shared_from_this(), ""};
+  return Slot{shared_from_this(), ""};
 }
 
-void ConnectionLimits::Place::leave() {
+void ConnectionLimits::Slot::leave() {
   const auto limits = std::exchange(limits_, nullptr);
   if (!limits) return;
   const std::lock_guard lock{limits->guard_};
@@ -137,7 +137,7 @@ private:
     if (const auto* why = std::get_if<ConnectionLimits::Refusal>(&place))
       return callbacks_.refuse(socket.fd, remote, *why);
     callbacks_.take({std::move(socket), std::move(remote), is_unix,
-                     std::get<ConnectionLimits::Place>(std::move(place))});
+                     std::get<ConnectionLimits::Slot>(std::move(place))});
   }
 
   const std::string address_;

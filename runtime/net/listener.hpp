@@ -33,26 +33,26 @@ public:
   enum class Refusal : std::uint8_t { too_many, too_many_of_address };
 
   /// One connection's place, until it goes.
-  class Place {
+  class Slot {
   public:
-    Place() = default;
-    Place(Place&&) noexcept = default;
+    Slot() = default;
+    Slot(Slot&&) noexcept = default;
 
-    Place& operator=(Place&& other) noexcept {
+    Slot& operator=(Slot&& other) noexcept {
       leave();
       limits_ = std::move(other.limits_);
       address_ = std::move(other.address_);
       return *this;
     }
 
-    ~Place() { leave(); }
+    ~Slot() { leave(); }
 
     void leave();
 
   private:
     friend class ConnectionLimits;
 
-    Place(std::shared_ptr<ConnectionLimits> limits, std::string address)
+    Slot(std::shared_ptr<ConnectionLimits> limits, std::string address)
         : limits_{std::move(limits)}, address_{std::move(address)} {}
 
     std::shared_ptr<ConnectionLimits> limits_;
@@ -60,10 +60,10 @@ public:
   };
 
   /// A place for a connection of `address`; "" is limited in all only.
-  std::variant<Place, Refusal> enter(const std::string& address);
+  std::variant<Slot, Refusal> enter(const std::string& address);
 
   /// A place for a connection of our own, which is counted and never refused.
-  Place enter_dialed();
+  Slot enter_dialed();
 
   std::size_t count() const { return count_; }
 
@@ -84,7 +84,7 @@ struct Accepted {
   Descriptor socket;
   std::string remote;  ///< "10.0.0.7:41234"; "@" of a Unix socket.
   bool is_unix = false;
-  ConnectionLimits::Place place;
+  ConnectionLimits::Slot place;
 };
 
 class Listener {

@@ -182,7 +182,7 @@ void StreamSocket::read_some() {
 }
 
 /// `done`: the protocol wants no more, or others have their turn.
-Result<IoStep> StreamSocket::read_in_a_row() {
+Result<IoOutcome> StreamSocket::read_in_a_row() {
   auto& buffer = loop_.buffer;
   for (int i = 0; i < reads_at_once && !is_closed() && wants_input(); ++i) {
     auto step = channel_.read(buffer.data(), buffer.size());
@@ -190,7 +190,7 @@ Result<IoStep> StreamSocket::read_in_a_row() {
     on_input({buffer.data(), step->count});
     if (!channel_.is_secure() && step->count < buffer.size()) break;  // there is no more now
   }
-  return IoStep{};
+  return IoOutcome{};
 }
 
 void StreamSocket::read_on() {

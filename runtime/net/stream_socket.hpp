@@ -159,7 +159,7 @@ private:
   void writable();
   void shake_hands();
   void read_some();
-  Result<IoStep> read_in_a_row();
+  Result<IoOutcome> read_in_a_row();
   bool write_some();
 
   SocketLoop& loop_;

@@ -22,8 +22,8 @@ using object::StructPlan;
 using object::ValuePlan;
 
 /// The way to a field, spelled out only when something is wrong.
-struct Place {
-  const Place* up = nullptr;
+struct Location {
+  const Location* up = nullptr;
   std::string_view step;
   std::string_view owner;  ///< What Go calls the struct that the field is in.
 
@@ -48,49 +48,49 @@ bool tells_number(std::string_view go_type) {
 
 class Decoder {
 public:
-  bool read_struct(const JsonNode& source, RawStruct target, const Place& place);
+  bool read_struct(const JsonNode& source, RawStruct target, const Location& location);
 
   /// "json: cannot unmarshal …". Answers false, as all that reads does when it fails.
-  bool mismatch(const JsonNode& source, std::string_view go_type, const Place& place);
+  bool mismatch(const JsonNode& source, std::string_view go_type, const Location& location);
 
   Error take_error() { return {Errc::invalid_argument, std::move(problem_)}; }
 
 private:
-  bool fail(const Place& place, std::string_view what);
-  bool read_field(const JsonNode&, const FieldPlan&, RawStruct& target, const Place&);
-  bool read_pointer(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Place&);
-  bool read_scalar(const JsonNode&, const ValuePlan&, std::string_view go_type, const Place&);
-  bool read_whole(const JsonNode&, capnp::Type, std::string_view go_type, const Place&);
-  bool read_real(const JsonNode&, capnp::Type, std::string_view go_type, const Place&);
-  bool read_time(const JsonNode&, std::string_view go_type, const Place&);
-  bool read_duration(const JsonNode&, std::string_view go_type, const Place&);
-  bool read_enum(const JsonNode&, capnp::EnumSchema, const Place&);
+  bool fail(const Location& location, std::string_view what);
+  bool read_field(const JsonNode&, const FieldPlan&, RawStruct& target, const Location&);
+  bool read_pointer(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Location&);
+  bool read_scalar(const JsonNode&, const ValuePlan&, std::string_view go_type, const Location&);
+  bool read_whole(const JsonNode&, capnp::Type, std::string_view go_type, const Location&);
+  bool read_real(const JsonNode&, capnp::Type, std::string_view go_type, const Location&);
+  bool read_time(const JsonNode&, std::string_view go_type, const Location&);
+  bool read_duration(const JsonNode&, std::string_view go_type, const Location&);
+  bool read_enum(const JsonNode&, capnp::EnumSchema, const Location&);
   bool read_bytes(const JsonNode&, capnp::AnyPointer::Builder);
-  bool read_list(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Place&);
-  bool read_texts(const JsonNode&, capnp::AnyPointer::Builder, const Place&);
-  bool read_map(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Place&);
+  bool read_list(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Location&);
+  bool read_texts(const JsonNode&, capnp::AnyPointer::Builder, const Location&);
+  bool read_map(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Location&);
 
   template <class T>
-  bool read_scalars(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Place&);
+  bool read_scalars(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Location&);
 
   std::uint64_t bits_ = 0;  ///< The scalar that was read last.
   std::string problem_;
 };
 
-bool Decoder::fail(const Place& place, std::string_view what) {
-  problem_ = place.path() + ": " + std::string{what};
+bool Decoder::fail(const Location& location, std::string_view what) {
+  problem_ = location.path() + ": " + std::string{what};
   return false;
 }
 
-bool Decoder::mismatch(const JsonNode& source, std::string_view go_type, const Place& place) {
+bool Decoder::mismatch(const JsonNode& source, std::string_view go_type, const Location& location) {
   problem_ = "json: cannot unmarshal " + std::string{go_kind(source)};
   if (source.is_number() && tells_number(go_type)) problem_ += ' ' + number_text(source);
-  problem_
-      += fmt::format(" into Go struct field {}.{} of type {}", place.owner, place.path(), go_type);
+  problem_ += fmt::format(" into Go struct field {}.{} of type {}", location.owner, location.path(),
+                          go_type);
   return false;
 }
 
-bool Decoder::read_struct(const JsonNode& source, RawStruct target, const Place& place) {
+bool Decoder::read_struct(const JsonNode& source, RawStruct target, const Location& location) {
   const StructPlan& plan = target.plan();
   std::array<const JsonNode*, StructPlan::most_fields> values;  // of members of one name the last
   std::array<std::uint8_t, StructPlan::most_fields> order;
@@ -108,7 +108,7 @@ bool Decoder::read_struct(const JsonNode& source, RawStruct target, const Place&
     const FieldPlan& field = plan.fields[order[i]];
     const JsonNode& value = *values[order[i]];
     if (value.is(JsonKind::null)) continue;
-    if (!read_field(value, field, target, {&place, field.name, plan.name})) return false;
+    if (!read_field(value, field, target, {&location, field.name, plan.name})) return false;
     marks |= field.mark;
   }
   target.set_marks(marks);
@@ -118,12 +118,12 @@ bool Decoder::read_struct(const JsonNode& source, RawStruct target, const Place&
 bool Decoder::read_field(const JsonNode& source,
                          const FieldPlan& field,
                          RawStruct& target,
-                         const Place& place) {
+                         const Location& location) {
   if (field.slot.is_pointer())
-    return read_pointer(source, field, target.pointer(field.slot), place);
+    return read_pointer(source, field, target.pointer(field.slot), location);
   const bool is_optional = field.value.shape == Shape::optional;
   const ValuePlan& value = is_optional ? *field.value.element : field.value;
-  if (!read_scalar(source, value, field.go_type, place)) return false;
+  if (!read_scalar(source, value, field.go_type, location)) return false;
   target.store(field.slot, bits_);
   if (is_optional) target.store(field.tag, field.given);
   return true;
@@ -132,22 +132,22 @@ bool Decoder::read_field(const JsonNode& source,
 bool Decoder::read_scalar(const JsonNode& source,
                           const ValuePlan& plan,
                           std::string_view go_type,
-                          const Place& place) {
+                          const Location& location) {
   switch (plan.shape) {
     case Shape::boolean:
       bits_ = source.is(JsonKind::boolean) && source.boolean ? 1 : 0;
-      return source.is(JsonKind::boolean) || mismatch(source, go_type, place);
+      return source.is(JsonKind::boolean) || mismatch(source, go_type, location);
     case Shape::signed_number:
     case Shape::unsigned_number:
-      return read_whole(source, plan.type, go_type, place);
+      return read_whole(source, plan.type, go_type, location);
     case Shape::real:
-      return read_real(source, plan.type, go_type, place);
+      return read_real(source, plan.type, go_type, location);
     case Shape::timestamp:
-      return read_time(source, go_type, place);
+      return read_time(source, go_type, location);
     case Shape::duration:
-      return read_duration(source, go_type, place);
+      return read_duration(source, go_type, location);
     case Shape::enumeration:
-      return read_enum(source, plan.type.asEnum(), place);
+      return read_enum(source, plan.type.asEnum(), location);
     case Shape::text:
     case Shape::secret_text:
     case Shape::raw_json:
@@ -158,7 +158,7 @@ bool Decoder::read_scalar(const JsonNode& source,
     case Shape::optional:
       break;
   }
-  return fail(place, "a value of this kind cannot stand here");
+  return fail(location, "a value of this kind cannot stand here");
 }
 
 template <class T>
@@ -192,8 +192,8 @@ bool has_room(capnp::Type type, const JsonNode& source) {
 bool Decoder::read_whole(const JsonNode& source,
                          capnp::Type type,
                          std::string_view go_type,
-                         const Place& place) {
-  if (!has_room(type, source)) return mismatch(source, go_type, place);
+                         const Location& location) {
+  if (!has_room(type, source)) return mismatch(source, go_type, location);
   bits_
       = source.is(JsonKind::integer) ? static_cast<std::uint64_t>(source.integer) : source.natural;
   return true;
@@ -202,8 +202,8 @@ bool Decoder::read_whole(const JsonNode& source,
 bool Decoder::read_real(const JsonNode& source,
                         capnp::Type type,
                         std::string_view go_type,
-                        const Place& place) {
-  if (!source.is_number()) return mismatch(source, go_type, place);
+                        const Location& location) {
+  if (!source.is_number()) return mismatch(source, go_type, location);
   const double number = source.is(JsonKind::real)      ? source.real
                         : source.is(JsonKind::integer) ? static_cast<double>(source.integer)
                                                        : static_cast<double>(source.natural);
@@ -212,42 +212,48 @@ bool Decoder::read_real(const JsonNode& source,
   return true;
 }
 
-bool Decoder::read_time(const JsonNode& source, std::string_view go_type, const Place& place) {
-  if (!source.is(JsonKind::text)) return mismatch(source, go_type, place);
+bool Decoder::read_time(const JsonNode& source,
+                        std::string_view go_type,
+                        const Location& location) {
+  if (!source.is(JsonKind::text)) return mismatch(source, go_type, location);
   bits_ = 0;
   if (source.text().empty()) return true;
   const auto instant = parse_rfc3339(source.text());
-  if (!instant) return fail(place, instant.error().what);
+  if (!instant) return fail(location, instant.error().what);
   bits_ = static_cast<std::uint64_t>(*instant);
   return true;
 }
 
 /// Nanoseconds, or a duration's text, which Nomad's own documentation uses for checks.
-bool Decoder::read_duration(const JsonNode& source, std::string_view go_type, const Place& place) {
+bool Decoder::read_duration(const JsonNode& source,
+                            std::string_view go_type,
+                            const Location& location) {
   if (source.is(JsonKind::integer)) {
     bits_ = static_cast<std::uint64_t>(source.integer);
     return true;
   }
   const auto duration = parse_duration(source.text());
-  if (!source.is(JsonKind::text) || !duration) return mismatch(source, go_type, place);
+  if (!source.is(JsonKind::text) || !duration) return mismatch(source, go_type, location);
   bits_ = static_cast<std::uint64_t>(duration->count());
   return true;
 }
 
-bool Decoder::read_enum(const JsonNode& source, capnp::EnumSchema schema, const Place& place) {
-  if (!source.is(JsonKind::text)) return mismatch(source, "string", place);
+bool Decoder::read_enum(const JsonNode& source,
+                        capnp::EnumSchema schema,
+                        const Location& location) {
+  if (!source.is(JsonKind::text)) return mismatch(source, "string", location);
   for (auto enumerant : schema.getEnumerants()) {
     if (object::json_name(enumerant) != source.text()) continue;
     bits_ = enumerant.getOrdinal();
     return true;
   }
-  return fail(place, "unknown value \"" + std::string{source.text()} + '"');
+  return fail(location, "unknown value \"" + std::string{source.text()} + '"');
 }
 
 bool Decoder::read_pointer(const JsonNode& source,
                            const FieldPlan& field,
                            capnp::AnyPointer::Builder target,
-                           const Place& place) {
+                           const Location& location) {
   switch (field.value.shape) {
     case Shape::text:
     case Shape::secret_text:
@@ -267,13 +273,13 @@ bool Decoder::read_pointer(const JsonNode& source,
     case Shape::object:
       if (!source.is(JsonKind::object)) break;
       return read_struct(source, {init_struct(target, *field.value.fields), *field.value.fields},
-                         place);
+                         location);
     case Shape::list:
       if (!source.is(JsonKind::array)) break;
-      return read_list(source, field, target, place);
+      return read_list(source, field, target, location);
     case Shape::map:
       if (!source.is(JsonKind::object)) break;
-      return read_map(source, field, target, place);
+      return read_map(source, field, target, location);
     case Shape::boolean:
     case Shape::signed_number:
     case Shape::unsigned_number:
@@ -282,9 +288,9 @@ bool Decoder::read_pointer(const JsonNode& source,
     case Shape::duration:
     case Shape::enumeration:
     case Shape::optional:
-      return fail(place, "a value of this kind cannot stand here");
+      return fail(location, "a value of this kind cannot stand here");
   }
-  return mismatch(source, field.go_type, place);
+  return mismatch(source, field.go_type, location);
 }
 
 bool Decoder::read_bytes(const JsonNode& source, capnp::AnyPointer::Builder target) {
@@ -301,12 +307,12 @@ bool Decoder::read_bytes(const JsonNode& source, capnp::AnyPointer::Builder targ
 /// A null element is Go's zero value.
 bool Decoder::read_texts(const JsonNode& source,
                          capnp::AnyPointer::Builder target,
-                         const Place& place) {
+                         const Location& location) {
   auto texts = target.initAs<capnp::List<capnp::Text>>(source.size);
   unsigned next = 0;
   for (const JsonNode& element : source.elements()) {
     if (!element.is(JsonKind::text) && !element.is(JsonKind::null))
-      return mismatch(element, "string", place);
+      return mismatch(element, "string", location);
     const auto text = element.text();
     auto copy = texts.init(next++, static_cast<capnp::uint>(text.size()));
     std::copy(text.begin(), text.end(), copy.begin());
@@ -318,11 +324,11 @@ template <class T>
 bool Decoder::read_scalars(const JsonNode& source,
                            const FieldPlan& field,
                            capnp::AnyPointer::Builder target,
-                           const Place& place) {
+                           const Location& location) {
   auto list = target.initAs<capnp::List<T>>(source.size);
   unsigned next = 0;
   for (const JsonNode& element : source.elements()) {
-    if (!read_scalar(element, *field.value.element, field.go_type, place)) return false;
+    if (!read_scalar(element, *field.value.element, field.go_type, location)) return false;
     list.set(next++, static_cast<T>(bits_));
   }
   return true;
@@ -331,18 +337,19 @@ bool Decoder::read_scalars(const JsonNode& source,
 bool Decoder::read_list(const JsonNode& source,
                         const FieldPlan& field,
                         capnp::AnyPointer::Builder target,
-                        const Place& place) {
+                        const Location& location) {
   const ValuePlan& element = *field.value.element;
-  if (element.shape == Shape::text) return read_texts(source, target, place);
-  if (element.type.isUInt16()) return read_scalars<std::uint16_t>(source, field, target, place);
-  if (element.shape != Shape::object) return fail(place, "a list of this kind cannot stand here");
+  if (element.shape == Shape::text) return read_texts(source, target, location);
+  if (element.type.isUInt16()) return read_scalars<std::uint16_t>(source, field, target, location);
+  if (element.shape != Shape::object)
+    return fail(location, "a list of this kind cannot stand here");
   auto structs = init_structs(target, *element.fields, source.size);
   unsigned next = 0;
   for (const JsonNode& each : source.elements()) {
     const RawStruct into{structs[next++], *element.fields};
     if (each.is(JsonKind::null)) continue;
-    if (!each.is(JsonKind::object)) return mismatch(each, "api." + element.fields->name, place);
-    if (!read_struct(each, into, place)) return false;
+    if (!each.is(JsonKind::object)) return mismatch(each, "api." + element.fields->name, location);
+    if (!read_struct(each, into, location)) return false;
   }
   return true;
 }
@@ -350,7 +357,7 @@ bool Decoder::read_list(const JsonNode& source,
 bool Decoder::read_map(const JsonNode& source,
                        const FieldPlan& field,
                        capnp::AnyPointer::Builder target,
-                       const Place& place) {
+                       const Location& location) {
   const StructPlan& entry = *field.value.fields;
   const FieldPlan& key = entry.at("Key");
   const FieldPlan& value = entry.at("Value");
@@ -361,7 +368,7 @@ bool Decoder::read_map(const JsonNode& source,
     set_text(into.pointer(key.slot), keys[i]->text());
     const JsonNode& content = keys[i][1];
     if (!content.is(JsonKind::null)) {
-      if (!read_field(content, value, into, place)) return false;
+      if (!read_field(content, value, into, location)) return false;
     } else if (value.value.shape == Shape::text) {
       set_text(into.pointer(value.slot), {});
     } else if (value.value.shape == Shape::object) {
@@ -378,10 +385,10 @@ Result<> decode_json(const JsonNode& source,
                      const StructPlan& plan,
                      std::string_view path) {
   Decoder decoder;
-  const Place place{nullptr, path, plan.name};
+  const Location location{nullptr, path, plan.name};
   const bool good = source.is(JsonKind::object)
-                        ? decoder.read_struct(source, {target, plan}, place)
-                        : decoder.mismatch(source, "api." + plan.name, place);
+                        ? decoder.read_struct(source, {target, plan}, location)
+                        : decoder.mismatch(source, "api." + plan.name, location);
   if (!good) return decoder.take_error();
   return {};
 }

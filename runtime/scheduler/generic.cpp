@@ -321,7 +321,7 @@ void GenericScheduler::place_one(Attempt& attempt,
   outcome_.add_queued(group_name, -1);
 }
 
-/// The newest version whose rollout of this group is over: what replaces allocations that are no
+/// The newest version whose deployment of this group is over: what replaces allocations that are no
 /// canaries while canaries run.
 Object<schema::Job> GenericScheduler::stable_version(Attempt& attempt,
                                                      const PlaceRequest& request,

@@ -11,7 +11,7 @@ namespace nomad::storage {
 
 class CheckpointPace {
 public:
-  enum class Step {
+  enum class Copy {
     none,
     beside,  ///< By another connection, while writes go on.
     finish,  ///< By the writer, between two writes.
@@ -21,14 +21,14 @@ public:
   CheckpointPace(int first, int most_left) : first_{first}, most_left_{most_left} {}
 
   /// After a write: the log has `pages` now.
-  Step next(int pages) {
+  Copy next(int pages) {
     if (pages < first_) copied_.reset();  // it began anew
-    if (pages < first_ || is_running_) return Step::none;
+    if (pages < first_ || is_running_) return Copy::none;
     const auto copied = copied_;
     copied_.reset();
-    if (copied && pages - *copied <= most_left_) return Step::finish;
+    if (copied && pages - *copied <= most_left_) return Copy::finish;
     is_running_ = true;
-    return Step::beside;
+    return Copy::beside;
   }
 
   /// A run beside the writes is over; nothing: it failed.

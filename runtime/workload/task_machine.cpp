@@ -49,8 +49,8 @@ bool TaskMachine::is_current(Round round, EventTime now) {
   return true;
 }
 
-void TaskMachine::go(Step step) {
-  step_ = step;
+void TaskMachine::go(State step) {
+  state_ = step;
   ++round_;
 }
 
@@ -67,7 +67,7 @@ void TaskMachine::save_later() {
 }
 
 void TaskMachine::publish() {
-  if (step_ != Step::saving_start) act(Publish{record_.state});  // (3): `saved` does it then.
+  if (state_ != State::saving_start) act(Publish{record_.state});  // (3): `saved` does it then.
 }
 
 void TaskMachine::note(TaskEvent event) {
@@ -84,7 +84,7 @@ std::string TaskMachine::described() const {
 
 void TaskMachine::begin(EventTime now) {
   now_ = now;
-  if (step_ != Step::idle) return;
+  if (state_ != State::idle) return;
   const auto exit = was_saved_ && setup_failure_.empty() && !killed_ && !should_stop()
                         ? record_.unjudged_exit()
                         : std::nullopt;
@@ -103,17 +103,17 @@ void TaskMachine::begin(EventTime now) {
       killed_ = true;
       tracker_.note_killed();
     }
-    go(Step::exited);
+    go(State::exited);
     return ask_hooks(HookPhase::EXITED);
   }
-  go(Step::recovering);
+  go(State::recovering);
   act(Recover{round_});
 }
 
 void TaskMachine::set_gate(bool open, EventTime now) {
   now_ = now;
   gate_open_ = open;
-  if (open && step_ == Step::gate) prestart_from(0);
+  if (open && state_ == State::gate) prestart_from(0);
 }
 
 void TaskMachine::set_terms(TaskTerms terms) {
@@ -123,13 +123,13 @@ void TaskMachine::set_terms(TaskTerms terms) {
 
 void TaskMachine::tell(TaskEvent event, EventTime now) {
   now_ = now;
-  if (step_ != Step::ended) note(std::move(event));
+  if (state_ != State::ended) note(std::move(event));
 }
 
 void TaskMachine::servers_contacted(EventTime now) {
   now_ = now;
   servers_contacted_ = true;
-  if (step_ == Step::waiting_for_servers) next_run();
+  if (state_ == State::waiting_for_servers) next_run();
 }
 
 void TaskMachine::driver_replaced() {
@@ -138,43 +138,43 @@ void TaskMachine::driver_replaced() {
 
 void TaskMachine::kill(TaskKill request, EventTime now) {
   now_ = now;
-  if (step_ == Step::ended || step_ == Step::stop_hooks) return;
+  if (state_ == State::ended || state_ == State::stop_hooks) return;
   if (request.skip_delay) skips_delay_ = true;
   if (std::exchange(killed_, true)) return;
   if (request.event) note(std::move(*request.event));
 
-  switch (step_) {
-    case Step::waiting_for_servers:
-    case Step::gate:
-    case Step::restart_delay:
+  switch (state_) {
+    case State::waiting_for_servers:
+    case State::gate:
+    case State::restart_delay:
       die();
       return;
-    case Step::prestart:
-    case Step::poststart:
-    case Step::exited:
+    case State::prestart:
+    case State::poststart:
+    case State::exited:
       act(CancelHook{hook_});
       return;  // It answers soon.
-    case Step::dead:
+    case State::dead:
       complete();
       return;
-    case Step::running:
+    case State::running:
       end_process();
       return;
-    case Step::pre_kill:
-    case Step::shutdown_delay:
-    case Step::stopping:
+    case State::pre_kill:
+    case State::shutdown_delay:
+    case State::stopping:
       tracker_.note_killed();  // A restart becomes a kill; its process is being ended already.
       return;
-    case Step::idle:
-    case Step::recovering:
-    case Step::configuring:
-    case Step::saving_run:
-    case Step::starting:
-    case Step::saving_start:
-    case Step::saving_exit:
-    case Step::destroying:
-    case Step::stop_hooks:
-    case Step::ended:
+    case State::idle:
+    case State::recovering:
+    case State::configuring:
+    case State::saving_run:
+    case State::starting:
+    case State::saving_start:
+    case State::saving_exit:
+    case State::destroying:
+    case State::stop_hooks:
+    case State::ended:
       return;  // Looked at when the step is over.
   }
 }
@@ -182,7 +182,7 @@ void TaskMachine::kill(TaskKill request, EventTime now) {
 void TaskMachine::skip_delay(EventTime now) {
   now_ = now;
   skips_delay_ = true;
-  if (step_ == Step::shutdown_delay) stop_process(1);
+  if (state_ == State::shutdown_delay) stop_process(1);
 }
 
 void TaskMachine::restart(TaskRestart request, EventTime now) {
@@ -196,18 +196,18 @@ void TaskMachine::restart(TaskRestart request, EventTime now) {
   }
   note(std::move(request.event));
   tracker_.note_restart(request.failure);
-  if (step_ == Step::dead) {
+  if (state_ == State::dead) {
     decide();
     act(AnswerRestart{request.ticket, {}});
     return;
   }
-  if (step_ == Step::saving_exit || step_ == Step::destroying || step_ == Step::exited) {
+  if (state_ == State::saving_exit || state_ == State::destroying || state_ == State::exited) {
     act(AnswerRestart{request.ticket, {}});
     return;
   }
   restarts_.push_back(request.ticket);
   restarting_ = true;
-  if (step_ == Step::running) end_process();
+  if (state_ == State::running) end_process();
 }
 
 // -- the way to a running task -------------------------------------------------------------------
@@ -261,19 +261,19 @@ void TaskMachine::recovery_failed(Round round, const Error& err, EventTime now) 
 void TaskMachine::go_on_recovered() {
   if (record_.state->state == TaskRunState::DEAD) {
     if (record_.run_complete) {
-      go(Step::stop_hooks);
+      go(State::stop_hooks);
       ask_hooks(HookPhase::STOP);
     } else if (killed_ || traits_.is_poststop) {
       complete();
     } else {
-      go(Step::dead);
+      go(State::dead);
     }
     return;
   }
   if (has_process_ && !killed_ && !should_stop())
     prestart_from(0);  // It has passed its gate already.
   else if (waits_for_servers_ && !servers_contacted_ && !killed_)
-    go(Step::waiting_for_servers);
+    go(State::waiting_for_servers);
   else
     next_run();
 }
@@ -288,13 +288,13 @@ void TaskMachine::next_run() {
     }
     return;
   }
-  go(Step::gate);
+  go(State::gate);
   if (gate_open_) prestart_from(0);
 }
 
 /// Asks the first hook from `hook` on that has not said that it is done.
 void TaskMachine::prestart_from(std::size_t hook) {
-  go(Step::prestart);
+  go(State::prestart);
   phase_ = HookPhase::PRESTART;
   for (hook_ = hook; hook_ < hooks_->size(); ++hook_) {
     if (!is_asked(hook_) || record_.hook((*hooks_)[hook_].name).done) continue;
@@ -369,7 +369,7 @@ void TaskMachine::prestart_over() {
 void TaskMachine::configure() {
   record_.run_id
       = fmt::format("{}/{}/{:08x}", traits_.alloc_id, traits_.name, random_.next() & 0xffffffffU);
-  go(Step::configuring);
+  go(State::configuring);
   act(Configure{round_});
 }
 
@@ -382,26 +382,26 @@ void TaskMachine::configured(Round round, const Result<>& outcome, EventTime now
     decide();
     return;
   }
-  go(Step::saving_run);
+  go(State::saving_run);
   save();
 }
 
 void TaskMachine::saved(Round round, const Result<>& outcome, EventTime now) {
   if (!is_current(round, now)) return;
-  if (step_ == Step::saving_run) {
+  if (state_ == State::saving_run) {
     if (!outcome) {
       fail_start(outcome.error().within("saving local state"), /*recoverable=*/true);
     } else if (killed_) {
       fail_start({Errc::cancelled, "killed"}, /*recoverable=*/false);
     } else {
-      go(Step::starting);
+      go(State::starting);
       act(Start{round_});
     }
-  } else if (step_ == Step::saving_start) {
+  } else if (state_ == State::saving_start) {
     act(Publish{record_.state});
     poststart();
   } else {
-    go(Step::destroying);
+    go(State::destroying);
     act(Destroy{round_});
   }
 }
@@ -415,7 +415,7 @@ void TaskMachine::started(Round round, TaskHandle handle, DriverNetwork network,
   record_.add(event::make(event::started, now_.unix));
   record_.enter(TaskRunState::RUNNING, now_.unix);
   answer_restarts({});  // Of one that was lost.
-  go(Step::saving_start);
+  go(State::saving_start);
   save();
 }
 
@@ -437,7 +437,7 @@ void TaskMachine::fail_start(const Error& err, bool recoverable) {
 }
 
 void TaskMachine::poststart() {
-  go(Step::poststart);
+  go(State::poststart);
   if (record_.state->state != TaskRunState::RUNNING) {
     record_.enter(TaskRunState::RUNNING, now_.unix);
     save_later();
@@ -447,7 +447,7 @@ void TaskMachine::poststart() {
 }
 
 void TaskMachine::running() {
-  go(Step::running);
+  go(State::running);
   if (exit_)
     process_ended();
   else if (killed_ || restarting_)

@@ -237,7 +237,7 @@ class TaskMachine {
 public:
   using Round = task_action::Round;
 
-  enum class Step : std::uint8_t {
+  enum class State : std::uint8_t {
     idle,
     recovering,
     waiting_for_servers,
@@ -313,7 +313,7 @@ public:
   /// The driver says that a run is over. Of another run than the record's, or again: no matter.
   void exited(const std::string& run_id, const ExitResult& result, EventTime now);
 
-  Step step() const { return step_; }
+  State step() const { return state_; }
 
   const TaskRecord& record() const { return record_; }
 
@@ -346,7 +346,7 @@ private:
   bool should_stop() const;
   /// Whether `round` is the newest one. Its answer, which this one is, ends it.
   bool is_current(Round round, EventTime now);
-  void go(Step step);
+  void go(State step);
 
   void act(TaskAction action) { actions_.push_back(std::move(action)); }
 
@@ -372,7 +372,7 @@ private:
 
   EventTime now_;  ///< Of the event that is looked at.
   std::vector<TaskAction> actions_;
-  Step step_ = Step::idle;
+  State state_ = State::idle;
   Round round_ = 0;
   std::string setup_failure_;
   std::string kill_error_;

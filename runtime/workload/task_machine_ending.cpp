@@ -78,17 +78,17 @@ void TaskMachine::hook_answered(Round round, const Result<>& outcome, EventTime 
 }
 
 void TaskMachine::phase_over() {
-  switch (step_) {
-    case Step::poststart:
+  switch (state_) {
+    case State::poststart:
       running();
       return;
-    case Step::pre_kill:
+    case State::pre_kill:
       after_pre_kill();
       return;
-    case Step::exited:
+    case State::exited:
       decide();
       return;
-    case Step::stop_hooks:
+    case State::stop_hooks:
       end();
       return;
     default:
@@ -99,7 +99,7 @@ void TaskMachine::phase_over() {
 // -- ending the process --------------------------------------------------------------------------
 
 void TaskMachine::end_process() {
-  go(Step::pre_kill);
+  go(State::pre_kill);
   ask_hooks(HookPhase::PRE_KILL);
 }
 
@@ -117,7 +117,7 @@ void TaskMachine::after_pre_kill() {
     stop_process(1);
     return;
   }
-  go(Step::shutdown_delay);
+  go(State::shutdown_delay);
   wait(delay);
 }
 
@@ -126,7 +126,7 @@ void TaskMachine::stop_process(int attempt) {
     process_ended();
     return;
   }
-  go(Step::stopping);
+  go(State::stopping);
   stop_attempt_ = attempt;
   grace_ = attempt == 1 ? std::max(terms_.kill_timeout, Nanoseconds{0}) : Nanoseconds{0};
   act(Stop{round_, terms_.kill_signal, grace_});
@@ -162,9 +162,9 @@ void TaskMachine::note_stop_failed(const Error& err) {
 
 void TaskMachine::time_over(Round round, EventTime now) {
   if (!is_current(round, now)) return;
-  if (step_ == Step::shutdown_delay)
+  if (state_ == State::shutdown_delay)
     stop_process(1);
-  else if (step_ == Step::restart_delay)
+  else if (state_ == State::restart_delay)
     next_run();
   else if (stop_attempt_ >= max_stop_attempts)
     note_stop_failed({Errc::timeout, "it did not end"});
@@ -175,17 +175,17 @@ void TaskMachine::time_over(Round round, EventTime now) {
 // -- after its end -------------------------------------------------------------------------------
 
 void TaskMachine::exited(const std::string& run_id, const ExitResult& result, EventTime now) {
-  if (step_ == Step::recovering && record_.run_id.empty())
+  if (state_ == State::recovering && record_.run_id.empty())
     early_exit_ = std::make_unique<EarlyExit>(run_id, result);
   if (run_id != record_.run_id || run_id.empty() || exit_) return;
   now_ = now;
   exit_ = std::make_unique<const ExitResult>(result);
-  if (step_ == Step::running || step_ == Step::shutdown_delay || step_ == Step::stopping)
+  if (state_ == State::running || state_ == State::shutdown_delay || state_ == State::stopping)
     process_ended();
 }
 
 void TaskMachine::process_ended() {
-  go(Step::saving_exit);
+  go(State::saving_exit);
   record_.add(event::exited(now_.unix, *exit_));
   tracker_.note_exit(exit_->successful());
   record_.run_id.clear();
@@ -203,7 +203,7 @@ void TaskMachine::destroyed(Round round, const Result<>& outcome, EventTime now)
   restarting_ = false;
   exit_.reset();
   answer_restarts({});
-  go(Step::exited);
+  go(State::exited);
   ask_hooks(HookPhase::EXITED);
 }
 
@@ -249,12 +249,12 @@ void TaskMachine::decide() {
     next_run();
     return;
   }
-  go(Step::restart_delay);
+  go(State::restart_delay);
   wait(decision.delay);
 }
 
 void TaskMachine::die() {
-  go(Step::dead);
+  go(State::dead);
   record_.enter(TaskRunState::DEAD, now_.unix);
   if (killed_ || traits_.is_poststop) {
     complete();
@@ -269,12 +269,12 @@ void TaskMachine::complete() {
   record_.run_complete = true;
   save_later();
   publish();
-  go(Step::stop_hooks);
+  go(State::stop_hooks);
   ask_hooks(HookPhase::STOP);
 }
 
 void TaskMachine::end() {
-  go(Step::ended);
+  go(State::ended);
   answer_restarts(task_not_running());
   act(End{});
 }

@@ -19,10 +19,10 @@ public:
   void on_drain(const state::Snapshot& state,
                 const cluster::DrainRound& round,
                 std::int64_t now) override;
-  void on_rollout(const state::Snapshot& state,
-                  schema::Deployment::Reader deployment,
-                  schema::Command::Reader command,
-                  std::int64_t now) override;
+  void on_deployment(const state::Snapshot& state,
+                     schema::Deployment::Reader deployment,
+                     schema::Command::Reader command,
+                     std::int64_t now) override;
 
   /// From now on nothing changes but by plans, so there must be none.
   bool nothing_to_do = false;

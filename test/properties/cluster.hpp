@@ -20,8 +20,8 @@
 #include "runtime/cluster/blocked_evals.hpp"
 #include "runtime/cluster/drain/drain_plan.hpp"
 #include "runtime/cluster/eval_queue.hpp"
+#include "runtime/cluster/next_deployment_command.hpp"
 #include "runtime/cluster/plan_queue.hpp"
-#include "runtime/cluster/rollout.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/held_steps.hpp"
 #include "runtime/scheduler/plan/plan_command.hpp"
@@ -90,10 +90,10 @@ public:
       = 0;
 
   /// What watches a deployment is about to write `command`, at `now`.
-  virtual void on_rollout(const state::Snapshot& state,
-                          schema::Deployment::Reader deployment,
-                          schema::Command::Reader command,
-                          std::int64_t now)
+  virtual void on_deployment(const state::Snapshot& state,
+                             schema::Deployment::Reader deployment,
+                             schema::Command::Reader command,
+                             std::int64_t now)
       = 0;
 };
 

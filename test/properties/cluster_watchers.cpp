@@ -1,7 +1,7 @@
 // What watches deployments and drains in a Cluster.
 #include "test/properties/cluster.hpp"
+#include "test/support/deployment_mistakes.hpp"
 #include "test/support/drain_mistakes.hpp"
-#include "test/support/rollout_mistakes.hpp"
 
 namespace nomad::properties {
 
@@ -17,12 +17,12 @@ bool Cluster::watch_deployments() {
   bool acted = false;
   for (const auto& id : active) {
     const auto known = state();
-    const auto step = test::next_rollout_step(known, id, {now, &random});
+    const auto step = test::next_deployment_command(known, id, {now, &random});
     if (step.look_again > now && (!deployments_due_ || step.look_again < *deployments_due_))
       deployments_due_ = step.look_again;
     if (!step.command) continue;
     if (const auto deployment = known.deployment(id))
-      checks_.on_rollout(known, *deployment, *step.command, now);
+      checks_.on_deployment(known, *deployment, *step.command, now);
     if (offer(step.command)) acted = true;
   }
   return acted;

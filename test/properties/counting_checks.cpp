@@ -148,13 +148,13 @@ void CountingChecks::on_drain(const state::Snapshot& state,
   }
 }
 
-void CountingChecks::on_rollout(const state::Snapshot& state,
-                                schema::Deployment::Reader deployment,
-                                schema::Command::Reader command,
-                                std::int64_t now) {
+void CountingChecks::on_deployment(const state::Snapshot& state,
+                                   schema::Deployment::Reader deployment,
+                                   schema::Command::Reader command,
+                                   std::int64_t now) {
   tell("the watcher of the deployment of " + copy(deployment.getJobId()) + " writes command "
        + std::to_string(static_cast<int>(command.which())));
-  PlanChecks::on_rollout(state, deployment, command, now);
+  PlanChecks::on_deployment(state, deployment, command, now);
   if (command.isDeploymentPromotion()) ++counts_.promoted_by_itself;
   if (!command.isDeploymentStatusUpdate()) return;
   ++counts_.failed_deployments;

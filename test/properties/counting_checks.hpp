@@ -1,4 +1,4 @@
-// CountingChecks: the checks of plans, drains and rollouts, and a count of what they meet.
+// CountingChecks: the checks of plans, drains and deployments, and a count of what they meet.
 #pragma once
 
 #include <string>
@@ -25,10 +25,10 @@ public:
   void on_drain(const state::Snapshot& state,
                 const cluster::DrainRound& round,
                 std::int64_t now) override;
-  void on_rollout(const state::Snapshot& state,
-                  schema::Deployment::Reader deployment,
-                  schema::Command::Reader command,
-                  std::int64_t now) override;
+  void on_deployment(const state::Snapshot& state,
+                     schema::Deployment::Reader deployment,
+                     schema::Command::Reader command,
+                     std::int64_t now) override;
 
 private:
   void tell(std::string text) {

@@ -30,7 +30,7 @@ inline constexpr const char* words_stay
     = "what clients and operators have said stays when a plan is written";
 inline constexpr const char* preempted_are_lower = "what is preempted has a lower priority";
 
-// At every step of a rollout or a drain.
+// At every step of a deployment or a drain.
 inline constexpr const char* max_parallel_holds = "max_parallel holds";
 inline constexpr const char* canaries_first = "nothing is replaced before canaries are promoted";
 inline constexpr const char* canary_limit = "there are no more canaries than wanted";

@@ -139,10 +139,10 @@ void PlanChecks::on_drain(const state::Snapshot& state,
   }
 }
 
-void PlanChecks::on_rollout(const state::Snapshot& state,
-                            schema::Deployment::Reader deployment,
-                            schema::Command::Reader command,
-                            std::int64_t) {
+void PlanChecks::on_deployment(const state::Snapshot& state,
+                               schema::Deployment::Reader deployment,
+                               schema::Command::Reader command,
+                               std::int64_t) {
   if (!command.isDeploymentPromotion()) return;
   const auto text = "the deployment of " + copy(deployment.getJobId());
   require(deployment.getStatus() == schema::DeploymentState::RUNNING,

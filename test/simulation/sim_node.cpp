@@ -71,19 +71,19 @@ void SimNode::start() {
     const auto stats = system_.own(
         machine_,
         actor::spawn(
-            system, [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
-              return {[](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
-                      [](const client::stats::ReadTasks&) { return client::stats::TaskUsages{}; },
-                      [](const client::stats::ForgetTask&) {}};
+            system, [](client::UsageReader::pointer) -> client::UsageReader::behavior_type {
+              return {[](client::usage::ReadHost) { return client::client_api::HostUsage{}; },
+                      [](const client::usage::ReadTasks&) { return client::usage::TaskUsages{}; },
+                      [](const client::usage::ForgetTask&) {}};
             }));
     client_ = system_.own(
         machine_, client::spawn_client(
                       system, std::move(options),
                       {.servers = link_,
                        .db = spawn_db(),
-                       .steps = system_.own(machine_, client::spawn_inline_step_runner(system)),
+                       .steps = system_.own(machine_, client::spawn_inline_blocking_pool(system)),
                        .make_stats = [stats](const actor::Owner&,
-                                             const client::StatsOptions&) { return stats; },
+                                             const client::UsageReaderOptions&) { return stats; },
                        .plugins = std::make_shared<const client::PluginCatalog>(plugins())}));
   });
 }

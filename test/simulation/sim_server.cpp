@@ -5,8 +5,8 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/object/draft.hpp"
 #include "test/mistakes/mistake.hpp"
+#include "test/support/deployment_mistakes.hpp"
 #include "test/support/drain_mistakes.hpp"
-#include "test/support/rollout_mistakes.hpp"
 
 namespace nomad::test {
 
@@ -43,7 +43,7 @@ Object<schema::SchedulerConfiguration> preempting() {
 }
 
 server::DeploymentWatcherOptions watching() {
-  server::DeploymentWatcherOptions options{.decide = next_rollout_step};
+  server::DeploymentWatcherOptions options{.decide = next_deployment_command};
   if (mistake == Mistake::drowsy_watchers) options.batch_period = 1h;
   return options;
 }

@@ -19,8 +19,8 @@ TASKS = 3
 # Kinds that begin anew.
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "data_watcher", "heartbeat_tracker", "local_servers",
-    "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
-    "keyring_rotator", "core_gc", "decision_log", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
+    "alloc_sync", "check_runner", "driver_manager", "blocking_pool", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
+    "keyring_rotator", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
@@ -35,7 +35,7 @@ REPORTED = {
     "template_hook": "template_hook: ended by an exception",
     "checks_hook": "checks_hook: ended by an exception",
     "artifact_hook": "artifact_hook: ended by an exception",
-    "predecessor_hook": "predecessor_hook: ended by an exception",
+    "previous_alloc_hook": "previous_alloc_hook: ended by an exception",
     "deployment_watcher": "another one follows",
 }
 # Kinds without which the agent cannot go on.
@@ -91,7 +91,7 @@ def fetch(agent):
 # What makes an agent use a kind; the others are used by the load.
 USES = {
     "gateway": lambda agent: agent.get("/v1/agent/self"),
-    "stats_reader": lambda agent: agent.get("/v1/client/stats"),
+    "usage_reader": lambda agent: agent.get("/v1/client/stats"),
     "check_runner": lambda agent: agent.get(
         f"/v1/client/allocation/{agent.get('/v1/allocations').json[0]['ID']}/checks"),
     "sealed_link": lambda agent: agent.put("/v1/operator/keyring/rotate?full=true"),
@@ -135,7 +135,7 @@ def cards():
         for name in re.findall(r'static constexpr const char\* name = "(\w+)"', sources) if card else ():
             found[name] = (card[1].split(", "), card[2])
     # Two kinds share a card, or have none of their own.
-    found["step_worker"] = (["step_runner"], "restart")
+    found["step_worker"] = (["blocking_pool"], "restart")
     found["root"] = ([None], "report")
     return found
 

@@ -26,6 +26,11 @@ WORDS = (
     ("Debt", ("actors/", "runtime/"), "what is pending"),
     ("Wish", ("actors/", "runtime/", "cli/"), "a request, a spec"),
     ("Doors", ("actors/",), "handlers"),
+    ("Predecessor", ("actors/", "runtime/"), "PreviousAlloc"),
+    ("Rollout", ("actors/", "runtime/", "cli/"), "Deployment"),
+    ("Figures", ("actors/", "runtime/", "cli/"), "metrics, stats"),
+    ("Feed", ("actors/client/", "runtime/plugin/"), "a stream, a schedule"),
+    ("Places", ("actors/", "runtime/net/"), "locations, destinations"),
 )
 
 

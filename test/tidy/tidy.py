@@ -268,7 +268,7 @@ def self_test():
         ("runtime/state/reads/x.cpp", "runtime/state/rows/row.hpp"),
         ("runtime/state/reads/x.cpp", "runtime/state/reads/read.hpp"),
         ("runtime/state/reads/x.cpp", "runtime/base/ids.hpp"),
-        ("actors/client/hooks/x.cpp", "actors/client/tools/steps.hpp"),
+        ("actors/client/hooks/x.cpp", "actors/client/tools/blocking_pool.hpp"),
         ("actors/client/task/x.cpp", "actors/client/hooks/hook.hpp"),
     ]:
         if check(path, f'// x\n#include "{included}"\n', built, order):

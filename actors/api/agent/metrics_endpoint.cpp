@@ -11,12 +11,12 @@ namespace nomad::api {
 namespace {
 
 using client::client_api::AllocCounts;
+using client::client_api::ClientMetrics;
 using client::client_api::CpuUsage;
-using client::client_api::Figures;
 using client::client_api::HostUsage;
 using client::client_api::MemoryUsage;
-using client::client_api::ReadFigures;
-using client::client_api::TaskFigures;
+using client::client_api::ReadMetrics;
+using client::client_api::TaskMetrics;
 using telemetry::Gauges;
 using telemetry::Labels;
 
@@ -47,7 +47,7 @@ Labels node_labels(const Context& context, schema::Node::Reader node) {
 }
 
 /// What of the node is promised to allocations, and what is left.
-void set_allocated(Gauges& gauges, const Figures& client, const Labels& labels) {
+void set_allocated(Gauges& gauges, const ClientMetrics& client, const Labels& labels) {
   const auto& taken = client.allocated;
   const auto all = client.node->getNodeResources();
   const auto kept = client.node->getReservedResources();
@@ -113,7 +113,7 @@ void set_cpu(TaskGauges& gauges, const CpuUsage& used) {
   set("cpu.total_ticks", "Percent", used.total_ticks);
 }
 
-void set_task(Gauges& all, const TaskFigures& task) {
+void set_task(Gauges& all, const TaskMetrics& task) {
   constexpr double mebibyte = 1 << 20;
   TaskGauges gauges{all, task.labels};
   set_memory(gauges, task.usage.memory);
@@ -166,7 +166,7 @@ void set_counts(Gauges& gauges, const Labels& node, const AllocCounts& counts) {
 }
 
 /// Takes long: a gauge for each state of each of many jobs' groups.
-Answer render(const Context& context, bool as_prometheus, const Figures& client) {
+Answer render(const Context& context, bool as_prometheus, const ClientMetrics& client) {
   const auto collect = [&](Gauges& gauges) {
     if (!client.node) return;
     const auto node = node_labels(context, *client.node);
@@ -182,7 +182,7 @@ Answer render(const Context& context, bool as_prometheus, const Figures& client)
           .body = registry.prometheus(unix_now(), collect)};
 }
 
-void render_on_pool(const SharedCall& call, bool as_prometheus, Figures client) {
+void render_on_pool(const SharedCall& call, bool as_prometheus, ClientMetrics client) {
   run_on(call->context->pool, call,
          [as_prometheus, client = std::move(client)](const Call& shared) -> Outcome {
            return render(*shared.context, as_prometheus, client);
@@ -201,10 +201,10 @@ Outcome metrics(Call& call) {
     render_on_pool(shared, as_prometheus, {});
     return later;
   }
-  shared->context->asker.ask<Figures>(
-      options.client, ReadFigures{.of_tasks = options.metrics.of_tasks}, client_timeout,
-      [shared, as_prometheus](Result<Figures> client) {
-        render_on_pool(shared, as_prometheus, client ? std::move(*client) : Figures{});
+  shared->context->asker.ask<ClientMetrics>(
+      options.client, ReadMetrics{.of_tasks = options.metrics.of_tasks}, client_timeout,
+      [shared, as_prometheus](Result<ClientMetrics> client) {
+        render_on_pool(shared, as_prometheus, client ? std::move(*client) : ClientMetrics{});
       });
   return later;
 }

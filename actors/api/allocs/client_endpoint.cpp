@@ -90,8 +90,8 @@ void append_task_usage(std::string& out, const ca::TaskUsage& task) {
 
 Outcome alloc_stats(Call& call) {
   const auto client = NOMAD_TRY(client_of(call));
-  ca::AllocStats request{call.rest, std::string{call.request().parameter_or_empty("task")},
-                         call.asking};
+  ca::ReadAllocUsage request{call.rest, std::string{call.request().parameter_or_empty("task")},
+                             call.asking};
   return ask<ca::AllocUsage>(call, client, std::move(request), [](const ca::AllocUsage& usage) {
     const auto total = ca::sum(usage);
     JsonObject object;
@@ -217,7 +217,7 @@ Answer host_answer(const ca::HostUsage& usage) {
 
 Outcome host_stats(Call& call) {
   const auto client = NOMAD_TRY(client_asked_for(call));
-  return ask<ca::HostUsage>(call, client, ca::HostStats{}, host_answer);
+  return ask<ca::HostUsage>(call, client, ca::ReadHostUsage{}, host_answer);
 }
 
 // --- metadata

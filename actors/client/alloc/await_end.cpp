@@ -18,9 +18,9 @@ constexpr std::chrono::minutes longest_question{5};
 constexpr std::chrono::seconds answer_slack{60};
 
 template <class Fill>
-plugin_host::Answered predecessor(Fill fill) {
+plugin_host::Answered previous_alloc(Fill fill) {
   Draft<schema::plugin::HostAnswer> answer;
-  fill(answer->initPredecessor());
+  fill(answer->initPreviousAlloc());
   return {answer.freeze()};
 }
 
@@ -35,7 +35,7 @@ void ask_servers(AllocSelf::pointer self,
   self->request(questions.servers, longest_question + answer_slack, std::move(question))
       .then(
           [promise](const door::Reply& answer) {
-            promise.deliver(predecessor([&](auto into) {
+            promise.deliver(previous_alloc([&](auto into) {
               const auto previous = answer->getPrevious();
               into.setEnded(previous.getEnded());
               into.setAddress(previous.getHttpAddress());
@@ -69,7 +69,7 @@ actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
       .then(
           [self, id = facts.id, questions, promise, replaces](const alloc_runner::Ended& ended) {
             if (!ended.here && replaces) return ask_servers(self, id, questions, promise);
-            promise.deliver(predecessor([&](auto into) {
+            promise.deliver(previous_alloc([&](auto into) {
               into.setEnded(true);
               into.setHere(ended.here);
             }));

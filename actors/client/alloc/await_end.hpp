@@ -15,7 +15,7 @@ struct NodeQuestions {
   NodeDoor servers;
 };
 
-/// Answers `HostRequest.awaitEnd`, with a Predecessor. `rejected` for an allocation that this one
+/// Answers `HostRequest.awaitEnd`, with a PreviousAlloc. `rejected` for an allocation that this one
 /// has nothing to do with; the servers' errors. `parent` is the runner's.
 actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
                                                const AllocFacts& facts,

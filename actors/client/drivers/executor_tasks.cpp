@@ -52,8 +52,8 @@ struct ExecutorTasks::State {
   ExecutorTraits traits;
   std::string executor_path;
   std::string cgroup_parent;
-  StatsReader stats;
-  StepRunner steps;
+  UsageReader stats;
+  BlockingPool steps;
   PluginHost host;
   std::unique_ptr<host::ExecutorClient> executors;  ///< None before there is something to run.
   workload::TaskRuns runs{
@@ -227,7 +227,7 @@ struct ExecutorTasks::State {
     if (!executors) return driver::done();
     const auto run = runs.destroy(id);
     if (run) processes.erase(run->number);
-    self->send(stats, stats::ForgetTask{key(id)});
+    self->send(stats, usage::ForgetTask{key(id)});
     return order([&](auto done) {
       if (run && run->result)
         executors->acknowledge(key(id), std::move(done));
@@ -284,9 +284,9 @@ struct ExecutorTasks::State {
     if (!run->result) runs.usage().follow(id, Nanoseconds{order_to.getInterval()}, now());
     wake_for_streams();
     auto promise = self->make_response_promise<Answered>();
-    self->request(stats, stats_timeout, stats::ReadTasks{{processes_of(*run)}})
+    self->request(stats, stats_timeout, usage::ReadTasks{{processes_of(*run)}})
         .then(
-            [promise](const stats::TaskUsages& answer) {
+            [promise](const usage::TaskUsages& answer) {
               promise.deliver(driver::used(answer.usages.empty() ? client_api::TaskUsage{}
                                                                  : answer.usages.front()));
             },
@@ -306,12 +306,12 @@ struct ExecutorTasks::State {
     const auto due = runs.usage().take_due(round, now());
     wake_for_streams();
     if (due.empty()) return;
-    stats::ReadTasks question;
+    usage::ReadTasks question;
     for (const auto& reading : due)  // There are no streams of others.
       question.tasks.push_back(processes_of(*runs.find(reading.id)));
     self->request(stats, stats_timeout, std::move(question))
         .then(
-            [this, due](const stats::TaskUsages& answer) {
+            [this, due](const usage::TaskUsages& answer) {
               for (std::size_t i = 0; i < due.size(); ++i)
                 tell_usage(due[i],
                            i < answer.usages.size() ? answer.usages[i] : client_api::TaskUsage{});
@@ -369,9 +369,9 @@ struct ExecutorTasks::State {
     using Found = Object<schema::plugin::Fingerprint>;
     auto promise = self->make_response_promise<Answered>();
     const auto look = [detect = traits.detect]() -> Result<Found> { return detect(); };
-    self->request(steps, detect_timeout, step::make(look))
+    self->request(steps, detect_timeout, blocking::make(look))
         .then(
-            [this, promise](const step::Outcome& found) {
+            [this, promise](const blocking::Outcome& found) {
               promise.deliver(driver::fingerprinted(health_with(found.as<Found>())));
             },
             [promise](const Error& err) { promise.deliver(driver::failed(err)); });

@@ -2,7 +2,7 @@
 // a nomadctl-executor, which outlives the agent. A driver of that kind is an actor whose state has
 // one of these and says, by ExecutorTraits, how a task becomes a command.
 //
-// Owns an ExecutorClient (one thread for all tasks of the driver). Asks the StatsReader for usage:
+// Owns an ExecutorClient (one thread for all tasks of the driver). Asks the UsageReader for usage:
 // once for all tasks whose usage is streamed, at each tick. Lives in its actor, and on its thread.
 #pragma once
 

@@ -5,7 +5,7 @@
 //         each set of capabilities.
 // Takes:  what every Driver takes. A start that is repeated after a crash finds the process of the
 //         first one.
-// Asks:   the StatsReader for usage, as raw_exec; the StepRunner for which Java there is.
+// Asks:   the UsageReader for usage, as raw_exec; the BlockingPool for which Java there is.
 // Parent: driver_manager, report: another one takes the tasks over.
 // Ends:   by the parent's exit message; tasks go on.
 #pragma once

@@ -6,7 +6,7 @@
 // Owns:   the ExecutorClient (one thread for all tasks).
 // Takes:  what every Driver takes, but signals and commands beside the task. A start that is
 //         repeated after a crash finds the process of the first one.
-// Asks:   the StatsReader for usage, as raw_exec; the StepRunner for which emulator there is.
+// Asks:   the UsageReader for usage, as raw_exec; the BlockingPool for which emulator there is.
 // Parent: driver_manager, report: another one takes the tasks over.
 // Ends:   by the parent's exit message; tasks go on.
 #pragma once

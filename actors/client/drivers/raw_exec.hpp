@@ -4,7 +4,7 @@
 // Owns:   the ExecutorClient (one thread for all tasks).
 // Takes:  what every Driver takes. A start that is repeated after a crash finds the process of the
 //         first one.
-// Asks:   the StatsReader for usage: once for all tasks whose usage is streamed, at each tick.
+// Asks:   the UsageReader for usage: once for all tasks whose usage is streamed, at each tick.
 // Parent: driver_manager, report: another one takes the tasks over.
 // Ends:   by the parent's exit message; tasks go on.
 #pragma once

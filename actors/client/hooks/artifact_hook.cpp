@@ -187,9 +187,9 @@ private:
   template <class Step, class Then>
   void step(Step step, Then then) {
     using Value = decltype(step());
-    self_->request(parts_.steps, actor::infinite, step::make(std::move(step)))
+    self_->request(parts_.steps, actor::infinite, blocking::make(std::move(step)))
         .then(
-            [then](step::Outcome& outcome) {
+            [then](blocking::Outcome& outcome) {
               if constexpr (std::is_same_v<Value, Result<>>)
                 then(Result<>{});
               else

@@ -16,14 +16,14 @@
 #include <memory>
 
 #include "actors/client/hooks/hook.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "runtime/artifact/fetch_pool.hpp"
 
 namespace nomad::client {
 
 struct ArtifactHookParts {
   std::shared_ptr<artifact::FetchPool> pool;  ///< Null: its tasks fail, for want of a program.
-  StepRunner steps;
+  BlockingPool steps;
   UnixClock unix_now;
 };
 

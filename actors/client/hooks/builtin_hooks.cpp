@@ -5,7 +5,7 @@
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
 #include "actors/client/hooks/network_hook.hpp"
-#include "actors/client/hooks/predecessor_hooks.hpp"
+#include "actors/client/hooks/previous_alloc_hooks.hpp"
 #include "actors/client/hooks/services_hook.hpp"
 #include "actors/client/hooks/template_hook.hpp"
 
@@ -14,7 +14,7 @@ namespace nomad::client {
 Hooks builtin_hooks(const HookSettings& settings, const HookParts& parts) {
   const auto& steps = parts.steps;
   const auto& unix_now = parts.unix_now;
-  const PredecessorHookParts before{.steps = steps, .peers = parts.peers, .unix_now = unix_now};
+  const PreviousAllocHookParts before{.steps = steps, .peers = parts.peers, .unix_now = unix_now};
   const ServicesHookParts services{.providers = parts.providers,
                                    .deregistrations = parts.deregistrations};
   return {

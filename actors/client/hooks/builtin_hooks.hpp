@@ -8,9 +8,9 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/hooks/user_rules.hpp"
 #include "actors/client/templates/data_watcher.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "actors/client/tools/check_runner.hpp"
 #include "actors/client/tools/pending_deregistrations.hpp"
-#include "actors/client/tools/steps.hpp"
 #include "actors/roles/service_providers.hpp"
 #include "runtime/net/byte_stream.hpp"
 
@@ -37,7 +37,7 @@ struct HookSettings {
 
 /// What the client has for them.
 struct HookParts {
-  StepRunner steps{};
+  BlockingPool steps{};
   CheckRunner checks{};
   DataWatcher data{};
   PendingDeregistrations deregistrations{};

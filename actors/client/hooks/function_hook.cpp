@@ -37,7 +37,7 @@ public:
 
   explicit FunctionHookState(Hook::pointer self) : self_{self} {}
 
-  void init(Functions functions, StepRunner steps, HookScope scope) {
+  void init(Functions functions, BlockingPool steps, HookScope scope) {
     functions_ = std::move(functions);
     steps_ = std::move(steps);
     scope_ = std::move(scope);
@@ -54,12 +54,12 @@ public:
     self_
         ->request(
             steps_, actor::infinite,
-            step::make([function = *function, call = std::move(call)]() -> Result<HookResult> {
+            blocking::make([function = *function, call = std::move(call)]() -> Result<HookResult> {
               if (call.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
               return function(call);
             }))
         .then(
-            [this, promise](step::Outcome& outcome) {
+            [this, promise](blocking::Outcome& outcome) {
               promise.deliver(hook::Answered{to_object(outcome.as<HookResult>())});
               over();
             },
@@ -92,7 +92,7 @@ private:
 
   Hook::pointer self_;
   Functions functions_;
-  StepRunner steps_;
+  BlockingPool steps_;
   HookScope scope_;
   std::stop_source stop_;
   int running_ = 0;
@@ -101,7 +101,7 @@ private:
 
 Hook::behavior_type function_hook_actor(Hook::stateful_pointer<FunctionHookState> self,
                                         Functions functions,
-                                        StepRunner steps,
+                                        BlockingPool steps,
                                         HookScope scope) {
   self->state.init(std::move(functions), std::move(steps), std::move(scope));
   return {
@@ -113,7 +113,7 @@ Hook::behavior_type function_hook_actor(Hook::stateful_pointer<FunctionHookState
 
 }  // namespace
 
-SpawnHook function_hook(StepRunner steps,
+SpawnHook function_hook(BlockingPool steps,
                         std::vector<std::pair<HookPhase, HookFunction>> functions) {
   auto shared = std::make_shared<const std::vector<std::pair<HookPhase, HookFunction>>>(
       std::move(functions));

@@ -1,6 +1,6 @@
 // FunctionHook: the generic actor behind a hook that is no more than functions that may block.
 //
-// Owns:   the stop token of the function that runs, on a worker of the StepRunner.
+// Owns:   the stop token of the function that runs, on a worker of the BlockingPool.
 // Takes:  what the role Hook lists. A Cancel stops the token; the answer comes when the function
 //         returns.
 // Parent: alloc_runner, task_runner, report: the phase fails.
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "actors/client/hooks/hook.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "runtime/workload/task_env.hpp"
 
 namespace nomad::client {
@@ -53,7 +53,7 @@ using HookFunction = std::function<Result<HookResult>(const HookCall&)>;
 
 /// An actor that calls the function of the phase as a step, and answers with nothing in phases
 /// without one.
-SpawnHook function_hook(StepRunner steps,
+SpawnHook function_hook(BlockingPool steps,
                         std::vector<std::pair<HookPhase, HookFunction>> functions);
 
 }  // namespace nomad::client

@@ -127,7 +127,7 @@ HookFunction plain(Function function) {
 
 }  // namespace
 
-HookEntry alloc_dir_hook(StepRunner steps) {
+HookEntry alloc_dir_hook(BlockingPool steps) {
   return {.name = "alloc_dir",
           .phases = {HookPhase::PRERUN, HookPhase::DESTROY},
           .spawn
@@ -153,7 +153,7 @@ UserRules read_user_rules(const std::map<std::string, std::string>& options) {
   return rules;
 }
 
-HookEntry validate_hook(StepRunner steps, const UserRules& rules) {
+HookEntry validate_hook(BlockingPool steps, const UserRules& rules) {
   return {.name = "validate",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,
@@ -169,14 +169,14 @@ HookEntry validate_hook(StepRunner steps, const UserRules& rules) {
                                               }}})};
 }
 
-HookEntry task_dir_hook(StepRunner steps) {
+HookEntry task_dir_hook(BlockingPool steps) {
   return {.name = "task_dir",
           .phases = {HookPhase::PRESTART},
           .announcement = "Building Task Directory",
           .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, make_task_dir}})};
 }
 
-HookEntry volumes_hook(StepRunner steps) {
+HookEntry volumes_hook(BlockingPool steps) {
   return {.name = "volumes",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,
@@ -184,7 +184,7 @@ HookEntry volumes_hook(StepRunner steps) {
           .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, mount_volumes}})};
 }
 
-HookEntry dispatch_payload_hook(StepRunner steps) {
+HookEntry dispatch_payload_hook(BlockingPool steps) {
   return {.name = "dispatch_payload",
           .phases = {HookPhase::PRESTART},
           .reads_environment = true,

@@ -117,9 +117,9 @@ private:
     const auto run = [networks = networks(), spec = std::move(spec), stopped = stop_.get_token()] {
       return networks.join(spec, stopped);
     };
-    self_->request(parts_.steps, actor::infinite, step::make(run))
+    self_->request(parts_.steps, actor::infinite, blocking::make(run))
         .then(
-            [this, promise](step::Outcome& outcome) {
+            [this, promise](blocking::Outcome& outcome) {
               joining_ = false;
               publish(outcome.as<network::Joined>(), promise);
               settle();
@@ -188,8 +188,8 @@ private:
     const auto run = [networks = networks(), id = std::string{scope_.alloc->id()}] {
       return networks.leave(id);
     };
-    self_->request(parts_.steps, actor::infinite, step::make(run))
-        .then([promise](step::Outcome&) { promise.deliver(hook::Answered{}); },
+    self_->request(parts_.steps, actor::infinite, blocking::make(run))
+        .then([promise](blocking::Outcome&) { promise.deliver(hook::Answered{}); },
               [promise](const Error& err) { promise.deliver(err); });
     return promise;
   }
@@ -294,7 +294,7 @@ HookEntry network_hook(NetworkHookParts parts) {
           }};
 }
 
-HookEntry network_files_hook(StepRunner steps) {
+HookEntry network_files_hook(BlockingPool steps) {
   return {.name = "network_files",
           .after = "task_dir",
           .phases = {HookPhase::PRESTART},

@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "actors/client/hooks/hook.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "runtime/network/alloc_networks.hpp"
 
 namespace nomad::client {
@@ -29,7 +29,7 @@ inline constexpr std::string_view namespace_resource = "network_namespace";
 
 struct NetworkHookParts {
   std::shared_ptr<const network::NetworkOptions> options;
-  StepRunner steps;
+  BlockingPool steps;
   UnixClock unix_now;
   std::function<network::NetworkTools(const network::NetworkOptions&)> tools_of
       = network::real_tools;
@@ -37,6 +37,6 @@ struct NetworkHookParts {
 
 HookEntry network_hook(NetworkHookParts parts);
 
-HookEntry network_files_hook(StepRunner steps);
+HookEntry network_files_hook(BlockingPool steps);
 
 }  // namespace nomad::client

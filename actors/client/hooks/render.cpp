@@ -329,17 +329,17 @@ std::vector<workload::TemplateTerms> terms_of(capnp::List<schema::Template>::Rea
   return all;
 }
 
-Result<TemplatePlaces> place_templates(const HookScope& scope,
-                                       const workload::TaskEnv& env,
-                                       const TemplateSettings& settings) {
-  TemplatePlaces places;
+Result<TemplateDestinations> place_templates(const HookScope& scope,
+                                             const workload::TaskEnv& env,
+                                             const TemplateSettings& settings) {
+  TemplateDestinations places;
   for (const auto of : templates_of(scope))
     places.push_back(NOMAD_TRY(place_template(scope, env, settings, of)));
   return places;
 }
 
 bool reads_environment(capnp::List<schema::Template>::Reader templates,
-                       const TemplatePlaces& places) {
+                       const TemplateDestinations& places) {
   for (unsigned i = 0; i < templates.size() && i < places.size(); ++i) {
     const auto& source = places[i].source;
     const auto text = source ? std::string_view{*source} : view(templates[i].getEmbeddedTmpl());

@@ -42,7 +42,7 @@ struct TemplateDestination {
   std::string whole() const { return root + '/' + path; }
 };
 
-using TemplatePlaces = std::vector<TemplateDestination>;
+using TemplateDestinations = std::vector<TemplateDestination>;
 
 /// The task's templates; empty if it has none.
 capnp::List<schema::Template>::Reader templates_of(const HookScope& scope);
@@ -54,21 +54,21 @@ std::vector<workload::TemplateTerms> terms_of(capnp::List<schema::Template>::Rea
 /// Finds the places of all templates, and reads their sources, once: a task that changes its own
 /// source changes nothing before the next time. Fails in Nomad's words for what leaves the task's
 /// directories, and for sources that can't be read.
-Result<TemplatePlaces> place_templates(const HookScope& scope,
-                                       const workload::TaskEnv& env,
-                                       const TemplateSettings& settings);
+Result<TemplateDestinations> place_templates(const HookScope& scope,
+                                             const workload::TaskEnv& env,
+                                             const TemplateSettings& settings);
 
 /// Whether a function that reads the task's environment may be called. Such a call has "env" in its
 /// name, and a name is always spelled out.
 bool reads_environment(capnp::List<schema::Template>::Reader templates,
-                       const TemplatePlaces& places);
+                       const TemplateDestinations& places);
 
 struct RenderOrder {
   HookScope scope;
   Object<schema::plugin::TaskEnvironment>
       environment;  ///< Its `variables` and `node`; empty: none.
   std::shared_ptr<const TemplateSettings> settings;
-  std::shared_ptr<const TemplatePlaces> places;
+  std::shared_ptr<const TemplateDestinations> places;
   std::vector<std::size_t> which;
   std::map<templates::ClusterQuery, ClusterDataPtr> known;
   std::string region;

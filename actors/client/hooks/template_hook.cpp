@@ -121,7 +121,7 @@ private:
   };
 
   struct Placed {
-    TemplatePlaces places;
+    TemplateDestinations places;
     std::set<std::size_t> unsettled;
   };
 
@@ -212,11 +212,11 @@ private:
                         scope, workload::TaskEnv::read(request->getEnvironment()), *settings)),
                     read_unsettled(scope)};
     };
-    self_->request(parts_.steps, actor::infinite, step::make(place))
+    self_->request(parts_.steps, actor::infinite, blocking::make(place))
         .then(
-            [this](const step::Outcome& outcome) {
+            [this](const blocking::Outcome& outcome) {
               auto& placed = outcome.as<Placed>();
-              places_ = std::make_shared<const TemplatePlaces>(std::move(placed.places));
+              places_ = std::make_shared<const TemplateDestinations>(std::move(placed.places));
               machine_->placed(std::move(placed.unsettled), now());
               perform();
             },
@@ -242,8 +242,8 @@ private:
                       .unsettled = templates.unsettled()};
     self_
         ->request(parts_.steps, actor::infinite,
-                  step::make([order = std::move(order)] { return render_templates(order); }))
-        .then([this](const step::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
+                  blocking::make([order = std::move(order)] { return render_templates(order); }))
+        .then([this](const blocking::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
               [this](const Error& err) {
                 machine_->rendered(err, false, now());
                 perform();
@@ -265,8 +265,8 @@ private:
     };
     self_
         ->request(parts_.steps, actor::infinite,
-                  step::make([scope = scope_] { return note_unsettled(scope, {}); }))
-        .then([done](const step::Outcome&) { done(); },
+                  blocking::make([scope = scope_] { return note_unsettled(scope, {}); }))
+        .then([done](const blocking::Outcome&) { done(); },
               [done](const Error& err) {
                 log::warn("client", "{}", err.what);
                 done();
@@ -398,7 +398,7 @@ private:
   std::optional<TemplateMachine> machine_;
   bool performing_ = false;
   Object<schema::plugin::HookRequest> request_;  ///< Whose environment is to be read yet.
-  std::shared_ptr<const TemplatePlaces> places_;
+  std::shared_ptr<const TemplateDestinations> places_;
   Object<schema::plugin::TaskEnvironment> environment_;      ///< Empty: no template reads it.
   std::map<std::size_t, workload::Variables> environments_;  ///< Of templates with `env = true`.
   std::map<ClusterQuery, Followed> followed_;

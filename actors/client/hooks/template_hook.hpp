@@ -21,7 +21,7 @@
 
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/templates/data_watcher.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 
 namespace nomad::host {
 class FileNews;
@@ -34,7 +34,7 @@ struct TemplateHookParts {
   DataWatcher data;                                  ///< Follows what templates ask for.
   std::shared_ptr<const TemplateSettings> settings;  ///< Not null.
   std::shared_ptr<host::FileNews> news;              ///< Of files that templates read.
-  StepRunner steps;
+  BlockingPool steps;
   UnixClock unix_now;
 };
 

@@ -36,9 +36,9 @@ void Machine::look(const ClientOptions& options,
     return then({});
   }
   const auto run = [wanted, selected] { return host::run_each(wanted, selected); };
-  self_->request(parts_.steps, look_patience, step::make(run))
+  self_->request(parts_.steps, look_patience, blocking::make(run))
       .then(
-          [this, wanted, selected, then](step::Outcome& outcome) {
+          [this, wanted, selected, then](blocking::Outcome& outcome) {
             found(wanted, selected, std::move(outcome.as<std::vector<host::NodeFacts>>()));
             then({});
           },
@@ -67,9 +67,9 @@ void Machine::look_again(LookDue due) {
   const auto run = [options = options_, which = selected_[due.place]] {
     return host::run_one(options, which);
   };
-  self_->request(parts_.steps, look_patience, step::make(run))
+  self_->request(parts_.steps, look_patience, blocking::make(run))
       .then(
-          [this, due](step::Outcome& outcome) {
+          [this, due](blocking::Outcome& outcome) {
             if (due.round == round_) heard(due.place, std::move(outcome.as<host::NodeFacts>()));
           },
           [this, due](const Error& err) {

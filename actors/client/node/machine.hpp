@@ -10,7 +10,7 @@
 
 #include "actors/client/client_options.hpp"
 #include "actors/client/plugin_catalog.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "actors/core/part.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
@@ -35,7 +35,7 @@ public:
   using Messages = actor::Interface<void(LookDue)>;
 
   struct Parts {
-    StepRunner steps;
+    BlockingPool steps;
     /// What has been found already, for the first look; null: nothing.
     std::shared_ptr<const std::vector<host::NodeFacts>> first_look;
     const bool& stopping;  ///< The client's.

@@ -34,8 +34,9 @@ void NodeCpus::write() {
   const auto run = [share = parts_.share, parent = parts_.cgroup_parent, cpus = std::move(cpus)] {
     return share(parent, cpus);
   };
-  self_->request(parts_.steps, actor::infinite, step::make(run))
-      .then([this](step::Outcome&) { written({}); }, [this](const Error& err) { written(err); });
+  self_->request(parts_.steps, actor::infinite, blocking::make(run))
+      .then([this](blocking::Outcome&) { written({}); },
+            [this](const Error& err) { written(err); });
 }
 
 void NodeCpus::written(const Result<>& outcome) {

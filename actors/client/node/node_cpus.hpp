@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/workload/node/cpu_sets.hpp"
 #include "schema/alloc.capnp.h"
@@ -18,7 +18,7 @@ namespace nomad::client {
 class NodeCpus {
 public:
   struct Parts {
-    StepRunner steps;
+    BlockingPool steps;
     /// As in ClientParts.
     std::function<Result<>(const std::string& parent, const std::string& cpus)> share;
     std::string cgroup_parent;

@@ -83,9 +83,9 @@ void NodeDisks::look() {
   const auto run = [walk = walk_, root = visit.root, folders = visit.folders] {
     return look_on(*walk, root, folders);
   };
-  self_->request(parts_.steps, actor::infinite, step::make(run))
+  self_->request(parts_.steps, actor::infinite, blocking::make(run))
       .then(
-          [this](step::Outcome& outcome) {
+          [this](blocking::Outcome& outcome) {
             auto& slice = outcome.as<Slice>();
             if (!slice.over) return wait(slice_pause);
             self_->send(waiting_.back().runner,

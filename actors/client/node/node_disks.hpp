@@ -30,7 +30,7 @@ public:
   using Messages = actor::Interface<void(Due)>;
 
   struct Parts {
-    StepRunner steps;
+    BlockingPool steps;
     std::string alloc_dir;
     const std::chrono::nanoseconds& interval;  ///< As ClientOptions::disk_look_interval.
     const bool& enforce;                       ///< As ClientOptions::disk_enforce.

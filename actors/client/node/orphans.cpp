@@ -43,11 +43,11 @@ void Orphans::take_networks_down(const network::NetworkOptions& options,
   if (std::exchange(takes_down_, true)) return;
   const network::AllocNetworks networks{options, network::real_tools(options)};
   self_
-      ->request(steps_, actor::infinite, step::make([networks] {
+      ->request(steps_, actor::infinite, blocking::make([networks] {
                   return Result<std::vector<std::string>>{networks.recorded()};
                 }))
       .then(
-          [this, networks, is_known = std::move(is_known)](step::Outcome& recorded) {
+          [this, networks, is_known = std::move(is_known)](blocking::Outcome& recorded) {
             auto unknown = recorded.as<std::vector<std::string>>();
             std::erase_if(unknown, is_known);
             take_down(networks, std::move(unknown));
@@ -60,8 +60,8 @@ void Orphans::take_down(const network::AllocNetworks& networks, std::vector<std:
   log::warn("client", "{} networks are of no allocation of this node: taking them down",
             unknown.size());
   const auto run = [networks, unknown = std::move(unknown)] { return networks.leave_all(unknown); };
-  self_->request(steps_, actor::infinite, step::make(run))
-      .then([this](const step::Outcome&) { taken_down({}); },
+  self_->request(steps_, actor::infinite, blocking::make(run))
+      .then([this](const blocking::Outcome&) { taken_down({}); },
             [this](const Error& err) { taken_down(err); });
 }
 

@@ -12,7 +12,7 @@
 
 #include "actors/client/drivers/driver_manager.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/network/alloc_networks.hpp"
 
@@ -20,7 +20,7 @@ namespace nomad::client {
 
 class Orphans {
 public:
-  Orphans(actor::Self* self, StepRunner steps) : self_{self}, steps_{std::move(steps)} {}
+  Orphans(actor::Self* self, BlockingPool steps) : self_{self}, steps_{std::move(steps)} {}
 
   Orphans(const Orphans&) = delete;
   Orphans& operator=(const Orphans&) = delete;
@@ -45,7 +45,7 @@ private:
   void taken_down(const Result<>& outcome);
 
   actor::Self* self_;
-  StepRunner steps_;
+  BlockingPool steps_;
   std::set<std::string> owed_;  ///< Drivers.
   bool takes_down_ = false;     ///< A step is at it.
 };

@@ -13,7 +13,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
-#include "runtime/cluster/predecessor.hpp"
+#include "runtime/cluster/previous_alloc.hpp"
 #include "runtime/object/entries.hpp"
 
 namespace nomad::server {
@@ -37,7 +37,7 @@ struct WatchOver {
 };
 
 /// What allocation `alloc_id` replaces has changed, or it has been waited for long enough.
-struct PredecessorDue {
+struct PreviousAllocDue {
   using is_message = void;
   std::string alloc_id;
   std::uint64_t wait;
@@ -52,7 +52,7 @@ struct ReportsDue {
 using NodeEndpointSelf = actor::WithInternal<NodeDoor,
                                              void(NodeTouched),
                                              void(WatchOver),
-                                             void(PredecessorDue),
+                                             void(PreviousAllocDue),
                                              void(ReportsDue),
                                              void(WriteDone)>;
 
@@ -107,8 +107,8 @@ struct Watch {
   actor::Timer end;
 };
 
-/// A question about a predecessor that has not ended.
-struct PredecessorWait {
+/// A question about a previous allocation that has not ended.
+struct PreviousAllocWait {
   std::uint64_t number = 0;
   std::string node_id;
   DoorPromise promise{};
@@ -140,9 +140,9 @@ struct NodeEndpointState {
   std::optional<ActorProposer> writes;
   std::shared_ptr<const raft::LeaderLease> lease;  ///< None: always ours.
   Random random{0};
-  std::unordered_map<std::string, Watch> watches;                 ///< By node.
-  std::unordered_map<std::string, LastAnswer> last_answers;       ///< By node.
-  std::unordered_map<std::string, PredecessorWait> predecessors;  ///< By who replaces them.
+  std::unordered_map<std::string, Watch> watches;                      ///< By node.
+  std::unordered_map<std::string, LastAnswer> last_answers;            ///< By node.
+  std::unordered_map<std::string, PreviousAllocWait> previous_allocs;  ///< By who replaces them.
   std::uint64_t next_watch = 1;
   std::vector<Report> reports;  ///< That wait, for the entry being written or for others.
   bool writing_reports = false;
@@ -261,23 +261,23 @@ struct NodeEndpointState {
   actor::Answer<door::Reply> await_previous(const door::Ask& msg) {
     const auto alloc_id = copy(msg->getAwaitPrevious());
     end_wait(alloc_id, previous_of({}));  // The older question is void.
-    PredecessorWait wait{.number = next_watch++, .node_id = msg.subject()};
-    auto found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), wait.node_id, alloc_id));
+    PreviousAllocWait wait{.number = next_watch++, .node_id = msg.subject()};
+    auto found = NOMAD_TRY(cluster::previous_alloc_of(store->snapshot(), wait.node_id, alloc_id));
     if (!found.ended) {
       wait.subscription = subscribe_to(found.id, alloc_id, wait.number);
-      found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), wait.node_id, alloc_id));
+      found = NOMAD_TRY(cluster::previous_alloc_of(store->snapshot(), wait.node_id, alloc_id));
     }
     if (lease && !lease->holds()) return no_leader();
     if (found.ended) return previous_of(found);
-    wait.end
-        = actor::send_self_after(self, msg.max_wait(), PredecessorDue{alloc_id, wait.number, true});
+    wait.end = actor::send_self_after(self, msg.max_wait(),
+                                      PreviousAllocDue{alloc_id, wait.number, true});
     wait.promise = self->make_response_promise<door::Reply>();
     auto promise = wait.promise;
-    predecessors.emplace(alloc_id, std::move(wait));
+    previous_allocs.emplace(alloc_id, std::move(wait));
     return promise;
   }
 
-  static door::Reply previous_of(const cluster::Predecessor& found) {
+  static door::Reply previous_of(const cluster::PreviousAlloc& found) {
     return door::make_reply(0, [&](auto& reply) {
       auto previous = reply.initPrevious();
       previous.setEnded(found.ended);
@@ -294,22 +294,23 @@ struct NodeEndpointState {
     return store->watches().subscribe(
         {state::watch_key(state::Table::allocs, previous)}, [weak, alloc_id, number] {
           if (auto strong = weak.lock())
-            actor::tell(strong, PredecessorDue{alloc_id, number, false});
+            actor::tell(strong, PreviousAllocDue{alloc_id, number, false});
         });
   }
 
   void end_wait(const std::string& alloc_id, Result<door::Reply> with) {
-    auto wait = predecessors.extract(alloc_id);
+    auto wait = previous_allocs.extract(alloc_id);
     if (wait.empty()) return;
     self->cancel(wait.mapped().end);
     actor::answer(wait.mapped().promise, std::move(with));
   }
 
-  void predecessor_due(const PredecessorDue& msg) {
-    const auto wait = predecessors.find(msg.alloc_id);
-    if (wait == predecessors.end() || wait->second.number != msg.wait) return;
+  void previous_alloc_due(const PreviousAllocDue& msg) {
+    const auto wait = previous_allocs.find(msg.alloc_id);
+    if (wait == previous_allocs.end() || wait->second.number != msg.wait) return;
     const auto node_id = wait->second.node_id;
-    auto look = [&] { return cluster::predecessor_of(store->snapshot(), node_id, msg.alloc_id); };
+    auto look
+        = [&] { return cluster::previous_alloc_of(store->snapshot(), node_id, msg.alloc_id); };
     auto found = look();
     if (found && !found->ended && !msg.over) {  // Watches tell once.
       wait->second.subscription = subscribe_to(found->id, msg.alloc_id, msg.wait);
@@ -474,7 +475,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
 
   return {
       [self](const door::Ask& msg) { return self->state.answer(msg); },
-      [self](const PredecessorDue& msg) { self->state.predecessor_due(msg); },
+      [self](const PreviousAllocDue& msg) { self->state.previous_alloc_due(msg); },
       [self](ReportsDue) {
         auto& state = self->state;
         state.reports_timed = false;

@@ -23,7 +23,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/host/cgroup/cgroup.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
-#include "runtime/host/host_stats.hpp"
+#include "runtime/host/host_usage_reader.hpp"
 #include "runtime/host/process/process_id.hpp"
 #include "runtime/host/process/run_program.hpp"
 #include "runtime/host/signals.hpp"

@@ -17,7 +17,7 @@ struct Isolation {
   bool pivot = true;   ///< false: `no_pivot_root`.
   bool private_pids = true;
   bool private_ipc = true;
-  std::vector<MountStep> mounts{};
+  std::vector<PlannedMount> mounts{};
   std::uint64_t root_attributes = 0;
   std::vector<std::string> programs{};  ///< Where the command may be, in the task.
   CapabilitySet capabilities{};

@@ -10,7 +10,7 @@ namespace nomad::host {
 
 namespace {
 
-using Kind = MountStep::Kind;
+using Kind = PlannedMount::Kind;
 
 constexpr std::uint64_t plain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 
@@ -25,7 +25,7 @@ std::string below(const std::string& directory, std::string_view rest) {
   return (directory == "/" ? std::string{} : directory) + std::string{rest};
 }
 
-MountStep bound(std::string target, std::string source, std::uint64_t attributes) {
+PlannedMount bound(std::string target, std::string source, std::uint64_t attributes) {
   return {.kind = Kind::bind,
           .target = std::move(target),
           .source = std::move(source),
@@ -33,10 +33,10 @@ MountStep bound(std::string target, std::string source, std::uint64_t attributes
           .propagation = MS_PRIVATE};
 }
 
-MountStep made(std::string target,
-               std::string type,
-               std::vector<std::string> options,
-               std::uint64_t attributes) {
+PlannedMount made(std::string target,
+                  std::string type,
+                  std::vector<std::string> options,
+                  std::uint64_t attributes) {
   return {.kind = Kind::fresh,
           .target = std::move(target),
           .source = std::move(type),
@@ -44,11 +44,11 @@ MountStep made(std::string target,
           .attributes = attributes};
 }
 
-MountStep linked(std::string target, std::string text) {
+PlannedMount linked(std::string target, std::string text) {
   return {.kind = Kind::link, .target = std::move(target), .source = std::move(text)};
 }
 
-MountStep of_kind(Kind kind, std::string target) {
+PlannedMount of_kind(Kind kind, std::string target) {
   return {.kind = kind, .target = std::move(target)};
 }
 
@@ -70,7 +70,7 @@ class Planner {
 public:
   explicit Planner(const MountInput& input) : input_{input} {}
 
-  Result<std::vector<MountStep>> plan() {
+  Result<std::vector<PlannedMount>> plan() {
     plan_chroot();
     add(bound("/alloc", input_.alloc_directory, root_attributes(input_.allow_set_user_id)));
     plan_devices();
@@ -86,7 +86,7 @@ public:
   }
 
 private:
-  void add(MountStep step) { steps_.push_back(std::move(step)); }
+  void add(PlannedMount step) { steps_.push_back(std::move(step)); }
 
   /// What there is of the host, the outer before the inner.
   void plan_chroot() {
@@ -190,7 +190,7 @@ private:
   }
 
   const MountInput& input_;
-  std::vector<MountStep> steps_;
+  std::vector<PlannedMount> steps_;
   unsigned overlays_ = 0;
 };
 
@@ -231,7 +231,7 @@ std::uint64_t root_attributes(bool allow_set_user_id) {
   return MOUNT_ATTR_NODEV | (allow_set_user_id ? 0 : MOUNT_ATTR_NOSUID);
 }
 
-Result<std::vector<MountStep>> plan_mounts(const MountInput& input) {
+Result<std::vector<PlannedMount>> plan_mounts(const MountInput& input) {
   return Planner{input}.plan();
 }
 

@@ -18,7 +18,7 @@
 namespace nomad::host {
 
 /// One step, as in schema/executor.capnp, which says what each kind means.
-struct MountStep {
+struct PlannedMount {
   enum class Kind : std::uint8_t { bind, overlay, fresh, link, mask, read_only };
 
   Kind kind = Kind::bind;
@@ -29,7 +29,7 @@ struct MountStep {
   std::uint64_t propagation = 0;  ///< MS_PRIVATE, …; 0: as it comes.
   std::string work{};             ///< Of an overlay: a directory beside the task's.
 
-  friend bool operator==(const MountStep&, const MountStep&) = default;
+  friend bool operator==(const PlannedMount&, const PlannedMount&) = default;
 };
 
 /// A directory or file of the host as a task is to see it.
@@ -74,7 +74,7 @@ std::vector<std::string> program_places(const std::string& command);
 
 /// In the order in which they have to be made. `invalid_argument` for a propagation that there is
 /// not.
-Result<std::vector<MountStep>> plan_mounts(const MountInput& input);
+Result<std::vector<PlannedMount>> plan_mounts(const MountInput& input);
 
 /// MOUNT_ATTR_… of the task's root.
 std::uint64_t root_attributes(bool allow_set_user_id);

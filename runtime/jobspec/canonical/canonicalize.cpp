@@ -169,16 +169,16 @@ void fill_check(DraftBlock& check, const DraftBlock& service_policy, std::string
 }
 
 /// Where a service stands: for its default name.
-struct Place {
+struct Location {
   std::string_view job;
   std::string_view group;
   std::optional<std::string_view> task;  ///< nothing for a group's service
 };
 
-void fill_service(DraftBlock service, const Place& place) {
+void fill_service(DraftBlock service, const Location& location) {
   if (service.text("Name").empty()) {
-    std::string name = std::string{place.job} + "-" + std::string{place.group};
-    if (place.task) name += "-" + std::string{*place.task};
+    std::string name = std::string{location.job} + "-" + std::string{location.group};
+    if (location.task) name += "-" + std::string{*location.task};
     service.set("Name", name);
   }
   fill_own(service, block_types().service);  // before its checks inherit OnUpdate
@@ -189,12 +189,12 @@ void fill_service(DraftBlock service, const Place& place) {
   service.each("Checks", [&](DraftBlock& check) { fill_check(check, policy, on_update); });
 }
 
-void fill_task(DraftBlock task, const DraftBlock& group_restart, const Place& place) {
+void fill_task(DraftBlock task, const DraftBlock& group_restart, const Location& location) {
   fill_resources(task.child_or_new("Resources"));
   task.child_or_new("LogConfig");
   task.each("Artifacts", fill_artifact);
   task.each("Templates", fill_template);
-  task.each("Services", [&](const DraftBlock& service) { fill_service(service, place); });
+  task.each("Services", [&](const DraftBlock& service) { fill_service(service, location); });
   if (const DraftBlock lifecycle = task.child("Lifecycle");
       lifecycle && lifecycle.text("Hook").empty())
     task.clear("Lifecycle");

@@ -7,8 +7,8 @@
 // have (job-level Reschedule and Migrate, Service.CheckRestart…) has been merged into groups, tasks
 // and checks and is gone. Both may leave out members that are null or zero.
 //
-// Everything changes the draft in place and never fails: decoding is what makes a request safe for
-// it. Pure; one pass each; no clock, no random numbers.
+// Everything changes the draft in location and never fails: decoding is what makes a request safe
+// for it. Pure; one pass each; no clock, no random numbers.
 #pragma once
 
 #include <cstdint>

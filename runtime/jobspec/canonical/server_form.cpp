@@ -77,14 +77,14 @@ void store_check(DraftBlock& check,
     check.set("TaskName", service_task);
 }
 
-struct StoredPlace {
+struct StoredLocation {
   std::string_view job;
   std::string_view job_namespace;
   std::string_view group;
   std::optional<std::string_view> task;  ///< nothing for a group's service
 };
 
-void store_service(DraftBlock& service, const StoredPlace& place) {
+void store_service(DraftBlock& service, const StoredLocation& place) {
   const bool in_group = !place.task;
   service.clear("CheckRestart");
   service.null_if_empty({"Tags", "CanaryTags", "Checks", "TaggedAddresses"});
@@ -103,7 +103,7 @@ void store_service(DraftBlock& service, const StoredPlace& place) {
                                                                   : std::string_view{});
 }
 
-void store_scaling(DraftBlock& scaling, const StoredPlace& place, std::int64_t count) {
+void store_scaling(DraftBlock& scaling, const StoredLocation& place, std::int64_t count) {
   for (const FieldName name :
        std::initializer_list<FieldName>{"Namespace", "ID", "CreateIndex", "ModifyIndex"})
     scaling.clear(name);

@@ -32,7 +32,7 @@ Connection::Connection(Worker& worker, Accepted accepted)
       worker_{worker},
       remote_{std::move(accepted.remote)},
       is_unix_{accepted.is_unix},
-      place_{std::move(accepted.place)},
+      slot_{std::move(accepted.place)},
       parser_{worker.server->limits} {
   set_deadline(worker.server->options.header_timeout);
 }
@@ -64,7 +64,7 @@ void Connection::close() {
   close_socket();
   drained_.clear();
   if (was_in_work) exchange_->abandon(false);
-  place_.leave();
+  slot_.leave();
 }
 
 void Connection::on_failure(const Error& why) {

@@ -226,7 +226,7 @@ private:
   Worker& worker_;
   const std::string remote_;
   const bool is_unix_;
-  ConnectionLimits::Place place_;
+  ConnectionLimits::Slot slot_;
 
   Phase phase_ = Phase::idle;
   bool in_dispatch_ = false;  ///< A handler runs: its answer is flushed after it returned.

@@ -152,7 +152,7 @@ void RequestParser::end() {
   impl_.reset();
 }
 
-RequestParser::Step RequestParser::feed(std::string_view bytes) {
+RequestParser::Outcome RequestParser::feed(std::string_view bytes) {
   std::size_t used = 0;
   error_code failure;
   while (used < bytes.size() && !impl_->is_done()) {

@@ -27,7 +27,7 @@ class RequestParser {
 public:
   enum class State : std::uint8_t { need_more, complete, failed };
 
-  struct Step {
+  struct Outcome {
     State state;
     std::size_t consumed;
   };
@@ -39,7 +39,7 @@ public:
   void begin(Request& target);
 
   /// Takes the next bytes. Those not consumed must be passed again, with more behind them.
-  Step feed(std::string_view bytes);
+  Outcome feed(std::string_view bytes);
 
   /// Lets go of what is known of the message. `feed` and what follows need another `begin`.
   void end();

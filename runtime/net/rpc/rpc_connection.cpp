@@ -24,12 +24,12 @@ void set_low_water(int fd) {
 RpcSocket::RpcSocket(std::shared_ptr<RpcWorker> worker,
                      Descriptor socket,
                      std::string remote,
-                     ConnectionLimits::Place place,
+                     ConnectionLimits::Slot place,
                      std::optional<Dialed> dialed)
     : StreamSocket{*worker, std::move(socket)},
       worker_{std::move(worker)},
       remote_{std::move(remote)},
-      place_{std::move(place)},
+      slot_{std::move(place)},
       dialed_{std::move(dialed)},
       phase_{dialed_ ? Phase::connecting : Phase::securing},
       deadline_{RpcClock::now()
@@ -258,7 +258,7 @@ void RpcSocket::end(const Error& reason) {
   finish_dial(lost);
   if (was_open && worker_->shared->callbacks.on_closed)
     worker_->shared->callbacks.on_closed(self, reason);
-  place_.leave();
+  slot_.leave();
 }
 
 void RpcSocket::finish_dial(const Result<RpcConnectionRef>& outcome) {

@@ -57,7 +57,7 @@ public:
   RpcSocket(std::shared_ptr<RpcWorker> worker,
             Descriptor socket,
             std::string remote,
-            ConnectionLimits::Place place,
+            ConnectionLimits::Slot place,
             std::optional<Dialed> dialed);
   ~RpcSocket() override;
 
@@ -133,7 +133,7 @@ private:
 
   std::shared_ptr<RpcWorker> worker_;
   const std::string remote_;
-  ConnectionLimits::Place place_;
+  ConnectionLimits::Slot slot_;
   std::optional<Dialed> dialed_;
   std::optional<RpcMux> mux_;
   RpcPeer peer_;

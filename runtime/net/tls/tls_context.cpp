@@ -209,15 +209,15 @@ TlsSession::~TlsSession() {
   SSL_free(ssl_);
 }
 
-Result<TlsSession::Step> TlsSession::handshake() {
+Result<TlsSession::Outcome> TlsSession::handshake() {
   ERR_clear_error();
   const int outcome = SSL_do_handshake(ssl_);
-  if (outcome == 1) return Step{};
+  if (outcome == 1) return Outcome{};
   switch (SSL_get_error(ssl_, outcome)) {
     case SSL_ERROR_WANT_READ:
-      return Step{State::want_read, 0};
+      return Outcome{State::want_read, 0};
     case SSL_ERROR_WANT_WRITE:
-      return Step{State::want_write, 0};
+      return Outcome{State::want_write, 0};
     case SSL_ERROR_ZERO_RETURN:
     case SSL_ERROR_SYSCALL:
       return Error{Errc::permission_denied, "TLS handshake: the peer hung up"};
@@ -228,18 +228,18 @@ Result<TlsSession::Step> TlsSession::handshake() {
 
 namespace {
 
-Result<TlsSession::Step> step_of(const SSL* ssl, int outcome, std::size_t count) {
+Result<TlsSession::Outcome> outcome_of(const SSL* ssl, int outcome, std::size_t count) {
   using State = TlsSession::State;
-  if (outcome == 1) return TlsSession::Step{State::done, count};
+  if (outcome == 1) return TlsSession::Outcome{State::done, count};
   switch (SSL_get_error(ssl, outcome)) {
     case SSL_ERROR_WANT_READ:
-      return TlsSession::Step{State::want_read, 0};
+      return TlsSession::Outcome{State::want_read, 0};
     case SSL_ERROR_WANT_WRITE:
-      return TlsSession::Step{State::want_write, 0};
+      return TlsSession::Outcome{State::want_write, 0};
     case SSL_ERROR_ZERO_RETURN:
     case SSL_ERROR_SYSCALL:
       ERR_clear_error();
-      return TlsSession::Step{State::closed, 0};
+      return TlsSession::Outcome{State::closed, 0};
     default: {
       const auto verified = SSL_get_verify_result(ssl);
       auto what = "TLS: " + openssl_reason();
@@ -252,18 +252,18 @@ Result<TlsSession::Step> step_of(const SSL* ssl, int outcome, std::size_t count)
 
 }  // namespace
 
-Result<TlsSession::Step> TlsSession::read(char* buffer, std::size_t size) {
+Result<TlsSession::Outcome> TlsSession::read(char* buffer, std::size_t size) {
   ERR_clear_error();
   std::size_t count = 0;
   const int outcome = SSL_read_ex(ssl_, buffer, size, &count);
-  return step_of(ssl_, outcome, count);
+  return outcome_of(ssl_, outcome, count);
 }
 
-Result<TlsSession::Step> TlsSession::write(const char* bytes, std::size_t size) {
+Result<TlsSession::Outcome> TlsSession::write(const char* bytes, std::size_t size) {
   ERR_clear_error();
   std::size_t count = 0;
   const int outcome = SSL_write_ex(ssl_, bytes, size, &count);
-  return step_of(ssl_, outcome, count);
+  return outcome_of(ssl_, outcome, count);
 }
 
 bool TlsSession::has_pending() const {

@@ -45,7 +45,7 @@ class TlsSession {
 public:
   enum class State : std::uint8_t { done, want_read, want_write, closed };
 
-  struct Step {
+  struct Outcome {
     State state = State::done;
     std::size_t count = 0;  ///< Bytes read or written, when `done`.
   };
@@ -54,11 +54,11 @@ public:
   ~TlsSession();
 
   /// The handshake, step by step. An error says what is wrong with the peer or with us.
-  Result<Step> handshake();
+  Result<Outcome> handshake();
 
   /// `closed` is the peer's proper or improper end.
-  Result<Step> read(char* buffer, std::size_t size);
-  Result<Step> write(const char* bytes, std::size_t size);
+  Result<Outcome> read(char* buffer, std::size_t size);
+  Result<Outcome> write(const char* bytes, std::size_t size);
 
   /// Decrypted bytes that a poll of the socket would not show.
   bool has_pending() const;

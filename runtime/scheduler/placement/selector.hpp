@@ -52,7 +52,7 @@ struct SelectorOptions {
 
 struct SelectRequest {
   std::string_view alloc_name;
-  std::set<std::string, std::less<>> penalty_nodes;  ///< Where a predecessor failed.
+  std::set<std::string, std::less<>> penalty_nodes;  ///< Where a previous allocation failed.
   Object<schema::Node> preferred;                    ///< Tried first, if not empty.
   bool may_preempt = false;
 };

@@ -370,12 +370,12 @@ void AllocLedger::await_end(const std::string& alloc_id,
                             std::uint64_t ticket) {
   const auto* entry = find(alloc_id);
   if (!entry) return act(ledger_action::AnswerEnd{ticket, false});
-  awaited_.keep(alloc_id, for_whom);
+  previous_.keep(alloc_id, for_whom);
   switch (entry->phase) {
     case Phase::running:
     case Phase::destroying:
     case Phase::abandoned:
-      return awaited_.await(alloc_id, ticket);
+      return previous_.await(alloc_id, ticket);
     default:
       act(ledger_action::AnswerEnd{ticket, true});
   }
@@ -383,12 +383,12 @@ void AllocLedger::await_end(const std::string& alloc_id,
 
 void AllocLedger::tell_over(const std::string& alloc_id) {
   act(ledger_action::Release{alloc_id});
-  for (const auto ticket : awaited_.ended(alloc_id))
+  for (const auto ticket : previous_.ended(alloc_id))
     act(ledger_action::AnswerEnd{ticket, true});
 }
 
 void AllocLedger::stop_keeping(const std::string& for_whom) {
-  const auto free = awaited_.release(for_whom);
+  const auto free = previous_.release(for_whom);
   for (const auto& alloc_id : free)
     gc_.demand(alloc_id);
   if (!free.empty()) collect();
@@ -406,7 +406,7 @@ void AllocLedger::collect() {
   while (const auto alloc_id = gc_.next(usage_)) {
     const auto found = entries_.find(*alloc_id);
     if (found == entries_.end() || !found->second.has_runner() || found->second.is_leaving()
-        || awaited_.put_off(*alloc_id))
+        || previous_.put_off(*alloc_id))
       gc_.destroyed(*alloc_id);
     else
       destroy(*alloc_id, found->second);

@@ -53,7 +53,7 @@
 #include "runtime/workload/event_time.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/heartbeat_stop.hpp"
-#include "runtime/workload/node/awaited_ends.hpp"
+#include "runtime/workload/node/previous_allocs.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 
@@ -396,7 +396,7 @@ private:
   GcQueue gc_{{}};
   GcUsage usage_;
   std::vector<Collection> collections_;
-  AwaitedEnds awaited_;
+  PreviousAllocs previous_;
 };
 
 }  // namespace nomad::workload

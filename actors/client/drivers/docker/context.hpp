@@ -13,7 +13,7 @@
 
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/plugin_catalog.hpp"
-#include "actors/client/tools/steps.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "runtime/docker/engine.hpp"
 #include "runtime/docker/settings.hpp"
 
@@ -80,8 +80,8 @@ public:
   /// Runs what may block elsewhere; `then` gets its outcome.
   template <class T>
   void work(std::function<Result<T>()> run, std::function<void(Result<T>)> then) {
-    self_->request(options_.steps, actor::infinite, step::make(std::move(run)))
-        .then([then](step::Outcome& outcome) { then(std::move(outcome.as<T>())); },
+    self_->request(options_.steps, actor::infinite, blocking::make(std::move(run)))
+        .then([then](blocking::Outcome& outcome) { then(std::move(outcome.as<T>())); },
               [then](const Error& err) { then(err); });
   }
 

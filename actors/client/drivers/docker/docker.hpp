@@ -5,7 +5,7 @@
 //         question; a thread for each command beside a task.
 // Takes:  what every Driver takes. A start that is repeated after a crash finds the container of
 //         the first one, by its name and labels.
-// Asks:   the engine; the client's step_runner for what blocks.
+// Asks:   the engine; the client's blocking_pool for what blocks.
 // Parent: driver_manager, report: another one takes the tasks over.
 // Ends:   by the parent's exit message; tasks go on.
 #pragma once

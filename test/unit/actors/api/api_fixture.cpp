@@ -45,24 +45,24 @@ ca::AllocUsage usage() {
 }
 
 /// Of a node with one task.
-ca::Figures figures(bool of_tasks) {
+ca::ClientMetrics metrics(bool of_tasks) {
   Draft<schema::Node> node;
   node->setId(text(own_node));
   node->setDatacenter("dc1");
   node->setNodePool("default");
   node->initNodeResources().initMemory().setMemoryMb(1000);
   node->initReservedResources().initMemory().setMemoryMb(100);
-  ca::Figures figures{.node = node.freeze(),
-                      .counts = {1, 2, 3},
-                      .allocated = {.memory_mb = 64},
-                      .host = ca::HostUsage{},
-                      .tasks = {}};
-  figures.host->memory_total = 1 << 20;
+  ca::ClientMetrics metrics{.node = node.freeze(),
+                            .counts = {1, 2, 3},
+                            .allocated = {.memory_mb = 64},
+                            .host = ca::HostUsage{},
+                            .tasks = {}};
+  metrics.host->memory_total = 1 << 20;
   if (of_tasks)
-    figures.tasks.push_back({.labels = {{"alloc_id", own_alloc}, {"task", "server"}},
+    metrics.tasks.push_back({.labels = {{"alloc_id", own_alloc}, {"task", "server"}},
                              .allocated = {.cpu_mhz = 100, .memory_mb = 64},
                              .usage = usage().tasks.front().second});
-  return figures;
+  return metrics;
 }
 
 client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer<Nameless>,
@@ -93,11 +93,11 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
       [p](const ca::CollectGarbage& m) {
         return if_own(*p, m.alloc_id.empty() ? own_alloc : m.alloc_id, m.asking, ca::Done{});
       },
-      [p](const ca::AllocStats& m) {
+      [p](const ca::ReadAllocUsage& m) {
         return if_own(*p, m.alloc_id, m.asking, p->task_started ? usage() : ca::AllocUsage{});
       },
       [p](const ca::AllocChecks& m) { return if_own(*p, m.alloc_id, m.asking, p->checks); },
-      [](const ca::HostStats&) {
+      [](const ca::ReadHostUsage&) {
         ca::HostUsage host;
         host.memory_total = 1 << 20;
         host.cpu.push_back({"cpu0", 1, 2, 97, 3});
@@ -132,7 +132,7 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
       [](const ca::CountAllocs&) {
         return ca::AllocCounts{1, 2, 3};
       },
-      [](const ca::ReadFigures& m) { return figures(m.of_tasks); },
+      [](const ca::ReadMetrics& m) { return metrics(m.of_tasks); },
   };
 }
 

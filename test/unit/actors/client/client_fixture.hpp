@@ -419,7 +419,7 @@ struct ClientFixture : ActorFixture {
     return made;
   }
 
-  client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
+  client::BlockingPool steps = adopt(client::spawn_inline_blocking_pool(system()));
 
   /// What was found before the client's start; null: nothing.
   std::shared_ptr<const std::vector<host::NodeFacts>> first_look;
@@ -440,16 +440,16 @@ struct ClientFixture : ActorFixture {
          .db = db,
          .steps = steps,
          .make_stats =
-             [this](const actor::Owner&, const client::StatsOptions&) {
+             [this](const actor::Owner&, const client::UsageReaderOptions&) {
                return adopt(actor::spawn(
                    system(),
-                   [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
+                   [](client::UsageReader::pointer) -> client::UsageReader::behavior_type {
                      return {
-                         [](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
-                         [](const client::stats::ReadTasks&) {
-                           return client::stats::TaskUsages{};
+                         [](client::usage::ReadHost) { return client::client_api::HostUsage{}; },
+                         [](const client::usage::ReadTasks&) {
+                           return client::usage::TaskUsages{};
                          },
-                         [](const client::stats::ForgetTask&) {}};
+                         [](const client::usage::ForgetTask&) {}};
                    }));
              },
          .make_runner =

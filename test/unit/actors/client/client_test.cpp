@@ -277,7 +277,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs"
   auto counts = ask<client::client_api::AllocCounts>(client, client::client_api::CountAllocs{});
   CHECK((*counts)->value().running == 1);
   auto usage = ask<client::client_api::AllocUsage>(
-      client, client::client_api::AllocStats{alloc_id(1), "", nomad::test::anybody()});
+      client, client::client_api::ReadAllocUsage{alloc_id(1), "", nomad::test::anybody()});
   REQUIRE((*usage)->has_value());
   CHECK((*usage)->value().tasks.size() == 1);
 }
@@ -293,7 +293,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   const auto id = alloc_id(1);
 
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
-  CHECK((*ask<AllocUsage>(client, AllocStats{id, "", asking(a_only)}))->error() == refused);
+  CHECK((*ask<AllocUsage>(client, ReadAllocUsage{id, "", asking(a_only)}))->error() == refused);
   CHECK((*ask<CheckReports>(client, AllocChecks{id, asking(a_only)}))->error() == refused);
   CHECK((*ask<Done>(client, RestartTask{id, "web", false, asking(a_only)}))->error() == refused);
   CHECK((*ask<Done>(client, SignalTask{id, "web", "SIGHUP", asking(a_only)}))->error() == refused);

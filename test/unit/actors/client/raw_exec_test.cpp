@@ -203,9 +203,9 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
   REQUIRE(logs(1, "up\n"));
   actor::Outsider self{system};
   std::uint64_t rss = 0;
-  self.request(
-          node, 5s,
-          client::client_api::AllocStats{test::numbered_id(1, owner), "", nomad::test::anybody()})
+  self.request(node, 5s,
+               client::client_api::ReadAllocUsage{test::numbered_id(1, owner), "",
+                                                  nomad::test::anybody()})
       .receive(
           [&rss](const client::client_api::AllocUsage& usage) {
             rss = client::client_api::sum(usage).memory.rss;
@@ -228,7 +228,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage is streamed, also of a task that wa
   REQUIRE(logs(1, "later\n"));
   client::client_api::TaskUsage usage;
   self.request(node, 5s,
-               client::client_api::AllocStats{test::numbered_id(1, owner), "", test::anybody()})
+               client::client_api::ReadAllocUsage{test::numbered_id(1, owner), "", test::anybody()})
       .receive(
           [&usage](const client::client_api::AllocUsage& of_alloc) {
             usage = client::client_api::sum(of_alloc);
@@ -251,17 +251,17 @@ struct LoneDriver {
   std::atomic<int> told_of_other = 0;
   std::atomic<int> failed = 0;
   std::atomic<bool> was_final = false;
-  client::StatsReader reader = actor::spawn(
-      system, [this](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
-        return {[](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
-                [this](const client::stats::ReadTasks& msg)
-                    -> actor::Answer<client::stats::TaskUsages> {
+  client::UsageReader reader = actor::spawn(
+      system, [this](client::UsageReader::pointer) -> client::UsageReader::behavior_type {
+        return {[](client::usage::ReadHost) { return client::client_api::HostUsage{}; },
+                [this](const client::usage::ReadTasks& msg)
+                    -> actor::Answer<client::usage::TaskUsages> {
                   if (reader_fails) return Error{Errc::unavailable, "it begins anew"};
-                  client::stats::TaskUsages answer;
+                  client::usage::TaskUsages answer;
                   answer.usages.resize(msg.tasks.size());
                   return answer;
                 },
-                [](const client::stats::ForgetTask&) {}};
+                [](const client::usage::ForgetTask&) {}};
       });
   client::PluginHost host = actor::spawn(
       system, [this](client::PluginHost::pointer) -> client::PluginHost::behavior_type {

@@ -25,7 +25,7 @@ struct Farm : test::ServerFixture {
       system(), store, proposer, {.leases = {}, .random_seed = 12}));
   NodeDoor servers = adopt(actor::spawn(system(), hand_on, server::NodeSide{tracker, endpoint}));
   client::ClientDb db = adopt(client::spawn_forgetful_client_db(system()));
-  client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
+  client::BlockingPool steps = adopt(client::spawn_inline_blocking_pool(system()));
   std::vector<client::Client> nodes;
 
   Farm() { tell(tracker, server::Lead{true}); }

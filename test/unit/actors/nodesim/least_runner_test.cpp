@@ -47,7 +47,7 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
       [leave](const alloc_runner::Detach&) { return leave(); },
       [](const client_api::RestartTask&) { return no<client_api::Done>(); },
       [](const client_api::SignalTask&) { return no<client_api::Done>(); },
-      [](const client_api::AllocStats&) { return no<client_api::AllocUsage>(); },
+      [](const client_api::ReadAllocUsage&) { return no<client_api::AllocUsage>(); },
       [](const client_api::AllocDirOf&) { return no<client_api::AllocDir>(); },
       [](const client_api::Exec&) { return no<client_api::ExecStarted>(); },
   };

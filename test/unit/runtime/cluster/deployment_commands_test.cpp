@@ -2,7 +2,7 @@
 #include "runtime/cluster/deployment_commands.hpp"
 
 #include "test/support/anybody.hpp"
-#include "test/unit/runtime/cluster/rollout_harness.hpp"
+#include "test/unit/runtime/cluster/deployment_harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -10,7 +10,7 @@ using schema::DeploymentState;
 
 namespace {
 
-struct Operator : RolloutHarness {
+struct Operator : DeploymentHarness {
   Operator() { add_node(); }
 
   cluster::EvalSeed draw() { return {now, &random}; }

@@ -29,7 +29,7 @@ class Echo final : public StreamSocket {
 public:
   Echo(SocketLoop& loop, Accepted accepted, std::atomic<std::size_t>& most)
       : StreamSocket{loop, std::move(accepted.socket)},
-        place_{std::move(accepted.place)},
+        slot_{std::move(accepted.place)},
         most_{most} {}
 
   void start(const TlsContext* tls) {
@@ -45,7 +45,7 @@ public:
 
   void close() {
     close_socket();
-    place_.leave();
+    slot_.leave();
   }
 
 private:
@@ -76,7 +76,7 @@ private:
 
   void on_failure(const Error&) override { close(); }
 
-  ConnectionLimits::Place place_;
+  ConnectionLimits::Slot slot_;
   std::atomic<std::size_t>& most_;
   bool has_ended_ = false;
   bool throws_at_tick_ = false;
@@ -276,16 +276,16 @@ TEST_CASE("stream_socket: connections beyond a limit are refused, and their plac
 TEST_CASE("connection_limits: in all and for each address; dialed ones are only counted") {
   const auto limits = std::make_shared<ConnectionLimits>(3, 2);
   using Refusal = ConnectionLimits::Refusal;
-  using Place = ConnectionLimits::Place;
+  using Slot = ConnectionLimits::Slot;
   auto first = limits->enter("10.0.0.1");
   auto second = limits->enter("10.0.0.1");
   CHECK(std::get<Refusal>(limits->enter("10.0.0.1")) == Refusal::too_many_of_address);
   auto dialed = limits->enter_dialed();
   CHECK(limits->count() == 3);
   CHECK(std::get<Refusal>(limits->enter("10.0.0.2")) == Refusal::too_many);
-  std::get<Place>(first).leave();
-  CHECK(std::holds_alternative<Place>(limits->enter("")));
+  std::get<Slot>(first).leave();
+  CHECK(std::holds_alternative<Slot>(limits->enter("")));
   auto again = limits->enter("10.0.0.1");
-  CHECK(std::holds_alternative<Place>(again));
+  CHECK(std::holds_alternative<Slot>(again));
   CHECK(limits->count() == 3);
 }

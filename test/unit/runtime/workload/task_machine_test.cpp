@@ -293,7 +293,7 @@ private:
   }
 
   void destroy(Round round) {
-    if (machine_->step() == TaskMachine::Step::destroying) {
+    if (machine_->step() == TaskMachine::State::destroying) {
       REQUIRE((durable_.run_id.empty() || save_failed_));
       REQUIRE((live() == 0 || stops_ >= TaskMachine::max_stop_attempts));
     }

@@ -340,7 +340,7 @@ TEST_CASE_FIXTURE(HookSetFixture,
       .name = "files",
       .phases = {HookPhase::PRERUN, HookPhase::POSTRUN, HookPhase::DESTROY},
       .spawn = client::function_hook(
-          adopt(client::spawn_inline_step_runner(system())),
+          adopt(client::spawn_inline_blocking_pool(system())),
           {{HookPhase::PRERUN,
             [this](const client::HookCall& call) -> Result<client::HookResult> {
               log.push_back("prerun " + copy(call.place().getAllocId()));

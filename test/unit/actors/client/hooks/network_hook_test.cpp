@@ -201,7 +201,7 @@ struct NamesFixture : ActorFixture {
   TempDir dir;
   Draft<schema::Job> job{make_job({})};
   Draft<schema::plugin::HookPlace> place;
-  client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
+  client::BlockingPool steps = adopt(client::spawn_inline_blocking_pool(system()));
   client::HookEntry entry = client::network_files_hook(steps);
 
   NamesFixture() {

@@ -11,7 +11,7 @@ namespace {
 struct VolumesFixture : ActorFixture {
   Draft<schema::Job> job{make_job({})};
   Draft<schema::plugin::HookPlace> place;
-  client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
+  client::BlockingPool steps = adopt(client::spawn_inline_blocking_pool(system()));
 
   VolumesFixture() {
     place->setTask("web");

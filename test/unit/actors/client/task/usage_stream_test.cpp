@@ -92,7 +92,7 @@ struct StreamingDriver : ClientFixture {
   /// What users are shown; nothing: no usage of the task.
   std::optional<std::uint64_t> rss() {
     const auto answer
-        = ask<AllocUsage>(client, client::client_api::AllocStats{alloc_id(1), "", anybody()});
+        = ask<AllocUsage>(client, client::client_api::ReadAllocUsage{alloc_id(1), "", anybody()});
     REQUIRE(answer->has_value());
     REQUIRE((*answer)->has_value());
     const auto& tasks = (*answer)->value().tasks;
@@ -295,7 +295,7 @@ TEST_CASE_FIXTURE(ClientFixture, "usage_stream: mock tasks are streamed until th
   assign(make_alloc(job, 1), job);
   const auto timestamp = [this] {
     const auto answer
-        = ask<AllocUsage>(client, client::client_api::AllocStats{alloc_id(1), "", anybody()});
+        = ask<AllocUsage>(client, client::client_api::ReadAllocUsage{alloc_id(1), "", anybody()});
     REQUIRE((*answer)->has_value());
     return client::client_api::sum((*answer)->value()).timestamp;
   };

@@ -107,7 +107,8 @@ TEST_CASE_FIXTURE(EndpointFixture, "a watch is answered by what is new for the n
   CHECK(told(later).allocs.empty());
 }
 
-TEST_CASE_FIXTURE(EndpointFixture, "a question about a predecessor is held until that has ended") {
+TEST_CASE_FIXTURE(EndpointFixture,
+                  "a question about a previous allocation is held until that has ended") {
   register_job(make_job("web", 2));
   make_ready();
   const auto old = place();

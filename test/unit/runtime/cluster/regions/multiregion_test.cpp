@@ -1,4 +1,4 @@
-// Jobs of several regions: copies, first deployments, and the order of a rollout.
+// Jobs of several regions: copies, first deployments, and the order of a deployment.
 #include "runtime/cluster/regions/multiregion.hpp"
 
 #include <doctest/doctest.h>
@@ -33,13 +33,13 @@ constexpr auto failed = DeploymentState::FAILED;
 constexpr auto successful = DeploymentState::SUCCESSFUL;
 
 /// Three regions, and what their deployments become.
-struct RegionsRollout {
+struct RegionsDeployment {
   cluster::MultiregionBlock block;
   std::vector<cluster::RegionState> regions;
 
-  RegionsRollout(std::int64_t max_parallel,
-                 const char* on_failure,
-                 std::vector<std::optional<DeploymentState>> states) {
+  RegionsDeployment(std::int64_t max_parallel,
+                    const char* on_failure,
+                    std::vector<std::optional<DeploymentState>> states) {
     block.max_parallel = max_parallel;
     block.on_failure = on_failure;
     const char* const names[] = {"a", "b", "c"};
@@ -165,35 +165,35 @@ TEST_CASE("multiregion: the log has the deployment with its version, in place of
 }
 
 TEST_CASE("multiregion: no region starts before all have accepted and their turn has come") {
-  CHECK(RegionsRollout{1, "", {pending, std::nullopt, pending}}.next().empty());
-  CHECK(RegionsRollout{1, "", {pending, pending, pending}}.next() == "a " + code(running));
-  CHECK(RegionsRollout{1, "", {running, pending, pending}}.next().empty());
-  CHECK(RegionsRollout{1, "", {blocked, pending, pending}}.next() == "b " + code(running));
-  CHECK(RegionsRollout{2, "", {pending, pending, pending}}.next()
+  CHECK(RegionsDeployment{1, "", {pending, std::nullopt, pending}}.next().empty());
+  CHECK(RegionsDeployment{1, "", {pending, pending, pending}}.next() == "a " + code(running));
+  CHECK(RegionsDeployment{1, "", {running, pending, pending}}.next().empty());
+  CHECK(RegionsDeployment{1, "", {blocked, pending, pending}}.next() == "b " + code(running));
+  CHECK(RegionsDeployment{2, "", {pending, pending, pending}}.next()
         == "a " + code(running) + ", b " + code(running));
-  CHECK(RegionsRollout{0, "", {pending, pending, pending}}.next()
+  CHECK(RegionsDeployment{0, "", {pending, pending, pending}}.next()
         == "a " + code(running) + ", b " + code(running) + ", c " + code(running));
   // Its groups are not worked out yet: it may not be moved, and those behind it wait.
-  CHECK(RegionsRollout{0, "", {DeploymentState::INITIALIZING, pending, pending}}.next().empty());
+  CHECK(RegionsDeployment{0, "", {DeploymentState::INITIALIZING, pending, pending}}.next().empty());
 }
 
 TEST_CASE("multiregion: when all are complete, the last one unblocks the others") {
-  RegionsRollout rollout{1, "", {blocked, blocked, blocked}};
-  CHECK(rollout.next() == "c " + code(DeploymentState::UNBLOCKING));
-  rollout.regions[2].status = DeploymentState::UNBLOCKING;
-  CHECK(rollout.next() == "a " + code(successful) + ", b " + code(successful));
+  RegionsDeployment deployment{1, "", {blocked, blocked, blocked}};
+  CHECK(deployment.next() == "c " + code(DeploymentState::UNBLOCKING));
+  deployment.regions[2].status = DeploymentState::UNBLOCKING;
+  CHECK(deployment.next() == "a " + code(successful) + ", b " + code(successful));
   for (const std::int64_t at_once : {0, 1, 2})
-    CHECK(RegionsRollout{at_once, "", {pending, pending, pending}}.finish()
+    CHECK(RegionsDeployment{at_once, "", {pending, pending, pending}}.finish()
           == code(successful) + " " + code(successful) + " " + code(successful) + " ");
 }
 
 TEST_CASE("multiregion: a failure takes along whom the strategy says") {
-  CHECK(RegionsRollout{1, "", {blocked, failed, pending}}.finish()
+  CHECK(RegionsDeployment{1, "", {blocked, failed, pending}}.finish()
         == code(blocked) + " " + code(failed) + " " + code(failed) + " ");
-  CHECK(RegionsRollout{1, "fail_all", {blocked, failed, pending}}.finish()
+  CHECK(RegionsDeployment{1, "fail_all", {blocked, failed, pending}}.finish()
         == code(failed) + " " + code(failed) + " " + code(failed) + " ");
-  CHECK(RegionsRollout{1, "fail_all", {successful, failed, pending}}.finish()
+  CHECK(RegionsDeployment{1, "fail_all", {successful, failed, pending}}.finish()
         == code(successful) + " " + code(failed) + " " + code(failed) + " ");
-  CHECK(RegionsRollout{1, "fail_local", {blocked, failed, pending}}.finish()
+  CHECK(RegionsDeployment{1, "fail_local", {blocked, failed, pending}}.finish()
         == code(blocked) + " " + code(failed) + " " + code(blocked) + " ");
 }

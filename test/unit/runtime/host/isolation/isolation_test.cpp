@@ -168,7 +168,7 @@ TEST_CASE(
 
   command = place.command("");
   command.isolation->mounts.push_back(
-      {.kind = MountStep::Kind::bind, .target = "/data", .source = "/no/such/volume"});
+      {.kind = PlannedMount::Kind::bind, .target = "/data", .source = "/no/such/volume"});
   CHECK(place.fail(command).what.find("opening /no/such/volume") != std::string::npos);
 }
 

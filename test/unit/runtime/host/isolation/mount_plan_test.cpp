@@ -11,7 +11,7 @@ using namespace nomad::host;
 
 namespace {
 
-using Step = MountStep::Kind;
+using Step = PlannedMount::Kind;
 using Found = ChrootEntry::Kind;
 
 constexpr std::uint64_t safe = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -29,15 +29,15 @@ ChrootEntry directory(const std::string& path, const std::string& real = {}) {
 }
 
 /// The last step at a place of the task; a step at "" when there is none.
-MountStep at(const std::vector<MountStep>& steps, const std::string& target) {
-  MountStep found;
+PlannedMount at(const std::vector<PlannedMount>& steps, const std::string& target) {
+  PlannedMount found;
   for (const auto& step : steps)
     if (step.target == target) found = step;
   return found;
 }
 
-std::size_t index_of(const std::vector<MountStep>& steps, const std::string& target) {
-  return static_cast<std::size_t>(std::ranges::find(steps, target, &MountStep::target)
+std::size_t index_of(const std::vector<PlannedMount>& steps, const std::string& target) {
+  return static_cast<std::size_t>(std::ranges::find(steps, target, &PlannedMount::target)
                                   - steps.begin());
 }
 
@@ -144,11 +144,11 @@ TEST_CASE("mount plan: volumes are read-only and propagate as they are told, and
   const auto steps = plan_mounts(wanted).value();
 
   CHECK(at(steps, "/data")
-        == MountStep{.kind = Step::bind,
-                     .target = "/data",
-                     .source = "/srv/data",
-                     .attributes = safe | MOUNT_ATTR_RDONLY,
-                     .propagation = MS_PRIVATE});
+        == PlannedMount{.kind = Step::bind,
+                        .target = "/data",
+                        .source = "/srv/data",
+                        .attributes = safe | MOUNT_ATTR_RDONLY,
+                        .propagation = MS_PRIVATE});
   CHECK(at(steps, "/more").propagation == MS_SHARED);
   CHECK(at(steps, "/slave").propagation == MS_SLAVE);
 

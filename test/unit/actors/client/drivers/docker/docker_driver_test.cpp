@@ -37,7 +37,7 @@ struct DockerFixture : ActorFixture {
         return {[this](const Notice& msg) { told.push_back(msg); },
                 [](const client::plugin_host::Ask&) { return client::plugin_host::Answered{}; }};
       }));
-  client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
+  client::BlockingPool steps = adopt(client::spawn_inline_blocking_pool(system()));
   client::Driver driver;
   bool keeps_logs = false;
   std::string network;

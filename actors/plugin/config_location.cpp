@@ -1,0 +1,44 @@
+#include "actors/plugin/config_location.hpp"
+
+#include <boost/json/parse.hpp>
+#include <fmt/format.h>
+
+#include "actors/client/drivers/config_schema.hpp"
+
+namespace nomad::plugin {
+
+std::optional<ConfigError> config_error(std::string_view what, const ConfigLocations& places) {
+  constexpr std::string_view prefix = "failed to parse config: ";
+  if (!what.starts_with(prefix)) return std::nullopt;
+  ConfigError error{.field = {}, .problem = std::string{what.substr(prefix.size())}};
+  for (const auto& [key, place] : places)
+    if (key.size() > error.field.size()
+        && (error.problem.starts_with(key + ':')
+            || error.problem.find('"' + key + '"') != std::string::npos))
+      error.field = key;
+  return error;
+}
+
+std::string location_error(std::string_view plugin,
+                           const ConfigError& error,
+                           const ConfigLocations& places) {
+  const auto text = fmt::format("plugin.{}.config: {}", plugin, error.problem);
+  const auto place = places.find(error.field);
+  return place == places.end() ? text : fmt::format("{}: {}", place->second, text);
+}
+
+Result<boost::json::object> check_config(std::string_view plugin,
+                                         capnp::List<schema::plugin::ConfigField>::Reader fields,
+                                         std::string_view config,
+                                         const ConfigLocations& places) {
+  boost::json::error_code failure;
+  const auto given = boost::json::parse(config, failure);
+  if (failure) return Error{Errc::invalid_argument, "its configuration is no JSON"};
+  auto made = client::apply_fields(fields, given);
+  if (made) return made;
+  const auto error = config_error(made.error().what, places);
+  return Error{Errc::invalid_argument,
+               error ? location_error(plugin, *error, places) : made.error().what};
+}
+
+}  // namespace nomad::plugin

@@ -1,0 +1,79 @@
+#include "actors/client/tools/blocking_pool.hpp"
+
+#include <condition_variable>
+#include <mutex>
+
+#include <doctest/doctest.h>
+
+#include "actors/core/supervise.hpp"
+#include "actors/core/system.hpp"
+
+using namespace nomad;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What a step waits at until it is opened.
+class Gate {
+public:
+  void pass() {
+    std::unique_lock lock{mutex_};
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+  }
+
+  void wait_for(int steps) {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [this, steps] { return waiting_ >= steps; });
+  }
+
+  void open() {
+    const std::lock_guard lock{mutex_};
+    open_ = true;
+    changed_.notify_all();
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("steps: slow ones give up their places, so that others go on") {
+  actor::SystemConfig config;
+  actor::System system{config};
+  const auto steps
+      = client::spawn_blocking_pool(system, {.places = 2, .max_threads = 6, .patience = 20ms});
+  Gate gate;
+  const auto slow = client::blocking::make([&gate]() -> Result<> {
+    gate.pass();
+    return {};
+  });
+  std::atomic<int> ended = 0;
+  const auto asker
+      = actor::spawn(system, [&](actor::Any::pointer self) -> actor::Any::behavior_type {
+          for (int i = 0; i < 5; ++i)
+            self->request(steps, 1min, client::blocking::RunBlocking{slow})
+                .then([&ended](const client::blocking::Outcome&) { ++ended; }, [](const Error&) {});
+          return {};
+        });
+  gate.wait_for(5);  // With two threads, three would wait for ever.
+
+  actor::Outsider outsider{system};
+  int quick = 0;
+  for (int i = 0; i < 3; ++i)
+    outsider.request(steps, 1min, client::blocking::make([]() -> Result<int> { return 7; }))
+        .receive([&quick](const client::blocking::Outcome& outcome) { quick += outcome.as<int>(); },
+                 [](const Error&) {});
+  CHECK(quick == 21);
+  CHECK(ended == 0);
+  gate.open();
+  while (ended < 5)
+    std::this_thread::yield();
+  actor::stop(asker);
+  actor::stop(steps);
+}
