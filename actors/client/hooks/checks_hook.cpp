@@ -11,6 +11,7 @@
 #include "runtime/jobspec/service_provider.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/checks/check_starts.hpp"
 
 namespace nomad::client {
 
@@ -68,7 +69,7 @@ public:
     const bool begins = phase == HookPhase::PRERUN || phase == HookPhase::UPDATE;
     if (!begins) {
       self_->send(parts_.checks, check::Forget{alloc_id_});
-      starts_.clear();  // What runs is about to end: it counts from its next start.
+      starts_.begin_anew();  // What runs is about to end.
     }
     watches_ = begins || phase == HookPhase::TASK_RESTART;
     if (!watches_) return hook::Answered{};
@@ -79,6 +80,7 @@ public:
           const auto found = environments.find(task);
           return found == environments.end() ? std::string{text} : found->second.replace(text);
         });
+    starts_.set_group(*workload::find_group(*msg.job, msg.alloc->task_group()));
     auto promise = self_->make_response_promise<hook::Answered>();
     watch([promise] { promise.deliver(hook::Answered{}); });
     return promise;
@@ -91,8 +93,8 @@ public:
         .then(
             [this, then](const check::Watching& now) {
               results_ = now.checks;
-              for (const auto& [task, at] : starts_)
-                tell_started(task);
+              for (const auto& start : starts_.known())
+                tell_started(start);
               tell();
               then();
             },
@@ -122,15 +124,10 @@ public:
     tell();
   }
 
-  /// Who runs since when. A task that is found running has started, too.
   void tasks_changed(const hook::TasksChanged& msg) {
     if (!watches_) return;
-    for (const auto task : msg.tasks->getTasks()) {
-      if (task.getState() != schema::TaskRunState::RUNNING || task.getStartedAt() == 0) continue;
-      auto& start = starts_[copy(task.getName())];
-      if (std::exchange(start, task.getStartedAt()) != task.getStartedAt())
-        tell_started(copy(task.getName()));
-    }
+    for (const auto& start : starts_.look(msg.tasks->getTasks()))
+      tell_started(start);
   }
 
   void restart(const check::RestartWanted& msg) {
@@ -145,7 +142,7 @@ public:
               [this, task = msg.task](const Error& err) {
                 log::warn("client", "allocation {} is not restarted by its checks: {}", alloc_id_,
                           err.what);
-                tell_started(task);  // It runs on, and so do its checks.
+                tell_started({task, 0});  // It runs on, and so do its checks.
               });
   }
 
@@ -183,8 +180,8 @@ private:
     return environments;
   }
 
-  void tell_started(const std::string& task) {
-    self_->send(parts_.checks, check::Started{alloc_id_, task});
+  void tell_started(const workload::CheckStarts::Start& start) {
+    self_->send(parts_.checks, check::Started{alloc_id_, start.task, start.at});
   }
 
   void tell() {
@@ -230,7 +227,7 @@ private:
   std::vector<workload::ServiceCheck> checks_;
   std::vector<workload::RunCheck> results_;
   bool watches_ = false;
-  std::map<std::string, std::int64_t, std::less<>> starts_;  ///< Unix ns, of tasks that ran.
+  workload::CheckStarts starts_;
   std::string provider_;  ///< The plugin's that provides for the services; empty: none does.
   std::vector<service_provider::Check> told_;  ///< What it has heard.
   bool hears_ = false;                         ///< Began comes.

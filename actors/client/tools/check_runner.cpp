@@ -97,11 +97,9 @@ private:
 
   struct Alloc {
     CheckListener listener;
-    std::vector<Key> checks;                                   ///< In the job's order.
-    std::map<std::string, Nanoseconds, std::less<>> starts{};  ///< The last one of each task.
-
-    /// The last one of those that a check restarts.
-    std::optional<Nanoseconds> start_of(const std::string& task) const;
+    std::vector<Key> checks;  ///< In the job's order.
+    /// When each task, or "" for the group, started last: told as Unix time, and heard.
+    std::map<std::string, std::pair<std::int64_t, Nanoseconds>, std::less<>> starts{};
   };
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
@@ -137,19 +135,13 @@ void CheckRunnerState::init(const CheckRunnerOptions& options) {
 
 // -- who is watched ------------------------------------------------------------------------------
 
-std::optional<Nanoseconds> CheckRunnerState::Alloc::start_of(const std::string& task) const {
-  std::optional<Nanoseconds> last;
-  for (const auto& [name, at] : starts)
-    if (task.empty() || name == task) last = std::max(last.value_or(at), at);
-  return last;
-}
-
 CheckRunnerState::Key CheckRunnerState::add(const std::string& alloc_id, ServiceCheck check) {
   const auto key = ++last_key_;
   schedule_->add(key, alloc_id, check.interval, now());
   workload::CheckRestart restart{check.restart, check.interval};
-  if (const auto start = allocs_.at(alloc_id).start_of(check.restarts_task))
-    restart.started(*start);
+  const auto& starts = allocs_.at(alloc_id).starts;
+  if (const auto start = starts.find(check.restarts_task); start != starts.end())
+    restart.started(start->second.second);
   checks_.emplace(key, Watched{.alloc_id = alloc_id,
                                .check = std::move(check),
                                .result = workload::pending_result(unix_seconds()),
@@ -190,12 +182,12 @@ check::Watching CheckRunnerState::watch(check::Watch msg) {
 void CheckRunnerState::started(const check::Started& msg) {
   const auto alloc = allocs_.find(msg.alloc_id);
   if (alloc == allocs_.end()) return;
-  alloc->second.starts[msg.task] = now();
+  auto& start = alloc->second.starts[msg.task];
+  if (msg.at != 0 && start.first == msg.at) return;
+  start = {msg.at, now()};
   for (const auto key : alloc->second.checks) {
     auto& watched = checks_.at(key);
-    const std::string& restarts = watched.check.restarts_task;
-    if (restarts.empty() || msg.task.empty() || restarts == msg.task)
-      watched.restart.started(now());
+    if (watched.check.restarts_task == msg.task) watched.restart.started(now());
   }
 }
 

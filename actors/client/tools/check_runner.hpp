@@ -84,12 +84,13 @@ struct Watching {
   std::vector<workload::RunCheck> checks;
 };
 
-/// A task runs, anew or as it was found: the grace of check_restart begins. Before that no check
-/// has it restarted. With a task "": nobody could be told to restart, so what runs goes on.
+/// A task runs, anew or as it was found, or with a task "" the group's tasks do: the grace of the
+/// checks that restart just that begins. Before that no check has it restarted.
 struct Started {
   using is_message = void;
   std::string alloc_id;
   std::string task;
+  std::int64_t at = 0;  ///< Unix ns. One that is known already changes nothing; 0: never known.
 };
 
 /// The allocation has no checks any more, or none until its next Watch: with that they are pending,

@@ -2,8 +2,8 @@
 //
 // Rules:
 //   1. Runs say nothing that began before the tasks that would be restarted run, or within `grace`
-//      of the last of their starts. (A restart's delay, the end of the old process and what comes
-//      before the new one don't eat the grace up.)
+//      of the last of their starts (check_starts.hpp says which). (A restart's delay, the end of
+//      the old process and what comes before the new one don't eat the grace up.)
 //   2. From the first failing run on, a restart is due with the run that begins `interval` x
 //      (`limit` - 1) later, or later still, if none in between passed: with the `limit`th failure
 //      in a row, or earlier if the check takes longer than its interval.

@@ -276,13 +276,13 @@ TEST_CASE_FIXTURE(CheckFixture,
                   "check_runner: a check that comes with an update knows of the last start") {
   auto first = make_check("c1");
   watch({first});
-  tell(runner, check::Started{"a", "web"});
+  tell(runner, check::Started{"a", ""});
   let_run(20s, true);
   auto second = make_check("c2");
   second.restart = {.limit = 1, .grace = 1s};
   watch({first, second});
   let_run(40s, false);
-  CHECK(heard->restarts.size() == 1);  // of all tasks, so any start of one counts
+  CHECK(heard->restarts.size() == 1);  // of all tasks: the group's start counts
 }
 
 TEST_CASE_FIXTURE(CheckFixture, "check_runner: scripts are run by whoever has the checks") {
@@ -342,4 +342,22 @@ TEST_CASE_FIXTURE(CheckFixture, "check_runner: a thousand checks, of which some 
   for (int alloc = 0; alloc < 20; ++alloc)
     for (const auto& report : reports(std::to_string(alloc)))
       CHECK(report.status == "success");
+}
+
+TEST_CASE_FIXTURE(CheckFixture, "check_runner: a start that is told again begins no new grace") {
+  auto failing = make_check("c1");
+  failing.restart = {.limit = 1, .grace = 30s};
+  failing.restarts_task = "web";
+  watch({failing});
+  for (int second = 0; second < 40; second += 10) {  // as after missed heartbeats
+    tell(runner, check::Started{"a", "web", 7});
+    let_run(10s, false);
+  }
+  CHECK(heard->restarts.size() == 1);
+  tell(runner, check::Started{"a", "web", 7});
+  let_run(60s, false);
+  CHECK(heard->restarts.size() == 1);
+  tell(runner, check::Started{"a", "web", 8});
+  let_run(60s, false);
+  CHECK(heard->restarts.size() == 2);
 }
