@@ -214,7 +214,10 @@ class FullDisk(unittest.TestCase):
             for number in range(3000):
                 if self.register(number).status == 200:
                     written.add(f"job-{number}")
-        self.assertEqual(1, self.agent.process.wait(20))  # not by SIGXFSZ
+        try:
+            self.assertEqual(1, self.agent.process.wait(60))  # not by SIGXFSZ
+        except subprocess.TimeoutExpired:
+            self.fail(f"it runs on, {len(written)} jobs were taken:\n{self.agent.log()[-3000:]}")
         self.assertIn("stopping: cannot write the log", self.agent.log())
         self.agent.start()
         self.assertLessEqual(written, self.jobs())
