@@ -19,7 +19,9 @@ void InfraMachine::join(InfraSpec spec) {
   is_wanted_ = somebody_joins_ = true;
   const bool begins = step_ == Step::resting || step_ == Step::removal_pause;
   if (begins || is_leaving()) spec_ = std::move(spec);
-  if (begins) look();
+  if (!begins) return;
+  tries_ = 0;  // Those before were of its removal.
+  look();
 }
 
 void InfraMachine::leave() {
