@@ -88,8 +88,10 @@ public:
   void handled(std::size_t bytes) { channel_.handled(bytes); }
 
   void end(const Error& why) {
+    // Said first: the thread hears that it is hung up, and ends for another reason.
+    const bool is_told = ended_.exchange(true);
     channel_.hang_up();
-    if (!ended_.exchange(true) && !forgotten_) events_.ended(why);
+    if (!is_told && !forgotten_) events_.ended(why);
   }
 
   void forget() {
