@@ -14,7 +14,7 @@ std::optional<TaskRuns::Begun> TaskRuns::start(const TaskId& id,
   auto& run = runs_.at(current->second);
   if (run.run_id == run_id) return attach(run, std::move(answer));
   if (run.stage != Stage::ended) {  // (2)
-    answer(nullptr, {{Errc::conflict, "task is already running"}});
+    answer(nullptr, {{Errc::conflict, "task is already running"}, /*recoverable=*/true});
     return std::nullopt;
   }
   const auto replaced = take_out(run.number).number;

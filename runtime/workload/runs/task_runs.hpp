@@ -4,8 +4,8 @@
 //
 // (1) A run is begun once. Who asks for it again, to start or to find it, waits for what comes of
 //     it, or hears that it is there.
-// (2) One task has one run at a time: another one is refused until the run has ended, and takes its
-//     place then.
+// (2) One task has one run at a time: another one is refused, recoverably, until the run has ended,
+//     and takes its place then.
 // (3) The end of a run is told behind the answer that it is there, and again behind each such
 // answer
 //     that follows. One that comes before anybody could know what runs waits for that.

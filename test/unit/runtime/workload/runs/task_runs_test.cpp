@@ -38,8 +38,10 @@ private:
     std::string run_id;
     in >> run_id;
     const auto answer = [this, asked = ++asked_](const TaskRuns::Run* run, const Refusal& why) {
-      lines_.push_back(run != nullptr ? fmt::format("answer {}: {} is there", asked, run->run_id)
-                                      : fmt::format("answer {}: {}", asked, why.error.what));
+      lines_.push_back(run != nullptr
+                           ? fmt::format("answer {}: {} is there", asked, run->run_id)
+                           : fmt::format("answer {}{}: {}", asked,
+                                         why.recoverable ? ", may pass" : "", why.error.what));
     };
     const auto begun = what == "start" ? runs_.start({"a", task}, run_id, answer)
                                        : runs_.recover({"a", task}, run_id, answer);

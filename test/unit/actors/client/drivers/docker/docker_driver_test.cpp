@@ -194,7 +194,7 @@ TEST_CASE("docker: a start that is repeated is one start") {
   CHECK(DockerFixture::is(second, Which::STARTED));
   CHECK(DockerFixture::is(fixture.start("run-1"), Which::STARTED));
   CHECK(fixture.engine.asked.at("POST /containers/{}/start") == 1);
-  CHECK(DockerFixture::refusal(fixture.start("run-2")) == "task is already running");
+  CHECK(DockerFixture::refusal(fixture.start("run-2")) == "task is already running (recoverable)");
 }
 
 TEST_CASE("docker: of a start that is stopped while the engine is slow nothing is left") {
