@@ -389,8 +389,10 @@ void BridgeDriver::tell_end(const TaskRun& run) {
 
 void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverReply& reply) {
   const auto id = task_id(order.getId());
+  const auto* const there = runs_.find(id);
+  if (there != nullptr && there->stage == Stage::ended) return answer_done(reply);
   const auto run = find_running(id);
-  if (!run) return find(id) ? answer_done(reply) : reject(reply, no_task());
+  if (!run) return reject(reply, no_task());
   const Nanoseconds grace{std::max<std::int64_t>(order.getGrace(), 0)};
   drivers::StopTaskRequest request;
   request.set_task_id(run->id());

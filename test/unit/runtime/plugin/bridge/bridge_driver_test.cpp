@@ -154,6 +154,15 @@ struct BridgeFixture {
     return answer_to([&](auto request) { fill_recover(request, handle); });
   }
 
+  Said stop() {
+    return answer_to([](auto request) {
+      auto order = request.initStopTask();
+      order.initId().setAllocId("alloc1");
+      order.getId().setTask("web");
+      order.setGrace(1'000'000'000);
+    });
+  }
+
   SaidPtr destroy() const {
     return ask([](auto request) {
       auto id = request.initDestroyTask();
@@ -324,16 +333,25 @@ TEST_CASE_FIXTURE(BridgeFixture,
     program.end_tasks();
     return grpc::Status::OK;
   });
-  const auto stopped = answer_to([](auto request) {
-    auto order = request.initStopTask();
-    order.initId().setAllocId("alloc1");
-    order.getId().setTask("web");
-    order.setGrace(1'000'000'000);
-  });
-  CHECK(stopped.which == DriverAnswer::DONE);
+  CHECK(stop().which == DriverAnswer::DONE);
   CHECK(agent().serve([&] { return agent().heard("exited 3") == 1; }));
   CHECK(program.asked("DestroyTask") == 3);
   CHECK(agent().heard("event the driver has not ended the task by force, and is asked again") == 2);
+}
+
+TEST_CASE_FIXTURE(BridgeFixture,
+                  "bridge driver: a task is not stopped before it is there, and is after its end") {
+  const auto handle = start_and_begin_anew();
+  program.answers("RecoverTask",
+                  [](int before) { return before < 1 ? FakeProgram::away() : grpc::Status::OK; });
+  const auto recovered = ask([&](auto request) { fill_recover(request, handle); });
+  const auto early = stop();
+  CHECK(early.which == DriverAnswer::FAILED);
+  CHECK(early.text == "the driver has no such task");
+  REQUIRE(agent().serve([&] { return recovered->has_value(); }));
+  program.end_tasks();
+  REQUIRE(agent().serve([&] { return agent().heard("exited 3") == 1; }));
+  CHECK(stop().which == DriverAnswer::DONE);
 }
 
 TEST_CASE_FIXTURE(BridgeFixture, "bridge driver: usage is told again and again until the end") {
