@@ -27,6 +27,11 @@ EngineRequest pull_of(const ImageName& name, const std::string& auth) {
   return request;
 }
 
+/// Not pulled.
+bool is_loaded(const ImageOrder& order) {
+  return order.has_archive && !order.force_pull;
+}
+
 /// The entry that waits for this round, which ends the waiting; or the end.
 template <class Map>
 auto find_awaiting(Map& map, engine_action::Round round) {
@@ -114,17 +119,19 @@ void ImageMachine::look(Get& get) {
 void ImageMachine::looked(Get& get, const EngineOutcome& outcome) {
   if (outcome) return tell(get.order.user, read_image_id(outcome->body), true);
   const auto& why = outcome.error();
-  // Somebody may have removed it, since it was pulled.
-  const bool is_gone = why.code == Errc::not_found && get.tries < get_tries;
+  // Somebody may have removed it, since it was pulled; an archive never had it, unless we did.
+  const bool may_be_removed = !is_loaded(get.order) || get.removals != removals_;
+  const bool is_gone = why.code == Errc::not_found && may_be_removed && get.tries < get_tries;
   if (is_away(why) || (get.was_fetched && !is_gone)) return tell(get.order.user, why, is_away(why));
   fetch(get);
 }
 
 void ImageMachine::fetch(Get& get) {
   get.was_fetched = true;
+  get.removals = removals_;
   ++get.tries;
   const auto& order = get.order;
-  if (order.has_archive && !order.force_pull) {
+  if (is_loaded(order)) {
     get.step = Step::loading;
     act(image_action::Load{get.round = next_round(), order.user});
   } else if (order.needs_auth) {
@@ -215,6 +222,7 @@ void ImageMachine::remove(const std::string& id, Kept& kept) {
 }
 
 void ImageMachine::removed(const std::string& id, const EngineOutcome& outcome) {
+  ++removals_;
   judge_removal(id, outcome);
   if (is_any_removing()) return;
   for (auto& [user, get] : gets_)

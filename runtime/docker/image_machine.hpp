@@ -154,6 +154,7 @@ private:
     Step step = Step::looking;
     bool was_fetched = false;  ///< Loaded or pulled: nothing else is tried.
     int tries = 0;
+    int removals = 0;  ///< `removals_` when it was fetched.
     Round round = 0;
   };
 
@@ -189,6 +190,7 @@ private:
   std::map<std::string, Get> gets_;          ///< By user.
   std::map<std::string, SharedPull> pulls_;  ///< By the image's name.
   std::map<std::string, Kept> kept_;         ///< By id.
+  int removals_ = 0;                         ///< That have been tried.
 };
 
 }  // namespace nomad::docker
