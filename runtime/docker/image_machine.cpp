@@ -198,10 +198,10 @@ bool ImageMachine::is_any_removing() const {
 void ImageMachine::keep(const std::string& id, const std::string& user) {
   auto& kept = kept_[id];
   kept.users.insert(user);
+  kept.tries = 0;
   if (kept.keeping == Keeping::removing) return;  // A container of it is there: it will not go.
   kept.keeping = Keeping::used;
   kept.round = 0;
-  kept.tries = 0;
 }
 
 void ImageMachine::delay(Kept& kept, Nanoseconds pause) {
@@ -233,12 +233,11 @@ void ImageMachine::removed(const std::string& id, const EngineOutcome& outcome) 
 void ImageMachine::judge_removal(const std::string& id, const EngineOutcome& outcome) {
   auto& kept = kept_.at(id);
   kept.keeping = Keeping::used;
-  if (!kept.users.empty()) {
-    kept.tries = 0;
-    return;
-  }
-  const bool is_over = outcome || outcome.error().code == Errc::not_found
-                       || outcome.error().code == Errc::conflict;
+  if (!kept.users.empty()) return;
+  const bool is_gone = outcome || outcome.error().code == Errc::not_found;
+  // It had a user meanwhile, whose container may be what the engine has refused it for.
+  if (!is_gone && kept.tries == 0) return delay(kept, traits_.removal_delay);
+  const bool is_over = is_gone || outcome.error().code == Errc::conflict;
   if (!is_over && kept.tries < removal_tries) return delay(kept, removal_pause);
   if (!is_over)
     act(engine_action::LogWarning{

@@ -167,7 +167,7 @@ private:
   struct Kept {
     std::set<std::string> users{};
     Keeping keeping = Keeping::used;
-    int tries = 0;
+    int tries = 0;  ///< To remove it, since it got a user.
     Round round = 0;
   };
 
