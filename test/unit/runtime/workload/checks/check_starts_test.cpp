@@ -8,13 +8,13 @@
 using namespace nomad;
 using workload::CheckStarts;
 using Starts = std::vector<CheckStarts::Start>;
-using State = schema::TaskRunState;
+using RunState = schema::TaskRunState;
 
 namespace {
 
 struct Task {
   std::string name;
-  State state;
+  RunState state;
   std::int64_t started = 0;
 };
 
@@ -48,35 +48,37 @@ struct Group {
 
 TEST_CASE_FIXTURE(Group,
                   "check_starts: a task's start is told once, the group's when all are there") {
-  CHECK(look({{"web", State::PENDING}, {"side", State::PENDING}}).empty());
-  CHECK(look({{"web", State::PENDING}, {"side", State::RUNNING, 5}}) == Starts{{"side", 5}});
-  CHECK(look({{"web", State::PENDING}, {"side", State::RUNNING, 5}}).empty());
-  CHECK(look({{"web", State::RUNNING, 9}, {"side", State::RUNNING, 5}})
+  CHECK(look({{"web", RunState::PENDING}, {"side", RunState::PENDING}}).empty());
+  CHECK(look({{"web", RunState::PENDING}, {"side", RunState::RUNNING, 5}}) == Starts{{"side", 5}});
+  CHECK(look({{"web", RunState::PENDING}, {"side", RunState::RUNNING, 5}}).empty());
+  CHECK(look({{"web", RunState::RUNNING, 9}, {"side", RunState::RUNNING, 5}})
         == Starts{{"web", 9}, {"", 9}});
-  CHECK(look({{"web", State::RUNNING, 9}, {"side", State::DEAD, 5}}).empty());
+  CHECK(look({{"web", RunState::RUNNING, 9}, {"side", RunState::DEAD, 5}}).empty());
   CHECK(starts.known() == Starts{{"side", 5}, {"web", 9}, {"", 9}});
 }
 
 TEST_CASE_FIXTURE(Group, "check_starts: a task that has ended before keeps nobody waiting") {
-  CHECK(look({{"web", State::PENDING}, {"side", State::DEAD, 5}}).empty());
-  CHECK(look({{"web", State::RUNNING, 9}, {"side", State::DEAD, 5}})
+  CHECK(look({{"web", RunState::PENDING}, {"side", RunState::DEAD, 5}}).empty());
+  CHECK(look({{"web", RunState::RUNNING, 9}, {"side", RunState::DEAD, 5}})
         == Starts{{"web", 9}, {"", 9}});
 }
 
 TEST_CASE_FIXTURE(Group, "check_starts: a restart of one is a start of the group, too") {
-  look({{"web", State::RUNNING, 3}, {"side", State::RUNNING, 5}});
-  CHECK(look({{"web", State::PENDING, 3}, {"side", State::RUNNING, 5}}).empty());
-  CHECK(look({{"web", State::RUNNING, 8}, {"side", State::RUNNING, 5}})
+  look({{"web", RunState::RUNNING, 3}, {"side", RunState::RUNNING, 5}});
+  CHECK(look({{"web", RunState::PENDING, 3}, {"side", RunState::RUNNING, 5}}).empty());
+  CHECK(look({{"web", RunState::RUNNING, 8}, {"side", RunState::RUNNING, 5}})
         == Starts{{"web", 8}, {"", 8}});
 }
 
 TEST_CASE_FIXTURE(Group, "check_starts: what runs while all are to be restarted is no start") {
-  look({{"web", State::RUNNING, 3}, {"side", State::RUNNING, 5}});
+  look({{"web", RunState::RUNNING, 3}, {"side", RunState::RUNNING, 5}});
   starts.begin_anew();
   CHECK(starts.known().empty());
-  CHECK(look({{"web", State::RUNNING, 3}, {"side", State::RUNNING, 5}}).empty());  // they drain
-  CHECK(look({{"web", State::RUNNING, 20}, {"side", State::RUNNING, 5}}) == Starts{{"web", 20}});
-  CHECK(look({{"web", State::RUNNING, 20}, {"side", State::PENDING, 5}}).empty());
-  CHECK(look({{"web", State::RUNNING, 20}, {"side", State::RUNNING, 40}})
+  CHECK(
+      look({{"web", RunState::RUNNING, 3}, {"side", RunState::RUNNING, 5}}).empty());  // they drain
+  CHECK(look({{"web", RunState::RUNNING, 20}, {"side", RunState::RUNNING, 5}})
+        == Starts{{"web", 20}});
+  CHECK(look({{"web", RunState::RUNNING, 20}, {"side", RunState::PENDING, 5}}).empty());
+  CHECK(look({{"web", RunState::RUNNING, 20}, {"side", RunState::RUNNING, 40}})
         == Starts{{"side", 40}, {"", 40}});
 }
