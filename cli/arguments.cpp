@@ -31,27 +31,28 @@ void Arguments::flag(std::string_view name, bool& target, std::string_view help)
 void Arguments::flag(std::string_view name, std::optional<bool>& target, std::string_view help) {
   // Bound directly, CLI11 would take it for a counter and set it to zero at once.
   app_->add_flag_function(
-      dashed(name), [&target](std::int64_t times) { target = times > 0; }, std::string{help});
+          dashed(name), [&target](std::int64_t times) { target = times > 0; }, std::string{help})
+      ->take_last();
 }
 
 void Arguments::option(std::string_view name, std::string& target, std::string_view help) {
-  app_->add_option(dashed(name), target, std::string{help});
+  app_->add_option(dashed(name), target, std::string{help})->take_last();
 }
 
 void Arguments::option(std::string_view name,
                        std::optional<std::string>& target,
                        std::string_view help) {
-  app_->add_option(dashed(name), target, std::string{help});
+  app_->add_option(dashed(name), target, std::string{help})->take_last();
 }
 
 void Arguments::option(std::string_view name, std::int64_t& target, std::string_view help) {
-  app_->add_option(dashed(name), target, std::string{help});
+  app_->add_option(dashed(name), target, std::string{help})->take_last();
 }
 
 void Arguments::option(std::string_view name,
                        std::optional<std::int64_t>& target,
                        std::string_view help) {
-  app_->add_option(dashed(name), target, std::string{help});
+  app_->add_option(dashed(name), target, std::string{help})->take_last();
 }
 
 void Arguments::option(std::string_view name,
@@ -109,8 +110,9 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
       flag += '=' + arguments[next];
     }
     given_.push_back(flag.substr(1));
-    if (takes_value && flag.ends_with('=') && known->get_type_name().starts_with("TEXT"))
-      known->add_result("");  // which CLI11 takes for one that is missing
+    // Given as a word, an empty text is one that is missing to CLI11.
+    if (takes_value && known->get_type_name().starts_with("TEXT"))
+      known->add_result(flag.substr(flag.find('=') + 1));
     else
       flags.push_back(std::move(flag));
   }

@@ -57,6 +57,34 @@ TEST_CASE("arguments: a value may be empty, where any text is one") {
   CHECK(flags.parser.parse({"-n=", "f"}) == 1);
 }
 
+TEST_CASE("arguments: a value may end in an equals sign, or be nothing else") {
+  for (const std::string value : {"cGFzc3dvcmQ=", "x==", "=", "Name =="})
+    for (const auto& words : {Words{"-type=" + value, "-meta=k=" + value},
+                              Words{"-type", value, "-meta", "k=" + value}}) {
+      Flags flags;
+      CHECK_FALSE(flags.parser.parse(words).has_value());
+      CHECK(flags.type == value);
+      CHECK(flags.meta == Words{"k=" + value});
+    }
+}
+
+TEST_CASE("arguments: of a flag that has one value, the last counts") {
+  Flags flags;
+  CHECK_FALSE(flags.parser
+                  .parse({"-type=a", "-type=b", "-n=1", "-n=2", "-check-index=3", "-check-index=4",
+                          "-strict=false", "-strict", "-detach", "-detach=false"})
+                  .has_value());
+  CHECK(flags.type == "b");
+  CHECK(flags.lines == 2);
+  CHECK(flags.index == 4);
+  CHECK(flags.strict == true);
+  CHECK_FALSE(flags.detach);
+
+  Flags emptied;
+  CHECK_FALSE(emptied.parser.parse({"-type=a", "-type="}).has_value());
+  CHECK(emptied.type.empty());
+}
+
 TEST_CASE("arguments: booleans take a value only behind an equals sign") {
   Flags flags;
   CHECK_FALSE(flags.parser.parse({"-detach", "-strict=false", "false"}).has_value());
