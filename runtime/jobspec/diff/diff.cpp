@@ -79,7 +79,7 @@ private:
                     const object* before,
                     const object* after,
                     const FieldDiffs& fields) const {
-    const Change change = same_object(rule.type, before, after)
+    const Change change = same_object(rule, before, after)
                               ? Change::none
                               : change_by_presence(before != nullptr, after != nullptr);
     return {{"Type", to_text(change)},

@@ -97,6 +97,13 @@ bool same_block_map(const BlockType& type, const object& a, const object& b) {
   return true;
 }
 
+/// Of a map, the rule names the keys: "Target[Job]".
+bool is_ignored(const ObjectRule& rule, const Field& field) {
+  return std::ranges::any_of(rule.ignored, [&](std::string_view name) {
+    return name.substr(0, name.find('[')) == field.json;
+  });
+}
+
 }  // namespace
 
 Flat flatten_fields(const object* from, TypedRule typed) {
@@ -148,6 +155,19 @@ bool same_object(const BlockType& type, const object* a, const object* b) {
   return std::all_of(type.fields.begin(), type.fields.end(), [&](const Field& field) {
     return field.has(Trait::api_only)
            || same_member(field, a->if_contains(field.json), b->if_contains(field.json));
+  });
+}
+
+bool same_object(TypedRule typed, const object* a, const object* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  const auto& children = typed.rule.children;
+  return std::ranges::all_of(typed.type.fields, [&](const Field& field) {
+    if (field.has(Trait::api_only) || is_ignored(typed.rule, field)) return true;
+    const auto child = std::ranges::find(children, field.json, &ChildRule::member);
+    if (child == children.end() || child->how != Compare::object)
+      return same_member(field, a->if_contains(field.json), b->if_contains(field.json));
+    return same_object(TypedRule{*child->rule, *field.block}, tree::child(*a, field.json),
+                       tree::child(*b, field.json));
   });
 }
 

@@ -25,6 +25,9 @@ Flat flatten_free(const boost::json::object& content);
 /// Whether two objects of a type are equal when missing members count as zero. Null equals null.
 bool same_object(const BlockType& type, const boost::json::object* a, const boost::json::object* b);
 
+/// The same without what a rule ignores in objects below.
+bool same_object(TypedRule typed, const boost::json::object* a, const boost::json::object* b);
+
 /// Whether two members are, by their field's kind.
 bool same_member(const Field& field, const boost::json::value* a, const boost::json::value* b);
 

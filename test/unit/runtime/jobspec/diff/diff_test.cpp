@@ -161,6 +161,21 @@ TEST_CASE("annotations of counts, tasks and groups") {
         == R"(["forces in-place update"])");
 }
 
+TEST_CASE("what the server notes in a scaling block is no change of the job") {
+  const auto job = [](const char* scaling) {
+    object made = small_job();
+    made.at("TaskGroups").at(0).as_object()["Scaling"] = boost::json::parse(scaling);
+    return stored(made);
+  };
+  const object before
+      = job(R"({"ID":"a","Min":1,"Max":3,"Target":{"Job":"x"},"CreateIndex":4,"ModifyIndex":5})");
+  const object same = between(before, job(R"({"Min":1,"Max":3})"));
+  CHECK(same.at("Type") == "None");
+  CHECK(same.at("TaskGroups").at(0).at("Type") == "None");
+  for (const char* changed : {R"({"Min":2,"Max":3})", R"({"Min":1,"Max":3,"Policy":{"a":1}})"})
+    CHECK(between(before, job(changed)).at("Type") == "Edited");
+}
+
 TEST_CASE("a change of migrate is shown, and no scaling block that did not change") {
   object before = small_job();
   before.at("TaskGroups").at(0).as_object()["Migrate"] = boost::json::parse(R"({"MaxParallel":1})");
