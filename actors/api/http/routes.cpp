@@ -90,8 +90,11 @@ void Routes::below(std::string prefix, std::vector<Suffix> suffixes) {
   router_.handle(prefix, [context = context_, skipped = prefix.size(),
                           suffixes = std::move(suffixes)](net::Responder responder) {
     const auto rest = std::string_view{responder.request().path}.substr(skipped);
+    const std::string_view target{responder.request().target};
+    const auto sent = target.substr(0, target.find('?'));
     for (const auto& [suffix, operations] : suffixes) {
-      if (!rest.ends_with(suffix)) continue;
+      // A name may end as a route does: its slash comes as %2F.
+      if (!rest.ends_with(suffix) || !sent.ends_with(suffix)) continue;
       const auto id = std::string{rest.substr(0, rest.size() - suffix.size())};
       run(operations, Call{context, std::move(responder), id});
       return;

@@ -141,6 +141,18 @@ TEST_CASE("write: the server's errors keep their words and get their status") {
   CHECK(refuse(Errc::overloaded, "too much") == "429 too much");
 }
 
+TEST_CASE("write: a job whose id ends as a route does is meant by its encoded id") {
+  ApiFixture fixture;
+  for (const char* id : {"x/plan", "x/allocations"})
+    REQUIRE(fixture.send("PUT", "/v1/jobs", job_body(id)).status == 200);
+  CHECK(json::parse(fixture.get("/v1/job/x%2Fplan").body).as_object().at("ID") == "x/plan");
+  CHECK(json::parse(fixture.get("/v1/job/x%2Fallocations?stale").body).as_object().at("ID")
+        == "x/allocations");
+  CHECK(fixture.get("/v1/job/x%2Fallocations/allocations").body == "[]");
+  REQUIRE(fixture.send("DELETE", "/v1/job/x%2Fplan?purge=true").status == 200);
+  CHECK_FALSE(fixture.state().now().job("default", "x/plan"));
+}
+
 TEST_CASE("write: jobs are stopped and evaluated") {
   ApiFixture fixture;
   fixture.add_namespace("team");
