@@ -50,16 +50,30 @@ HttpRouter::Match HttpRouter::find(std::string_view path, bool is_clean) const {
   return match;
 }
 
+namespace {
+
+/// The path as it came, before it was decoded.
+std::string_view sent_path(std::string_view target) {
+  target = target.substr(0, target.find('?'));
+  if (const auto scheme = target.find("://"); !target.starts_with('/') && scheme != target.npos)
+    target.remove_prefix(std::min(target.find('/', scheme + 3), target.size()));
+  return target;
+}
+
+}  // namespace
+
 void serve(const HttpRouter& router, Responder responder) {
   const auto& request = responder.request();
-  const auto match = router.find(request.path, request.is_path_clean);
+  // What is cleaned stays encoded: "%2F" belongs to a name.
+  const auto match = request.is_path_clean ? router.find(request.path, true)
+                                           : router.find(sent_path(request.target), false);
   if (match.handler != nullptr) {
     (*match.handler)(std::move(responder));
     return;
   }
   Response response{.status = 404};
   if (!match.redirect.empty()) {
-    auto location = percent_encode(match.redirect, "/:@!$&'()*+,;=");
+    auto location = percent_encode(match.redirect, "/:@!$&'()*+,;=%");
     if (const auto question = request.target.find('?'); question != std::string::npos)
       location += percent_encode(request.target.substr(question), "/:@!$&'()*+,;=?%");
     response.status = 301;

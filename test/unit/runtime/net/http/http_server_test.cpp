@@ -37,6 +37,22 @@ TEST_CASE("http_server: answers requests one after the other on one connection")
   }
 }
 
+TEST_CASE("http_server: what a path is redirected to stays encoded") {
+  TestServer server;
+  const auto location = [&](const std::string& target) {
+    RawPeer peer{server.address()};
+    peer.send("POST " + target + " HTTP/1.0\r\n\r\n");
+    const auto answer = peer.read_all();
+    const auto begin = answer.find("Location: ");
+    REQUIRE(begin != std::string::npos);
+    return answer.substr(begin + 10, answer.find('\r', begin) - begin - 10);
+  };
+  CHECK(location("/v1//job/%2Fa") == "/v1/job/%2Fa");
+  CHECK(location("/v1/../job/a%2F..%2Fb/?x=%2F") == "/job/a%2F..%2Fb/?x=%2F");
+  CHECK(location("http://x//job/%2Fa") == "/job/%2Fa");
+  CHECK(location("/prefix") == "/prefix/");
+}
+
 TEST_CASE("http_server: pipelined requests are answered in order, held ones too") {
   TestServer server;
   RawPeer peer{server.address()};
