@@ -1,13 +1,14 @@
 // server members, system gc, agent-info, monitor, status, operator api: the cluster as a whole.
 #include <algorithm>
 #include <iostream>
-#include <iterator>
+#include <limits>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api.hpp"
 #include "cli/api_command.hpp"
+#include "cli/input.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
@@ -192,7 +193,7 @@ Result<int> run_operator_api(const std::vector<std::string>& arguments) {
   net::ClientRequest request{
       .method = method.empty() ? "GET" : method, .target = path, .headers = {}, .body = {}};
   if (method == "PUT" || method == "POST" || method == "DELETE")
-    request.body.assign(std::istreambuf_iterator<char>{std::cin}, {});
+    request.body = NOMAD_TRY(read_input("-", std::numeric_limits<std::size_t>::max()));
   auto client
       = NOMAD_TRY(net::HttpClient::make(std::move(options)).within("Error initializing client"));
   auto response = client.send(request);

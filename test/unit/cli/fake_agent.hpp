@@ -14,6 +14,7 @@
 #include "cli/run.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "test/unit/cli/capture.hpp"
+#include "test/unit/cli/typed.hpp"
 
 namespace nomad::test {
 
@@ -43,11 +44,9 @@ public:
     REQUIRE(server.has_value());
     arguments.insert(arguments.begin(), {"-address", "http://" + server->addresses().front()});
     asked.clear();
-    std::istringstream input{typed};
-    auto* before = std::cin.rdbuf(input.rdbuf());
+    const Typed input{typed};
     const Capture printed;
     const auto code = command(arguments);
-    std::cin.rdbuf(before);
     out = printed.out();
     err = printed.err() + (code ? "" : code.error().what);
     return code ? *code : 1;

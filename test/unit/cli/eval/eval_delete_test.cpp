@@ -4,6 +4,7 @@
 #include "cli/run.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "test/unit/cli/capture.hpp"
+#include "test/unit/cli/typed.hpp"
 
 using namespace nomad;
 
@@ -41,11 +42,9 @@ struct EvalTerminal {
     auto agent = net::HttpServer::start(std::move(options), std::move(router));
     REQUIRE(agent.has_value());
     arguments.insert(arguments.begin(), {"-address", "http://" + agent->addresses().front()});
-    std::istringstream input{typed};
-    auto* before = std::cin.rdbuf(input.rdbuf());
+    const test::Typed input{typed};
     const test::Capture printed;
     auto code = cli::run_eval_delete(arguments);
-    std::cin.rdbuf(before);
     output = printed.out();
     return code;
   }

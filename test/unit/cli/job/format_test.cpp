@@ -12,6 +12,7 @@
 
 #include "cli/api.hpp"
 #include "cli/run.hpp"
+#include "test/unit/cli/typed.hpp"
 
 namespace fs = std::filesystem;
 
@@ -62,15 +63,13 @@ struct Ran {
 };
 
 Ran run(const std::vector<std::string>& arguments, const std::string& input = {}) {
-  std::istringstream in{input};
+  const nomad::test::Typed in{input};
   const std::ostringstream out;
   const std::ostringstream err;
-  auto* const cin_buffer = std::cin.rdbuf(in.rdbuf());
   auto* const cout_buffer = std::cout.rdbuf(out.rdbuf());
   auto* const cerr_buffer = std::cerr.rdbuf(err.rdbuf());
   const auto done = nomad::cli::run_fmt(arguments);
   const int code = done ? *done : nomad::cli::fail(done.error());
-  std::cin.rdbuf(cin_buffer);
   std::cout.rdbuf(cout_buffer);
   std::cerr.rdbuf(cerr_buffer);
   return {code, out.str(), err.str()};
