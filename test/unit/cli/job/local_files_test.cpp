@@ -1,6 +1,7 @@
 // The files that job files read, and files of kinds that none should be.
 #include "cli/job/local_files.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +11,7 @@
 
 #include "cli/input.hpp"
 #include "test/support/temp_dir.hpp"
+#include "test/unit/cli/typed.hpp"
 
 using namespace nomad;
 using namespace nomad::cli;
@@ -50,7 +52,56 @@ TEST_CASE_FIXTURE(Tree, "local files: fileset finds regular files by their patte
   CHECK(glob("c+d.yml") == Names{"c+d.yml"});
   CHECK(glob("nothing").empty());
   CHECK(LocalFiles{}.glob(file("not-there"), "*")->empty());
-  CHECK(LocalFiles{}.glob(file("."), "[z-a]").has_error());
+}
+
+TEST_CASE_FIXTURE(Tree, "local files: folder and pattern of fileset are joined, and cleaned") {
+  const Names all{".hidden.yml", "a.yml", "c+d.yml", "link.yml"};
+  for (const char* pattern : {"./*.yml", "nothing/../*.yml", "/*.yml", ".//*.yml"})
+    CHECK(glob(pattern) == all);
+  CHECK(glob("/a.yml") == Names{"a.yml"});
+  CHECK(glob("sub//e.yml") == Names{"sub/e.yml"});
+  CHECK(glob("sub/loop/*.yaml") == Names{"sub/loop/b.yaml"});  // a link that is named is followed
+  CHECK(*LocalFiles{}.glob(file("sub/"), "../*.yaml") == Names{"../b.yaml"});
+  CHECK(glob("a.yml/*").empty());
+  CHECK(glob("").empty());
+  CHECK(LocalFiles{}.glob("/", "*.nope")->empty());  // without all that lies below
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(file("."));
+  CHECK(*LocalFiles{}.glob("", "*.yaml") == Names{"b.yaml"});
+  std::filesystem::current_path(before);
+}
+
+TEST_CASE_FIXTURE(Tree, "local files: a set of fileset is one character of a name") {
+  for (const char* pattern : {"sub[!x]e.yml", "sub[^x]e.yml", "sub[.-9]e.yml"})
+    CHECK(glob(pattern).empty());
+  CHECK(glob("c[.-9+]d.yml") == Names{"c+d.yml"});
+  CHECK(glob("[\\a&&b].yml") == Names{"a.yml"});
+  for (const char* pattern : {"[", "[a", "[]", "{a", "{a,b", "a\\", "[z-a]", "[a-]"})
+    CHECK(LocalFiles{}.glob(file("."), pattern).error().what
+          == "failed to glob pattern \"" + std::string{pattern} + "\": syntax error in pattern");
+}
+
+TEST_CASE_FIXTURE(Tree, "local files: a tilde is the user's home, and nobody else's") {
+  const std::string before = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  setenv("HOME", file(".").c_str(), 1);
+  const LocalFiles files;
+  CHECK(*files.read("~/a.yml") == "a.yml");
+  CHECK(*files.exists("~/a.yml"));
+  CHECK_FALSE(*files.exists("~"));
+  CHECK(*files.expand_home("~") == file("."));
+  CHECK(*files.expand_home("a~") == "a~");
+  for (const auto& refused : {files.expand_home("~root/x"), files.read("~root/x")})
+    CHECK(refused.error().what == "cannot expand user-specific home dir");
+  setenv("HOME", before.c_str(), 1);
+}
+
+TEST_CASE("input: stdin is read as it is, and what can't be is an error") {
+  {
+    const test::Typed typed{"text"};
+    CHECK(*read_input("-") == "text");
+  }
+  const auto folder = test::Typed::opened("/");
+  CHECK(read_input("-").error().what == "read stdin: Is a directory");
 }
 
 TEST_CASE_FIXTURE(Tree, "input: what is no file is refused with its name and the reason") {
