@@ -198,6 +198,9 @@ Result<net::Upgraded> Api::upgrade(const std::string& path,
 }
 
 std::string segment(std::string_view text) {
+  // A name that is a dot, or two, would be cleaned away as a part of the path.
+  if (text == ".") return "%2E";
+  if (text == "..") return "%2E%2E";
   return percent_encode(text);
 }
 

@@ -29,7 +29,8 @@ constexpr std::string_view check_index_help
       "changed, another user has modified the job and the plan's results are\n"
       "potentially invalid.\n";
 
-void print_dry_run(const View& plan, bool is_system) {
+void print_dry_run(const View& plan, const JobFile& file) {
+  const bool is_system = file.text("Type") == "system";
   const auto failed = plan["FailedTGAllocs"];
   std::cout << title("Scheduler dry-run:") << '\n';
   if (failed.members().empty()) {
@@ -45,9 +46,9 @@ void print_dry_run(const View& plan, bool is_system) {
     if (eval["TriggeredBy"].text() == "rolling-update")
       std::cout << fmt::format("- Rolling update, next evaluation will be in {}.\n",
                                short_duration(eval["Wait"].number()));
-  if (auto next = parse_rfc3339(plan["NextPeriodicLaunch"].text()); next && *next > 0)
-    std::cout << fmt::format("- If submitted now, next periodic launch would be at {} ({}).\n",
-                             clock_time(*next), until(*next));
+  const boost::json::value job = file.job;
+  if (const auto next = next_launch(View{job}); !next.empty())
+    std::cout << fmt::format("- If submitted now, next periodic launch would be at {}.\n", next);
   std::cout << '\n';
 }
 
@@ -98,7 +99,9 @@ std::string run_command(const Arguments& planned, std::int64_t index) {
     const std::string_view name = std::string_view{flag}.substr(0, flag.find('='));
     if (name != "-diff" && name != "-verbose" && name != "-token") out += ' ' + shell_word(flag);
   }
-  return fmt::format("{} {}", out, shell_word(planned.positional().front()));
+  const std::string& path = planned.positional().front();
+  return fmt::format("{}{} {}", out, path.size() > 1 && path[0] == '-' ? " --" : "",
+                     shell_word(path));
 }
 
 }  // namespace
@@ -131,14 +134,15 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   use_scope_of(file->job, common);
   auto api = Api::make(common);
   if (!api) return failed("Error", api.error());
-  const auto id = View{file->job.at("ID")}.text();
+  const auto id = file->text("ID");
+  if (id.empty()) return failed("Error during plan", {Errc::invalid_argument, "Missing job ID"});
   auto plan = api->put(
       "/v1/job/" + segment(id) + "/plan",
       boost::json::object{{"Job", file->job}, {"Diff", true}, {"PolicyOverride", policy_override}});
   if (!plan) return failed("Error during plan", plan.error());
   const auto view = plan->view();
   if (show_diff) std::cout << job_diff(view["Diff"], verbose);
-  print_dry_run(view, View{file->job.at("Type")}.text() == "system");
+  print_dry_run(view, *file);
   if (const auto warnings = view["Warnings"].text(); !warnings.empty())
     std::cout << colored("Job Warnings:\n" + warnings, "yellow") << "\n\n";
   print_preemptions(view);
@@ -161,6 +165,7 @@ Result<int> run_job_validate(const std::vector<std::string>& arguments) {
   common.choose_color();
   auto file = NOMAD_TRY(
       read_job_file(parser.positional()[0], file_flags).within("Error getting job struct"));
+  use_scope_of(file.job, common);
   auto api = NOMAD_TRY(Api::make(common));
   std::vector<std::string> errors;
   std::string warnings;

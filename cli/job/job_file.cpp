@@ -37,7 +37,10 @@ bool is_remote(const std::string& path) {
 
 /// What nomadctl-artifact fetches of it, in a directory of its own.
 Result<std::string> fetch(const std::string& source) {
-  std::string folder = (std::filesystem::temp_directory_path() / "nomadctl-job-XXXXXX").string();
+  std::error_code missing;
+  const auto temporary = std::filesystem::temp_directory_path(missing);
+  if (missing) return errno_error("temporary directory", missing.value());
+  std::string folder = (temporary / "nomadctl-job-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) return errno_error("create " + folder, errno);
   const std::shared_ptr<void> removed{nullptr, [&](void*) {
                                         std::error_code failure;
@@ -81,6 +84,11 @@ Result<JobFile> from_json_text(const std::string& text) {
 }
 
 }  // namespace
+
+std::string JobFile::text(std::string_view member) const {
+  const auto* const value = job.if_contains(member);
+  return value == nullptr ? std::string{} : View{*value}.text();
+}
 
 void JobFileFlags::add_to(Arguments& arguments) {
   arguments.flag("json", json, "The file is a job in JSON.");

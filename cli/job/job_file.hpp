@@ -29,6 +29,9 @@ struct JobFile {
   boost::json::object job;        ///< In api form.
   boost::json::value submission;  ///< What `Submission` of a registration holds.
   std::vector<std::string> warnings;
+
+  /// A member of the job; "" when it is missing or null.
+  std::string text(std::string_view member) const;
 };
 
 /// The region and namespace that the job itself names, over those of flags and environment.

@@ -40,13 +40,13 @@ void add_to(Arguments& arguments, RunFlags& flags) {
   arguments.flag("verbose", flags.verbose, "Shows whole ids.");
 }
 
-int follow(Api& api, const RunFlags& flags, const View& answer, const boost::json::object& job) {
+int follow(Api& api, const RunFlags& flags, const View& answer, const JobFile& file) {
   if (const auto warnings = answer["Warnings"].text(); !warnings.empty())
     std::cout << colored("Job Warnings:\n" + warnings + '\n', "yellow") << '\n';
   const auto eval_id = answer["EvalID"].text();
   if (eval_id.empty()) {
     std::cout << "Job registration successful\n";
-    if (const auto stored = api.get("/v1/job/" + segment(View{job.at("ID")}.text())))
+    if (const auto stored = api.get("/v1/job/" + segment(file.text("ID"))))
       if (const auto next = next_launch(stored->view()); !next.empty())
         std::cout << fmt::format("Approximate next launch time: {}\n", next);
     return 0;
@@ -91,7 +91,7 @@ Result<int> run_job_run(const std::vector<std::string>& arguments) {
   if (answer.status == 409) return mistake(answer.body + "\nJob not updated");
   if (answer.status / 100 != 2) return fail("Error submitting job", refusal(answer));
   const auto registered = NOMAD_TRY(parse_json(answer.body).within("Error submitting job"));
-  return follow(api, flags, View{registered}, file.job);
+  return follow(api, flags, View{registered}, file);
 }
 
 }  // namespace nomad::cli

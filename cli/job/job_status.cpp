@@ -34,6 +34,11 @@ bool is_parameterized(const View& job) {
   return !job["ParameterizedJob"].members().empty() && !job["Dispatched"].truth();
 }
 
+/// Launched by the clock: a job with parameters is only ever dispatched.
+bool is_periodic(const View& job) {
+  return !job["Periodic"].members().empty() && job["ParameterizedJob"].members().empty();
+}
+
 std::string shown_status(const View& job) {
   return job["Status"].text() + (job["Stop"].truth() ? " (stopped)" : "");
 }
@@ -92,7 +97,7 @@ Result<int> print_children(Api& api, const View& job, const View& summary) {
       {"Pending", "Running", "Dead"},
       {std::to_string(children["Pending"].number()), std::to_string(children["Running"].number()),
        std::to_string(children["Dead"].number())}};
-  const bool periodic = !job["Periodic"].members().empty();
+  const bool periodic = is_periodic(job);
   if (const auto wants = job["ParameterizedJob"]; is_parameterized(job))
     print_section("Parameterized Job",
                   pairs({{"Payload", wants["Payload"].text()},
@@ -145,8 +150,7 @@ Result<int> show_job(Api& api, const JobStatusFlags& flags, const std::string& i
   print_basics(job->view());
   if (flags.brief) return 0;
   auto summary = NOMAD_TRY(api.get(path + "/summary").within("Error querying job summary"));
-  const bool has_children
-      = !job->view()["Periodic"].members().empty() || is_parameterized(job->view());
+  const bool has_children = is_periodic(job->view()) || is_parameterized(job->view());
   if (has_children) return print_children(api, job->view(), summary.view());
   print_summary(summary.view());
   auto evals = NOMAD_TRY(api.get(path + "/evaluations").within("Error querying job evaluations"));

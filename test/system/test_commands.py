@@ -93,7 +93,35 @@ class Commands(unittest.TestCase):
         self.assertLess(mistyped.stderr.count("\n"), 4)
 
 
+    def test_stdin_that_cannot_be_read_is_not_empty(self):
+        for words in (["fmt", "-"], ["job", "run", "-"], ["operator", "api", "-X", "PUT", "/v1/jobs"]):
+            stdin = os.open("/", os.O_RDONLY)
+            done = subprocess.run([harness.BINARY, *words], stdin=stdin, capture_output=True, text=True, timeout=60)
+            os.close(stdin)
+            with self.subTest(words=words):
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("read stdin: Is a directory", done.stderr)
+
+
 class JobFiles(unittest.TestCase):
+    def test_a_job_in_json_may_lack_anything(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.json")
+            for text in ("{}", '{"Job":{}}', '{"Job":null}', '{"ID":null}', '{"ID":"a","Type":null}'):
+                with open(path, "w") as f:
+                    f.write(text)
+                for words, code in ((["job", "run"], 1), (["job", "validate"], 1), (["job", "plan"], 255)):
+                    with self.subTest(text=text, words=words):
+                        done = run(*words, "-json", path)
+                        self.assertEqual(done.returncode, code, done)
+                        self.assertNotIn("terminate called", done.stderr)
+
+    def test_an_address_without_a_temporary_directory_is_an_error(self):
+        done = subprocess.run([harness.BINARY, "job", "validate", "http://127.0.0.1:1/x.hcl"], capture_output=True,
+                              text=True, env=dict(os.environ, TMPDIR="/nonexist"), timeout=60)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("temporary directory", done.stderr)
+
     def test_a_job_file_is_read_by_its_address(self):
         class Files(http.server.BaseHTTPRequestHandler):
             def do_GET(self):

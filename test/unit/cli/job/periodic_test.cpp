@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/api.hpp"
 #include "cli/output/describe.hpp"
 #include "runtime/base/duration.hpp"
 #include "test/unit/cli/fake_agent.hpp"
@@ -18,6 +19,20 @@ std::string periodic_job(const std::string& rest) {
          R"("Periodic":{"Enabled":true,"SpecType":"cron","Spec":"0 0 1 1 *","TimeZone":"Asia/Tokyo"})"
          + rest + "}";
 }
+
+/// A job that a clock and people could launch, and what was made of it.
+struct Parent : test::FakeAgent {
+  std::string shown(const std::string& rest) {
+    answer("GET /v1/jobs", R"([{"ID":"cron","Namespace":"default"}])");
+    answer("GET /v1/job/cron", periodic_job(rest));
+    answer("GET /v1/job/cron/summary", R"({"Summary":{"g":{"Running":1}}})");
+    for (const char* list : {"evaluations", "allocations"})
+      answer(std::string{"GET /v1/job/cron/"} + list, "[]");
+    answer("GET /v1/job/cron/deployment", "null");
+    CHECK(run(run_job_status, {"cron"}) == 0);
+    return out;
+  }
+};
 
 struct Planned : test::FakeAgent {
   Planned() {
@@ -64,6 +79,50 @@ TEST_CASE_FIXTURE(test::FakeAgent, "job status: a periodic job's next launch is 
   answer("GET /v1/job/cron", periodic_job(R"(,"ParameterizedJob":{"Payload":"optional"})"));
   CHECK(run(run_job_status, {"-short", "cron"}) == 0);
   CHECK(out.find("Next Periodic Launch") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Parent, "job status: a job with parameters is launched by no clock") {
+  CHECK(shown("").find("Previously Launched Jobs") != std::string::npos);
+  CHECK(shown(R"(,"ParameterizedJob":{"Payload":"optional"})").find("Dispatched Jobs")
+        != std::string::npos);
+  const auto child = shown(R"(,"ParameterizedJob":{"Payload":"optional"},"Dispatched":true)");
+  CHECK(child.find("No allocations placed") != std::string::npos);
+  CHECK(child.find("Launched Jobs") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Planned, "job plan: the next launch by the clock is shown, in the job's zone") {
+  const auto plan = [this](const std::string& rest) {
+    std::ofstream{file} << periodic_job(rest);
+    answer("PUT /v1/job/cron/plan", R"({"JobModifyIndex":17,"FailedTGAllocs":null})");
+    CHECK(run(run_job_plan, {"-json", file.string()}) == 0);
+    return out.find("next periodic launch would be at ");
+  };
+  const auto line = plan("");
+  REQUIRE(line != std::string::npos);
+  CHECK(out.find("-01-01T00:00:00+09:00 (", line) != std::string::npos);
+  CHECK(plan(R"(,"ParameterizedJob":{"Payload":"optional"})") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Planned, "job validate: asks in the namespace that the file names") {
+  std::ofstream{file} << R"({"ID":"web","Namespace":"dev","Region":"eu"})";
+  answer("PUT /v1/validate/job", "{}");
+  CHECK(run(run_job_validate, {"-json", file.string()}) == 0);
+  CHECK(written().starts_with("PUT /v1/validate/job?region=eu&namespace=dev "));
+}
+
+TEST_CASE_FIXTURE(Planned, "job plan: a path that looks like a flag stands behind two dashes") {
+  std::filesystem::rename(file, folder / "-x.hcl");
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder);
+  CHECK(run(run_job_plan, {"-var=image=a", "--", "-x.hcl"}) == 0);
+  std::filesystem::current_path(before);
+  CHECK(out.find(" -var=image=a -- -x.hcl\n") != std::string::npos);
+}
+
+TEST_CASE("segment: names that a path would lose are encoded") {
+  CHECK(segment(".") == "%2E");
+  CHECK(segment("..") == "%2E%2E");
+  CHECK(segment("a/..b") == "a%2F..b");
 }
 
 TEST_CASE_FIXTURE(Planned,
