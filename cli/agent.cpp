@@ -21,9 +21,9 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/resident.hpp"
-#include "runtime/base/text.hpp"
 #include "runtime/config/addresses.hpp"
 #include "runtime/config/agent_config.hpp"
+#include "runtime/config/join_address.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -78,13 +78,6 @@ void take(T& target, const std::optional<T>& given) {
   if (given) target = *given;
 }
 
-/// Each of `given` is several, separated by commas.
-void append(std::vector<std::string>& list, const std::vector<std::string>& given) {
-  for (const std::string& several : given)
-    for (const std::string_view one : split(several, ','))
-      list.emplace_back(trim(one));
-}
-
 Result<config::AgentConfig> configure(const AgentFlags& flags) {
   auto config = flags.dev ? config::dev_defaults() : config::AgentConfig{};
   for (const auto& path : flags.config) {
@@ -103,8 +96,8 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
   if (flags.retry_interval)
     config.server.join.retry_interval
         = NOMAD_TRY(parse_duration(*flags.retry_interval).within("-retry-interval"));
-  append(config.server.join.start_join, flags.join);
-  append(config.server.join.retry_join, flags.retry_join);
+  config::add_names(config.server.join.start_join, flags.join);
+  config::add_names(config.server.join.retry_join, flags.retry_join);
   take(config.plugin_dir, flags.plugin_dir);
   take(config.client.alloc_dir, flags.alloc_dir);
   take(config.client.state_dir, flags.state_dir);
@@ -114,7 +107,7 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
   take(config.client.network_speed, flags.network_speed);
   config.server.enabled |= flags.server;
   config.client.enabled |= flags.client;
-  append(config.client.servers, flags.servers);
+  config::add_names(config.client.servers, flags.servers);
   for (const auto& entry : flags.meta) {
     const auto equals = entry.find('=');
     if (equals == std::string::npos)

@@ -7,6 +7,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/cluster/data/stored_rights.hpp"
+#include "runtime/config/join_address.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::agent {
@@ -24,10 +25,7 @@ const Error& not_ready() {
 std::string advertised_address(const config::AgentConfig& config, const std::string& bound) {
   const auto& given = config.advertise.rpc;
   if (given.empty()) return bound;
-  const bool has_port = given.find(':') != std::string::npos && !given.ends_with(']')
-                        && given.find(':') == given.rfind(':');
-  return has_port || given.find("]:") != std::string::npos ? given
-                                                           : with_port(given, config.ports.rpc);
+  return config::join_address(given, config.ports.rpc);
 }
 
 cluster::AutopilotConfig autopilot_config(const config::Autopilot& from) {
@@ -57,7 +55,7 @@ std::vector<std::string> join_addresses(const config::Join& join, std::int64_t p
   std::vector<std::string> addresses;
   for (const auto* list : {&join.start_join, &join.retry_join})
     for (const auto& name : *list)
-      addresses.push_back(name.find(':') == std::string::npos ? with_port(name, port) : name);
+      addresses.push_back(config::join_address(name, port));
   return addresses;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/config/byte_size.hpp"
 #include "runtime/config/config_file.hpp"
+#include "runtime/config/join_address.hpp"
 #include "runtime/config/key_reader.hpp"
 
 namespace nomad::config {
@@ -79,6 +80,13 @@ Result<> validate_server(const AgentConfig& config) {
       && (server.plan_rejection_tracker.node_threshold < 1
           || server.plan_rejection_tracker.node_window <= Nanoseconds{0}))
     return wrong("plan_rejection_tracker: node_threshold and node_window must be greater than 0");
+  if (server.join.retry_interval < 1s) return wrong("retry_interval: must be at least \"1s\"");
+  if (server.join.retry_max < 0) return wrong("retry_max: must be at least 0, which is for ever");
+  for (const auto& [key, names] : {std::pair{"start_join", &server.join.start_join},
+                                   std::pair{"retry_join", &server.join.retry_join}})
+    for (const auto& name : *names)
+      if (!has_good_port(name))
+        return wrong(fmt::format("{}: \"{}\" has no port from 1 to 65535", key, name));
   return {};
 }
 

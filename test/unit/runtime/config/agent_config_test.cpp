@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
+#include "runtime/config/join_address.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace std::chrono_literals;
@@ -107,6 +108,17 @@ TEST_CASE("agent_config: a folder is read in order, and one that can't be listed
         == "Error loading configuration from " + dir.path() + ": Permission denied");
 }
 
+TEST_CASE("agent_config: a server's address may leave the port out") {
+  CHECK(join_address("a", 4648) == "a:4648");
+  CHECK(join_address("a:1", 4648) == "a:1");
+  CHECK(join_address("::1", 4648) == "[::1]:4648");
+  CHECK(join_address("[::1]", 4648) == "[::1]:4648");
+  CHECK(join_address("[::1]:1", 4648) == "[::1]:1");
+  std::vector<std::string> names{"a"};
+  add_names(names, {"b, c", ",", "", "d,"});
+  CHECK(names == std::vector<std::string>{"a", "b", "c", "d"});
+}
+
 TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address does not start") {
   CHECK(validate({}).error().what
         == "Must specify either server, client or dev mode for the agent.");
@@ -127,8 +139,22 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(config).error().what.starts_with("server.bootstrap_expect: "));
   config.server.bootstrap_expect = 0;  // it waits for `server join`
   CHECK(validate(config).has_value());
-  config.server.join.retry_join = {"10.0.0.7"};
-  CHECK(validate(config).has_value());
+  for (const char* good : {"10.0.0.7", "10.0.0.7:4648", "::1", "[::1]", "[::1]:65535", "a"}) {
+    config.server.join.retry_join = {good};
+    CHECK(validate(config).has_value());
+  }
+  for (const char* bad : {"10.0.0.7:0", "a:", "a:x", "a:65536", "[::1]:-1", "a:1x"}) {
+    config.server.join.retry_join = {bad};
+    CHECK(validate(config).error().what
+          == "server.retry_join: \"" + std::string{bad} + "\" has no port from 1 to 65535");
+  }
+  config.server.join = {};
+  config.server.join.retry_max = -1;
+  CHECK(validate(config).error().what.starts_with("server.retry_max: "));
+  config.server.join = {};
+  config.server.join.retry_interval = std::chrono::milliseconds{999};
+  CHECK(validate(config).error().what.starts_with("server.retry_interval: "));
+  config.server.join = {};
   config.bind_addr = "example";
   CHECK(validate(config).error().what == "bind_addr: \"example\" is no IP address");
   config.addresses = {.http = "127.0.0.1", .rpc = "localhost", .serf = "::1:"};
