@@ -45,8 +45,9 @@ std::string_view name_suggestion(std::string_view given,
 std::string_view closest_name(std::string_view given,
                               const std::vector<std::string_view>& candidates) {
   std::string_view best;
-  std::size_t best_distance = 3;
   if (given.size() > max_name) return {};
+  // Two edits at most, and fewer than half of what was given: any short word is near to another.
+  std::size_t best_distance = std::min<std::size_t>(3, (code_points(given).size() + 1) / 2);
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > max_name) continue;
     const std::size_t distance = edit_distance(given, candidate);
