@@ -25,6 +25,11 @@ constexpr std::uint64_t reserved_at_once = 1024 * 1024;
 
 constexpr std::uint32_t line_overhead = 4;  // ": " and the line's end
 
+// Of an answer:
+constexpr std::uint32_t most_header_bytes = 256 * 1024;
+constexpr std::size_t most_header_count = 1000;
+constexpr std::size_t most_framing_bytes = 64 * 1024;  ///< A chunk's head, or the trailers.
+
 }  // namespace
 
 class RequestParser::Impl final : public http::basic_parser<true> {
@@ -215,7 +220,7 @@ public:
   Impl(bool is_head, std::uint64_t body_bytes) {
     eager(true);
     skip(is_head);
-    header_limit(256 * 1024);
+    header_limit(most_header_bytes);
     body_limit(body_bytes);
   }
 
@@ -232,7 +237,16 @@ private:
     status = static_cast<unsigned>(code);
   }
 
-  void on_field_impl(http::field, string_view name, string_view value, error_code&) override {
+  /// Beast bounds only what it has not taken yet.
+  void on_field_impl(http::field,
+                     string_view name,
+                     string_view value,
+                     error_code& failure) override {
+    header_bytes_ += static_cast<std::uint32_t>(name.size() + value.size()) + line_overhead;
+    if (header_bytes_ > most_header_bytes || headers.size() >= most_header_count) {
+      failure = http::error::header_limit;
+      return;
+    }
     headers.push_back({std::string{plain(name)}, std::string{plain(value)}});
   }
 
@@ -253,6 +267,8 @@ private:
   }
 
   void on_finish_impl(error_code&) override {}
+
+  std::uint32_t header_bytes_ = 0;
 };
 
 ResponseParser::ResponseParser(bool is_head, std::uint64_t body_bytes)
@@ -270,6 +286,9 @@ Result<std::size_t> ResponseParser::feed(std::string_view bytes) {
     if (failure == http::error::need_more || (!failure && taken == 0)) break;
     if (failure) return Error{Errc::io, "malformed HTTP response: " + failure.message()};
   }
+  const bool is_within_body = impl_->is_header_done() && !impl_->is_done();
+  if (is_within_body && bytes.size() - used > most_framing_bytes)
+    return Error{Errc::io, "malformed HTTP response: the framing of its body is too long"};
   return used;
 }
 

@@ -68,7 +68,7 @@ public:
   ResponseParser(bool is_head, std::uint64_t body_bytes);
   ~ResponseParser();
 
-  /// Takes the next bytes; the number used. Fails on what is not HTTP.
+  /// Takes the next bytes; the number used. Fails on what is not HTTP, and on what is too long.
   Result<std::size_t> feed(std::string_view bytes);
 
   /// The peer closed: fine if the body ends there, else an error.
