@@ -85,29 +85,33 @@ std::string GrpcCall::take_output() {
 
 Result<std::optional<GrpcAnswer>> GrpcCall::feed(std::string_view bytes) {
   input_ += bytes;
-  while (!is_over_)
-    if (!NOMAD_TRY(take_frame())) return std::optional<GrpcAnswer>{};
+  std::string_view rest{input_};
+  while (!is_over_) {
+    if (NOMAD_TRY(take_frame(rest))) continue;
+    input_.erase(0, input_.size() - rest.size());
+    return std::optional<GrpcAnswer>{};
+  }
   return std::optional<GrpcAnswer>{std::move(answer_)};
 }
 
 /// False: the next one is not whole yet.
-Result<bool> GrpcCall::take_frame() {
-  if (!was_greeted_ && input_.starts_with("HTTP/1"))
+Result<bool> GrpcCall::take_frame(std::string_view& input) {
+  if (!was_greeted_ && input.starts_with("HTTP/1"))
     return Error{Errc::corrupt, "the answer is not gRPC's (HTTP/1)"};
-  if (input_.size() < head_bytes) return false;
-  const auto size = number_at(input_, 0, 3);
-  const Frame head{.type = static_cast<std::uint8_t>(input_[3]),
-                   .flags = static_cast<std::uint8_t>(input_[4]),
-                   .stream = number_at(input_, 5, 4) & 0x7fffffffU};
+  if (input.size() < head_bytes) return false;
+  const auto size = number_at(input, 0, 3);
+  const Frame head{.type = static_cast<std::uint8_t>(input[3]),
+                   .flags = static_cast<std::uint8_t>(input[4]),
+                   .stream = number_at(input, 5, 4) & 0x7fffffffU};
   if (!was_greeted_ && (head.type != frames::settings || head.has(acknowledges)))
     return violated("it does not begin with settings");
   if (size > most_payload) return violated("a frame is too large");
-  if (input_.size() < head_bytes + size) return false;
+  if (input.size() < head_bytes + size) return false;
   was_greeted_ = true;
   auto frame = head;
-  frame.payload = std::string_view{input_}.substr(head_bytes, size);
+  frame.payload = input.substr(head_bytes, size);
   NOMAD_TRY(take(frame));
-  input_.erase(0, head_bytes + size);
+  input.remove_prefix(head_bytes + size);
   return true;
 }
 
@@ -125,9 +129,7 @@ Result<> GrpcCall::take(const Frame& frame) {
       return take_settings(frame);
     case frames::ping:
       if (frame.payload.size() != 8) return violated("a ping of another size");
-      if (!frame.has(acknowledges))
-        output_ += frame_of(frames::ping, acknowledges, 0, frame.payload);
-      return {};
+      return acknowledge(frame);
     case frames::reset:
       if (frame.stream != 1 || frame.payload.size() != 4) return violated("a reset of nothing");
       return Error{Errc::unavailable, fmt::format("the peer broke the call off (code {})",
@@ -146,7 +148,14 @@ Result<> GrpcCall::take(const Frame& frame) {
 
 Result<> GrpcCall::take_settings(const Frame& frame) {
   if (frame.payload.size() % 6 != 0) return violated("settings of another size");
-  if (!frame.has(acknowledges)) output_ += frame_of(frames::settings, acknowledges, 0, {});
+  return acknowledge({.type = frame.type, .flags = frame.flags});
+}
+
+Result<> GrpcCall::acknowledge(const Frame& frame) {
+  if (frame.has(acknowledges)) return {};
+  output_ += frame_of(frame.type, acknowledges, 0, frame.payload);
+  if (output_.size() > most_queued_bytes)
+    return Error{Errc::too_large, "the peer wants too much acknowledged"};
   return {};
 }
 

@@ -34,6 +34,7 @@ public:
 
   static constexpr std::size_t most_body_bytes = 3 * 1024;  ///< Of an answer.
   static constexpr std::size_t most_question_bytes = 16 * 1024;
+  static constexpr std::size_t most_queued_bytes = 64 * 1024;  ///< That the peer does not read.
 
   explicit GrpcCall(const Question& question);
 
@@ -54,9 +55,10 @@ private:
     bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   };
 
-  Result<bool> take_frame();
+  Result<bool> take_frame(std::string_view& input);
   Result<> take(const Frame& frame);
   Result<> take_settings(const Frame& frame);
+  Result<> acknowledge(const Frame& frame);
   Result<> take_data(Frame frame);
   Result<> take_headers(Frame frame);
   Result<> take_block(const Frame& frame);

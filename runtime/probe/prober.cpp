@@ -114,6 +114,8 @@ private:
                 end(grpc_outcome(*answer));
               } else {
                 talk->tunnel->write(talk->call.take_output());
+                if (talk->tunnel->queued() > GrpcCall::most_queued_bytes)
+                  return Error{Errc::too_large, "the peer does not read what it asks for"};
               }
               return {};
             },

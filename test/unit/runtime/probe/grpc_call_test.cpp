@@ -120,6 +120,10 @@ TEST_CASE("grpc_call: a peer that refuses, floods or talks nonsense ends the cal
   for (int i = 0; i < 10 && told; ++i)
     told = endless.feed(frame(continuation, 0, 1, std::string(10'000, '\0')));
   CHECK_FALSE(told);
+  auto pings = greeting;
+  for (int i = 0; i < 10'000; ++i)
+    pings += frame(ping, 0, 0, "12345678");
+  CHECK(outcome(pings).error().code == Errc::too_large);
 }
 
 TEST_CASE("grpc_call: noise does no harm") {

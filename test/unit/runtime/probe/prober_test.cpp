@@ -448,6 +448,15 @@ TEST_CASE("prober: gRPC asks for a service's health") {
   CHECK(ask(to(garbage, Kind::grpc)).output == "nomad: the answer is no HealthCheckResponse");
   const ScriptedServer endless{speaks_grpc(std::string(10'000, 'x'), "0")};
   CHECK_FALSE(ask(to(endless, Kind::grpc)).passed);
+  const ScriptedServer floods{[](Visitor& visitor) {
+    std::string pings;
+    for (int i = 0; i < 1000; ++i)
+      pings += h2_frame(6, 0, 0, "12345678");
+    visitor.write(h2_frame(h2_settings, 0, 0, ""));
+    while (visitor.write(pings))
+      continue;
+  }};
+  CHECK(ask(to(floods, Kind::grpc)).output == "nomad: the peer does not read what it asks for");
   const ScriptedServer http1{answers_with(http_answer(200, ""))};
   CHECK_FALSE(ask(to(http1, Kind::grpc)).passed);
 }
