@@ -56,6 +56,7 @@ net::HttpRequest request_of(const Probe& probe) {
     if (!is_framing(name)) request.headers.push_back({name, value});
   request.body = probe.body;
   request.most_redirects = most_redirects;
+  request.repeats_body = false;  // Nomad's checks don't: 307 and 308 pass
   return request;
 }
 
@@ -68,8 +69,7 @@ GrpcCall::Question question_of(const Probe& probe) {
 }
 
 bool is_body_wanted(const net::ClientResponse& head) {
-  const bool leads_on = head.status >= 300 && head.status < 400 && !head.header("Location").empty();
-  return head.status != 200 && !leads_on;
+  return head.status != 200;
 }
 
 Outcome http_outcome(const net::HttpOutcome& told) {

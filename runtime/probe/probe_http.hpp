@@ -14,7 +14,7 @@ net::HttpRequest peer_of(const Probe& probe);
 net::HttpRequest request_of(const Probe& probe);
 GrpcCall::Question question_of(const Probe& probe);
 
-/// A 200 needs no body, nor does a redirect.
+/// A 200 needs no body.
 bool is_body_wanted(const net::ClientResponse& head);
 
 Outcome http_outcome(const net::HttpOutcome& told);

@@ -60,11 +60,7 @@ private:
     const auto end
         = [this, id, number](Outcome outcome) { finish(id, number, std::move(outcome)); };
     auto request = probe.kind == Kind::http ? request_of(probe) : peer_of(probe);
-    if (probe.tls) {
-      auto trusted = trust(probe.tls_skip_verify);
-      if (!trusted) return end(failed(trusted.error().what));
-      request.tls = std::move(*trusted);
-    }
+    request.trust = [this, anybody = probe.tls_skip_verify] { return trust(anybody); };
     const net::HttpLimits limits{
         .whole = std::clamp<std::chrono::milliseconds>(probe.timeout, 1ms, 10min),
         .body_bytes = most_kept};

@@ -195,6 +195,11 @@ void HttpCall::connected(int error_number) {
   arm();
   const auto socket = socket_;
   if (request_.to.scheme != "https") return socket->open();
+  if (!request_.tls && request_.trust) {
+    auto trusted = request_.trust();
+    if (!trusted) return fail(Kind::tls, trusted.error().code, trusted.error().what);
+    request_.tls = std::move(*trusted);
+  }
   if (!request_.tls)
     return fail(Kind::tls, Errc::invalid_argument, "there is nobody whose certificates to trust");
   const auto& name = request_.tls_name.empty() ? request_.to.host : request_.tls_name;

@@ -25,12 +25,20 @@ struct HttpRequest {
   std::string body{};
 
   std::shared_ptr<const TlsContext> tls{};  ///< Whom to trust; for https.
+  /// Gives `tls` when there is none, as a redirect led to https. On the client's thread; may be
+  /// missing.
+  std::function<Result<std::shared_ptr<const TlsContext>>()> trust{};
+
   std::string tls_name{};      ///< To whom the certificate must be made out; "": to the host.
   std::string tls_protocol{};  ///< The only one that is offered by ALPN; "": none is.
 
   bool keeps_connection = true;  ///< False: it has one of its own, from its beginning to its end.
   bool upgrades = false;         ///< An answer of 101 makes it a tunnel; `headers` ask for it.
-  int most_redirects = 0;        ///< That are followed, as Go's client does (request_text.hpp).
+
+  /// The redirect that is the last straw, as in Go's client: of 10, nine are followed. 0: a
+  /// redirect is an answer like others (request_text.hpp).
+  int most_redirects = 0;
+  bool repeats_body = true;  ///< False: 307 and 308 are answers like others.
 };
 
 /// Of one request; 0: for ever.
@@ -54,7 +62,7 @@ struct HttpClientError {
     closed,     ///< The peer hung up.
     malformed,  ///< What came is no HTTP.
     too_large,
-    redirects,  ///< Too many.
+    redirects,  ///< Too many, or to where nobody can go.
     refused,    ///< By who took the pieces: `code` is theirs.
   };
 

@@ -98,8 +98,8 @@ bool is_repeatable(const HttpRequest& request) {
 
 std::optional<HttpRequest> redirected(const HttpRequest& request, const ClientResponse& answer) {
   const bool keeps_method = answer.status == 307 || answer.status == 308;
-  const bool leads_on
-      = keeps_method || answer.status == 301 || answer.status == 302 || answer.status == 303;
+  const bool leads_on = (keeps_method && request.repeats_body) || answer.status == 301
+                        || answer.status == 302 || answer.status == 303;
   const auto location = answer.header("Location");
   if (!leads_on || location.empty() || request.to.scheme == "unix") return std::nullopt;
   const auto here = parse_url(url_text(request.to, request.target));

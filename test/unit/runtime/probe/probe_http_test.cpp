@@ -70,7 +70,7 @@ TEST_CASE("probe_http: which answers pass, and what is shown of them") {
 
 TEST_CASE("probe_http: only bodies that are shown are waited for") {
   CHECK_FALSE(is_body_wanted(answer(200).answer));
-  CHECK_FALSE(is_body_wanted(answer(302, "", {{"location", "/x"}}).answer));
+  CHECK(is_body_wanted(answer(307, "", {{"location", "/x"}}).answer));
   CHECK(is_body_wanted(answer(302).answer));
   CHECK(is_body_wanted(answer(404).answer));
 }
