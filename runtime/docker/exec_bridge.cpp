@@ -211,8 +211,17 @@ public:
   void stop() {
     is_wanted_ = false;
     begun_ = {};
-    if (tunnel_ != nullptr) return kill();
+    if (stream_ != 0) return kill();
     if (control_) finish();  // it has ended
+  }
+
+  /// Lets go of all that is on the loop, and tells nobody.
+  void abandon() {
+    begun_ = {};
+    over_ = {};
+    tunnel_ = nullptr;
+    client_.cancel(std::exchange(stream_, 0));
+    close_ends();
   }
 
 private:
@@ -255,16 +264,16 @@ private:
     request.headers.push_back({"Connection", "Upgrade"});
     request.headers.push_back({"Upgrade", "tcp"});
     const auto self = shared_from_this();
-    client_.send(std::move(request), {.header = question_time},
-                 {.ended = [self](const net::HttpOutcome& outcome) { self->stream_ended(outcome); },
-                  .piece = [self](std::string_view bytes) { return self->take_output(bytes); },
-                  .opened = [self](net::HttpTunnel& tunnel) { self->opened(tunnel); },
-                  .drained = [self] { self->await_input(); }});
+    stream_ = client_.send(
+        std::move(request), {.header = question_time},
+        {.ended = [self](const net::HttpOutcome& outcome) { self->stream_ended(outcome); },
+         .piece = [self](std::string_view bytes) { return self->take_output(bytes); },
+         .opened = [self](net::HttpTunnel& tunnel) { self->opened(tunnel); },
+         .drained = [self] { self->await_input(); }});
   }
 
   void opened(net::HttpTunnel& tunnel) {
     tunnel_ = &tunnel;
-    if (!is_wanted_) return kill();
     auto ends = make_ends();
     if (!ends) {
       tell(ends.error());
@@ -371,6 +380,7 @@ private:
   }
 
   void stream_ended(const net::HttpOutcome& outcome) {
+    stream_ = 0;
     if (tunnel_ == nullptr) {  // it never stood
       if (outcome.failure) return refuse(outcome.failure->error());
       return refuse(
@@ -405,7 +415,8 @@ private:
   }
 
   void kill() {
-    std::exchange(tunnel_, nullptr)->close();
+    tunnel_ = nullptr;
+    client_.cancel(std::exchange(stream_, 0));
     close_ends();
     look([self = shared_from_this()](const Result<ExecState>& state) {
       if (state) kill_command(*state, self->request_.container);
@@ -439,7 +450,9 @@ private:
   std::function<void()> over_;
   std::string exec_{};  ///< The engine's name of it.
   bool is_wanted_ = true;
-  net::HttpTunnel* tunnel_ = nullptr;  ///< While the engine's stream stands.
+  net::AsyncHttpClient::CallId stream_
+      = 0;                             ///< 0: the engine's stream was not asked for, or ended.
+  net::HttpTunnel* tunnel_ = nullptr;  ///< While it stands.
   boost::asio::steady_timer timer_;
   Watched control_;
   Watched input_;
@@ -476,6 +489,16 @@ public:
       tell_if_over();
     });
     gone->get_future().wait_for(3 * question_time);
+    // Those that did not end stand on the client's loop, and go before it.
+    const auto cleared = std::make_shared<std::promise<void>>();
+    client_.post([this, cleared] {
+      is_over_ = {};
+      for (const auto& [number, session] : sessions_)
+        session->abandon();
+      sessions_.clear();
+      cleared->set_value();
+    });
+    cleared->get_future().wait();
   }
 
   void begin(ExecRequest request, Begun begun) {

@@ -313,7 +313,7 @@ void HttpCall::take_body() {
   auto& body = parser_->body();
   if (body.empty()) return;
   const bool is_success = answer_.status >= 200 && answer_.status < 300;
-  if (handlers_.piece && is_success) {
+  if (handlers_.piece && is_success && !request_.upgrades) {
     hand_on(std::exchange(body, {}));
     return;
   }
@@ -385,7 +385,9 @@ HttpCall::Moment HttpCall::deadline() const {
   };
   bound(begun_, limits_.whole);
   if (phase_ < Phase::waiting) bound(hop_begun_, limits_.connect);
-  if (phase_ <= Phase::waiting) bound(hop_begun_, limits_.header);
+  // Where a tunnel is wanted there is none before the answer is whole.
+  const bool is_refusal = phase_ == Phase::receiving && request_.upgrades;
+  if (phase_ <= Phase::waiting || is_refusal) bound(hop_begun_, limits_.header);
   if (phase_ > Phase::waiting) bound(heard_, limits_.silence);
   return first;
 }

@@ -298,6 +298,34 @@ TEST_CASE("docker exec: a container that does not run says so") {
   }
 }
 
+TEST_CASE("docker exec: an engine that answers with no stream and stalls holds up nobody") {
+  std::promise<void> asked;
+  std::atomic<int> looks{0};
+  FakeEngine fake{[&](int socket, const std::string& request) {
+    const auto answer = [socket](const std::string& body) {
+      say(socket,
+          "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    };
+    if (request.find("/containers/c1/exec ") != std::string::npos) return answer(R"({"Id":"e1"})");
+    if (request.find("/exec/e1/json") != std::string::npos) {
+      ++looks;
+      return answer(R"({"Running":false,"ExitCode":0,"Pid":0})");
+    }
+    say(socket, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+    asked.set_value();
+    await_close(socket);
+  }};
+  const auto before = std::chrono::steady_clock::now();
+  {
+    ExecBridge bridge;
+    bridge.begin({.socket = fake.path(), .api = "1.41", .container = "c1", .command = {"cat"}},
+                 [](const Result<std::vector<host::UniqueFd>>&) { FAIL_CHECK("it never began"); });
+    asked.get_future().get();
+  }
+  CHECK(looks == 1);
+  CHECK(std::chrono::steady_clock::now() - before < 10s);
+}
+
 TEST_CASE("docker exec: who closes the socket, or ends, has the command looked up and killed") {
   std::atomic<int> looks{0};
   FakeEngine fake{[&](int socket, const std::string& request) {

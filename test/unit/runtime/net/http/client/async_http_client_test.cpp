@@ -462,6 +462,20 @@ TEST_CASE("async_http_client: an upgraded connection carries bytes both ways") {
   request = to(refuses);
   request.upgrades = true;
   CHECK(body_of(ask(request)) == "not now");
+
+  const ScriptedServer stalls{[](Visitor& visitor) {
+    visitor.read_request();
+    visitor.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+    hang(visitor);
+  }};
+  request = to(stalls);
+  request.upgrades = true;
+  const auto stalled = ask(client, request, {.header = 300ms}, {.piece = [](std::string_view) {
+                             FAIL_CHECK("there is no tunnel");
+                             return Result<>{};
+                           }});
+  CHECK(failure_of(stalled) == Cause::timeout);
+  CHECK(stalled.answer.body == "half");
 }
 
 TEST_CASE("async_http_client: a connection that speaks no HTTP") {
