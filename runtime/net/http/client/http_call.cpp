@@ -246,7 +246,7 @@ void HttpCall::input(std::string_view bytes) {
   std::string_view left = had_rest ? std::string_view{rest_} : bytes;
   for (;;) {
     const auto used = parser_->feed(left);
-    if (!used) return fail(Kind::malformed, Errc::corrupt, used.error().what);
+    if (!used) return input_malformed(used.error());
     left.remove_prefix(*used);
     if (!parser_->complete() || !is_interim(*parser_)) break;
     parser_ = make_parser(request_);
@@ -256,6 +256,15 @@ void HttpCall::input(std::string_view bytes) {
   else
     rest_ = left;
   take_header();
+}
+
+/// A header that came before it counts.
+void HttpCall::input_malformed(const Error& why) {
+  if (parser_->header_done()) {
+    take_header();
+    if (phase_ != Phase::receiving) return;  // it is over, or asks elsewhere
+  }
+  fail(Kind::malformed, Errc::corrupt, why.what);
 }
 
 void HttpCall::input_ended() {

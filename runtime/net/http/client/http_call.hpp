@@ -149,6 +149,7 @@ private:
   void dial_next();
   void ask();
   bool asks_anew();
+  void input_malformed(const Error& why);
   void take_header();
   bool goes_elsewhere();
   void take_body();

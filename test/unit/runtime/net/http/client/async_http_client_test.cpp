@@ -205,6 +205,8 @@ TEST_CASE("async_http_client: peers that hang up, and nonsense") {
   for (const auto& [bytes, kind, status] :
        {std::tuple{"", Cause::closed, 0U}, std::tuple{"HTTP/1.1 200 OK\r\nX: ", Cause::closed, 0U},
         std::tuple{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", Cause::closed, 200U},
+        std::tuple{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", Cause::malformed,
+                   200U},
         std::tuple{"220 mail.example.com ESMTP\r\n", Cause::malformed, 0U},
         std::tuple{"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", Cause::malformed, 0U}}) {
     const ScriptedServer server{answers_with(bytes)};
