@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -41,9 +42,10 @@ public:
   CallId begin(HttpRequest request, const HttpLimits& limits, HttpHandlers handlers, bool is_raw) {
     const std::lock_guard lock{guard_};
     const auto id = ++ids_;
+    pending_.insert(id);
     post_locked([this, id, limits, is_raw, request = std::move(request),
                  handlers = std::move(handlers)]() mutable {
-      if (is_over_) return;
+      if (is_over_ || !take_pending(id)) return;
       const auto call = std::make_shared<HttpCall>(*this, id, std::move(request), limits,
                                                    std::move(handlers), is_raw);
       calls_.emplace(id, call);
@@ -59,11 +61,15 @@ public:
 
   EventLoop& event_loop() { return loop_; }
 
-  /// Posted behind the request that it is about.
   void cancel(CallId id) {
-    post([this, id] {
+    if (take_pending(id)) return;  // it does not begin
+    const auto withdraw = [this, id] {
       if (const auto call = find(id)) call->withdraw();
-    });
+    };
+    if (loop_.is_current())
+      withdraw();
+    else
+      post(withdraw);
   }
 
 private:
@@ -73,6 +79,12 @@ private:
       loop_.post([this] { ::pthread_setname_np(::pthread_self(), options_.thread.c_str()); });
     }
     loop_.post(std::move(action));
+  }
+
+  /// Whether it was one of those that are still to begin.
+  bool take_pending(CallId id) {
+    const std::lock_guard lock{guard_};
+    return pending_.erase(id) != 0;
   }
 
   // -- on the loop's thread
@@ -153,7 +165,8 @@ private:
 
   const AsyncHttpClientOptions options_;
   std::mutex guard_;
-  CallId ids_ = 0;  ///< Under `guard_`, as the next.
+  CallId ids_ = 0;                      ///< Under `guard_`, as the next.
+  std::unordered_set<CallId> pending_;  ///< That the loop has not begun yet.
   bool is_started_ = false;
 
   SocketLoop loop_;       ///< Outlives what stands on it.

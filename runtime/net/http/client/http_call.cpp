@@ -292,7 +292,9 @@ void HttpCall::take_header() {
     if (goes_elsewhere()) return;
     phase_ = Phase::receiving;
     arm();
-    if (handlers_.head && !handlers_.head(answer_)) {
+    const bool is_enough = handlers_.head && !handlers_.head(answer_);
+    if (phase_ == Phase::over) return;  // withdrawn
+    if (is_enough) {
       hung_up_ = true;  // the rest of the answer is on its way
       take_body();
       return end({});

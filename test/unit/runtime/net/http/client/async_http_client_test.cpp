@@ -518,6 +518,32 @@ TEST_CASE("async_http_client: a withdrawn request is told of nothing and keeps n
   CHECK(watched.expired());
 }
 
+TEST_CASE("async_http_client: who withdraws on the client's thread is told nothing more") {
+  const ScriptedServer server{answers_with(http_answer(200, "hello"))};
+  AsyncHttpClient client;
+  const auto stranger = [](const HttpOutcome&) { FAIL_CHECK("it was withdrawn"); };
+  const auto piece = [](std::string_view) {
+    FAIL_CHECK("it was withdrawn");
+    return Result<>{};
+  };
+  for (const bool is_enough : {false, true}) {
+    AsyncHttpClient::CallId call = 0;
+    std::promise<void> withdrawn;
+    client.post([&] {
+      client.cancel(
+          client.send({.to = {.scheme = "http", .host = "a b", .port = "1", .base_path = {}}}, {},
+                      {.ended = stranger}));
+      call = client.send(to(server), {.whole = 30s},
+                         {.ended = stranger, .piece = piece, .head = [&](const ClientResponse&) {
+                            client.cancel(call);
+                            client.post([&] { withdrawn.set_value(); });
+                            return !is_enough;
+                          }});
+    });
+    withdrawn.get_future().get();
+  }
+}
+
 TEST_CASE("async_http_client: it ends while requests are on their way") {
   const ScriptedServer server{hang};
   auto kept = std::make_shared<int>();
