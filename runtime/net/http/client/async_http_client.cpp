@@ -102,7 +102,7 @@ private:
 
   void look_up(CallId id, const Endpoint& whom) override {
     if (!lookup_) lookup_ = std::make_unique<NameLookup>();
-    lookup_->find(whom.host, whom.port, [this, id](Result<SocketAddresses> found) {
+    lookup_->find(find(id), whom.host, whom.port, [this, id](Result<SocketAddresses> found) {
       loop_.post([this, id, found = std::move(found)]() mutable {
         if (const auto call = find(id)) call->found(std::move(found));
       });

@@ -55,6 +55,7 @@ SocketAddresses unix_addresses(const std::string& path) {
 
 struct NameLookup::Shared {
   struct Question {
+    std::weak_ptr<const void> asker;
     std::string host;
     std::string port;
     Done done;
@@ -71,8 +72,10 @@ struct NameLookup::Shared {
     while (!waiting.empty()) {
       const auto question = std::move(waiting.front());
       waiting.pop_front();
+      if (question.asker.expired()) continue;
       lock.unlock();
-      auto found = look_up(question.host, question.port, 0);
+      Result<SocketAddresses> found{Error{Errc::internal, "dial tcp: lookup " + question.host}};
+      guarded("net", [&] { found = look_up(question.host, question.port, 0); });
       lock.lock();
       if (!is_over) guarded("net", [&] { question.done(std::move(found)); });
     }
@@ -88,9 +91,17 @@ NameLookup::~NameLookup() {
   shared_->waiting.clear();
 }
 
-void NameLookup::find(std::string host, std::string port, Done done) {
+void NameLookup::find(std::weak_ptr<const void> asker,
+                      std::string host,
+                      std::string port,
+                      Done done) {
   const std::lock_guard lock{shared_->guard};
-  shared_->waiting.push_back({std::move(host), std::move(port), std::move(done)});
+  auto& waiting = shared_->waiting;
+  if (waiting.size() >= most_waiting)
+    std::erase_if(waiting, [](const auto& each) { return each.asker.expired(); });
+  if (waiting.size() >= most_waiting)
+    return done(Error{Errc::overloaded, "dial tcp: lookup " + host + ": too many wait for names"});
+  waiting.push_back({std::move(asker), std::move(host), std::move(port), std::move(done)});
   if (shared_->threads == most_threads) return;
   std::thread{[shared = shared_] {
     ::pthread_setname_np(::pthread_self(), "lookup");

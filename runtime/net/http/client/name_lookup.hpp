@@ -36,13 +36,15 @@ public:
   using Done = std::function<void(Result<SocketAddresses>)>;
 
   static constexpr int most_threads = 8;
+  static constexpr std::size_t most_waiting = 1024;
 
   NameLookup();
   NameLookup(const NameLookup&) = delete;
   ~NameLookup();  ///< Nobody is told any more.
 
-  /// `done` is called once, on another thread. Any thread.
-  void find(std::string host, std::string port, Done done);
+  /// `done` is called once, on another thread, or at once when too many wait; it must not ask
+  /// again. Never when `asker` is gone before its turn. Any thread.
+  void find(std::weak_ptr<const void> asker, std::string host, std::string port, Done done);
 
 private:
   struct Shared;

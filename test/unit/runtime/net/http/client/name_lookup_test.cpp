@@ -23,11 +23,12 @@ TEST_CASE("name_lookup: addresses as text need no lookup") {
 }
 
 TEST_CASE("name_lookup: names are found, also more at once than there are threads") {
+  const auto asker = std::make_shared<int>();
   std::vector<std::promise<Result<SocketAddresses>>> told(20);
   {
     NameLookup lookup;
     for (auto& each : told)
-      lookup.find("localhost", "80",
+      lookup.find(asker, "localhost", "80",
                   [&each](Result<SocketAddresses> found) { each.set_value(std::move(found)); });
     for (auto& each : told) {
       const auto found = each.get_future().get();
@@ -38,10 +39,22 @@ TEST_CASE("name_lookup: names are found, also more at once than there are thread
 }
 
 TEST_CASE("name_lookup: who goes waits for nothing, and is told nothing") {
+  const auto asker = std::make_shared<int>();
   for (int i = 0; i < 50; ++i) {
     NameLookup lookup;
     bool is_there = true;
-    lookup.find("localhost", "80",
+    lookup.find(asker, "localhost", "80",
                 [kept = std::make_shared<int>(), &is_there](const auto&) { CHECK(is_there); });
   }
+}
+
+TEST_CASE("name_lookup: nothing is looked up for who is gone") {
+  const auto asker = std::make_shared<int>();
+  std::promise<void> told;
+  NameLookup lookup;
+  for (int i = 0; i < 50; ++i)
+    lookup.find(std::weak_ptr<int>{}, "localhost", "80",
+                [](const auto&) { FAIL_CHECK("it was gone"); });
+  lookup.find(asker, "localhost", "80", [&](const auto&) { told.set_value(); });
+  told.get_future().get();
 }
