@@ -52,8 +52,13 @@ net::HttpRequest request_of(const Probe& probe) {
   auto path = probe.path.substr(0, probe.path.find('#'));
   if (!path.starts_with('/')) path.insert(0, 1, '/');
   request.target = percent_encode(path, "/?&=%+:@!$'()*,;[]");
-  for (const auto& [name, value] : probe.headers)
-    if (!is_framing(name)) request.headers.push_back({name, value});
+  bool has_host = false;
+  for (const auto& [name, value] : probe.headers) {
+    if (is_framing(name)) continue;
+    if (net::same_header(name, "Host") && (value.empty() || std::exchange(has_host, true)))
+      continue;
+    request.headers.push_back({name, value});
+  }
   request.body = probe.body;
   request.most_redirects = most_redirects;
   request.repeats_body = false;  // Nomad's checks don't: 307 and 308 pass

@@ -44,6 +44,9 @@ TEST_CASE("probe_http: a request has what the check says but for its framing") {
   CHECK(request.body == "hello");
   CHECK_FALSE(request.keeps_connection);  // an old connection shows nothing
   CHECK(request.to.scheme == "http");
+  probe.headers = {{"Host", ""}, {"host", "web.example"}, {"Host", "other"}};
+  REQUIRE(request_of(probe).headers.size() == 1);
+  CHECK(request_of(probe).headers[0].value == "web.example");
   probe.tls = true;
   probe.tls_server_name = "web.example";
   CHECK(request_of(probe).to.scheme == "https");
