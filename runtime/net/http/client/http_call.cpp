@@ -308,13 +308,17 @@ void HttpCall::take_header() {
 bool HttpCall::goes_elsewhere() {
   if (request_.most_redirects == 0) return false;
   auto next = redirected(request_, answer_);
-  if (!next) return false;
-  if (redirects_++ == request_.most_redirects) {
+  if (!next) {
+    fail(Kind::redirects, next.error().code, next.error().what);
+    return true;
+  }
+  if (!*next) return false;
+  if (++redirects_ == request_.most_redirects) {
     fail(Kind::redirects, Errc::rejected,
          fmt::format("stopped after {} redirects", request_.most_redirects));
     return true;
   }
-  request_ = std::move(*next);
+  request_ = std::move(**next);
   std::exchange(socket_, nullptr)->abandon();
   begin_hop();
   return true;

@@ -35,7 +35,7 @@ struct HttpRequest {
   bool keeps_connection = true;  ///< False: it has one of its own, from its beginning to its end.
   bool upgrades = false;         ///< An answer of 101 makes it a tunnel; `headers` ask for it.
 
-  /// The redirect that is the last straw, as in Go's client: of 10, nine are followed. 0: a
+  /// The redirect that fails the request, as in Go's client: of 10, nine are followed. 0: a
   /// redirect is an answer like others (request_text.hpp).
   int most_redirects = 0;
   bool repeats_body = true;  ///< False: 307 and 308 are answers like others.

@@ -96,24 +96,30 @@ bool is_repeatable(const HttpRequest& request) {
   return request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS";
 }
 
-std::optional<HttpRequest> redirected(const HttpRequest& request, const ClientResponse& answer) {
+Result<std::optional<HttpRequest>> redirected(const HttpRequest& request,
+                                              const ClientResponse& answer) {
   const bool keeps_method = answer.status == 307 || answer.status == 308;
   const bool leads_on = (keeps_method && request.repeats_body) || answer.status == 301
                         || answer.status == 302 || answer.status == 303;
   const auto location = answer.header("Location");
-  if (!leads_on || location.empty() || request.to.scheme == "unix") return std::nullopt;
-  const auto here = parse_url(url_text(request.to, request.target));
-  if (!here) return std::nullopt;
-  const auto there = resolve_url(*here, location);
-  if (!there || there->host_name().empty()) return std::nullopt;
-  if (there->scheme != "http" && there->scheme != "https") return std::nullopt;
+  if (!leads_on || location.empty() || request.to.scheme == "unix")
+    return std::optional<HttpRequest>{};
+  const auto here = NOMAD_TRY(parse_url(url_text(request.to, request.target)));
+  const auto there = resolve_url(here, location);
+  if (!there)
+    return Error{Errc::rejected, fmt::format("failed to parse Location header {}: {}",
+                                             quote(location), there.error().what)};
+  if (there->scheme != "http" && there->scheme != "https")
+    return Error{Errc::rejected, "unsupported protocol scheme " + quote(there->scheme)};
+  if (there->host_name().empty()) return Error{Errc::rejected, "http: no Host in request URL"};
   auto next = request;
   next.to = {
       .scheme = there->scheme, .host = there->host_name(), .port = there->port(), .base_path = {}};
   const auto path = there->path.empty() ? "/" : there->path;
   next.target = percent_encode(there->query.empty() ? path : path + '?' + there->query,
                                "/?&=%+:@!$'()*,;[]");
-  const bool is_absolute = location.starts_with("//") || location.find("://") != location.npos;
+  const auto written = parse_url(location);
+  const bool is_absolute = location.starts_with("//") || (written && !written->scheme.empty());
   const bool leads_elsewhere = next.to.host != request.to.host || next.to.port != request.to.port;
   std::erase_if(next.headers, [&](const Header& each) {
     if (same_header(each.name, "Host")) return is_absolute;
@@ -125,7 +131,7 @@ std::optional<HttpRequest> redirected(const HttpRequest& request, const ClientRe
     if (next.method != "HEAD") next.method = "GET";
     next.body.clear();
   }
-  return next;
+  return std::optional{std::move(next)};
 }
 
 }  // namespace nomad::net

@@ -26,7 +26,9 @@ std::string asked_text(const HttpRequest& request);
 /// Whether it may be asked again when it is not known whether it was served.
 bool is_repeatable(const HttpRequest& request);
 
-/// What is asked after `request` was answered so; nothing when that leads nowhere.
-std::optional<HttpRequest> redirected(const HttpRequest& request, const ClientResponse& answer);
+/// What is asked after `request` was answered so; nothing when that is no redirect, and an error,
+/// in Go's words, when it leads to where nobody can go.
+Result<std::optional<HttpRequest>> redirected(const HttpRequest& request,
+                                              const ClientResponse& answer);
 
 }  // namespace nomad::net

@@ -293,7 +293,7 @@ TEST_CASE("prober: who is sent round in circles stops") {
   CHECK_FALSE(outcome.passed);
   CHECK(outcome.output
         == fmt::format("nomad: Get \"{}\": stopped after 10 redirects", server.url("/health")));
-  CHECK(server.visits() == 11);
+  CHECK(server.visits() == 10);
 }
 
 TEST_CASE("prober: redirects lead to nothing but HTTP") {
@@ -303,7 +303,8 @@ TEST_CASE("prober: redirects lead to nothing but HTTP") {
     const ScriptedServer server{
         answers_with(http_answer(302, "body", "Location: "s + place + "\r\n"))};
     const auto outcome = ask(to(server));
-    CHECK(outcome.status_code == 302);
+    CHECK_FALSE(outcome.passed);
+    CHECK(outcome.output.starts_with("nomad: Get \""));
     CHECK_FALSE(contains(outcome.output, "root:"));
   }
 }

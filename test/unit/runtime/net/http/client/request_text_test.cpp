@@ -14,11 +14,12 @@ HttpRequest request_to(const char* address, std::string target = "/a/b?c=d") {
   return request;
 }
 
-/// Where a redirect leads, as `Get "http://…"`; "" for nowhere.
+/// Where a redirect leads, as `Get "http://…"`; "" for none, or why it leads nowhere.
 std::string led_to(const HttpRequest& request, unsigned status, const char* location) {
   const auto next
       = redirected(request, {.status = status, .headers = {{"location", location}}, .body = {}});
-  return next ? asked_text(*next) : "";
+  if (!next) return next.error().what;
+  return *next ? asked_text(**next) : "";
 }
 
 }  // namespace
@@ -72,9 +73,12 @@ TEST_CASE("request_text: redirects lead to where Go's client goes, and nowhere e
   CHECK(led_to(from, 303, "//other/x y") == "Get \"http://other:80/x%20y\"");
   CHECK(led_to(from, 307, "https://other") == "Get \"https://other:443/\"");
   CHECK(led_to(from, 308, "http://[::1]:1/\xc3\xbc#part") == "Get \"http://[::1]:1/%C3%BC\"");
-  for (const auto* nowhere : {"", "file:///etc/passwd", "ftp://x/", "http:///x", "http://[/",
-                              "http://x:99999/", "/%zz", "http://a b/"})
-    CHECK(led_to(from, 302, nowhere).empty());
+  for (const auto* bad : {"http://[/", "http://x:99999/", "/%zz", "http://a b/"})
+    CHECK(led_to(from, 302, bad).starts_with("failed to parse Location header \""));
+  CHECK(led_to(from, 302, "file:///etc/passwd") == "unsupported protocol scheme \"file\"");
+  CHECK(led_to(from, 302, "ftp://x/") == "unsupported protocol scheme \"ftp\"");
+  CHECK(led_to(from, 302, "http:///x") == "http: no Host in request URL");
+  CHECK(led_to(from, 302, "").empty());
   for (const unsigned other : {200U, 300U, 304U, 400U})
     CHECK(led_to(from, other, "/x").empty());
   CHECK(led_to(request_to("unix:///run/x.sock"), 302, "/x").empty());
@@ -87,12 +91,14 @@ TEST_CASE("request_text: who asks is told to the first host alone, also on the w
   request.headers = {{"authorization", "secret"}, {"Host", "web.example"}, {"X-Kept", "yes"}};
   const auto next = [](const HttpRequest& from, unsigned status, const char* location) {
     return redirected(from, {.status = status, .headers = {{"Location", location}}, .body = {}})
+        .value()
         .value();
   };
   const auto same = next(request, 307, "/x");
   CHECK(same.method == "POST");
   CHECK(same.body == "hello");
   CHECK(same.headers.size() == 3);
+  CHECK(next(request, 302, "/x?next=http://other/").headers.size() == 3);
   const auto got = next(request, 302, "http://web/x");
   CHECK(got.method == "GET");
   CHECK(got.body.empty());
