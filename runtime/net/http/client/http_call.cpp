@@ -216,6 +216,7 @@ void HttpCall::opened() {
 void HttpCall::ask() {
   phase_ = Phase::waiting;
   parser_ = make_parser(request_);
+  head_ = {};
   rest_.clear();
   got_any_ = hung_up_ = false;
   arm();
@@ -240,22 +241,29 @@ void HttpCall::input(std::string_view bytes) {
     hand_on(bytes);
     return;
   }
-  // Half of a chunk's head is not taken, and comes again with what is behind it.
-  const bool had_rest = !rest_.empty();
-  if (had_rest) rest_ += bytes;
-  std::string_view left = had_rest ? std::string_view{rest_} : bytes;
-  for (;;) {
-    const auto used = parser_->feed(left);
-    if (!used) return input_malformed(used.error());
-    left.remove_prefix(*used);
-    if (!parser_->complete() || !is_interim(*parser_)) break;
-    parser_ = make_parser(request_);
-  }
-  if (had_rest)
-    rest_.erase(0, rest_.size() - left.size());
-  else
-    rest_ = left;
+  if (const auto parsed = parse(bytes); !parsed) return input_malformed(parsed.error());
   take_header();
+}
+
+Result<> HttpCall::parse(std::string_view bytes) {
+  while (!head_.is_whole() && !bytes.empty()) {
+    rest_ += head_.take(bytes);
+    const auto used = NOMAD_TRY(parser_->feed(rest_));
+    rest_.erase(0, used);
+    if (!parser_->complete() || !is_interim(*parser_)) continue;
+    parser_ = make_parser(request_);
+    head_ = {};
+  }
+  if (bytes.empty()) return {};
+  if (rest_.empty()) {
+    const auto used = NOMAD_TRY(parser_->feed(bytes));
+    rest_ = bytes.substr(used);
+    return {};
+  }
+  rest_ += bytes;  // half of a chunk's head was not taken
+  const auto used = NOMAD_TRY(parser_->feed(rest_));
+  rest_.erase(0, used);
+  return {};
 }
 
 /// A header that came before it counts.

@@ -25,6 +25,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "runtime/net/http/client/async_http_client.hpp"
+#include "runtime/net/http/client/head_lines.hpp"
 #include "runtime/net/http/client/http_request.hpp"
 #include "runtime/net/http/client/name_lookup.hpp"
 #include "runtime/net/http/http_parser.hpp"
@@ -149,6 +150,7 @@ private:
   void dial_next();
   void ask();
   bool asks_anew();
+  Result<> parse(std::string_view bytes);
   void input_malformed(const Error& why);
   void take_header();
   bool goes_elsewhere();
@@ -189,6 +191,7 @@ private:
   bool got_any_ = false;   ///< Something has come for this one.
   bool hung_up_ = false;
   bool is_paused_ = false;
+  HeadLines head_;
   std::unique_ptr<ResponseParser> parser_;
   std::string rest_;  ///< What the parser has not taken yet.
   ClientResponse answer_;

@@ -148,6 +148,14 @@ TEST_CASE("async_http_client: an answer in pieces of every size, after interim o
   }
 }
 
+TEST_CASE("async_http_client: an answer of a script, with bare line ends") {
+  const ScriptedServer script{answers_with("HTTP/1.1 200 OK\n\nok")};
+  CHECK(body_of(ask(to(script))) == "ok");
+  const ScriptedServer terse{
+      answers_with("HTTP/1.1 103\n\nHTTP/1.1 200\nContent-Length: 3\n\n\nok")};
+  CHECK(body_of(ask(to(terse))) == "\nok");
+}
+
 TEST_CASE("async_http_client: a body that ends with the connection, and none of HEAD's") {
   const ScriptedServer server{answers_with("HTTP/1.1 200 OK\r\n\r\nall of it")};
   CHECK(body_of(ask(to(server))) == "all of it");
