@@ -65,11 +65,10 @@ void Arguments::option(std::string_view name,
 }
 
 std::string Arguments::suggestion(const std::string& name) const {
-  if (name.size() < 3) return {};  // near to every short one
   std::vector<std::string_view> names;
   for (const auto* option : app_->get_options())
     names.push_back(option->get_lnames().front());
-  const auto near = closest_name(name, names);
+  const auto near = closest_word(name, names);
   return near.empty() ? std::string{} : fmt::format("; did you mean -{}?", near);
 }
 

@@ -88,7 +88,7 @@ std::string_view CommandTree::nearest(std::span<const std::string> words) const 
   for (const CommandGroup& group : groups)
     names.push_back(group.name);
   for (std::size_t count = std::min(words.size(), most_words); count > 0; --count)
-    if (const auto near = closest_name(first_words(words, count), names); !near.empty())
+    if (const auto near = closest_word(first_words(words, count), names); !near.empty())
       return near;
   return {};
 }

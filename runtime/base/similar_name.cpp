@@ -9,6 +9,7 @@
 namespace nomad {
 namespace {
 
+constexpr std::size_t close_enough = 2;
 constexpr std::size_t max_name = 64;  // longer names are compared by nobody
 
 /// Edits (insert, delete, replace a character) that lead from `from` to `to`.
@@ -30,24 +31,13 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row[b.size()];
 }
 
-}  // namespace
-
-std::string_view name_suggestion(std::string_view given,
-                                 const std::vector<std::string_view>& candidates) {
-  constexpr std::size_t close_enough = 2;
-  if (given.size() > max_name) return {};
-  for (const std::string_view candidate : candidates)
-    if (candidate.size() <= max_name && edit_distance(given, candidate) <= close_enough)
-      return candidate;
-  return {};
-}
-
-std::string_view closest_name(std::string_view given,
-                              const std::vector<std::string_view>& candidates) {
+/// The nearest within so many edits.
+std::string_view closest(std::string_view given,
+                         const std::vector<std::string_view>& candidates,
+                         std::size_t most) {
   std::string_view best;
+  std::size_t best_distance = most + 1;
   if (given.size() > max_name) return {};
-  // Two edits at most, and fewer than half of what was given: any short word is near to another.
-  std::size_t best_distance = std::min<std::size_t>(3, (code_points(given).size() + 1) / 2);
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > max_name) continue;
     const std::size_t distance = edit_distance(given, candidate);
@@ -57,6 +47,28 @@ std::string_view closest_name(std::string_view given,
     }
   }
   return best;
+}
+
+}  // namespace
+
+std::string_view name_suggestion(std::string_view given,
+                                 const std::vector<std::string_view>& candidates) {
+  if (given.size() > max_name) return {};
+  for (const std::string_view candidate : candidates)
+    if (candidate.size() <= max_name && edit_distance(given, candidate) <= close_enough)
+      return candidate;
+  return {};
+}
+
+std::string_view closest_name(std::string_view given,
+                              const std::vector<std::string_view>& candidates) {
+  return closest(given, candidates, close_enough);
+}
+
+std::string_view closest_word(std::string_view given,
+                              const std::vector<std::string_view>& candidates) {
+  if (given.empty()) return {};
+  return closest(given, candidates, std::min(close_enough, (code_points(given).size() - 1) / 2));
 }
 
 }  // namespace nomad

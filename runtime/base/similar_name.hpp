@@ -11,9 +11,13 @@ namespace nomad {
 std::string_view name_suggestion(std::string_view given,
                                  const std::vector<std::string_view>& candidates);
 
-/// The nearest of `candidates` within two edits of `given`, and fewer than half its length; empty
-/// when none is.
+/// The nearest of `candidates` within two edits of `given`; empty when none is.
 std::string_view closest_name(std::string_view given,
+                              const std::vector<std::string_view>& candidates);
+
+/// The same with fewer edits than half its length, for what people type: any word of three or four
+/// letters is like any other.
+std::string_view closest_word(std::string_view given,
                               const std::vector<std::string_view>& candidates);
 
 }  // namespace nomad

@@ -53,6 +53,8 @@ TEST_CASE("command tree: a mistyped command or group is recognized") {
   CHECK(tree.nearest(Words{"stats"}) == "status");
   CHECK(tree.nearest(Words{"node", "pol"}) == "node pool");
   CHECK(tree.nearest(Words{"something"}).empty());
+  CHECK(tree.nearest(Words{"nude"}) == "node");
+  CHECK(tree.nearest(Words{"nuts"}).empty());  // it is no more like "node" than not
 }
 
 TEST_CASE("command tree: the list of a group has the commands and groups right below it") {

@@ -12,8 +12,10 @@ TEST_CASE("similar_name: the first within two edits, and the nearest") {
   CHECK(name_suggestion("uper", {"uppr", "upper"}) == "uppr");
   CHECK(closest_name("uper", {"supr", "upper"}) == "upper");
   CHECK(closest_name("äöü", {"äüü"}) == "äüü");
-  CHECK(closest_name("abcd", {"abxy"}).empty());  // half of it
-  CHECK(closest_name("abcde", {"abcxy"}) == "abcxy");
-  CHECK(closest_name("ab", {"ax"}).empty());
+  CHECK(closest_name("abcd", {"abxy"}) == "abxy");
+  CHECK(closest_word("abcd", {"abxy"}).empty());  // half of it
+  CHECK(closest_word("abcde", {"abcxy"}) == "abcxy");
+  CHECK(closest_word("ab", {"ax"}).empty());
+  CHECK(closest_word("", {"a"}).empty());
   CHECK(name_suggestion(std::string(1000, 'a'), {"a"}).empty());
 }
