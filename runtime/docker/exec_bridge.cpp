@@ -36,7 +36,8 @@
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::docker {
-namespace {
+/// Named, for ExecBridge::Core has members of what is in it.
+namespace exec_bridge {
 
 using boost::asio::posix::stream_descriptor;
 using Clock = std::chrono::steady_clock;
@@ -474,7 +475,7 @@ void hold_back_sigpipe() {
   ::pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
 }
 
-}  // namespace
+}  // namespace exec_bridge
 
 class ExecBridge::Core {
 public:
@@ -488,7 +489,7 @@ public:
         session->stop();
       tell_if_over();
     });
-    gone->get_future().wait_for(3 * question_time);
+    gone->get_future().wait_for(3 * exec_bridge::question_time);
     // Those that did not end stand on the client's loop, and go before it.
     const auto cleared = std::make_shared<std::promise<void>>();
     client_.post([this, cleared] {
@@ -502,16 +503,16 @@ public:
   }
 
   void begin(ExecRequest request, Begun begun) {
-    if (!std::exchange(is_begun_, true)) client_.post(hold_back_sigpipe);
+    if (!std::exchange(is_begun_, true)) client_.post(exec_bridge::hold_back_sigpipe);
     client_.post([this, request = std::move(request), begun = std::move(begun)]() mutable {
       if (sessions_.size() >= most_commands)
         return begun(Error{Errc::overloaded, "too many commands run beside tasks of this driver"});
       const auto number = ++sessions_begun_;
-      const auto session = std::make_shared<Session>(client_, std::move(request), std::move(begun),
-                                                     [this, number] {
-                                                       sessions_.erase(number);
-                                                       tell_if_over();
-                                                     });
+      const auto session = std::make_shared<exec_bridge::Session>(client_, std::move(request),
+                                                                  std::move(begun), [this, number] {
+                                                                    sessions_.erase(number);
+                                                                    tell_if_over();
+                                                                  });
       sessions_.emplace(number, session);
       session->begin();
     });
@@ -524,7 +525,7 @@ private:
 
   bool is_begun_ = false;  ///< On the caller's thread; the rest is on the client's.
   std::uint64_t sessions_begun_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
+  std::map<std::uint64_t, std::shared_ptr<exec_bridge::Session>> sessions_;
   std::function<void()> is_over_;                           ///< The bridge waits for this.
   net::AsyncHttpClient client_{{.thread = "docker-exec"}};  ///< Ends before the rest.
 };
