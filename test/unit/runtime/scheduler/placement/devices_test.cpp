@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/object/alloc_view.hpp"
 #include "runtime/object/draft.hpp"
 
 using namespace nomad;
