@@ -12,6 +12,7 @@ using namespace nomad;
 using namespace nomad::test;
 using namespace std::chrono_literals;
 using client::HookEntry;
+using client::HookPhase;
 using client::HookSet;
 
 namespace {

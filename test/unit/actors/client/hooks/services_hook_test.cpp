@@ -8,6 +8,7 @@
 
 using namespace nomad;
 using namespace std::chrono_literals;
+using client::HookPhase;
 using client::service_provider::Began;
 using client::service_provider::ChecksChanged;
 using client::service_provider::Deregister;
