@@ -10,6 +10,7 @@
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::cli {
+
 Result<std::string> read_input(const std::string& path, std::size_t most) {
   const bool is_stdin = path == "-";
   const std::string name = is_stdin ? "stdin" : path;

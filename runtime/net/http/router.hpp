@@ -31,8 +31,8 @@ public:
     std::string redirect;  ///< Not empty: answer 301 with this path.
   };
 
-  /// By the decoded path. One that is not clean as it was sent ("//", "..") is redirected; a name
-  /// in it may have such parts, which come encoded.
+  /// By the decoded path, if it was clean as it was sent: a name in it may have "//" or "..", which
+  /// come encoded. One that was not clean is given as it was sent, and redirected.
   Match find(std::string_view path, bool is_clean) const;
 
 private:
