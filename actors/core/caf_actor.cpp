@@ -174,7 +174,9 @@ caf::result<Mail> CafActor::take(Mail& mail) {
 }
 
 caf::result<Mail> CafActor::take_unknown(Mail& mail) {
-  if (auto* adopted = mail.get<Adopt>()) {
+  if (const auto* turn = mail.get<Turn>()) {
+    turn->action();
+  } else if (auto* adopted = mail.get<Adopt>()) {
     adopt(std::exchange(adopted->child, {}));
   } else if (const auto* belongs = mail.get<Belong>()) {
     owner_ = WeakRef{belongs->owner};

@@ -17,6 +17,7 @@
 #include "actors/core/mail.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
+#include "runtime/base/turns.hpp"
 
 namespace nomad::actor {
 
@@ -40,6 +41,12 @@ public:
   struct Belong {
     using is_message = void;
     Ref owner;
+  };
+
+  /// From whoever has its Turns.
+  struct Turn {
+    using is_message = void;
+    Turns::Action action;
   };
 
   CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner);

@@ -11,7 +11,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
-#include "runtime/plugin/bridge/turns.hpp"
+#include "runtime/base/turns.hpp"
 
 namespace nomad::plugin::bridge {
 
@@ -27,7 +27,7 @@ public:
 
   /// `begin(context, request, reactor)` is the stub's method.
   template <class Begin>
-  static std::shared_ptr<AnswerStream> open(std::shared_ptr<Turns> turns,
+  static std::shared_ptr<AnswerStream> open(Turns turns,
                                             Request request,
                                             Told told,
                                             const Begin& begin) {
@@ -49,7 +49,7 @@ public:
 
   void OnReadDone(bool is_there) override {
     if (!is_there) return this->RemoveHold();
-    turns_->post([self = self_] {
+    turns_.post([self = self_] {
       // Copies, for each may cancel, which lets go of both.
       if (const auto answer = self->told_.answer) answer(self->response_);
       self->response_.Clear();
@@ -62,16 +62,16 @@ public:
   }
 
   void OnDone(const grpc::Status& status) override {
-    turns_->post([self = std::exchange(self_, nullptr), status] {
+    turns_.post([self = std::exchange(self_, nullptr), status] {
       if (const auto ended = std::exchange(self->told_, {}).ended) ended(status);
     });
   }
 
 private:
-  AnswerStream(std::shared_ptr<Turns> turns, Request request, Told told)
+  AnswerStream(Turns turns, Request request, Told told)
       : turns_{std::move(turns)}, request_{std::move(request)}, told_{std::move(told)} {}
 
-  std::shared_ptr<Turns> turns_;
+  Turns turns_;
   grpc::ClientContext context_;
   Request request_;
   Response response_;

@@ -50,7 +50,7 @@ void give_up() {
 
 Bridge::Bridge(Options options)
     : options_{std::move(options)},
-      turns_{std::make_shared<Turns>(Turns::Limits{.overflown = give_up})} {}
+      turns_{std::make_shared<TurnQueue>(TurnQueue::Limits{.overflown = give_up})} {}
 
 Result<std::unique_ptr<Bridge>> Bridge::begin(Options options) {
   std::unique_ptr<Bridge> made{new Bridge{std::move(options)}};
@@ -60,7 +60,7 @@ Result<std::unique_ptr<Bridge>> Bridge::begin(Options options) {
   made->program_->watch(
       {.line = [bridge = made.get()](LogLine line) { bridge->hear(std::move(line)); },
        .ended = [bridge = made.get()](const std::string& how) { bridge->program_ended(how); }});
-  made->remote_ = std::make_unique<Remote>(made->program_->handshake().target, made->turns_);
+  made->remote_ = std::make_unique<Remote>(made->program_->handshake().target, Turns{made->turns_});
   auto asked = made->ask_what_it_is();
   unlink_socket(made->program_->handshake().socket);
   if (asked) return made;

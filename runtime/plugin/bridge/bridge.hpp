@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/turn_queue.hpp"
 #include "runtime/plugin/bridge/config_spec.hpp"
 #include "runtime/plugin/bridge/go_program.hpp"
 #include "runtime/plugin/bridge/remote.hpp"
@@ -47,7 +48,7 @@ private:
   void program_ended(const std::string& how);
 
   Options options_;
-  std::shared_ptr<Turns> turns_;
+  std::shared_ptr<TurnQueue> turns_;
   std::unique_ptr<GoProgram> program_;
   std::unique_ptr<Remote> remote_;
   base::PluginInfoResponse info_;

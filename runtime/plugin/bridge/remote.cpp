@@ -61,7 +61,7 @@ Refusal refusal_of(std::string_view what, const grpc::Status& status) {
   return refusal;
 }
 
-Remote::Remote(const std::string& target, std::shared_ptr<Turns> turns) : turns_{std::move(turns)} {
+Remote::Remote(const std::string& target, Turns turns) : turns_{std::move(turns)} {
   grpc::ChannelArguments settings;
   settings.SetMaxReceiveMessageSize(greatest_message);
   settings.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, INT_MAX);  // its socket has no name any more

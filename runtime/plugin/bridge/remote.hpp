@@ -16,7 +16,7 @@
 #include "base.grpc.pb.h"
 #include "driver.grpc.pb.h"
 #include "runtime/base/result.hpp"
-#include "runtime/plugin/bridge/turns.hpp"
+#include "runtime/base/turns.hpp"
 #include "runtime/plugin/bridge/wire.hpp"
 #include "runtime/workload/runs/refusal.hpp"
 
@@ -29,11 +29,11 @@ Refusal refusal_of(std::string_view what, const grpc::Status& status);
 
 class Remote {
 public:
-  Remote(const std::string& target, std::shared_ptr<Turns> turns);
+  Remote(const std::string& target, Turns turns);
 
   drivers::Driver::Stub& driver() { return *driver_; }
 
-  const std::shared_ptr<Turns>& turns() const { return turns_; }
+  const Turns& turns() const { return turns_; }
 
   /// Blocks until the answer.
   template <class Stub, class Request, class Response>
@@ -75,7 +75,7 @@ public:
       call->context.set_deadline(std::chrono::system_clock::now() + patience);
     const auto finish = [call, turns = turns_, then = std::move(then),
                          what = std::string{what}](const grpc::Status& status) {
-      turns->post([call, then, what, status] {
+      turns.post([call, then, what, status] {
         if (status.ok()) return then(&call->response, {});
         then(nullptr, refusal_of(what, status));
       });
@@ -90,7 +90,7 @@ public:
   void shut_down(std::chrono::milliseconds patience);
 
 private:
-  std::shared_ptr<Turns> turns_;
+  Turns turns_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<drivers::Driver::Stub> driver_;
   std::unique_ptr<base::BasePlugin::Stub> base_;

@@ -44,7 +44,7 @@ void RemoteCommand::write_next() {
 }
 
 void RemoteCommand::OnWriteDone(bool is_done) {
-  turns_->post([self = self_, is_done] { self->wrote(is_done); });
+  turns_.post([self = self_, is_done] { self->wrote(is_done); });
 }
 
 void RemoteCommand::wrote(bool is_done) {
@@ -91,7 +91,7 @@ void RemoteCommand::close() {
 // -- what comes from it
 
 void RemoteCommand::OnReadDone(bool is_there) {
-  turns_->post([self = self_, is_there] { is_there ? self->read() : self->read_last(); });
+  turns_.post([self = self_, is_there] { is_there ? self->read() : self->read_last(); });
 }
 
 void RemoteCommand::read_last() {
@@ -153,7 +153,7 @@ void RemoteCommand::taken(std::size_t bytes) {
 }
 
 void RemoteCommand::OnDone(const grpc::Status& status) {
-  turns_->post([self = std::exchange(self_, nullptr), status] {
+  turns_.post([self = std::exchange(self_, nullptr), status] {
     self->is_done_ = true;
     if (!self->end_)
       self->end_

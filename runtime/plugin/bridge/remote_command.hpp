@@ -42,8 +42,7 @@ private:
     bool has_ended = false;  ///< That was told.
   };
 
-  RemoteCommand(std::shared_ptr<Turns> turns, CommandTold told)
-      : turns_{std::move(turns)}, told_{std::move(told)} {}
+  RemoteCommand(Turns turns, CommandTold told) : turns_{std::move(turns)}, told_{std::move(told)} {}
 
   void send(drivers::ExecTaskStreamingRequest message);
   void write_next();
@@ -55,7 +54,7 @@ private:
   void go_on();
   void finish();
 
-  std::shared_ptr<Turns> turns_;
+  Turns turns_;
   CommandTold told_;
   grpc::ClientContext context_;
   drivers::ExecTaskStreamingResponse response_;

@@ -9,6 +9,7 @@
 #include <capnp/message.h>
 #include <doctest/doctest.h>
 
+#include "runtime/base/turn_queue.hpp"
 #include "runtime/plugin/sdk/wire.hpp"
 #include "test/unit/runtime/host/temp_dir.hpp"
 #include "test/unit/runtime/plugin/bridge/fake_program.hpp"
@@ -44,7 +45,7 @@ ConfigSpec empty_spec() {
 /// The bridge's process. One that is not served any more is as good as dead.
 struct Process {
   FewHost agent;
-  std::shared_ptr<Turns> turns = std::make_shared<Turns>(Turns::Limits{});
+  std::shared_ptr<TurnQueue> turns = std::make_shared<TurnQueue>(TurnQueue::Limits{});
   Remote remote;
   BridgeDriver driver;
 
@@ -54,7 +55,7 @@ struct Process {
           const drivers::DriverCapabilities& capabilities,
           const ConfigSpec& spec)
       : agent{speed},
-        remote{program.target(), turns},
+        remote{program.target(), Turns{turns}},
         driver{in(directory), Served{.remote = remote,
                                      .capabilities = capabilities,
                                      .task_config = spec,
@@ -420,7 +421,7 @@ TEST_CASE_FIXTURE(BridgeFixture, "answer stream: who takes an answer may cancel"
     count = known.use_count();
     done = true;
   };
-  stream = Stream::open(processes.back()->turns, {}, std::move(told),
+  stream = Stream::open(Turns{processes.back()->turns}, {}, std::move(told),
                         [this](auto* context, auto* request, auto* reactor) {
                           processes.back()->remote.driver().async()->Fingerprint(context, request,
                                                                                  reactor);

@@ -1,12 +1,12 @@
-// Turns: what gRPC's threads have for the plugin's own thread, in order. The plugin's thread runs
-// it when the descriptor can be read.
+// TurnQueue: the turns of a thread with a loop of its own, which runs what waits, in order, when
+// the descriptor can be read.
 //
-// Bounds: what the program says by itself (`offer`) is dropped beyond `most_offered` that wait, and
-// counted. Answers (`post`) can't be: each is awaited, and there are no more of them than was
-// asked. If they are more than `most` all the same, the plugin's thread does not run any more, or
+// Bounds: what nobody asked for (`offer`) is dropped beyond `most_offered` that wait, and counted.
+// Answers (`take`, by which `Turns` post) can't be: each is awaited, and there are no more of them
+// than was asked. If they are more than `most` all the same, the thread does not run any more, or
 // what was asked has no bound: `overflown` is called, once, which is to end the process.
 //
-// Threads: `post` and `offer` any; the others the plugin's.
+// Threads: `take` and `offer` any; the others the queue's.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-namespace nomad::plugin::bridge {
+#include "runtime/base/turns.hpp"
 
-class Turns {
+namespace nomad {
+
+class TurnQueue final : public Turns::Taker {
 public:
   struct Limits {
     std::size_t most_offered = 1000;
@@ -29,32 +31,33 @@ public:
     std::function<void()> overflown{};
   };
 
-  explicit Turns(Limits limits)
+  explicit TurnQueue(Limits limits)
       : limits_{std::move(limits)}, descriptor_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
 
-  ~Turns() { ::close(descriptor_); }
+  ~TurnQueue() override { ::close(descriptor_); }
 
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
+  TurnQueue(const TurnQueue&) = delete;
+  TurnQueue& operator=(const TurnQueue&) = delete;
 
   int descriptor() const { return descriptor_; }
 
-  void post(std::function<void()> turn) {
+  bool take(Turns::Action& turn) override {
     {
       std::unique_lock lock{guard_};
       if (waiting_.size() >= limits_.most) {
         const bool is_first = !std::exchange(has_overflown_, true);
         lock.unlock();
         if (is_first && limits_.overflown) limits_.overflown();
-        return;
+        return false;
       }
       waiting_.push_back(std::move(turn));
     }
     wake();
+    return true;
   }
 
   /// What nobody waits for.
-  void offer(std::function<void()> turn) {
+  void offer(Turns::Action turn) {
     {
       const std::lock_guard lock{guard_};
       if (offered_ >= limits_.most_offered || waiting_.size() >= limits_.most) {
@@ -71,7 +74,7 @@ public:
   std::size_t run() {
     eventfd_t count = 0;
     static_cast<void>(::eventfd_read(descriptor_, &count));
-    std::vector<std::function<void()>> turns;
+    std::vector<Turns::Action> turns;
     std::size_t dropped = 0;
     {
       const std::lock_guard lock{guard_};
@@ -93,10 +96,10 @@ private:
   const Limits limits_;
   const int descriptor_;
   std::mutex guard_;
-  std::vector<std::function<void()>> waiting_;
+  std::vector<Turns::Action> waiting_;
   std::size_t offered_ = 0;  ///< Of those that wait.
   std::size_t dropped_ = 0;
   bool has_overflown_ = false;
 };
 
-}  // namespace nomad::plugin::bridge
+}  // namespace nomad
