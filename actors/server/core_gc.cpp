@@ -25,7 +25,7 @@ struct NextTurn {
   std::uint64_t term;
 };
 
-using GcSelf = actor::WithInternal<LeaderDuty, void(Collect), void(NextTurn), void(WriteDone)>;
+using GcSelf = actor::WithInternal<LeaderDuty, void(Collect), void(NextTurn)>;
 
 /// A turn takes about a millisecond, and others have theirs before the next one.
 constexpr std::size_t rows_a_turn = 1'000;
@@ -58,12 +58,11 @@ void on_written(GcPointer self, const Result<Committed>& committed);
 void write_first(GcPointer self) {
   if (self->state.garbage.empty()) return go_on_later(self);
   const auto begun = self->now();
-  self->state.writes->propose(
-      GcSelf{self}, self->state.garbage.front(),
-      [self, begun, term = self->state.term](const Result<Committed>& committed) {
-        self->state.options.metrics->measure("eval.reap", self->now() - begun);
-        if (term == self->state.term) on_written(self, committed);
-      });
+  self->state.writes->propose(self->state.garbage.front(), [self, begun, term = self->state.term](
+                                                               const Result<Committed>& committed) {
+    self->state.options.metrics->measure("eval.reap", self->now() - begun);
+    if (term == self->state.term) on_written(self, committed);
+  });
 }
 
 void on_written(GcPointer self, const Result<Committed>& committed) {
@@ -98,11 +97,10 @@ void abandon_restore(GcPointer self, const state::Snapshot& snapshot) {
   const auto id = cluster::restore_under_way(snapshot);
   if (id.empty()) return;
   log::warn("core_gc", "the restore of a snapshot ended with its leader: its rows are dropped");
-  self->state.writes->propose(
-      GcSelf{self}, cluster::abandon_restore(id), [](const Result<Committed>& dropped) {
-        if (!dropped && !cluster::is_abandoned(dropped.error()))
-          log::warn("core_gc", "the next leader has to drop them: {}", dropped.error().what);
-      });
+  self->state.writes->propose(cluster::abandon_restore(id), [](const Result<Committed>& dropped) {
+    if (!dropped && !cluster::is_abandoned(dropped.error()))
+      log::warn("core_gc", "the next leader has to drop them: {}", dropped.error().what);
+  });
 }
 
 GcSelf::behavior_type core_gc(GcPointer self,
@@ -111,7 +109,7 @@ GcSelf::behavior_type core_gc(GcPointer self,
                               CoreGcOptions options) {
   self->state.store = std::move(store);
   self->state.options = options;
-  self->state.writes.emplace(std::move(proposer), access::own_work("core_gc"));
+  self->state.writes.emplace(self, std::move(proposer), access::own_work("core_gc"));
 
   return {
       [self, options](Lead msg) {
@@ -133,7 +131,6 @@ GcSelf::behavior_type core_gc(GcPointer self,
       [self](NextTurn msg) {
         if (msg.term == self->state.term) take_turn(self);
       },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

@@ -16,7 +16,7 @@ struct LookAtDeployment {
   std::int64_t deadline = 0;
 };
 
-using WatcherSelf = actor::WithInternal<DeploymentWatcher, void(LookAtDeployment), void(WriteDone)>;
+using WatcherSelf = actor::WithInternal<DeploymentWatcher, void(LookAtDeployment)>;
 
 constexpr auto retry_delay = 1s;
 
@@ -106,7 +106,7 @@ struct WatcherState {
   void write(const cluster::NextDeploymentCommand& step) {
     log::debug("deployment_watcher", "deployment {}: {}", short_id(id), step.reason);
     is_writing = true;
-    writes->propose(WatcherSelf{self}, step.command, [this](const Result<Committed>& committed) {
+    writes->propose(step.command, [this](const Result<Committed>& committed) {
       is_writing = false;
       if (committed) return look_soon();
       log::warn("deployment_watcher", "deployment {}: {}", short_id(id), committed.error().what);
@@ -123,7 +123,7 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer), access::own_work("deployment_watcher"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("deployment_watcher"));
   state.options = std::move(options);
   state.random = Random{self->seed(options.random_seed)};
   state.id = std::move(deployment_id);
@@ -131,7 +131,6 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
 
   return {
       [self](const LookAtDeployment& msg) { self->state.heard(msg); },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

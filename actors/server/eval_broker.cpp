@@ -58,8 +58,7 @@ using BrokerSelf = actor::WithInternal<EvalBroker,
                                        void(WaitOver),
                                        void(RetryFailed),
                                        void(ShowGauges),
-                                       void(CancelAgain),
-                                       void(WriteDone)>;
+                                       void(CancelAgain)>;
 
 constexpr std::size_t reap_batch = 728;
 constexpr std::size_t remembered_retries = 15;
@@ -430,7 +429,7 @@ struct BrokerState {
       for (unsigned i = 0; i < list.size(); ++i)
         list.setWithCaveats(i, *evals[i]);
     });
-    writes->propose(BrokerSelf{self}, command, std::move(then));
+    writes->propose(command, std::move(then));
   }
 
   actor::Answer<eval_broker::Delivery> dequeue(const eval_broker::Dequeue& msg) {
@@ -478,7 +477,7 @@ struct BrokerState {
     const auto command = make_command([this](schema::Command::Builder command) {
       command.setSchedulerConfiguration(*options.default_configuration);
     });
-    writes->propose(BrokerSelf{self}, command, [](const Result<Committed>& done) {
+    writes->propose(command, [](const Result<Committed>& done) {
       if (!done)
         log::warn("eval_broker", "the default scheduler configuration was not written: {}",
                   done.error().what);
@@ -513,7 +512,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer), access::own_work("eval_broker"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("eval_broker"));
   state.queue = cluster::EvalQueue{options.queue};
   state.random = Random{self->seed(options.random_seed)};
   state.options = options;
@@ -557,7 +556,6 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
       [self](const CancelAgain& msg) {
         if (msg.term == self->state.term) self->state.cancel(msg.ids, msg.why);
       },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

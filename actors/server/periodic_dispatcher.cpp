@@ -30,8 +30,8 @@ struct LaunchDue {
   std::uint64_t round;
 };
 
-using DispatcherSelf = actor::
-    WithInternal<LeaderDuty, void(JobsChanged), void(Sync), void(LaunchDue), void(WriteDone)>;
+using DispatcherSelf
+    = actor::WithInternal<LeaderDuty, void(JobsChanged), void(Sync), void(LaunchDue)>;
 
 constexpr std::int64_t second = 1'000'000'000;
 
@@ -115,17 +115,16 @@ struct DispatcherState {
         snapshot, asking, launch.ns, launch.job_id, {launch.time * second, &random});
     if (!decision) return warn(launch.job_id, decision.error());
     if (snapshot.job(launch.ns, decision->job_id)) return;
-    writes->propose(
-        DispatcherSelf{self}, decision->command,
-        [this, id = launch.job_id, command = decision->command](const Result<Committed>& done) {
-          if (done) return;
-          if (done.error().code != Errc::rejected) return warn(id, done.error());
-          // Perhaps some server can't apply it yet. Whatever else is wrong will be refused again.
-          writes->propose(DispatcherSelf{self}, cluster::launch_without_record(command),
-                          [id](const Result<Committed>& again) {
-                            if (!again) warn(id, again.error());
-                          });
-        });
+    writes->propose(decision->command, [this, id = launch.job_id, command = decision->command](
+                                           const Result<Committed>& done) {
+      if (done) return;
+      if (done.error().code != Errc::rejected) return warn(id, done.error());
+      // Perhaps some server can't apply it yet. Whatever else is wrong will be refused again.
+      writes->propose(cluster::launch_without_record(command),
+                      [id](const Result<Committed>& again) {
+                        if (!again) warn(id, again.error());
+                      });
+    });
   }
 
   static void warn(const std::string& id, const Error& error) {
@@ -140,7 +139,7 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer), access::own_work("periodic_dispatcher"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("periodic_dispatcher"));
   state.options = std::move(options);
   state.random = Random{self->seed(state.options.random_seed)};
   if (!state.options.wall_clock) state.options.wall_clock = unix_now;
@@ -157,7 +156,6 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
       [self](LaunchDue msg) {
         if (msg.round == self->state.round) self->state.work();
       },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

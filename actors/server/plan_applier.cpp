@@ -34,8 +34,7 @@ struct ShowPlanGauges {
   using is_message = void;
 };
 
-using ApplierSelf
-    = actor::WithInternal<PlanApplier, void(Next), void(ShowPlanGauges), void(WriteDone)>;
+using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(ShowPlanGauges)>;
 
 /// Plans that may wait here; the workers' own bounds keep far below.
 constexpr std::size_t most_waiting = 4096;
@@ -73,7 +72,7 @@ struct ApplierState {
   /// taken.
   void await_log() {
     knows_all = false;
-    writes->when_settled<ApplierSelf>(self, [this] {
+    writes->when_settled([this] {
       knows_all = true;
       if (!queue.empty()) self->send(ApplierSelf{self}, Next{});
     });
@@ -145,7 +144,7 @@ struct ApplierState {
       if (!rejected_nodes.add(node, self->now())) continue;
       log::warn("plan_applier", "plans for node {} were rejected too often: it becomes ineligible",
                 node);
-      writes->propose(ApplierSelf{self}, cluster::take_out_rejected(node, unix_now()),
+      writes->propose(cluster::take_out_rejected(node, unix_now()),
                       [node = node](const Result<Committed>& done) {
                         if (!done)
                           log::warn("plan_applier", "node {} could not be made ineligible: {}",
@@ -174,7 +173,7 @@ struct ApplierState {
         return waiting->promise.deliver(no_leader());  // the rest is of a leadership that is over
       settle(waiting, result);
     };
-    writes->propose(ApplierSelf{self}, command, then);
+    writes->propose(command, then);
   }
 
   /// The job is looked at once more if a node went while what it got there was under way.
@@ -184,7 +183,7 @@ struct ApplierState {
     const auto eval
         = cluster::eval_for_job(*plan.job, schema::EvalTrigger::NODE_UPDATE, {unix_now(), &random});
     draft->initEvalUpdate().initEvaluations(1).setWithCaveats(0, *eval);
-    writes->propose(ApplierSelf{self}, draft.freeze(), [eval](const Result<Committed>& done) {
+    writes->propose(draft.freeze(), [eval](const Result<Committed>& done) {
       if (!done)
         log::warn("plan_applier",
                   "job {} could not be evaluated though one of its nodes has gone: {}",
@@ -225,7 +224,7 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer), access::own_work("plan_applier"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("plan_applier"));
   state.random = Random{self->seed(random_seed)};
   state.rejected_nodes = cluster::RejectedNodes{options.rejected_nodes};
   state.options = std::move(options);
@@ -247,7 +246,6 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
       [self](Lead) { self->state.lead(); },
       [self](Next) { self->state.next(); },
       [self](ShowPlanGauges) { self->state.show_gauges(); },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

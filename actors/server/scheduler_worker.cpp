@@ -29,8 +29,7 @@ struct LookAgain {
   std::string token;
 };
 
-using WorkerSelf
-    = actor::WithInternal<SchedulerWorker, void(AskAgain), void(LookAgain), void(WriteDone)>;
+using WorkerSelf = actor::WithInternal<SchedulerWorker, void(AskAgain), void(LookAgain)>;
 
 constexpr auto broker_timeout = 90s;
 constexpr auto plan_timeout = 60s;
@@ -264,7 +263,7 @@ struct WorkerState {
       log::warn("scheduler_worker", "evaluation {}: {}", name_of(token), committed.error().what);
       refuse(token);
     };
-    writes->propose(WorkerSelf{self}, command, then);
+    writes->propose(command, then);
   }
 
   /// Goes on with `then` if the delivery still counts, which it does from then on until it is
@@ -446,7 +445,7 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer), access::own_work("scheduler_worker"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("scheduler_worker"));
   state.broker = std::move(broker);
   state.applier = std::move(applier);
   state.options = std::move(options);
@@ -458,7 +457,6 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
       [self](const LookAgain& msg) {
         if (self->state.works.contains(msg.token)) self->state.go_on(msg.token);
       },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

@@ -30,15 +30,13 @@ SealedWritten read(const Object<SealedWriteReply>& reply) {
   return written;
 }
 
-using LinkSelf = actor::WithInternal<SealedLink, void(WriteDone)>;
-
 struct LinkState {
   static constexpr const char* name = "sealed_link";
 
   std::optional<ActorProposer> writes;
 };
 
-using LinkPointer = LinkSelf::stateful_pointer<LinkState>;
+using LinkPointer = SealedLink::stateful_pointer<LinkState>;
 
 actor::Answer<SealedWritten> ask_leader(LinkPointer self,
                                         const rpc::Forwarder& forwarder,
@@ -65,22 +63,21 @@ actor::Answer<SealedWritten> ask_leader(LinkPointer self,
 
 actor::Answer<SealedWritten> write_here(LinkPointer self, const WriteSealed& msg) {
   auto promise = self->make_response_promise<SealedWritten>();
-  self->state.writes->propose_raw(LinkSelf{self}, msg.command,
+  self->state.writes->propose_raw(msg.command,
                                   [promise](const Result<raft::Applied>& applied) mutable {
                                     actor::answer(promise, to_sealed(applied));
                                   });
   return promise;
 }
 
-LinkSelf::behavior_type sealed_link(LinkPointer self,
-                                    raft::Proposer proposer,
-                                    const rpc::Forwarder& forwarder,
-                                    const std::shared_ptr<const raft::LeaderView>& leader) {
-  self->state.writes.emplace(std::move(proposer), access::own_work("sealed_link"));
+SealedLink::behavior_type sealed_link(LinkPointer self,
+                                      raft::Proposer proposer,
+                                      const rpc::Forwarder& forwarder,
+                                      const std::shared_ptr<const raft::LeaderView>& leader) {
+  self->state.writes.emplace(self, std::move(proposer), access::own_work("sealed_link"));
   return {[self, forwarder, leader](const WriteSealed& msg) {
-            return leader->known().leads ? write_here(self, msg) : ask_leader(self, forwarder, msg);
-          },
-          [self](const WriteDone& msg) { self->state.writes->finish(msg); }};
+    return leader->known().leads ? write_here(self, msg) : ask_leader(self, forwarder, msg);
+  }};
 }
 
 }  // namespace

@@ -48,8 +48,7 @@ using DrainerSelf = actor::WithInternal<LeaderDuty,
                                         void(DrainsChanged),
                                         void(LookAtNode),
                                         void(LookAtDrainedJob),
-                                        void(DrainRoundDue),
-                                        void(WriteDone)>;
+                                        void(DrainRoundDue)>;
 
 constexpr auto failed_round_delay = 1s;
 
@@ -107,7 +106,7 @@ struct DrainerState {
   /// What was proposed before a restart is applied, or never will be, before anything is decided.
   void settle() {
     settled = false;
-    writes->when_settled<DrainerSelf>(self, [this] {
+    writes->when_settled([this] {
       settled = true;
       lead(leads);
     });
@@ -214,7 +213,7 @@ struct DrainerState {
              const std::set<DrainedJob>& of_jobs) {
     under_way += commands.size();
     for (const auto& command : commands)
-      writes->propose(DrainerSelf{self}, command,
+      writes->propose(command,
                       [this, of_nodes, of_jobs, asked = term](const Result<Committed>& done) {
                         if (asked != term) return;
                         --under_way;
@@ -241,7 +240,7 @@ DrainerSelf::behavior_type node_drainer(DrainerState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer), access::own_work("node_drainer"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("node_drainer"));
   state.options = std::move(options);
   if (!state.options.wall_clock) state.options.wall_clock = unix_now;
   state.random = Random{self->seed(state.options.random_seed)};
@@ -275,7 +274,6 @@ DrainerSelf::behavior_type node_drainer(DrainerState::Self self,
         state.round_is_due = false;
         state.round_soon();
       },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

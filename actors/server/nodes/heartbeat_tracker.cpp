@@ -20,7 +20,7 @@ struct Scan {
   using is_message = void;
 };
 
-using TrackerSelf = actor::WithInternal<HeartbeatTracker, void(Scan), void(WriteDone)>;
+using TrackerSelf = actor::WithInternal<HeartbeatTracker, void(Scan)>;
 
 constexpr std::size_t most_turns = 8;  ///< That wait for one node; heartbeats are seconds apart.
 
@@ -48,7 +48,7 @@ struct TrackerState {
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
   void write(const Object<schema::Command>& command, ActorProposer::Then then) {
-    writes->propose(TrackerSelf{self}, command, std::move(then));
+    writes->propose(command, std::move(then));
   }
 
   // -- leases ------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ struct TrackerState {
   /// A node's status that was being changed is changed, or not, before the next turn of it.
   void settle() {
     settled = false;
-    writes->when_settled<TrackerSelf>(self, [this] {
+    writes->when_settled([this] {
       settled = true;
       lead(told_to_lead);
     });
@@ -263,7 +263,7 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
   auto* state = &self->state;
   state->self = self;
   state->store = std::move(store);
-  state->writes.emplace(std::move(proposer), access::own_work("heartbeat_tracker"));
+  state->writes.emplace(self, std::move(proposer), access::own_work("heartbeat_tracker"));
   state->random = Random{self->seed(options.random_seed)};
   state->options = options;
   if (self->began_again()) state->settle();
@@ -273,7 +273,6 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
       [state](heartbeat::GetCount) { return heartbeat::Count{state->leases.size()}; },
       [state](Lead msg) { state->lead(msg.leads); },
       [state](Scan) { state->scan(); },
-      [state](const WriteDone& msg) { state->writes->finish(msg); },
   };
 }
 

@@ -53,8 +53,7 @@ using NodeEndpointSelf = actor::WithInternal<NodeDoor,
                                              void(NodeTouched),
                                              void(WatchOver),
                                              void(PreviousAllocDue),
-                                             void(ReportsDue),
-                                             void(WriteDone)>;
+                                             void(ReportsDue)>;
 
 /// What no ClientStatus depends on is written this often at most, unless with something else.
 constexpr auto report_patience = 50ms;
@@ -154,7 +153,7 @@ struct NodeEndpointState {
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
   void write(const Object<schema::Command>& command, ActorProposer::Then then) {
-    writes->propose(NodeEndpointSelf{self}, command, std::move(then));
+    writes->propose(command, std::move(then));
   }
 
   // -- what a node should run --------------------------------------------------------------------
@@ -469,7 +468,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer), access::own_work("node_endpoint"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("node_endpoint"));
   state.lease = std::move(lease);
   state.random = Random{self->seed(random_seed)};
 
@@ -492,7 +491,6 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
         if (watch != self->state.watches.end() && watch->second.number == msg.watch)
           self->state.end_watch(msg.node_id);
       },
-      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 

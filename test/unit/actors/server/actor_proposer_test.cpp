@@ -19,7 +19,7 @@ struct Throw {
   using is_message = void;
 };
 
-using TestWriter = actor::Interface<void(Write), void(Throw), void(server::WriteDone)>;
+using TestWriter = actor::Interface<void(Write), void(Throw)>;
 
 struct TestWriterState {
   static constexpr const char* name = "writer";
@@ -31,18 +31,16 @@ struct TestWriterState {
 TestWriter::behavior_type writer(TestWriter::stateful_pointer<TestWriterState> self,
                                  raft::Proposer proposer,
                                  std::function<void()> settled) {
-  auto& writes = self->state.writes.emplace(std::move(proposer), access::own_work("writer"));
-  if (self->began_again()) writes.when_settled<TestWriter>(self, settled);
+  auto& writes = self->state.writes.emplace(self, std::move(proposer), access::own_work("writer"));
+  if (self->began_again()) writes.when_settled(settled);
   return {
       [self](Write) {
         const auto command = server::make_command([](schema::Command::Builder command) {
           ServerFixture::fill_node(command.initNodeRegister().initNode(), "node");
         });
-        self->state.writes->propose(TestWriter{self}, command,
-                                    [](const Result<server::Committed>&) {});
+        self->state.writes->propose(command, [](const Result<server::Committed>&) {});
       },
       [](Throw) { throw std::runtime_error{"broken on purpose"}; },
-      [self](const server::WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
 
