@@ -85,14 +85,10 @@ struct WatcherState {
   }
 
   void subscribe() {
-    const auto weak = actor::Weak<WatcherSelf>{self};
-    subscription
-        = store->watches().subscribe({state::watch_key(state::Table::deployments, id),
-                                      state::watch_key(state::Table::allocs_by_deployment, id)},
-                                     [weak] {
-                                       if (auto strong = weak.lock())
-                                         actor::tell(strong, LookAtDeployment{});
-                                     });
+    subscription = store->watches().subscribe(
+        {state::watch_key(state::Table::deployments, id),
+         state::watch_key(state::Table::allocs_by_deployment, id)},
+        actor::turns_of(self).callback([this] { heard(LookAtDeployment{}); }));
   }
 
   void set_deadline(std::int64_t time) {

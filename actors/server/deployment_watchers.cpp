@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/core/turns.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
@@ -15,20 +16,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Some deployment is new or changed. `term` counts leaderships.
-struct DeploymentsChanged {
-  using is_message = void;
-  std::uint64_t term;
-};
-
-/// The watcher of a deployment has failed some time ago.
+/// The watcher of a deployment has failed some time ago. `term` counts leaderships.
 struct WatchAgain {
   using is_message = void;
   std::string id;
   std::uint64_t term;
 };
 
-using WatchersSelf = actor::WithInternal<LeaderDuty, void(DeploymentsChanged), void(WatchAgain)>;
+using WatchersSelf = actor::WithInternal<LeaderDuty, void(WatchAgain)>;
 
 /// A deployment that its watcher cannot bear must not keep the server busy.
 constexpr auto watch_again_after = 5s;
@@ -61,12 +56,10 @@ struct WatchersState {
   }
 
   void find_new() {
-    const auto weak = actor::Weak<WatchersSelf>{self};
     new_ones = store->watches().subscribe({state::watch_prefix(state::Table::deployments, "")},
-                                          [weak, term = term] {
-                                            if (auto strong = weak.lock())
-                                              actor::tell(strong, DeploymentsChanged{term});
-                                          });
+                                          actor::turns_of(self).callback([this, asked = term] {
+                                            if (asked == term) find_new();
+                                          }));
     const auto snapshot = store->snapshot();
     for (auto cursor
          = snapshot.deployments_by_create_map().lower_bound(state::number_key(seen_index + 1));
@@ -113,9 +106,6 @@ WatchersSelf::behavior_type deployment_watchers(WatchersState::Self self,
 
   return {
       [self](Lead msg) { self->state.lead(msg.leads); },
-      [self](DeploymentsChanged msg) {
-        if (msg.term == self->state.term) self->state.find_new();
-      },
       [self](const WatchAgain& msg) {
         if (msg.term == self->state.term) self->state.watch(msg.id);
       },

@@ -12,13 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Some job changed. `term` counts leaderships.
-struct JobsChanged {
-  using is_message = void;
-  std::uint64_t term;
-};
-
-/// Take the changes over.
+/// Take the changes over. `term` counts leaderships.
 struct Sync {
   using is_message = void;
   std::uint64_t term;
@@ -30,8 +24,7 @@ struct LaunchDue {
   std::uint64_t round;
 };
 
-using DispatcherSelf
-    = actor::WithInternal<LeaderDuty, void(JobsChanged), void(Sync), void(LaunchDue)>;
+using DispatcherSelf = actor::WithInternal<LeaderDuty, void(Sync), void(LaunchDue)>;
 
 constexpr std::int64_t second = 1'000'000'000;
 
@@ -72,12 +65,12 @@ struct DispatcherState {
   }
 
   void subscribe() {
-    const auto weak = actor::Weak<DispatcherSelf>{self};
     subscription = store->watches().subscribe({state::watch_prefix(state::Table::jobs, "")},
-                                              [weak, term = term] {
-                                                if (auto strong = weak.lock())
-                                                  actor::tell(strong, JobsChanged{term});
-                                              });
+                                              actor::turns_of(self).callback([this, asked = term] {
+                                                if (asked == term)
+                                                  actor::send_self_after(self, options.sync_period,
+                                                                         Sync{asked});
+                                              }));
   }
 
   void sync() {
@@ -146,10 +139,6 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
 
   return {
       [self](Lead msg) { self->state.lead(msg.leads); },
-      [self](JobsChanged msg) {
-        if (msg.term == self->state.term)
-          actor::send_self_after(self, self->state.options.sync_period, Sync{msg.term});
-      },
       [self](Sync msg) {
         if (msg.term == self->state.term) self->state.sync();
       },

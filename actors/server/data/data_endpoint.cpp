@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/data/node_data.hpp"
@@ -20,13 +21,7 @@ using templates::ClusterQuery;
 /// How long changes of what takes many rows are gathered.
 constexpr auto gathering = 50ms;
 
-/// What topic `number` is about has changed.
-struct TopicTouched {
-  using is_message = void;
-  std::uint64_t number = 0;
-};
-
-/// Its changes have been gathered.
+/// The changes of what topic `number` is about have been gathered.
 struct TopicDue {
   using is_message = void;
   std::uint64_t number = 0;
@@ -40,8 +35,7 @@ struct QuestionOver {
   std::uint64_t question = 0;
 };
 
-using DataSelf
-    = actor::WithInternal<NodeDoor, void(TopicTouched), void(TopicDue), void(QuestionOver)>;
+using DataSelf = actor::WithInternal<NodeDoor, void(TopicDue), void(QuestionOver)>;
 
 ClusterQuery query_of(schema::door::DataQuery::Reader from) {
   return {.kind = static_cast<ClusterQuery::Kind>(from.getKind()),
@@ -166,12 +160,9 @@ private:
   }
 
   void subscribe(const ClusterQuery& query, Topic& topic) {
-    const auto weak = actor::Weak<DataSelf>{self_};
-    topic.subscription = store_->watches().subscribe({cluster::node_data_watch(query)},
-                                                     [weak, number = topic.number] {
-                                                       if (const auto strong = weak.lock())
-                                                         actor::tell(strong, TopicTouched{number});
-                                                     });
+    topic.subscription = store_->watches().subscribe(
+        {cluster::node_data_watch(query)},
+        turns_.callback([this, number = topic.number] { touched(number); }));
   }
 
   actor::Answer<door::Reply> answer_now(const ClusterQuery& query,
@@ -251,6 +242,7 @@ private:
   }
 
   DataSelf::pointer self_;
+  Turns turns_ = actor::turns_of(self_);
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<security::Keyring> keyring_;
   std::shared_ptr<const raft::LeaderLease> lease_;  ///< None: always ours.
@@ -267,7 +259,6 @@ DataSelf::behavior_type data_endpoint(DataSelf::stateful_pointer<DataState> self
   self->state.init(store, keyring, lease);
   return {
       [self](const door::Ask& msg) { return self->state.answer(msg); },
-      [self](TopicTouched msg) { self->state.touched(msg.number); },
       [self](TopicDue msg) { self->state.due(msg.number); },
       [self](const QuestionOver& msg) { self->state.over(msg); },
   };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/kept_decision.hpp"
@@ -17,17 +18,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The feed has news.
-struct NewsWait {
-  using is_message = void;
-};
-
 /// Write them.
 struct KeepNews {
   using is_message = void;
 };
 
-using DecisionLogSelf = actor::WithInternal<DecisionLog, void(NewsWait), void(KeepNews)>;
+using DecisionLogSelf = actor::WithInternal<DecisionLog, void(KeepNews)>;
 
 constexpr auto gathering_time = 100ms;
 constexpr auto complain_again_after = 60s;
@@ -153,15 +149,11 @@ DecisionLogSelf::behavior_type decision_log(DecisionLogState::Self self,
   if (!state.directory.empty()
       && setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness) != 0)
     log::warn("decision_log", "{}", errno_error("cannot lower its priority", errno).what);
-  const auto weak = actor::weak(DecisionLogSelf{self});
-  state.feed->set_wake([weak] {
-    if (const auto spawned = weak.lock()) actor::tell(spawned, NewsWait{});
-  });
+  state.feed->set_wake(actor::turns_of(self).callback([self] { self->state.gather(); }));
   return {
       [self](const ReadDecisions& msg) -> actor::Answer<KeptDecisions> {
         return actor::answer(self->state.read(msg));
       },
-      [self](NewsWait) { self->state.gather(); },
       [self](KeepNews) { self->state.keep(); },
   };
 }

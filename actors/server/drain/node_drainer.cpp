@@ -17,25 +17,12 @@ using namespace std::chrono_literals;
 using cluster::DrainedJob;
 using state::Table;
 
-/// Some node drains, drains otherwise, or does not any more. `term` counts leaderships.
-struct DrainsChanged {
-  using is_message = void;
-  std::uint64_t term;
-};
-
-/// A node's drain or its allocations have changed, or its `deadline` is over.
+/// A node's `deadline` is over. `term` counts leaderships.
 struct LookAtNode {
   using is_message = void;
   std::string id;
   std::uint64_t term;
   std::int64_t deadline = 0;
-};
-
-/// A job or its allocations have changed.
-struct LookAtDrainedJob {
-  using is_message = void;
-  DrainedJob job;
-  std::uint64_t term;
 };
 
 /// The next round is due.
@@ -44,11 +31,7 @@ struct DrainRoundDue {
   std::uint64_t term;
 };
 
-using DrainerSelf = actor::WithInternal<LeaderDuty,
-                                        void(DrainsChanged),
-                                        void(LookAtNode),
-                                        void(LookAtDrainedJob),
-                                        void(DrainRoundDue)>;
+using DrainerSelf = actor::WithInternal<LeaderDuty, void(LookAtNode), void(DrainRoundDue)>;
 
 constexpr auto failed_round_delay = 1s;
 
@@ -112,17 +95,20 @@ struct DrainerState {
     });
   }
 
-  template <class Message>
-  state::Watches::Subscription watch(std::vector<state::WatchKey> keys, Message message) {
-    const auto weak = actor::Weak<DrainerSelf>{self};
-    return store->watches().subscribe(std::move(keys), [weak, message] {
-      if (auto strong = weak.lock()) actor::tell(strong, message);
-    });
+  /// When one of `keys` changes under this leadership, `note` says what is due.
+  template <class Note>
+  state::Watches::Subscription watch(std::vector<state::WatchKey> keys, Note note) {
+    return store->watches().subscribe(std::move(keys),
+                                      actor::turns_of(self).callback([this, note, asked = term] {
+                                        if (asked != term) return;
+                                        note();
+                                        round_soon();
+                                      }));
   }
 
   /// Finds nodes that have begun to drain. Those that are known tell of themselves.
   void find_drains() {
-    drains = watch({state::watch_prefix(Table::draining_nodes, "")}, DrainsChanged{term});
+    drains = watch({state::watch_prefix(Table::draining_nodes, "")}, [this] { drains_due = true; });
     for (const auto& id : store->snapshot().draining_nodes())
       if (nodes.try_emplace(id).second) due_nodes.insert(id);
   }
@@ -130,7 +116,9 @@ struct DrainerState {
   void follow(const std::string& id) {
     nodes.at(id).subscription = watch(
         {state::watch_key(Table::draining_nodes, id), state::watch_key(Table::allocs_by_node, id)},
-        LookAtNode{id, term});
+        [this, id] {
+          if (nodes.contains(id)) due_nodes.insert(id);
+        });
   }
 
   void follow(const DrainedJob& job) {
@@ -138,7 +126,9 @@ struct DrainerState {
     jobs[job]
         = watch({state::watch_key(Table::allocs_by_job, key), state::watch_key(Table::jobs, key),
                  state::watch_key(Table::evals_by_job, key)},
-                LookAtDrainedJob{job, term});
+                [this, job] {
+                  if (jobs.contains(job)) due_jobs.insert(job);
+                });
   }
 
   // -- rounds -----------------------------------------------------------------------------------
@@ -248,11 +238,6 @@ DrainerSelf::behavior_type node_drainer(DrainerState::Self self,
 
   return {
       [self](Lead msg) { self->state.lead(msg.leads); },
-      [self](DrainsChanged msg) {
-        if (msg.term != self->state.term) return;
-        self->state.drains_due = true;
-        self->state.round_soon();
-      },
       [self](const LookAtNode& msg) {
         auto& state = self->state;
         const auto node = state.nodes.find(msg.id);
@@ -260,12 +245,6 @@ DrainerSelf::behavior_type node_drainer(DrainerState::Self self,
         // Unless it is really over (wall clocks are set back), the next look sets it again.
         if (msg.deadline == node->second.deadline) node->second.deadline = 0;
         state.due_nodes.insert(msg.id);
-        state.round_soon();
-      },
-      [self](const LookAtDrainedJob& msg) {
-        auto& state = self->state;
-        if (msg.term != state.term || !state.jobs.contains(msg.job)) return;
-        state.due_jobs.insert(msg.job);
         state.round_soon();
       },
       [self](DrainRoundDue msg) {

@@ -22,13 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 using DoorPromise = actor::Promise<door::Reply>;
 
-/// Something that node `node_id` waits for has changed.
-struct NodeTouched {
-  using is_message = void;
-  std::string node_id;
-  std::uint64_t watch;
-};
-
 /// A watch has lasted as long as its node wanted.
 struct WatchOver {
   using is_message = void;
@@ -36,12 +29,11 @@ struct WatchOver {
   std::uint64_t watch;
 };
 
-/// What allocation `alloc_id` replaces has changed, or it has been waited for long enough.
-struct PreviousAllocDue {
+/// What allocation `alloc_id` replaces has been waited for long enough.
+struct PreviousAllocOver {
   using is_message = void;
   std::string alloc_id;
   std::uint64_t wait;
-  bool over;
 };
 
 /// Reports that may wait have waited.
@@ -49,11 +41,8 @@ struct ReportsDue {
   using is_message = void;
 };
 
-using NodeEndpointSelf = actor::WithInternal<NodeDoor,
-                                             void(NodeTouched),
-                                             void(WatchOver),
-                                             void(PreviousAllocDue),
-                                             void(ReportsDue)>;
+using NodeEndpointSelf
+    = actor::WithInternal<NodeDoor, void(WatchOver), void(PreviousAllocOver), void(ReportsDue)>;
 
 /// What no ClientStatus depends on is written this often at most, unless with something else.
 constexpr auto report_patience = 50ms;
@@ -135,6 +124,7 @@ struct NodeEndpointState {
   };
 
   Self self = nullptr;
+  Turns turns;
   std::shared_ptr<state::Store> store;
   std::optional<ActorProposer> writes;
   std::shared_ptr<const raft::LeaderLease> lease;  ///< None: always ours.
@@ -202,12 +192,12 @@ struct NodeEndpointState {
   }
 
   state::Watches::Subscription subscribe(const std::string& node_id, std::uint64_t number) {
-    const auto weak = actor::Weak<NodeEndpointSelf>{self};
-    return store->watches().subscribe({state::watch_key(state::Table::allocs_for_node, node_id)},
-                                      [weak, node_id, number] {
-                                        if (auto strong = weak.lock())
-                                          actor::tell(strong, NodeTouched{node_id, number});
-                                      });
+    return store->watches().subscribe(
+        {state::watch_key(state::Table::allocs_for_node, node_id)},
+        turns.callback([this, node_id, number] {
+          const auto watch = watches.find(node_id);
+          if (watch != watches.end() && watch->second.number == number) answer_watch(node_id);
+        }));
   }
 
   /// What is new since `min_index`; no work for what is not.
@@ -268,8 +258,8 @@ struct NodeEndpointState {
     }
     if (lease && !lease->holds()) return no_leader();
     if (found.ended) return previous_of(found);
-    wait.end = actor::send_self_after(self, msg.max_wait(),
-                                      PreviousAllocDue{alloc_id, wait.number, true});
+    wait.end
+        = actor::send_self_after(self, msg.max_wait(), PreviousAllocOver{alloc_id, wait.number});
     wait.promise = self->make_response_promise<door::Reply>();
     auto promise = wait.promise;
     previous_allocs.emplace(alloc_id, std::move(wait));
@@ -289,12 +279,9 @@ struct NodeEndpointState {
   state::Watches::Subscription subscribe_to(const std::string& previous,
                                             const std::string& alloc_id,
                                             std::uint64_t number) {
-    const auto weak = actor::Weak<NodeEndpointSelf>{self};
     return store->watches().subscribe(
-        {state::watch_key(state::Table::allocs, previous)}, [weak, alloc_id, number] {
-          if (auto strong = weak.lock())
-            actor::tell(strong, PreviousAllocDue{alloc_id, number, false});
-        });
+        {state::watch_key(state::Table::allocs, previous)},
+        turns.callback([this, alloc_id, number] { previous_alloc_due(alloc_id, number, false); }));
   }
 
   void end_wait(const std::string& alloc_id, Result<door::Reply> with) {
@@ -304,21 +291,20 @@ struct NodeEndpointState {
     actor::answer(wait.mapped().promise, std::move(with));
   }
 
-  void previous_alloc_due(const PreviousAllocDue& msg) {
-    const auto wait = previous_allocs.find(msg.alloc_id);
-    if (wait == previous_allocs.end() || wait->second.number != msg.wait) return;
+  void previous_alloc_due(const std::string& alloc_id, std::uint64_t number, bool is_over) {
+    const auto wait = previous_allocs.find(alloc_id);
+    if (wait == previous_allocs.end() || wait->second.number != number) return;
     const auto node_id = wait->second.node_id;
-    auto look
-        = [&] { return cluster::previous_alloc_of(store->snapshot(), node_id, msg.alloc_id); };
+    auto look = [&] { return cluster::previous_alloc_of(store->snapshot(), node_id, alloc_id); };
     auto found = look();
-    if (found && !found->ended && !msg.over) {  // Watches tell once.
-      wait->second.subscription = subscribe_to(found->id, msg.alloc_id, msg.wait);
+    if (found && !found->ended && !is_over) {  // Watches tell once.
+      wait->second.subscription = subscribe_to(found->id, alloc_id, number);
       found = look();
       if (found && !found->ended) return;
     }
-    if (!found) return end_wait(msg.alloc_id, found.error());
-    if (lease && !lease->holds()) return end_wait(msg.alloc_id, no_leader());
-    end_wait(msg.alloc_id, previous_of(*found));
+    if (!found) return end_wait(alloc_id, found.error());
+    if (lease && !lease->holds()) return end_wait(alloc_id, no_leader());
+    end_wait(alloc_id, previous_of(*found));
   }
 
   // -- what nodes report -------------------------------------------------------------------------
@@ -467,6 +453,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
                                                     std::uint64_t random_seed) {
   auto& state = self->state;
   state.self = self;
+  state.turns = actor::turns_of(self);
   state.store = std::move(store);
   state.writes.emplace(self, std::move(proposer), access::own_work("node_endpoint"));
   state.lease = std::move(lease);
@@ -474,17 +461,14 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
 
   return {
       [self](const door::Ask& msg) { return self->state.answer(msg); },
-      [self](const PreviousAllocDue& msg) { self->state.previous_alloc_due(msg); },
+      [self](const PreviousAllocOver& msg) {
+        self->state.previous_alloc_due(msg.alloc_id, msg.wait, true);
+      },
       [self](ReportsDue) {
         auto& state = self->state;
         state.reports_timed = false;
         state.reports_hurry = !state.reports.empty();
         state.write_reports();
-      },
-      [self](const NodeTouched& msg) {
-        const auto watch = self->state.watches.find(msg.node_id);
-        if (watch != self->state.watches.end() && watch->second.number == msg.watch)
-          self->state.answer_watch(msg.node_id);
       },
       [self](const WatchOver& msg) {
         const auto watch = self->state.watches.find(msg.node_id);
