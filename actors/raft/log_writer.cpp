@@ -7,7 +7,7 @@
 #include "actors/raft/wal_checkpointer.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/base/short_turns.hpp"
+#include "runtime/base/threads/short_turns.hpp"
 #include "runtime/storage/checkpoint_pace.hpp"
 #include "runtime/storage/reserve.hpp"
 

@@ -11,7 +11,7 @@ namespace {
 class Here final : public Turns::Taker {
 public:
   bool take(Turns::Action& action) override {
-    action();
+    guarded("turns", action);
     return true;
   }
 };

@@ -37,7 +37,8 @@ public:
 
   explicit Turns(std::shared_ptr<Taker> taker) : taker_{std::move(taker)} {}
 
-  /// The thread that posts runs it before `post` returns: for callbacks that are fit for any.
+  /// The thread that posts runs it before `post` returns: for callbacks that are fit for any. What
+  /// an action throws is logged.
   static Turns here();
 
   /// One action at a time, without a thread for it: run by the thread that posts it, or after the
@@ -74,7 +75,7 @@ private:
       void call(std::shared_ptr<Function> function, Given&&... given) const {
     static_assert((!std::is_same_v<std::remove_cvref_t<Given>, std::string_view> && ...),
                   "what a view shows may be gone by then");
-    using Kept = std::tuple<std::remove_cvref_t<Given>...>;
+    using Kept = std::tuple<std::decay_t<Given>...>;
     post([function = std::move(function),
           kept = std::make_shared<Kept>(std::forward<Given>(given)...)] {
       std::apply(*function, std::move(*kept));

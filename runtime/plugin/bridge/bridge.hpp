@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/turn_queue.hpp"
+#include "runtime/base/threads/turn_queue.hpp"
 #include "runtime/plugin/bridge/config_spec.hpp"
 #include "runtime/plugin/bridge/go_program.hpp"
 #include "runtime/plugin/bridge/remote.hpp"

@@ -9,7 +9,7 @@
 #include <capnp/message.h>
 #include <doctest/doctest.h>
 
-#include "runtime/base/turn_queue.hpp"
+#include "runtime/base/threads/turn_queue.hpp"
 #include "runtime/plugin/sdk/wire.hpp"
 #include "test/unit/runtime/host/temp_dir.hpp"
 #include "test/unit/runtime/plugin/bridge/fake_program.hpp"

@@ -1,4 +1,4 @@
-#include "runtime/base/turn_queue.hpp"
+#include "runtime/base/threads/turn_queue.hpp"
 
 #include <string>
 

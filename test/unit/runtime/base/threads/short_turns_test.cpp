@@ -1,4 +1,4 @@
-#include "runtime/base/short_turns.hpp"
+#include "runtime/base/threads/short_turns.hpp"
 
 #include <array>
 #include <cstdint>
