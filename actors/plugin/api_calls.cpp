@@ -46,7 +46,7 @@ public:
   PluginExchange(std::uint64_t number, bool streams, ApiCalls::Tell tell)
       : number_{number}, streams_{streams}, tell_{std::move(tell)} {}
 
-  bool post(std::function<void()>&) override { return false; }
+  bool take(Turns::Action&) override { return false; }
 
   void send(net::Response response) override {
     if (std::exchange(answered_, true)) return;
@@ -241,7 +241,7 @@ void ApiCalls::request(std::uint64_t number,
   if (!request.target.starts_with("/v1/") || !net::split_target(request))
     return refuse(number, {Errc::invalid_argument, "the path does not begin with /v1/"});
   open.emplace(number, exchange);
-  post_([exchange, gate = gate_] { gate->serve(exchange); });
+  turns_.post([exchange, gate = gate_] { gate->serve(exchange); });
 }
 
 void ApiCalls::heard(const Heard& what) {
@@ -276,18 +276,18 @@ void ApiCalls::heard(const Heard& what) {
 void ApiCalls::taken(std::uint64_t number, std::size_t bytes) {
   const auto found = subscriptions_.find(number);
   if (found == subscriptions_.end()) return;
-  post_([exchange = found->second, bytes] { exchange->taken(bytes); });
+  turns_.post([exchange = found->second, bytes] { exchange->taken(bytes); });
 }
 
 void ApiCalls::unsubscribe(std::uint64_t number) {
   if (const auto found = subscriptions_.extract(number); !found.empty())
-    post_([exchange = found.mapped()] { exchange->give_up(); });
+    turns_.post([exchange = found.mapped()] { exchange->give_up(); });
 }
 
 void ApiCalls::end_all() {
   for (auto* open : {&requests_, &subscriptions_})
     for (const auto& ended : std::exchange(*open, {}))
-      post_([exchange = ended.second] { exchange->give_up(); });
+      turns_.post([exchange = ended.second] { exchange->give_up(); });
 }
 
 }  // namespace nomad::plugin

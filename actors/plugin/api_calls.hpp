@@ -51,11 +51,9 @@ public:
   /// Frames that are to be sent.
   using Send = std::function<void(const std::function<void(schema::plugin::Frame::Builder)>&)>;
 
-  /// Runs something soon, on another thread.
-  using Post = std::function<void(std::function<void()>)>;
-
-  ApiCalls(Post post, std::string who, Tell tell, Send send)
-      : post_{std::move(post)},
+  /// Requests are served in `turns`, which are not its own.
+  ApiCalls(Turns turns, std::string who, Tell tell, Send send)
+      : turns_{std::move(turns)},
         who_{std::move(who)},
         tell_{std::move(tell)},
         send_{std::move(send)} {}
@@ -79,7 +77,7 @@ public:
 private:
   void refuse(std::uint64_t number, const Error& why);
 
-  Post post_;
+  Turns turns_;
   std::string who_;
   Tell tell_;
   Send send_;

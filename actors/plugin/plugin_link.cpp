@@ -59,7 +59,7 @@ void LinkState::spawn() {
   };
   set_state(PluginState::starting);
   calls_ = std::make_unique<ApiCalls>(
-      options().post, options().name,
+      options().api_turns, options().name,
       [tell, life](ApiCalls::Heard what) {
         tell(ApiHeard{life, std::move(what)});
       },

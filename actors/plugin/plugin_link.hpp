@@ -160,7 +160,7 @@ struct LinkOptions {
   std::string node{};
   bool has_client = false;
   bool has_server = false;
-  std::function<void(std::function<void()>)> post;  ///< To a thread that may serve the API.
+  Turns api_turns;  ///< Of a thread that may serve the API.
   std::shared_ptr<PluginStates> states;
   std::shared_ptr<PluginFacts> facts;
   std::shared_ptr<telemetry::Registry> metrics;

@@ -272,23 +272,22 @@ Result<> PluginLoader::start(const actor::Owner& owner,
     loop_->start();
   }
   auto peer = NOMAD_TRY(peer_of(loop_, file, config, settings, options_.programs));
-  LinkOptions link{
-      .name = file.name,
-      .make_peer = std::move(peer),
-      .config = settings.config,
-      .places = settings.places,
-      .data_dir = directory_of(config, file.name),
-      .node = config.name,
-      .has_client = config.client.enabled,
-      .has_server = config.server.enabled,
-      .post = [loop = loop_](std::function<void()> action) { loop->post(std::move(action)); },
-      .states = states_,
-      .facts = std::make_shared<PluginFacts>(),
-      .metrics = options_.metrics,
-      .job_types = options_.job_types,
-      .providers = options_.providers,
-      .unix_now = wall_clock,
-      .patience = options_.patience};
+  LinkOptions link{.name = file.name,
+                   .make_peer = std::move(peer),
+                   .config = settings.config,
+                   .places = settings.places,
+                   .data_dir = directory_of(config, file.name),
+                   .node = config.name,
+                   .has_client = config.client.enabled,
+                   .has_server = config.server.enabled,
+                   .api_turns = loop_->turns(),
+                   .states = states_,
+                   .facts = std::make_shared<PluginFacts>(),
+                   .metrics = options_.metrics,
+                   .job_types = options_.job_types,
+                   .providers = options_.providers,
+                   .unix_now = wall_clock,
+                   .patience = options_.patience};
   if (is_nomad_plugin(file))
     link.patience.declaration
         = std::max<std::chrono::nanoseconds>(link.patience.declaration, nomad_declaration);

@@ -92,7 +92,7 @@ void SealedService::add_to(rpc::MethodRouter& router) {
         if (!cluster::is_sealed_command(command->which()))
           return answer(Error{Errc::invalid_argument, "only sealed commands come ready made"});
         writer->propose_raw(
-            access::own_work("sealed_service"), command,
+            access::own_work("sealed_service"), command, Turns::here(),
             [answer](const Result<raft::Applied>& applied) {
               const auto written = to_sealed(applied);
               if (!written) return answer(written.error());

@@ -6,7 +6,6 @@
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/clock.hpp"
-#include "runtime/base/guard.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/object.hpp"
 
@@ -72,7 +71,7 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
 
   void go_on() {
     while (const auto* command = take())
-      writer.propose(allowed, *command,
+      writer.propose(allowed, *command, Turns::here(),
                      [self = shared_from_this(), is_last = command == &commands.back()](
                          const Result<Committed>& done) { self->on_done(done, is_last); });
   }
@@ -111,30 +110,33 @@ Writer::Writer(std::shared_ptr<const state::Store> store,
 
 void Writer::propose(const access::Allowed& allowed,
                      const Object<schema::Command>& command,
+                     const Turns& turns,
                      std::function<void(const Result<Committed>&)> then) const {
-  propose_raw(allowed, command, [then = std::move(then)](const Result<raft::Applied>& applied) {
-    then(to_committed(applied));
-  });
+  propose_raw(allowed, command, turns,
+              [then = std::move(then)](const Result<raft::Applied>& applied) {
+                then(to_committed(applied));
+              });
 }
 
 void Writer::propose_raw(const access::Allowed& allowed,
                          const Object<schema::Command>& command,
-                         raft::ProposalCallback then) const {
+                         const Turns& turns,
+                         std::function<void(const Result<raft::Applied>&)> then) const {
+  raft::ProposalCallback answer = turns.callback(std::move(then));
   if (const auto target = target_of(*command); target && !allowed.is_for(*target)) {
     log::error("writer", "a command for namespace {} stands on another permission", target->ns);
-    return then(Error{Errc::internal, "the permission is not for what is written"});
+    return answer(Error{Errc::internal, "the permission is not for what is written"});
   }
-  proposer_.propose(raft::payload_of(command),
-                    [then = std::move(then)](const Result<raft::Applied>& applied) {
-                      guarded("writer", [&] { then(applied); });  // the log goes on
-                    });
+  proposer_.propose(raft::payload_of(command), std::move(answer));
 }
 
 void Writer::propose_all(const access::Allowed& allowed,
                          std::vector<Object<schema::Command>> commands,
+                         const Turns& turns,
                          std::function<void(const Result<Committed>&)> then,
                          std::function<void(const Committed&)> each) const {
-  std::make_shared<Sequence>(*this, allowed, std::move(commands), std::move(then), std::move(each))
+  std::make_shared<Sequence>(*this, allowed, std::move(commands), turns.callback(std::move(then)),
+                             std::move(each))
       ->go_on();
 }
 

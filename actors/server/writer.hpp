@@ -8,10 +8,9 @@
 // `no_leader`: nothing was done, of a sequence neither. Other errors are the decision's, the
 // proposer's (actors/raft/proposer.hpp) and those of the command's conditions.
 //
-// Threads: any. Callbacks are called once: before the call returns when nothing was proposed, else
-// on the Raft node's thread. They must be quick; who has more to do goes on where he is at home:
-// requests of the HTTP API by `Responder::post` (actors/api/http/write.hpp), actors by
-// `ActorProposer`.
+// Threads: any. `then` is called once, in a turn of those that come with it: a request's
+// (`Call::turns`), as a rule. `Turns::here` is before the call returns when nothing was proposed,
+// else on the Raft node's thread, and must be quick. Actors have `ActorProposer`.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +22,7 @@
 #include "actors/raft/raft_inbox.hpp"
 #include "actors/server/committed.hpp"
 #include "runtime/access/authorize.hpp"
+#include "runtime/base/turns.hpp"
 #include "runtime/cluster/eval_factory.hpp"
 
 namespace nomad::server {
@@ -65,23 +65,27 @@ public:
   /// and a `command`, empty if there is nothing to write; `then` gets a Result of
   /// `Written<decision>`.
   template <class Decide, class Then>
-  void write(Decide&& decide, Then then) const;
+  void write(Decide&& decide, const Turns& turns, Then then) const;
 
   /// Proposes a command that somebody has decided on.
   void propose(const access::Allowed& allowed,
                const Object<schema::Command>& command,
+               const Turns& turns,
                std::function<void(const Result<Committed>&)> then) const;
 
   /// The same, when what became of a refused command matters, too.
   void propose_raw(const access::Allowed& allowed,
                    const Object<schema::Command>& command,
-                   raft::ProposalCallback then) const;
+                   const Turns& turns,
+                   std::function<void(const Result<raft::Applied>&)> then) const;
 
   /// Proposes commands in order, a few at a time, so that many do not fill the log's queue; the
   /// last one when all others are applied. Stops at the first that is refused. There must be one.
-  /// `each` hears of every one that is applied, in their order and before `then`.
+  /// `each` hears of every one that is applied, in their order and before `then`, on the Raft
+  /// node's thread.
   void propose_all(const access::Allowed& allowed,
                    std::vector<Object<schema::Command>> commands,
+                   const Turns& turns,
                    std::function<void(const Result<Committed>&)> then,
                    std::function<void(const Committed&)> each = {}) const;
 
@@ -97,7 +101,8 @@ private:
 };
 
 template <class Decide, class Then>
-void Writer::write(Decide&& decide, Then then) const {
+void Writer::write(Decide&& decide, const Turns& turns, Then in_turn) const {
+  const auto then = turns.callback(std::move(in_turn));
   using Decided = DecidedBy<Decide>;
   if (const auto ready = check_ready(); !ready)
     return then(Result<Written<Decided>>{ready.error()});
@@ -108,9 +113,8 @@ void Writer::write(Decide&& decide, Then then) const {
   Written<Decided> written{std::move(*decided), snapshot.index(), {}};
   if (!command) return then(Result<Written<Decided>>{std::move(written)});
   const auto allowed = written.decision.allowed;
-  propose_raw(allowed, command,
-              [written = std::move(written),
-               then = std::move(then)](const Result<raft::Applied>& applied) mutable {
+  propose_raw(allowed, command, Turns::here(),
+              [written = std::move(written), then](const Result<raft::Applied>& applied) mutable {
                 auto committed = to_committed(applied);
                 if (!committed) return then(Result<Written<Decided>>{committed.error()});
                 written.index = committed->index;

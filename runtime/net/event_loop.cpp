@@ -1,5 +1,6 @@
 #include "runtime/net/event_loop.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -41,33 +42,58 @@ private:
   const std::function<void()> readable_;
 };
 
+/// What was posted, of a loop that may be gone.
+class EventLoop::Inbox final : public Turns::Taker {
+public:
+  explicit Inbox(boost::asio::io_context& io) : io_{io} {}
+
+  bool take(Turns::Action& action) override {
+    const std::lock_guard lock{guard_};
+    if (is_closed_) return false;
+    posted_.push_back(std::move(action));
+    if (posted_.size() > 1) return true;
+    boost::asio::post(io_, [this] {
+      for (const auto& each : take_posted())
+        guarded("loop", each);
+    });
+    return true;
+  }
+
+  /// Nothing may be posted any more.
+  void close() {
+    const std::lock_guard lock{guard_};
+    is_closed_ = true;
+  }
+
+  std::vector<Turns::Action> take_posted() {
+    const std::lock_guard lock{guard_};
+    return std::exchange(posted_, {});
+  }
+
+private:
+  boost::asio::io_context& io_;  ///< Until it is closed.
+  std::mutex guard_;
+  std::vector<Turns::Action> posted_;
+  bool is_closed_ = false;
+};
+
 struct EventLoop::Core {
   boost::asio::io_context io{1};
+  const std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>(io);
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{io.get_executor()};
   boost::asio::steady_timer alarm{io};
   std::vector<std::shared_ptr<Watch>> watches;  ///< On the loop's thread.
   bool is_over = false;                         ///< The same.
-  std::mutex guard;
-  std::vector<std::function<void()>> posted;  ///< Under `guard`, as the next.
-  bool is_stopping = false;
-  bool is_closed = false;  ///< Nothing may be posted any more.
+  std::atomic<bool> is_stopping{false};
   std::thread thread;
-
-  std::vector<std::function<void()>> take_posted() {
-    const std::lock_guard lock{guard};
-    return std::exchange(posted, {});
-  }
 };
 
 EventLoop::EventLoop() : core_{std::make_unique<Core>()} {}
 
 EventLoop::~EventLoop() {
   stop();
-  {
-    const std::lock_guard lock{core_->guard};
-    core_->is_closed = true;
-  }
-  core_->take_posted();  // of a loop that was never started
+  core_->inbox->close();
+  core_->inbox->take_posted();  // of a loop that was never started
 }
 
 void EventLoop::start() {
@@ -78,14 +104,11 @@ void EventLoop::start() {
 }
 
 void EventLoop::post(std::function<void()> action) {
-  const std::lock_guard lock{core_->guard};
-  if (core_->is_closed) return;
-  core_->posted.push_back(std::move(action));
-  if (core_->posted.size() > 1) return;
-  boost::asio::post(core_->io, [core = core_.get()] {
-    for (const auto& each : core->take_posted())
-      guarded("loop", each);
-  });
+  core_->inbox->take(action);
+}
+
+Turns EventLoop::turns() const {
+  return Turns{core_->inbox};
 }
 
 void EventLoop::watch(int descriptor, std::function<void()> readable) {
@@ -107,20 +130,16 @@ bool EventLoop::is_current() const {
 }
 
 void EventLoop::stop(std::function<void()> last) {
-  {
-    const std::lock_guard lock{core_->guard};
-    if (std::exchange(core_->is_stopping, true)) return;
-    boost::asio::post(core_->io, [this, last = std::move(last)] {
-      core_->is_over = true;
-      core_->alarm.cancel();
-      for (const auto& watch : core_->watches)
-        watch->end();
-      if (last) guarded("loop", last);
-      const std::lock_guard closing{core_->guard};
-      core_->is_closed = true;
-      core_->work.reset();
-    });
-  }
+  if (core_->is_stopping.exchange(true)) return;
+  boost::asio::post(core_->io, [this, last = std::move(last)] {
+    core_->is_over = true;
+    core_->alarm.cancel();
+    for (const auto& watch : core_->watches)
+      watch->end();
+    if (last) guarded("loop", last);
+    core_->inbox->close();
+    core_->work.reset();
+  });
   if (core_->thread.joinable()) core_->thread.join();
 }
 

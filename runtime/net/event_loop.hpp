@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/base/turns.hpp"
+
 namespace boost::asio {
 class io_context;
 }
@@ -27,6 +29,9 @@ public:
   /// stopped. Any thread.
   void post(std::function<void()> action);
 
+  /// Those of this loop, by which others `post`. Whoever posts bounds what waits.
+  Turns turns() const;
+
   /// Whether the caller runs on this loop's thread.
   bool is_current() const;
 
@@ -44,6 +49,7 @@ public:
   boost::asio::io_context& io();
 
 private:
+  class Inbox;
   class Watch;
   struct Core;
 

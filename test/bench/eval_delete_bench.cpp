@@ -89,9 +89,9 @@ struct Bench {
     Draft<schema::Command> draft;
     fill(*draft);
     std::promise<Result<server::Committed>> done;
-    writer.propose(allowed, draft.freeze(), [&done](const Result<server::Committed>& committed) {
-      done.set_value(committed);
-    });
+    writer.propose(
+        allowed, draft.freeze(), Turns::here(),
+        [&done](const Result<server::Committed>& committed) { done.set_value(committed); });
     const auto outcome = done.get_future().get();
     if (outcome) return;
     fmt::print(stderr, "a write failed: {}\n", outcome.error().what);
@@ -134,7 +134,7 @@ struct Bench {
     std::uint64_t deleted = 0;
     std::promise<bool> done;
     writer.propose_all(
-        deletion->allowed, std::move(deletion->commands),
+        deletion->allowed, std::move(deletion->commands), Turns::here(),
         [&](const Result<server::Committed>& last) { done.set_value(last.has_value()); },
         [&](const server::Committed& one) { deleted += one.outcome->evals_deleted; });
     return done.get_future().get() ? deleted : 0;

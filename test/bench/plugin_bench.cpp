@@ -141,14 +141,13 @@ int main() {
   const plugin::ProcessOptions process{
       .program = host, .arguments = {library}, .directory = "/tmp"};
   const auto start = [&](plugin::MakePeer make_peer) {
-    return plugin::spawn_plugin_link(
-        system, {.name = "probe",
-                 .make_peer = std::move(make_peer),
-                 .post = [loop](std::function<void()> action) { loop->post(std::move(action)); },
-                 .states = states,
-                 .facts = std::make_shared<plugin::PluginFacts>(),
-                 .metrics = {},
-                 .unix_now = [] { return std::int64_t{0}; }});
+    return plugin::spawn_plugin_link(system, {.name = "probe",
+                                              .make_peer = std::move(make_peer),
+                                              .api_turns = loop->turns(),
+                                              .states = states,
+                                              .facts = std::make_shared<plugin::PluginFacts>(),
+                                              .metrics = {},
+                                              .unix_now = [] { return std::int64_t{0}; }});
   };
   const auto link = start([loop, process](plugin::ProcessEvents events) {
     return std::make_unique<plugin::SocketPeer>(loop, plugin::process_body(process),

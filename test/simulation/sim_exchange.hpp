@@ -17,7 +17,7 @@ public:
     request = std::move(asked);
   }
 
-  bool post(std::function<void()>&) override { return false; }
+  bool take(Turns::Action&) override { return false; }
 
   void send(net::Response response) override {
     if (const auto answered = std::exchange(answered_, {})) answered(response);

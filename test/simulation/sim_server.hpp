@@ -177,15 +177,16 @@ public:
   template <class Decide>
   void write(const Decide& decide,
              std::function<void(Result<server::Written<server::DecidedBy<const Decide>>>)> answer) {
-    live_->writer->write(decide, [this, life = system_.life(machine_), answer](const auto& done) {
-      if (system_.life(machine_) == life) answer(done);
-    });
+    live_->writer->write(decide, Turns::here(),
+                         [this, life = system_.life(machine_), answer](const auto& done) {
+                           if (system_.life(machine_) == life) answer(done);
+                         });
   }
 
   void write_sealed(const Object<schema::Command>& command,
                     const std::function<void(Result<server::SealedWritten>)>& answer) {
     live_->writer->propose_raw(
-        access::own_work("simulation"), command,
+        access::own_work("simulation"), command, Turns::here(),
         [this, life = system_.life(machine_), answer](const Result<raft::Applied>& done) {
           if (system_.life(machine_) == life) answer(server::to_sealed(done));
         });

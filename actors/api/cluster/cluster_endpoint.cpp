@@ -254,14 +254,12 @@ Outcome write_autopilot(Call& call) {
   const auto& writer = context->options.server.writer;
   if (!writer) return no_leader();
   const auto shared = share(std::move(call));
-  writer->propose(decision.allowed, decision.command,
+  writer->propose(decision.allowed, decision.command, shared->turns(),
                   [shared](const Result<server::Committed>& done) {
-                    go_home(*shared, [shared, done] {
-                      if (done || done.error().code == Errc::conflict)
-                        shared->send(Answer::json(done ? "true" : "false"));
-                      else
-                        shared->fail(done.error());
-                    });
+                    if (done || done.error().code == Errc::conflict)
+                      shared->send(Answer::json(done ? "true" : "false"));
+                    else
+                      shared->fail(done.error());
                   });
   return later;
 }

@@ -87,6 +87,7 @@ void follow_up(const Context& context, const NodeDecision& done) {
       [&](const Snapshot& state, const EvalSeed& seed) -> Result<NodeDecision> {
         return cluster::decide_latecomers(state, done, seed);
       },
+      Turns::here(),
       [](const Result<Written<NodeDecision>>& written) {
         if (!written)
           log::warn("node_endpoint", "jobs of a node are not evaluated: {}", written.error().what);

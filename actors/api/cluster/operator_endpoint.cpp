@@ -77,11 +77,11 @@ Outcome write_all(Call& call, Decide decide) {
     auto decisions = NOMAD_TRY(decide(snapshot, here.asking));
     if (decisions.commands.empty()) return Answer::empty().with_index(snapshot.index());
     const auto& writer = *options.server.writer;
-    writer.propose_all(
-        decisions.allowed, std::move(decisions.commands),
-        responding<server::Committed>(share(std::move(here)), [](const server::Committed& done) {
-          return Answer::empty().with_index(done.index);
-        }));
+    const auto shared = share(std::move(here));
+    writer.propose_all(decisions.allowed, std::move(decisions.commands), shared->turns(),
+                       responding(shared, [](const server::Committed& done) {
+                         return Answer::empty().with_index(done.index);
+                       }));
     return later;
   });
 }

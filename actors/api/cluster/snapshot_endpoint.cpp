@@ -176,7 +176,7 @@ Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
 /// leader does.
 void abandon_restore(const Call& call, const access::Allowed& allowed, const std::string& id) {
   const auto& writer = *call.context->options.server.writer;
-  writer.propose(allowed, cluster::abandon_restore(id),
+  writer.propose(allowed, cluster::abandon_restore(id), Turns::here(),
                  [](const Result<server::Committed>& dropped) {
                    if (!dropped && !cluster::is_abandoned(dropped.error()))
                      log::warn("api", "the next leader has to drop the rows of a restore: {}",
@@ -198,10 +198,10 @@ Outcome restore_here(Call& call) {
   const auto shared = share(std::move(call));
   const auto& writer = *shared->context->options.server.writer;
   const auto id = copy(commands->front()->getRestoreBegin());
-  writer.propose_all(allowed, std::move(*commands),
+  writer.propose_all(allowed, std::move(*commands), Turns::here(),
                      [shared, allowed, id](const Result<server::Committed>& done) {
                        if (!done) abandon_restore(*shared, allowed, id);
-                       go_home(*shared, [shared, done] {
+                       shared->turns().post([shared, done] {
                          if (done)
                            shared->send(Answer::empty());
                          else

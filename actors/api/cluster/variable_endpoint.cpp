@@ -217,10 +217,10 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   const auto decision = cluster::decide_set_variable(write->call->asking, *sealed, write->check);
   if (!decision) return write->call->fail(decision.error());
   context.options.server.writer->propose_raw(
-      decision->allowed, decision->command, [write](const Result<raft::Applied>& applied) {
-        go_home(*write->call, [write, done = server::to_sealed(applied)] {
-          write->call->settle(done ? written_answer(*write, *done) : Outcome{done.error()});
-        });
+      decision->allowed, decision->command, write->call->turns(),
+      [write](const Result<raft::Applied>& applied) {
+        const auto done = server::to_sealed(applied);
+        write->call->settle(done ? written_answer(*write, *done) : Outcome{done.error()});
       });
 }
 

@@ -279,11 +279,10 @@ void try_again_unserved(Where where, Call& call, const Run& run, Clock::time_poi
     if (refused.request().hops > 0) return refuse_unserved(refused, why);
     if (Clock::now() + unserved_pause > give_up) return refused.fail(Answer::error(why));
     const auto shared = share(std::move(refused));
-    shared->context->timers.call_after(unserved_pause, [where, shared, run, give_up] {
-      go_home(*shared, [where, shared, run, give_up] {
-        dispatch_until(where, std::move(*shared), run, give_up);
-      });
-    });
+    shared->context->timers.call_after(unserved_pause,
+                                       shared->turns().callback([where, shared, run, give_up] {
+                                         dispatch_until(where, std::move(*shared), run, give_up);
+                                       }));
   };
 }
 

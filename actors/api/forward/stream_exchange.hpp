@@ -21,7 +21,7 @@ public:
   /// `inbound` has a byte stream. Fill in `request` before it is served.
   static std::shared_ptr<StreamExchange> make(const rpc::Inbound& inbound);
 
-  bool post(std::function<void()>&) override { return false; }
+  bool take(Turns::Action&) override { return false; }
 
   void send(net::Response response) override;
   void start_stream(net::Response head) override;

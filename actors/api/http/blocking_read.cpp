@@ -15,7 +15,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr unsigned wait_jitter = 16;  ///< A wait may last this part of it longer.
-constexpr std::chrono::milliseconds retry_pause{50};
 
 /// One read on its way to its answer. Shared by whoever may call it on: watch, timer, pool.
 class PendingRead : public std::enable_shared_from_this<PendingRead> {
@@ -40,10 +39,11 @@ public:
       auto& authenticator = *context_.options.authenticator;
       if (authenticator.is_fresh(call_.asking.who)) return read_or_wait();
       if (const auto now = authenticator.at_once(call_.asking.who)) return admit(*now);
-      authenticator.resolve(
-          call_.asking.who, [self = shared_from_this()](const Result<access::Principal>& later) {
-            self->resume([self, later] { self->safely([&] { self->admit(later); }); });
-          });
+      authenticator.resolve(call_.asking.who,
+                            call_.turns().callback([self = shared_from_this()](
+                                                       const Result<access::Principal>& later) {
+                              self->safely([&] { self->admit(later); });
+                            }));
     });
   }
 
@@ -134,13 +134,7 @@ private:
   }
 
   void resume() {
-    resume([self = shared_from_this()] { self->attempt(); });
-  }
-
-  /// Where the answer goes out from; on the pool if another agent passed the request on.
-  void resume(std::function<void()> job) {
-    if (!call_.responder.post(job) && !context_.pool.submit(job))
-      context_.timers.call_after(retry_pause, std::move(job));
+    call_.turns().post([self = shared_from_this()] { self->attempt(); });
   }
 
   /// Lets go of the thread until `wake`; false when that came already, or nothing would bring it.

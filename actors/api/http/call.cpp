@@ -2,7 +2,6 @@
 
 #include "actors/api/allocs/file_service.hpp"
 #include "actors/api/forward/leader_watch.hpp"
-#include "actors/api/http/write.hpp"
 
 namespace nomad::api {
 namespace {
@@ -12,6 +11,28 @@ constexpr std::size_t pool_capacity = 64 * 1024;
 /// Whole archives and pieces of them, each on a thread that waits for the disk most of the time.
 constexpr unsigned archive_threads = 4;
 constexpr std::size_t archive_capacity = 1024;
+
+/// How long what the query pool did not take waits before it is tried again.
+constexpr std::chrono::milliseconds retry_pause{50};
+
+class AnswerTurns final : public Turns::Taker, public std::enable_shared_from_this<AnswerTurns> {
+public:
+  AnswerTurns(Turns own, std::shared_ptr<Context> context)
+      : own_{std::move(own)}, context_{std::move(context)} {}
+
+  bool take(Turns::Action& action) override {
+    if (!own_.try_post(action) && !context_->pool.submit(action))
+      context_->timers.call_after(
+          retry_pause, [self = shared_from_this(), action = std::move(action)]() mutable {
+            self->take(action);
+          });
+    return true;
+  }
+
+private:
+  const Turns own_;
+  const std::shared_ptr<Context> context_;
+};
 
 }  // namespace
 
@@ -67,17 +88,20 @@ Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string
       responder{std::move(answerer)},
       rest{rest_of_path} {}
 
+Turns Call::turns() const {
+  return Turns{std::make_shared<AnswerTurns>(responder.turns(), context)};
+}
+
 void with_rights_later(Call call, std::function<void(Call)> then) {
   auto& authenticator = *call.context->options.authenticator;
   const auto who = call.asking.who;
   const auto shared = share(std::move(call));
-  authenticator.resolve(who, [shared, then = std::move(then)](Result<access::Principal> later) {
-    go_home(*shared, [shared, then, later = std::move(later)] {
-      if (!later) return shared->fail(later.error());
-      shared->asking.who = *later;
-      then(std::move(*shared));
-    });
-  });
+  authenticator.resolve(who, shared->turns().callback([shared, then = std::move(then)](
+                                                          const Result<access::Principal>& later) {
+    if (!later) return shared->fail(later.error());
+    shared->asking.who = *later;
+    then(std::move(*shared));
+  }));
 }
 
 }  // namespace nomad::api

@@ -85,6 +85,11 @@ public:
 
   const net::Request& request() const { return responder.request(); }
 
+  /// Where the answer goes out: those of the request's connection, or the query pool's if another
+  /// agent passed it on. What waits is bounded by the requests that do, and is dropped when the
+  /// client is gone.
+  Turns turns() const;
+
   /// What it takes from now until it is answered is one of these; null: it is not measured.
   void measure_in(telemetry::Sample* sample) {
     time_ = sample;

@@ -18,19 +18,11 @@ inline std::string write_namespace(const net::Request& request) {
   return ns.empty() ? "default" : std::string{ns};
 }
 
-/// Runs `work` where the call's answer goes out; on the query pool if another agent passed the
-/// request on.
-inline void go_home(Call& call, std::function<void()> work) {
-  if (!call.responder.post(work) && !call.context->pool.submit(work)) work();
-}
-
 /// Answers with what `respond(*result)` makes of a result, or with its error. To be called once.
-template <class Value, class Respond>
+template <class Respond>
 auto responding(SharedCall call, Respond respond) {
-  return [call = std::move(call), respond = std::move(respond)](Result<Value> result) mutable {
-    go_home(*call, [call, respond = std::move(respond), result = std::move(result)] {
-      call->settle(result ? respond(*result) : Outcome{result.error()});
-    });
+  return [call = std::move(call), respond = std::move(respond)](const auto& result) {
+    call->settle(result ? respond(*result) : Outcome{result.error()});
   };
 }
 
@@ -45,8 +37,8 @@ Outcome write(Call& call, Decide decide, Respond respond) {
                                                           const cluster::EvalSeed& seed) {
     return decide(snapshot, asking, seed);
   };
-  writer->write(decide_for, responding<server::Written<server::DecidedBy<decltype(decide_for)>>>(
-                                share(std::move(call)), std::move(respond)));
+  const auto shared = share(std::move(call));
+  writer->write(decide_for, shared->turns(), responding(shared, std::move(respond)));
   return later;
 }
 
@@ -57,11 +49,12 @@ Outcome write_sealed(Call& call, const cluster::SealedDecision& decision, Respon
   const auto context = call.context;
   const auto& writer = context->options.server.writer;
   if (!writer) return no_leader();
-  auto answer = responding<server::SealedWritten>(share(std::move(call)), std::move(respond));
-  writer->propose_raw(decision.allowed, decision.command,
-                      [answer = std::move(answer)](const Result<raft::Applied>& applied) mutable {
-                        answer(server::to_sealed(applied));
-                      });
+  const auto shared = share(std::move(call));
+  writer->propose_raw(
+      decision.allowed, decision.command, shared->turns(),
+      [answer = responding(shared, std::move(respond))](const Result<raft::Applied>& applied) {
+        answer(server::to_sealed(applied));
+      });
   return later;
 }
 

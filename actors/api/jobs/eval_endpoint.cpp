@@ -190,10 +190,11 @@ Outcome delete_by_filter(Call& call, std::string_view filter) {
   if (deletion.commands.empty()) return deleted_answer(0, snapshot.index());
   const auto& writer = *options.server.writer;
   const auto count = std::make_shared<std::uint64_t>(0);  // of the Raft node's thread
+  const auto shared = share(std::move(call));
   writer.propose_all(
-      deletion.allowed, std::move(deletion.commands),
-      responding<server::Committed>(
-          share(std::move(call)),
+      deletion.allowed, std::move(deletion.commands), shared->turns(),
+      responding(
+          shared,
           [count](const server::Committed& done) { return deleted_answer(*count, done.index); }),
       [count](const server::Committed& done) { *count += done.outcome->evals_deleted; });
   return later;

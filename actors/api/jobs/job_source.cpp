@@ -40,22 +40,23 @@ void keep_source(const server::Writer& writer,
                  const server::Written<cluster::Decision>& done,
                  const JobSource& source,
                  std::string_view ns,
-                 std::function<void(std::string warning)> then) {
+                 const Turns& turns,
+                 std::function<void(const std::string& warning)> then) {
+  const auto answer = turns.callback(std::move(then));
   const bool is_new = done.outcome && done.outcome->job_modify_index != 0;
-  if (!source.submission || !is_new) return then(source.warning);
+  if (!source.submission || !is_new) return answer(source.warning);
   Draft<schema::Command> draft;
   draft->setJobSubmission(*source.submission);
   auto submission = draft->getJobSubmission();
   submission.setNamespace(std::string{ns});
   submission.setJobId(done.decision.job_id);
   submission.setJobModifyIndex(done.outcome->job_modify_index);
-  writer.propose(done.decision.allowed, draft.freeze(),
-                 [then = std::move(then),
-                  id = done.decision.job_id](const Result<server::Committed>& written) {
-                   if (written) return then({});
+  writer.propose(done.decision.allowed, draft.freeze(), Turns::here(),
+                 [answer, id = done.decision.job_id](const Result<server::Committed>& written) {
+                   if (written) return answer(std::string{});
                    log::warn("api", "the source of job {} is not kept: {}", id,
                              written.error().what);
-                   then("the job's source is not kept: " + written.error().what);
+                   answer("the job's source is not kept: " + written.error().what);
                  });
 }
 

@@ -23,12 +23,14 @@ struct JobSource {
 /// The member `Submission` of a registration. `max_bytes`: of source and variables together.
 Result<JobSource> take_source(BodyFields& fields, std::uint64_t max_bytes);
 
-/// Writes the source of what `done` registered, and then calls `then` with why that failed; empty:
-/// it did not, or there was nothing to write. The job stays registered whatever comes of it.
+/// Writes the source of what `done` registered, and then calls `then`, in a turn, with why that
+/// failed; empty: it did not, or there was nothing to write. The job stays registered whatever
+/// comes of it.
 void keep_source(const server::Writer& writer,
                  const server::Written<cluster::Decision>& done,
                  const JobSource& source,
                  std::string_view ns,
-                 std::function<void(std::string warning)> then);
+                 const Turns& turns,
+                 std::function<void(const std::string& warning)> then);
 
 }  // namespace nomad::api

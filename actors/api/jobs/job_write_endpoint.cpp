@@ -66,18 +66,21 @@ Outcome write_registration(Call& call,
           return cluster::decide_register(state, asking, request, seed);
         };
   const auto shared = share(std::move(call));
-  writer->write(decide, [shared, source = std::move(source), warnings = std::move(warnings),
-                         ns = copy(request.job->getNamespace())](Result<Written<Decision>> result) {
-    if (!result) return go_home(*shared, [shared, error = result.error()] { shared->fail(error); });
-    const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
-    keep_source(*shared->context->options.server.writer, *done, source, ns,
-                [shared, done, warnings](const std::string& warning) {
-                  go_home(*shared, [shared, done, warnings, warning]() mutable {
-                    if (!warning.empty()) warnings.push_back(warning);
-                    shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
-                  });
+  // The source is kept also when nobody waits for the answer any more.
+  writer->write(decide, Turns::here(),
+                [shared, source = std::move(source), warnings = std::move(warnings),
+                 ns = copy(request.job->getNamespace())](Result<Written<Decision>> result) {
+                  const auto turns = shared->turns();
+                  if (!result)
+                    return turns.post([shared, error = result.error()] { shared->fail(error); });
+                  const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
+                  keep_source(
+                      *shared->context->options.server.writer, *done, source, ns, turns,
+                      [shared, done, warnings](const std::string& warning) mutable {
+                        if (!warning.empty()) warnings.push_back(warning);
+                        shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
+                      });
                 });
-  });
   return later;
 }
 
@@ -389,9 +392,10 @@ Result<> skip_delays(const server::Writer& writer,
                      const Deregistration& asked) {
   const auto skip = NOMAD_TRY(cluster::decide_skip_delays(state, asking, asked.ns, asked.job_id));
   if (!skip.command) return {};
-  writer.propose(skip.allowed, skip.command, [](const Result<server::Committed>& done) {
-    if (!done) log::warn("api", "skipping the shutdown delays of a job: {}", done.error().what);
-  });
+  writer.propose(
+      skip.allowed, skip.command, Turns::here(), [](const Result<server::Committed>& done) {
+        if (!done) log::warn("api", "skipping the shutdown delays of a job: {}", done.error().what);
+      });
   return {};
 }
 

@@ -9,21 +9,21 @@
 #include <functional>
 #include <string_view>
 
+#include "runtime/base/turns.hpp"
 #include "runtime/net/http/http_message.hpp"
 
 namespace nomad::net::detail {
 
-class Exchange {
+class Exchange : public Turns::Taker {
 public:
   Request request;  ///< Complete before a handler sees it.
 
   Exchange() = default;
   Exchange(const Exchange&) = delete;
-  virtual ~Exchange() = default;
 
-  /// Runs `work` on the exchange's own thread, in turn with its answers; drops it when the client
-  /// is gone. False, with the work untouched: there is no such thread.
-  virtual bool post(std::function<void()>& work) = 0;
+  /// Runs `action` on the exchange's own thread, in turn with its answers; drops it when the client
+  /// is gone. False: there is no such thread.
+  bool take(Turns::Action& action) override = 0;
 
   /// Answers, unless something has.
   virtual void send(Response response) = 0;

@@ -62,7 +62,7 @@ namespace detail {
 class HttpExchange final : public Exchange, public std::enable_shared_from_this<HttpExchange> {
 public:
   // --- called by Responder and BodyStream, on any thread ---
-  bool post(std::function<void()>& work) override;
+  bool take(Turns::Action& action) override;
   void send(Response response) override;
   void start_stream(Response head) override;
   bool write(std::string_view chunk, std::function<void()> drained) override;

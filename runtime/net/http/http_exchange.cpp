@@ -98,8 +98,8 @@ void HttpExchange::on_abandoned(std::function<void()> callback) {
   callback();
 }
 
-bool HttpExchange::post(std::function<void()>& work) {
-  on_connection([work = std::move(work)](Connection&) { guarded("http", work); });
+bool HttpExchange::take(Turns::Action& action) {
+  on_connection([action = std::move(action)](Connection&) { guarded("http", action); });
   return true;
 }
 
@@ -235,8 +235,8 @@ const Request& Responder::request() const {
   return exchange_->request;
 }
 
-bool Responder::post(std::function<void()>& work) {
-  return exchange_ && exchange_->post(work);
+Turns Responder::turns() const {
+  return Turns{exchange_};
 }
 
 void Responder::send(Response response) {

@@ -109,9 +109,9 @@ public:
 
   const Request& request() const;
 
-  /// Runs `work` on the I/O thread of the request's connection; drops it when the client is gone.
-  /// False, with the work untouched, for a request that another agent passed on.
-  bool post(std::function<void()>& work);
+  /// Those of the I/O thread of the request's connection; what is posted is dropped when the client
+  /// is gone. Nothing can be posted for a request that another agent passed on.
+  Turns turns() const;
 
   /// Answers. Compression, when the client wants it, happens on the calling thread. Later calls
   /// do nothing.

@@ -15,7 +15,7 @@ namespace nomad::api {
 /// Keeps the answer, and takes whatever else it is given.
 class SilentClient : public net::detail::Exchange {
 public:
-  bool post(std::function<void()>&) override { return false; }
+  bool take(Turns::Action&) override { return false; }
 
   void send(net::Response response) override {
     {

@@ -29,8 +29,7 @@ struct Api {
     });
     gate = std::make_shared<plugin::ApiGate>(std::make_shared<const net::HttpRouter>(routes));
     calls = std::make_unique<ApiCalls>(
-        [](const std::function<void()>& action) { action(); }, "p",
-        [this](const ApiCalls::Heard& what) { calls->heard(what); },
+        Turns::here(), "p", [this](const ApiCalls::Heard& what) { calls->heard(what); },
         [this](const std::function<void(schema::plugin::Frame::Builder)>& fill) {
           Draft<schema::plugin::Frame> draft;
           fill(*draft);

@@ -35,21 +35,21 @@ public:
                            const std::string& config = "{}",
                            std::map<std::string, std::string> places = {}) {
     plugin.describe = std::move(describe);
-    link_ = adopt(plugin::spawn_plugin_link(
-        system(), {.name = "p",
-                   .make_peer = make_peer(),
-                   .config = config,
-                   .places = std::move(places),
-                   .post = [](const std::function<void()>& action) { action(); },
-                   .states = states,
-                   .facts = facts,
-                   .metrics = {},
-                   .job_types = job_types,
-                   .providers = providers,
-                   .unix_now = [this]() -> std::int64_t {
-                     if (std::exchange(clock_breaks, false)) throw std::runtime_error{"no clock"};
-                     return 1;
-                   }}));
+    link_ = adopt(plugin::spawn_plugin_link(system(), {.name = "p",
+                                                       .make_peer = make_peer(),
+                                                       .config = config,
+                                                       .places = std::move(places),
+                                                       .api_turns = Turns::here(),
+                                                       .states = states,
+                                                       .facts = facts,
+                                                       .metrics = {},
+                                                       .job_types = job_types,
+                                                       .providers = providers,
+                                                       .unix_now = [this]() -> std::int64_t {
+                                                         if (std::exchange(clock_breaks, false))
+                                                           throw std::runtime_error{"no clock"};
+                                                         return 1;
+                                                       }}));
     settle();
     return link_;
   }

@@ -28,7 +28,7 @@ struct WriterFixture : test::ServerFixture {
               state, nomad::test::anybody(), Draft<schema::SchedulerConfiguration>{}.freeze(),
               check);
         },
-        [answer](Outcome outcome) { *answer = std::move(outcome); });
+        Turns::here(), [answer](Outcome outcome) { *answer = std::move(outcome); });
     return answer;
   }
 
@@ -81,7 +81,7 @@ TEST_CASE_FIXTURE(WriterFixture,
 
 TEST_CASE_FIXTURE(WriterFixture, "writer: many commands go a few at a time, the last one alone") {
   std::vector<Result<Committed>> answers;
-  writer.propose_all(access::own_work("test"), pools(20),
+  writer.propose_all(access::own_work("test"), pools(20), Turns::here(),
                      [&](const Result<Committed>& done) { answers.push_back(done); });
 
   std::vector<std::size_t> portions;
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: a sequence stops at the first command 
   commands[1] = refused.freeze();
   std::vector<Result<Committed>> answers;
 
-  writer.propose_all(access::own_work("test"), commands,
+  writer.propose_all(access::own_work("test"), commands, Turns::here(),
                      [&](const Result<Committed>& done) { answers.push_back(done); });
   commit();
 
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(WriterFixture,
                   "writer: of a sequence whose leader is lost nobody says that nothing was done") {
   std::vector<Error> refusals;
   const auto propose = [&](std::size_t count) {
-    writer.propose_all(access::own_work("test"), pools(count),
+    writer.propose_all(access::own_work("test"), pools(count), Turns::here(),
                        [&](const Result<Committed>& done) { refusals.push_back(done.error()); });
   };
 
@@ -139,7 +139,8 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: a permission for something else is ref
   const auto who = nomad::test::anybody();
   const auto propose = [&](const access::Allowed& allowed) {
     std::optional<Result<Committed>> answer;
-    writer.propose(allowed, command, [&](const Result<Committed>& done) { answer = done; });
+    writer.propose(allowed, command, Turns::here(),
+                   [&](const Result<Committed>& done) { answer = done; });
     commit();
     return answer.value().error().what;
   };

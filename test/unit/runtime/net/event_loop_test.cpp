@@ -96,3 +96,19 @@ TEST_CASE("event_loop: one that was never started stops") {
   loop.post([] { FAIL("it never runs"); });
   loop.stop();
 }
+
+TEST_CASE("event_loop: its turns outlive it, and are nobody's then") {
+  nomad::Turns turns;
+  int ran = 0;
+  {
+    EventLoop loop;
+    turns = loop.turns();
+    turns.post([&] { ++ran; });
+    loop.start();
+    loop.stop();
+  }
+  CHECK(ran == 1);
+  nomad::Turns::Action late = [&] { ++ran; };
+  CHECK_FALSE(turns.try_post(late));
+  CHECK(ran == 1);
+}

@@ -249,10 +249,8 @@ TEST_CASE("http_server: work of another thread that throws is a 500, and others'
   auto held = std::exchange(server.held, {});
   std::promise<void> all_posted;
   const auto post = [&held](std::size_t number, auto action) {
-    auto& responder = *held[number];
-    std::function<void()> work
-        = [kept = std::exchange(held[number], {}), action] { action(*kept); };
-    REQUIRE(responder.post(work));
+    const auto turns = held[number]->turns();
+    turns.post([kept = std::exchange(held[number], {}), action] { action(*kept); });
   };
   post(0, [&](Responder&) { all_posted.get_future().wait(); });  // what follows is one batch
   post(1, [](Responder&) { throw std::runtime_error{"a bug"}; });
