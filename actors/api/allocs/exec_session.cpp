@@ -1,12 +1,11 @@
 #include "actors/api/allocs/exec_session.hpp"
 
-#include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "actors/api/allocs/exec_frames.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/turns.hpp"
 #include "runtime/net/http/websocket.hpp"
 
 namespace nomad::api {
@@ -44,47 +43,24 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
 public:
   Bridge(Call call, ExecRequest request)
       : context_{call.context},
-        who_{call.asking.who},
         request_{std::move(request)},
+        who_{call.asking.who},
         tunnel_{call.responder.tunnel(switching(call.request()))} {}
 
   void start() {
-    tunnel_.on_abandoned(
-        [self = shared_from_this()] { self->carry_out([](Bridge& bridge) { bridge.end(); }); });
-    carry_out([](Bridge& bridge) { bridge.begin(); });
+    tunnel_.on_abandoned(turns_.callback([self = shared_from_this()] { self->end(); }));
+    turns_.post([self = shared_from_this()] { self->begin(); });
   }
 
 private:
   enum class Phase : std::uint8_t { shaking_hands, starting, running, over };
 
-  /// Runs `action` after those that are under way.
-  void carry_out(std::function<void(Bridge&)> action) {
-    {
-      const std::scoped_lock lock{guard_};
-      actions_.push_back(std::move(action));
-      if (std::exchange(is_busy_, true)) return;
-    }
-    for (;;) {
-      std::function<void(Bridge&)> next;
-      {
-        const std::scoped_lock lock{guard_};
-        if (actions_.empty()) {
-          is_busy_ = false;
-          return;
-        }
-        next = std::move(actions_.front());
-        actions_.pop_front();
-      }
-      next(*this);
-    }
-  }
-
-  /// A callback that carries out `action` as long as this lives.
+  /// What calls `action(bridge, …)` in a turn, as long as this lives.
   template <class Action>
   auto later(Action action) {
-    return [weak = weak_from_this(), action](auto&&...) {
-      if (const auto self = weak.lock()) self->carry_out(action);
-    };
+    return turns_.callback([weak = weak_from_this(), action](auto&&... given) {
+      if (const auto self = weak.lock()) action(*self, std::forward<decltype(given)>(given)...);
+    });
   }
 
   void begin() {
@@ -100,9 +76,7 @@ private:
 
   void listen() {
     tunnel_.on_data([self = shared_from_this()](std::string_view bytes, bool last) {
-      self->carry_out([bytes = std::string{bytes}, last](Bridge& bridge) mutable {
-        bridge.take(std::move(bytes), last);
-      });
+      self->turns_.post([self, bytes = std::string{bytes}, last] { self->take(bytes, last); });
     });
     listens_ = true;
   }
@@ -127,9 +101,10 @@ private:
     context_->asker.ask<ExecStarted>(
         options.client,
         Exec{request_.alloc_id, request_.task, request_.command, {who_, Capability::alloc_exec}},
-        ask_timeout, [self = shared_from_this()](const Result<ExecStarted>& started) {
-          self->carry_out([started](Bridge& bridge) { bridge.run(started); });
-        });
+        ask_timeout,
+        turns_.callback([self = shared_from_this()](const Result<ExecStarted>& started) {
+          self->run(started);
+        }));
   }
 
   void run(const Result<ExecStarted>& started) {
@@ -142,30 +117,26 @@ private:
     session_ = started->session;
     last_heard_ = Clock::now();
     session_->start(
-        {.output =
-             [weak = weak_from_this()](ExecEvents::Output which, std::string_view bytes) {
-               if (const auto self = weak.lock()) self->forward(which, bytes);
-             },
+        {.output
+         = [send = later([](Bridge& bridge, const std::string& frame, std::size_t count) {
+              bridge.forward(frame, count);
+            })](ExecEvents::Output which,
+                std::string_view bytes) { send(exec_output_frame(which, bytes), bytes.size()); },
          .writable = later([](Bridge& bridge) { bridge.resume(); }),
-         .exited =
-             [weak = weak_from_this()](host::ExecResult result) {
-               if (const auto self = weak.lock())
-                 self->carry_out([result](Bridge& bridge) { bridge.exited(result); });
-             }});
+         .exited
+         = later([](Bridge& bridge, const host::ExecResult& result) { bridge.exited(result); })});
     if (listens_)
       pump();
     else
       listen();
   }
 
-  /// On the session's thread.
-  void forward(ExecEvents::Output which, std::string_view bytes) {
-    carry_out([text = exec_output_frame(which, bytes), count = bytes.size()](Bridge& bridge) {
-      if (bridge.phase_ != Phase::running) return;
-      bridge.codec_.send(ws::Kind::text, text);
-      bridge.write([weak = std::weak_ptr{bridge.session_}, count] {
-        if (const auto session = weak.lock(); session && count > 0) session->taken(count);
-      });
+  /// The frame of `count` bytes of output.
+  void forward(const std::string& frame, std::size_t count) {
+    if (phase_ != Phase::running) return;
+    codec_.send(ws::Kind::text, frame);
+    write([weak = std::weak_ptr{session_}, count] {
+      if (const auto session = weak.lock(); session && count > 0) session->taken(count);
     });
   }
 
@@ -178,7 +149,7 @@ private:
 
   // -- the client
 
-  void take(std::string bytes, bool last) {
+  void take(const std::string& bytes, bool last) {
     if (phase_ == Phase::over) return;
     last_heard_ = Clock::now();
     input_ += bytes;
@@ -240,9 +211,9 @@ private:
     phase_ = Phase::starting;
     context_->options.authenticator->resolve(
         token->empty() ? who_ : access::Authenticator::with_token(who_, std::move(*token)),
-        [self = shared_from_this()](const Result<access::Principal>& who) {
-          self->carry_out([who](Bridge& bridge) { bridge.let_in(who); });
-        });
+        turns_.callback([self = shared_from_this()](const Result<access::Principal>& who) {
+          self->let_in(who);
+        }));
   }
 
   void obey(std::string_view payload) {
@@ -323,14 +294,13 @@ private:
   }
 
   const std::shared_ptr<Context> context_;
-  access::Principal who_;  ///< Until it shakes hands by a token; touched by actions only.
   const ExecRequest request_;
 
-  std::mutex guard_;
-  std::deque<std::function<void(Bridge&)>> actions_;
-  bool is_busy_ = false;  ///< Somebody works `actions_` off.
+  /// What waits is bounded by the windows of the tunnel and of the session.
+  const Turns turns_ = Turns::strand();
 
-  // Touched by actions only.
+  // Touched in turns only.
+  access::Principal who_;  ///< Until it shakes hands by a token.
   Phase phase_ = Phase::shaking_hands;
   net::Tunnel tunnel_;
   std::shared_ptr<host::ExecSession> session_;

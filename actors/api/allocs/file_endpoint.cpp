@@ -28,14 +28,12 @@ Outcome with_directory(Call& call, Work work) {
   if (!call.context->options.client) return not_found("Unknown allocation \"" + call.rest + '"');
   client::client_api::AllocDirOf request{call.rest, call.asking};
   const auto shared = share(std::move(call));
+  auto& files = *shared->context->files;
   shared->context->asker.ask<AllocDir>(
       shared->context->options.client, std::move(request), ask_timeout,
-      [shared, work](Result<AllocDir> dir) {
-        if (!dir) return shared->fail(dir.error());
-        shared->context->files->run([shared, work, dir = *dir](host::FileWatcher* watcher) {
-          shared->settle(work(*shared, dir, watcher));
-        });
-      });
+      files.turns().callback([shared, work, &files](const Result<AllocDir>& dir) {
+        shared->settle(dir ? work(*shared, *dir, files.watcher()) : Outcome{dir.error()});
+      }));
   return later;
 }
 

@@ -10,15 +10,14 @@ FileService::~FileService() {
   stop();
 }
 
-void FileService::run(Task task) {
+Turns FileService::turns() {
   const std::lock_guard lock{guard_};
-  if (is_stopping_) return;
-  if (!is_started_) {
-    is_started_ = true;
+  if (is_stopping_) return {};
+  if (!std::exchange(is_started_, true)) {
     loop_.start();
     loop_.post([this] { open_watcher(); });
   }
-  loop_.post([this, task = std::move(task)] { task(watcher_.get()); });
+  return loop_.turns();
 }
 
 void FileService::open_watcher() {
@@ -34,7 +33,8 @@ void FileService::stop() {
     is_stopping_ = true;
     if (!is_started_) return;
   }
-  loop_.stop([this] { watcher_.reset(); });
+  loop_.stop();
+  watcher_.reset();
 }
 
 }  // namespace nomad::api

@@ -1,11 +1,10 @@
 // FileService: one thread that reads allocation files and follows them by inotify, so that neither
 // an I/O thread nor an actor waits for a disk.
 //
-// Started by the first task. Tasks and the callbacks of the watcher run on that thread, one after
-// the other; each must be short (read a chunk, write it, return).
+// Started by the first who wants turns there. Those and the callbacks of the watcher must be short
+// (read a chunk, write it, return).
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -20,11 +19,11 @@ public:
   FileService(const FileService&) = delete;
   ~FileService();
 
-  /// Gets the thread's watcher; null when inotify is not to be had.
-  using Task = std::function<void(host::FileWatcher*)>;
+  /// Of the thread; nobody's when the service has been stopped. Thread-safe.
+  Turns turns();
 
-  /// Runs `task` on the thread; drops it when the service has been stopped. Thread-safe.
-  void run(Task task);
+  /// On the thread. Null when inotify is not to be had.
+  host::FileWatcher* watcher() const { return watcher_.get(); }
 
   /// Ends the thread after what has been given to it. Streams end first: the server has stopped.
   void stop();

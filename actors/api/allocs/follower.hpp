@@ -41,9 +41,7 @@ public:
         style_{style} {}
 
   void start(host::FileWatcher* watcher) {
-    body_.on_abandoned([self = this->shared_from_this()] {
-      self->later([](Follower& follower) { follower.finish(); });
-    });
+    body_.on_abandoned(turns_.callback([self = this->shared_from_this()] { self->finish(); }));
     if (style_.follow && watcher != nullptr)
       if (const auto watched = stream_->watch(*watcher,
                                               [weak = this->weak_from_this()] {
@@ -59,12 +57,6 @@ private:
   static constexpr std::size_t enough_queued = 512 * 1024;
   static constexpr int chunks_at_once = 16;
   static constexpr std::chrono::seconds heartbeat{1};
-
-  /// Runs `action` on the file thread, if this still lives.
-  void later(std::function<void(Follower&)> action) {
-    context_->files->run(
-        [self = this->shared_from_this(), action](host::FileWatcher*) { action(*self); });
-  }
 
   void pump() {
     for (int i = 0; i < chunks_at_once && stream_; ++i) {
@@ -88,24 +80,21 @@ private:
       }
       has_written_ = true;
     }
-    later([](Follower& follower) { follower.pump(); });  // let others read in between
+    turns_.post([self = this->shared_from_this()] { self->pump(); });  // others read in between
   }
 
   /// An empty piece is drained when everything before it is.
   void wait_for_client() {
-    const bool taken = body_.write({}, [self = this->shared_from_this()] {
-      self->later([](Follower& follower) {
-        follower.is_waiting_ = false;
-        follower.pump();
-      });
-    });
+    const bool taken = body_.write({}, turns_.callback([self = this->shared_from_this()] {
+      self->is_waiting_ = false;
+      self->pump();
+    }));
     if (!taken) finish();
   }
 
   void beat_later() {
-    context_->timers.call_after(heartbeat, [self = this->shared_from_this()] {
-      self->later([](Follower& follower) { follower.beat(); });
-    });
+    context_->timers.call_after(
+        heartbeat, turns_.callback([self = this->shared_from_this()] { self->beat(); }));
   }
 
   void beat() {
@@ -120,6 +109,7 @@ private:
   }
 
   std::shared_ptr<Context> context_;
+  const Turns turns_ = context_->files->turns();
   std::unique_ptr<host::Beneath> directory_;  ///< The stream refers to it.
   std::unique_ptr<Stream> stream_;            ///< Null once finished.
   net::BodyStream body_;
