@@ -1,8 +1,6 @@
 #include "actors/api/forward/relay.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -40,6 +38,14 @@ bool is_unserved(const net::Response& response) {
 }
 
 class Relay : public std::enable_shared_from_this<Relay> {
+  /// What calls `action(relay, …)` in a turn, unless this is gone by then.
+  template <class Action>
+  auto if_alive(Action action) {
+    return turns_.callback([weak = weak_from_this(), action](auto&&... given) {
+      if (const auto self = weak.lock()) action(*self, std::forward<decltype(given)>(given)...);
+    });
+  }
+
 public:
   Relay(Call call, Find find, Run run)
       : call_{std::move(call)},
@@ -55,10 +61,8 @@ public:
             std::chrono::steady_clock::now()} {}
 
   void start() {
-    call_.responder.on_abandoned([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->abandon();
-    });
-    look();
+    call_.responder.on_abandoned(if_alive([](Relay& relay) { relay.abandon(); }));
+    turns_.post([self = shared_from_this()] { self->look(); });
   }
 
 private:
@@ -67,7 +71,8 @@ private:
   // -- where to
 
   void look() {
-    find_([self = shared_from_this()](Result<Found> found) { self->go(std::move(found)); });
+    find_(turns_.callback(
+        [self = shared_from_this()](Result<Found> found) { self->go(std::move(found)); }));
   }
 
   void go(Result<Found> found) {
@@ -93,35 +98,25 @@ private:
     }
     if (!enter(Phase::looking)) return;
     const auto number = ++look_;
-    context_->timers.call_after(std::exchange(pause_, std::min(pause_ * 2, longest_pause)),
-                                [self = shared_from_this(), number] { self->look_once(number); });
+    context_->timers.call_after(
+        std::exchange(pause_, std::min(pause_ * 2, longest_pause)),
+        turns_.callback([self = shared_from_this(), number] { self->look_once(number); }));
     if (!wants_leader_ && why.code != Errc::no_leader) return;
-    auto seeking
-        = context_->leader_watch->wait_for(asked_leader_, 0ms, [weak = weak_from_this(), number] {
-            if (const auto self = weak.lock()) self->look_once(number);
-          });
-    const std::scoped_lock lock{guard_};
-    if (number == look_) std::swap(seeking, seeking_);
+    seeking_ = context_->leader_watch->wait_for(
+        asked_leader_, 0ms, if_alive([number](Relay& relay) { relay.look_once(number); }));
   }
 
-  bool has_time() const {
-    const std::scoped_lock lock{guard_};
-    return repeats_.has_time(std::chrono::steady_clock::now() + pause_);
-  }
+  bool has_time() const { return repeats_.has_time(std::chrono::steady_clock::now() + pause_); }
 
   /// Of several reasons for a look the first counts.
   void look_once(unsigned number) {
-    {
-      const std::scoped_lock lock{guard_};
-      if (number != look_ || phase_ != Phase::looking) return;
-      ++look_;
-    }
+    if (number != look_ || phase_ != Phase::looking) return;
+    ++look_;
     look();
   }
 
   /// False when it is over already.
   bool enter(Phase phase) {
-    const std::scoped_lock lock{guard_};
     if (phase_ == Phase::over) return false;
     phase_ = phase;
     return true;
@@ -136,11 +131,9 @@ private:
     wants_leader_ = target.is_leader;
     if (target.is_leader) asked_leader_ = target.address;
     if (target.is_leader)
-      leader_wait_ = context_->leader_watch->wait_for(target.address, LeaderWatch::answer_grace,
-                                                      [weak = weak_from_this(), number] {
-                                                        if (const auto self = weak.lock())
-                                                          self->leader_lost(number);
-                                                      });
+      leader_wait_ = context_->leader_watch->wait_for(
+          target.address, LeaderWatch::answer_grace,
+          if_alive([number](Relay& relay) { relay.leader_lost(number); }));
     OpenStream message;
     message.call.to.address = target.address;
     message.call.method
@@ -153,40 +146,35 @@ private:
     message.call.remote = call_.asking.who.caller().remote;
     message.call.target_node = target.target_node;
     message.node_id = target.node_id;
-    message.done = [self = shared_from_this(), number](Reply reply) {
-      self->ended(std::move(reply), number);
-    };
+    message.done = turns_.callback(
+        [self = shared_from_this(), number](const Reply& reply) { self->ended(reply, number); });
     context_->asker.ask<Opened>(
         context_->options.peers.transport, std::move(message), connect_patience,
-        [self = shared_from_this(), number](Result<Opened> opened) {
+        turns_.callback([self = shared_from_this(), number](Result<Opened> opened) {
           if (!opened) return self->ended({opened.error(), Delivery::surely_not}, number);
           self->listen(std::move(*opened), number);
-        });
+        }));
   }
 
   void listen(Opened opened, unsigned number) {
-    bool is_wanted = true;
-    {
-      const std::scoped_lock lock{guard_};
-      is_wanted = phase_ == Phase::waiting && number == attempt_;
-      if (is_wanted) cancel_ = opened.cancel;
-    }
-    if (!is_wanted) return opened.cancel();
+    if (phase_ != Phase::waiting || number != attempt_) return opened.cancel();
+    cancel_ = opened.cancel;
     const std::weak_ptr<net::RpcStream> stream = opened.stream;
     if (body_file_ && body_file_->size() > 0)
       send_body(opened.stream, body_file_, run_blocking(context_),
-                [weak = weak_from_this(), number](const Error& error) {
-                  if (const auto self = weak.lock(); self && number == self->attempt_)
-                    self->break_off(error.what);
-                });
+                if_alive([number](Relay& relay, const Error& error) {
+                  if (number == relay.attempt_) relay.break_off(error.what);
+                }));
     else if (!upgrades_)
       opened.stream->end();  // all of the request is in its body
     opened.stream->on_data(
-        [self = shared_from_this(), stream, number, head = std::make_shared<ResponseHeadReader>()](
-            const Bytes& bytes, bool last) { self->take(bytes, last, stream, number, *head); });
+        turns_.callback([self = shared_from_this(), stream, number, head = ResponseHeadReader{}](
+                            const Bytes& bytes, bool last) mutable {
+          self->take(bytes, last, stream, number, head);
+        }));
   }
 
-  /// A piece of the answer. On the connection's thread, one after the other.
+  /// A piece of the answer.
   void take(const Bytes& bytes,
             bool last,
             const std::weak_ptr<net::RpcStream>& stream,
@@ -195,19 +183,19 @@ private:
     if (number != attempt_) return;
     auto rest = bytes.text();
     const auto taken = bytes.size();
-    if (phase() == Phase::waiting && !take_head(head, rest, number, stream)) return;
-    if (phase() == Phase::collecting) {
+    if (phase_ == Phase::waiting && !take_head(head, rest, number, stream)) return;
+    if (phase_ == Phase::collecting) {
       answer_.body.append(rest);
       if (answer_.body.size() > kept_whole) return break_off("the answer is longer than it said");
       if (const auto open = stream.lock()) open->taken(taken);
       if (last) finish();
-    } else if (phase() == Phase::streaming) {
+    } else if (phase_ == Phase::streaming) {
       const bool went = body_stream_.write(rest, [stream, taken] {
         if (const auto open = stream.lock()) open->taken(taken);
       });
       if (!went) return abandon();
       if (last && enter(Phase::over)) body_stream_.close();
-    } else if (phase() == Phase::tunneling) {
+    } else if (phase_ == Phase::tunneling) {
       const bool went = tunnel_.write(rest, [stream, taken] {
         if (const auto open = stream.lock()) open->taken(taken);
       });
@@ -215,13 +203,8 @@ private:
       if (last) tunnel_.end_output();
     } else if (const auto open = stream.lock()) {
       open->taken(taken);
-      if (last && phase() == Phase::waiting) break_off("the answer has no head");
+      if (last && phase_ == Phase::waiting) break_off("the answer has no head");
     }
-  }
-
-  Phase phase() const {
-    const std::scoped_lock lock{guard_};
-    return phase_;
   }
 
   /// False when there was no use in what came.
@@ -249,7 +232,6 @@ private:
 
   /// From here on the answer is the one of this attempt. False when it is void already.
   bool begin_answer(Phase phase, unsigned number) {
-    const std::scoped_lock lock{guard_};
     if (phase_ != Phase::waiting || number != attempt_) return false;
     phase_ = phase;
     return true;
@@ -297,7 +279,6 @@ private:
   }
 
   void forget_attempt() {
-    const std::scoped_lock lock{guard_};
     ++attempt_;
     cancel_ = nullptr;
   }
@@ -310,7 +291,6 @@ private:
 
   /// Nothing when the attempt is void already, or its answer has begun.
   std::optional<GivenUp> give_up(unsigned number, Delivery delivery) {
-    const std::scoped_lock lock{guard_};
     if (phase_ != Phase::waiting || number != attempt_) return {};
     ++attempt_;
     const bool goes_on
@@ -337,15 +317,16 @@ private:
   /// attempt is not even listened to yet.
   void ended(const Reply& reply, unsigned number) {
     if (number != attempt_) return;
-    if (reply.outcome && phase() == Phase::tunneling) {
+    if (reply.outcome && phase_ == Phase::tunneling) {
       if (enter(Phase::over)) end_tunnel().close();
       return;
     }
     if (reply.outcome) {
-      context_->timers.call_after(end_patience, [self = shared_from_this(), number] {
-        if (number == self->attempt_ && self->phase() != Phase::over)
-          self->break_off("the answer has no end");
-      });
+      context_->timers.call_after(end_patience,
+                                  turns_.callback([self = shared_from_this(), number] {
+                                    if (number == self->attempt_ && self->phase_ != Phase::over)
+                                      self->break_off("the answer has no end");
+                                  }));
       return;
     }
     const auto& error = reply.outcome.error();
@@ -368,13 +349,8 @@ private:
 
   /// The answer can't be completed.
   void break_off(const std::string& why) {
-    std::function<void()> cancel;
-    Phase before;
-    {
-      const std::scoped_lock lock{guard_};
-      before = std::exchange(phase_, Phase::over);
-      cancel.swap(cancel_);
-    }
+    const auto before = std::exchange(phase_, Phase::over);
+    const auto cancel = std::exchange(cancel_, nullptr);
     if (before == Phase::over) return;
     log::debug("http", "{} {}: {}", call_.request().method, call_.request().path, why);
     if (before == Phase::streaming)
@@ -388,14 +364,9 @@ private:
 
   /// The client went away.
   void abandon() {
-    std::function<void()> cancel;
-    {
-      const std::scoped_lock lock{guard_};
-      phase_ = Phase::over;
-      cancel.swap(cancel_);
-    }
-    input_.drop();  // the tunnel itself may be in use
-    if (cancel) cancel();
+    phase_ = Phase::over;
+    input_.drop();
+    if (const auto cancel = std::exchange(cancel_, nullptr)) cancel();
   }
 
   Call call_;
@@ -406,13 +377,18 @@ private:
   const std::shared_ptr<const net::BodyFile> body_file_;  ///< Follows `body_`, if there is one.
   const bool upgrades_;                                   ///< To another protocol.
   const bool is_first_;                                   ///< The client asked this agent.
-  Repeats repeats_;                                       ///< With `guard_`.
-  std::chrono::milliseconds pause_ = first_pause;
-  std::atomic<unsigned> attempt_{0};  ///< What comes of earlier ones is void.
-  bool wants_leader_ = false;         ///< The last attempt went to the leader,
-  std::string asked_leader_;          ///< who was this one.
 
-  // Of the attempt whose answer has begun; touched by the connection's thread alone.
+  /// What waits is bounded by the window of the stream, and by the few questions that are open.
+  const Turns turns_ = Turns::strand();
+
+  // Touched in turns only.
+  Repeats repeats_;
+  std::chrono::milliseconds pause_ = first_pause;
+  unsigned attempt_ = 0;       ///< What comes of earlier ones is void.
+  bool wants_leader_ = false;  ///< The last attempt went to the leader,
+  std::string asked_leader_;   ///< who was this one.
+
+  // Of the attempt whose answer has begun.
   net::Response answer_;
   std::uint64_t expected_ = 0;
   net::BodyStream body_stream_;
@@ -420,11 +396,10 @@ private:
 
   RelayInput input_;  ///< Of a tunnel.
 
-  mutable std::mutex guard_;
   Phase phase_ = Phase::looking;
   std::function<void()> cancel_;
   LeaderWatch::Waiting leader_wait_;
-  std::atomic<unsigned> look_{0};  ///< The next one; earlier reasons for it are void.
+  unsigned look_ = 0;  ///< The next one; earlier reasons for it are void.
   LeaderWatch::Waiting seeking_;
 };
 

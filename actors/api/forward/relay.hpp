@@ -15,7 +15,8 @@
 // the other is told; an end of one direction is passed on as such. Held per tunnel and direction,
 // at most: a window of the stream to the other agent (256 KiB) and one of the connection's.
 //
-// Threads: callbacks come on threads of the transport, of timers and of gateways.
+// Threads: callbacks come on threads of the transport, of timers and of gateways, and take turns on
+// a strand; `find` and `run` are called there.
 #pragma once
 
 #include <functional>
