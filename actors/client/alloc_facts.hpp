@@ -19,15 +19,7 @@ struct Review {
   using is_message = void;
 };
 
-/// A command beside a task has ended; from its session's thread.
-struct CommandEnded {
-  using is_message = void;
-  std::uint64_t number = 0;
-  int exit_code = 0;
-  std::string error;
-  std::string output;
-};
-
+/// A command beside a task has had its time.
 struct CommandTimeOver {
   using is_message = void;
   std::uint64_t number = 0;
@@ -47,7 +39,6 @@ using AllocSelf = actor::WithInternal<AllocRunner,
                                       plugin_host::Answered(plugin_host::Ask),
                                       void(alloc_runner::Review),
                                       void(alloc_runner::DelayOver),
-                                      void(alloc_runner::CommandEnded),
                                       void(alloc_runner::CommandTimeOver)>;
 
 struct AllocFacts {

@@ -566,7 +566,6 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
       [self](const plugin_host::Ask& msg) { return self->state.asked(*msg.request); },
       [self](alloc_runner::Review) { self->state.review(); },
       [self](alloc_runner::DelayOver) { self->state.delay_over(); },
-      [self](const alloc_runner::CommandEnded& msg) { self->state.commands().ended(msg); },
       [self](const alloc_runner::CommandTimeOver& msg) { self->state.commands().time_over(msg); },
   };
 }

@@ -1,12 +1,12 @@
 #include "actors/rpc/tcp_transport.hpp"
 
-#include <atomic>
 #include <deque>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/base/log.hpp"
 #include "schema/rpc.capnp.h"
 
@@ -38,20 +38,12 @@ struct Closed {
   net::RpcConnectionRef connection;
 };
 
-/// The answer of call `number` is here, on the I/O thread's say.
-struct Answered {
-  using is_message = void;
-  std::uint64_t number = 0;
-  Reply reply;
-};
-
 /// Time to give up what waits too long for a connection.
 struct Sweep {
   using is_message = void;
 };
 
-using TransportSelf
-    = actor::WithInternal<Transport, void(Dialed), void(Closed), void(Answered), void(Sweep)>;
+using TransportSelf = actor::WithInternal<Transport, void(Dialed), void(Closed), void(Sweep)>;
 
 constexpr auto sweep_interval = 100ms;
 
@@ -136,19 +128,16 @@ struct TransportState {
   using Self = TransportSelf::stateful_pointer<TransportState>;
 
   Self self = nullptr;
+  Turns normal_turns;
+  Turns urgent_turns;
   std::shared_ptr<net::RpcNetwork> network;
   std::chrono::milliseconds retry_after{250};
   std::size_t max_waiting = 4096;
   std::shared_ptr<Connections> connections;
   std::map<Connections::Key, Dialing> dials;
   std::unordered_map<std::uint64_t, actor::Promise<Reply>> calls;
+  std::uint64_t last_call = 0;
   bool sweeping = false;
-
-  /// Of the process: an actor that began anew must not take an answer to what it asked before.
-  static std::uint64_t next_number() {
-    static std::atomic<std::uint64_t> last{0};
-    return ++last;
-  }
 
   /// Calls `go_on` with an open connection to there, as soon as there is one, or with why not.
   void with_connection(const Destination& to,
@@ -215,29 +204,22 @@ struct TransportState {
   // -- calls
 
   void put(const net::RpcConnectionRef& connection, const Call& call, std::uint64_t number) {
-    const auto weak = actor::Weak<TransportSelf>{self};
-    const bool is_urgent = call.priority == RpcPriority::urgent;
-    connection->call(request_of(call), [weak, number, is_urgent](net::RpcReply reply) {
-      auto strong = weak.lock();
-      if (!strong) return;
-      const auto to = strong;
-      if (is_urgent)
-        actor::tell_urgent(to, Answered{number, reply_of(std::move(reply))});
-      else
-        actor::tell(to, Answered{number, reply_of(std::move(reply))});
-    });
+    const auto& turns = call.priority == RpcPriority::urgent ? urgent_turns : normal_turns;
+    connection->call(request_of(call), turns.callback([this, number](net::RpcReply reply) {
+      answered(number, reply_of(std::move(reply)));
+    }));
   }
 
   actor::Answer<Reply> call(const Call& msg) {
     auto promise = self->make_response_promise<Reply>();
-    const auto number = next_number();
+    const auto number = ++last_call;
     calls.emplace(number, promise);
     with_connection(msg.to, msg.timeout,
                     [this, number, msg](Result<net::RpcConnectionRef> connection) {
                       if (connection)
                         put(*connection, msg, number);
                       else
-                        answered({number, {connection.error(), Delivery::surely_not}});
+                        answered(number, {connection.error(), Delivery::surely_not});
                     });
     return promise;
   }
@@ -246,15 +228,15 @@ struct TransportState {
     const auto node = connections->of_node(msg.node_id);
     if (!node) return Reply{Error{Errc::not_found, "No path to node"}, Delivery::surely_not};
     auto promise = self->make_response_promise<Reply>();
-    const auto number = next_number();
+    const auto number = ++last_call;
     calls.emplace(number, promise);
     put(node, msg.call, number);
     return promise;
   }
 
-  void answered(const Answered& msg) {
-    auto call = calls.extract(msg.number);
-    if (!call.empty()) call.mapped().deliver(msg.reply);
+  void answered(std::uint64_t number, Reply reply) {
+    auto call = calls.extract(number);
+    if (!call.empty()) call.mapped().deliver(std::move(reply));
   }
 
   actor::Answer<Opened> open(const OpenStream& msg) {
@@ -307,6 +289,8 @@ TransportSelf::behavior_type transport_actor(TransportState::Self self,
                                              std::chrono::milliseconds retry_after,
                                              std::size_t max_waiting) {
   self->state.self = self;
+  self->state.normal_turns = actor::turns_of(self);
+  self->state.urgent_turns = actor::turns_of(self, actor::Priority::urgent);
   self->state.network = std::move(network);
   self->state.connections = std::move(connections);
   self->state.retry_after = retry_after;
@@ -325,7 +309,6 @@ TransportSelf::behavior_type transport_actor(TransportState::Self self,
       },
       [self](const Dialed& msg) { self->state.dialed(msg); },
       [self](const Closed& msg) { self->state.connections->forget(msg.connection); },
-      [self](const Answered& msg) { self->state.answered(msg); },
       [self](Sweep) { self->state.sweep(); },
   };
 }

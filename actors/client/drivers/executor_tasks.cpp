@@ -9,6 +9,7 @@
 
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/signals.hpp"
 
@@ -16,10 +17,6 @@ namespace nomad::client {
 
 using driver::Answered;
 using driver::TaskId;
-using executor_tasks::CommandKnown;
-using executor_tasks::OrderDone;
-using executor_tasks::ProcessEnded;
-using executor_tasks::ProcessKnown;
 using executor_tasks::ReadingDue;
 using Request = schema::plugin::DriverRequest;
 
@@ -36,7 +33,7 @@ constexpr int no_signal = 0;
 struct ExecutorTasks::State {
   using Run = workload::TaskRuns::Run;
   using Stage = workload::TaskRuns::Stage;
-  using Number = executor_tasks::Number;
+  using Number = workload::TaskRuns::Number;
 
   struct Process {
     bool is_found = false;  ///< It was not started here.
@@ -48,6 +45,8 @@ struct ExecutorTasks::State {
   explicit State(ExecutorDriver::pointer actor) : self{actor} {}
 
   ExecutorDriver::pointer self;
+  const Turns turns = actor::turns_of(self);
+  const Turns urgent = actor::turns_of(self, actor::Priority::urgent);
   std::string name;
   ExecutorTraits traits;
   std::string executor_path;
@@ -59,9 +58,6 @@ struct ExecutorTasks::State {
   workload::TaskRuns runs{
       [this](const Run& run) { actor::send_urgent(self, host, driver::exited(run)); }};
   std::map<Number, Process> processes;  ///< Of the runs.
-  std::map<std::uint64_t, actor::Promise<Answered>> orders;
-  std::map<std::uint64_t, actor::Promise<Answered>> commands;
-  std::uint64_t tickets = 0;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -91,25 +87,16 @@ struct ExecutorTasks::State {
   }
 
   host::TaskListener listener_for(Number run) {
-    const ExecutorDriver internal{self};
-    return {.started =
-                [internal, run](Result<host::TaskStarted> outcome) {
-                  actor::tell(internal, ProcessKnown{run, std::move(outcome)});
-                },
-            .exited =
-                [internal, run](const host::TaskExit& exit) {
-                  actor::tell_urgent(
-                      internal,
-                      ProcessEnded{run,
-                                   {.code = exit.exit_code,
-                                    .signal = exit.signal,
-                                    .oom_killed = exit.oom_killed,
-                                    .error = exit.oom_killed ? "OOM Killed" : exit.reason}});
-                },
-            .lost =
-                [internal, run](const Error& err) {
-                  actor::tell_urgent(internal, ProcessEnded{run, {.code = 1, .error = err.what}});
-                }};
+    return {.started = turns.callback(
+                [this, run](const Result<host::TaskStarted>& outcome) { known(run, outcome); }),
+            .exited = urgent.callback([this, run](const host::TaskExit& exit) {
+              ended(run, {.code = exit.exit_code,
+                          .signal = exit.signal,
+                          .oom_killed = exit.oom_killed,
+                          .error = exit.oom_killed ? "OOM Killed" : exit.reason});
+            }),
+            .lost = urgent.callback(
+                [this, run](const Error& err) { ended(run, {.code = 1, .error = err.what}); })};
   }
 
   // -- starting and finding ----------------------------------------------------------------------
@@ -149,18 +136,19 @@ struct ExecutorTasks::State {
     return promise;
   }
 
-  void known(const ProcessKnown& msg) {
-    const auto found = processes.find(msg.run);
+  /// A start or an attach has come to this.
+  void known(Number run, const Result<host::TaskStarted>& outcome) {
+    const auto found = processes.find(run);
     if (found == processes.end()) return;
-    if (msg.outcome) {
-      found->second.executor_pid = msg.outcome->executor_pid;
-      return runs.began(msg.run, msg.outcome->run_id);
+    if (outcome) {
+      found->second.executor_pid = outcome->executor_pid;
+      return runs.began(run, outcome->run_id);
     }
     const bool is_found = found->second.is_found;
     processes.erase(found);
-    const auto& err = msg.outcome.error();
-    if (is_found) return runs.failed(msg.run, {err});
-    runs.failed(msg.run, {err.within("failed to launch command with executor"), may_pass(err)});
+    const auto& err = outcome.error();
+    if (is_found) return runs.failed(run, {err});
+    runs.failed(run, {err.within("failed to launch command with executor"), may_pass(err)});
   }
 
   /// Whether the executor could not be started for a reason that need not last.
@@ -169,35 +157,25 @@ struct ExecutorTasks::State {
            || err.code == Errc::overloaded;
   }
 
-  void ended(const ProcessEnded& msg) {
-    const auto found = processes.find(msg.run);
+  void ended(Number run, const workload::ExitResult& result) {
+    const auto found = processes.find(run);
     if (found != processes.end()) found->second.last_request.reset();
-    runs.ended(msg.run, msg.result);
+    runs.ended(run, result);
   }
 
   // -- orders ------------------------------------------------------------------------------------
 
   static std::string key(const TaskId& id) { return host::executor_key(id.alloc_id, id.task); }
 
-  /// Gives an order whose outcome comes back as OrderDone.
+  /// Gives an order, and answers with its outcome.
   template <class Give>
   actor::Answer<Answered> order(const Give& give) {
-    const auto ticket = ++tickets;
-    const ExecutorDriver internal{self};
     auto answer = self->make_response_promise<Answered>();
-    orders.emplace(ticket, answer);
-    give([internal, ticket](Result<> outcome) {
-      actor::tell(internal, OrderDone{ticket, std::move(outcome)});
-    });
+    give(turns.callback([answer](const Result<>& outcome) {
+      answer.deliver(outcome ? driver::done()
+                             : driver::failed(outcome.error(), may_pass(outcome.error())));
+    }));
     return answer;
-  }
-
-  void order_done(const OrderDone& msg) {
-    auto waiting = orders.extract(msg.ticket);
-    if (waiting.empty()) return;
-    waiting.mapped().deliver(
-        msg.outcome ? driver::done()
-                    : driver::failed(msg.outcome.error(), may_pass(msg.outcome.error())));
   }
 
   actor::Answer<Answered> stop(schema::plugin::StopTask::Reader order_to) {
@@ -336,28 +314,15 @@ struct ExecutorTasks::State {
     host::ExecCommand command{.command = {}, .tty = order_to.getTty()};
     for (const auto word : order_to.getCommand())
       command.command.push_back(copy(word));
-    const auto ticket = ++tickets;
-    const ExecutorDriver internal{self};
     auto answer = self->make_response_promise<Answered>();
-    commands.emplace(ticket, answer);
-    executors->exec(key(id), std::move(command), order_to.getInTaskDirectory() ? "" : "/",
-                    [internal, ticket](Result<std::vector<host::UniqueFd>> outcome) {
-                      CommandKnown known{ticket, Error{}};
-                      if (outcome)
-                        known.outcome
-                            = std::make_shared<std::vector<host::UniqueFd>>(std::move(*outcome));
-                      else
-                        known.outcome = outcome.error();
-                      actor::tell(internal, std::move(known));
-                    });
+    using Ends = std::vector<host::UniqueFd>;
+    executors->exec(
+        key(id), std::move(command), order_to.getInTaskDirectory() ? "" : "/",
+        turns.callback([answer](Result<Ends> ends) {
+          if (!ends) return answer.deliver(driver::failed(ends.error()));
+          answer.deliver(driver::exec_started(std::make_shared<Ends>(std::move(*ends))));
+        }));
     return answer;
-  }
-
-  void command_known(CommandKnown& msg) {
-    auto waiting = commands.extract(msg.ticket);
-    if (waiting.empty()) return;
-    waiting.mapped().deliver(msg.outcome ? driver::exec_started(std::move(*msg.outcome))
-                                         : driver::failed(msg.outcome.error()));
   }
 
   actor::Answer<Answered> health() {
@@ -428,10 +393,6 @@ void ExecutorTasks::init(const DriverOptions& options, ExecutorTraits traits) {
 ExecutorDriver::behavior_type ExecutorTasks::behavior() {
   return {
       [this](const driver::Ask& msg) { return state_->answer(*msg.request); },
-      [this](const ProcessKnown& msg) { state_->known(msg); },
-      [this](const ProcessEnded& msg) { state_->ended(msg); },
-      [this](const OrderDone& msg) { state_->order_done(msg); },
-      [this](CommandKnown& msg) { state_->command_known(msg); },
       [this](ReadingDue msg) { state_->reading_due(msg.round); },
   };
 }

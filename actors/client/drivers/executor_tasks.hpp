@@ -22,37 +22,6 @@ namespace nomad::client {
 
 namespace executor_tasks {
 
-using driver::TaskId;
-
-using Number = workload::TaskRuns::Number;
-
-/// From the executor client's thread: a start or an attach has come to this.
-struct ProcessKnown {
-  using is_message = void;
-  Number run = 0;
-  Result<host::TaskStarted> outcome;
-};
-
-struct ProcessEnded {
-  using is_message = void;
-  Number run = 0;
-  workload::ExitResult result;
-};
-
-/// An order has been carried out or refused.
-struct OrderDone {
-  using is_message = void;
-  std::uint64_t ticket;
-  Result<> outcome;
-};
-
-/// A command runs beside a task, or does not.
-struct CommandKnown {
-  using is_message = void;
-  std::uint64_t ticket;
-  Result<driver::Descriptors> outcome;
-};
-
 /// A stream of usage is due.
 struct ReadingDue {
   using is_message = void;
@@ -62,12 +31,7 @@ struct ReadingDue {
 }  // namespace executor_tasks
 
 /// The actor of such a driver, with what it tells itself.
-using ExecutorDriver = actor::WithInternal<Driver,
-                                           void(executor_tasks::ProcessKnown),
-                                           void(executor_tasks::ProcessEnded),
-                                           void(executor_tasks::OrderDone),
-                                           void(executor_tasks::CommandKnown),
-                                           void(executor_tasks::ReadingDue)>;
+using ExecutorDriver = actor::WithInternal<Driver, void(executor_tasks::ReadingDue)>;
 
 /// What one driver of that kind is.
 struct ExecutorTraits {
@@ -87,7 +51,7 @@ struct ExecutorTraits {
   std::function<std::optional<Object<schema::plugin::Fingerprint>>(const host::Cgroups&)> lacking{};
   /// Asks the task to end by itself. What it returns is kept until the task has ended; none: the
   /// task gets a signal.
-  std::function<host::UniqueFd(const executor_tasks::TaskId&)> ask_to_end{};
+  std::function<host::UniqueFd(const driver::TaskId&)> ask_to_end{};
   /// What the driver tells of the task's ports.
   std::function<workload::DriverNetwork(schema::plugin::TaskConfig::Reader)> network_of{};
 };

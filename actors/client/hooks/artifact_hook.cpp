@@ -9,6 +9,7 @@
 
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/artifact/artifact_key.hpp"
 #include "runtime/artifact/rules/source.hpp"
 #include "runtime/artifact/staging.hpp"
@@ -34,21 +35,6 @@ constexpr auto longest_prestart = std::chrono::hours{24};
 /// The first progress is told after this, later ones each after twice the time: a task's history
 /// is short.
 constexpr Nanoseconds first_progress = std::chrono::minutes{1};
-
-/// News of a fetch, from the pool's thread.
-struct Progressed {
-  using is_message = void;
-  std::size_t item;
-  artifact::FetchProgress progress;
-};
-
-struct Fetched {
-  using is_message = void;
-  std::size_t item;
-  Result<artifact::FetchDone> outcome;
-};
-
-using ArtifactSelf = actor::WithInternal<Hook, void(Progressed), void(Fetched)>;
 
 /// An artifact, and how far it is.
 struct Item {
@@ -123,7 +109,7 @@ class ArtifactHookState {
 public:
   static constexpr const char* name = "artifact_hook";
 
-  explicit ArtifactHookState(ArtifactSelf::pointer self) : self_{self} {}
+  explicit ArtifactHookState(Hook::pointer self) : self_{self} {}
 
   ArtifactHookState(const ArtifactHookState&) = delete;
   ArtifactHookState& operator=(const ArtifactHookState&) = delete;
@@ -162,8 +148,8 @@ public:
     return settling_.back();
   }
 
-  void progressed(const Progressed& msg);
-  void fetched(Fetched& msg);
+  void progressed(std::size_t number, const artifact::FetchProgress& progress);
+  void fetched(std::size_t number, const Result<artifact::FetchDone>& fetch);
 
 private:
   void plan(schema::plugin::HookRequest::Reader request);
@@ -198,7 +184,7 @@ private:
             [then](const Error& err) { then(Value{err}); });
   }
 
-  ArtifactSelf::pointer self_;
+  Hook::pointer self_;
   ArtifactHookParts parts_;
   PluginHost host_;
   HookScope scope_;
@@ -260,23 +246,19 @@ void ArtifactHookState::start(std::size_t item, Prepared& prepared) {
   it.fetch.directory = std::move(prepared.directory);
   log::debug("client", "allocation {}: fetching {}", short_id(copy(scope_.place->getAllocId())),
              it.shown);
-  const ArtifactSelf self{self_};
-  it.ticket = parts_.pool->start(std::move(it.fetch),
-                                 {.progress =
-                                      [self, item](const artifact::FetchProgress& progress) {
-                                        actor::tell(self, Progressed{item, progress});
-                                      },
-                                  .done =
-                                      [self, item](const Result<artifact::FetchDone>& outcome) {
-                                        actor::tell(self, Fetched{item, outcome});
-                                      }});
+  const auto turns = actor::turns_of(self_);
+  it.ticket = parts_.pool->start(
+      std::move(it.fetch),
+      {.progress = turns.callback(
+           [this, item](const artifact::FetchProgress& progress) { progressed(item, progress); }),
+       .done = turns.callback(
+           [this, item](const Result<artifact::FetchDone>& outcome) { fetched(item, outcome); })});
 }
 
-void ArtifactHookState::progressed(const Progressed& msg) {
-  auto& item = items_[msg.item];
+void ArtifactHookState::progressed(std::size_t number, const artifact::FetchProgress& progress) {
+  auto& item = items_[number];
   if (cancelled_ || now() - item.begun < item.next_progress) return;
   item.next_progress *= 2;
-  const auto& progress = msg.progress;
   auto text = fmt::format("{}: {}", item.shown, config::show_byte_size(progress.received));
   if (progress.expected > 0)
     text += fmt::format(" of {} ({} %)", config::show_byte_size(progress.expected),
@@ -284,12 +266,12 @@ void ArtifactHookState::progressed(const Progressed& msg) {
   tell(text);
 }
 
-void ArtifactHookState::fetched(Fetched& msg) {
-  items_[msg.item].ticket.reset();
-  if (msg.outcome && !cancelled_) return deliver(msg.item, msg.outcome->is_file);
-  const Result<> outcome = msg.outcome ? Result<>{} : Result<>{msg.outcome.error()};
-  step([staging = *staging_, key = items_[msg.item].key] { return staging.discard(key); },
-       [this, item = msg.item, outcome](const Result<>&) { over(item, outcome); });
+void ArtifactHookState::fetched(std::size_t number, const Result<artifact::FetchDone>& fetch) {
+  items_[number].ticket.reset();
+  if (fetch && !cancelled_) return deliver(number, fetch->is_file);
+  const Result<> outcome = fetch ? Result<>{} : Result<>{fetch.error()};
+  step([staging = *staging_, key = items_[number].key] { return staging.discard(key); },
+       [this, number, outcome](const Result<>&) { over(number, outcome); });
 }
 
 void ArtifactHookState::deliver(std::size_t item, bool is_file) {
@@ -357,17 +339,15 @@ void ArtifactHookState::tell(const std::string& message) {
   self_->send(host_, plugin_host::Notice{notice.freeze()});
 }
 
-ArtifactSelf::behavior_type artifact_hook(ArtifactSelf::stateful_pointer<ArtifactHookState> self,
-                                          ArtifactHookParts parts,
-                                          PluginHost host,
-                                          HookScope scope) {
+Hook::behavior_type artifact_hook(Hook::stateful_pointer<ArtifactHookState> self,
+                                  ArtifactHookParts parts,
+                                  PluginHost host,
+                                  HookScope scope) {
   self->state.init(std::move(parts), std::move(host), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
       [](const hook::TasksChanged&) {},
-      [self](const Progressed& msg) { self->state.progressed(msg); },
-      [self](Fetched& msg) { self->state.fetched(msg); },
   };
 }
 

@@ -12,6 +12,7 @@
 #include "actors/client/hooks/template_actions.hpp"
 #include "actors/client/hooks/unsettled.hpp"
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/draft.hpp"
@@ -43,14 +44,7 @@ struct FollowDue {
   using is_message = void;
 };
 
-/// A file that a template reads is another one. From the thread of FileNews.
-struct FileChanged {
-  using is_message = void;
-  std::size_t index = 0;        ///< The template's.
-  std::uint64_t rendering = 0;  ///< That has read it.
-};
-
-using TemplateSelf = actor::WithInternal<Hook, void(LookDue), void(FollowDue), void(FileChanged)>;
+using TemplateSelf = actor::WithInternal<Hook, void(LookDue), void(FollowDue)>;
 
 class TemplateState {
 public:
@@ -95,11 +89,12 @@ public:
     return on(cancelled_, [this] { machine_->cancel(); });
   }
 
-  void file_changed(const FileChanged& msg) {
-    const auto file = files_.find(msg.index);
-    if (file == files_.end() || file->second.rendering != msg.rendering) return;
+  /// A file that template `index` has read, in that rendering, is another one.
+  void file_changed(std::size_t index, std::uint64_t rendering) {
+    const auto file = files_.find(index);
+    if (file == files_.end() || file->second.rendering != rendering) return;
     files_.erase(file);  // It is told once, and watched again when it has been read.
-    machine_->file_changed(msg.index, now());
+    machine_->file_changed(index, now());
     perform();
   }
 
@@ -371,11 +366,12 @@ private:
       if (const auto old = files_.extract(done.index)) parts_.news->forget(old.mapped().ticket);
       const auto seen = result.files.find(done.index);
       if (seen == result.files.end()) continue;
-      const FileChanged change{done.index, ++renderings_};
-      const TemplateSelf self{self_};
-      const auto ticket
-          = parts_.news->watch(seen->second, [self, change] { actor::tell(self, change); });
-      files_.emplace(done.index, FollowedFiles{ticket, change.rendering});
+      const auto rendering = ++renderings_;
+      const auto ticket = parts_.news->watch(
+          seen->second, actor::turns_of(self_).callback([this, index = done.index, rendering] {
+            file_changed(index, rendering);
+          }));
+      files_.emplace(done.index, FollowedFiles{ticket, rendering});
     }
   }
 
@@ -423,7 +419,6 @@ TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<T
       [](const hook::TasksChanged&) {},
       [self](LookDue msg) { self->state.look(msg.round); },
       [self](FollowDue) { self->state.follow_again(); },
-      [self](const FileChanged& msg) { self->state.file_changed(msg); },
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/core/turns.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
@@ -48,24 +49,22 @@ void TaskCommands::started(std::uint64_t number, std::shared_ptr<host::ExecSessi
                         if (const auto held = weak.lock()) held->taken(bytes.size());
                       },
                   .writable = [] {},
-                  .exited =
-                      [self = AllocSelf{self_}, number, written](const host::ExecResult& result) {
-                        actor::tell(self, alloc_runner::CommandEnded{number, result.exit_code,
-                                                                     result.error, written->bytes});
-                      }});
+                  .exited = actor::turns_of(self_).callback(
+                      [this, number, written](const host::ExecResult& result) {
+                        ended(number, result, written->bytes);
+                      })});
   session->end_input();
 }
 
-void TaskCommands::ended(const alloc_runner::CommandEnded& msg) {
-  if (!msg.error.empty()) {
-    answer(msg.number, Error{Errc::rejected, msg.error});
-    return;
-  }
+void TaskCommands::ended(std::uint64_t number,
+                         const host::ExecResult& result,
+                         const std::string& output) {
+  if (!result.error.empty()) return answer(number, Error{Errc::rejected, result.error});
   Draft<schema::plugin::HostAnswer> draft;
   auto ended = draft->initCommandEnded();
-  ended.setExitCode(msg.exit_code);
-  ended.setOutput({reinterpret_cast<const capnp::byte*>(msg.output.data()), msg.output.size()});
-  answer(msg.number, draft.freeze());
+  ended.setExitCode(result.exit_code);
+  ended.setOutput({reinterpret_cast<const capnp::byte*>(output.data()), output.size()});
+  answer(number, draft.freeze());
 }
 
 void TaskCommands::time_over(const alloc_runner::CommandTimeOver& msg) {

@@ -29,7 +29,6 @@ public:
   actor::Answer<plugin_host::Answered> run(const TaskRunner& task,
                                            schema::plugin::Command::Reader command);
 
-  void ended(const alloc_runner::CommandEnded& msg);
   void time_over(const alloc_runner::CommandTimeOver& msg);
 
 private:
@@ -39,6 +38,7 @@ private:
   };
 
   void started(std::uint64_t number, std::shared_ptr<host::ExecSession> session);
+  void ended(std::uint64_t number, const host::ExecResult& result, const std::string& output);
   void answer(std::uint64_t number, const Result<Object<schema::plugin::HostAnswer>>& outcome);
 
   AllocSelf::pointer self_;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/workload/checks/check_restart.hpp"
@@ -29,14 +30,7 @@ struct ChecksDue {
   std::uint64_t round;
 };
 
-/// A probe has ended; from the prober's thread.
-struct Probed {
-  using is_message = void;
-  CheckSchedule::Key key;
-  workload::CheckOutcome outcome;
-};
-
-using CheckSelf = actor::WithInternal<CheckRunner, void(ChecksDue), void(Probed)>;
+using CheckSelf = actor::WithInternal<CheckRunner, void(ChecksDue)>;
 
 probe::Probe probe_of(const ServiceCheck& check) {
   probe::Probe probe;
@@ -114,6 +108,7 @@ private:
   void restart(const Watched& failed, const CheckListener& listener);
 
   CheckSelf::pointer self_;
+  Turns turns_ = actor::turns_of(self_);
   std::function<std::int64_t()> unix_now_;
   std::optional<CheckSchedule> schedule_;
   std::unordered_map<std::string, Alloc> allocs_;
@@ -234,17 +229,16 @@ void CheckRunnerState::run(Key key) {
   watched.begun = now();
   const auto& check = watched.check;
   if (!check.impossible.empty())
-    actor::send_self(self_, Probed{key, {.output = "nomad: " + check.impossible}});
+    turns_.post([this, key, why = check.impossible] { ended(key, {.output = "nomad: " + why}); });
   else if (check.kind == CheckKind::script)
     run_script(key, watched);
   else {
     if (!prober_) prober_ = make_prober_();
-    prober_->start(key, probe_of(check), [self = CheckSelf{self_}, key](probe::Outcome outcome) {
-      actor::tell(self, Probed{key,
-                               {.passed = outcome.passed,
-                                .status_code = outcome.status_code,
-                                .output = std::move(outcome.output)}});
-    });
+    prober_->start(key, probe_of(check), turns_.callback([this, key](probe::Outcome outcome) {
+      ended(key, {.passed = outcome.passed,
+                  .status_code = outcome.status_code,
+                  .output = std::move(outcome.output)});
+    }));
   }
 }
 
@@ -303,7 +297,6 @@ CheckSelf::behavior_type check_runner(CheckSelf::stateful_pointer<CheckRunnerSta
       [self](const check::Forget& msg) { self->state.forget(msg.alloc_id); },
       [self](const check::ReportsOf& msg) { return self->state.reports_of(msg.alloc_id); },
       [self](ChecksDue msg) { self->state.run_due(msg.round); },
-      [self](Probed& msg) { self->state.ended(msg.key, std::move(msg.outcome)); },
   };
 }
 

@@ -8,29 +8,22 @@
 namespace nomad::client {
 
 using docker::EngineRequest;
-using docker_driver::Turn;
 
-DockerContext::DockerContext(DockerSelf::pointer self,
+DockerContext::DockerContext(Driver::pointer self,
                              const DriverOptions& options,
                              docker::AgentSettings settings,
                              const EngineFactory& make_engine)
     : self_{self},
+      turns_{actor::turns_of(self)},
       options_{options},
       settings_{std::move(settings)},
       engine_{make_engine(settings_.socket, "docker")},
       logs_{make_engine(settings_.socket, "docker-logs")} {}
 
-std::function<void(DockerContext::Action)> DockerContext::caller() const {
-  return [internal = DockerSelf{self_}](Action action) {
-    actor::tell(internal, Turn{std::move(action)});
-  };
-}
-
 docker::Engine::Done DockerContext::in_turn(Then then) const {
-  return [call = caller(), then = std::move(then)](Result<docker::EngineAnswer> answer) {
-    auto shared = std::make_shared<docker::EngineOutcome>(docker::judged(std::move(answer)));
-    call([then, shared] { then(*shared); });
-  };
+  const auto call
+      = turns_.callback([then = std::move(then)](docker::EngineOutcome outcome) { then(outcome); });
+  return [call](Result<docker::EngineAnswer> answer) { call(docker::judged(std::move(answer))); };
 }
 
 DockerContext::CallId DockerContext::ask(EngineRequest request,
@@ -44,7 +37,7 @@ DockerContext::CallId DockerContext::ask(EngineRequest request, const Then& then
 }
 
 void DockerContext::after(Nanoseconds delay, Action action) {
-  actor::send_self_after(self_, std::max(delay, Nanoseconds{0}), Turn{std::move(action)});
+  actor::post_after(self_, std::max(delay, Nanoseconds{0}), std::move(action));
 }
 
 void DockerContext::tell(const driver::TaskId& id, std::string_view message) {

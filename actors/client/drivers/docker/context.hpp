@@ -14,23 +14,11 @@
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "actors/client/tools/blocking_pool.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/docker/engine.hpp"
 #include "runtime/docker/settings.hpp"
 
 namespace nomad::client {
-
-namespace docker_driver {
-
-/// Something to be done in the actor's turn.
-struct Turn {
-  using is_message = void;
-  std::function<void()> action;
-};
-
-}  // namespace docker_driver
-
-/// The actor, with what it tells itself.
-using DockerSelf = actor::WithInternal<Driver, void(docker_driver::Turn)>;
 
 /// Makes the way to the engine behind a socket; `thread` is what its thread is called.
 using EngineFactory = std::function<std::unique_ptr<docker::Engine>(const std::string& socket,
@@ -38,11 +26,11 @@ using EngineFactory = std::function<std::unique_ptr<docker::Engine>(const std::s
 
 class DockerContext {
 public:
-  using Action = std::function<void()>;
+  using Action = Turns::Action;
   using Then = std::function<void(docker::EngineOutcome&)>;
   using CallId = docker::Engine::CallId;
 
-  DockerContext(DockerSelf::pointer self,
+  DockerContext(Driver::pointer self,
                 const DriverOptions& options,
                 docker::AgentSettings settings,
                 const EngineFactory& make_engine);
@@ -55,7 +43,7 @@ public:
 
   docker::Engine& log_engine() { return *logs_; }
 
-  DockerSelf::pointer self() const { return self_; }
+  Driver::pointer self() const { return self_; }
 
   /// What our containers are known by, beside those of other agents on this machine.
   const std::string& label() const { return options_.state_dir; }
@@ -74,8 +62,8 @@ public:
 
   void after(Nanoseconds delay, Action action);
 
-  /// From another thread: `action` is called in the actor's turn.
-  std::function<void(Action)> caller() const;
+  /// The actor's.
+  const Turns& turns() const { return turns_; }
 
   /// Runs what may block elsewhere; `then` gets its outcome.
   template <class T>
@@ -89,7 +77,8 @@ public:
   void tell(const driver::TaskId& id, std::string_view message);
 
 private:
-  DockerSelf::pointer self_;
+  Driver::pointer self_;
+  Turns turns_;
   DriverOptions options_;
   docker::AgentSettings settings_;
   std::unique_ptr<docker::Engine> engine_;

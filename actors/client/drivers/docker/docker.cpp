@@ -12,7 +12,6 @@
 namespace nomad::client {
 namespace {
 
-using docker_driver::Turn;
 using driver::Answered;
 using Request = schema::plugin::DriverRequest;
 
@@ -127,7 +126,7 @@ class DockerState {
 public:
   static constexpr const char* name = "docker_driver";
 
-  explicit DockerState(DockerSelf::pointer self) : self_{self} {}
+  explicit DockerState(Driver::pointer self) : self_{self} {}
 
   void init(const DriverOptions& options, const EngineFactory& make_engine) {
     // So the manager tells drivers that are not allowed here.
@@ -214,7 +213,7 @@ private:
     });
   }
 
-  DockerSelf::pointer self_;
+  Driver::pointer self_;
   const Object<schema::plugin::DriverDescription> description_ = describe_docker();
   bool is_retired_ = false;
   std::string problem_;  ///< Why nothing can be run here; empty: nothing is known.
@@ -225,13 +224,12 @@ private:
   bool is_reconciling_ = false;
 };
 
-DockerSelf::behavior_type docker_driver_actor(DockerSelf::stateful_pointer<DockerState> self,
-                                              const DriverOptions& options,
-                                              const EngineFactory& make_engine) {
+Driver::behavior_type docker_driver_actor(Driver::stateful_pointer<DockerState> self,
+                                          const DriverOptions& options,
+                                          const EngineFactory& make_engine) {
   self->state.init(options, make_engine);
   return {
       [self](const driver::Ask& msg) { return self->state.answer(*msg.request); },
-      [](const Turn& msg) { msg.action(); },
   };
 }
 

@@ -39,12 +39,12 @@ struct DockerInfra::Performer : EnginePerformer<Network> {
 
   void operator()(const docker::infra_action::TellJoined& action) const {
     for (const auto& done : std::exchange(life.joining, {}))
-      context.caller()([done, action] { done(action.container, action.may_pass); });
+      context.turns().post([done, action] { done(action.container, action.may_pass); });
   }
 
   void operator()(const docker::infra_action::TellLeft&) const {
     for (const auto& done : std::exchange(life.leaving, {}))
-      context.caller()(done);
+      context.turns().post(done);
   }
 
   void operator()(const docker::infra_action::End&) const { life.is_over = true; }

@@ -155,13 +155,10 @@ actor::Answer<Answered> DockerTasks::exec(schema::plugin::ExecTask::Reader order
     request.command.push_back(copy(word));
   auto answer = context_.self()->make_response_promise<Answered>();
   using Ends = std::vector<host::UniqueFd>;
-  commands_.begin(std::move(request), [call = context_.caller(), answer](Result<Ends> ends) {
-    auto shared = std::make_shared<Result<Ends>>(std::move(ends));
-    call([answer, shared] {
-      if (!*shared) return answer.deliver(driver::failed(shared->error()));
-      answer.deliver(driver::exec_started(std::make_shared<Ends>(std::move(**shared))));
-    });
-  });
+  commands_.begin(std::move(request), context_.turns().callback([answer](Result<Ends> ends) {
+    if (!ends) return answer.deliver(driver::failed(ends.error()));
+    answer.deliver(driver::exec_started(std::make_shared<Ends>(std::move(*ends))));
+  }));
   return answer;
 }
 
@@ -240,7 +237,7 @@ struct DockerTasks::Performer {
     if (infra.empty()) return tasks.infra_.join(spec, ready);
     const auto name = docker::parse_image_name(infra);
     if (!name)
-      return context.caller()(
+      return context.turns().post(
           [ready, why = name.error()] { ready(why.within("infra_image"), false); });
     tasks.images_.get({.name = *name,
                        .user = run.user() + "/network",
@@ -261,7 +258,7 @@ struct DockerTasks::Performer {
       return &other != &run && other.id.alloc_id == run.id.alloc_id
              && other.machine.may_join_network();
     });
-    if (others) return context.caller()(done(action.round));
+    if (others) return context.turns().post(done(action.round));
     tasks.infra_.leave(run.id.alloc_id, done(action.round));
   }
 
