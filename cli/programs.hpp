@@ -11,8 +11,9 @@ namespace nomad::cli {
 /// This program's file.
 Result<std::string> own_path();
 
-/// The program `name` beside this one; in the tree of a build, where `built_in` says, a folder
-/// relative to this program's. `not_found` says where it should be.
+/// The program `name` beside this one, or where `meson install` puts it, which is
+/// ../libexec/nomadctl; in the tree of a build, where `built_in` says. Both are relative to this
+/// program's folder. `not_found` says where it should be.
 Result<std::string> find_program(std::string_view name, std::string_view built_in = ".");
 
 }  // namespace nomad::cli

@@ -1,10 +1,18 @@
 #!/bin/sh
-# Run by `meson install`: strips the installed programs and keeps what a debugger needs in a file beside each,
-# which gdb finds by the link in the program.
+# Run by `meson install`, for releases: strips the installed programs and keeps what a debugger needs in
+# /usr/lib/debug, by each program's build id, where gdb looks. Arguments: where nomadctl is installed, where its
+# helpers are (relative to the prefix, or absolute), then the programs as they were built, nomadctl first.
 set -eu
-for program in nomadctl nomadctl-node-sim nomadctl-executor; do
-  at="$MESON_INSTALL_DESTDIR_PREFIX/bin/$program"
-  [ -f "$at" ] || continue
-  objcopy --only-keep-debug "$at" "$at.debug"
-  objcopy --strip-unneeded --add-gnu-debuglink="$at.debug" "$at"
+programs=$1 helpers=$2
+shift 2
+at=$programs
+for built in "$@"; do
+  case "$at" in /*) installed=${DESTDIR:-}$at ;; *) installed=$MESON_INSTALL_DESTDIR_PREFIX/$at ;; esac
+  id=$(readelf -n "$built" | sed -n 's/.*Build ID: //p')
+  symbols=${DESTDIR:-}/usr/lib/debug/.build-id/$(printf %.2s "$id")/$(printf %s "$id" | cut -c3-).debug
+  mkdir -p "${symbols%/*}"
+  objcopy --only-keep-debug --compress-debug-sections "$built" "$symbols"
+  installed=$installed/${built##*/}
+  [ ! -f "$installed" ] || strip --strip-unneeded "$installed"
+  at=$helpers
 done

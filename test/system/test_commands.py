@@ -1,4 +1,6 @@
 """What users type: every command with what it doesn't expect, and job files from elsewhere."""
+import contextlib
+import glob
 import http.server
 import json
 import os
@@ -7,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import harness
 
@@ -163,6 +166,31 @@ class JobFiles(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             task = json.loads(done.stdout)["Job"]["TaskGroups"][0]["Tasks"][0]
             self.assertEqual(task["Config"]["args"], ["a.yml", "b.yml", "sub/c.yml"])
+
+
+class Installed(unittest.TestCase):
+    def test_an_installed_agent_finds_what_it_starts(self):
+        build = os.path.dirname(os.path.dirname(os.path.realpath(harness.BINARY)))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--tags", "runtime", "--destdir", folder.name],
+                       check=True, stdout=subprocess.DEVNULL)
+        program, = glob.glob(f"{folder.name}/**/bin/nomadctl", recursive=True)
+        self.assertEqual(os.listdir(os.path.dirname(program)), ["nomadctl"])
+        unit, = glob.glob(f"{folder.name}/**/systemd/system/nomadctl.service", recursive=True)
+        with open(unit) as f:
+            self.assertIn(f"ExecStart={program.removeprefix(folder.name)} agent ", f.read())
+        agent = harness.Agent()
+        self.addCleanup(agent.destroy)
+        with unittest.mock.patch.object(harness, "BINARY", program):
+            agent.start()
+        agent.register(harness.shell_job("hello", "exec sleep 1000"))
+        agent.wait_for_allocs("hello", "running")
+        started = set()
+        for pid in harness.processes_of(agent.dir):
+            with contextlib.suppress(OSError):  # it has just ended
+                started.add(os.readlink(f"/proc/{pid}/exe"))
+        self.assertIn(f"{os.path.dirname(program)[:-3]}libexec/nomadctl/nomadctl-executor", started)
 
 
 if __name__ == "__main__":
