@@ -57,12 +57,13 @@ void CommonFlags::add_to(Arguments& arguments) {
                    "The name in the agent's certificate; also NOMAD_TLS_SERVER_NAME.");
   arguments.flag("tls-skip-verify", tls_skip_verify,
                  "Believes any certificate; also NOMAD_SKIP_VERIFY.");
-  arguments.flag("no-color", no_color, "Prints without colour; also NOMAD_CLI_NO_COLOR.");
+  arguments.flag("no-color", no_color,
+                 "Prints without colour; also NOMAD_CLI_NO_COLOR, NO_COLOR and TERM=dumb.");
   arguments.flag("force-color", force_color, "Prints with colour even when not on a terminal.");
 }
 
 void CommonFlags::choose_color() const {
-  set_color(!no_color && (force_color || isatty(STDOUT_FILENO) == 1));
+  set_color(!no_color && (force_color || takes_color(STDOUT_FILENO)));
 }
 
 Result<net::HttpClientOptions> CommonFlags::client_options() const {

@@ -168,9 +168,13 @@ bool contains(const std::vector<std::string>& lines, const std::string& line) {
   return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
-/// Runs `change` on the lines of each shell's file; it gives a complaint or nothing.
+/// Runs `change` on the lines of each shell's file; it gives a complaint or nothing. Says which
+/// file was changed, for it is the user's own.
 template <class Change>
-int change_shells(const std::string& program, std::string_view what, Change change) {
+int change_shells(const std::string& program,
+                  std::string_view what,
+                  std::string_view then,
+                  Change change) {
   const std::vector<Shell> all = shells(program);
   std::vector<std::string> problems;
   if (all.empty()) problems.emplace_back("did not find any shells");
@@ -178,7 +182,10 @@ int change_shells(const std::string& program, std::string_view what, Change chan
     auto lines = lines_of(shell.file);
     std::string problem = lines ? change(shell, *lines) : "can't be read";
     if (problem.empty() && !write_lines(shell.file, *lines)) problem = "can't be written";
-    if (!problem.empty()) problems.push_back(fmt::format("{}: {}", shell.file.string(), problem));
+    if (!problem.empty())
+      problems.push_back(fmt::format("{}: {}", shell.file.string(), problem));
+    else
+      std::cout << fmt::format("{}: {}\n", shell.file.string(), then);
   }
   for (const std::string& problem : problems)
     std::cerr << fmt::format("Error {} autocomplete: {}\n", what, problem);
@@ -232,6 +239,7 @@ bool answer_completion(const CommandTree& commands) {
 
 int install_completion(const std::string& program) {
   return change_shells(program, "installing",
+                       "completion of commands was added; new shells have it",
                        [](const Shell& shell, std::vector<std::string>& lines) -> std::string {
                          if (contains(lines, shell.line)) return "already installed";
                          if (!shell.before.empty() && !contains(lines, shell.before))
@@ -242,7 +250,7 @@ int install_completion(const std::string& program) {
 }
 
 int uninstall_completion(const std::string& program) {
-  return change_shells(program, "uninstalling",
+  return change_shells(program, "uninstalling", "completion of commands was removed",
                        [](const Shell& shell, std::vector<std::string>& lines) -> std::string {
                          if (!contains(lines, shell.line)) return "not installed";
                          std::erase(lines, shell.line);

@@ -16,6 +16,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
+#include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
@@ -70,7 +71,7 @@ public:
   /// Tells what went wrong; the exit code.
   int finish() {
     hcl::RenderOptions style;
-    style.color = isatty(STDERR_FILENO) == 1;
+    style.color = takes_color(STDERR_FILENO);
     if (hcl::has_errors(diagnostics_)) std::cerr << hcl::render(diagnostics_, style) << '\n';
     if (!errors_.empty()) {
       std::cerr << fmt::format("{} error{} occurred:\n", errors_.size(),

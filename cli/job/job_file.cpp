@@ -147,7 +147,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   if (!parsed.ok()) {
     hcl::RenderOptions style;
     // On, it is for a terminal, and stderr may be none; or it is forced.
-    style.color = color_enabled() && (isatty(STDERR_FILENO) == 1 || isatty(STDOUT_FILENO) == 0);
+    style.color = color_enabled() && (takes_color(STDERR_FILENO) || isatty(STDOUT_FILENO) == 0);
     auto rendered = hcl::render(parsed.diagnostics, style);
     while (rendered.ends_with('\n'))
       rendered.pop_back();

@@ -64,6 +64,9 @@ constexpr Source repeated[] = {
     {"autopilot-health.json", "/v1/operator/autopilot/health"},
     {"scheduler-configuration.json", "/v1/operator/scheduler/configuration"},
     {"root-keys.json", "/v1/operator/keyring/keys"},
+    {"decisions.json", "/v1/operator/decisions"},
+    {"actors.json", "/v1/agent/actors"},
+    {"agent-plugins.json", "/v1/agent/plugins"},
 };
 
 class Capture {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <iostream>
+
+#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -70,6 +73,14 @@ void print_page_hint(std::string_view command, const std::string& next_token) {
   std::cout << fmt::format(
       "\nResults have been paginated. To get the next page run:\n\nnomadctl {} -page-token {}\n",
       command, next_token);
+}
+
+bool takes_color(int descriptor) {
+  const auto value = [](const char* name) {
+    const char* set = std::getenv(name);
+    return std::string_view{set == nullptr ? "" : set};
+  };
+  return isatty(descriptor) == 1 && value("NO_COLOR").empty() && value("TERM") != "dumb";
 }
 
 std::string colored(std::string_view text, std::string_view color) {

@@ -36,6 +36,10 @@ void print_page_hint(std::string_view command, const std::string& next_token);
 /// `text` in yellow, green or red where colour is on.
 std::string colored(std::string_view text, std::string_view color);
 
+/// Whether `descriptor` is a terminal that shows colour, and neither NO_COLOR (no-color.org) nor
+/// TERM=dumb say that none is wanted.
+bool takes_color(int descriptor);
+
 /// Whether stdout gets colour. Set by the flags of a command, before it prints.
 void set_color(bool on);
 bool color_enabled();

@@ -46,10 +46,10 @@ class LookTest(OperatorCase):
         follower = next(s for s in self.servers if s is not leader)
 
         with self.subTest("autopilot health"):
-            wait_until(lambda: follower.run("operator", "autopilot", "health").returncode == 0,
+            # On a busy machine a server is unhealthy now and then.
+            wait_until(lambda: re.search(r"(?m)^Healthy += true$", follower.run("operator", "autopilot", "health").stdout),
                        timeout=30, what="health")
             shown = self.ok(follower, "operator", "autopilot", "health")
-            self.assertRegex(shown, r"(?m)^Healthy += true$")
             for server in self.servers:
                 self.assertIn(server.name + ".global", shown)
 
@@ -71,6 +71,8 @@ class LookTest(OperatorCase):
                     logs = glob.glob(output + "/*/servers/*.log")
                     self.assertEqual(found, {os.path.basename(path)[:-len(".log")] for path in logs})
                     self.assertEqual([], glob.glob(output + "/**/*.error", recursive=True))
+                    for name in ("actors", "decisions", "agent-plugins"):
+                        self.assertTrue(glob.glob(output + f"/*/intervals/0000/{name}.json"), name)
 
 
 class LeaveTest(OperatorCase):

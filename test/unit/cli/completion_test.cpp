@@ -10,8 +10,10 @@
 #include <doctest/doctest.h>
 
 #include "cli/run.hpp"
+#include "test/unit/cli/capture.hpp"
 
 namespace fs = std::filesystem;
+using namespace nomad;
 using namespace nomad::cli;
 using Words = std::vector<std::string>;
 
@@ -92,7 +94,12 @@ TEST_CASE("completion: is installed once, and taken out again") {
   home.put(".bashrc", "alias l=ls\n");
   home.put(".zshrc", "");
 
-  CHECK(install_completion("/opt/bin/nomadctl") == 0);
+  {
+    const test::Capture captured;
+    CHECK(install_completion("/opt/bin/nomadctl") == 0);
+    for (const char* changed : {".bashrc: ", ".zshrc: "})
+      CHECK(captured.out().find((home.root / changed).string()) != std::string::npos);
+  }
   CHECK(home.text(".bashrc") == "alias l=ls\ncomplete -C /opt/bin/nomadctl nomadctl\n");
   CHECK(home.text(".zshrc")
         == "autoload -U +X bashcompinit && bashcompinit\n"

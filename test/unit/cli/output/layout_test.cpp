@@ -1,12 +1,17 @@
 // Text as people and scripts read it.
 #include "cli/output/layout.hpp"
 
+#include <cstdlib>
+
+#include <fcntl.h>
+
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
 #include "cli/output/describe.hpp"
 #include "cli/output/diff.hpp"
 #include "cli/output/go_template.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 using namespace nomad::cli;
 
@@ -70,6 +75,23 @@ TEST_CASE("layout: colour only where it is on") {
   CHECK(title("Summary") == "\033[1mSummary\033[0m");
   CHECK(colored("x", "red") == "\033[31mx\033[0m");
   set_color(false);
+}
+
+TEST_CASE("layout: a terminal takes colour unless the environment says that none is wanted") {
+  const nomad::host::UniqueFd terminal{posix_openpt(O_RDWR | O_NOCTTY)};
+  REQUIRE(terminal.get() >= 0);
+  const nomad::host::UniqueFd file{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
+  setenv("TERM", "xterm", 1);
+  unsetenv("NO_COLOR");
+  CHECK(takes_color(terminal.get()));
+  CHECK_FALSE(takes_color(file.get()));
+  setenv("NO_COLOR", "", 1);
+  CHECK(takes_color(terminal.get()));
+  setenv("NO_COLOR", "1", 1);
+  CHECK_FALSE(takes_color(terminal.get()));
+  unsetenv("NO_COLOR");
+  setenv("TERM", "dumb", 1);
+  CHECK_FALSE(takes_color(terminal.get()));
 }
 
 TEST_CASE("layout: JSON has four spaces and no line break at its end") {
