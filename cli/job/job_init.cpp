@@ -1,5 +1,4 @@
 // job init: writes an example job file to start from.
-#include <fstream>
 #include <iostream>
 #include <optional>
 
@@ -9,6 +8,7 @@
 
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
+#include "cli/new_file.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
@@ -163,10 +163,7 @@ Result<int> run_job_init(const std::vector<std::string>& arguments) {
     if (list) return list_templates(api);
     text = NOMAD_TRY(read_template(api, template_name));
   }
-  std::ofstream file{path, std::ios::binary};
-  file << text;
-  file.close();
-  if (!file) return mistake(fmt::format("Failed to write '{}'", path));
+  NOMAD_TRY(write_new(path, text).within("Failed to write"));
   std::cout << fmt::format("Example job file written to {}\n", path);
   return 0;
 }

@@ -1,5 +1,4 @@
 // node pool init, jobs, nodes; and what its apply, delete, info and list go by.
-#include <fstream>
 #include <iostream>
 
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include "cli/kinds/kind_commands.hpp"
 #include "cli/kinds/specification.hpp"
 #include "cli/lookup.hpp"
+#include "cli/new_file.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
@@ -109,10 +109,7 @@ Result<int> run_node_pool_init(const std::vector<std::string>& arguments) {
 
   if (lstat(path.c_str(), &info) == 0)
     return mistake(fmt::format("File \"{}\" already exists", path));
-  std::ofstream file{path, std::ios::binary};
-  file << (out == "hcl" ? example_hcl : example_json);
-  file.close();
-  if (!file) return mistake(fmt::format("Failed to write \"{}\"", path));
+  NOMAD_TRY(write_new(path, out == "hcl" ? example_hcl : example_json).within("Failed to write"));
   if (!quiet) std::cout << fmt::format("Example node pool specification written to {}\n", path);
   return 0;
 }

@@ -1,9 +1,14 @@
-// operator root keyring list, rotate, remove.
+// operator root keyring list, rotate, remove; operator gossip keyring generate.
 #include <iostream>
+#include <string>
+
+#include <sodium/randombytes.h>
 
 #include "cli/api_command.hpp"
+#include "cli/arguments.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/base64.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -52,6 +57,17 @@ Result<int> run_keyring_remove(const std::vector<std::string>& arguments) {
   const auto& id = command.parser.positional()[0];
   NOMAD_TRY(command.api->remove("/v1/operator/keyring/key/" + segment(id)).within("error"));
   std::cout << "Removed encryption key " << id << '\n';
+  return 0;
+}
+
+Result<int> run_gossip_keyring_generate(const std::vector<std::string>& arguments) {
+  Arguments parser{"operator gossip keyring generate",
+                   "Makes a key that all servers of a cluster get as server.encrypt."};
+  if (auto code = parser.parse(arguments)) return *code;
+  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  std::string key(32, '\0');
+  randombytes_buf(key.data(), key.size());
+  std::cout << encode_base64(key) << '\n';
   return 0;
 }
 

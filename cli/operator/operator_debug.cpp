@@ -3,7 +3,6 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "cli/api.hpp"
+#include "cli/new_file.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
@@ -195,9 +195,7 @@ Result<> write_directory(const std::string& directory,
     std::error_code failure;
     fs::create_directories(path.parent_path(), failure);
     if (failure) return Error{Errc::io, path.parent_path().string() + ": " + failure.message()};
-    std::ofstream file{path, std::ios::binary};
-    file << content << std::flush;
-    if (!file) return errno_error("cannot write \"" + path.string() + "\"", errno);
+    NOMAD_TRY(write_new(path, content));
   }
   return {};
 }

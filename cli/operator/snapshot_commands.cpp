@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cli/api.hpp"
+#include "cli/new_file.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/object/json_codec.hpp"
@@ -66,15 +67,14 @@ std::string default_name() {
 Result<> download(Api& api, const Query& query, const std::string& path) {
   auto stream
       = NOMAD_TRY(api.stream("/v1/operator/snapshot", query).within("Failed to get snapshot file"));
-  std::ofstream file{path, std::ios::binary | std::ios::trunc};
+  std::error_code failure;
+  fs::remove(path, failure);  // What an earlier command left, that did not come to its end.
+  auto file = NOMAD_TRY(NewFile::create(path).within("Failed to create file"));
   for (;;) {
     const auto piece = NOMAD_TRY(stream.read().within("Failed to download snapshot file"));
-    if (piece.empty()) break;
-    file.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+    if (piece.empty()) return file.finish().within("Failed to write file");
+    NOMAD_TRY(file.write(piece).within("Failed to write file"));
   }
-  file.close();
-  if (!file) return errno_error("Failed to create file: " + path, errno);
-  return {};
 }
 
 template <class T>

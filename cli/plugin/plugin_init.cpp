@@ -1,6 +1,5 @@
 // plugin init: writes the project of a new plugin: one of the samples, under another name.
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 
@@ -8,6 +7,7 @@
 
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
+#include "cli/new_file.hpp"
 #include "cli/plugin/samples.hpp"
 #include "cli/run.hpp"
 #include "runtime/plugin/plugin_file.hpp"
@@ -83,9 +83,7 @@ Result<int> run_plugin_init(const std::vector<std::string>& arguments) {
   for (const auto& each : plugin_samples()) {
     if (each.sample != kind->second) continue;
     const auto path = fmt::format("{}/{}", name, renamed(each.file, kind->second, name));
-    std::ofstream file{path, std::ios::binary};
-    file << renamed(each.text, kind->second, name) << std::flush;
-    if (!file) return mistake(fmt::format("Failed to write \"{}\"", path));
+    NOMAD_TRY(write_new(path, renamed(each.text, kind->second, name)).within("Failed to write"));
     if (!each.file.ends_with(script_ending)) continue;
     std::filesystem::permissions(path, std::filesystem::perms{0755}, failure);
     if (failure) return mistake(fmt::format("Failed to chmod \"{}\": {}", path, failure.message()));

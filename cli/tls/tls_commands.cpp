@@ -2,11 +2,9 @@
 // as files in the working directory. Keys are readable by their owner alone.
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
+#include "cli/new_file.hpp"
 #include "cli/run.hpp"
 #include "runtime/net/tls/certificate.hpp"
 
@@ -26,23 +25,6 @@ bool exists(const std::string& path) {
   struct stat found {};
 
   return ::lstat(path.c_str(), &found) == 0;
-}
-
-/// Makes a file that was not there, so that neither another's file nor a link is written to.
-Result<> write_new(const std::string& path, const std::string& text, mode_t mode) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-  if (file < 0) return errno_error(path, errno);
-  Result<> outcome;
-  for (std::size_t sent = 0; sent < text.size() && outcome;) {
-    const auto count = ::write(file, text.data() + sent, text.size() - sent);
-    if (count > 0)
-      sent += static_cast<std::size_t>(count);
-    else if (errno != EINTR)
-      outcome = errno_error(path, errno);
-  }
-  if (outcome && ::fsync(file) != 0) outcome = errno_error(path, errno);
-  ::close(file);
-  return outcome;
 }
 
 /// Certificate and key, in this order, each said when it is there.

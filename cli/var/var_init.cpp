@@ -1,12 +1,12 @@
 // var init: writes an example specification of a variable.
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
 
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
+#include "cli/new_file.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
@@ -55,9 +55,8 @@ Result<int> run_var_init(const std::vector<std::string>& arguments) {
   std::error_code failure;
   if (std::filesystem::exists(name, failure))
     return mistake(fmt::format("File \"{}\" already exists", name));
-  std::ofstream file{name, std::ios::binary};
-  file << (format == "hcl" ? hcl_example : json_example) << std::flush;
-  if (!file) return mistake(fmt::format("Failed to write \"{}\"", name));
+  NOMAD_TRY(
+      write_new(name, format == "hcl" ? hcl_example : json_example).within("Failed to write"));
   if (!quiet) std::cout << "Example variable specification written to " << name << '\n';
   return 0;
 }

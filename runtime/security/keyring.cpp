@@ -69,7 +69,7 @@ Result<Secret> cluster_key(const std::string& base64) {
   if (failed != 0 || (length != 16 && length != 24 && length != 32))
     return Error{Errc::invalid_argument,
                  "server.encrypt: expected base64 of 16, 24 or 32 bytes, as "
-                 "\"operator gossip keyring generate\" makes it"};
+                 "\"nomadctl operator gossip keyring generate\" makes it"};
   return derive_key(decoded.bytes().first(length), "nomadctl root keys");
 }
 

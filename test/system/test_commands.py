@@ -96,6 +96,15 @@ class Commands(unittest.TestCase):
         self.assertLess(mistyped.stderr.count("\n"), 4)
 
 
+    def test_a_file_that_cannot_be_written_is_named_with_the_reason(self):
+        for words in (["job", "init"], ["node", "pool", "init"], ["var", "init"], ["tls", "ca", "create"]):
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(["sh", "-c", 'ulimit -f 0; trap "" XFSZ; exec "$@"', "-", harness.BINARY, *words], cwd=folder,
+                                      capture_output=True, text=True, timeout=60)
+                with self.subTest(words=words):
+                    self.assertEqual(1, done.returncode, done)
+                    self.assertIn("File too large", done.stderr)
+
     def test_stdin_that_cannot_be_read_is_not_empty(self):
         for words in (["fmt", "-"], ["job", "run", "-"], ["operator", "api", "-X", "PUT", "/v1/jobs"]):
             stdin = os.open("/", os.O_RDONLY)
@@ -104,6 +113,33 @@ class Commands(unittest.TestCase):
             with self.subTest(words=words):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn("read stdin: Is a directory", done.stderr)
+
+
+class Texts(unittest.TestCase):
+    def test_every_command_that_a_text_names_exists(self):
+        """In errors, hints, logs and pages: \"nomadctl job run\" in quotes, or a line of an example."""
+        commands = set(all_commands())
+        groups = {" ".join(words[:count]) for words in map(str.split, commands) for count in range(1, len(words))}
+        tracked = subprocess.run(["git", "-C", harness.ROOT, "ls-files", "actors", "cli", "runtime", "subprojects", "docs", "examples",
+                                  "README.md"], check=True, capture_output=True, text=True).stdout.split()
+        found, unknown = 0, []
+        for path in tracked:
+            # CONTRIBUTING shows how commands come about: its examples have tests of their own.
+            if not path.endswith((".cpp", ".hpp", ".md", ".hcl", ".py", ".in")) or path == "docs/CONTRIBUTING.md":
+                continue
+            with open(os.path.join(harness.ROOT, path)) as f:
+                text = re.sub(r'"\n\s*"', "", f.read())  # literals that the compiler joins
+            typed = "\n".join(re.findall(r"(?s)```(.*?)```", text)) if path.endswith(".md") else ""
+            for named in re.findall(r'(?:`|\\")nomadctl ([a-z][a-z -]*)', text) + re.findall(
+                    r"(?m)^\s*(?:\$ |sudo |build/release/)?nomadctl ([a-z][a-z -]*)", typed):
+                words = re.findall(r"[a-z][a-z-]*", named)
+                name = next((" ".join(words[:count]) for count in range(len(words), 0, -1)
+                             if " ".join(words[:count]) in commands), None)
+                found += 1
+                if name is None and " ".join(words) not in groups:
+                    unknown.append(f"{path}: nomadctl {named}")
+        self.assertGreater(found, 30)
+        self.assertEqual([], unknown)
 
 
 class JobFiles(unittest.TestCase):
