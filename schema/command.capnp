@@ -274,6 +274,22 @@ struct JobScale {
   event @4 :Scaling.ScalingEvent;
 }
 
+# A command that was decided on a state, and what of that was read: applied only if all of it is as it
+# was. Otherwise the outcome is `stale`, and whoever decided decides anew. See runtime/state/reads.
+struct Guarded {
+  enum What { row @0; noRow @1; range @2; table @3; }
+  struct Read {
+    table @0 :UInt16;                    # a stored one, by its place in state::Table
+    what @1 :What;
+    order @2 :UInt16;                    # of a range: state::RowOrder
+    rows @3 :UInt32;                     # of a range: how many there were
+    key @4 :Data;                        # of a row; of a range: what its places begin with
+  }
+  readIndex @0 :UInt64;
+  reads @1 :List(Read);
+  command @2 :Command;                   # no guarded one
+}
+
 struct Command {
   union {
     noop @0 :Void;                        # a new leader's first entry
@@ -317,5 +333,6 @@ struct Command {
     periodicLaunchRegister @38 :PeriodicLaunchRegister;
     jobsReap @39 :JobsReap;
     summariesReconcile @40 :SummariesReconcile;
+    guarded @41 :Guarded;
   }
 }

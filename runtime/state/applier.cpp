@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/state/apply_kind.hpp"
+#include "runtime/state/reads/read_set.hpp"
 
 namespace nomad::state {
 
@@ -83,6 +84,7 @@ struct Applier::Entries {
         on<&A::restore_begin, &C::getRestoreBegin>(schema::Command::RESTORE_BEGIN),
         on<&A::restore_rows, &C::getRestoreRows>(schema::Command::RESTORE_ROWS),
         on<&A::restore_finish, &C::getRestoreFinish>(schema::Command::RESTORE_FINISH),
+        {schema::Command::GUARDED, {do_nothing}},  // `apply` takes out what it wraps
     });
   }
 
@@ -134,6 +136,13 @@ std::uint32_t known_commands() {
 
 void Applier::apply(schema::Command::Reader command) {
   outcome_.index = index_;
+  if (command.isGuarded()) {
+    if (!is_as_read(command.getGuarded(), t_)) {
+      outcome_.stale = true;
+      return refuse(Errc::conflict, "what the change was decided on has been changed meanwhile");
+    }
+    command = command.getGuarded().getCommand();
+  }
   const auto [run, event_type] = entry_of(command.which());
   // Of a newer version; `check_command` keeps those out, because the replicas would part here.
   if (run == nullptr)

@@ -8,6 +8,10 @@
 //
 // Blocking queries: see watch.hpp; the reply's index is that of the object that was asked for, or
 // `index(table)` for lists and absent objects.
+//
+// Decisions: a snapshot that was made by `noting` notes what is read of it, for the command that is
+// decided on it (reads/read_set.hpp). Whatever gives something of the state away notes it;
+// `index()` alone is not noted.
 #pragma once
 
 #include <functional>
@@ -18,6 +22,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/state/map/indexed_rows.hpp"
+#include "runtime/state/reads/read_set.hpp"
 #include "runtime/state/tables.hpp"
 
 namespace nomad::state {
@@ -39,7 +44,21 @@ public:
 
   explicit Snapshot(std::shared_ptr<const Tables> tables) : tables_{std::move(tables)} {}
 
-  const Tables& tables() const { return *tables_; }
+  /// The same state, of which everything that is read is noted in `reads`: by one thread.
+  Snapshot noting(std::shared_ptr<ReadSet> reads) const {
+    Snapshot noted{tables_};
+    noted.reads_ = std::move(reads);
+    return noted;
+  }
+
+  /// The same state, of which nothing is noted: for what may have changed when a decision is
+  /// carried out. Whoever takes it says why.
+  Snapshot unguarded() const { return Snapshot{tables_}; }
+
+  const Tables& tables() const {
+    if (reads_) reads_->all_tables();
+    return *tables_;
+  }
 
   /// The last entry that it contains.
   Index index() const;
@@ -53,13 +72,15 @@ public:
   /// The rows of a kind (kinds/kinds.hpp), in the order of their keys.
   template <class Kind>
   const auto& rows() const {
+    note_table(Kind::table);
     return (*tables_).*Kind::rows;
   }
 
   /// One of them; empty if there is none.
   template <class Kind>
   ObjectOf<Kind> row(std::string_view key) const {
-    const auto* found = rows<Kind>().find(key);
+    note_row(Kind::table, key);
+    const auto* found = ((*tables_).*Kind::rows).find(key);
     return found != nullptr ? *found : ObjectOf<Kind>{};
   }
 
@@ -68,6 +89,10 @@ public:
   Object<schema::Job> job_version(std::string_view ns,
                                   std::string_view id,
                                   std::uint64_t version) const;
+  /// The child that was dispatched of a job with this idempotency token.
+  Object<schema::Job> dispatched(std::string_view ns,
+                                 std::string_view parent_id,
+                                 std::string_view token) const;
   Object<schema::JobSummary> job_summary(std::string_view ns, std::string_view id) const;
   /// The newest launch of a periodic job.
   Object<schema::PeriodicLaunch> periodic_launch(std::string_view ns, std::string_view id) const;
@@ -207,7 +232,30 @@ public:
   std::vector<std::byte> offset_row() const;
 
 private:
+  void note_row(Table table, std::string_view key) const {
+    if (reads_) reads_->row(table, key);
+  }
+
+  void note_range(Table table, RowOrder order, std::string_view prefix) const {
+    if (reads_) reads_->range(table, order, prefix);
+  }
+
+  void note_table(Table table) const {
+    if (reads_) reads_->table(table);
+  }
+
+  /// The entries of one of the maps that begin with `prefix`.
+  template <class Map>
+  typename Map::Range noted_prefix(const Map& map,
+                                   Table table,
+                                   RowOrder order,
+                                   std::string_view prefix) const {
+    note_range(table, order, prefix);
+    return map.prefix(prefix);
+  }
+
   std::shared_ptr<const Tables> tables_;
+  std::shared_ptr<ReadSet> reads_;  ///< Empty: nothing is noted.
 };
 
 }  // namespace nomad::state

@@ -1,5 +1,7 @@
 #include "runtime/state/store.hpp"
 
+#include <algorithm>
+
 #include "runtime/object/draft.hpp"
 #include "runtime/state/applier.hpp"
 
@@ -123,10 +125,16 @@ Snapshot Store::snapshot() const {
 }
 
 Result<> check_command(schema::Command::Reader command) {
-  const auto number = static_cast<std::uint32_t>(command.which());
+  const auto number = kind_of(command);
   if (number < known_commands()) return {};
   return Error{Errc::corrupt,
                "command " + std::to_string(number) + " is unknown to this version of the server"};
+}
+
+std::uint32_t kind_of(schema::Command::Reader command) {
+  const auto number = static_cast<std::uint32_t>(command.which());
+  if (!command.isGuarded()) return number;
+  return std::max(number, static_cast<std::uint32_t>(command.getGuarded().getCommand().which()));
 }
 
 WatchKey watch_key(Table table, std::string_view key) {

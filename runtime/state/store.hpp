@@ -34,6 +34,9 @@ namespace nomad::state {
 struct Outcome {
   /// Why nothing was changed. (Of a plan result: `plans` says it for each plan.)
   std::optional<Error> error;
+  /// Nothing was changed because what the command was decided on (schema::Guarded) is not as it
+  /// was.
+  bool stale = false;
 
   Index index = 0;             ///< The command's.
   Index job_modify_index = 0;  ///< Of a registered job.
@@ -71,6 +74,9 @@ Result<> check_command(schema::Command::Reader command);
 
 /// How many kinds of commands this version knows. They are numbered without gaps, from 0.
 std::uint32_t known_commands();
+
+/// The number of a command's kind. What a guarded one wraps counts if that is a later one.
+std::uint32_t kind_of(schema::Command::Reader command);
 
 class Store {
 public:

@@ -55,6 +55,12 @@ std::optional<Error> Namespaces::may_remove(const Tables& tables, Reader ns) {
   return std::nullopt;
 }
 
+std::optional<std::string> Jobs::key_by_token(Reader job) {
+  if (job.getDispatchIdempotencyToken().size() == 0) return std::nullopt;
+  return join_key(join_key(view(job.getNamespace()), view(job.getParentId())),
+                  view(job.getDispatchIdempotencyToken()), view(job.getId()));
+}
+
 std::string Evals::key_by_job(Reader eval) {
   const auto ns = view(eval.getNamespace());
   const auto job = view(eval.getJobId());

@@ -9,7 +9,8 @@
 //   key             a row's key; of a single object ""; a kind without one is written by hand;
 // and, where it has such a thing,
 //   watched         whom a change of a row wakes, if not those who wait for its key;
-//   indexes         other orders of the rows;
+//   indexes         other orders of the rows; entries of the log name them by their places, so new
+//                   ones go behind (state/reads/read_set.hpp);
 //   watches         others whom a change of a row wakes;
 //   derive          what else follows from a row that is `before` replaced or removed by `after`;
 //                   either may be empty. What it changes must depend on these two alone;
@@ -92,7 +93,8 @@ struct Jobs : Stored<schema::Job, Table::jobs> {
     Objects<Type> jobs;                                      ///< namespace\0id
     Objects<schema::ScalingPolicy> scaling_policies;         ///< id
     Objects<schema::ScalingPolicy> scaling_policies_by_job;  ///< namespace\0job id\0id
-    Index scaling_policies_index = 0;                        ///< Of their last change.
+    Objects<Type> jobs_by_token;       ///< namespace\0parent id\0dispatch token\0id
+    Index scaling_policies_index = 0;  ///< Of their last change.
   };
 
   static constexpr auto rows = &Rows::jobs;
@@ -102,6 +104,11 @@ struct Jobs : Stored<schema::Job, Table::jobs> {
   static std::string key(Reader job) {
     return join_key(view(job.getNamespace()), view(job.getId()));
   }
+
+  /// Of those that were dispatched with an idempotency token.
+  static std::optional<std::string> key_by_token(Reader job);
+
+  static constexpr std::tuple indexes{RowIndex{&Rows::jobs_by_token, &key_by_token}};
 
   /// Lists its scaling policies.
   static void derive(Tables& tables,

@@ -17,6 +17,17 @@ class Drawer {
 public:
   Drawer(std::uint64_t seed, const StateFixture& fixture) : random_{seed}, fixture_{fixture} {}
 
+  /// As decided on the state as it is now, or was a while ago.
+  Object<schema::Command> guarded(const Object<schema::Command>& command) {
+    if (random_.chance(0.5)) seen_ = fixture_.now();
+    const auto reads = std::make_shared<ReadSet>();
+    const auto state = seen_.noting(reads);
+    state.job("default", name("job", 4));
+    state.node(name("node", 4));
+    if (random_.chance(0.3)) state.latest_deployment("default", name("job", 4));
+    return reads->guard(command, seen_.tables());
+  }
+
   void draw(schema::Command::Builder command) {
     switch (random_.below(22)) {
       case 0:
@@ -403,6 +414,7 @@ private:
 
   Random random_;
   const StateFixture& fixture_;
+  Snapshot seen_;  ///< An earlier state.
 };
 
 /// The lines of one that the other lacks; the indexes of tables aside if not wanted.
@@ -425,14 +437,18 @@ void run_seed(std::uint64_t seed, int steps, Drawn& drawn) {
     Draft<schema::Command> command;
     drawer.draw(*command);
     ++drawn.at(command->which());
+    auto wanted = command.freeze();
+    if (step % 8 == 0) wanted = drawer.guarded(wanted);
+    if (wanted->isGuarded()) ++drawn.at(schema::Command::GUARDED);
     const bool watched = step % 10 == 0;
     const auto before = watched ? describe(fixture.now()) : std::vector<std::string>{};
 
-    const Outcome outcome = fixture.store.apply(++fixture.index, command.reader());
+    const Outcome outcome = fixture.store.apply(++fixture.index, *wanted);
     fixture.store.publish();
-    const Outcome again = twin.apply(fixture.index, command.reader());
+    const Outcome again = twin.apply(fixture.index, *wanted);
 
     REQUIRE(outcome.error == again.error);
+    REQUIRE(outcome.stale == again.stale);
     REQUIRE(outcome.plans == again.plans);
     if (!outcome.error) continue;
     ++refused;
