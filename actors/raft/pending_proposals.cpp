@@ -14,7 +14,7 @@ Result<> check_known(const Fsm& fsm, const Bytes& command, const Core& core) {
     const auto* progress = core.progress(member.id);
     if (progress == nullptr) continue;  // this server itself; or it does not lead, and will say so
     const auto& known = progress->known_commands;
-    if (known && kind < *known) continue;
+    if (kind < known.value_or(fsm.applied_commands())) continue;
     const auto who = fmt::format("server \"{}\" at {}", member.id, member.address);
     if (!known)
       return Error{
@@ -32,13 +32,18 @@ Result<> check_known(const Fsm& fsm, const Bytes& command, const Core& core) {
 
 }  // namespace
 
-Result<> PendingProposals::check(const Bytes& command, std::size_t more, const Core& core) const {
+Result<> PendingProposals::check(Bytes& command, std::size_t more, const Core& core) const {
   const auto& options = parts_.options;
   if (command.size() > options.max_entry_bytes)
     return Error{Errc::too_large, fmt::format("a write of {} bytes exceeds {}", command.size(),
                                               options.max_entry_bytes)};
   if (waiting_.size() + more >= options.max_waiting_entries)
     return Error{Errc::overloaded, "too many writes are waiting for the log"};
+  auto known = check_known(*parts_.fsm, command, core);
+  if (known) return known;
+  auto earlier = parts_.fsm->earlier_form(command.view());
+  if (!earlier) return known;
+  command = std::move(*earlier);
   return check_known(*parts_.fsm, command, core);
 }
 

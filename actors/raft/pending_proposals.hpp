@@ -20,8 +20,9 @@ public:
 
   /// Whether `command` may enter the log, behind `more` that will: `too_large`, or `overloaded`.
   /// All members must be able to apply it, for the log of one that can't would end here: `rejected`
-  /// names it, `unavailable` one that has not said yet what it can.
-  Result<> check(const Bytes& command, std::size_t more, const Core& core) const;
+  /// names it, `unavailable` one that has not said yet what it can. Where the state machine has a
+  /// form of the command that all of them can apply, it becomes that.
+  Result<> check(Bytes& command, std::size_t more, const Core& core) const;
 
   /// `callback` is answered when the entry is applied, or lost with the leadership.
   void await(Index index, ProposalCallback callback);

@@ -1,11 +1,13 @@
 #include "actors/raft/state_fsm.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/state/restore.hpp"
 
 namespace nomad::raft {
@@ -97,7 +99,13 @@ std::uint32_t StateFsm::common_commands() const {
 }
 
 std::uint32_t StateFsm::kind_of(std::span<const std::byte> payload) const {
-  return static_cast<std::uint32_t>(command_in(payload).which());
+  return state::kind_of(command_in(payload));
+}
+
+std::optional<Bytes> StateFsm::earlier_form(std::span<const std::byte> payload) const {
+  const auto command = command_in(payload);
+  if (!command.isGuarded()) return {};
+  return payload_of(Draft<schema::Command>{command.getGuarded().getCommand()}.freeze());
 }
 
 std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index applied) {
@@ -112,6 +120,7 @@ std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index appli
     }
     auto outcome = std::make_shared<const state::Outcome>(
         store_->apply(entry.index + store_->index_offset(), command_in(bytes)));
+    applied_commands_ = std::max(applied_commands_, state::kind_of(command_in(bytes)) + 1);
     outcomes.push_back({outcome->error, outcome->index, outcome});
     if (outcome->concerns_leader()) for_listener.push_back(std::move(outcome));
   }

@@ -31,6 +31,11 @@ public:
   std::uint32_t known_commands() const override;
   std::uint32_t common_commands() const override;
   std::uint32_t kind_of(std::span<const std::byte> payload) const override;
+
+  std::uint32_t applied_commands() const override { return applied_commands_; }
+
+  /// A guarded command without its guard.
+  std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override;
   std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override;
 
   void answered() override { store_->free_replaced(); }
@@ -41,6 +46,7 @@ public:
 
 private:
   std::shared_ptr<state::Store> store_;
+  std::uint32_t applied_commands_ = 0;
   std::mutex mutex_;  ///< Of `listener_`.
   Listener listener_;
 };

@@ -269,6 +269,49 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
   CHECK(propose("5")->has_value());
 }
 
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: a member that does not know a command gets an earlier form of it") {
+  struct Newer : test::ListFsm {
+    std::uint32_t applied = 0;
+
+    std::uint32_t known_commands() const override { return 6; }
+
+    std::uint32_t common_commands() const override { return 4; }
+
+    std::uint32_t applied_commands() const override { return applied; }
+
+    std::uint32_t kind_of(std::span<const std::byte> payload) const override {
+      return static_cast<std::uint32_t>(payload.front()) - '0';
+    }
+
+    std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override {
+      if (payload.front() != std::byte{'5'}) return {};
+      return Bytes::copy("3, earlier");
+    }
+  };
+
+  const auto newer = std::make_shared<Newer>();
+  fsm = newer;
+  with_learner = true;
+  lead();
+  const auto propose = [this](std::string_view command) {
+    auto answer = ask<Applied>(node, Propose{Bytes::copy(command)});
+    if (!answer->has_value()) persist();
+    return *answer;
+  };
+
+  CHECK(propose("5")->has_value());
+  CHECK(newer->published()->back() == "3, earlier");
+  CHECK(propose("4")->has_error());
+  newer->applied = 6;  // then it was in the log of the one that is silent, too
+  CHECK(propose("5")->has_value());
+  CHECK(newer->published()->back() == "5");
+  CHECK(propose("4")->has_value());
+  from_learner(HeartbeatReply{.round = 1}, 5);  // one that says it knows less
+  CHECK(propose("5")->has_value());
+  CHECK(newer->published()->back() == "3, earlier");
+}
+
 TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not before the interval") {
   options.snapshot_threshold = 5;
   options.snapshot_interval = 60s;

@@ -134,4 +134,22 @@ TEST_CASE_FIXTURE(FsmFixture, "StateFsm: kinds of commands are counted") {
   CHECK(fsm.kind_of(entry.payload.view())
         == static_cast<std::uint32_t>(schema::Command::JOB_REGISTER));
   CHECK(fsm.common_commands() <= fsm.known_commands());
+  CHECK(fsm.applied_commands() == 0);
+  const Entry entries[] = {entry};
+  fsm.apply(entries, 4);
+  CHECK(fsm.applied_commands() == fsm.kind_of(entry.payload.view()) + 1);
+  CHECK_FALSE(fsm.earlier_form(entry.payload.view()));
+}
+
+TEST_CASE_FIXTURE(FsmFixture, "StateFsm: a guarded command has an earlier form") {
+  Draft<schema::Command> draft;
+  draft->initGuarded().initCommand().setNodePoolDelete("gpu");
+  const auto payload = raft::payload_of(draft.freeze());
+
+  CHECK(fsm.check(payload.view()).has_value());
+  CHECK(fsm.kind_of(payload.view()) == static_cast<std::uint32_t>(schema::Command::GUARDED));
+  const auto earlier = fsm.earlier_form(payload.view());
+  REQUIRE(earlier);
+  CHECK(fsm.kind_of(earlier->view())
+        == static_cast<std::uint32_t>(schema::Command::NODE_POOL_DELETE));
 }
