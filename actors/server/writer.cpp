@@ -99,6 +99,31 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
 
 }  // namespace
 
+void DecidedAnew::enter(std::function<void(Turn)> go) {
+  {
+    const std::scoped_lock lock{mutex_};
+    if (is_busy_) return waiting_.push_back(std::move(go));
+    is_busy_ = true;
+  }
+  go(turn());
+}
+
+void DecidedAnew::leave() {
+  std::function<void(Turn)> next;
+  {
+    const std::scoped_lock lock{mutex_};
+    is_busy_ = !waiting_.empty();
+    if (!is_busy_) return;
+    next = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  guarded("writer", [&] { next(turn()); });
+}
+
+DecidedAnew::Turn DecidedAnew::turn() {
+  return {this, [self = shared_from_this()](void*) { self->leave(); }};
+}
+
 Writer::Writer(std::shared_ptr<const state::Store> store,
                raft::Proposer proposer,
                std::shared_ptr<const raft::LeaderView> leader,
@@ -123,11 +148,17 @@ void Writer::propose_raw(const access::Allowed& allowed,
                          const Turns& turns,
                          std::function<void(const Result<raft::Applied>&)> then) const {
   raft::ProposalCallback answer = turns.callback(std::move(then));
-  if (const auto target = target_of(*command); target && !allowed.is_for(*target)) {
-    log::error("writer", "a command for namespace {} stands on another permission", target->ns);
-    return answer(Error{Errc::internal, "the permission is not for what is written"});
-  }
+  if (const auto checked = check_allowed(allowed, *command); !checked)
+    return answer(checked.error());
   proposer_.propose(raft::payload_of(command), std::move(answer));
+}
+
+Result<> Writer::check_allowed(const access::Allowed& allowed,
+                               schema::Command::Reader command) const {
+  const auto target = target_of(command);
+  if (!target || allowed.is_for(*target)) return {};
+  log::error("writer", "a command for namespace {} stands on another permission", target->ns);
+  return Error{Errc::internal, "the permission is not for what is written"};
 }
 
 void Writer::propose_all(const access::Allowed& allowed,
@@ -138,6 +169,17 @@ void Writer::propose_all(const access::Allowed& allowed,
   std::make_shared<Sequence>(*this, allowed, std::move(commands), turns.callback(std::move(then)),
                              std::move(each))
       ->go_on();
+}
+
+bool Writer::is_stale(const Result<raft::Applied>& applied) {
+  if (!applied || !applied->outcome.error) return false;
+  const auto outcome = std::static_pointer_cast<const state::Outcome>(applied->outcome.value);
+  return outcome && outcome->stale;
+}
+
+Error Writer::given_up() {
+  return {Errc::conflict,
+          "what this change is about was changed by others each time it was decided; try again"};
 }
 
 cluster::EvalSeed Writer::seed() const {

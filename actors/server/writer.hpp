@@ -1,6 +1,8 @@
 // Writer: the one way in which this server changes the cluster's state for somebody who asks. It
 // decides on the newest snapshot (runtime/cluster), proposes the command, and says what came of it.
-// What a decision could not know, the log judges when it applies: a command's own conditions.
+// The command carries what the decision has read (runtime/state/reads). If some of that is another
+// where it is applied, nothing is changed, and the decision is made anew: those that are, one after
+// the other, so that of many writes of one thing each has its turn.
 // Nothing is proposed without the `Allowed` that it stands on; one that was given for another
 // object than the command's is a bug, and `internal`.
 //
@@ -10,12 +12,16 @@
 //
 // Threads: any. `then` is called once, in a turn of those that come with it: a request's
 // (`Call::turns`), as a rule. `Turns::here` is before the call returns when nothing was proposed,
-// else on the Raft node's thread, and must be quick. Actors have `ActorProposer`.
+// else on the Raft node's thread, and must be quick; so are decisions that are made anew, unless it
+// is said where. Actors have `ActorProposer`.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +30,7 @@
 #include "runtime/access/authorize.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/cluster/eval_factory.hpp"
+#include "runtime/state/reads/read_set.hpp"
 
 namespace nomad::server {
 
@@ -51,9 +58,33 @@ std::uint64_t job_modify_index(const Written<Decision>& done) {
   return is_new ? done.outcome->job_modify_index : done.decision.job_modify_index;
 }
 
+/// Writes that are decided anew: one has its turn, the others wait for theirs. Thread-safe.
+class DecidedAnew : public std::enable_shared_from_this<DecidedAnew> {
+public:
+  /// Held by the write whose turn it is: the next one's comes when it is let go.
+  using Turn = std::shared_ptr<void>;
+
+  /// Calls `go(turn)` when it is its turn, perhaps at once.
+  void enter(std::function<void(Turn)> go);
+
+private:
+  void leave();
+  Turn turn();
+
+  std::mutex mutex_;
+  bool is_busy_ = false;
+  std::deque<std::function<void(Turn)>> waiting_;
+};
+
 /// Cheap to copy, may outlive the Raft node.
 class Writer {
 public:
+  /// Runs a job somewhere, at once or later.
+  using Run = std::function<void(std::function<void()>)>;
+
+  /// How often a write is decided before it is given up.
+  static constexpr unsigned most_decisions = 32;
+
   /// `chance` is for a world of one thread that is to be the same each time; each thread has its
   /// own without.
   Writer(std::shared_ptr<const state::Store> store,
@@ -63,9 +94,18 @@ public:
 
   /// `decide(snapshot, seed)` returns the Result of a decision, which has the permission `allowed`
   /// and a `command`, empty if there is nothing to write; `then` gets a Result of
-  /// `Written<decision>`.
+  /// `Written<decision>`. `decide` may be called again, by `run` if there is one: it holds what it
+  /// needs by value.
   template <class Decide, class Then>
-  void write(Decide&& decide, const Turns& turns, Then then) const;
+  void write(Decide decide, const Turns& turns, Then then, Run run = {}) const;
+
+  /// The same for a decision whose refused command matters, too: `then` gets a Result of
+  /// raft::Applied. There must be a command.
+  template <class Decide>
+  void write_raw(Decide decide,
+                 const Turns& turns,
+                 std::function<void(const Result<raft::Applied>&)> then,
+                 Run run = {}) const;
 
   /// Proposes a command that somebody has decided on.
   void propose(const access::Allowed& allowed,
@@ -90,6 +130,41 @@ public:
                    std::function<void(const Committed&)> each = {}) const;
 
 private:
+  template <AllowedDecision Decision>
+  struct Decided {
+    Decision decision;                             ///< Without its command.
+    std::uint64_t index = 0;                       ///< Of the snapshot.
+    std::optional<Result<raft::Applied>> applied;  ///< Empty if there was nothing to write.
+  };
+
+  /// A write under way. `then` gets a Result of `Decided<decision>`.
+  template <class Decide, class Then>
+  struct Attempts {
+    Decide decide;
+    Then then;
+    Run run;
+    unsigned made = 0;
+    DecidedAnew::Turn turn = {};
+  };
+
+  template <class Decide, class Then>
+  void attempt(const std::shared_ptr<Attempts<Decide, Then>>& write) const;
+
+  template <class Decide, class Then>
+  void attempt_anew(const std::shared_ptr<Attempts<Decide, Then>>& write) const;
+
+  template <class Decide, class Then>
+  void begin(Decide decide, Then then, Run run) const {
+    attempt(std::make_shared<Attempts<Decide, Then>>(
+        Attempts<Decide, Then>{std::move(decide), std::move(then), std::move(run)}));
+  }
+
+  /// Whether a command was refused because of what it was decided on.
+  static bool is_stale(const Result<raft::Applied>& applied);
+  static Error given_up();
+
+  Result<> check_allowed(const access::Allowed& allowed, schema::Command::Reader command) const;
+
   cluster::EvalSeed seed() const;
 
   Result<> check_ready() const;
@@ -98,29 +173,76 @@ private:
   raft::Proposer proposer_;
   std::shared_ptr<const raft::LeaderView> leader_;
   std::shared_ptr<Random> chance_;
+  std::shared_ptr<DecidedAnew> anew_ = std::make_shared<DecidedAnew>();
 };
 
 template <class Decide, class Then>
-void Writer::write(Decide&& decide, const Turns& turns, Then in_turn) const {
-  const auto then = turns.callback(std::move(in_turn));
-  using Decided = DecidedBy<Decide>;
-  if (const auto ready = check_ready(); !ready)
-    return then(Result<Written<Decided>>{ready.error()});
+void Writer::attempt(const std::shared_ptr<Attempts<Decide, Then>>& write) const {
+  using Decision = DecidedBy<Decide>;
+  using Done = Result<Decided<Decision>>;
+  if (const auto ready = check_ready(); !ready) return write->then(Done{ready.error()});
+  const auto reads = std::make_shared<state::ReadSet>();
   const auto snapshot = store_->snapshot();
-  auto decided = decide(snapshot, seed());
-  if (!decided) return then(Result<Written<Decided>>{decided.error()});
+  ++write->made;
+  auto decided = write->decide(snapshot.noting(reads), seed());
+  if (!decided) return write->then(Done{decided.error()});
   const auto command = std::exchange(decided->command, {});
-  Written<Decided> written{std::move(*decided), snapshot.index(), {}};
-  if (!command) return then(Result<Written<Decided>>{std::move(written)});
-  const auto allowed = written.decision.allowed;
-  propose_raw(allowed, command, Turns::here(),
-              [written = std::move(written), then](const Result<raft::Applied>& applied) mutable {
-                auto committed = to_committed(applied);
-                if (!committed) return then(Result<Written<Decided>>{committed.error()});
-                written.index = committed->index;
-                written.outcome = std::move(committed->outcome);
-                then(Result<Written<Decided>>{std::move(written)});
+  const auto done = std::make_shared<Decided<Decision>>(
+      Decided<Decision>{std::move(*decided), snapshot.index(), {}});
+  if (!command) return write->then(Done{std::move(*done)});
+  const auto allowed = done->decision.allowed;
+  propose_raw(allowed, reads->guard(command, snapshot.tables()), Turns::here(),
+              [self = *this, write, done](const Result<raft::Applied>& applied) {
+                if (is_stale(applied)) return self.attempt_anew(write);
+                done->applied = applied;
+                write->then(Done{std::move(*done)});
               });
+}
+
+template <class Decide, class Then>
+void Writer::attempt_anew(const std::shared_ptr<Attempts<Decide, Then>>& write) const {
+  if (write->made >= most_decisions)
+    return write->then(Result<Decided<DecidedBy<Decide>>>{given_up()});
+  const auto go = [self = *this, write] {
+    if (write->run)
+      write->run([self, write] { self.attempt(write); });
+    else
+      self.attempt(write);
+  };
+  if (write->turn) return go();
+  anew_->enter([write, go](DecidedAnew::Turn turn) {
+    write->turn = std::move(turn);
+    go();
+  });
+}
+
+template <class Decide, class Then>
+void Writer::write(Decide decide, const Turns& turns, Then in_turn, Run run) const {
+  using Decision = DecidedBy<Decide>;
+  auto answer = [then = turns.callback(std::move(in_turn))](Result<Decided<Decision>> done) {
+    if (!done) return then(Result<Written<Decision>>{done.error()});
+    Written<Decision> written{std::move(done->decision), done->index, {}};
+    if (!done->applied) return then(Result<Written<Decision>>{std::move(written)});
+    auto committed = to_committed(*done->applied);
+    if (!committed) return then(Result<Written<Decision>>{committed.error()});
+    written.index = committed->index;
+    written.outcome = std::move(committed->outcome);
+    then(Result<Written<Decision>>{std::move(written)});
+  };
+  begin(std::move(decide), std::move(answer), std::move(run));
+}
+
+template <class Decide>
+void Writer::write_raw(Decide decide,
+                       const Turns& turns,
+                       std::function<void(const Result<raft::Applied>&)> in_turn,
+                       Run run) const {
+  auto answer
+      = [then = turns.callback(std::move(in_turn))](Result<Decided<DecidedBy<Decide>>> done) {
+          if (!done) return then(Result<raft::Applied>{done.error()});
+          then(std::move(*done->applied));
+        };
+  begin(std::move(decide), std::move(answer), std::move(run));
 }
 
 }  // namespace nomad::server

@@ -128,7 +128,7 @@ bool rolls_back(const state::Snapshot& snapshot,
                 const std::vector<std::string>& unhealthy) {
   if (!has_stable_version(snapshot, deployment)) return false;
   return std::ranges::any_of(unhealthy, [&](const std::string& id) {
-    const auto row = snapshot.alloc(id);
+    const auto row = snapshot.unguarded().alloc(id);  // Neither of what is read of it changes.
     if (!row || row->alloc->deployment_id() != view(deployment.getId())) return false;
     const auto groups = deployment.getTaskGroups();
     const auto place = find_entry(groups, row->alloc->task_group());
@@ -150,7 +150,7 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
                                       "can't set health of allocations for a terminal deployment"));
   for (const auto* ids : {&healthy, &unhealthy})
     for (const auto& id : *ids)
-      if (const auto row = snapshot.alloc(id))
+      if (const auto row = snapshot.unguarded().alloc(id))  // It stays in its namespace.
         NOMAD_TRY(access::authorize(asking, {row->alloc->ns()}));
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentAllocHealth();

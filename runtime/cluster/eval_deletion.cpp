@@ -48,10 +48,11 @@ Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
                                      const access::Asking& asking,
                                      const std::vector<std::string>& eval_ids) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
-  NOMAD_TRY(state::check_broker_is_paused(snapshot.tables()));
-  state::EvalDeletionJudge judge{snapshot.tables()};
+  const auto state = snapshot.unguarded();  // All of it is judged once more by the log.
+  NOMAD_TRY(state::check_broker_is_paused(state.tables()));
+  state::EvalDeletionJudge judge{state.tables()};
   for (const auto& id : eval_ids) {
-    const auto eval = snapshot.eval(id);
+    const auto eval = state.eval(id);
     if (!eval) return Error{Errc::not_found, "eval not found"};
     NOMAD_TRY(access::authorize(asking, {view(eval->getNamespace())}));
     if (!judge.is_safe(*eval)) return state::not_safe_to_delete(id);

@@ -107,9 +107,11 @@ Object<schema::Evaluation> eval_for_unknown_job(std::string_view ns,
   return eval.freeze();
 }
 
-std::vector<Object<schema::Evaluation>> evals_for_node(const state::Snapshot& snapshot,
+std::vector<Object<schema::Evaluation>> evals_for_node(const state::Snapshot& guarded,
                                                        std::string_view node_id,
                                                        const EvalSeed& seed) {
+  // What comes to the node meanwhile is evaluated afterwards: decide_latecomers.
+  const auto snapshot = guarded.unguarded();
   std::vector<Object<schema::Evaluation>> evals;
   const auto node = snapshot.node(node_id);
   std::set<std::pair<std::string, std::string>> seen;

@@ -196,7 +196,8 @@ Result<Decision> decide_skip_delays(const state::Snapshot& snapshot,
                                     std::string_view job_id) {
   Decision decision{.allowed = NOMAD_TRY(access::authorize(asking, {ns}))};
   std::vector<state::AllocRef> rows;
-  for (const auto& entry : snapshot.allocs_by_job(ns, job_id))
+  // Of one that has ended meanwhile nothing is asked any more.
+  for (const auto& entry : snapshot.unguarded().allocs_by_job(ns, job_id))
     if (!entry.value()->terminal()) rows.push_back(entry.value());
   if (rows.empty()) return decision;
   Draft<schema::Command> draft;
@@ -245,8 +246,9 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
                     .job_id = std::string{job_id},
                     .job_modify_index = job->getJobModifyIndex()};
   std::vector<std::string> failed;
+  // One that has been replaced meanwhile is not placed again: the scheduler looks for that.
   if (force_reschedule)
-    for (const auto& entry : snapshot.allocs_by_job(ns, job_id)) {
+    for (const auto& entry : snapshot.unguarded().allocs_by_job(ns, job_id)) {
       const auto alloc = *entry.value()->alloc;
       if (may_be_forced(alloc, *job)) failed.push_back(std::string{alloc.id()});
     }
@@ -382,11 +384,11 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
   if (parent->getStop()) return refused("Specified job \"" + request.job_id + "\" is stopped");
   NOMAD_TRY(check_dispatch(*parent, request));
   if (!request.idempotency_token.empty())
-    for (const auto& entry : snapshot.jobs(request.ns, request.job_id + "/dispatch-"))
-      if (view(entry.value()->getDispatchIdempotencyToken()) == request.idempotency_token)
-        return Decision{.allowed = allowed,
-                        .job_id = copy(entry.value()->getId()),
-                        .job_modify_index = entry.value()->getCreateIndex()};
+    if (const auto known
+        = snapshot.dispatched(request.ns, request.job_id, request.idempotency_token))
+      return Decision{.allowed = allowed,
+                      .job_id = copy(known->getId()),
+                      .job_modify_index = known->getCreateIndex()};
   Draft<schema::Job> child{parent};
   const auto prefix = request.id_prefix.empty() ? "" : request.id_prefix + '-';
   make_child(child, fmt::format("{}/dispatch-{}{}-{}", request.job_id, prefix, unix_seconds(seed),

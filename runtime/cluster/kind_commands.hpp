@@ -1,7 +1,7 @@
 // Decisions about kinds of which one is put or removed as a whole, by their descriptors
 // (runtime/state/kinds/kinds.hpp). What a descriptor refuses is judged against the snapshot, and
-// once more where the command is applied. May depend on: runtime/base, access, jobspec, object,
-// state.
+// once more where the command is applied: so what it looks at needs no guard. May depend on:
+// runtime/base, access, jobspec, object, state.
 #pragma once
 
 #include "runtime/cluster/job_commands.hpp"
@@ -36,7 +36,8 @@ Result<Decision> decide_put(const state::Snapshot& state,
     if (const auto mistakes = Kind::mistakes(wanted); !mistakes.empty())
       return Error{Errc::invalid_argument, jobspec::join_errors(mistakes)};
   if constexpr (requires { &Kind::may_put; })
-    if (auto error = Kind::may_put(state.tables(), state.row<Kind>(Kind::key(wanted)), wanted))
+    if (auto error
+        = Kind::may_put(state.unguarded().tables(), state.row<Kind>(Kind::key(wanted)), wanted))
       return *std::move(error);
   return Decision{allowed, put_command<Kind>(wanted)};
 }
@@ -50,7 +51,7 @@ Result<Decision> decide_remove(const state::Snapshot& state,
   const auto row = state.row<Kind>(key);
   if (!row) return Error{Errc::not_found, Kind::missing(key)};
   if constexpr (requires { &Kind::may_remove; })
-    if (auto error = Kind::may_remove(state.tables(), *row)) return *std::move(error);
+    if (auto error = Kind::may_remove(state.unguarded().tables(), *row)) return *std::move(error);
   return Decision{allowed, remove_command<Kind>(key)};
 }
 

@@ -149,7 +149,8 @@ Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,
                                          std::string_view region) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (name == "default") return Error{Errc::rejected, "can not delete default namespace"};
-  for (const auto& entry : snapshot.jobs(name))
+  // The log judges it once more (kind::Namespaces::may_remove).
+  for (const auto& entry : snapshot.unguarded().jobs(name))
     if (is_live(entry.value()))
       return Error{Errc::rejected,
                    jobspec::join_errors({fmt::format(
@@ -186,14 +187,15 @@ Result<Decision> decide_node_pool_delete(const state::Snapshot& snapshot,
                                          std::string_view region) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (name.empty()) return Error{Errc::invalid_argument, "node pool name is empty"};
+  const auto state = snapshot.unguarded();  // The log judges it once more (kind::NodePools).
   std::vector<std::string> needed;
-  for (const auto& entry : snapshot.jobs()) {
+  for (const auto& entry : state.jobs()) {
     if (view(entry.value()->getNodePool()) != name || !is_live(entry.value())) continue;
     needed.push_back(
         fmt::format("node pool \"{}\" has non-terminal jobs in regions: [{}]", name, region));
     break;
   }
-  for (const auto& entry : snapshot.nodes()) {
+  for (const auto& entry : state.nodes()) {
     if (view(entry.value()->getNodePool()) != name) continue;
     needed.push_back(fmt::format("node pool \"{}\" has nodes in regions: [{}]", name, region));
     break;

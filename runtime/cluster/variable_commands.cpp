@@ -67,11 +67,14 @@ Result<> check_variable(std::string_view ns,
   return check_path(path);
 }
 
-Result<SealedDecision> decide_set_variable(const access::Asking& asking,
+Result<SealedDecision> decide_set_variable(const state::Snapshot& snapshot,
+                                           const access::Asking& asking,
                                            const Object<schema::Variable>& variable,
                                            std::optional<std::uint64_t> check_index) {
   const access::Target target{view(variable->getNamespace()), view(variable->getPath())};
   const auto allowed = NOMAD_TRY(access::authorize(asking, target));
+  if (!snapshot.get_namespace(view(variable->getNamespace())))
+    return refusal("variable is in nonexistent namespace " + quote(view(variable->getNamespace())));
   return SealedDecision{allowed, set_variable(variable, check_index)};
 }
 

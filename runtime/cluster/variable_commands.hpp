@@ -32,8 +32,9 @@ struct SealedDecision {
   Object<schema::Command> command;
 };
 
-/// `set_variable` and `delete_variable` for a caller.
-Result<SealedDecision> decide_set_variable(const access::Asking& asking,
+/// `set_variable` and `delete_variable` for a caller. There must be the variable's namespace.
+Result<SealedDecision> decide_set_variable(const state::Snapshot& snapshot,
+                                           const access::Asking& asking,
                                            const Object<schema::Variable>& variable,
                                            std::optional<std::uint64_t> check_index);
 

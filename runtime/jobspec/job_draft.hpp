@@ -37,6 +37,8 @@ public:
   /// The job. Valid as long as the draft, wherever that is moved.
   DraftBlock job() { return job_; }
 
+  const DraftBlock& job() const { return job_; }
+
   /// What the draft holds in the server form. May be called once or more.
   Object<schema::Job> freeze() const;
 

@@ -138,9 +138,9 @@ void ClusterWorld::heal_and_check() {
   check_placements();
   check_answered();
   check_registers();
+  check_log();
   check_repetitions();
   check_refused();
-  check_log();
 }
 
 /// The last things that the operators do, so that all may come to an end.
@@ -160,8 +160,8 @@ void ClusterWorld::make_nodes_eligible() {
     const auto known = state.node(node->id());
     if (known && known->getSchedulingEligibility() != Eligibility::ELIGIBLE)
       boss->write(
-          [&](const state::Snapshot& now, const cluster::EvalSeed& seed) {
-            return cluster::decide_eligibility(now, nomad::test::anybody(), node->id(), true, seed);
+          [id = node->id()](const state::Snapshot& now, const cluster::EvalSeed& seed) {
+            return cluster::decide_eligibility(now, nomad::test::anybody(), id, true, seed);
           },
           [](const auto&) {});  // else at the next look
   }
@@ -355,7 +355,7 @@ void ClusterWorld::check_repetitions() {
   std::map<std::pair<std::string, std::uint64_t>, Index> seen;
   witness_.each_command([&](Index index, const raft::Bytes& command) {
     const auto read = command_of(command);
-    if (!read.isJobRegister()) return;
+    if (!read.isJobRegister() || judges_.is_stale(index)) return;
     const auto job = read.getJobRegister().getJob();
     const auto value = register_value(job);
     if (value == 0) return;

@@ -23,9 +23,15 @@
 namespace nomad::test {
 
 /// A command as the log holds it.
-inline schema::Command::Reader command_of(const raft::Bytes& payload) {
+inline schema::Command::Reader entry_of(const raft::Bytes& payload) {
   return capnp::readMessageUnchecked<schema::Command>(
       reinterpret_cast<const capnp::word*>(payload.data()));
+}
+
+/// The same without its guard, if it has one.
+inline schema::Command::Reader command_of(const raft::Bytes& payload) {
+  const auto entry = entry_of(payload);
+  return entry.isGuarded() ? entry.getGuarded().getCommand() : entry;
 }
 
 /// What every server's state machine is compared with. Owned by the world.

@@ -78,9 +78,9 @@ Outcome stop_alloc(Call& call) {
   NOMAD_TRY(check_id("alloc", call.rest));
   return write(
       call,
-      [&, id = call.rest](const Snapshot& state, const access::Asking& asking,
-                          const cluster::EvalSeed& seed) {
-        return cluster::decide_alloc_stop(state, asking, id, *no_delay, seed);
+      [no_delay = *no_delay, id = call.rest](const Snapshot& state, const access::Asking& asking,
+                                             const cluster::EvalSeed& seed) {
+        return cluster::decide_alloc_stop(state, asking, id, no_delay, seed);
       },
       [](const server::Written<cluster::Decision>& done) {
         return Answer::json(JsonObject{}

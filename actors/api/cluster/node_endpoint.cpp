@@ -84,7 +84,7 @@ std::uint64_t node_modify_index(const Context& context, const std::string& id) {
 /// `done` is applied: what came to its node meanwhile is evaluated, too.
 void follow_up(const Context& context, const NodeDecision& done) {
   context.options.server.writer->write(
-      [&](const Snapshot& state, const EvalSeed& seed) -> Result<NodeDecision> {
+      [done](const Snapshot& state, const EvalSeed& seed) -> Result<NodeDecision> {
         return cluster::decide_latecomers(state, done, seed);
       },
       Turns::here(),
@@ -136,7 +136,7 @@ Outcome set_drain(Call& call) {
   const auto id = call.rest;
   return write(
       call,
-      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+      [drain, id](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_drain(state, asking, id, drain, seed);
       },
       [context = call.context, id](const Written<NodeDecision>& done) {
@@ -156,8 +156,9 @@ Outcome set_eligibility(Call& call) {
   NOMAD_TRY(check_id("node", id));
   return write(
       call,
-      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
-        return cluster::decide_eligibility(state, asking, id, eligibility == "eligible", seed);
+      [eligible = eligibility == "eligible", id](
+          const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_eligibility(state, asking, id, eligible, seed);
       },
       [context = call.context, id](const Written<NodeDecision>& done) {
         return node_changed(*context, id, done);
@@ -173,7 +174,7 @@ Outcome update_node(Call& call, Decide decide) {
   NOMAD_TRY(check_id("node", id));
   return write(
       call,
-      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+      [decide, id](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return decide(state, asking, id, seed);
       },
       [context, id](const Written<NodeDecision>& done) {

@@ -129,7 +129,8 @@ Outcome write_scheduler_configuration(Call& call) {
   const auto check = NOMAD_TRY(check_index(call.request()).within("Error parsing cas value"));
   return write(
       call,
-      [&](const Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
+      [configuration, check](const Snapshot& state, const access::Asking& asking,
+                             const cluster::EvalSeed&) {
         return cluster::decide_scheduler_configuration(state, asking, configuration, check);
       },
       [](const server::Written<cluster::Decision>& done) {

@@ -171,7 +171,7 @@ Outcome delete_service(Call& call) {
   if (id.empty()) return bad_request("missing service id");
   return write(
       call,
-      [ns = write_namespace(call.request()), &name, &id](
+      [ns = write_namespace(call.request()), name, id](
           const state::Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
         return cluster::decide_service_delete(state, asking, ns, name, id);
       },

@@ -214,14 +214,17 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   const auto sealed = context.options.server.keyring->seal_variable(key, write->ns, write->path,
                                                                     write->items, unix_now());
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
-  const auto decision = cluster::decide_set_variable(write->call->asking, *sealed, write->check);
-  if (!decision) return write->call->fail(decision.error());
-  context.options.server.writer->propose_raw(
-      decision->allowed, decision->command, write->call->turns(),
+  context.options.server.writer->write_raw(
+      [asking = write->call->asking, sealed = *sealed, check = write->check](
+          const state::Snapshot& state, const cluster::EvalSeed&) {
+        return cluster::decide_set_variable(state, asking, sealed, check);
+      },
+      write->call->turns(),
       [write](const Result<raft::Applied>& applied) {
         const auto done = server::to_sealed(applied);
         write->call->settle(done ? written_answer(*write, *done) : Outcome{done.error()});
-      });
+      },
+      deciding_anew(write->call->context));
 }
 
 Result<> check_write(const Call& call) {

@@ -26,19 +26,28 @@ auto responding(SharedCall call, Respond respond) {
   };
 }
 
+/// Decisions that are made anew are made on the query pool.
+inline server::Writer::Run deciding_anew(std::shared_ptr<Context> context) {
+  return [context = std::move(context)](std::function<void()> job) {
+    if (!context->pool.submit(job)) job();
+  };
+}
+
 /// Writes what `decide(snapshot, asking, seed)` decides (server::Writer) and answers with
-/// `respond(server::Written<Decision>)`.
+/// `respond(server::Written<Decision>)`. `decide` may be called again, and holds what it needs by
+/// value.
 template <class Decide, class Respond>
 Outcome write(Call& call, Decide decide, Respond respond) {
   const auto context = call.context;
   const auto& writer = context->options.server.writer;
   if (!writer) return no_leader();
-  const auto decide_for = [&decide, asking = call.asking](const state::Snapshot& snapshot,
-                                                          const cluster::EvalSeed& seed) {
+  const auto decide_for = [decide = std::move(decide), asking = call.asking](
+                              const state::Snapshot& snapshot, const cluster::EvalSeed& seed) {
     return decide(snapshot, asking, seed);
   };
   const auto shared = share(std::move(call));
-  writer->write(decide_for, shared->turns(), responding(shared, std::move(respond)));
+  writer->write(decide_for, shared->turns(), responding(shared, std::move(respond)),
+                deciding_anew(context));
   return later;
 }
 

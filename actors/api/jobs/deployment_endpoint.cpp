@@ -143,8 +143,8 @@ Outcome promote_deployment(Call& call) {
   const auto groups = NOMAD_TRY(texts_of(fields, "Groups"));
   return write(
       call,
-      [&, id = call.rest](const Snapshot& state, const access::Asking& asking,
-                          const EvalSeed& seed) {
+      [all, groups, id = call.rest](const Snapshot& state, const access::Asking& asking,
+                                    const EvalSeed& seed) {
         return cluster::decide_promote(state, asking, id, all, groups, seed);
       },
       changed_answer);
@@ -160,8 +160,8 @@ Outcome set_alloc_health(Call& call) {
     return Error{Errc::rejected, "must specify at least one healthy/unhealthy allocation ID"};
   return write(
       call,
-      [&, id = call.rest](const Snapshot& state, const access::Asking& asking,
-                          const EvalSeed& seed) {
+      [healthy, unhealthy, id = call.rest](const Snapshot& state, const access::Asking& asking,
+                                           const EvalSeed& seed) {
         return cluster::decide_alloc_health(state, asking, id, healthy, unhealthy, seed);
       },
       changed_answer);

@@ -205,8 +205,9 @@ Outcome delete_evals_here(Call& call) {
   if (wanted.ids.empty()) return delete_by_filter(call, wanted.filter);
   return write(
       call,
-      [&](const Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
-        return cluster::decide_delete_evals(state, asking, wanted.ids);
+      [ids = wanted.ids](const Snapshot& state, const access::Asking& asking,
+                         const cluster::EvalSeed&) {
+        return cluster::decide_delete_evals(state, asking, ids);
       },
       [](const server::Written<cluster::Decision>& done) {
         return deleted_answer(done.outcome->evals_deleted, done.index);

@@ -12,12 +12,9 @@
 
 namespace nomad::api {
 
-namespace {
-
-/// What of the job's surroundings does not exist, or does not take the job.
 std::vector<std::string> state_errors(const state::Snapshot& snapshot,
-                                      const Object<schema::Namespace>& ns,
                                       const jobspec::DraftBlock& job) {
+  const auto ns = snapshot.get_namespace(job.text("Namespace"));
   std::vector<std::string> out;
   const auto add = [&](std::string_view what, std::string_view name) {
     out.push_back(
@@ -29,8 +26,6 @@ std::vector<std::string> state_errors(const state::Snapshot& snapshot,
   if (!snapshot.node_pool(pool)) add("node pool", pool);
   return out;
 }
-
-}  // namespace
 
 Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts) {
   auto body = NOMAD_TRY(read_body(call.request()));
@@ -77,7 +72,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   if (store) {
     rules.memory_oversubscription
         = scheduler::placement_rules(snapshot, job.text("NodePool")).memory_oversubscription;
-    rules.state_errors = state_errors(snapshot, home, job);
+    rules.state_errors = state_errors(snapshot, job);
   }
   incoming.validation = jobspec::validate(job, rules);
   return incoming;

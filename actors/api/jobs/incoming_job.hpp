@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "actors/api/http/call.hpp"
 #include "runtime/jobspec/job_draft.hpp"
@@ -36,6 +37,11 @@ struct IncomingJob {
 /// Takes the job out of the request's body, if its namespace is the caller's to ask this of. `id`
 /// is that of the path; empty if it names none.
 Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts);
+
+/// What of the job's surroundings does not exist, or does not take the job: judged by `take_job`,
+/// and once more with what is written.
+std::vector<std::string> state_errors(const state::Snapshot& snapshot,
+                                      const jobspec::DraftBlock& job);
 
 /// The schema object of a valid job. Its submit time is the server's, and its tokens are left out.
 Object<schema::Job> freeze_job(jobspec::JobDraft& draft);

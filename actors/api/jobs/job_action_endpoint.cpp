@@ -147,7 +147,7 @@ Outcome scale_job(Call& call) {
   const auto request = NOMAD_TRY(read_scale(call));
   return write(
       call,
-      [&, max_count = call.context->options.jobs.max_count](
+      [request, max_count = call.context->options.jobs.max_count](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_scale(state, asking, request, max_count, seed);
       },
@@ -174,7 +174,7 @@ Outcome dispatch_job(Call& call) {
   const auto request = NOMAD_TRY(read_dispatch(call));
   return write(
       call,
-      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+      [request](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_dispatch(state, asking, request, seed);
       },
       job_dispatched);

@@ -57,30 +57,32 @@ Outcome pass_on(Call& call, const std::string& region, Handler handler) {
 /// Registers the job, keeps its source, and answers when both are written.
 Outcome write_registration(Call& call,
                            const cluster::RegisterRequest& request,
+                           const std::shared_ptr<const jobspec::JobDraft>& draft,
                            JobSource source,
                            std::vector<std::string> warnings) {
   const auto& writer = call.context->options.server.writer;
   if (!writer) return no_leader();
   const auto decide
-      = [&request, asking = call.asking](const Snapshot& state, const cluster::EvalSeed& seed) {
-          return cluster::decide_register(state, asking, request, seed);
-        };
+      = [request, draft, asking = call.asking](const Snapshot& state,
+                                               const cluster::EvalSeed& seed) -> Result<Decision> {
+    if (const auto errors = state_errors(state, draft->job()); !errors.empty())
+      return Error{Errc::rejected, jobspec::join_errors(errors)};
+    return cluster::decide_register(state, asking, request, seed);
+  };
   const auto shared = share(std::move(call));
   // The source is kept also when nobody waits for the answer any more.
-  writer->write(decide, Turns::here(),
-                [shared, source = std::move(source), warnings = std::move(warnings),
+  auto answer = [shared, source = std::move(source), warnings = std::move(warnings),
                  ns = copy(request.job->getNamespace())](Result<Written<Decision>> result) {
-                  const auto turns = shared->turns();
-                  if (!result)
-                    return turns.post([shared, error = result.error()] { shared->fail(error); });
-                  const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
-                  keep_source(
-                      *shared->context->options.server.writer, *done, source, ns, turns,
-                      [shared, done, warnings](const std::string& warning) mutable {
-                        if (!warning.empty()) warnings.push_back(warning);
-                        shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
-                      });
+    const auto turns = shared->turns();
+    if (!result) return turns.post([shared, error = result.error()] { shared->fail(error); });
+    const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
+    keep_source(*shared->context->options.server.writer, *done, source, ns, turns,
+                [shared, done, warnings](const std::string& warning) mutable {
+                  if (!warning.empty()) warnings.push_back(warning);
+                  shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
                 });
+  };
+  writer->write(decide, Turns::here(), std::move(answer), deciding_anew(shared->context));
   return later;
 }
 
@@ -103,7 +105,8 @@ Outcome register_here(Call& call) {
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   auto source = NOMAD_TRY(take_source(fields, call.context->options.jobs.max_source_bytes));
   request.job = freeze_job(incoming.draft);
-  return write_registration(call, request, std::move(source),
+  const auto draft = std::make_shared<const jobspec::JobDraft>(std::move(incoming.draft));
+  return write_registration(call, request, draft, std::move(source),
                             std::move(incoming.validation.warnings));
 }
 
@@ -416,8 +419,8 @@ Outcome deregister_job(Call& call) {
   const auto context = call.context;
   return write(
       call,
-      [&](const Snapshot& state, const access::Asking& asking,
-          const cluster::EvalSeed& seed) -> Result<Decision> {
+      [asked, context](const Snapshot& state, const access::Asking& asking,
+                       const cluster::EvalSeed& seed) -> Result<Decision> {
         if (asked.no_shutdown_delay)
           NOMAD_TRY(skip_delays(*context->options.server.writer, state, asking, asked));
         return cluster::decide_deregister(state, asking, asked.ns, asked.job_id, asked.purge,

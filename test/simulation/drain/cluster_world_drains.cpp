@@ -27,7 +27,7 @@ void ClusterWorld::end_drains() {
     if (!hurried_.insert(id).second) continue;
     const cluster::DrainRequest wish{.spec = cluster::DrainSpec{.deadline = Time{5s}.count()}};
     boss->write(
-        [&](const Snapshot& now, const cluster::EvalSeed& seed) {
+        [id, wish](const Snapshot& now, const cluster::EvalSeed& seed) {
           return cluster::decide_drain(now, nomad::test::anybody(), id, wish, seed);
         },
         [this, id](const auto& done) {

@@ -10,11 +10,15 @@
 
 namespace nomad::test {
 
-std::string LogJudges::take(raft::Index index, schema::Command::Reader command) {
+std::string LogJudges::take(raft::Index index, const raft::Bytes& entry) {
   judged_ = index;
   const auto before = store_.snapshot();
-  const bool accepted = !store_.apply(index, command).error;
+  const auto outcome = store_.apply(index, entry_of(entry));
   store_.publish();
+  if (outcome.stale) stale_.insert(index);
+  if (outcome.stale) return {};
+  const auto command = command_of(entry);
+  const bool accepted = !outcome.error;
   auto wrong = drains.take(index, command, before, accepted);
   if (wrong.empty()) wrong = plans.take({index, command, before, store_.snapshot(), accepted});
   return wrong;
@@ -24,7 +28,7 @@ std::string LogJudges::take(raft::Index index, schema::Command::Reader command) 
 void ClusterWorld::check_log() {
   witness_.each_command_after(judges_.judged(), [&](raft::Index index, const raft::Bytes& bytes) {
     if (violation_) return;
-    if (const auto wrong = judges_.take(index, command_of(bytes)); !wrong.empty()) violated(wrong);
+    if (const auto wrong = judges_.take(index, bytes); !wrong.empty()) violated(wrong);
   });
   counts_.drained = judges_.drains.completed;
   counts_.preempted = judges_.plans.preempted;
@@ -40,7 +44,7 @@ void ClusterWorld::tell_story() {
   witness_.each_command([&](raft::Index index, const raft::Bytes& bytes) {
     const auto command = command_of(bytes);
     const auto before = store.snapshot();
-    store.apply(index, command);
+    store.apply(index, entry_of(bytes));
     store.publish();
     fmt::print("{}", story.take({index, command, before, store.snapshot()}));
   });
@@ -50,7 +54,7 @@ void ClusterWorld::tell_story() {
 void ClusterWorld::check_refused() {
   witness_.each_command([&](raft::Index index, const raft::Bytes& bytes) {
     const auto command = command_of(bytes);
-    if (!command.isJobRegister()) return;
+    if (!command.isJobRegister() || judges_.is_stale(index)) return;
     const auto job = command.getJobRegister().getJob();
     if (refused_.contains({copy(job.getId()), register_value(job)}))
       violated(fmt::format("the write of {} to {} at index {} was refused as not done",

@@ -16,7 +16,10 @@ public:
   explicit LogJudges(const std::set<std::string>& wanted) : plans{wanted} {}
 
   /// Takes the next entry. What is wrong with it; "" if nothing is.
-  std::string take(raft::Index index, schema::Command::Reader command);
+  std::string take(raft::Index index, const raft::Bytes& entry);
+
+  /// Whether an entry that was taken has changed nothing because its guard did not hold.
+  bool is_stale(raft::Index index) const { return stale_.contains(index); }
 
   /// The last that was taken.
   raft::Index judged() const { return judged_; }
@@ -27,6 +30,7 @@ public:
 private:
   state::Store store_;
   raft::Index judged_ = 0;
+  std::set<raft::Index> stale_;
 };
 
 }  // namespace nomad::test

@@ -2,6 +2,7 @@
 #include "actors/server/writer.hpp"
 
 #include "actors/roles/no_leader.hpp"
+#include "runtime/cluster/scale_commands.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 #include "server_fixture.hpp"
 #include "test/support/anybody.hpp"
@@ -22,7 +23,7 @@ struct WriterFixture : test::ServerFixture {
   std::shared_ptr<std::optional<Outcome>> configure(std::optional<std::uint64_t> check) {
     auto answer = std::make_shared<std::optional<Outcome>>();
     writer.write(
-        [&](const state::Snapshot& state, const cluster::EvalSeed& seed) {
+        [check](const state::Snapshot& state, const cluster::EvalSeed& seed) {
           CHECK(seed.random != nullptr);
           return cluster::decide_scheduler_configuration(
               state, nomad::test::anybody(), Draft<schema::SchedulerConfiguration>{}.freeze(),
@@ -30,6 +31,41 @@ struct WriterFixture : test::ServerFixture {
         },
         Turns::here(), [answer](Outcome outcome) { *answer = std::move(outcome); });
     return answer;
+  }
+
+  /// Jobs "web" and "api" with groups "a" and "b".
+  void add_jobs() {
+    for (const auto* id : {"web", "api"})
+      write([&](schema::Command::Builder command) {
+        auto job = command.initJobRegister().initJob();
+        job.setId(id);
+        job.setType("service");
+        auto groups = job.initTaskGroups(2);
+        groups[0].setName("a");
+        groups[1].setName("b");
+      });
+  }
+
+  /// Every answer that a write gets.
+  using Answers = std::vector<Outcome>;
+
+  std::shared_ptr<Answers> scale(const char* job,
+                                 const char* group,
+                                 std::int64_t count,
+                                 Writer::Run run = {}) {
+    auto answers = std::make_shared<Answers>();
+    writer.write(
+        [=](const state::Snapshot& state, const cluster::EvalSeed& seed) {
+          const cluster::ScaleRequest request{
+              .ns = "default", .job_id = job, .group = group, .count = count};
+          return cluster::decide_scale(state, nomad::test::anybody(), request, 0, seed);
+        },
+        [answers](Outcome outcome) { answers->push_back(std::move(outcome)); }, std::move(run));
+    return answers;
+  }
+
+  std::int64_t count(const char* job, unsigned group) const {
+    return state().job("default", job)->getTaskGroups()[group].getCount();
   }
 
   std::vector<Object<schema::Command>> pools(std::size_t count) {
@@ -150,4 +186,102 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: a permission for something else is ref
   CHECK(entries == 0);
   CHECK(propose(access::authorize(who, {"b"}).value()) != refusal);
   CHECK(entries == 1);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: who enforces nothing hears of no other writer") {
+  add_jobs();
+  const auto first = scale("web", "a", 3);
+  const auto second = scale("web", "b", 5);
+  CHECK(commit_once() == 2);
+  CHECK(first->size() == 1);
+  CHECK(second->empty());  // decided anew
+
+  commit();
+
+  REQUIRE(second->size() == 1);
+  REQUIRE(second->front().has_value());
+  CHECK(second->front()->outcome->job_modify_index == index);
+  CHECK(count("web", 0) == 3);
+  CHECK(count("web", 1) == 5);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: writes of different things go beside each other") {
+  add_jobs();
+  const auto first = scale("web", "a", 3);
+  const auto second = scale("api", "a", 3);
+  const auto third = configure({});
+  CHECK(commit_once() == 3);
+  CHECK(first->size() == 1);
+  CHECK(second->size() == 1);
+  CHECK(third->has_value());
+  CHECK(commit_once() == 0);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: of many writes of one thing each has its turn") {
+  add_jobs();
+  std::vector<std::shared_ptr<Answers>> all;
+  for (int i = 0; i < 50; ++i)
+    all.push_back(scale("web", "a", i));
+  const auto before = entries;
+
+  commit();
+
+  for (const auto& answers : all) {
+    REQUIRE(answers->size() == 1);
+    CHECK(answers->front().has_value());
+  }
+  CHECK(entries - before == 50 + 49);  // each but the first was decided twice
+  CHECK(count("web", 0) == 49);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: decisions are made anew where it is said, or given up") {
+  add_jobs();
+  std::vector<std::function<void()>> jobs;
+  const auto answers = scale(
+      "web", "b", 5, [&jobs](std::function<void()> job) { jobs.push_back(std::move(job)); });
+  const auto disturb = [&] {
+    auto mine = log->take();
+    scale("web", "a", 1);
+    auto others = log->take();
+    commit_these(std::move(others));
+    commit_these(std::move(mine));
+  };
+
+  unsigned decisions = 1;
+  for (disturb(); !jobs.empty(); disturb(), ++decisions) {
+    CHECK(jobs.size() == 1);
+    std::exchange(jobs, {}).front()();
+  }
+
+  CHECK(decisions == Writer::most_decisions);
+  REQUIRE(answers->size() == 1);
+  CHECK(answers->front().error().code == Errc::conflict);
+  CHECK(scale("web", "b", 5)->empty());  // the turn was let go
+  commit();
+  CHECK(count("web", 1) == 5);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: an index that the caller enforces is judged as before") {
+  add_jobs();
+  const auto read = state().job("default", "web")->getJobModifyIndex();
+  std::vector<Outcome> answers;
+  scale("web", "a", 1);
+  writer.write(
+      [read](const state::Snapshot& state, const cluster::EvalSeed& seed) {
+        cluster::RegisterRequest request;
+        request.job = state.job("default", "web");
+        request.enforce_index = true;
+        request.job_modify_index = read;
+        return cluster::decide_register(state, nomad::test::anybody(), request, seed);
+      },
+      [&answers](Outcome outcome) { answers.push_back(std::move(outcome)); });
+
+  commit();
+
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].error()
+        == Error{Errc::conflict,
+                 "Enforcing job modify index " + std::to_string(read)
+                     + ": job exists with conflicting job modify index: "
+                     + std::to_string(state().job("default", "web")->getJobModifyIndex())});
 }

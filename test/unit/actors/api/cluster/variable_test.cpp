@@ -167,6 +167,9 @@ TEST_CASE("variable: a blocking read wakes when it is written") {
 
 TEST_CASE("variable: is found by its path, and only in the namespace that is searched") {
   Variables fixture;
+  CHECK(fixture.put("app/c?namespace=team", R"({"k":"1"})").body
+        == "variable is in nonexistent namespace \"team\"");
+  fixture.add_namespace("team");
   for (const auto* path : {"app/a", "app/b", "other", "app/c?namespace=team"})
     REQUIRE(fixture.put(path, R"({"k":"1"})").status == 200);
   const auto found = [&](const std::string& query, const std::string& context) {
