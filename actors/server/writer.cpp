@@ -6,6 +6,7 @@
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/clock.hpp"
+#include "runtime/base/guard.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/object.hpp"
 
