@@ -167,12 +167,12 @@ struct Agent::Parts {
     if (server) {
       options.agent.server_id = server->id();
       options.agent.rpc_address = server->cluster().address();
-      options.server = {.store = server->store(),
-                        .lease = server->lease(),
-                        .leader = server->log().leader,
-                        .keyring = server->keyring(),
-                        .raft = server->raft(),
-                        .writer = server->writer(),
+      options.state = {.store = server->store(),
+                       .lease = server->lease(),
+                       .leader = server->log().leader,
+                       .raft = server->raft(),
+                       .writer = server->writer()};
+      options.server = {.keyring = server->keyring(),
                         .decisions = server->decisions(),
                         .cluster = std::make_shared<api::ClusterAccess>(
                             api::ClusterAccess{.log = server->raft(),

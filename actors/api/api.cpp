@@ -11,10 +11,11 @@ namespace {
 constexpr std::chrono::seconds metrics_interval{10};
 
 /// Closes the metrics' intervals for as long as the context's timers run.
-void advance_metrics(const std::shared_ptr<Context>& context) {
-  context->options.metrics.registry->advance(unix_now());
-  context->timers.call_after(metrics_interval, [weak = std::weak_ptr{context}] {
-    if (const auto alive = weak.lock()) advance_metrics(alive);
+void advance_metrics(const std::shared_ptr<Context>& context,
+                     const std::shared_ptr<telemetry::Registry>& metrics) {
+  metrics->advance(unix_now());
+  context->timers.call_after(metrics_interval, [weak = std::weak_ptr{context}, metrics] {
+    if (const auto alive = weak.lock()) advance_metrics(alive, metrics);
   });
 }
 
@@ -55,27 +56,27 @@ void collect_jobs(telemetry::Gauges& gauges, const state::Snapshot& snapshot) {
   gauges.set("nomad.job_status.dead", static_cast<double>(dead));
 }
 
-void add_collectors(const std::shared_ptr<Context>& context) {
-  context->options.metrics.registry->add_collector([weak = std::weak_ptr{context}](
-                                                       telemetry::Gauges& gauges) {
+void add_collectors(const std::shared_ptr<Context>& context, telemetry::Registry& metrics) {
+  metrics.add_collector([weak = std::weak_ptr{context}](telemetry::Gauges& gauges) {
     const auto alive = weak.lock();
-    if (!alive || !alive->options.server.store) return;
-    const auto snapshot = alive->options.server.store->snapshot();
+    if (!alive || !alive->state.store) return;
+    const auto snapshot = alive->state.store->snapshot();
     gauges.set("raft.appliedIndex", static_cast<double>(snapshot.index()));
-    gauges.set("nomad.state.watches",
-               static_cast<double>(alive->options.server.store->watches().size()));
-    gauges.set(
-        "nomad.raft.read_only",
-        alive->options.server.leader && !alive->options.server.leader->read_only().empty() ? 1 : 0);
+    gauges.set("nomad.state.watches", static_cast<double>(alive->state.store->watches().size()));
+    gauges.set("nomad.raft.read_only",
+               alive->state.leader && !alive->state.leader->read_only().empty() ? 1 : 0);
     collect_jobs(gauges, snapshot);
   });
 }
 
 }  // namespace
 
-void add_routes(Routes& routes) {
-  add_job_routes(routes);
-  add_alloc_routes(routes);
+void add_routes(Routes& routes, const ApiOptions& options) {
+  const auto& server = options.server;
+  const ClientParts client{options.client, options.agent.node_id};
+  const AgentParts agent{options.agent, options.client, options.peers.view, server.cluster};
+  add_job_routes(routes, {options.jobs, options.plugins.job_types, options.plugins.providers});
+  add_alloc_routes(routes, client);
   add_eval_routes(routes);
   add_deployment_routes(routes);
   add_node_pool_routes(routes);
@@ -83,26 +84,26 @@ void add_routes(Routes& routes) {
   add_scaling_routes(routes);
   add_service_routes(routes);
   add_kind_routes(routes);
-  add_variable_routes(routes);
-  add_keyring_routes(routes);
-  add_snapshot_routes(routes);
+  add_variable_routes(routes, server.keyring);
+  add_keyring_routes(routes, server.keyring);
+  add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files});
   add_search_routes(routes);
-  add_decision_routes(routes);
-  add_operator_routes(routes);
-  add_agent_routes(routes);
+  add_decision_routes(routes, server.decisions);
+  add_operator_routes(routes, agent);
+  add_agent_routes(routes, agent);
   add_actor_routes(routes);
-  add_plugin_routes(routes);
-  add_cluster_routes(routes);
-  add_metrics_routes(routes);
-  add_client_routes(routes);
-  add_file_routes(routes);
+  add_plugin_routes(routes, options.plugins.states);
+  add_cluster_routes(routes, agent);
+  add_metrics_routes(routes, {options.metrics, options.client});
+  add_client_routes(routes, client);
+  add_file_routes(routes, client);
   add_event_routes(routes);
   add_monitor_routes(routes);
 }
 
-net::HttpRouter all_routes(const std::shared_ptr<Context>& context) {
-  Routes routes{context};
-  add_routes(routes);
+net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options) {
+  Routes routes{context, options.metrics.registry};
+  add_routes(routes, options);
   return routes.take();
 }
 
@@ -110,8 +111,12 @@ class Api::Core {
 public:
   Core(std::shared_ptr<Context> context,
        net::HttpServer server,
-       std::shared_ptr<const net::HttpRouter> routes)
-      : context_{std::move(context)}, server_{std::move(server)}, routes_{std::move(routes)} {}
+       std::shared_ptr<const net::HttpRouter> routes,
+       std::optional<RemoteRequests> remote)
+      : context_{std::move(context)},
+        server_{std::move(server)},
+        routes_{std::move(routes)},
+        remote_{std::move(remote)} {}
 
   ~Core() { stop(std::chrono::milliseconds{0}); }
 
@@ -121,7 +126,7 @@ public:
 
   /// The server first: its end ends every stream and blocking query.
   void stop(std::chrono::milliseconds patience) {
-    if (context_->options.peers.remote) context_->options.peers.remote->close();
+    if (remote_) remote_->close();
     server_.stop(patience);
     context_->stop();
   }
@@ -130,6 +135,7 @@ private:
   std::shared_ptr<Context> context_;
   net::HttpServer server_;
   std::shared_ptr<const net::HttpRouter> routes_;
+  std::optional<RemoteRequests> remote_;
 };
 
 Api::Api(std::unique_ptr<Core> core) : core_{std::move(core)} {}
@@ -160,26 +166,27 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
                               }}));
   }
   auto http = options.http;
-  const auto context = std::make_shared<Context>(owner, std::move(options));
-  if (context->options.metrics.registry && !http.observer) {
-    auto& requests = context->options.metrics.registry->counter("http.request");
+  const auto context = std::make_shared<Context>(owner, options);
+  const auto& metrics = options.metrics.registry;
+  if (metrics && !http.observer) {
+    auto& requests = metrics->counter("http.request");
     http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };
   }
-  auto routes = all_routes(context);
+  auto routes = all_routes(context, options);
   auto server = net::HttpServer::start(std::move(http), routes);
   if (!server) {
     context->stop();
     return server.error();
   }
   auto shared = std::make_shared<const net::HttpRouter>(routes);
-  if (context->options.peers.remote)
-    context->options.peers.remote->open(std::move(routes), context->options.http.body_files,
-                                        run_blocking(context));
-  if (context->options.metrics.registry) {
-    add_collectors(context);
-    advance_metrics(context);
+  if (options.peers.remote)
+    options.peers.remote->open(std::move(routes), options.http.body_files, run_blocking(context));
+  if (metrics) {
+    add_collectors(context, *metrics);
+    advance_metrics(context, metrics);
   }
-  return Api{std::make_unique<Api::Core>(context, std::move(*server), std::move(shared))};
+  return Api{std::make_unique<Api::Core>(context, std::move(*server), std::move(shared),
+                                         options.peers.remote)};
 }
 
 }  // namespace nomad::api

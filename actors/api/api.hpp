@@ -78,14 +78,18 @@ struct JobLimits {
 
 struct ClusterAccess;
 
-/// The server of this agent; all empty without one.
-struct ServerParts {
+/// The state of this agent's server, and the log that changes it; all empty without one.
+struct StateParts {
   std::shared_ptr<state::Store> store = {};
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
   std::shared_ptr<const raft::LeaderView> leader = {};  ///< Who leads, as this server knows it.
-  std::shared_ptr<security::Keyring> keyring = {};
   RaftReader raft = {};
   std::optional<server::Writer> writer = {};
+};
+
+/// What else that server has.
+struct ServerParts {
+  std::shared_ptr<security::Keyring> keyring = {};
   server::DecisionLog decisions = {};                 ///< Empty: none are kept.
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
 };
@@ -123,11 +127,14 @@ struct WorkerOptions {
   std::size_t cache_bytes = 32 * 1024 * 1024;  ///< Renderings that are kept.
 };
 
+/// What an agent's set-up gives. Endpoints do not see it: each family of them gets what it reads
+/// (http/routes.hpp), all of them what a Context has.
 struct ApiOptions {
-  net::ServerOptions http;
+  net::ServerOptions http = {};
   net::HostRules hosts = {};  ///< What keeps pages in browsers away.
-  AgentInfo agent;
-  JobLimits jobs;
+  AgentInfo agent = {};
+  JobLimits jobs = {};
+  StateParts state = {};
   ServerParts server = {};
   PeerParts peers = {};
   /// Says who asks, and what he may do; empty: nobody may do anything.

@@ -349,20 +349,20 @@ void SimServer::start_api() {
   options.agent.name = options.agent.server_id = options_.id;
   options.agent.rpc_address = cluster.address();
   options.agent.client_enabled = false;
-  options.server.store = live_->store;
-  options.server.lease = live_->lease;
-  options.server.leader = live_->leader;
+  options.state.store = live_->store;
+  options.state.lease = live_->lease;
+  options.state.leader = live_->leader;
   options.server.keyring = live_->keyring;
-  options.server.raft = live_->raft;
-  options.server.writer = live_->writer;
+  options.state.raft = live_->raft;
+  options.state.writer = live_->writer;
   options.peers.transport = cluster.transport();
   options.peers.view = cluster.view();
   options.peers.remote = live_->requests;
   options.authenticator = cluster.authenticator();
   options.workers.query_threads = 0;
   options.workers.alarm = alarm;
-  live_->api = std::make_shared<api::Context>(live_->server, std::move(options));
-  live_->routes = api::all_routes(live_->api);
+  live_->api = std::make_shared<api::Context>(live_->server, options);
+  live_->routes = api::all_routes(live_->api, options);
   live_->requests.open(live_->routes, nullptr, api::run_blocking(live_->api));
 }
 

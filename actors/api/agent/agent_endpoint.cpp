@@ -31,57 +31,59 @@ std::string_view role_name(raft::Role role) {
 }
 
 /// This agent's own row.
-void append_self(std::string& out, const Context& context) {
-  const auto& agent = context.options.agent;
-  if (context.options.server.cluster)
-    for (const auto& member : *context.options.server.cluster->members->members())
+void append_self(std::string& out, const AgentParts& parts) {
+  const auto& agent = parts.agent;
+  if (parts.cluster)
+    for (const auto& member : *parts.cluster->members->members())
       if (member.id == agent.server_id) return append_member(out, member, agent);
   append_member(out, member_of(agent), agent);
 }
 
 /// What the health and self pages need to know, asked for one after the other. Empty where this
 /// agent has no such part, or it does not answer.
-struct Parts {
+struct SelfReport {
   std::optional<RaftStatus> raft;
   std::optional<LocalNode> node;
   std::optional<AllocCounts> allocs;
 };
 
-using PartsDone = std::function<void(const Parts&)>;
+using Reported = std::function<void(const SelfReport&)>;
 
-constexpr std::chrono::seconds part_timeout{5};
+constexpr std::chrono::seconds report_timeout{5};
 
-void ask_parts(const std::shared_ptr<Context>& context, PartsDone done) {
-  const auto parts = std::make_shared<Parts>();
-  const auto ask_allocs = [context, parts, done] {
-    if (!context->options.client) {
-      done(*parts);
+void ask_for_report(const std::shared_ptr<Context>& context,
+                    const client::ClientApi& client,
+                    Reported done) {
+  const auto report = std::make_shared<SelfReport>();
+  const auto ask_allocs = [context, client, report, done] {
+    if (!client) {
+      done(*report);
       return;
     }
-    context->asker.ask<AllocCounts>(context->options.client, client::client_api::CountAllocs{},
-                                    part_timeout, [parts, done](Result<AllocCounts> counts) {
-                                      if (counts) parts->allocs = *counts;
-                                      done(*parts);
+    context->asker.ask<AllocCounts>(client, client::client_api::CountAllocs{}, report_timeout,
+                                    [report, done](Result<AllocCounts> counts) {
+                                      if (counts) report->allocs = *counts;
+                                      done(*report);
                                     });
   };
-  const auto ask_client = [context, parts, ask_allocs] {
-    if (!context->options.client) {
+  const auto ask_client = [context, client, report, ask_allocs] {
+    if (!client) {
       ask_allocs();
       return;
     }
-    context->asker.ask<LocalNode>(context->options.client, client::client_api::GetNode{},
-                                  part_timeout, [parts, ask_allocs](Result<LocalNode> node) {
-                                    if (node) parts->node = *node;
+    context->asker.ask<LocalNode>(client, client::client_api::GetNode{}, report_timeout,
+                                  [report, ask_allocs](Result<LocalNode> node) {
+                                    if (node) report->node = *node;
                                     ask_allocs();
                                   });
   };
-  if (!context->options.server.raft) {
+  if (!context->state.raft) {
     ask_client();
     return;
   }
-  context->asker.ask<RaftStatus>(context->options.server.raft, raft::GetStatus{}, part_timeout,
-                                 [parts, ask_client](Result<RaftStatus> status) {
-                                   if (status) parts->raft = *status;
+  context->asker.ask<RaftStatus>(context->state.raft, raft::GetStatus{}, report_timeout,
+                                 [report, ask_client](Result<RaftStatus> status) {
+                                   if (status) report->raft = *status;
                                    ask_client();
                                  });
 }
@@ -90,21 +92,21 @@ std::string go_seconds_ago(std::int64_t unix_nanoseconds) {
   return format_duration(Nanoseconds{std::max<std::int64_t>(0, unix_now() - unix_nanoseconds)});
 }
 
-void append_client_stats(JsonObject& stats, const AgentInfo& agent, const Parts& parts) {
-  if (!parts.node) return;
+void append_client_stats(JsonObject& stats, const AgentInfo& agent, const SelfReport& report) {
+  if (!report.node) return;
   JsonObject client{stats.raw("client")};
-  client.text("heartbeat_ttl", format_duration(Nanoseconds{parts.node->heartbeat_ttl}))
+  client.text("heartbeat_ttl", format_duration(Nanoseconds{report.node->heartbeat_ttl}))
       .text("known_servers", agent.rpc_address)
-      .text("last_heartbeat", go_seconds_ago(parts.node->last_heartbeat))
+      .text("last_heartbeat", go_seconds_ago(report.node->last_heartbeat))
       .text("node_id", agent.node_id);
-  if (parts.allocs)
-    client.text("num_allocations", std::to_string(parts.allocs->pending + parts.allocs->running
-                                                  + parts.allocs->terminal));
+  if (report.allocs)
+    client.text("num_allocations", std::to_string(report.allocs->pending + report.allocs->running
+                                                  + report.allocs->terminal));
 }
 
-void append_server_stats(JsonObject& stats, const AgentInfo& agent, const Parts& parts) {
-  if (!parts.raft) return;
-  const auto& status = *parts.raft;
+void append_server_stats(JsonObject& stats, const AgentInfo& agent, const SelfReport& report) {
+  if (!report.raft) return;
+  const auto& status = *report.raft;
   const bool leads = status.role == raft::Role::leader;
   const auto leader_address = status.leader.empty()           ? std::string{}
                               : status.leader_address.empty() ? agent.rpc_address
@@ -144,20 +146,20 @@ void append_runtime_stats(JsonObject& stats) {
       .text("version", "nomadctl " NOMADCTL_VERSION);
 }
 
-Outcome agent_self(Call& call) {
+Outcome agent_self(Call& call, const AgentParts& parts) {
   const auto shared = share(std::move(call));
-  ask_parts(shared->context, [shared](const Parts& parts) {
-    const auto& agent = shared->context->options.agent;
+  ask_for_report(shared->context, parts.client, [shared, &parts](const SelfReport& report) {
+    const auto& agent = parts.agent;
     JsonObject object;
     object.raw("config") += agent.config_json ? agent.config_json() : "{}";
     if (agent.server_enabled)
-      append_self(object.raw("member"), *shared->context);
+      append_self(object.raw("member"), parts);
     else
       object.null("member");
     {
       JsonObject stats{object.raw("stats")};
-      append_client_stats(stats, agent, parts);
-      append_server_stats(stats, agent, parts);
+      append_client_stats(stats, agent, report);
+      append_server_stats(stats, agent, report);
       append_runtime_stats(stats);
     }
     shared->send(Answer::json(object.take()));
@@ -193,34 +195,36 @@ HealthQuery health_query(const net::Request& request) {
 
 std::optional<Health> client_health(const HealthQuery& query,
                                     const Context& context,
-                                    const Parts& parts) {
+                                    bool has_client,
+                                    const SelfReport& report) {
   if (!query.client) return std::nullopt;
-  if (!context.options.client)
+  if (!has_client)
     return query.is_named ? std::optional<Health>{{false, "client not enabled"}} : std::nullopt;
-  if (!parts.node) return Health{false, "client does not answer"};
-  if (parts.node->last_heartbeat == 0 && !context.options.server.raft)
+  if (!report.node) return Health{false, "client does not answer"};
+  if (report.node->last_heartbeat == 0 && !context.state.raft)
     return Health{false, "no known servers"};
   return Health{};
 }
 
 std::optional<Health> server_health(const HealthQuery& query,
                                     const Context& context,
-                                    const Parts& parts) {
+                                    const SelfReport& report) {
   if (!query.server) return std::nullopt;
-  if (!context.options.server.raft)
+  if (!context.state.raft)
     return query.is_named ? std::optional<Health>{{false, "server not enabled"}} : std::nullopt;
-  if (!parts.raft) return Health{false, "server does not answer"};
-  if (parts.raft->leader.empty()) return Health{false, "no leader"};
-  if (!context.options.server.leader) return Health{};
-  if (auto reason = context.options.server.leader->read_only(); !reason.empty())
+  if (!report.raft) return Health{false, "server does not answer"};
+  if (report.raft->leader.empty()) return Health{false, "no leader"};
+  if (!context.state.leader) return Health{};
+  if (auto reason = context.state.leader->read_only(); !reason.empty())
     return Health{false, std::move(reason)};
   return Health{};
 }
 
-Outcome agent_health(Call& call) {
+Outcome agent_health(Call& call, const AgentParts& parts) {
   const auto query = health_query(call.request());
   const auto shared = share(std::move(call));
-  ask_parts(shared->context, [shared, query](const Parts& parts) {
+  const bool has_client = static_cast<bool>(parts.client);
+  ask_for_report(shared->context, parts.client, [=](const SelfReport& report) {
     JsonObject object;
     bool all_ok = true;
     const auto append = [&](std::string_view name, const std::optional<Health>& health) {
@@ -228,20 +232,19 @@ Outcome agent_health(Call& call) {
       all_ok = all_ok && health->ok;
       JsonObject{object.raw(name)}.text("message", health->message).boolean("ok", health->ok);
     };
-    append("client", client_health(query, *shared->context, parts));
-    append("server", server_health(query, *shared->context, parts));
+    append("client", client_health(query, *shared->context, has_client, report));
+    append("server", server_health(query, *shared->context, report));
     shared->send(all_ok ? Answer::json(object.take()) : Answer::text(500, object.take()));
   });
   return later;
 }
 
 /// The servers that the client uses.
-Outcome agent_servers(Call& call) {
-  const auto& options = call.context->options;
-  if (!options.client) return Answer::text(501, "Invalid method");
-  std::vector<std::string> addresses{options.agent.rpc_address};
-  if (!options.agent.server_enabled && options.peers.view)
-    addresses = options.peers.view->servers_in(options.agent.region);
+Outcome agent_servers(Call&, const AgentParts& parts) {
+  if (!parts.client) return Answer::text(501, "Invalid method");
+  std::vector<std::string> addresses{parts.agent.rpc_address};
+  if (!parts.agent.server_enabled && parts.view)
+    addresses = parts.view->servers_in(parts.agent.region);
   std::ranges::sort(addresses);
   std::string out;
   for (const auto& address : addresses) {
@@ -253,12 +256,14 @@ Outcome agent_servers(Call& call) {
 
 }  // namespace
 
-void add_agent_routes(Routes& routes) {
+void add_agent_routes(Routes& routes, AgentParts parts) {
+  const auto with = routes.with(std::move(parts));
   routes.exact("/v1/agent/self",
-               {{Methods::get, Capability::agent_read, agent_self, Where::agent}});
+               {{Methods::get, Capability::agent_read, with(agent_self), Where::agent}});
   routes.exact("/v1/agent/servers",
-               {{Methods::get, Capability::agent_read, agent_servers, Where::agent}});
-  routes.exact("/v1/agent/health", {{Methods::get, Capability::none, agent_health, Where::agent}});
+               {{Methods::get, Capability::agent_read, with(agent_servers), Where::agent}});
+  routes.exact("/v1/agent/health",
+               {{Methods::get, Capability::none, with(agent_health), Where::agent}});
 }
 
 }  // namespace nomad::api

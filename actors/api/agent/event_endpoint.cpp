@@ -122,7 +122,7 @@ public:
              std::string ns,
              std::uint64_t index)
       : context_{std::move(context)},
-        events_{context_->options.server.store->events()},
+        events_{context_->state.store->events()},
         who_{std::move(who)},
         body_{std::move(body)},
         topics_{std::move(topics)},
@@ -162,7 +162,7 @@ private:
       const std::lock_guard lock{guard_};
       if (is_done_) return;
     }
-    auto& authenticator = *context_->options.authenticator;
+    auto& authenticator = *context_->authenticator;
     if (authenticator.is_fresh(who_)) return send_news();
     authenticator.resolve(who_, [self = shared_from_this()](Result<access::Principal> who) {
       const bool may_go_on = who && may_follow(*who, self->topics_, self->ns_);
@@ -258,7 +258,7 @@ private:
 
   bool has_fresh_rights() {
     const std::lock_guard lock{guard_};
-    return context_->options.authenticator->is_fresh(who_);
+    return context_->authenticator->is_fresh(who_);
   }
 
   void beat_later() {
@@ -307,7 +307,7 @@ Outcome event_stream(Call& call) {
     return plain;
   }()));
   NOMAD_TRY(may_follow(call.asking.who, topics, options.ns));
-  if (!call.context->options.server.store) return no_leader();
+  if (!call.context->state.store) return no_leader();
   auto body = call.responder.stream(
       {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});
   std::make_shared<Subscriber>(call.context, call.asking.who, std::move(body), std::move(topics),

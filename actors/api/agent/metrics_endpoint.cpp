@@ -35,8 +35,8 @@ Labels node_labels(const Context& context, schema::Node::Reader node) {
                 {"datacenter", copy(node.getDatacenter())},
                 {"node_class", node_class.empty() ? "none" : std::string{node_class}},
                 {"node_pool", copy(node.getNodePool())}};
-  if (!context.options.server.store) return labels;
-  const auto known = context.options.server.store->snapshot().node(view(node.getId()));
+  if (!context.state.store) return labels;
+  const auto known = context.state.store->snapshot().node(view(node.getId()));
   if (!known) return labels;
   labels.emplace_back("node_status", status_of(*known));
   labels.emplace_back("node_scheduling_eligibility",
@@ -166,7 +166,10 @@ void set_counts(Gauges& gauges, const Labels& node, const AllocCounts& counts) {
 }
 
 /// Takes long: a gauge for each state of each of many jobs' groups.
-Answer render(const Context& context, bool as_prometheus, const ClientMetrics& client) {
+Answer render(const Context& context,
+              telemetry::Registry& registry,
+              bool as_prometheus,
+              const ClientMetrics& client) {
   const auto collect = [&](Gauges& gauges) {
     if (!client.node) return;
     const auto node = node_labels(context, *client.node);
@@ -176,43 +179,38 @@ Answer render(const Context& context, bool as_prometheus, const ClientMetrics& c
     for (const auto& task : client.tasks)
       set_task(gauges, task);
   };
-  auto& registry = *context.options.metrics.registry;
   if (!as_prometheus) return Answer::json(registry.json(unix_now(), collect));
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
           .body = registry.prometheus(unix_now(), collect)};
 }
 
-void render_on_pool(const SharedCall& call, bool as_prometheus, ClientMetrics client) {
-  run_on(call->context->pool, call,
-         [as_prometheus, client = std::move(client)](const Call& shared) -> Outcome {
-           return render(*shared.context, as_prometheus, client);
-         });
-}
-
-Outcome metrics(Call& call) {
+Outcome metrics(Call& call, const MetricsSources& sources) {
+  const auto& kept = sources.metrics;
   const bool as_prometheus = call.request().parameter_or_empty("format") == "prometheus";
-  if (as_prometheus && !call.context->options.metrics.prometheus)
-    return Answer::text(415, "Prometheus is not enabled");
-  if (!call.context->options.metrics.registry)
-    return Error{Errc::internal, "this agent keeps no metrics"};
+  if (as_prometheus && !kept.prometheus) return Answer::text(415, "Prometheus is not enabled");
+  if (!kept.registry) return Error{Errc::internal, "this agent keeps no metrics"};
   const auto shared = share(std::move(call));
-  const auto& options = shared->context->options;
-  if (!options.client) {
-    render_on_pool(shared, as_prometheus, {});
-    return later;
-  }
-  shared->context->asker.ask<ClientMetrics>(
-      options.client, ReadMetrics{.of_tasks = options.metrics.of_tasks}, client_timeout,
-      [shared, as_prometheus](Result<ClientMetrics> client) {
-        render_on_pool(shared, as_prometheus, client ? std::move(*client) : ClientMetrics{});
-      });
+  const auto render_with = [shared, &registry = *kept.registry,
+                            as_prometheus](Result<ClientMetrics> client) {
+    run_on(shared->context->pool, shared,
+           [&registry, as_prometheus, client = std::move(client)](const Call& here) -> Outcome {
+             return render(*here.context, registry, as_prometheus,
+                           client ? *client : ClientMetrics{});
+           });
+  };
+  if (!sources.client)
+    render_with(ClientMetrics{});
+  else
+    shared->context->asker.ask<ClientMetrics>(
+        sources.client, ReadMetrics{.of_tasks = kept.of_tasks}, client_timeout, render_with);
   return later;
 }
 
 }  // namespace
 
-void add_metrics_routes(Routes& routes) {
-  routes.exact("/v1/metrics", {{Methods::get, Capability::none, metrics, Where::agent}});
+void add_metrics_routes(Routes& routes, MetricsSources sources) {
+  const auto with = routes.with(std::move(sources));
+  routes.exact("/v1/metrics", {{Methods::get, Capability::none, with(metrics), Where::agent}});
 }
 
 }  // namespace nomad::api

@@ -66,17 +66,19 @@ void append_plugin(std::string& out, const plugin::PluginStatus& one) {
   append_kinds(object.raw("Provides"), one.declaration);
 }
 
-Outcome list_plugins(Call& call) {
-  const auto& states = call.context->options.plugins.states;
+using States = std::shared_ptr<const plugin::PluginStates>;
+
+Outcome list_plugins(Call&, const States& states) {
   return Answer::json(
       json_list(states ? states->list() : std::vector<plugin::PluginStatus>{}, append_plugin));
 }
 
 }  // namespace
 
-void add_plugin_routes(Routes& routes) {
+void add_plugin_routes(Routes& routes, std::shared_ptr<const plugin::PluginStates> states) {
+  const auto with = routes.with(std::move(states));
   routes.exact("/v1/agent/plugins",
-               {{Methods::get, Capability::agent_read, list_plugins, Where::named}});
+               {{Methods::get, Capability::agent_read, with(list_plugins), Where::named}});
 }
 
 }  // namespace nomad::api

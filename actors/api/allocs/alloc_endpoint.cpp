@@ -124,13 +124,14 @@ std::string stub_list(std::vector<AllocRef> rows) {
   return json_list(rows, [](std::string& to, const AllocRef& row) { append_alloc_stub(to, *row); });
 }
 
-void add_alloc_routes(Routes& routes) {
+void add_alloc_routes(Routes& routes, ClientParts parts) {
+  const auto with = routes.with(std::move(parts));
   routes.exact("/v1/allocations", {{Methods::get, Capability::read_job, list_allocs}});
   routes.below(
       "/v1/allocation/",
       {{"/stop", {{Methods::write, Capability::alloc_lifecycle, stop_alloc}}},
        {"/services", {{Methods::get, Capability::read_job, alloc_services}}},
-       {"/checks", {{Methods::any, Capability::read_job, alloc_checks, Where::alloc_node}}},
+       {"/checks", {{Methods::any, Capability::read_job, with(alloc_checks), Where::alloc_node}}},
        {"", {{Methods::get, Capability::read_job, read_alloc}}}});
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/api/http/call.hpp"
+#include "actors/api/http/routes.hpp"
 #include "runtime/state/rows.hpp"
 
 namespace nomad::api {
@@ -13,9 +13,9 @@ namespace nomad::api {
 std::string stub_list(std::vector<state::AllocRef> rows);
 
 /// The results of an allocation's checks, at either of its two paths.
-Outcome alloc_checks(Call& call);
+Outcome alloc_checks(Call& call, const ClientParts& parts);
 
 /// An allocation's ephemeral disk, for who has its migrate token.
-Outcome alloc_snapshot(Call& call);
+Outcome alloc_snapshot(Call& call, const ClientParts& parts);
 
 }  // namespace nomad::api

@@ -15,23 +15,24 @@ namespace ca = client::client_api;
 
 /// The client of this node, for the allocation of the path. What another node has does not come
 /// this far, so without one nobody knows the allocation.
-Result<client::ClientApi> client_of(const Call& call) {
+Result<client::ClientApi> client_of(const Call& call, const ClientParts& parts) {
   NOMAD_TRY(check_id("alloc", call.rest));
-  if (call.context->options.client) return call.context->options.client;
+  if (parts.client) return parts.client;
   return not_found("Unknown allocation \"" + call.rest + '"');
 }
 
 bool is_known(const Call& call, std::string_view node) {
-  const auto& store = call.context->options.server.store;
+  const auto& store = call.context->state.store;
   return store && store->snapshot().node(node);
 }
 
 /// The client of this node, if it is the one that is asked for. `named`: by the body.
-Result<client::ClientApi> client_asked_for(const Call& call, std::string_view named = {}) {
+Result<client::ClientApi> client_asked_for(const Call& call,
+                                           const ClientParts& parts,
+                                           std::string_view named = {}) {
   const auto parameter = call.request().parameter_or_empty("node_id");
   const std::string_view node = parameter.empty() ? named : parameter;
-  const auto& options = call.context->options;
-  if (options.client && (node.empty() || node == options.agent.node_id)) return options.client;
+  if (parts.client && (node.empty() || node == parts.node_id)) return parts.client;
   if (node.empty()) return bad_request("No local Node and node_id not provided");
   NOMAD_TRY(check_id("node", node));
   return not_found(is_known(call, node) ? std::string{"No path to node"}
@@ -88,8 +89,8 @@ void append_task_usage(std::string& out, const ca::TaskUsage& task) {
   object.number("Timestamp", task.timestamp);
 }
 
-Outcome alloc_stats(Call& call) {
-  const auto client = NOMAD_TRY(client_of(call));
+Outcome alloc_stats(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_of(call, parts));
   ca::ReadAllocUsage request{call.rest, std::string{call.request().parameter_or_empty("task")},
                              call.asking};
   return ask<ca::AllocUsage>(call, client, std::move(request), [](const ca::AllocUsage& usage) {
@@ -131,16 +132,16 @@ Answer checks_answer(const ca::CheckReports& reports) {
 
 }  // namespace
 
-Outcome alloc_checks(Call& call) {
-  const auto client = NOMAD_TRY(client_of(call));
+Outcome alloc_checks(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_of(call, parts));
   return ask<ca::CheckReports>(call, client, ca::AllocChecks{call.rest, call.asking},
                                checks_answer);
 }
 
 namespace {
 
-Outcome restart_alloc(Call& call) {
-  const auto client = NOMAD_TRY(client_of(call));
+Outcome restart_alloc(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_of(call, parts));
   ca::RestartTask request{.alloc_id = call.rest, .task = {}, .asking = call.asking};
   if (!call.request().body.empty()) {
     const auto body = NOMAD_TRY(read_body(call.request()));
@@ -152,8 +153,8 @@ Outcome restart_alloc(Call& call) {
   return ask<ca::Done>(call, client, std::move(request), done_answer);
 }
 
-Outcome signal_alloc(Call& call) {
-  const auto client = NOMAD_TRY(client_of(call));
+Outcome signal_alloc(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_of(call, parts));
   const auto body = NOMAD_TRY(read_body(call.request()).within("Failed to decode body"));
   BodyFields fields{body, "AllocSignalRequest"};
   ca::SignalTask request{call.rest, fields.text("Task"), fields.text("Signal"), call.asking};
@@ -161,14 +162,14 @@ Outcome signal_alloc(Call& call) {
   return ask<ca::Done>(call, client, std::move(request), done_answer);
 }
 
-Outcome collect_alloc(Call& call) {
-  const auto client = NOMAD_TRY(client_of(call));
+Outcome collect_alloc(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_of(call, parts));
   return ask<ca::Done>(call, client, ca::CollectGarbage{call.rest, call.asking},
                        [](const ca::Done&) { return Answer::empty(); });
 }
 
-Outcome collect_all(Call& call) {
-  const auto client = NOMAD_TRY(client_asked_for(call));
+Outcome collect_all(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_asked_for(call, parts));
   return ask<ca::Done>(call, client, ca::CollectGarbage{"", call.asking},
                        [](const ca::Done&) { return Answer::empty(); });
 }
@@ -215,8 +216,8 @@ Answer host_answer(const ca::HostUsage& usage) {
   return Answer::json(object.take());
 }
 
-Outcome host_stats(Call& call) {
-  const auto client = NOMAD_TRY(client_asked_for(call));
+Outcome host_stats(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_asked_for(call, parts));
   return ask<ca::HostUsage>(call, client, ca::ReadHostUsage{}, host_answer);
 }
 
@@ -244,19 +245,19 @@ Answer meta_answer(const ca::NodeMeta& meta) {
   return Answer::json(object.take());
 }
 
-Outcome read_meta(Call& call) {
-  const auto client = NOMAD_TRY(client_asked_for(call));
+Outcome read_meta(Call& call, const ClientParts& parts) {
+  const auto client = NOMAD_TRY(client_asked_for(call, parts));
   return ask<ca::NodeMeta>(call, client, ca::ReadMeta{}, meta_answer);
 }
 
-Outcome apply_meta(Call& call) {
+Outcome apply_meta(Call& call, const ClientParts& parts) {
   const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "NodeMetaApplyRequest"};
   ca::ApplyMeta request{.change = {}, .asking = call.asking};
   const auto node = fields.text("NodeID");
   const auto* change = fields.object("Meta");
   NOMAD_TRY(fields.check());
-  const auto client = NOMAD_TRY(client_asked_for(call, node));
+  const auto client = NOMAD_TRY(client_asked_for(call, parts, node));
   if (change != nullptr)
     for (const auto& [key, value] : change->members()) {
       if (!value.is(JsonKind::text) && !value.is(JsonKind::null))
@@ -273,34 +274,40 @@ Outcome no_such_resource(Call&) {
 }
 
 /// An action on one allocation; the path has exactly two parts.
-template <Handler Action>
-Outcome on_alloc(Call& call) {
+template <Outcome (*Action)(Call&, const ClientParts&)>
+Outcome on_alloc(Call& call, const ClientParts& parts) {
   if (call.rest.empty() || call.rest.find('/') != std::string::npos) return no_such_resource(call);
-  return Action(call);
+  return Action(call, parts);
 }
 
 }  // namespace
 
-void add_client_routes(Routes& routes) {
+void add_client_routes(Routes& routes, ClientParts parts) {
+  const auto with = routes.with(std::move(parts));
   routes.exact("/v1/client/stats",
-               {{Methods::any, Capability::node_read, host_stats, Where::node}});
+               {{Methods::any, Capability::node_read, with(host_stats), Where::node}});
   routes.exact("/v1/client/metadata",
-               {{Methods::get, Capability::node_read, read_meta, Where::node},
-                {Methods::write, Capability::node_write, apply_meta, Where::body_node}});
-  routes.exact("/v1/client/gc", {{Methods::any, Capability::node_write, collect_all, Where::node}});
+               {{Methods::get, Capability::node_read, with(read_meta), Where::node},
+                {Methods::write, Capability::node_write, with(apply_meta), Where::body_node}});
+  routes.exact("/v1/client/gc",
+               {{Methods::any, Capability::node_write, with(collect_all), Where::node}});
   routes.below(
       "/v1/client/allocation/",
-      {{"/stats", {{Methods::any, Capability::read_job, on_alloc<alloc_stats>, Where::alloc_node}}},
+      {{"/stats",
+        {{Methods::any, Capability::read_job, with(on_alloc<alloc_stats>), Where::alloc_node}}},
        {"/checks",
-        {{Methods::any, Capability::read_job, on_alloc<alloc_checks>, Where::alloc_node}}},
+        {{Methods::any, Capability::read_job, with(on_alloc<alloc_checks>), Where::alloc_node}}},
        {"/restart",
-        {{Methods::any, Capability::alloc_lifecycle, on_alloc<restart_alloc>, Where::alloc_node}}},
+        {{Methods::any, Capability::alloc_lifecycle, with(on_alloc<restart_alloc>),
+          Where::alloc_node}}},
        {"/signal",
-        {{Methods::write, Capability::alloc_lifecycle, on_alloc<signal_alloc>, Where::alloc_node}}},
-       {"/snapshot", {{Methods::get, Capability::none, on_alloc<alloc_snapshot>, Where::agent}}},
-       {"/exec", {{Methods::any, Capability::none, on_alloc<exec_alloc>, Where::agent}}},
+        {{Methods::write, Capability::alloc_lifecycle, with(on_alloc<signal_alloc>),
+          Where::alloc_node}}},
+       {"/snapshot",
+        {{Methods::get, Capability::none, with(on_alloc<alloc_snapshot>), Where::agent}}},
+       {"/exec", {{Methods::any, Capability::none, with(on_alloc<exec_alloc>), Where::agent}}},
        {"/gc",
-        {{Methods::any, Capability::submit_job, on_alloc<collect_alloc>, Where::alloc_node}}},
+        {{Methods::any, Capability::submit_job, with(on_alloc<collect_alloc>), Where::alloc_node}}},
        {"", {{Methods::any, Capability::none, no_such_resource, Where::agent}}}});
 }
 

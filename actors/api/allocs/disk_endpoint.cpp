@@ -53,14 +53,13 @@ Outcome send_disk(Call& call, const ca::AllocDir& dir) {
 
 }  // namespace
 
-Outcome alloc_snapshot(Call& call) {
-  const auto client = call.context->options.client;
-  if (!client) return bad_request("node is not running a Nomad Client");
+Outcome alloc_snapshot(Call& call, const ClientParts& parts) {
+  if (!parts.client) return bad_request("node is not running a Nomad Client");
   NOMAD_TRY(check_id("alloc", call.rest));
   ca::DiskOf question{call.rest, std::string{call.request().header("X-Nomad-Token")}};
   const auto shared = share(std::move(call));
   shared->context->asker.ask<ca::AllocDir>(
-      client, std::move(question), ask_timeout, [shared](Result<ca::AllocDir> dir) {
+      parts.client, std::move(question), ask_timeout, [shared](Result<ca::AllocDir> dir) {
         if (!dir) return shared->fail(dir.error());
         run_on(shared->context->archives, shared,
                [dir = *dir](Call& asked) { return send_disk(asked, dir); });

@@ -92,15 +92,15 @@ Result<ExecRequest> exec_request_of(const Call& call) {
 
 }  // namespace
 
-Outcome exec_alloc(Call& call) {
+Outcome exec_alloc(Call& call, const ClientParts& parts) {
   const auto asked = NOMAD_TRY(exec_request_of(call));
   if (const auto refusal = check_handshake(call.request())) return handshake_refused(*refusal);
   const bool comes_later = asked.handshake && *asked.handshake;
   if (call.request().hops == 0) call.tell_failure = refuse_exec;
   NOMAD_TRY(check_id("alloc", call.rest));
-  const auto go_on = [asked](Call admitted) {
+  const auto go_on = [asked, client = parts.client](Call admitted) {
     dispatch(Where::alloc_node, std::move(admitted),
-             [asked](Call there) { serve_exec(std::move(there), asked); });
+             [asked, client](Call there) { serve_exec(std::move(there), client, asked); });
   };
   if (comes_later) {  // judged with the token
     go_on(std::move(call));

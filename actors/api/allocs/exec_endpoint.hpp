@@ -2,13 +2,13 @@
 // node of the allocation.
 #pragma once
 
-#include "actors/api/http/call.hpp"
+#include "actors/api/http/routes.hpp"
 
 namespace nomad::api {
 
 /// Checks query and handshake, whose mistakes are HTTP errors, and dispatches; from then on
 /// failures are told by the websocket's close. Its route needs no capability: the token may come
 /// with the first message.
-Outcome exec_alloc(Call& call);
+Outcome exec_alloc(Call& call, const ClientParts& parts);
 
 }  // namespace nomad::api

@@ -41,8 +41,9 @@ ws::CloseCode close_code(unsigned status) {
 
 class Bridge : public std::enable_shared_from_this<Bridge> {
 public:
-  Bridge(Call call, ExecRequest request)
+  Bridge(Call call, client::ClientApi client, ExecRequest request)
       : context_{call.context},
+        client_{std::move(client)},
         request_{std::move(request)},
         who_{call.asking.who},
         tunnel_{call.responder.tunnel(switching(call.request()))} {}
@@ -92,14 +93,13 @@ private:
 
   void ask() {
     phase_ = Phase::starting;
-    const auto& options = context_->options;
-    if (!options.client)
+    if (!client_)
       return refuse({Errc::not_found, "Unknown allocation \"" + request_.alloc_id + '"'});
     const auto& words = request_.command.command;  // never the arguments: they may hold secrets
     log::info("http", "exec beside task \"{}\" of allocation {}: {} of {}", request_.task,
               request_.alloc_id, words.empty() ? "nothing" : words.front(), who_.describe());
     context_->asker.ask<ExecStarted>(
-        options.client,
+        client_,
         Exec{request_.alloc_id, request_.task, request_.command, {who_, Capability::alloc_exec}},
         ask_timeout,
         turns_.callback([self = shared_from_this()](const Result<ExecStarted>& started) {
@@ -209,7 +209,7 @@ private:
     auto token = parse_exec_handshake(payload);
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
     phase_ = Phase::starting;
-    context_->options.authenticator->resolve(
+    context_->authenticator->resolve(
         token->empty() ? who_ : access::Authenticator::with_token(who_, std::move(*token)),
         turns_.callback([self = shared_from_this()](const Result<access::Principal>& who) {
           self->let_in(who);
@@ -294,6 +294,7 @@ private:
   }
 
   const std::shared_ptr<Context> context_;
+  const client::ClientApi client_;
   const ExecRequest request_;
 
   /// What waits is bounded by the windows of the tunnel and of the session.
@@ -316,8 +317,8 @@ private:
 
 }  // namespace
 
-void serve_exec(Call call, ExecRequest request) {
-  std::make_shared<Bridge>(std::move(call), std::move(request))->start();
+void serve_exec(Call call, client::ClientApi client, ExecRequest request) {
+  std::make_shared<Bridge>(std::move(call), std::move(client), std::move(request))->start();
 }
 
 void refuse_exec(Call& call, const Answer& answer) {

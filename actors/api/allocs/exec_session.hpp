@@ -30,7 +30,8 @@ struct ExecRequest {
 };
 
 /// Answers `call`, a websocket's handshake that has been found right, and serves the session.
-void serve_exec(Call call, ExecRequest request);
+/// `client` is empty where this agent has none.
+void serve_exec(Call call, client::ClientApi client, ExecRequest request);
 
 /// Answers the handshake, and refuses the session by a close.
 void refuse_exec(Call& call, const Answer& answer);

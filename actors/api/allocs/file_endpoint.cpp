@@ -22,15 +22,15 @@ constexpr std::size_t whole_file = 1024 * 1024;
 /// Asks the client where the allocation's files are and goes on with `work` on the file thread.
 using Work = std::function<Outcome(Call& call, const AllocDir& dir, host::FileWatcher*)>;
 
-Outcome with_directory(Call& call, Work work) {
+Outcome with_directory(Call& call, const ClientParts& parts, Work work) {
   if (call.rest.empty()) return bad_request("must provide a valid alloc id");
   NOMAD_TRY(check_id("alloc", call.rest));
-  if (!call.context->options.client) return not_found("Unknown allocation \"" + call.rest + '"');
+  if (!parts.client) return not_found("Unknown allocation \"" + call.rest + '"');
   client::client_api::AllocDirOf request{call.rest, call.asking};
   const auto shared = share(std::move(call));
   auto& files = *shared->context->files;
   shared->context->asker.ask<AllocDir>(
-      shared->context->options.client, std::move(request), ask_timeout,
+      parts.client, std::move(request), ask_timeout,
       files.turns().callback([shared, work, &files](const Result<AllocDir>& dir) {
         shared->settle(dir ? work(*shared, *dir, files.watcher()) : Outcome{dir.error()});
       }));
@@ -58,9 +58,9 @@ void append_file(std::string& out, const host::FileInfo& file, bool with_type) {
       .number("Size", file.size);
 }
 
-Outcome list_files(Call& call) {
+Outcome list_files(Call& call, const ClientParts& parts) {
   return with_directory(
-      call,
+      call, parts,
       [path = *path_parameter(call, "/")](Call&, const AllocDir& dir,
                                           host::FileWatcher*) -> Outcome {
         const auto directory = NOMAD_TRY(Beneath::open(dir.path));
@@ -71,15 +71,16 @@ Outcome list_files(Call& call) {
       });
 }
 
-Outcome stat_file(Call& call) {
+Outcome stat_file(Call& call, const ClientParts& parts) {
   const auto path = NOMAD_TRY(path_parameter(call));
-  return with_directory(call, [path](Call&, const AllocDir& dir, host::FileWatcher*) -> Outcome {
-    const auto directory = NOMAD_TRY(Beneath::open(dir.path));
-    const auto file = NOMAD_TRY(directory.stat(path));
-    std::string out;
-    append_file(out, file, true);
-    return Answer::json(std::move(out));
-  });
+  return with_directory(call, parts,
+                        [path](Call&, const AllocDir& dir, host::FileWatcher*) -> Outcome {
+                          const auto directory = NOMAD_TRY(Beneath::open(dir.path));
+                          const auto file = NOMAD_TRY(directory.stat(path));
+                          std::string out;
+                          append_file(out, file, true);
+                          return Answer::json(std::move(out));
+                        });
 }
 
 // --- cat and readat
@@ -124,9 +125,9 @@ Outcome send_file(Call& call,
   return later;
 }
 
-Outcome cat_file(Call& call) {
+Outcome cat_file(Call& call, const ClientParts& parts) {
   const auto path = NOMAD_TRY(path_parameter(call));
-  return with_directory(call, [path](Call& asked, const AllocDir& dir, host::FileWatcher*) {
+  return with_directory(call, parts, [path](Call& asked, const AllocDir& dir, host::FileWatcher*) {
     return send_file(asked, dir, path, 0, 0);
   });
 }
@@ -145,18 +146,20 @@ Result<std::int64_t> number_parameter(const Call& call, std::string_view name, b
   return number;
 }
 
-Outcome read_file_at(Call& call) {
+Outcome read_file_at(Call& call, const ClientParts& parts) {
   const auto path = path_parameter(call);
   const auto offset = number_parameter(call, "offset", true);
   const auto limit = number_parameter(call, "limit", false);
   if (offset && *offset < 0) return bad_request("offset can't be negative");
   if (!path || !offset || !limit)
     return !path ? path.error() : !offset ? offset.error() : limit.error();
-  return with_directory(call, [path = *path, offset = *offset, limit = *limit](
-                                  Call& asked, const AllocDir& dir, host::FileWatcher*) {
-    return send_file(asked, dir, path, static_cast<std::uint64_t>(offset),
-                     static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
-  });
+  return with_directory(call, parts,
+                        [path = *path, offset = *offset, limit = *limit](
+                            Call& asked, const AllocDir& dir, host::FileWatcher*) {
+                          return send_file(
+                              asked, dir, path, static_cast<std::uint64_t>(offset),
+                              static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
+                        });
 }
 
 // --- stream and logs
@@ -201,11 +204,11 @@ Outcome follow(Call& call,
   return later;
 }
 
-Outcome stream_file(Call& call) {
+Outcome stream_file(Call& call, const ClientParts& parts) {
   const auto path = NOMAD_TRY(path_parameter(call));
   const auto options = NOMAD_TRY(stream_options(call, true));
   return with_directory(
-      call,
+      call, parts,
       [path, options](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) -> Outcome {
         auto opened = NOMAD_TRY(Beneath::open(dir.path));
         auto directory = std::make_unique<Beneath>(std::move(opened));
@@ -258,9 +261,9 @@ Outcome send_logs(Call& call,
                 {.plain = query.plain, .follow = query.options.follow}, watcher);
 }
 
-Outcome read_logs(Call& call) {
+Outcome read_logs(Call& call, const ClientParts& parts) {
   const auto query = NOMAD_TRY(log_query(call));
-  return with_directory(call,
+  return with_directory(call, parts,
                         [query](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) {
                           return send_logs(asked, dir, query, watcher);
                         });
@@ -281,10 +284,12 @@ std::string file_frame(const host::StreamChunk& chunk) {
   return object.take();
 }
 
-void add_file_routes(Routes& routes) {
-  const auto below = [&routes](const char* prefix, Capability capability, Handler run) {
-    routes.below(prefix, {{"", {{Methods::get, capability, run, Where::alloc_node}}}});
-  };
+void add_file_routes(Routes& routes, ClientParts parts) {
+  const auto with = routes.with(std::move(parts));
+  const auto below
+      = [&](const char* prefix, Capability capability, Outcome (*run)(Call&, const ClientParts&)) {
+          routes.below(prefix, {{"", {{Methods::get, capability, with(run), Where::alloc_node}}}});
+        };
   below("/v1/client/fs/ls/", Capability::read_fs, list_files);
   below("/v1/client/fs/stat/", Capability::read_fs, stat_file);
   below("/v1/client/fs/cat/", Capability::read_fs, cat_file);

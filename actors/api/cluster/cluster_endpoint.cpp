@@ -33,9 +33,9 @@ Outcome empty_answer(const Result<T>& done) {
 }
 
 /// All that are known; of an agent without a table of them, itself.
-server::membership::Members members_of(const Context& context) {
-  if (context.options.server.cluster) return context.options.server.cluster->members->members();
-  return std::make_shared<std::vector<MemberInfo>>(1, member_of(context.options.agent));
+server::membership::Members members_of(const AgentParts& parts) {
+  if (parts.cluster) return parts.cluster->members->members();
+  return std::make_shared<std::vector<MemberInfo>>(1, member_of(parts.agent));
 }
 
 std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members) {
@@ -50,26 +50,26 @@ std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members)
   return all;
 }
 
-Outcome list_members(Call& call) {
-  const auto& options = call.context->options;
-  if (!options.server.raft) return Error{Errc::unavailable, "No known servers"};
-  const auto members = members_of(*call.context);
+Outcome list_members(Call& call, const AgentParts& parts) {
+  if (!call.context->state.raft) return Error{Errc::unavailable, "No known servers"};
+  const auto& agent = parts.agent;
+  const auto members = members_of(parts);
   JsonObject object;
   append_json_list(
       object.raw("Members"), one_of_each_name(*members),
-      [&](std::string& to, const MemberInfo& member) { append_member(to, member, options.agent); });
-  object.text("ServerDC", options.agent.datacenter)
-      .text("ServerName", options.agent.name)
-      .text("ServerRegion", options.agent.region);
+      [&](std::string& to, const MemberInfo& member) { append_member(to, member, agent); });
+  object.text("ServerDC", agent.datacenter)
+      .text("ServerName", agent.name)
+      .text("ServerRegion", agent.region);
   return Answer::json(object.take());
 }
 
-Outcome join_servers(Call& call) {
+Outcome join_servers(Call& call, const AgentParts& parts) {
   server::membership::Join join;
   for (const auto& [name, value] : call.request().query)
     if (name == "address") join.addresses.push_back(value);
   if (join.addresses.empty()) return bad_request("missing address to join");
-  const auto cluster = call.context->options.server.cluster;
+  const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   return ask<server::membership::Joined>(
       call, cluster->membership, std::move(join), [](const server::membership::Joined& joined) {
@@ -81,13 +81,13 @@ Outcome join_servers(Call& call) {
       });
 }
 
-Outcome force_leave(Call& call) {
+Outcome force_leave(Call& call, const AgentParts& parts) {
   const std::string name{call.request().parameter_or_empty("node")};
   if (name.empty()) return bad_request("missing node to force leave");
   const auto* text = call.request().parameter("prune");
   const auto prune = parse_bool(text == nullptr || text->empty() ? "false" : *text);
   if (!prune) return bad_request("invalid prune value");
-  const auto cluster = call.context->options.server.cluster;
+  const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   return ask<server::membership::Done>(call, cluster->membership,
                                        server::membership::ForceLeave{name, *prune},
@@ -99,32 +99,31 @@ std::string address_of(const raft::Member& member, const AgentInfo& agent) {
   return member.address.empty() ? agent.rpc_address : member.address;
 }
 
-Outcome raft_configuration(Call& call) {
-  const auto context = call.context;
-  const auto log = context->options.server.raft;
+Outcome raft_configuration(Call& call, const AgentParts& parts) {
+  const auto& log = call.context->state.raft;
   if (!log) return no_leader();
-  const auto members = members_of(*context);
-  return ask<RaftStatus>(
-      call, log, raft::GetStatus{}, [context, members](const RaftStatus& status) {
-        const auto name_of = [&](const std::string& id) -> std::string {
-          for (const auto& member : *members)
-            if (member.id == id) return member.name;
-          return "(unknown)";
-        };
-        JsonObject object;
-        object.number("Index", status.configuration_index);
-        append_json_list(object.raw("Servers"), status.configuration.members,
-                         [&](std::string& to, const raft::Member& member) {
-                           JsonObject{to}
-                               .text("Address", address_of(member, context->options.agent))
-                               .text("ID", member.id)
-                               .boolean("Leader", member.id == status.leader)
-                               .text("Node", name_of(member.id))
-                               .text("RaftProtocol", "3")
-                               .boolean("Voter", member.voter);
+  const auto members = members_of(parts);
+  return ask<RaftStatus>(call, log, raft::GetStatus{},
+                         [agent = parts.agent, members](const RaftStatus& status) {
+                           const auto name_of = [&](const std::string& id) -> std::string {
+                             for (const auto& member : *members)
+                               if (member.id == id) return member.name;
+                             return "(unknown)";
+                           };
+                           JsonObject object;
+                           object.number("Index", status.configuration_index);
+                           append_json_list(object.raw("Servers"), status.configuration.members,
+                                            [&](std::string& to, const raft::Member& member) {
+                                              JsonObject{to}
+                                                  .text("Address", address_of(member, agent))
+                                                  .text("ID", member.id)
+                                                  .boolean("Leader", member.id == status.leader)
+                                                  .text("Node", name_of(member.id))
+                                                  .text("RaftProtocol", "3")
+                                                  .boolean("Voter", member.voter);
+                                            });
+                           return Answer::json(object.take());
                          });
-        return Answer::json(object.take());
-      });
 }
 
 void change_member(const SharedCall& call,
@@ -139,7 +138,7 @@ Error no_such_peer(std::string_view key, const std::string& value) {
   return not_found(std::string{key} + " \"" + value + "\" was not found in the Raft configuration");
 }
 
-Outcome remove_peer(Call& call) {
+Outcome remove_peer(Call& call, const AgentParts& parts) {
   const std::string id{call.request().parameter_or_empty("id")};
   const std::string address{call.request().parameter_or_empty("address")};
   if (id.empty() && address.empty())
@@ -148,7 +147,7 @@ Outcome remove_peer(Call& call) {
         "remove");
   if (!id.empty() && !address.empty())
     return bad_request("Must specify only one of ?id or ?address");
-  const auto cluster = call.context->options.server.cluster;
+  const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   const auto shared = share(std::move(call));
   shared->context->asker.ask<RaftStatus>(
@@ -163,12 +162,12 @@ Outcome remove_peer(Call& call) {
   return later;
 }
 
-Outcome transfer_leadership(Call& call) {
+Outcome transfer_leadership(Call& call, const AgentParts& parts) {
   const std::string id{call.request().parameter_or_empty("id")};
   const std::string address{call.request().parameter_or_empty("address")};
   if (!id.empty() && !address.empty())
     return bad_request("Must specify only one of ?id or ?address");
-  const auto cluster = call.context->options.server.cluster;
+  const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   const auto shared = share(std::move(call));
   shared->context->asker.ask<RaftStatus>(
@@ -188,8 +187,8 @@ Outcome transfer_leadership(Call& call) {
   return later;
 }
 
-Outcome read_autopilot(Call& call) {
-  const auto cluster = call.context->options.server.cluster;
+Outcome read_autopilot(Call& call, const AgentParts& parts) {
+  const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   using server::autopilot::Settings;
   return ask<Settings>(
@@ -251,7 +250,7 @@ Outcome write_autopilot(Call& call) {
   if (!check) return bad_request("Error parsing cas value: " + check.error().what);
   const auto decision = NOMAD_TRY(cluster::decide_autopilot(call.asking, *configuration, *check));
   const auto context = call.context;
-  const auto& writer = context->options.server.writer;
+  const auto& writer = context->state.writer;
   if (!writer) return no_leader();
   const auto shared = share(std::move(call));
   writer->propose(decision.allowed, decision.command, shared->turns(),
@@ -279,8 +278,8 @@ void append_health(std::string& out, const ServerHealth& server, std::int64_t st
   object.text("Version", server.version).boolean("Voter", server.voter);
 }
 
-Outcome autopilot_health(Call& call) {
-  const auto cluster = call.context->options.server.cluster;
+Outcome autopilot_health(Call& call, const AgentParts& parts) {
+  const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   using server::autopilot::Health;
   return ask<Health>(call, cluster->autopilot, server::autopilot::GetHealth{},
@@ -301,22 +300,25 @@ Outcome autopilot_health(Call& call) {
 
 }  // namespace
 
-void add_cluster_routes(Routes& routes) {
+void add_cluster_routes(Routes& routes, AgentParts parts) {
+  const auto with = routes.with(std::move(parts));
   routes.exact("/v1/agent/members",
-               {{Methods::get, Capability::node_read, list_members, Where::server}});
-  routes.exact("/v1/agent/join", {{Methods::write, Capability::none, join_servers, Where::agent}});
+               {{Methods::get, Capability::node_read, with(list_members), Where::server}});
+  routes.exact("/v1/agent/join",
+               {{Methods::write, Capability::none, with(join_servers), Where::agent}});
   routes.exact("/v1/agent/force-leave",
-               {{Methods::write, Capability::agent_write, force_leave, Where::agent}});
+               {{Methods::write, Capability::agent_write, with(force_leave), Where::agent}});
   routes.exact("/v1/operator/raft/configuration",
-               {{Methods::get, Capability::management, raft_configuration}});
-  routes.exact("/v1/operator/raft/peer", {{Methods::remove, Capability::management, remove_peer}});
+               {{Methods::get, Capability::management, with(raft_configuration)}});
+  routes.exact("/v1/operator/raft/peer",
+               {{Methods::remove, Capability::management, with(remove_peer)}});
   routes.exact("/v1/operator/raft/transfer-leadership",
-               {{Methods::write, Capability::management, transfer_leadership}});
+               {{Methods::write, Capability::management, with(transfer_leadership)}});
   routes.exact("/v1/operator/autopilot/configuration",
-               {{Methods::get, Capability::operator_read, read_autopilot},
+               {{Methods::get, Capability::operator_read, with(read_autopilot)},
                 {Methods::put, Capability::operator_write, write_autopilot}});
   routes.exact("/v1/operator/autopilot/health",
-               {{Methods::get, Capability::operator_read, autopilot_health}});
+               {{Methods::get, Capability::operator_read, with(autopilot_health)}});
 }
 
 }  // namespace nomad::api

@@ -48,8 +48,7 @@ void append_decision(std::string& out, const KeptDecisions::Row& row, bool with_
   if (row.end) object.object("PlanEnd", *row.end);
 }
 
-Outcome list_decisions(Call& call) {
-  const auto decisions = call.context->options.server.decisions;
+Outcome list_decisions(Call& call, const server::DecisionLog& decisions) {
   if (!decisions)
     return Error{Errc::unavailable,
                  "this server keeps no decisions; its log says why since its start"};
@@ -76,9 +75,10 @@ Outcome list_decisions(Call& call) {
 
 }  // namespace
 
-void add_decision_routes(Routes& routes) {
+void add_decision_routes(Routes& routes, server::DecisionLog decisions) {
+  const auto with = routes.with(std::move(decisions));
   routes.exact("/v1/operator/decisions",
-               {{Methods::get, Capability::operator_read, list_decisions}});
+               {{Methods::get, Capability::operator_read, with(list_decisions)}});
 }
 
 }  // namespace nomad::api

@@ -26,18 +26,18 @@ Outcome list_keys(Call& call) {
   });
 }
 
-Outcome rotate(Call& call) {
-  const auto& options = call.context->options;
-  if (!options.server.store || !options.server.keyring) return no_leader();
+Outcome rotate(Call& call, const std::shared_ptr<security::Keyring>& keyring) {
+  const auto& store = call.context->state.store;
+  if (!store || !keyring) return no_leader();
   const auto algorithm = call.request().parameter_or_empty("algo");
   if (!algorithm.empty() && algorithm != security::algorithm && algorithm != "aes256-gcm")
     return bad_request("unknown key algorithm: keys are of " + std::string{security::algorithm});
-  const auto snapshot = options.server.store->snapshot();
+  const auto snapshot = store->snapshot();
   security::Keyring::Holders holders;
   for (const auto& entry : snapshot.rows<state::kind::KeyHolders>().all())
     holders.push_back(entry.value());
   auto random = Random::from_system();
-  const auto key = options.server.keyring->make_root_key(make_uuid(random), unix_now(), holders);
+  const auto key = keyring->make_root_key(make_uuid(random), unix_now(), holders);
   const bool rekey = call.request().parameter("full") != nullptr;
   const auto decision = NOMAD_TRY(cluster::decide_put_root_key(call.asking, key, rekey));
   return write_sealed(call, decision, [key](const SealedWritten& done) {
@@ -54,10 +54,9 @@ Outcome rotate(Call& call) {
 Outcome remove_key(Call& call) {
   const auto id = call.rest;
   if (id.empty()) return bad_request("root key ID is required");
-  const auto& options = call.context->options;
-  if (!options.server.store) return no_leader();
-  if (!options.server.store->snapshot().root_key(id))
-    return Answer::json("{\"Index\":0}").with_index(0);
+  const auto& store = call.context->state.store;
+  if (!store) return no_leader();
+  if (!store->snapshot().root_key(id)) return Answer::json("{\"Index\":0}").with_index(0);
   const auto decision = NOMAD_TRY(cluster::decide_delete_root_key(call.asking, id));
   return write_sealed(call, decision, [](const SealedWritten& done) {
     return Answer::json(JsonObject{}.number("Index", done.index).take()).with_index(done.index);
@@ -70,9 +69,11 @@ Outcome refuse_keyring_method(Call&) {
 
 }  // namespace
 
-void add_keyring_routes(Routes& routes) {
+void add_keyring_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring) {
+  const auto with = routes.with(std::move(keyring));
   routes.exact("/v1/operator/keyring/keys", {{Methods::get, Capability::management, list_keys}});
-  routes.exact("/v1/operator/keyring/rotate", {{Methods::write, Capability::management, rotate}});
+  routes.exact("/v1/operator/keyring/rotate",
+               {{Methods::write, Capability::management, with(rotate)}});
   routes.below("/v1/operator/keyring/key/",
                {{"", {{Methods::remove, Capability::management, remove_key}}}});
   routes.below("/v1/operator/keyring/",

@@ -91,7 +91,7 @@ template <class Api>
 Outcome remove_kind(Call& call) {
   return write(
       call,
-      [key = call.rest, region = call.context->options.agent.region](
+      [key = call.rest, region = call.context->region](
           const state::Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
         if constexpr (requires { &Api::decide_remove; })
           return Api::decide_remove(state, asking, key, region);

@@ -77,13 +77,13 @@ std::uint64_t eval_index(const Written<NodeDecision>& done) {
 
 /// Of the node as it is now; 0 if it is gone.
 std::uint64_t node_modify_index(const Context& context, const std::string& id) {
-  const auto node = context.options.server.store->snapshot().node(id);
+  const auto node = context.state.store->snapshot().node(id);
   return node ? node->getModifyIndex() : 0;
 }
 
 /// `done` is applied: what came to its node meanwhile is evaluated, too.
 void follow_up(const Context& context, const NodeDecision& done) {
-  context.options.server.writer->write(
+  context.state.writer->write(
       [done](const Snapshot& state, const EvalSeed& seed) -> Result<NodeDecision> {
         return cluster::decide_latecomers(state, done, seed);
       },

@@ -24,7 +24,7 @@ using state::Table;
 /// Asks this server's part of the log what it knows, and answers with what `respond` makes of it.
 template <class Respond>
 Outcome ask_raft(Call& call, Respond respond) {
-  const auto raft = call.context->options.server.raft;
+  const auto raft = call.context->state.raft;
   if (!raft) return no_leader();
   return ask<RaftStatus>(call, raft, raft::GetStatus{}, respond);
 }
@@ -34,32 +34,30 @@ std::string address_of(const std::string& address, const AgentInfo& agent) {
   return address.empty() ? agent.rpc_address : address;
 }
 
-Outcome status_leader(Call& call) {
-  const auto& options = call.context->options;
-  if (!options.server.leader) return no_leader();
-  const auto known = options.server.leader->known();
+Outcome status_leader(Call& call, const AgentParts& parts) {
+  const auto& leader = call.context->state.leader;
+  if (!leader) return no_leader();
+  const auto known = leader->known();
   std::string out;
   append_json_text(
-      out, known.leader.empty() ? std::string{} : address_of(known.leader_address, options.agent));
+      out, known.leader.empty() ? std::string{} : address_of(known.leader_address, parts.agent));
   return Answer::json(std::move(out));
 }
 
-Outcome status_peers(Call& call) {
-  const auto context = call.context;
-  return ask_raft(call, [context](const RaftStatus& status) {
+Outcome status_peers(Call& call, const AgentParts& parts) {
+  return ask_raft(call, [agent = parts.agent](const RaftStatus& status) {
     return Answer::json(
         json_list(status.configuration.members, [&](std::string& to, const raft::Member& member) {
-          append_json_text(to, address_of(member.address, context->options.agent));
+          append_json_text(to, address_of(member.address, agent));
         }));
   });
 }
 
 /// Of every server that is known, sorted.
-Outcome list_regions(Call& call) {
-  const auto& options = call.context->options;
-  std::set<std::string> regions{options.agent.region};
-  if (options.server.cluster)
-    for (const auto& member : *options.server.cluster->members->members())
+Outcome list_regions(Call&, const AgentParts& parts) {
+  std::set<std::string> regions{parts.agent.region};
+  if (parts.cluster)
+    for (const auto& member : *parts.cluster->members->members())
       if (member.status != cluster::MemberStatus::left) regions.insert(member.region);
   std::string out;
   append_json_texts(out, regions);
@@ -71,12 +69,12 @@ Outcome list_regions(Call& call) {
 template <class Decide>
 Outcome write_all(Call& call, Decide decide) {
   return on_pool(call, [decide](Call& here) -> Outcome {
-    const auto& options = here.context->options;
-    if (!options.server.writer) return no_leader();
-    const auto snapshot = options.server.store->snapshot();
+    const auto& state = here.context->state;
+    if (!state.writer) return no_leader();
+    const auto snapshot = state.store->snapshot();
     auto decisions = NOMAD_TRY(decide(snapshot, here.asking));
     if (decisions.commands.empty()) return Answer::empty().with_index(snapshot.index());
-    const auto& writer = *options.server.writer;
+    const auto& writer = *state.writer;
     const auto shared = share(std::move(here));
     writer.propose_all(decisions.allowed, std::move(decisions.commands), shared->turns(),
                        responding(shared, [](const server::Committed& done) {
@@ -155,11 +153,14 @@ Outcome no_license(Call&) {
 
 }  // namespace
 
-void add_operator_routes(Routes& routes) {
+void add_operator_routes(Routes& routes, AgentParts parts) {
+  const auto with = routes.with(std::move(parts));
   routes.exact("/v1/status/leader",
-               {{Methods::get, Capability::none, status_leader, Where::server}});
-  routes.exact("/v1/status/peers", {{Methods::get, Capability::none, status_peers, Where::server}});
-  routes.exact("/v1/regions", {{Methods::get, Capability::none, list_regions, Where::server}});
+               {{Methods::get, Capability::none, with(status_leader), Where::server}});
+  routes.exact("/v1/status/peers",
+               {{Methods::get, Capability::none, with(status_peers), Where::server}});
+  routes.exact("/v1/regions",
+               {{Methods::get, Capability::none, with(list_regions), Where::server}});
   routes.exact("/v1/system/gc", {{Methods::put, Capability::management, collect_garbage}});
   routes.exact("/v1/system/reconcile/summaries",
                {{Methods::put, Capability::management, reconcile_summaries}});

@@ -30,10 +30,9 @@ constexpr std::string_view route = "/v1/operator/snapshot";
 /// A directory that only we can read, removed with everything in it.
 class PrivateDirectory {
 public:
-  static Result<std::shared_ptr<PrivateDirectory>> make(const Context& context) {
-    if (context.options.uploads.directory.empty())
-      return Error{Errc::internal, "this agent has no directory for archives"};
-    auto pattern = context.options.uploads.directory + "/snapshot-XXXXXX";
+  static Result<std::shared_ptr<PrivateDirectory>> make(const std::string& parent) {
+    if (parent.empty()) return Error{Errc::internal, "this agent has no directory for archives"};
+    auto pattern = parent + "/snapshot-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr)
       return errno_error("cannot create a temporary directory", errno);
     return std::make_shared<PrivateDirectory>(std::move(pattern));
@@ -94,8 +93,8 @@ private:
   RunBlocking run_;
 };
 
-Outcome send_archive(Call& call, const std::string& snapshot_path) {
-  const auto home = NOMAD_TRY(PrivateDirectory::make(*call.context));
+Outcome send_archive(Call& call, const ArchiveParts& parts, const std::string& snapshot_path) {
+  const auto home = NOMAD_TRY(PrivateDirectory::make(parts.directory));
   const auto path = home->file("archive");
   const auto made = NOMAD_TRY(storage::write_archive(snapshot_path, path, unix_now() / 1'000'000));
   const auto digest = NOMAD_TRY(storage::file_digest(path));
@@ -107,42 +106,42 @@ Outcome send_archive(Call& call, const std::string& snapshot_path) {
   return later;
 }
 
-void take_snapshot(const SharedCall& call) {
+void take_snapshot(const SharedCall& call, const ArchiveParts& parts) {
   call->context->asker.ask<raft::SnapshotTaken>(
-      call->context->options.server.raft, raft::TakeSnapshot{}, ask_timeout,
-      [call](Result<raft::SnapshotTaken> taken) {
+      call->context->state.raft, raft::TakeSnapshot{}, ask_timeout,
+      [call, &parts](Result<raft::SnapshotTaken> taken) {
         if (!taken) return call->fail(taken.error().within("failed to open snapshot"));
-        run_on(call->context->archives, call, [path = taken->path](Call& asked) {
-          return send_archive(asked, path).within("failed to open snapshot");
+        run_on(call->context->archives, call, [&parts, path = taken->path](Call& asked) {
+          return send_archive(asked, parts, path).within("failed to open snapshot");
         });
       });
 }
 
 /// With `?stale` of what this server knows, otherwise with all that was acknowledged before.
-Outcome save_snapshot(Call& call) {
-  const auto raft = call.context->options.server.raft;
+Outcome save_snapshot(Call& call, const ArchiveParts& parts) {
+  const auto raft = call.context->state.raft;
   if (!raft) return no_leader();
   const auto options = NOMAD_TRY(parse_read_options(call.request()));
   const auto shared = share(std::move(call));
   if (options.stale)
-    take_snapshot(shared);
+    take_snapshot(shared, parts);
   else
-    shared->context->asker.ask<raft::ReadReady>(raft, raft::ReadIndex{}, ask_timeout,
-                                                [shared](const Result<raft::ReadReady>& ready) {
-                                                  if (ready)
-                                                    take_snapshot(shared);
-                                                  else
-                                                    shared->fail(no_leader());
-                                                });
+    shared->context->asker.ask<raft::ReadReady>(
+        raft, raft::ReadIndex{}, ask_timeout,
+        [shared, &parts](const Result<raft::ReadReady>& ready) {
+          if (ready)
+            take_snapshot(shared, parts);
+          else
+            shared->fail(no_leader());
+        });
   return later;
 }
 
 /// The file that the archive came in. A request that is spelled in another way than users spell it
 /// brings a small one in memory.
-Result<std::shared_ptr<const net::BodyFile>> archive_of(const Call& call) {
-  const auto& request = call.request();
+Result<std::shared_ptr<const net::BodyFile>> archive_of(const net::Request& request,
+                                                        net::BodyFiles* files) {
   if (request.body_file) return std::shared_ptr<const net::BodyFile>{request.body_file};
-  const auto& files = call.context->options.http.body_files;
   if (!files) return Error{Errc::internal, "this agent has no directory for archives"};
   auto file = NOMAD_TRY(files->make());
   NOMAD_TRY(file->append(request.body));
@@ -150,9 +149,10 @@ Result<std::shared_ptr<const net::BodyFile>> archive_of(const Call& call) {
 }
 
 /// The commands that bring the archive's state, after all of it was verified and put together once.
-Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
-  const auto archive = NOMAD_TRY(archive_of(call));
-  const auto home = NOMAD_TRY(PrivateDirectory::make(*call.context));
+Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call,
+                                                             const ArchiveParts& parts) {
+  const auto archive = NOMAD_TRY(archive_of(call.request(), parts.files.get()));
+  const auto home = NOMAD_TRY(PrivateDirectory::make(parts.directory));
   const auto meta = NOMAD_TRY(storage::read_archive(archive->path(), home->file("state")));
   auto reader = NOMAD_TRY(storage::SnapshotReader::open(home->file("state")));
   const auto tables = NOMAD_TRY(raft::read_tables(*reader));
@@ -175,7 +175,7 @@ Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
 /// Drops what a restore that failed has kept aside. If this server does not lead any more, the next
 /// leader does.
 void abandon_restore(const Call& call, const access::Allowed& allowed, const std::string& id) {
-  const auto& writer = *call.context->options.server.writer;
+  const auto& writer = *call.context->state.writer;
   writer.propose(allowed, cluster::abandon_restore(id), Turns::here(),
                  [](const Result<server::Committed>& dropped) {
                    if (!dropped && !cluster::is_abandoned(dropped.error()))
@@ -184,9 +184,9 @@ void abandon_restore(const Call& call, const access::Allowed& allowed, const std
                  });
 }
 
-Outcome restore_here(Call& call) {
+Outcome restore_here(Call& call, const ArchiveParts& parts) {
   const auto allowed = NOMAD_TRY(authorize(call.asking, {}));
-  auto commands = prepare_restore(call);
+  auto commands = prepare_restore(call, parts);
   if (!commands) {
     log::warn("api", "a snapshot from {} is refused: {}", call.asking.who.describe(),
               commands.error().what);
@@ -196,7 +196,7 @@ Outcome restore_here(Call& call) {
   }
   log::info("api", "restoring a snapshot from {}", call.asking.who.describe());
   const auto shared = share(std::move(call));
-  const auto& writer = *shared->context->options.server.writer;
+  const auto& writer = *shared->context->state.writer;
   const auto id = copy(commands->front()->getRestoreBegin());
   writer.propose_all(allowed, std::move(*commands), Turns::here(),
                      [shared, allowed, id](const Result<server::Committed>& done) {
@@ -211,10 +211,11 @@ Outcome restore_here(Call& call) {
   return later;
 }
 
-Outcome restore_snapshot(Call& call) {
-  if (!call.context->options.server.writer) return no_leader();
+Outcome restore_snapshot(Call& call, const ArchiveParts& parts) {
+  if (!call.context->state.writer) return no_leader();
   const auto shared = share(std::move(call));
-  run_on(shared->context->archives, shared, restore_here);
+  run_on(shared->context->archives, shared,
+         [&parts](Call& here) { return restore_here(here, parts); });
   return later;
 }
 
@@ -231,9 +232,11 @@ bool brings_archive(const net::Request& head, access::Authenticator& authenticat
   return who && *who && authorize(**who, Capability::management, {});
 }
 
-void add_snapshot_routes(Routes& routes) {
-  routes.exact(std::string{route}, {{Methods::get, Capability::management, save_snapshot},
-                                    {Methods::write, Capability::management, restore_snapshot}});
+void add_snapshot_routes(Routes& routes, ArchiveParts parts) {
+  const auto with = routes.with(std::move(parts));
+  routes.exact(std::string{route},
+               {{Methods::get, Capability::management, with(save_snapshot)},
+                {Methods::write, Capability::management, with(restore_snapshot)}});
 }
 
 }  // namespace nomad::api

@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 using server::SealedWritten;
 using state::Table;
 using VariableRef = Object<schema::Variable>;
+using Keyring = std::shared_ptr<security::Keyring>;
 
 /// A new cluster makes its first root key as soon as it has a leader: writes wait for that.
 constexpr auto key_patience = 5s;
@@ -90,12 +91,12 @@ Answer variable_answer(unsigned status,
 }
 
 /// The answer with the variable's items, opened with `key`.
-Answer opened_answer(const Context& context,
+Answer opened_answer(security::Keyring& keyring,
                      const Object<schema::RootKey>& key,
                      unsigned status,
                      const VariableRef& variable) {
   if (variable->getKeyId().size() == 0) return variable_answer(status, *variable, nullptr);
-  const auto opened = context.options.server.keyring->open_variable(key, variable);
+  const auto opened = keyring.open_variable(key, variable);
   if (!opened) return Answer::error(opened.error().within("variable error: decrypt"));
   const auto items = security::decode_items(*opened);
   if (!items) return Answer::error(items.error().within("variable error: decrypt"));
@@ -104,14 +105,15 @@ Answer opened_answer(const Context& context,
 
 /// A check-and-set was lost to `variable`, whose items are for those who may read it.
 Answer conflict_answer(const Context& context,
+                       security::Keyring& keyring,
                        const access::Asking& asking,
                        const VariableRef& variable) {
   const access::Target target{view(variable->getNamespace()), view(variable->getPath())};
   const auto status = net::http_status(Errc::conflict);
   if (!authorize(asking.who, Capability::variables_read, target))
     return variable_answer(status, *variable, nullptr).with_index(variable->getModifyIndex());
-  const auto key = context.options.server.store->snapshot().root_key(view(variable->getKeyId()));
-  return opened_answer(context, key, status, variable).with_index(variable->getModifyIndex());
+  const auto key = context.state.store->snapshot().root_key(view(variable->getKeyId()));
+  return opened_answer(keyring, key, status, variable).with_index(variable->getModifyIndex());
 }
 
 Outcome list_variables(Call& call) {
@@ -145,24 +147,23 @@ Outcome list_variables(Call& call) {
   });
 }
 
-Outcome read_variable(Call& call) {
+Outcome read_variable(Call& call, const Keyring& keyring) {
   if (call.rest.empty()) return bad_request("missing variable path");
-  return read_state(
-      call, [path = call.rest, context = call.context](const ReadOptions& options) -> Result<Read> {
-        auto read = read_row<Table::variables>(
-            state::join_key(options.ns, path), "variable",
-            [ns = options.ns, path](const View& snapshot) { return snapshot.variable(ns, path); },
-            [context](const View& snapshot, const VariableRef& found) {
-              return opened_answer(*context, snapshot.root_key(view(found->getKeyId())), 200,
-                                   found);
-            });
-        read.path = path;
-        return read;
-      });
+  return read_state(call, [path = call.rest, keyring](const ReadOptions& options) -> Result<Read> {
+    auto read = read_row<Table::variables>(
+        state::join_key(options.ns, path), "variable",
+        [ns = options.ns, path](const View& snapshot) { return snapshot.variable(ns, path); },
+        [keyring](const View& snapshot, const VariableRef& found) {
+          return opened_answer(*keyring, snapshot.root_key(view(found->getKeyId())), 200, found);
+        });
+    read.path = path;
+    return read;
+  });
 }
 
 struct PendingWrite {
   SharedCall call;
+  Keyring keyring;
   std::string ns;
   std::string path;
   std::optional<std::uint64_t> check;
@@ -194,7 +195,7 @@ Result<security::Secret> read_items(const net::Request& request, std::string& ns
 
 Answer written_answer(const PendingWrite& write, const SealedWritten& done) {
   if (done.conflict)
-    return conflict_answer(*write.call->context, write.call->asking, done.variable);
+    return conflict_answer(*write.call->context, *write.keyring, write.call->asking, done.variable);
   const auto items = security::decode_items(write.items);  // the writer may see what he wrote
   auto answer
       = items ? variable_answer(200, *done.variable, &*items) : Answer::error(items.error());
@@ -203,7 +204,7 @@ Answer written_answer(const PendingWrite& write, const SealedWritten& done) {
 
 void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   auto& context = *write->call->context;
-  const auto key = context.options.server.store->snapshot().active_root_key();
+  const auto key = context.state.store->snapshot().active_root_key();
   if (!key && std::chrono::steady_clock::now() < write->give_up) {
     context.timers.call_after(key_pause, [write] { seal_and_write(write); });
     return;
@@ -211,10 +212,10 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   if (!key)
     return write->call->fail(
         {Errc::unavailable, "variable error: encrypt: keyring has not been initialized yet"});
-  const auto sealed = context.options.server.keyring->seal_variable(key, write->ns, write->path,
-                                                                    write->items, unix_now());
+  const auto sealed
+      = write->keyring->seal_variable(key, write->ns, write->path, write->items, unix_now());
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
-  context.options.server.writer->write_raw(
+  context.state.writer->write_raw(
       [asking = write->call->asking, sealed = *sealed, check = write->check](
           const state::Snapshot& state, const cluster::EvalSeed&) {
         return cluster::decide_set_variable(state, asking, sealed, check);
@@ -227,9 +228,9 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
       deciding_anew(write->call->context));
 }
 
-Result<> check_write(const Call& call) {
+Result<> check_write(const Call& call, const Keyring& keyring) {
   if (call.rest.empty()) return bad_request("missing variable path");
-  if (call.context->options.server.writer && call.context->options.server.keyring) return {};
+  if (call.context->state.writer && keyring) return {};
   return no_leader();
 }
 
@@ -239,9 +240,10 @@ Result<std::optional<std::uint64_t>> check_of(const Call& call) {
   return check;
 }
 
-Outcome put_variable(Call& call) {
-  NOMAD_TRY(check_write(call));
+Outcome put_variable(Call& call, const Keyring& keyring) {
+  NOMAD_TRY(check_write(call, keyring));
   auto write = std::make_shared<PendingWrite>();
+  write->keyring = keyring;
   write->ns = write_namespace(call.request());
   write->path = call.rest;
   write->give_up = std::chrono::steady_clock::now() + key_patience;
@@ -256,16 +258,17 @@ Outcome put_variable(Call& call) {
   return later;
 }
 
-Outcome remove_variable(Call& call) {
-  NOMAD_TRY(check_write(call));
+Outcome remove_variable(Call& call, const Keyring& keyring) {
+  NOMAD_TRY(check_write(call, keyring));
   const auto check = NOMAD_TRY(check_of(call));
   const auto decision = NOMAD_TRY(cluster::decide_delete_variable(
       call.asking, write_namespace(call.request()), call.rest, check));
-  return write_sealed(call, decision,
-                      [context = call.context, asking = call.asking](const SealedWritten& done) {
-                        return done.conflict ? conflict_answer(*context, asking, done.variable)
-                                             : Answer{.status = 204}.with_index(done.index);
-                      });
+  return write_sealed(
+      call, decision,
+      [context = call.context, keyring, asking = call.asking](const SealedWritten& done) {
+        return done.conflict ? conflict_answer(*context, *keyring, asking, done.variable)
+                             : Answer{.status = 204}.with_index(done.index);
+      });
 }
 
 Outcome refuse_variable_method(Call&) {
@@ -274,13 +277,15 @@ Outcome refuse_variable_method(Call&) {
 
 }  // namespace
 
-void add_variable_routes(Routes& routes) {
+void add_variable_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring) {
+  const auto with = routes.with(std::move(keyring));
   routes.exact("/v1/vars", {{Methods::get, Capability::variables_list, list_variables}});
-  routes.below("/v1/var/", {{"",
-                             {{Methods::get, Capability::variables_read, read_variable},
-                              {Methods::write, Capability::variables_write, put_variable},
-                              {Methods::remove, Capability::variables_destroy, remove_variable},
-                              {Methods::any, Capability::none, refuse_variable_method}}}});
+  routes.below("/v1/var/",
+               {{"",
+                 {{Methods::get, Capability::variables_read, with(read_variable)},
+                  {Methods::write, Capability::variables_write, with(put_variable)},
+                  {Methods::remove, Capability::variables_destroy, with(remove_variable)},
+                  {Methods::any, Capability::none, refuse_variable_method}}}});
 }
 
 }  // namespace nomad::api

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "actors/api/cluster/cluster_access.hpp"
+#include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/forward/repeats.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/write.hpp"
@@ -36,10 +37,11 @@ bool takes_stale(const net::Request& request) {
 }
 
 /// Whether this server may serve what only the leader may. The lease first: it costs least.
-bool leads(const ServerParts& server, const PeerParts& peers) {
-  if (!peers.view || !server.store) return true;
-  if (server.lease && server.lease->holds()) return true;
-  return peers.view->leader_address().is_self;
+bool leads(const Context& context) {
+  const auto& view = context.forward->view;
+  if (!view || !context.state.store) return true;
+  if (context.state.lease && context.state.lease->holds()) return true;
+  return view->leader_address().is_self;
 }
 
 void find_leader(const rpc::ClusterView& view, const Answerer& answer) {
@@ -55,10 +57,10 @@ Error no_path_to_region() {
 
 /// Why there is nobody to ask: a region may have lost its servers, or the caller may have its name
 /// wrong.
-Error no_servers(const ApiOptions& options, const std::string& region) {
-  if (region == options.agent.region) return {Errc::unavailable, "No servers"};
-  if (options.server.cluster)
-    for (const auto& member : *options.server.cluster->members->members())
+Error no_servers(const ForwardParts& parts, const std::string& region) {
+  if (region == parts.agent.region) return {Errc::unavailable, "No servers"};
+  if (parts.cluster)
+    for (const auto& member : *parts.cluster->members->members())
       if (member.region == region && member.status != cluster::MemberStatus::left)
         return {Errc::unavailable, no_path_to_region().what};
   return no_path_to_region();
@@ -66,9 +68,9 @@ Error no_servers(const ApiOptions& options, const std::string& region) {
 
 /// Some server of a region; the first one that a client node knows is the one it uses.
 void find_server(Context& context, const std::string& region, const Answerer& answer) {
-  auto servers = context.options.peers.view->servers_in(region);
-  if (servers.empty()) return answer(no_servers(context.options, region));
-  const bool is_own = region == context.options.agent.region;
+  auto servers = context.forward->view->servers_in(region);
+  if (servers.empty()) return answer(no_servers(*context.forward, region));
+  const bool is_own = region == context.region;
   const auto chosen = is_own ? 0 : context.random_below(servers.size());
   answer(Found{RelayTarget{.address = std::move(servers[chosen])}});
 }
@@ -84,7 +86,7 @@ public:
   /// `own_only`: another server has asked everybody already.
   void start(bool own_only) {
     context_->asker.ask<rpc::transport::NodeConnected>(
-        context_->options.peers.transport, rpc::transport::HasNode{node_id_}, search_patience,
+        context_->forward->transport, rpc::transport::HasNode{node_id_}, search_patience,
         [self = shared_from_this(), own_only](const Result<rpc::transport::NodeConnected>& here) {
           if (here && here->connected)
             self->found(RelayTarget{.address = {}, .node_id = self->node_id_});
@@ -97,9 +99,9 @@ public:
 
 private:
   void ask_others() {
-    const auto& options = context_->options;
-    auto servers = options.peers.view->servers_in(options.agent.region);
-    std::erase(servers, options.agent.rpc_address);
+    const auto& parts = *context_->forward;
+    auto servers = parts.view->servers_in(parts.agent.region);
+    std::erase(servers, parts.agent.rpc_address);
     open_ = static_cast<unsigned>(servers.size());
     if (servers.empty()) return answer_(not_found("No path to node"));
     for (const auto& server : servers) {
@@ -110,7 +112,7 @@ private:
       call.body = rpc::make_body<schema::rpc::HasNodeRequest>(
           [this](auto& request) { request.setNodeId(text(node_id_)); });
       context_->asker.ask<rpc::transport::Reply>(
-          options.peers.transport, std::move(call), search_patience,
+          parts.transport, std::move(call), search_patience,
           [self = shared_from_this(), server](const Result<rpc::transport::Reply>& reply) {
             self->heard(server, reply);
           });
@@ -159,20 +161,20 @@ void find_alloc_from_client(const std::shared_ptr<Context>& context,
   using client::client_api::AllocDirOf;
   // Only where it is: the caller is judged there.
   AllocDirOf question{alloc_id, access::Asking::of_cluster("dispatch")};
-  context->asker.ask<AllocDir>(context->options.client, std::move(question), search_patience,
+  context->asker.ask<AllocDir>(context->forward->client, std::move(question), search_patience,
                                [context, answer](const Result<AllocDir>& dir) {
                                  if (dir) return answer(Found{ServeHere{}});
-                                 find_server(*context, context->options.agent.region, answer);
+                                 find_server(*context, context->region, answer);
                                });
 }
 
 /// The address of a server by its id or name, or "leader"; empty: our own, or nobody's.
-std::string server_named(const ApiOptions& options, std::string_view name) {
+std::string server_named(const ForwardParts& parts, std::string_view name) {
   if (name == "leader") {
-    const auto leader = options.peers.view->leader_address();
+    const auto leader = parts.view->leader_address();
     return leader.is_self ? std::string{} : leader.rpc_address;
   }
-  const auto members = options.server.cluster->members->members();
+  const auto members = parts.cluster->members->members();
   const cluster::MemberInfo* named = nullptr;
   for (const auto& member : *members) {
     if (member.name == name) named = &cluster::bearer_of_name(named, member);
@@ -180,7 +182,7 @@ std::string server_named(const ApiOptions& options, std::string_view name) {
     named = &member;
     break;
   }
-  const bool is_other = named != nullptr && named->rpc_address != options.agent.rpc_address;
+  const bool is_other = named != nullptr && named->rpc_address != parts.agent.rpc_address;
   return is_other ? named->rpc_address : std::string{};
 }
 
@@ -197,7 +199,7 @@ std::string named_node(const net::Request& request, Where where) {
 /// judged here and by its node again. Empty: our own, or nobody's.
 Result<std::string> node_of(const Call& call, Where where) {
   if (where != Where::alloc_node) return named_node(call.request(), where);
-  const auto row = call.context->options.server.store->snapshot().alloc(call.rest);
+  const auto row = call.context->state.store->snapshot().alloc(call.rest);
   if (!row) return std::string{};
   NOMAD_TRY(authorize(call.asking, {row->alloc->ns()}));
   return std::string{row->alloc->node_id()};
@@ -205,22 +207,23 @@ Result<std::string> node_of(const Call& call, Where where) {
 
 void dispatch_to_node(Where where, Call call, const Run& run) {
   const auto context = call.context;
-  const auto& options = context->options;
-  if (!options.peers.view) return run(std::move(call));
-  if (!options.server.store) {
+  const auto& parts = *context->forward;
+  const auto& store = context->state.store;
+  if (!parts.view) return run(std::move(call));
+  if (!store) {
     const auto node = named_node(call.request(), where);
     const auto server = call.request().parameter_or_empty("server_id");
     const bool is_own
-        = node.empty() ? where != Where::named || server.empty() : node == options.agent.node_id;
+        = node.empty() ? where != Where::named || server.empty() : node == parts.agent.node_id;
     if (where != Where::alloc_node && is_own) return run(std::move(call));
     auto find = [context, where, alloc_id = call.rest](const Answerer& answer) {
       if (where == Where::alloc_node) return find_alloc_from_client(context, alloc_id, answer);
-      find_server(*context, context->options.agent.region, answer);
+      find_server(*context, context->region, answer);
     };
     return relay(std::move(call), std::move(find), run);
   }
-  if (where == Where::named && options.server.cluster && call.request().hops < most_hops) {
-    auto server = server_named(options, call.request().parameter_or_empty("server_id"));
+  if (where == Where::named && parts.cluster && call.request().hops < most_hops) {
+    auto server = server_named(parts, call.request().parameter_or_empty("server_id"));
     if (!server.empty())
       return relay(
           std::move(call), [server](const Answerer& answer) { answer(Found{RelayTarget{server}}); },
@@ -229,24 +232,22 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
   const auto found = node_of(call, where);
   if (!found) return call.fail(found.error());
   const auto& node = *found;
-  const bool is_known = !node.empty() && options.server.store->snapshot().node(node);
-  if (is_known && (node != options.agent.node_id || !options.client))
+  const bool is_known = !node.empty() && store->snapshot().node(node);
+  if (is_known && (node != parts.agent.node_id || !parts.client))
     return to_node(std::move(call), node, run);
   // The leader knows allocations and nodes that have not come here yet.
   const bool names_one = where == Where::alloc_node ? is_uuid(call.rest) : !node.empty();
-  if (!is_known && names_one && !leads(options.server, options.peers)
-      && call.request().hops < most_hops) {
+  if (!is_known && names_one && !leads(*context) && call.request().hops < most_hops) {
     return relay(
         std::move(call),
-        [context](const Answerer& answer) { find_leader(*context->options.peers.view, answer); },
-        run);
+        [context](const Answerer& answer) { find_leader(*context->forward->view, answer); }, run);
   }
   run(std::move(call));
 }
 
 /// Whether the call is about the agent that it has come to.
 Result<> check_named(const Call& call) {
-  const auto& agent = call.context->options.agent;
+  const auto& agent = call.context->forward->agent;
   const auto node = call.request().parameter_or_empty("node_id");
   const auto server = call.request().parameter_or_empty("server_id");
   if (!node.empty() && !server.empty())
@@ -288,37 +289,33 @@ void try_again_unserved(Where where, Call& call, const Run& run, Clock::time_poi
 
 void dispatch_until(Where where, Call call, const Run& run, Clock::time_point give_up) {
   const auto context = call.context;
-  const auto& options = context->options;
+  const auto& view = context->forward->view;
   const auto& request = call.request();
   const auto region = request.parameter_or_empty("region");
   Situation now;
   now.where = where;
   now.is_read = request.method == "GET" || request.method == "HEAD";
-  now.other_region = !region.empty() && region != options.agent.region;
-  now.has_server = options.server.store != nullptr || !options.peers.view;
-  now.leads = leads(options.server, options.peers);
+  now.other_region = !region.empty() && region != context->region;
+  now.has_server = context->state.store != nullptr || !view;
+  now.leads = leads(*context);
   now.takes_stale = !now.leads && takes_stale(request);
   now.is_for_this_node = request.is_for_this_node;
   const auto destination = destination_of(now);
   if (destination == Destination::here) {
     const bool by_leader = where == Where::leader || where == Where::by_method;
-    if (by_leader && !now.is_read && options.peers.view)
-      try_again_unserved(where, call, run, give_up);
+    if (by_leader && !now.is_read && view) try_again_unserved(where, call, run, give_up);
     return run(std::move(call));
   }
   if (destination == Destination::node) return dispatch_to_node(where, std::move(call), run);
   if (destination == Destination::region)
     return dispatch_to_region(std::move(call), std::string{region}, run);
-  if (!options.peers.view)
-    return refuse_unserved(call, now.other_region ? no_path_to_region() : no_leader());
+  if (!view) return refuse_unserved(call, now.other_region ? no_path_to_region() : no_leader());
   if (request.hops >= most_hops) return refuse_unserved(call, no_leader());
   Find find;
   if (destination == Destination::leader)
-    find = [context](const Answerer& answer) { find_leader(*context->options.peers.view, answer); };
+    find = [context](const Answerer& answer) { find_leader(*context->forward->view, answer); };
   else
-    find = [context](const Answerer& answer) {
-      find_server(*context, context->options.agent.region, answer);
-    };
+    find = [context](const Answerer& answer) { find_server(*context, context->region, answer); };
   relay(std::move(call), std::move(find), run);
 }
 
@@ -331,7 +328,7 @@ void dispatch(Where where, Call call, const Run& run) {
 
 void dispatch_to_region(Call call, const std::string& region, const Run& run) {
   const auto context = call.context;
-  if (!context->options.peers.view || call.request().hops >= most_hops)
+  if (!context->forward->view || call.request().hops >= most_hops)
     return refuse_unserved(call, no_path_to_region());
   relay(
       std::move(call),

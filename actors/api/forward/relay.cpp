@@ -6,6 +6,7 @@
 
 #include "actors/api/forward/api_wire.hpp"
 #include "actors/api/forward/body_transfer.hpp"
+#include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/forward/leader_watch.hpp"
 #include "actors/api/forward/relay_input.hpp"
 #include "actors/api/forward/repeats.hpp"
@@ -149,7 +150,7 @@ private:
     message.done = turns_.callback(
         [self = shared_from_this(), number](const Reply& reply) { self->ended(reply, number); });
     context_->asker.ask<Opened>(
-        context_->options.peers.transport, std::move(message), connect_patience,
+        context_->forward->transport, std::move(message), connect_patience,
         turns_.callback([self = shared_from_this(), number](Result<Opened> opened) {
           if (!opened) return self->ended({opened.error(), Delivery::surely_not}, number);
           self->listen(std::move(*opened), number);

@@ -36,7 +36,7 @@ public:
   /// Reads by the rights that the caller has now, then answers or waits.
   void attempt() {
     safely([this] {
-      auto& authenticator = *context_.options.authenticator;
+      auto& authenticator = *context_.authenticator;
       if (authenticator.is_fresh(call_.asking.who)) return read_or_wait();
       if (const auto now = authenticator.at_once(call_.asking.who)) return admit(*now);
       authenticator.resolve(call_.asking.who,
@@ -73,12 +73,12 @@ private:
         if (is_done_) return;
       }
       if (refuse()) return;
-      auto snapshot = context_.options.server.store->snapshot();
+      auto snapshot = context_.state.store->snapshot();
       if (!is_new_enough(snapshot)) {
         subscribe();
-        snapshot = context_.options.server.store->snapshot();
+        snapshot = context_.state.store->snapshot();
       }
-      const auto& lease = context_.options.server.lease;
+      const auto& lease = context_.state.lease;
       if (lease && !is_stale_allowed_ && !lease->holds()) {
         confirm();
         return;
@@ -117,7 +117,7 @@ private:
       const std::lock_guard lock{guard_};
       is_stale_ = false;
     }
-    auto subscription = context_.options.server.store->watches().subscribe(
+    auto subscription = context_.state.store->watches().subscribe(
         read_.watch, [self = shared_from_this()] { self->wake(); });
     const std::lock_guard lock{guard_};
     if (!is_done_) std::swap(subscription_, subscription);
@@ -170,7 +170,7 @@ private:
   /// Without the lease only a quorum knows whether this state is the newest.
   void confirm() {
     context_.asker.ask<raft::ReadReady>(
-        context_.options.server.raft, raft::ReadIndex{}, ask_timeout,
+        context_.state.raft, raft::ReadIndex{}, ask_timeout,
         [self = shared_from_this()](const Result<raft::ReadReady>& ready) {
           self->safely([&] { self->confirmed(ready.has_value()); });
         });
@@ -181,7 +181,7 @@ private:
       if (release()) call_.fail(no_leader());
       return;
     }
-    const auto snapshot = context_.options.server.store->snapshot();
+    const auto snapshot = context_.state.store->snapshot();
     if (is_new_enough(snapshot))
       answer(snapshot);
     else if (!wait())
@@ -236,7 +236,7 @@ private:
       return call_.send(std::move(answer));  // the index is not for him either
     answer.index = index;
     answer.is_read = true;
-    if (const auto& leader = context_.options.server.leader; leader && is_stale_allowed_) {
+    if (const auto& leader = context_.state.leader; leader && is_stale_allowed_) {
       answer.known_leader = !leader->known().leader.empty();
       answer.last_contact
           = std::chrono::duration_cast<std::chrono::milliseconds>(leader->last_contact());
@@ -270,9 +270,9 @@ std::uint64_t table_index(const View& snapshot, state::Table table) {
 
 Outcome read_state(Call& call, const std::function<Result<Read>(const ReadOptions&)>& make) {
   auto options = NOMAD_TRY(parse_read_options(call.request()));
-  if (!options.region.empty() && options.region != call.context->options.agent.region)
+  if (!options.region.empty() && options.region != call.context->region)
     return bad_request("No path to region");
-  if (!call.context->options.server.store) return no_leader();
+  if (!call.context->state.store) return no_leader();
   auto read = NOMAD_TRY(make(options));
   std::make_shared<PendingRead>(std::move(call), std::move(options), std::move(read))->attempt();
   return later;

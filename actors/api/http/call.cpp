@@ -1,6 +1,7 @@
 #include "actors/api/http/call.hpp"
 
 #include "actors/api/allocs/file_service.hpp"
+#include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/forward/leader_watch.hpp"
 
 namespace nomad::api {
@@ -36,8 +37,14 @@ private:
 
 }  // namespace
 
-Context::Context(const actor::Owner& owner, ApiOptions given)
-    : options{std::move(given)},
+Context::Context(const actor::Owner& owner, const ApiOptions& options)
+    : region{options.agent.region},
+      state{options.state},
+      authenticator{options.authenticator
+                        ? options.authenticator
+                        : access::Authenticator::make({})},  // which lets nobody in
+      hosts{options.hosts},
+      forward{std::make_shared<const ForwardParts>(ForwardParts::of(options))},
       system{owner.system()},
       asker{owner},
       timers{options.workers.alarm},
@@ -45,20 +52,12 @@ Context::Context(const actor::Owner& owner, ApiOptions given)
       archives{archive_threads, archive_capacity},
       cache{options.workers.cache_bytes},
       files{std::make_unique<FileService>()},
-      leader_watch{std::make_shared<LeaderWatch>(timers, [this] { return leader_address(); })},
-      random_{Random::from_system()} {
-  if (!options.authenticator)
-    options.authenticator = access::Authenticator::make({});  // lets nobody in
-}
+      leader_watch{std::make_shared<LeaderWatch>(
+          timers, [forward = forward] { return forward->leader_address(); })},
+      random_{Random::from_system()} {}
 
 Context::~Context() {
   stop();
-}
-
-std::string Context::leader_address() const {
-  if (!options.peers.view) return {};
-  const auto leader = options.peers.view->leader_address();
-  return leader.is_self ? options.agent.rpc_address : leader.rpc_address;
 }
 
 std::uint64_t Context::random_below(std::uint64_t bound) {
@@ -83,8 +82,7 @@ RunBlocking run_blocking(const std::shared_ptr<Context>& context) {
 
 Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string_view rest_of_path)
     : context{std::move(shared)},
-      asking{sender_of(answerer.request(), *context->options.authenticator),
-             Capability::management},
+      asking{sender_of(answerer.request(), *context->authenticator), Capability::management},
       responder{std::move(answerer)},
       rest{rest_of_path} {}
 
@@ -93,7 +91,7 @@ Turns Call::turns() const {
 }
 
 void with_rights_later(Call call, std::function<void(Call)> then) {
-  auto& authenticator = *call.context->options.authenticator;
+  auto& authenticator = *call.context->authenticator;
   const auto who = call.asking.who;
   const auto shared = share(std::move(call));
   authenticator.resolve(who, shared->turns().callback([shared, then = std::move(then)](

@@ -1,5 +1,6 @@
 // Call: one request on its way through a handler, with everything the handler may use. Context:
-// what all handlers of an Api share.
+// what all handlers of an Api share. What else a family of operations reads, it gets by itself
+// (routes.hpp).
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "actors/api/api.hpp"
 #include "actors/api/forward/body_transfer.hpp"
@@ -29,15 +31,20 @@ namespace nomad::api {
 
 class FileService;
 class LeaderWatch;
+struct ForwardParts;
 
 /// Lives as long as the Api and the last request in flight. Whoever has made it stops it before he
 /// lets go: the last to hold it may be a thread of its pools, which could not wait for itself.
 struct Context {
-  Context(const actor::Owner& owner, ApiOptions given);
+  Context(const actor::Owner& owner, const ApiOptions& options);
   ~Context();
 
-  ApiOptions options;
-  const actor::System& system;  ///< Whose actors the agent's are.
+  const std::string region;  ///< Of this agent.
+  const StateParts state;    ///< By which `read_state` and `write` go.
+  const std::shared_ptr<access::Authenticator> authenticator;
+  const net::HostRules hosts;
+  const std::shared_ptr<const ForwardParts> forward;  ///< How requests are passed on.
+  const actor::System& system;                        ///< Whose actors the agent's are.
   actor::Asker asker;
   net::TimerQueue timers;
   net::QueryPool pool;
@@ -46,12 +53,10 @@ struct Context {
   std::unique_ptr<FileService> files;
   std::shared_ptr<LeaderWatch> leader_watch;  ///< Of what was passed on to a leader.
   std::atomic<int> asked_plans{0};            ///< Of jobs, that wait for schedulers of plugins.
+  std::vector<std::shared_ptr<const void>> parts;  ///< Of families; see Routes::with.
 
   /// A random number below `bound`. Thread-safe.
   std::uint64_t random_below(std::uint64_t bound);
-
-  /// The RPC address of who leads this region now; empty: nobody is known to.
-  std::string leader_address() const;
 
   /// Ends what runs by itself: gateways, timers, pool, file streams.
   void stop();
@@ -139,7 +144,7 @@ void with_rights_later(Call call, std::function<void(Call)> then);
 /// request's own thread when they are known. Fails it when his token is none, or nobody can say.
 template <class Then>
 void with_rights(Call call, Then then) {
-  auto now = call.context->options.authenticator->at_once(call.asking.who);
+  auto now = call.context->authenticator->at_once(call.asking.who);
   if (!now) return with_rights_later(std::move(call), std::move(then));
   if (!*now) return call.fail(now->error());
   call.asking.who = std::move(**now);

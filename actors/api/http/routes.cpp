@@ -29,7 +29,7 @@ std::optional<std::string> refuse_page_of(const Call& call, const Operation& ope
   if (request.hops != 0) return {};
   const bool reads = request.method == "GET" || request.method == "HEAD";
   const bool acts = !reads || operation.methods == Methods::any || !request.upgrade().empty();
-  return net::refuse_page(request, call.context->options.hosts, acts);
+  return net::refuse_page(request, call.context->hosts, acts);
 }
 
 /// Serves the call of somebody of whom it is known what he may do.
@@ -72,8 +72,7 @@ void Routes::list(const std::string& path, std::vector<Operation>& operations) {
                                                                   : "DELETE ";
     listed_.emplace_back(method + path, operation.capability);
     const auto metric = metric_of(listed_.back().first);
-    if (context_ && context_->options.metrics.registry && !metric.empty())
-      operation.time = &context_->options.metrics.registry->sample(metric);
+    if (metrics_ && !metric.empty()) operation.time = &metrics_->sample(metric);
   }
 }
 

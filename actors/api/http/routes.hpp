@@ -3,7 +3,8 @@
 // on. All else is judged with the namespace of the object, by who finds it: the view of a read
 // (view.hpp), the decision of a write (runtime/cluster), the client node.
 //
-// One file per resource fills the table by its `add_…_routes`. Below a prefix pattern
+// One file per resource fills the table by its `add_…_routes`, which takes what its operations read
+// of the agent besides the state. Below a prefix pattern
 // ("/v1/job/") operations are chosen by the end of the path, because ids may contain slashes.
 #pragma once
 
@@ -30,10 +31,13 @@ enum class Methods : std::uint8_t {
   any = 255,  ///< Nomad does not look at it.
 };
 
+/// A Handler, with what it reads of the agent (Routes::with) if it reads anything.
+using BoundHandler = std::function<Outcome(Call&)>;
+
 struct Operation {
   Methods methods;
   Capability capability;
-  Handler run;
+  BoundHandler run;
   Where where = Where::by_method;
   telemetry::Sample* time = nullptr;  ///< Of how long it takes; set by Routes.
 };
@@ -46,7 +50,21 @@ struct Suffix {
 
 class Routes {
 public:
-  explicit Routes(std::shared_ptr<Context> context) : context_{std::move(context)} {}
+  /// Without `metrics` no times are taken.
+  explicit Routes(std::shared_ptr<Context> context,
+                  std::shared_ptr<telemetry::Registry> metrics = {})
+      : context_{std::move(context)}, metrics_{std::move(metrics)} {}
+
+  /// Gives `parts` to handlers that take them: `with(read_thing)` of what this returns. They live
+  /// as long as any call.
+  template <class Parts>
+  auto with(Parts parts) {
+    const auto shared = std::make_shared<const Parts>(std::move(parts));
+    if (context_) context_->parts.push_back(shared);
+    return [shared](Outcome (*run)(Call&, const Parts&)) -> BoundHandler {
+      return [parts = shared.get(), run](Call& call) { return run(call, *parts); };
+    };
+  }
 
   /// Operations on exactly `path`.
   void exact(std::string path, std::vector<Operation> operations);
@@ -65,6 +83,7 @@ private:
   void list(const std::string& path, std::vector<Operation>& operations);
 
   std::shared_ptr<Context> context_;
+  std::shared_ptr<telemetry::Registry> metrics_;
   std::vector<std::pair<std::string, Capability>> listed_;
   net::HttpRouter router_;
 };
@@ -74,13 +93,45 @@ private:
 bool brings_archive(const net::Request& head, access::Authenticator& authenticator);
 
 /// The whole table: all of what follows.
-void add_routes(Routes& routes);
+void add_routes(Routes& routes, const ApiOptions& options);
 
 /// Every route of the API: what an HTTP server serves, or whoever stands in for one.
-net::HttpRouter all_routes(const std::shared_ptr<Context>& context);
+net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options);
 
-void add_job_routes(Routes& routes);
-void add_alloc_routes(Routes& routes);
+/// Of operations on jobs.
+struct JobParts {
+  JobLimits limits;
+  std::shared_ptr<const server::JobTypes> types;              ///< Null: no plugin schedules any.
+  std::shared_ptr<const client::ServiceProviders> providers;  ///< Null: plugins bring none.
+};
+
+/// Of what is asked of the client of this agent.
+struct ClientParts {
+  client::ClientApi client;  ///< Empty without one.
+  std::string node_id;
+};
+
+/// Of what an agent says of itself and its cluster.
+struct AgentParts {
+  AgentInfo agent;
+  client::ClientApi client;                      ///< Empty without one.
+  std::optional<rpc::ClusterView> view;          ///< Empty: this agent knows no servers.
+  std::shared_ptr<const ClusterAccess> cluster;  ///< Null: it is no server.
+};
+
+struct MetricsSources {
+  MetricsParts metrics;
+  client::ClientApi client;  ///< Empty without one.
+};
+
+/// Where archives of snapshots are kept on their way.
+struct ArchiveParts {
+  std::string directory;                  ///< Empty: none are taken.
+  std::shared_ptr<net::BodyFiles> files;  ///< Null: likewise.
+};
+
+void add_job_routes(Routes& routes, JobParts parts);
+void add_alloc_routes(Routes& routes, ClientParts parts);
 void add_eval_routes(Routes& routes);
 void add_deployment_routes(Routes& routes);
 void add_node_pool_routes(Routes& routes);
@@ -88,19 +139,19 @@ void add_node_routes(Routes& routes);
 void add_scaling_routes(Routes& routes);
 void add_service_routes(Routes& routes);
 void add_kind_routes(Routes& routes);
-void add_variable_routes(Routes& routes);
-void add_keyring_routes(Routes& routes);
-void add_snapshot_routes(Routes& routes);
+void add_variable_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
+void add_keyring_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
+void add_snapshot_routes(Routes& routes, ArchiveParts parts);
 void add_search_routes(Routes& routes);
-void add_decision_routes(Routes& routes);
-void add_operator_routes(Routes& routes);
-void add_agent_routes(Routes& routes);
+void add_decision_routes(Routes& routes, server::DecisionLog decisions);
+void add_operator_routes(Routes& routes, AgentParts parts);
+void add_agent_routes(Routes& routes, AgentParts parts);
 void add_actor_routes(Routes& routes);
-void add_plugin_routes(Routes& routes);
-void add_cluster_routes(Routes& routes);
-void add_metrics_routes(Routes& routes);
-void add_client_routes(Routes& routes);
-void add_file_routes(Routes& routes);
+void add_plugin_routes(Routes& routes, std::shared_ptr<const plugin::PluginStates> states);
+void add_cluster_routes(Routes& routes, AgentParts parts);
+void add_metrics_routes(Routes& routes, MetricsSources sources);
+void add_client_routes(Routes& routes, ClientParts parts);
+void add_file_routes(Routes& routes, ClientParts parts);
 void add_event_routes(Routes& routes);
 void add_monitor_routes(Routes& routes);
 

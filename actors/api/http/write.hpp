@@ -39,7 +39,7 @@ inline server::Writer::Run deciding_anew(std::shared_ptr<Context> context) {
 template <class Decide, class Respond>
 Outcome write(Call& call, Decide decide, Respond respond) {
   const auto context = call.context;
-  const auto& writer = context->options.server.writer;
+  const auto& writer = context->state.writer;
   if (!writer) return no_leader();
   const auto decide_for = [decide = std::move(decide), asking = call.asking](
                               const state::Snapshot& snapshot, const cluster::EvalSeed& seed) {
@@ -56,7 +56,7 @@ Outcome write(Call& call, Decide decide, Respond respond) {
 template <class Respond>
 Outcome write_sealed(Call& call, const cluster::SealedDecision& decision, Respond respond) {
   const auto context = call.context;
-  const auto& writer = context->options.server.writer;
+  const auto& writer = context->state.writer;
   if (!writer) return no_leader();
   const auto shared = share(std::move(call));
   writer->propose_raw(

@@ -183,12 +183,12 @@ Answer deleted_answer(std::uint64_t count, std::uint64_t index) {
 }
 
 Outcome delete_by_filter(Call& call, std::string_view filter) {
-  const auto& options = call.context->options;
-  if (!options.server.writer) return no_leader();
-  const auto snapshot = options.server.store->snapshot();
+  const auto& state = call.context->state;
+  if (!state.writer) return no_leader();
+  const auto snapshot = state.store->snapshot();
   auto deletion = NOMAD_TRY(cluster::decide_delete_by_filter(snapshot, call.asking, filter));
   if (deletion.commands.empty()) return deleted_answer(0, snapshot.index());
-  const auto& writer = *options.server.writer;
+  const auto& writer = *state.writer;
   const auto count = std::make_shared<std::uint64_t>(0);  // of the Raft node's thread
   const auto shared = share(std::move(call));
   writer.propose_all(

@@ -27,7 +27,10 @@ std::vector<std::string> state_errors(const state::Snapshot& snapshot,
   return out;
 }
 
-Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts) {
+Result<IncomingJob> take_job(const Call& call,
+                             const JobParts& parts,
+                             std::string_view id,
+                             const JobTexts& texts) {
   auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, texts.type};
   const auto* given = fields.object("Job");
@@ -38,26 +41,26 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   if (!job.has("ID") && !texts.only_validates) return bad_request(std::string{texts.without_id});
   if (!id.empty() && job.text("ID") != id) return bad_request(std::string{texts.other_id});
 
-  const auto& agent = call.context->options.agent;
+  const auto& own_region = call.context->region;
   const auto query_region = call.request().parameter_or_empty("region");
   const auto region = jobspec::resolve_region(texts.only_validates ? jobspec::DraftBlock{} : job,
-                                              query_region, fields.text("Region"), agent.region);
+                                              query_region, fields.text("Region"), own_region);
   const auto ns = texts.only_validates ? jobspec::resolve_namespace(job, "", "")
                                        : jobspec::resolve_namespace(
                                            job, call.request().parameter_or_empty("namespace"),
                                            fields.text("Namespace"));
   IncomingJob incoming{std::move(body), std::move(draft)};
-  if (!region.request.empty() && region.request != agent.region) {
+  if (!region.request.empty() && region.request != own_region) {
     incoming.other_region = region.request;
     return incoming;
   }
   NOMAD_TRY(authorize(call.asking, {ns}));
   job.set("Region", region.job);
   job.set("Namespace", ns);
-  const auto& limits = call.context->options.jobs;
+  const auto& limits = parts.limits;
   jobspec::AdmissionOptions admission;
   admission.default_priority = limits.default_priority;
-  const auto& store = call.context->options.server.store;
+  const auto& store = call.context->state.store;
   const auto snapshot = store ? store->snapshot() : state::Snapshot{};
   const auto home = snapshot.get_namespace(ns);
   if (home) admission.default_node_pool = jobspec::default_node_pool(*home);
@@ -66,9 +69,8 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   rules.max_priority = limits.max_priority;
   rules.max_count = limits.max_count;
   rules.allow_refused = limits.allow_unsupported;
-  if (const auto& types = call.context->options.plugins.job_types) rules.job_types = types->names();
-  if (const auto& providers = call.context->options.plugins.providers)
-    rules.providers = providers->names();
+  if (parts.types) rules.job_types = parts.types->names();
+  if (parts.providers) rules.providers = parts.providers->names();
   if (store) {
     rules.memory_oversubscription
         = scheduler::placement_rules(snapshot, job.text("NodePool")).memory_oversubscription;

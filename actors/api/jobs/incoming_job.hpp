@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/api/http/call.hpp"
+#include "actors/api/http/routes.hpp"
 #include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/object/flat_json.hpp"
@@ -36,7 +36,10 @@ struct IncomingJob {
 
 /// Takes the job out of the request's body, if its namespace is the caller's to ask this of. `id`
 /// is that of the path; empty if it names none.
-Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts);
+Result<IncomingJob> take_job(const Call& call,
+                             const JobParts& parts,
+                             std::string_view id,
+                             const JobTexts& texts);
 
 /// What of the job's surroundings does not exist, or does not take the job: judged by `take_job`,
 /// and once more with what is written.

@@ -126,7 +126,7 @@ Outcome evaluate_job(Call& call) {
       evaluated);
 }
 
-Outcome revert_job(Call& call) {
+Outcome revert_job(Call& call, const JobParts& parts) {
   const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "JobRevertRequest"};
   NOMAD_TRY(check_job_id(fields, call));
@@ -135,7 +135,7 @@ Outcome revert_job(Call& call) {
   NOMAD_TRY(fields.check());
   return write(
       call,
-      [=, job = name_of(call), max_count = call.context->options.jobs.max_count](
+      [=, job = name_of(call), max_count = parts.limits.max_count](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_revert(state, asking, job.ns, job.id, version, enforce_prior,
                                       max_count, seed);
@@ -143,11 +143,11 @@ Outcome revert_job(Call& call) {
       evaluated);
 }
 
-Outcome scale_job(Call& call) {
+Outcome scale_job(Call& call, const JobParts& parts) {
   const auto request = NOMAD_TRY(read_scale(call));
   return write(
       call,
-      [request, max_count = call.context->options.jobs.max_count](
+      [request, max_count = parts.limits.max_count](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_scale(state, asking, request, max_count, seed);
       },

@@ -301,38 +301,39 @@ Result<Read> job_list(const ReadOptions& options,
               .cacheable = true};
 }
 
-void add_job_routes(Routes& routes) {
+void add_job_routes(Routes& routes, JobParts parts) {
+  const auto with = routes.with(std::move(parts));
   const auto read = [](std::string_view suffix, Handler run) {
     return Suffix{suffix, {{Methods::get, Capability::read_job, run}}};
   };
-  const auto write = [](std::string_view suffix, Capability capability, Handler run) {
+  const auto write = [](std::string_view suffix, Capability capability, BoundHandler run) {
     return Suffix{suffix, {{Methods::write, capability, run}}};
   };
   routes.exact("/v1/jobs", {{Methods::get, Capability::list_jobs, list_jobs},
-                            {Methods::write, Capability::submit_job, register_job}});
+                            {Methods::write, Capability::submit_job, with(register_job)}});
   routes.exact("/v1/jobs/parse",
                {{Methods::write, Capability::parse_job, parse_job, Where::agent}});
-  routes.exact("/v1/validate/job", {{Methods::write, Capability::read_job, validate_job}});
+  routes.exact("/v1/validate/job", {{Methods::write, Capability::read_job, with(validate_job)}});
   routes.below("/v1/job/", {write("/evaluate", Capability::submit_job, evaluate_job),
                             read("/allocations", job_allocations),
                             read("/evaluations", job_evaluations),
                             write("/periodic/force", Capability::dispatch_job, force_periodic),
-                            write("/plan", Capability::submit_job, plan_job),
+                            write("/plan", Capability::submit_job, with(plan_job)),
                             read("/summary", job_summary),
                             write("/dispatch", Capability::dispatch_job, dispatch_job),
                             read("/versions", job_versions),
-                            write("/revert", Capability::submit_job, revert_job),
+                            write("/revert", Capability::submit_job, with(revert_job)),
                             read("/deployments", job_deployments),
                             read("/deployment", job_deployment),
                             write("/stable", Capability::submit_job, set_job_stability),
                             {"/scale",
                              {{Methods::get, Capability::read_job, job_scale_status},
-                              {Methods::write, Capability::scale_job, scale_job}}},
+                              {Methods::write, Capability::scale_job, with(scale_job)}}},
                             read("/services", job_services),
                             read("/submission", job_submission),
                             {"",
                              {{Methods::get, Capability::read_job, read_job},
-                              {Methods::write, Capability::submit_job, register_job},
+                              {Methods::write, Capability::submit_job, with(register_job)},
                               {Methods::remove, Capability::submit_job, deregister_job}}}});
 }
 

@@ -5,23 +5,23 @@
 #include <functional>
 
 #include "actors/api/http/blocking_read.hpp"
-#include "actors/api/http/call.hpp"
+#include "actors/api/http/routes.hpp"
 #include "runtime/cluster/job_commands.hpp"
 
 namespace nomad::api {
 
 // job_write_endpoint.cpp: what takes a job.
-Outcome register_job(Call& call);
+Outcome register_job(Call& call, const JobParts& parts);
 Outcome deregister_job(Call& call);
-Outcome plan_job(Call& call);
+Outcome plan_job(Call& call, const JobParts& parts);
 Outcome parse_job(Call& call);
-Outcome validate_job(Call& call);
+Outcome validate_job(Call& call, const JobParts& parts);
 
 // job_action_endpoint.cpp: what acts on a stored one.
 Outcome evaluate_job(Call& call);
-Outcome revert_job(Call& call);
+Outcome revert_job(Call& call, const JobParts& parts);
 Outcome set_job_stability(Call& call);
-Outcome scale_job(Call& call);
+Outcome scale_job(Call& call, const JobParts& parts);
 Outcome dispatch_job(Call& call);
 Outcome force_periodic(Call& call);
 

@@ -48,9 +48,12 @@ bool scales_system_job(const jobspec::DraftBlock& job) {
   return false;
 }
 
+using JobHandler = Outcome (*)(Call& call, const JobParts& parts);
+
 /// Goes on with a job that is of another region than the request.
-Outcome pass_on(Call& call, const std::string& region, Handler handler) {
-  dispatch_to_region(std::move(call), region, [handler](Call here) { here.settle(handler(here)); });
+Outcome pass_on(Call& call, const std::string& region, const JobParts& parts, JobHandler handler) {
+  dispatch_to_region(std::move(call), region,
+                     [&parts, handler](Call here) { here.settle(handler(here, parts)); });
   return later;
 }
 
@@ -60,7 +63,7 @@ Outcome write_registration(Call& call,
                            const std::shared_ptr<const jobspec::JobDraft>& draft,
                            JobSource source,
                            std::vector<std::string> warnings) {
-  const auto& writer = call.context->options.server.writer;
+  const auto& writer = call.context->state.writer;
   if (!writer) return no_leader();
   const auto decide
       = [request, draft, asking = call.asking](const Snapshot& state,
@@ -76,7 +79,7 @@ Outcome write_registration(Call& call,
     const auto turns = shared->turns();
     if (!result) return turns.post([shared, error = result.error()] { shared->fail(error); });
     const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
-    keep_source(*shared->context->options.server.writer, *done, source, ns, turns,
+    keep_source(*shared->context->state.writer, *done, source, ns, turns,
                 [shared, done, warnings](const std::string& warning) mutable {
                   if (!warning.empty()) warnings.push_back(warning);
                   shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
@@ -86,11 +89,12 @@ Outcome write_registration(Call& call,
   return later;
 }
 
-Outcome register_here(Call& call) {
+Outcome register_here(Call& call, const JobParts& parts) {
   auto incoming = NOMAD_TRY(take_job(
-      call, call.rest,
+      call, parts, call.rest,
       {"JobRegisterRequest", "Job ID hasn't been provided", "Job ID does not match name"}));
-  if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, register_job);
+  if (!incoming.other_region.empty())
+    return pass_on(call, incoming.other_region, parts, register_job);
   BodyFields fields{incoming.body, "JobRegisterRequest"};
   cluster::RegisterRequest request;
   request.enforce_index = fields.boolean("EnforceIndex");
@@ -103,7 +107,7 @@ Outcome register_here(Call& call) {
   if (request.eval_priority != 0 && (request.eval_priority < 1 || request.eval_priority > 100))
     return bad_request("Eval priority must be between 1 and 100 inclusively");
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
-  auto source = NOMAD_TRY(take_source(fields, call.context->options.jobs.max_source_bytes));
+  auto source = NOMAD_TRY(take_source(fields, parts.limits.max_source_bytes));
   request.job = freeze_job(incoming.draft);
   const auto draft = std::make_shared<const jobspec::JobDraft>(std::move(incoming.draft));
   return write_registration(call, request, draft, std::move(source),
@@ -229,14 +233,13 @@ Error undecided(const PlanUnderWay& plan, const std::string& plugin, const Error
 }
 
 /// Answers, or has the plugin asked that schedules the job. No thread waits for it.
-Outcome show_plan(Call& call, PlanUnderWay plan) {
+Outcome show_plan(Call& call, const JobParts& parts, PlanUnderWay plan) {
   const auto* const question = plan.run.question();
   if (question == nullptr)
     return plan_answer(std::move(plan.run).take(), plan.index, plan.job, plan.with_diff,
                        plan.warnings);
   const auto context = call.context;
-  const auto& types = context->options.plugins.job_types;
-  const auto known = types ? types->find(plan.type) : std::nullopt;
+  const auto known = parts.types ? parts.types->find(plan.type) : std::nullopt;
   if (!known)
     return Error{Errc::unavailable,
                  fmt::format("no plugin of this server schedules jobs of type \"{}\"", plan.type)};
@@ -248,42 +251,44 @@ Outcome show_plan(Call& call, PlanUnderWay plan) {
   const auto kept = std::make_shared<PlanUnderWay>(std::move(plan));
   context->asker.ask<server::decider::Decided>(
       known->decider, order, decision_timeout,
-      [shared = share(std::move(call)), kept,
+      [shared = share(std::move(call)), &parts, kept,
        plugin = known->plugin](Result<server::decider::Decided> decided) {
         if (!decided) return shared->fail(undecided(*kept, plugin, decided.error()));
         run_on(shared->context->pool, shared,
-               [kept, plugin, decision = decided->decision](Call& again) -> Outcome {
+               [&parts, kept, plugin, decision = decided->decision](Call& again) -> Outcome {
                  if (const auto taken = kept->run.answer(decision); !taken)
                    return undecided(*kept, plugin, taken.error());
-                 return show_plan(again, std::move(*kept));
+                 return show_plan(again, parts, std::move(*kept));
                });
       });
   return later;
 }
 
-Outcome plan_here(Call& call) {
-  auto incoming = NOMAD_TRY(take_job(
-      call, call.rest, {"JobPlanRequest", "Job must have a valid ID", "Job ID does not match"}));
-  if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, plan_job);
+Outcome plan_here(Call& call, const JobParts& parts) {
+  auto incoming = NOMAD_TRY(
+      take_job(call, parts, call.rest,
+               {"JobPlanRequest", "Job must have a valid ID", "Job ID does not match"}));
+  if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, parts, plan_job);
   BodyFields fields{incoming.body, "JobPlanRequest"};
   const bool with_diff = fields.boolean("Diff");
   NOMAD_TRY(fields.check());
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
   const auto job = freeze_job(incoming.draft);
-  const auto& store = call.context->options.server.store;
+  const auto& store = call.context->state.store;
   if (!store) return no_leader();
   const auto state = store->snapshot();
   const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
   const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
   auto run = NOMAD_TRY(scheduler::DryRunUnderWay::begin(state, job, is_changed, unix_now(),
                                                         Random::from_system().next()));
-  return show_plan(call, {.type = copy(job->getType()),
-                          .run = std::move(run),
-                          .index = state.index(),
-                          .job = tree,
-                          .with_diff = with_diff,
-                          .warnings = incoming.validation.warning_text()});
+  return show_plan(call, parts,
+                   {.type = copy(job->getType()),
+                    .run = std::move(run),
+                    .index = state.index(),
+                    .job = tree,
+                    .with_diff = with_diff,
+                    .warnings = incoming.validation.warning_text()});
 }
 
 // --- parse and validate --------------------------------------------------------------------------
@@ -317,9 +322,10 @@ Outcome parse_here(Call& call) {
   return Answer::json(json::serialize(job));
 }
 
-Outcome validate_here(Call& call) {
-  const auto incoming = NOMAD_TRY(take_job(call, "", {"JobValidateRequest", "", "", true}));
-  if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, validate_job);
+Outcome validate_here(Call& call, const JobParts& parts) {
+  const auto incoming = NOMAD_TRY(take_job(call, parts, "", {"JobValidateRequest", "", "", true}));
+  if (!incoming.other_region.empty())
+    return pass_on(call, incoming.other_region, parts, validate_job);
   const auto& validation = incoming.validation;
   JsonObject object;
   object.boolean("DriverConfigValidated", true).text("Error", validation.error_text());
@@ -332,26 +338,27 @@ Outcome validate_here(Call& call) {
 }
 
 /// Runs `work` here, or on the pool if the body is large.
-Outcome by_size(Call& call, Handler work) {
-  return call.request().body.size() > large_body ? on_pool(call, work) : work(call);
+Outcome by_size(Call& call, const JobParts& parts, JobHandler work) {
+  if (call.request().body.size() <= large_body) return work(call, parts);
+  return on_pool(call, [&parts, work](Call& here) { return work(here, parts); });
 }
 
 }  // namespace
 
-Outcome register_job(Call& call) {
-  return by_size(call, register_here);
+Outcome register_job(Call& call, const JobParts& parts) {
+  return by_size(call, parts, register_here);
 }
 
-Outcome plan_job(Call& call) {
-  return on_pool(call, plan_here);
+Outcome plan_job(Call& call, const JobParts& parts) {
+  return on_pool(call, [&parts](Call& here) { return plan_here(here, parts); });
 }
 
 Outcome parse_job(Call& call) {
   return on_pool(call, parse_here);
 }
 
-Outcome validate_job(Call& call) {
-  return by_size(call, validate_here);
+Outcome validate_job(Call& call, const JobParts& parts) {
+  return by_size(call, parts, validate_here);
 }
 
 namespace {
@@ -422,7 +429,7 @@ Outcome deregister_job(Call& call) {
       [asked, context](const Snapshot& state, const access::Asking& asking,
                        const cluster::EvalSeed& seed) -> Result<Decision> {
         if (asked.no_shutdown_delay)
-          NOMAD_TRY(skip_delays(*context->options.server.writer, state, asking, asked));
+          NOMAD_TRY(skip_delays(*context->state.writer, state, asking, asked));
         return cluster::decide_deregister(state, asking, asked.ns, asked.job_id, asked.purge,
                                           asked.eval_priority, seed);
       },

@@ -183,11 +183,11 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.agent.rpc_address = "127.0.0.1:4647";
   options.agent.serf_address = "127.0.0.1:4648";
   options.agent.config_json = [] { return std::string{R"({"Region":"global"})"}; };
-  options.server.store = std::shared_ptr<state::Store>{state_, &state_->store};
-  options.server.lease = lease;
-  options.server.leader = leader;
-  options.server.raft = raft_;
-  options.server.writer.emplace(options.server.store, raft::Proposer{log_}, leader);
+  options.state.store = std::shared_ptr<state::Store>{state_, &state_->store};
+  options.state.lease = lease;
+  options.state.leader = leader;
+  options.state.raft = raft_;
+  options.state.writer.emplace(options.state.store, raft::Proposer{log_}, leader);
   options.client = client_;
   auto ring = storage::RowRing::open(uploads.file("decisions.db"));
   REQUIRE(ring.has_value());

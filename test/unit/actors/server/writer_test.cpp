@@ -60,7 +60,8 @@ struct WriterFixture : test::ServerFixture {
               .ns = "default", .job_id = job, .group = group, .count = count};
           return cluster::decide_scale(state, nomad::test::anybody(), request, 0, seed);
         },
-        [answers](Outcome outcome) { answers->push_back(std::move(outcome)); }, std::move(run));
+        Turns::here(), [answers](Outcome outcome) { answers->push_back(std::move(outcome)); },
+        std::move(run));
     return answers;
   }
 
@@ -274,7 +275,7 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: an index that the caller enforces is j
         request.job_modify_index = read;
         return cluster::decide_register(state, nomad::test::anybody(), request, seed);
       },
-      [&answers](Outcome outcome) { answers.push_back(std::move(outcome)); });
+      Turns::here(), [&answers](Outcome outcome) { answers.push_back(std::move(outcome)); });
 
   commit();
 

@@ -315,7 +315,7 @@ TEST_CASE("access: no route shows or changes anything of a namespace that is not
   cases.merge(node_cases());
   cases.merge(scaling_cases());
   Routes routes{nullptr};
-  add_routes(routes);
+  add_routes(routes, {});
   REQUIRE(routes.listed().size() > 100);
   std::set<std::string> tested;
   for (const auto& [route, needed] : routes.listed()) {
@@ -340,7 +340,7 @@ TEST_CASE("access: no route shows or changes anything of a namespace that is not
 TEST_CASE("access: what is of no namespace is judged before it is done") {
   TwoNamespaces fixture;
   Routes routes{nullptr};
-  add_routes(routes);
+  add_routes(routes, {});
   const auto index = fixture.state().index;
   for (const auto& [route, needed] : routes.listed()) {
     if (needed == Capability::none || access::is_namespaced(needed)) continue;
@@ -421,7 +421,7 @@ TEST_CASE("access: a lost check-and-set shows the items only to who may read the
 
 TEST_CASE("metrics: operations are measured under names of their own, and each of them exists") {
   Routes routes{nullptr};
-  add_routes(routes);
+  add_routes(routes, {});
   std::set<std::string_view> listed;
   for (const auto& [route, needed] : routes.listed())
     listed.insert(route);

@@ -92,7 +92,7 @@ struct RightsFixture {
 TEST_CASE("rights: an unknown token is refused by every route that is not open to all") {
   const RightsFixture fixture;
   Routes routes{nullptr};
-  add_routes(routes);
+  add_routes(routes, {});
   for (const auto& [route, needed] : routes.listed()) {
     if (needed == Capability::none) continue;
     const auto& shown = route;
