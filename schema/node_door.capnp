@@ -1,7 +1,8 @@
 # What client nodes and servers ask of each other: one question, one answer. Within a process both
 # are handed over by reference, between processes they are a Parcel each. Objects of the state go
 # beside them as rows, each in its own bytes, which are neither copied nor encoded anew on the way.
-# Who may ask what, and who answers it, stands in actors/roles/node_door.cpp.
+# Who may ask what, and who answers it, stands in actors/roles/node_door.cpp. Ask and Reply are of
+# nodes to servers, NodeAsk and NodeReply of servers to nodes.
 #
 # Fields and members of the unions are only ever added. A question that a receiver does not know is
 # answered by `not_found`. Times are milliseconds where the name says so.
@@ -9,6 +10,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema::door");
 using import "annotations.capnp".secret;
+using Common = import "common.capnp";
 using Rpc = import "rpc.capnp";
 
 struct Ask {
@@ -138,6 +140,64 @@ struct Previous {
 struct NodeData {
   digest @0 :UInt64;               # `known`: the wait is over, and nothing follows
   services @1 :UInt32;             # how many of the rows are services
+}
+
+# What servers ask of a client node, for a user or for themselves. Of an allocation that the node
+# does not have: `not_found`. Who asks is judged by the node.
+struct NodeAsk {
+  subject @0 :Text;                # id of the node that is asked
+  allocId @1 :Text;                # which of its allocations it is about; none: the node
+  union {
+    # Restarts one task, every running one (neither named) or every one, ended ones included, in
+    # lifecycle order. Both is `invalid_argument`. Answer: done.
+    restartTasks @2 :RestartTasks;
+
+    # Sends a signal to one task, or to every running one. Answer: done.
+    signalTasks @3 :SignalTasks;
+
+    # Removes what is left of the allocation. Answer: done, when it is gone; `rejected`: it has not
+    # ended.
+    collectAlloc @4 :Void;
+
+    # Removes what is left of all that have ended. Answer: done.
+    collectGarbage @5 :Void;
+
+    # Answer: meta; `unavailable`: the client is starting.
+    readMeta @6 :Void;
+
+    # Sets keys of the node's metadata, and unsets those without a value. Answered when it is saved;
+    # the node is registered with it shortly after. Answer: meta; `invalid_argument`; `unavailable`.
+    applyMeta @7 :List(MetaChange);
+  }
+}
+
+struct RestartTasks {
+  task @0 :Text;
+  all @1 :Bool;
+}
+
+struct SignalTasks {
+  task @0 :Text;                   # none: all
+  signal @1 :Text;                 # "SIGHUP"
+}
+
+struct MetaChange {
+  key @0 :Text;
+  value @1 :Text;
+  unset @2 :Bool;
+}
+
+struct NodeReply {
+  union {
+    done @0 :Void;
+    meta @1 :NodeMeta;
+  }
+}
+
+struct NodeMeta {
+  merged @0 :List(Common.TextEntry);  # as the node is registered
+  dynamic @1 :List(MetaChange);    # what was changed since the configuration
+  fixed @2 :List(Common.TextEntry);   # of the configuration
 }
 
 # A question or an answer between processes, with what goes beside it.

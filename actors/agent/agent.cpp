@@ -183,7 +183,8 @@ struct Agent::Parts {
     if (client) options.client = client->api();
     options.peers = {.transport = server ? server->cluster().transport() : dialer->handle(),
                      .view = server ? server->cluster().view() : view_of_client(),
-                     .remote = links.requests};
+                     .remote = links.requests,
+                     .nodes = server ? server->cluster().node_caller() : rpc::NodeCaller{}};
     options.authenticator = server ? server->cluster().authenticator() : authenticator;
     auto started = NOMAD_TRY(api::start_api(root, std::move(options)));
     api.emplace(std::move(started));
@@ -401,7 +402,8 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
     all.client.emplace(ClientPart::start(all.root, all.config, programs.executor, all.http_address,
                                          std::move(ready), all.servers_of_client(), all.metrics));
     all.node_id = NOMAD_TRY(all.client->wait_for_node_id());
-    if (all.server) all.server->cluster().set_own_node(all.node_id);
+    if (all.server) all.server->cluster().set_own_node({all.node_id, all.client->api()});
+    all.links.node.set(all.client->api());
   }
   NOMAD_TRY(all.start_api());
   all.serve_plugins();

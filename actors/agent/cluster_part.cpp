@@ -121,7 +121,7 @@ void serve_membership(rpc::MethodRouter& router,
 /// Whether client nodes can be reached through this server. `own`: the node in this process.
 void serve_has_node(rpc::MethodRouter& router,
                     const SharedAsker& asker,
-                    const actor::Latest<std::string>& own,
+                    const actor::Latest<rpc::OwnNode>& own,
                     const actor::Latest<rpc::Transport>& transport) {
   using rpc::transport::NodeConnected;
   using schema::rpc::HasNodeReply;
@@ -131,7 +131,7 @@ void serve_has_node(rpc::MethodRouter& router,
                               const Object<schema::rpc::HasNodeRequest>& request,
                               rpc::Answer<HasNodeReply> answer) {
         auto node_id = copy(request->getNodeId());
-        if (!node_id.empty() && own.get() == node_id)
+        if (!node_id.empty() && own.get().id == node_id)
           return answer.with([](auto reply) { reply.setConnected(true); });
         const auto open = transport.get();
         if (!open) return answer(not_ready());
@@ -209,6 +209,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   serve_raft(*router, part.inbox_);
   serve_membership(*router, part.asker_, part.served_membership_);
   serve_has_node(*router, part.asker_, part.own_node_, part.served_transport_);
+  rpc::serve_node_questions(*router, rpc::Method::server_ask_node, part.asker_, part.asked_nodes_);
   rpc::serve_rights(*router);
   requests.add_to_server(*router);
   part.known_servers_ = [leader = part.leader_, members = part.members_, region = config.region] {
@@ -231,6 +232,8 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   part.forwarder_
       = rpc::spawn_forwarder(owner, part.transport(), view, {.random_seed = part.random_.next()});
   part.address_ = advertised_address(config, part.link_.address);
+  part.node_caller_
+      = rpc::spawn_node_caller(owner, part.transport(), view, part.address_, part.own_node_);
   part.carrier_ = server::make_raft_carrier(part.transport(), config.region);
   part.membership_options_.self = member_info(config, options, part.address_);
   part.membership_options_.retry_join = join_addresses(config.server.join, config.ports.rpc);
@@ -260,11 +263,12 @@ void ClusterPart::attach(const actor::Owner& owner, const raft::StartedRaft& raf
   leader_.set(raft.leader);
   lease_.set(raft.lease);
   served_forwarder_.set(forwarder_);
+  asked_nodes_.set(node_caller_);
   served_transport_.set(transport());
 }
 
-void ClusterPart::set_own_node(const std::string& node_id) {
-  own_node_.set(node_id);
+void ClusterPart::set_own_node(rpc::OwnNode node) {
+  own_node_.set(std::move(node));
 }
 
 void ClusterPart::serve_nodes(const server::NodeSide& nodes) {
@@ -288,9 +292,13 @@ void ClusterPart::stop() {
   inbox_.set({});
   served_membership_.set({});
   served_forwarder_.set({});
+  asked_nodes_.set({});
+  own_node_.set({});
   served_transport_.set({});
   actor::stop(forwarder_);
   forwarder_ = rpc::Forwarder{};
+  actor::stop(node_caller_);
+  node_caller_ = rpc::NodeCaller{};
   if (nodes_) nodes_->stop();
   if (sealed_) sealed_->stop();
   if (link_.stop) link_.stop();

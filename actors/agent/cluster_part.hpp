@@ -16,6 +16,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/node_door.hpp"
 #include "actors/rpc/forwarder.hpp"
+#include "actors/rpc/node_caller.hpp"
 #include "actors/server/autopilot.hpp"
 #include "actors/server/members/membership.hpp"
 #include "actors/server/nodes/node_service.hpp"
@@ -73,7 +74,10 @@ public:
   const rpc::ClusterView& view() const { return view_; }
 
   /// The client node in this process is reached without a connection.
-  void set_own_node(const std::string& node_id);
+  void set_own_node(rpc::OwnNode node);
+
+  /// Asks client nodes, wherever they are connected.
+  const rpc::NodeCaller& node_caller() const { return node_caller_; }
 
   /// The servers of this region that seem alive, for client nodes.
   const server::KnownServers& known_servers() const { return known_servers_; }
@@ -105,7 +109,8 @@ private:
   actor::Latest<std::shared_ptr<const raft::LeaderLease>> lease_;
   actor::Latest<rpc::Forwarder> served_forwarder_;
   actor::Latest<rpc::Transport> served_transport_;
-  actor::Latest<std::string> own_node_;  ///< Empty: no client in this process.
+  actor::Latest<rpc::OwnNode> own_node_;
+  actor::Latest<AskedNode> asked_nodes_;
 
   server::KnownServers known_servers_;
   std::optional<server::NodeService> nodes_;
@@ -114,6 +119,7 @@ private:
   Random random_{0};
   rpc::ClusterView view_;
   rpc::Forwarder forwarder_;
+  rpc::NodeCaller node_caller_;
   raft::Carrier carrier_;
   std::shared_ptr<server::MemberView> members_ = std::make_shared<server::MemberView>();
   server::MembershipActorOptions membership_options_;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "actors/rpc/node_caller.hpp"
+
 namespace nomad::agent {
 
 namespace {
@@ -82,6 +84,8 @@ Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,
                                        std::shared_ptr<access::Authenticator> authenticator) {
   const auto router = std::make_shared<rpc::MethodRouter>(config.region, std::move(authenticator));
   links.requests.add_to_client(*router);
+  rpc::serve_node_questions(*router, rpc::Method::node_question,
+                            std::make_shared<actor::Asker>(owner, 1), links.node);
   rpc::TcpTransportOptions options;
   options.network = rpc_options(config, net::RpcRole::client, config.name, links.certificates);
   options.network.threads = 1;

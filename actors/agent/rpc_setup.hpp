@@ -8,7 +8,9 @@
 #include <string>
 
 #include "actors/api/forward/remote_requests.hpp"
+#include "actors/core/latest.hpp"
 #include "actors/roles/job_types.hpp"
+#include "actors/roles/node_questions.hpp"
 #include "actors/roles/service_providers.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -21,8 +23,9 @@ namespace nomad::agent {
 struct AgentLinks {
   std::shared_ptr<net::TlsContext> certificates;  ///< Null without TLS.
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
-  std::shared_ptr<telemetry::Registry> metrics;   ///< Null: nothing is measured.
-  std::shared_ptr<server::JobTypes> job_types;    ///< That plugins schedule.
+  actor::Latest<AskedNode> node;  ///< Answers what servers ask of an agent without a server.
+  std::shared_ptr<telemetry::Registry> metrics;         ///< Null: nothing is measured.
+  std::shared_ptr<server::JobTypes> job_types;          ///< That plugins schedule.
   std::shared_ptr<client::ServiceProviders> providers;  ///< Of services, that plugins bring.
 };
 

@@ -73,7 +73,9 @@ void add_collectors(const std::shared_ptr<Context>& context, telemetry::Registry
 
 void add_routes(Routes& routes, const ApiOptions& options) {
   const auto& server = options.server;
-  const ClientParts client{options.client, options.agent.node_id};
+  const ClientParts client{
+      options.client, options.agent.node_id,
+      options.peers.nodes ? AskedNode{options.peers.nodes} : AskedNode{options.client}};
   const AgentParts agent{options.agent, options.client, options.peers.view, server.cluster};
   add_job_routes(routes, {options.jobs, options.plugins.job_types, options.plugins.providers});
   add_alloc_routes(routes, client);

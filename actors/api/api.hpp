@@ -23,6 +23,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/rpc/forwarder.hpp"
+#include "actors/rpc/node_caller.hpp"
 #include "actors/server/decisions/decision_log.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
@@ -100,6 +101,7 @@ struct PeerParts {
   rpc::Transport transport = {};
   std::optional<rpc::ClusterView> view = {};
   std::optional<RemoteRequests> remote = {};  ///< Serves what others pass on to this agent.
+  rpc::NodeCaller nodes = {};                 ///< Of a server: asks client nodes.
 };
 
 /// What plugins bring; empty: nothing.

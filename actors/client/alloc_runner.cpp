@@ -63,7 +63,7 @@ public:
   void disk_looked(const alloc_runner::DiskLooked& msg);
   actor::Answer<alloc_runner::Done> destroy();
   actor::Answer<alloc_runner::Done> detach();
-  actor::Answer<client_api::Done> restart(const client_api::RestartTask& msg);
+  actor::Answer<door::NodeReply> answer(const door::NodeAsk& msg);
 
   // What the tasks and hooks say.
   void task_changed(const task_runner::Changed& msg);
@@ -102,7 +102,8 @@ private:
   void hook_failed(const HookEntry& hook, const Error& err);
   void report();
   void request_review();
-  actor::Answer<client_api::Done> restart_tasks(bool all_tasks);
+  actor::Answer<door::NodeReply> restart(schema::door::RestartTasks::Reader order);
+  actor::Answer<door::NodeReply> restart_tasks(bool all_tasks);
   actor::Answer<plugin_host::Answered> tell_servers(
       const schema::plugin::HostRequest::Reader& request);
   actor::Answer<plugin_host::Answered> restart_for_hook(
@@ -418,17 +419,25 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
   }
 }
 
-actor::Answer<client_api::Done> AllocState::restart(const client_api::RestartTask& msg) {
-  if (!msg.task.empty() && msg.all_tasks)
-    return Error{Errc::invalid_argument, "task name cannot be set when restarting all tasks"};
-  return msg.task.empty() ? restart_tasks(msg.all_tasks) : tasks_.restart_one(msg.task);
+/// What servers ask about this allocation; who asks was judged by NodeAllocs.
+actor::Answer<door::NodeReply> AllocState::answer(const door::NodeAsk& msg) {
+  if (msg->isRestartTasks()) return restart(msg->getRestartTasks());
+  if (msg->isSignalTasks()) return tasks_.signal(msg->getSignalTasks());
+  return Error{Errc::not_found, "a runner does not answer that"};
 }
 
-actor::Answer<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
+actor::Answer<door::NodeReply> AllocState::restart(schema::door::RestartTasks::Reader order) {
+  const auto task = copy(order.getTask());
+  if (!task.empty() && order.getAll())
+    return Error{Errc::invalid_argument, "task name cannot be set when restarting all tasks"};
+  return task.empty() ? restart_tasks(order.getAll()) : tasks_.restart_one(task);
+}
+
+actor::Answer<door::NodeReply> AllocState::restart_tasks(bool all_tasks) {
   if (!should_run() || tasks_.is_killing())
     return Error{Errc::rejected, "restart of an alloc that should not run"};
   if (all_tasks) tasks_.reset_order();
-  const auto promise = self_->make_response_promise<client_api::Done>();
+  const auto promise = self_->make_response_promise<door::NodeReply>();
   hooks_.ask(HookPhase::TASK_RESTART,
              [this, promise, all_tasks] { tasks_.restart(all_tasks, promise); });
   if (all_tasks) request_review();
@@ -555,8 +564,7 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
       [self](const alloc_runner::DiskLooked& msg) { self->state.disk_looked(msg); },
       [self](alloc_runner::Destroy) { return self->state.destroy(); },
       [self](alloc_runner::Detach) { return self->state.detach(); },
-      [self](const client_api::RestartTask& msg) { return self->state.restart(msg); },
-      [self](const client_api::SignalTask& msg) { return self->state.tasks().signal(msg); },
+      [self](const door::NodeAsk& msg) { return self->state.answer(msg); },
       [self](const client_api::ReadAllocUsage& msg) { return self->state.tasks().stats(msg); },
       [self](const client_api::AllocDirOf&) { return self->state.tasks().directory(); },
       [self](client_api::Exec& msg) { return self->state.tasks().exec(msg); },

@@ -260,17 +260,17 @@ void AllocTasks::detach(std::function<void()> then) {
 
 // -- requests of the API -------------------------------------------------------------------------
 
-actor::Answer<client_api::Done> AllocTasks::restart_one(const std::string& name) {
+actor::Answer<door::NodeReply> AllocTasks::restart_one(const std::string& name) {
   const auto task = std::ranges::find(tasks_, name, &Task::name);
   if (task == tasks_.end())
     return Error{Errc::not_found, "Could not find task runner for task: " + name};
   if (task->has_ended()) return Error{Errc::rejected, "Task not running"};
-  auto promise = self_->make_response_promise<client_api::Done>();
+  auto promise = self_->make_response_promise<door::NodeReply>();
   self_
       ->request(
           task->runner, std::chrono::minutes{10},
           task_runner::Restart{event::restart_asked(unix_now(), "User requested task to restart")})
-      .then([promise](const task_runner::Done&) { promise.deliver(client_api::Done{}); },
+      .then([promise](const task_runner::Done&) { promise.deliver(door::node_done()); },
             [promise](const Error& err) { promise.deliver(err); });
   return promise;
 }
@@ -289,28 +289,29 @@ void AllocTasks::restart_running(const std::string& name,
   one_less();
 }
 
-void AllocTasks::restart(bool all, const actor::Promise<client_api::Done>& promise) {
+void AllocTasks::restart(bool all, const actor::Promise<door::NodeReply>& promise) {
   const auto reason
       = all ? "User requested all tasks to restart" : "User requested running tasks to restart";
   restart_running({}, {.event = event::restart_asked(unix_now(), reason), .force = all},
-                  [promise] { promise.deliver(client_api::Done{}); });
+                  [promise] { promise.deliver(door::node_done()); });
 }
 
-actor::Answer<client_api::Done> AllocTasks::signal(const client_api::SignalTask& msg) {
-  const auto promise = self_->make_response_promise<client_api::Done>();
+actor::Answer<door::NodeReply> AllocTasks::signal(schema::door::SignalTasks::Reader order) {
+  const auto wanted = copy(order.getTask());  // empty: all
+  const auto promise = self_->make_response_promise<door::NodeReply>();
   const auto problems = std::make_shared<std::string>();
   const Countdown one_less{[promise, problems] {
     if (problems->empty())
-      promise.deliver(client_api::Done{});
+      promise.deliver(door::node_done());
     else
       promise.deliver(Error{Errc::rejected, *problems});
   }};
-  bool found = msg.task.empty();
+  bool found = wanted.empty();
   for (const auto& task : tasks_) {
-    if (!msg.task.empty() && task.name != msg.task) continue;
+    if (!wanted.empty() && task.name != wanted) continue;
     found = true;
     const auto failed = [one_less, problems,
-                         name = msg.task.empty() ? task.name : ""](const Error& err) {
+                         name = wanted.empty() ? task.name : ""](const Error& err) {
       if (!problems->empty()) *problems += "; ";
       *problems += name.empty() ? err.what
                                 : fmt::format("Failed to signal task: {}, err: {}", name, err.what);
@@ -321,7 +322,9 @@ actor::Answer<client_api::Done> AllocTasks::signal(const client_api::SignalTask&
       failed({Errc::rejected, "Task not running"});
       continue;
     }
-    self_->request(task.runner, std::chrono::minutes{1}, task_runner::Signal{msg.signal})
+    self_
+        ->request(task.runner, std::chrono::minutes{1},
+                  task_runner::Signal{copy(order.getSignal())})
         .then([one_less](const task_runner::Done&) { one_less(); }, failed);
   }
   if (!found) *problems = "Task not found";

@@ -115,10 +115,10 @@ public:
   void detach(std::function<void()> then);
 
   // -- requests of the API, with the errors that users know.
-  actor::Answer<client_api::Done> restart_one(const std::string& name);
+  actor::Answer<door::NodeReply> restart_one(const std::string& name);
 
   /// Answers `promise` when all have been restarted that run, or `all` whether they run or not.
-  void restart(bool all, const actor::Promise<client_api::Done>& promise);
+  void restart(bool all, const actor::Promise<door::NodeReply>& promise);
 
   /// Restarts the tasks that run, or the one named; `then` comes when their processes have ended.
   void restart_running(const std::string& name,
@@ -128,7 +128,7 @@ public:
   /// All begin anew, in the order of their lifecycles.
   void reset_order() { coordinator_->restart(); }
 
-  actor::Answer<client_api::Done> signal(const client_api::SignalTask& msg);
+  actor::Answer<door::NodeReply> signal(schema::door::SignalTasks::Reader order);
   actor::Answer<client_api::AllocUsage> stats(const client_api::ReadAllocUsage& msg);
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
   client_api::AllocDir directory() const;

@@ -36,7 +36,6 @@ using ClientSelf = actor::WithParts<actor::WithInternal<Client, void(driver_mana
                                     NodeAllocs,
                                     ServerContact,
                                     Machine,
-                                    NodeMetadata,
                                     NodeEvents,
                                     NodeDisks,
                                     NodeMetrics>;
@@ -66,6 +65,7 @@ private:
   void make_parts();
   void node_changed();
   void drivers_changed(const driver_manager::Changed& msg);
+  actor::Answer<door::NodeReply> answer(door::NodeAsk& msg);
   actor::Answer<client_actor::Reconfigured> reconfigure(client_actor::Reconfigure& msg);
   actor::Answer<client_actor::Stopped> stop();
   void finish_stop();
@@ -300,6 +300,21 @@ void ClientNode::node_changed() {
   servers_.register_soon();
 }
 
+/// Hands what a server asks, or a user by this agent, to the part that the table names.
+actor::Answer<door::NodeReply> ClientNode::answer(door::NodeAsk& msg) {
+  const auto* question = door::find_question(msg->which());
+  if (question == nullptr) return Error{Errc::not_found, "this client does not know the question"};
+  switch (question->player) {
+    case door::NodePlayer::alloc_runner:
+      return allocs_.ask_runner(msg);
+    case door::NodePlayer::allocs:
+      return allocs_.collect_garbage(msg);
+    case door::NodePlayer::metadata:
+      return metadata_.answer(msg);
+  }
+  return Error{Errc::internal, "a question without a player"};
+}
+
 actor::Answer<client_actor::Reconfigured> ClientNode::reconfigure(client_actor::Reconfigure& msg) {
   if (!sync_ || stopping_) return Error{Errc::unavailable, "the client is starting or stopping"};
   auto promise = self_->make_response_promise<client_actor::Reconfigured>();
@@ -415,11 +430,12 @@ void ClientNode::finish_stop() {
 
 ClientSelf::behavior_type ClientNode::behavior() {
   return actor::behavior_of<ClientSelf>(
-      actor::handlers([this](const driver_manager::Changed& msg) { drivers_changed(msg); },
+      actor::handlers([this](door::NodeAsk& msg) { return answer(msg); },
+                      [this](const driver_manager::Changed& msg) { drivers_changed(msg); },
                       [this](client_actor::Reconfigure& msg) { return reconfigure(msg); },
                       [this](client_actor::Stop) { return stop(); }),
-      allocs_.handlers(), servers_.handlers(), machine_.handlers(), metadata_.handlers(),
-      events_.handlers(), disks_.handlers(), metrics_.handlers());
+      allocs_.handlers(), servers_.handlers(), machine_.handlers(), events_.handlers(),
+      disks_.handlers(), metrics_.handlers());
 }
 
 /// Empty until the actor has begun.

@@ -162,12 +162,22 @@ void NodeAllocs::look_at_disk() {
           [](const Error& err) { log::warn("client", "reading disk usage failed: {}", err.what); });
 }
 
-actor::Answer<client_api::Done> NodeAllocs::collect_garbage(const client_api::CollectGarbage& msg) {
-  NOMAD_TRY(msg.alloc_id.empty() ? access::authorize(msg.asking, {})
-                                 : check_caller(msg.alloc_id, msg.asking));
-  auto promise = self_->make_response_promise<client_api::Done>();
+actor::Answer<door::NodeReply> NodeAllocs::ask_runner(door::NodeAsk& msg) {
+  const auto alloc_id = copy(msg->getAllocId());
+  NOMAD_TRY(check_caller(alloc_id, door::asking(msg)));
+  const auto runner = runners_.find(alloc_id);
+  if (runner == runners_.end()) return unknown(alloc_id);
+  return self_->delegate(runner->second, std::move(msg));
+}
+
+actor::Answer<door::NodeReply> NodeAllocs::collect_garbage(const door::NodeAsk& msg) {
+  const auto alloc_id = msg->isCollectAlloc() ? copy(msg->getAllocId()) : std::string{};
+  const auto asking = door::asking(msg);
+  NOMAD_TRY(!msg->isCollectAlloc() ? access::authorize(asking, {})
+                                   : check_caller(alloc_id, asking));
+  auto promise = self_->make_response_promise<door::NodeReply>();
   collecting_.emplace(++last_ticket_, promise);
-  ledger_.collect(msg.alloc_id, last_ticket_);
+  ledger_.collect(alloc_id, last_ticket_);
   perform();
   return promise;
 }
@@ -351,7 +361,7 @@ void NodeAllocs::perform(const ledger_action::AnswerEnd& it) {
 void NodeAllocs::perform(const ledger_action::AnswerCollection& it) {
   auto asked = collecting_.extract(it.ticket);
   if (it.outcome)
-    asked.mapped().deliver(client_api::Done{});
+    asked.mapped().deliver(door::node_done());
   else
     asked.mapped().deliver(it.outcome.error());
 }

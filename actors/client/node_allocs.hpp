@@ -72,18 +72,21 @@ public:
 
   auto handlers() {
     return actor::handlers(
-        [this](client_api::RestartTask& msg) { return pass_on<client_api::Done>(msg); },
-        [this](client_api::SignalTask& msg) { return pass_on<client_api::Done>(msg); },
         [this](client_api::ReadAllocUsage& msg) { return pass_on<client_api::AllocUsage>(msg); },
         [this](client_api::AllocDirOf& msg) { return pass_on<client_api::AllocDir>(msg); },
         [this](client_api::Exec& msg) { return exec(msg); },
         [this](const client_api::DiskOf& msg) { return disk_of(msg); },
         [this](const client_api::AllocChecks& msg) { return checks(msg); },
-        [this](const client_api::CollectGarbage& msg) { return collect_garbage(msg); },
         [this](const alloc_runner::Status& msg) { status_changed(msg); },
         [this](const alloc_runner::AwaitEnd& msg) { return await_end(msg); },
         [this](StopLook msg) { stop_look(msg.round); }, [this](CollectDue) { collect(); });
   }
+
+  /// Has the allocation's runner answer, if the caller may ask about it.
+  actor::Answer<door::NodeReply> ask_runner(door::NodeAsk& msg);
+
+  /// Collects the allocation that `msg` names, or all that have ended.
+  actor::Answer<door::NodeReply> collect_garbage(const door::NodeAsk& msg);
 
   /// Runs again what the last agent left. Once, when everything of the client is there.
   void take_up(client_db::Loaded loaded, const workload::GcLimits& limits);
@@ -179,8 +182,6 @@ private:
   /// these are.
   void leave_orphaned_networks();
 
-  actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
-
   /// Whether the allocation is here, and the caller may do with it what he asks.
   Result<access::Allowed> check_caller(const std::string& alloc_id,
                                        const access::Asking& asking) const;
@@ -231,7 +232,7 @@ private:
   std::function<void(bool impatient)> applied_;
   std::uint64_t last_ticket_ = 0;
   std::map<std::uint64_t, actor::Promise<alloc_runner::Ended>> awaiting_;  ///< By ticket.
-  std::map<std::uint64_t, actor::Promise<client_api::Done>> collecting_;   ///< By ticket.
+  std::map<std::uint64_t, actor::Promise<door::NodeReply>> collecting_;    ///< By ticket.
 };
 
 }  // namespace nomad::client

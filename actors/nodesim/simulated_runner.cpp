@@ -167,10 +167,7 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
       [](const alloc_runner::DiskLooked&) {},
       [state](const alloc_runner::Destroy&) { return state->leave(); },
       [state](const alloc_runner::Detach&) { return state->leave(); },
-      [](const client_api::RestartTask&) -> actor::Answer<client_api::Done> {
-        return RunnerState::no_tasks();
-      },
-      [](const client_api::SignalTask&) -> actor::Answer<client_api::Done> {
+      [](const door::NodeAsk&) -> actor::Answer<door::NodeReply> {
         return RunnerState::no_tasks();
       },
       [](const client_api::ReadAllocUsage&) { return client_api::AllocUsage{}; },

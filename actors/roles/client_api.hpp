@@ -1,5 +1,6 @@
-// ClientApi: what HTTP and RPC endpoints ask of the client node of this process. The Client actor
-// plays it.
+// ClientApi: what HTTP and RPC endpoints ask of the client node of this process: what servers may
+// ask it from elsewhere, too (node_questions.hpp), and what stays within the process, streams among
+// it. The Client actor plays it.
 //
 // An allocation that this client does not run is `Errc::not_found`, `Unknown allocation "<id>"`.
 // What is asked of one names who asks, and the client judges him by the namespace of its own record
@@ -15,47 +16,15 @@
 #include <vector>
 
 #include "actors/core/actor.hpp"
+#include "actors/roles/node_questions.hpp"
 #include "runtime/access/authorize.hpp"
 #include "runtime/host/exec_session.hpp"
 #include "runtime/object/object.hpp"
-#include "runtime/workload/node_meta.hpp"
 #include "schema/node.capnp.h"
 
 namespace nomad::client {
 
 namespace client_api {
-
-/// It is done.
-struct Done {
-  using is_message = void;
-};
-
-/// Restarts one task (`task`), every running task (neither given) or every task, ended ones
-/// included, in lifecycle order (`all_tasks`). Both given is `invalid_argument`.
-struct RestartTask {
-  using is_message = void;
-  std::string alloc_id;
-  std::string task;
-  bool all_tasks = false;
-  access::Asking asking;
-};
-
-/// Sends a signal ("SIGHUP") to one task, or to every running one when `task` is empty.
-struct SignalTask {
-  using is_message = void;
-  std::string alloc_id;
-  std::string task;
-  std::string signal;
-  access::Asking asking;
-};
-
-/// Removes a terminal allocation's directory and local state; all of them when `alloc_id` is
-/// empty. `rejected` when the one named is not eligible. Answered when they are gone.
-struct CollectGarbage {
-  using is_message = void;
-  std::string alloc_id;
-  access::Asking asking;
-};
 
 /// What tasks use. `measured` names the fields that the driver measures; others mean "unknown".
 struct MemoryUsage {
@@ -217,27 +186,6 @@ struct GetNode {
   using is_message = void;
 };
 
-/// The node's metadata.
-struct NodeMeta {
-  using is_message = void;
-  workload::NodeMeta merged;  ///< As it is registered.
-  workload::DynamicMeta dynamic;
-  workload::NodeMeta fixed;  ///< Of the configuration.
-};
-
-/// `unavailable` while the client starts; so is ApplyMeta.
-struct ReadMeta {
-  using is_message = void;
-};
-
-/// Sets keys, and unsets those without a value. Answered when it is saved; the node is registered
-/// with it shortly after. `invalid_argument` as `workload::check_meta`.
-struct ApplyMeta {
-  using is_message = void;
-  workload::DynamicMeta change;
-  access::Asking asking;
-};
-
 /// Allocations on this node by state, for metrics.
 struct AllocCounts {
   using is_message = void;
@@ -302,9 +250,7 @@ struct ExecStarted {
 
 }  // namespace client_api
 
-using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
-                                   client_api::Done(client_api::SignalTask),
-                                   client_api::Done(client_api::CollectGarbage),
+using ClientApi = actor::Interface<door::NodeReply(door::NodeAsk),
                                    client_api::AllocUsage(client_api::ReadAllocUsage),
                                    client_api::CheckReports(client_api::AllocChecks),
                                    client_api::HostUsage(client_api::ReadHostUsage),
@@ -312,8 +258,6 @@ using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
                                    client_api::AllocDir(client_api::DiskOf),
                                    client_api::ExecStarted(client_api::Exec),
                                    client_api::LocalNode(client_api::GetNode),
-                                   client_api::NodeMeta(client_api::ReadMeta),
-                                   client_api::NodeMeta(client_api::ApplyMeta),
                                    client_api::AllocCounts(client_api::CountAllocs),
                                    client_api::ClientMetrics(client_api::ReadMetrics)>;
 

@@ -5,6 +5,8 @@
 
 #include <capnp/message.h>
 
+#include "actors/roles/node_questions.hpp"
+
 namespace nomad::door {
 namespace {
 
@@ -36,14 +38,38 @@ constexpr std::array table{
                  Serve::leader_lease, freely, false, Player::data_endpoint, false},
 };
 
-static_assert(
-    [] {
-      std::uint16_t number = 0;
-      for (const auto& row : table)
-        if (static_cast<std::uint16_t>(row.question) != number++) return false;
-      return true;
-    }(),
-    "each question has its row, at its place");
+/// What servers ask of nodes, likewise.
+constexpr std::array node_table{
+    NodeQuestionInfo{NodeQuestion::RESTART_TASKS, "restartTasks", NodeAnswer::DONE,
+                     access::Capability::alloc_lifecycle, Repeat::if_surely_unsent,
+                     actor::Priority::normal, NodePlayer::alloc_runner},
+    NodeQuestionInfo{NodeQuestion::SIGNAL_TASKS, "signalTasks", NodeAnswer::DONE,
+                     access::Capability::alloc_lifecycle, Repeat::if_surely_unsent,
+                     actor::Priority::normal, NodePlayer::alloc_runner},
+    NodeQuestionInfo{NodeQuestion::COLLECT_ALLOC, "collectAlloc", NodeAnswer::DONE,
+                     access::Capability::submit_job, freely, actor::Priority::normal,
+                     NodePlayer::allocs},
+    NodeQuestionInfo{NodeQuestion::COLLECT_GARBAGE, "collectGarbage", NodeAnswer::DONE,
+                     access::Capability::node_write, freely, actor::Priority::normal,
+                     NodePlayer::allocs},
+    NodeQuestionInfo{NodeQuestion::READ_META, "readMeta", NodeAnswer::META,
+                     access::Capability::node_read, freely, actor::Priority::normal,
+                     NodePlayer::metadata},
+    NodeQuestionInfo{NodeQuestion::APPLY_META, "applyMeta", NodeAnswer::META,
+                     access::Capability::node_write, freely, actor::Priority::normal,
+                     NodePlayer::metadata},
+};
+
+template <class Table>
+constexpr bool is_by_number(const Table& rows) {
+  std::uint16_t number = 0;
+  for (const auto& row : rows)
+    if (static_cast<std::uint16_t>(row.question) != number++) return false;
+  return true;
+}
+
+static_assert(is_by_number(table) && is_by_number(node_table),
+              "each question has its row, at its place");
 
 constexpr capnp::uint segment_words(std::size_t bytes) {
   return static_cast<capnp::uint>((bytes + sizeof(capnp::word) - 1) / sizeof(capnp::word));
@@ -122,6 +148,17 @@ const QuestionInfo& info(const Ask& ask) {
   return *found;
 }
 
+const NodeQuestionInfo* find_question(NodeQuestion question) {
+  const auto number = static_cast<std::size_t>(question);
+  return number < node_table.size() ? &node_table[number] : nullptr;
+}
+
+const NodeQuestionInfo& info(const NodeAsk& ask) {
+  const auto* found = find_question(ask->which());
+  if (found == nullptr) throw std::logic_error{"a question that the table does not have"};
+  return *found;
+}
+
 bool is_urgent(const Ask& ask) {
   return info(ask).urgent && !ask->getMayWait();
 }
@@ -133,6 +170,24 @@ Bytes pack(const Ask& ask) {
 Bytes pack(const Reply& reply) {
   return pack(reply.object.bytes(), reply.rows,
               reply.secret ? reply.secret->bytes() : std::span<const std::byte>{});
+}
+
+Bytes pack(const NodeAsk& ask) {
+  return pack(ask.object.bytes(), ask.rows, {});
+}
+
+Bytes pack(const NodeReply& reply) {
+  return pack(reply.object.bytes(), reply.rows, {});
+}
+
+Result<NodeAsk> unpack_node_ask(const Bytes& bytes, access::Principal who) {
+  auto opened = NOMAD_TRY(open<schema::door::NodeAsk>(bytes));
+  return NodeAsk{std::move(opened.message), std::move(who), std::move(opened.rows)};
+}
+
+Result<NodeReply> unpack_node_reply(const Bytes& bytes) {
+  auto opened = NOMAD_TRY(open<schema::door::NodeReply>(bytes));
+  return NodeReply{std::move(opened.message), std::move(opened.rows)};
 }
 
 Result<Ask> unpack_ask(const Bytes& bytes) {

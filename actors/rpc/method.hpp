@@ -26,6 +26,7 @@ enum class Method : std::uint16_t {
   member_leave = 14,
   server_has_node = 20,      ///< Whether that server holds the node's connection.
   server_write_sealed = 21,  ///< A command of the keyring, sealed by the asking server.
+  server_ask_node = 22,      ///< A question to a client node that is connected to that server.
 
   // client nodes to servers, as releases before the door asked; served for one more release
   node_register = 30,
@@ -42,6 +43,7 @@ enum class Method : std::uint16_t {
   // client nodes and servers, by the door (actors/roles/node_door.hpp)
   node_ask = 40,       ///< A question that may be repeated freely.
   node_ask_once = 41,  ///< One that may not.
+  node_question = 42,  ///< Of a server to the node (actors/roles/node_questions.hpp).
 
   // access
   access_resolve = 45,  ///< What a token gives, for processes that do not know tokens.

@@ -1,6 +1,6 @@
 // The parcels of the door between nodes and servers: any bytes of a peer are a question or an
 // answer with rows, or an error, and what was read can be packed and read again.
-#include "actors/roles/node_door.hpp"
+#include "actors/roles/node_questions.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
@@ -37,6 +37,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static_cast<void>(ask->max_wait());
     read_rows(ask->rows);
     check_same(*ask, door::unpack_ask(door::pack(*ask)));
+  }
+  const auto who = access::Principal::cluster("fuzz");
+  if (const auto ask = door::unpack_node_ask(bytes, who)) {
+    static_cast<void>(door::find_question((*ask)->which()));
+    read_rows(ask->rows);
+    check_same(*ask, door::unpack_node_ask(door::pack(*ask), who));
+  }
+  if (const auto reply = door::unpack_node_reply(bytes)) {
+    read_rows(reply->rows);
+    check_same(*reply, door::unpack_node_reply(door::pack(*reply)));
   }
   if (const auto reply = door::unpack_reply(bytes)) {
     read_rows(reply->rows);

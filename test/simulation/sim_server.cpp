@@ -243,6 +243,7 @@ void SimServer::start_cluster() {
   if (!listening) return witness_.violated("no ties to the cluster: " + listening.error().what);
   live_->cluster.emplace(std::move(*listening));
   system_.own(machine_, live_->cluster->forwarder());
+  system_.own(machine_, live_->cluster->node_caller());
 }
 
 /// Passes what the Raft node says on to the server, and lets the world hear of it.
@@ -357,6 +358,7 @@ void SimServer::start_api() {
   options.state.writer = live_->writer;
   options.peers.transport = cluster.transport();
   options.peers.view = cluster.view();
+  options.peers.nodes = cluster.node_caller();
   options.peers.remote = live_->requests;
   options.authenticator = cluster.authenticator();
   options.workers.query_threads = 0;

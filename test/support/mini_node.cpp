@@ -14,6 +14,7 @@
 #include "runtime/object/json_codec.hpp"
 #include "test/support/anybody.hpp"
 #include "test/support/fake_servers.hpp"
+#include "test/support/node_questions.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
@@ -24,9 +25,8 @@ constexpr auto between_questions = 2ms;  ///< Between two questions that nothing
 
 bool answers(actor::Outsider& self, const client::Client& client, const std::string& id) {
   bool fine = false;
-  self.request(client, 5s,
-               client::client_api::SignalTask{id, "", "SIGNULL", nomad::test::anybody()})
-      .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const Error&) {});
+  self.request(client, 5s, signal_tasks(id, "", "SIGNULL"))
+      .receive([&fine](const door::NodeReply&) { fine = true; }, [](const Error&) {});
   return fine;
 }
 

@@ -92,6 +92,7 @@ def fetch(agent):
 USES = {
     "gateway": lambda agent: agent.get("/v1/agent/self"),
     "usage_reader": lambda agent: agent.get("/v1/client/stats"),
+    "node_caller": lambda agent: agent.get("/v1/client/metadata"),
     "check_runner": lambda agent: agent.get(
         f"/v1/client/allocation/{agent.get('/v1/allocations').json[0]['ID']}/checks"),
     "sealed_link": lambda agent: agent.put("/v1/operator/keyring/rotate?full=true"),

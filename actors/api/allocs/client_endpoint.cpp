@@ -1,9 +1,13 @@
 // /v1/client/allocation/<id>/<action>, /v1/client/stats, /v1/client/metadata and /v1/client/gc:
 // what the client node of this process is and does.
-#include <boost/json/object.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "actors/api/allocs/alloc_endpoint.hpp"
 #include "actors/api/allocs/exec_endpoint.hpp"
+#include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
@@ -26,6 +30,12 @@ bool is_known(const Call& call, std::string_view node) {
   return store && store->snapshot().node(node);
 }
 
+/// Whether there is somebody to ask about the allocation of the path.
+Result<> check_alloc(const Call& call, const ClientParts& parts) {
+  if (call.node.empty()) NOMAD_TRY(client_of(call, parts));
+  return {};
+}
+
 /// The client of this node, if it is the one that is asked for. `named`: by the body.
 Result<client::ClientApi> client_asked_for(const Call& call,
                                            const ClientParts& parts,
@@ -39,8 +49,38 @@ Result<client::ClientApi> client_asked_for(const Call& call,
                                         : "Unknown node " + std::string{node});
 }
 
-Answer done_answer(const ca::Done&) {
+/// Whether there is somebody to ask about the node of the request. `named`: by the body.
+Result<> check_node(const Call& call, const ClientParts& parts, std::string_view named = {}) {
+  if (call.node.empty()) NOMAD_TRY(client_asked_for(call, parts, named));
+  return {};
+}
+
+/// Asks the node that the call is about, and answers with what `respond` makes of its reply. `fill`
+/// gets the builder of the question.
+template <class Fill, class Respond>
+Outcome ask_node(Call& call, const ClientParts& parts, Fill fill, Respond respond) {
+  auto question = door::make_node_ask(call.node.empty() ? parts.node_id : call.node,
+                                      call.asking.who, [&](auto& ask) {
+                                        ask.setAllocId(text(call.rest));
+                                        fill(ask);
+                                      });
+  const auto context = call.context;
+  context->asker.ask<door::NodeReply>(
+      parts.nodes, std::move(question), ask_timeout,
+      [shared = share(std::move(call)), respond](const Result<door::NodeReply>& reply) {
+        if (!reply && reply.error().code == Errc::not_found && !shared->node.empty())
+          return relay_to_node(std::move(*shared));
+        shared->settle(reply ? Outcome{respond(*reply)} : Outcome{reply.error()});
+      });
+  return later;
+}
+
+Answer done_answer(const door::NodeReply&) {
   return Answer::json(JsonObject{}.number("Index", 0).take());
+}
+
+Answer empty_answer(const door::NodeReply&) {
+  return Answer::empty();
 }
 
 void append_measured(JsonObject& object, const std::vector<std::string>& measured) {
@@ -141,37 +181,53 @@ Outcome alloc_checks(Call& call, const ClientParts& parts) {
 namespace {
 
 Outcome restart_alloc(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_of(call, parts));
-  ca::RestartTask request{.alloc_id = call.rest, .task = {}, .asking = call.asking};
+  NOMAD_TRY(check_alloc(call, parts));
+  std::string task;
+  bool all = false;
   if (!call.request().body.empty()) {
     const auto body = NOMAD_TRY(read_body(call.request()));
     BodyFields fields{body, "AllocRestartRequest"};
-    request.task = fields.text("TaskName");
-    request.all_tasks = fields.boolean("AllTasks");
+    task = fields.text("TaskName");
+    all = fields.boolean("AllTasks");
     NOMAD_TRY(fields.check());
   }
-  return ask<ca::Done>(call, client, std::move(request), done_answer);
+  return ask_node(
+      call, parts,
+      [&](auto& ask) {
+        auto order = ask.initRestartTasks();
+        order.setTask(text(task));
+        order.setAll(all);
+      },
+      done_answer);
 }
 
 Outcome signal_alloc(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_of(call, parts));
+  NOMAD_TRY(check_alloc(call, parts));
   const auto body = NOMAD_TRY(read_body(call.request()).within("Failed to decode body"));
   BodyFields fields{body, "AllocSignalRequest"};
-  ca::SignalTask request{call.rest, fields.text("Task"), fields.text("Signal"), call.asking};
+  const auto task = fields.text("Task");
+  const auto signal = fields.text("Signal");
   NOMAD_TRY(fields.check().within("Failed to decode body"));
-  return ask<ca::Done>(call, client, std::move(request), done_answer);
+  return ask_node(
+      call, parts,
+      [&](auto& ask) {
+        auto order = ask.initSignalTasks();
+        order.setTask(text(task));
+        order.setSignal(text(signal));
+      },
+      done_answer);
 }
 
 Outcome collect_alloc(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_of(call, parts));
-  return ask<ca::Done>(call, client, ca::CollectGarbage{call.rest, call.asking},
-                       [](const ca::Done&) { return Answer::empty(); });
+  NOMAD_TRY(check_alloc(call, parts));
+  return ask_node(
+      call, parts, [](auto& ask) { ask.setCollectAlloc(); }, empty_answer);
 }
 
 Outcome collect_all(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_asked_for(call, parts));
-  return ask<ca::Done>(call, client, ca::CollectGarbage{"", call.asking},
-                       [](const ca::Done&) { return Answer::empty(); });
+  NOMAD_TRY(check_node(call, parts));
+  return ask_node(
+      call, parts, [](auto& ask) { ask.setCollectGarbage(); }, empty_answer);
 }
 
 // --- host
@@ -224,49 +280,65 @@ Outcome host_stats(Call& call, const ClientParts& parts) {
 // --- metadata
 // ------------------------------------------------------------------------------------------
 
-void append_meta(std::string& out, const workload::NodeMeta& meta) {
+void append_meta(std::string& out, capnp::List<schema::TextEntry>::Reader meta) {
   JsonObject object{out};
-  for (const auto& [key, value] : meta)
-    append_json_text(object.member(key), value);
+  for (const auto entry : meta)
+    append_json_text(object.member(view(entry.getKey())), view(entry.getValue()));
 }
 
-Answer meta_answer(const ca::NodeMeta& meta) {
+Answer meta_answer(const door::NodeReply& reply) {
+  const auto meta = reply->getMeta();
   JsonObject object;
   {
     JsonObject dynamic{object.raw("Dynamic")};
-    for (const auto& [key, value] : meta.dynamic)
-      if (value)
-        append_json_text(dynamic.member(key), *value);
+    for (const auto entry : meta.getDynamic()) {
+      auto& out = dynamic.member(view(entry.getKey()));
+      if (entry.getUnset())
+        out += "null";
       else
-        dynamic.member(key) += "null";
+        append_json_text(out, view(entry.getValue()));
+    }
   }
-  append_meta(object.raw("Meta"), meta.merged);
-  append_meta(object.raw("Static"), meta.fixed);
+  append_meta(object.raw("Meta"), meta.getMerged());
+  append_meta(object.raw("Static"), meta.getFixed());
   return Answer::json(object.take());
 }
 
 Outcome read_meta(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_asked_for(call, parts));
-  return ask<ca::NodeMeta>(call, client, ca::ReadMeta{}, meta_answer);
+  NOMAD_TRY(check_node(call, parts));
+  return ask_node(
+      call, parts, [](auto& ask) { ask.setReadMeta(); }, meta_answer);
 }
 
 Outcome apply_meta(Call& call, const ClientParts& parts) {
   const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "NodeMetaApplyRequest"};
-  ca::ApplyMeta request{.change = {}, .asking = call.asking};
   const auto node = fields.text("NodeID");
-  const auto* change = fields.object("Meta");
+  const auto* given = fields.object("Meta");
   NOMAD_TRY(fields.check());
-  const auto client = NOMAD_TRY(client_asked_for(call, parts, node));
-  if (change != nullptr)
-    for (const auto& [key, value] : change->members()) {
+  NOMAD_TRY(check_node(call, parts, node));
+  std::map<std::string, std::optional<std::string>> change;  // none: it is unset
+  if (given != nullptr)
+    for (const auto& [key, value] : given->members()) {
       if (!value.is(JsonKind::text) && !value.is(JsonKind::null))
         return bad_request("metadata \"" + std::string{key} + "\": expected a text, or null");
-      auto& entry = request.change[std::string{key}];
+      auto& entry = change[std::string{key}];
       entry.reset();
       if (value.is(JsonKind::text)) entry = value.text();
     }
-  return ask<ca::NodeMeta>(call, client, std::move(request), meta_answer);
+  return ask_node(
+      call, parts,
+      [&](auto& ask) {
+        auto entries = ask.initApplyMeta(static_cast<unsigned>(change.size()));
+        unsigned next = 0;
+        for (const auto& [key, value] : change) {
+          auto entry = entries[next++];
+          entry.setKey(text(key));
+          entry.setUnset(!value);
+          if (value) entry.setValue(text(*value));
+        }
+      },
+      meta_answer);
 }
 
 Outcome no_such_resource(Call&) {
@@ -286,11 +358,12 @@ void add_client_routes(Routes& routes, ClientParts parts) {
   const auto with = routes.with(std::move(parts));
   routes.exact("/v1/client/stats",
                {{Methods::any, Capability::node_read, with(host_stats), Where::node}});
-  routes.exact("/v1/client/metadata",
-               {{Methods::get, Capability::node_read, with(read_meta), Where::node},
-                {Methods::write, Capability::node_write, with(apply_meta), Where::body_node}});
+  routes.exact(
+      "/v1/client/metadata",
+      {{Methods::get, Capability::node_read, with(read_meta), Where::asked_node},
+       {Methods::write, Capability::node_write, with(apply_meta), Where::asked_body_node}});
   routes.exact("/v1/client/gc",
-               {{Methods::any, Capability::node_write, with(collect_all), Where::node}});
+               {{Methods::any, Capability::node_write, with(collect_all), Where::asked_node}});
   routes.below(
       "/v1/client/allocation/",
       {{"/stats",
@@ -299,15 +372,16 @@ void add_client_routes(Routes& routes, ClientParts parts) {
         {{Methods::any, Capability::read_job, with(on_alloc<alloc_checks>), Where::alloc_node}}},
        {"/restart",
         {{Methods::any, Capability::alloc_lifecycle, with(on_alloc<restart_alloc>),
-          Where::alloc_node}}},
+          Where::asked_alloc_node}}},
        {"/signal",
         {{Methods::write, Capability::alloc_lifecycle, with(on_alloc<signal_alloc>),
-          Where::alloc_node}}},
+          Where::asked_alloc_node}}},
        {"/snapshot",
         {{Methods::get, Capability::none, with(on_alloc<alloc_snapshot>), Where::agent}}},
        {"/exec", {{Methods::any, Capability::none, with(on_alloc<exec_alloc>), Where::agent}}},
        {"/gc",
-        {{Methods::any, Capability::submit_job, with(on_alloc<collect_alloc>), Where::alloc_node}}},
+        {{Methods::any, Capability::submit_job, with(on_alloc<collect_alloc>),
+          Where::asked_alloc_node}}},
        {"", {{Methods::any, Capability::none, no_such_resource, Where::agent}}}});
 }
 

@@ -13,9 +13,13 @@ enum class Where : std::uint8_t {
   state,      ///< The leader, unless the client takes a stale answer: then any server.
   leader,
   node,        ///< The client node of the parameter `node_id`; without it the agent's own.
-  body_node,   ///< The same; the body may name it as well, as "NodeID".
   alloc_node,  ///< The client node of the allocation that the path names.
-  named,       ///< `node`, or the server of the parameter `server_id`; 404 from any other.
+
+  // The server that the request came to asks that node by the door; nothing is passed on to it.
+  asked_node,        ///< The node as of `node`,
+  asked_body_node,   ///< the same; the body may name it as well, as "NodeID",
+  asked_alloc_node,  ///< or of `alloc_node`.
+  named,             ///< `node`, or the server of the parameter `server_id`; 404 from any other.
 };
 
 struct Situation {
@@ -36,12 +40,15 @@ enum class Destination : std::uint8_t {
   node,    ///< A client node: here, if it is this agent's own.
 };
 
+/// Whether it is about a client node, which answers or is asked.
+constexpr bool is_of_node(Where where) {
+  return where >= Where::node;
+}
+
 constexpr Destination destination_of(const Situation& now) {
   if (now.where == Where::agent || now.is_for_this_node) return Destination::here;
   if (now.other_region) return now.has_server ? Destination::region : Destination::server;
-  if (now.where == Where::node || now.where == Where::body_node || now.where == Where::alloc_node
-      || now.where == Where::named)
-    return Destination::node;
+  if (is_of_node(now.where)) return Destination::node;
   if (!now.has_server) return Destination::server;
   if (now.where == Where::server || now.leads) return Destination::here;
   const bool reads = now.where == Where::state || (now.where == Where::by_method && now.is_read);

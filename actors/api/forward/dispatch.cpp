@@ -1,6 +1,6 @@
 #include "actors/api/forward/dispatch.hpp"
 
-#include <atomic>
+#include <utility>
 
 #include "actors/api/cluster/cluster_access.hpp"
 #include "actors/api/forward/forward_parts.hpp"
@@ -9,11 +9,8 @@
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/rpc/forwarder.hpp"
-#include "actors/rpc/router.hpp"
 #include "runtime/base/ids.hpp"
-#include "runtime/object/draft.hpp"
 #include "runtime/text/number_text.hpp"
-#include "schema/rpc.capnp.h"
 
 namespace nomad::api {
 namespace {
@@ -77,78 +74,40 @@ void find_server(Context& context, const std::string& region, const Answerer& an
 
 // -- client nodes ---------------------------------------------------------------------------------
 
-/// Asks all other servers which of them the node is connected to.
-class NodeSearch : public std::enable_shared_from_this<NodeSearch> {
-public:
-  NodeSearch(std::shared_ptr<Context> context, std::string node_id, Answerer answer)
-      : context_{std::move(context)}, node_id_{std::move(node_id)}, answer_{std::move(answer)} {}
+/// Whether the handler asks the node itself.
+bool is_asked(Where where) {
+  return where == Where::asked_node || where == Where::asked_body_node
+         || where == Where::asked_alloc_node;
+}
 
-  /// `own_only`: another server has asked everybody already.
-  void start(bool own_only) {
-    context_->asker.ask<rpc::transport::NodeConnected>(
-        context_->forward->transport, rpc::transport::HasNode{node_id_}, search_patience,
-        [self = shared_from_this(), own_only](const Result<rpc::transport::NodeConnected>& here) {
-          if (here && here->connected)
-            self->found(RelayTarget{.address = {}, .node_id = self->node_id_});
-          else if (own_only)
-            self->answer_(not_found("No path to node"));
-          else
-            self->ask_others();
-        });
-  }
+bool is_of_alloc(Where where) {
+  return where == Where::alloc_node || where == Where::asked_alloc_node;
+}
 
-private:
-  void ask_others() {
-    const auto& parts = *context_->forward;
-    auto servers = parts.view->servers_in(parts.agent.region);
-    std::erase(servers, parts.agent.rpc_address);
-    open_ = static_cast<unsigned>(servers.size());
-    if (servers.empty()) return answer_(not_found("No path to node"));
-    for (const auto& server : servers) {
-      rpc::transport::Call call;
-      call.to.address = server;
-      call.method = rpc::Method::server_has_node;
-      call.timeout = search_patience;
-      call.body = rpc::make_body<schema::rpc::HasNodeRequest>(
-          [this](auto& request) { request.setNodeId(text(node_id_)); });
-      context_->asker.ask<rpc::transport::Reply>(
-          parts.transport, std::move(call), search_patience,
-          [self = shared_from_this(), server](const Result<rpc::transport::Reply>& reply) {
-            self->heard(server, reply);
-          });
-    }
-  }
-
-  void heard(const std::string& server, const Result<rpc::transport::Reply>& reply) {
-    bool has_it = false;
-    if (reply && reply->outcome)
-      if (const auto said = Object<schema::rpc::HasNodeReply>::from_bytes(reply->outcome->view()))
-        has_it = (*said)->getConnected();
-    const bool is_last = --open_ == 0;
-    if (has_it)
-      found(RelayTarget{.address = server, .node_id = {}, .target_node = node_id_});
-    else if (is_last && !is_answered_.exchange(true))
-      answer_(not_found("No path to node"));
-  }
-
-  void found(RelayTarget target) {
-    if (!is_answered_.exchange(true)) answer_(Found{std::move(target)});
-  }
-
-  std::shared_ptr<Context> context_;
-  std::string node_id_;
-  Answerer answer_;
-  std::atomic<unsigned> open_{0};
-  std::atomic<bool> is_answered_{false};
-};
+/// `own_only`: another server has asked everybody already.
+void find_node(const std::shared_ptr<Context>& context,
+               const std::string& node_id,
+               bool own_only,
+               const Answerer& answer) {
+  using rpc::node_caller::Find;
+  context->asker.ask<rpc::node_caller::Connected>(
+      context->forward->nodes, Find{node_id, own_only}, 2 * search_patience,
+      [node_id, answer](const Result<rpc::node_caller::Connected>& found) {
+        if (!found) return answer(found.error());
+        const bool is_here = found->server.empty();
+        answer(Found{RelayTarget{.address = found->server,
+                                 .node_id = is_here ? node_id : std::string{},
+                                 .target_node = is_here ? std::string{} : node_id}});
+      });
+}
 
 void to_node(Call call, const std::string& node_id, const Run& run) {
   const auto context = call.context;
   const bool own_only = !call.request().target_node.empty();
   relay(
       std::move(call),
-      [context, node_id, own_only](Answerer answer) {
-        std::make_shared<NodeSearch>(context, node_id, std::move(answer))->start(own_only);
+      [context, node_id, own_only](const Answerer& answer) {
+        find_node(context, node_id, own_only, answer);
       },
       run);
 }
@@ -189,7 +148,7 @@ std::string server_named(const ForwardParts& parts, std::string_view name) {
 /// The node that the request names; empty: none, or a body that its handler refuses.
 std::string named_node(const net::Request& request, Where where) {
   const auto parameter = request.parameter_or_empty("node_id");
-  if (where != Where::body_node || !parameter.empty() || request.body.empty())
+  if (where != Where::asked_body_node || !parameter.empty() || request.body.empty())
     return std::string{parameter};
   const auto body = read_body(request);
   return body ? BodyFields{*body, "NodeMetaApplyRequest"}.text("NodeID") : std::string{};
@@ -198,7 +157,7 @@ std::string named_node(const net::Request& request, Where where) {
 /// The node of what is asked for: as the request names it, or the allocation of the path, which is
 /// judged here and by its node again. Empty: our own, or nobody's.
 Result<std::string> node_of(const Call& call, Where where) {
-  if (where != Where::alloc_node) return named_node(call.request(), where);
+  if (!is_of_alloc(where)) return named_node(call.request(), where);
   const auto row = call.context->state.store->snapshot().alloc(call.rest);
   if (!row) return std::string{};
   NOMAD_TRY(authorize(call.asking, {row->alloc->ns()}));
@@ -215,9 +174,9 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
     const auto server = call.request().parameter_or_empty("server_id");
     const bool is_own
         = node.empty() ? where != Where::named || server.empty() : node == parts.agent.node_id;
-    if (where != Where::alloc_node && is_own) return run(std::move(call));
+    if (!is_of_alloc(where) && is_own) return run(std::move(call));
     auto find = [context, where, alloc_id = call.rest](const Answerer& answer) {
-      if (where == Where::alloc_node) return find_alloc_from_client(context, alloc_id, answer);
+      if (is_of_alloc(where)) return find_alloc_from_client(context, alloc_id, answer);
       find_server(*context, context->region, answer);
     };
     return relay(std::move(call), std::move(find), run);
@@ -233,10 +192,13 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
   if (!found) return call.fail(found.error());
   const auto& node = *found;
   const bool is_known = !node.empty() && store->snapshot().node(node);
-  if (is_known && (node != parts.agent.node_id || !parts.client))
-    return to_node(std::move(call), node, run);
+  if (is_known && (node != parts.agent.node_id || !parts.client)) {
+    if (!is_asked(where)) return to_node(std::move(call), node, run);
+    call.node = node;
+    return run(std::move(call));
+  }
   // The leader knows allocations and nodes that have not come here yet.
-  const bool names_one = where == Where::alloc_node ? is_uuid(call.rest) : !node.empty();
+  const bool names_one = is_of_alloc(where) ? is_uuid(call.rest) : !node.empty();
   if (!is_known && names_one && !leads(*context) && call.request().hops < most_hops) {
     return relay(
         std::move(call),
@@ -324,6 +286,11 @@ void dispatch_until(Where where, Call call, const Run& run, Clock::time_point gi
 void dispatch(Where where, Call call, const Run& run) {
   dispatch_until(where, std::move(call), where == Where::named ? if_named(run) : run,
                  Clock::now() + Repeats::hold);
+}
+
+void relay_to_node(Call call) {
+  const auto node = std::exchange(call.node, {});
+  to_node(std::move(call), node, [](Call here) { here.fail(not_found("No path to node")); });
 }
 
 void dispatch_to_region(Call call, const std::string& region, const Run& run) {

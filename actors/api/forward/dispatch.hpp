@@ -12,6 +12,10 @@ namespace nomad::api {
 /// `run` serves it here.
 void dispatch(Where where, Call call, const Run& run);
 
+/// Passes a call on to its node (`Call::node`), which does not know the question that it was asked:
+/// it is of the release before the questions.
+void relay_to_node(Call call);
+
 /// Passes a call on that turned out to belong to another region.
 void dispatch_to_region(Call call, const std::string& region, const Run& run);
 

@@ -12,13 +12,14 @@ namespace nomad::api {
 struct ForwardParts {
   AgentInfo agent;
   rpc::Transport transport;
+  rpc::NodeCaller nodes;                         ///< Empty: no client node is reached from here.
   std::optional<rpc::ClusterView> view;          ///< Empty: everything is served here.
   std::shared_ptr<const ClusterAccess> cluster;  ///< Empty: no server is known by name.
   client::ClientApi client;                      ///< Of this agent; empty without a client.
 
   static ForwardParts of(const ApiOptions& options) {
-    return {options.agent, options.peers.transport, options.peers.view, options.server.cluster,
-            options.client};
+    return {options.agent,      options.peers.transport, options.peers.nodes,
+            options.peers.view, options.server.cluster,  options.client};
   }
 
   /// The RPC address of who leads this region now; empty: nobody is known to.

@@ -80,6 +80,9 @@ public:
   /// What follows the route's pattern in the path, without the operation's suffix: an id.
   std::string rest;
 
+  /// The node elsewhere that it is about and that the handler is to ask; empty: this agent's own.
+  std::string node = {};
+
   /// How a client hears of a failure that does not read HTTP answers any more: set before the call
   /// goes on, and called instead of answering.
   void (*tell_failure)(Call& call, const Answer& answer) = nullptr;

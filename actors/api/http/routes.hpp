@@ -109,6 +109,7 @@ struct JobParts {
 struct ClientParts {
   client::ClientApi client;  ///< Empty without one.
   std::string node_id;
+  AskedNode nodes;  ///< Of a server: any node; else the own one.
 };
 
 /// Of what an agent says of itself and its cluster.

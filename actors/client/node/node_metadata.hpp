@@ -7,15 +7,13 @@
 
 #include "actors/client/tools/client_db.hpp"
 #include "actors/core/part.hpp"
-#include "actors/roles/client_api.hpp"
+#include "actors/roles/node_questions.hpp"
 #include "runtime/workload/node_meta.hpp"
 
 namespace nomad::client {
 
 class NodeMetadata {
 public:
-  using Messages = actor::Interface<>;  // Those of ClientApi.
-
   struct Parts {
     ClientDb db;
     std::function<void()> changed;  ///< The node is to be registered with other metadata.
@@ -23,10 +21,8 @@ public:
 
   NodeMetadata(actor::Self* self, Parts parts) : self_{self}, parts_{std::move(parts)} {}
 
-  auto handlers() {
-    return actor::handlers([this](client_api::ReadMeta) { return read(); },
-                           [this](client_api::ApplyMeta& msg) { return apply(msg); });
-  }
+  /// To the questions about metadata.
+  actor::Answer<door::NodeReply> answer(const door::NodeAsk& msg);
 
   /// What the last agent left; once, before all else.
   void take_up(workload::DynamicMeta saved);
@@ -37,10 +33,8 @@ public:
   workload::NodeMeta merged() const { return workload::merged_meta(fixed_, dynamic_); }
 
 private:
-  actor::Answer<client_api::NodeMeta> read() const;
-  actor::Answer<client_api::NodeMeta> apply(client_api::ApplyMeta& msg);
-
-  client_api::NodeMeta shown() const { return {merged(), dynamic_, fixed_}; }
+  actor::Answer<door::NodeReply> apply(workload::DynamicMeta change);
+  door::NodeReply shown() const;
 
   storage::ClientBatch rows_of(const workload::DynamicMeta& change) const;
 

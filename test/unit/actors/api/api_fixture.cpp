@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
+#include "runtime/object/entries.hpp"
 
 namespace nomad::api {
 namespace {
@@ -65,6 +66,21 @@ ca::ClientMetrics metrics(bool of_tasks) {
   return metrics;
 }
 
+/// Of a node that had `zone`, and what it is told.
+door::NodeReply meta(const door::NodeAsk& asked) {
+  return door::make_node_reply([&](auto& reply) {
+    auto meta = reply.initMeta();
+    if (asked->isApplyMeta()) return meta.setDynamic(asked->getApplyMeta());
+    fill_entries(meta.initMerged(1), {{"rack", "r2"}});
+    fill_entries(meta.initFixed(1), {{"zone", "a"}});
+    auto dynamic = meta.initDynamic(2);
+    dynamic[0].setKey("rack");
+    dynamic[0].setValue("r2");
+    dynamic[1].setKey("zone");
+    dynamic[1].setUnset(true);
+  });
+}
+
 client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer<Nameless>,
                                              std::shared_ptr<Played> p) {
   return {
@@ -76,22 +92,14 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         if (!session) return session.error();
         return ca::ExecStarted{std::move(*session)};
       },
-      [p](const ca::RestartTask& m) -> actor::Answer<ca::Done> {
+      [p](const door::NodeAsk& m) -> actor::Answer<door::NodeReply> {
         {
           const std::lock_guard lock{p->guard};
-          p->restarted.push_back(m);
+          p->asked.push_back(m);
         }
-        return if_own(*p, m.alloc_id, m.asking, ca::Done{});
-      },
-      [p](const ca::SignalTask& m) -> actor::Answer<ca::Done> {
-        {
-          const std::lock_guard lock{p->guard};
-          p->signalled.push_back(m);
-        }
-        return if_own(*p, m.alloc_id, m.asking, ca::Done{});
-      },
-      [p](const ca::CollectGarbage& m) {
-        return if_own(*p, m.alloc_id.empty() ? own_alloc : m.alloc_id, m.asking, ca::Done{});
+        if (m->isReadMeta() || m->isApplyMeta()) return meta(m);
+        const auto alloc = m->isCollectGarbage() ? own_alloc : copy(m->getAllocId());
+        return if_own(*p, alloc, door::asking(m), door::node_done());
       },
       [p](const ca::ReadAllocUsage& m) {
         return if_own(*p, m.alloc_id, m.asking, p->task_started ? usage() : ca::AllocUsage{});
@@ -120,14 +128,6 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         node.last_heartbeat = 1;
         node.heartbeat_ttl = std::chrono::seconds{10};
         return node;
-      },
-      [](const ca::ReadMeta&) {
-        return ca::NodeMeta{{{"rack", "r2"}}, {{"rack", "r2"}, {"zone", {}}}, {{"zone", "a"}}};
-      },
-      [p](const ca::ApplyMeta& m) -> actor::Answer<ca::NodeMeta> {
-        const std::lock_guard lock{p->guard};
-        p->meta_change = m.change;
-        return ca::NodeMeta{{}, m.change, {}};
       },
       [](const ca::CountAllocs&) {
         return ca::AllocCounts{1, 2, 3};

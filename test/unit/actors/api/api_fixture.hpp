@@ -25,11 +25,9 @@ namespace nomad::api {
 /// What the played actors and the log were asked, and how they are to answer.
 struct Played {
   std::mutex guard;
-  std::optional<Error> refusal;  ///< Every write is refused with it.
-  std::vector<client::client_api::RestartTask> restarted;
-  std::vector<client::client_api::SignalTask> signalled;
+  std::optional<Error> refusal;      ///< Every write is refused with it.
+  std::vector<door::NodeAsk> asked;  ///< As a node.
   std::vector<client::client_api::Exec> executed;
-  workload::DynamicMeta meta_change;
   std::function<Result<std::shared_ptr<host::ExecSession>>()> start_session;  ///< For them.
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
   std::string alloc_ns = "default";

@@ -7,6 +7,7 @@
 #include "client_fixture.hpp"
 #include "runtime/object/entries.hpp"
 #include "test/support/anybody.hpp"
+#include "test/support/node_questions.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -205,8 +206,6 @@ TEST_CASE_FIXTURE(ClientFixture,
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
-  using client::client_api::Done;
-  using client::client_api::RestartTask;
   start();
   const auto job
       = make_job({.tasks = {{.name = "init", .config = R"({"run_for":"1s"})", .hook = "prestart"},
@@ -215,7 +214,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
   advance(3s);
 
   SUBCASE("one task, without an attempt of its policy") {
-    auto done = ask<Done>(client, RestartTask{alloc_id(1), "main", false, nomad::test::anybody()});
+    auto done = ask<door::NodeReply>(client, test::restart_tasks(alloc_id(1), "main", false));
     advance(2s);
     REQUIRE(done->has_value());
     CHECK((*done)->has_value());
@@ -226,7 +225,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
     CHECK(events(1, "init").back() == "Terminated");
   }
   SUBCASE("all of them, in lifecycle order") {
-    auto done = ask<Done>(client, RestartTask{alloc_id(1), "", true, nomad::test::anybody()});
+    auto done = ask<door::NodeReply>(client, test::restart_tasks(alloc_id(1), "", true));
     advance(500ms);
     CHECK(task(1, "init").getState() == TaskRunState::RUNNING);
     CHECK(task(1, "main").getState() == TaskRunState::PENDING);
@@ -237,14 +236,14 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
     CHECK(status(1) == ClientStatus::RUNNING);
   }
   SUBCASE("running ones only") {
-    ask<Done>(client, RestartTask{alloc_id(1), "", false, nomad::test::anybody()});
+    ask<door::NodeReply>(client, test::restart_tasks(alloc_id(1), "", false));
     advance(3s);
     CHECK(task(1, "init").getRestarts() == 0);
     CHECK(task(1, "main").getRestarts() == 1);
   }
   SUBCASE("and refuses what makes no sense") {
     const auto error = [this](const std::string& task, bool all_tasks) {
-      auto done = ask<Done>(client, RestartTask{alloc_id(1), task, all_tasks, anybody()});
+      auto done = ask<door::NodeReply>(client, test::restart_tasks(alloc_id(1), task, all_tasks));
       return (*done)->error().what;
     };
     CHECK(error("init", false) == "Task not running");
@@ -254,19 +253,16 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: signals reach running tasks") {
-  using client::client_api::Done;
-  using client::client_api::SignalTask;
   start();
   const auto job = make_job(
       {.tasks = {{.name = "fine", .config = forever},
                  {.name = "deaf", .config = R"({"run_for":"1h","signal_error":"deaf"})"}}});
   assign(make_alloc(job, 1), job);
-  auto one = ask<Done>(client, SignalTask{alloc_id(1), "fine", "SIGHUP", nomad::test::anybody()});
+  auto one = ask<door::NodeReply>(client, test::signal_tasks(alloc_id(1), "fine", "SIGHUP"));
   CHECK((*one)->has_value());
-  auto all = ask<Done>(client, SignalTask{alloc_id(1), "", "SIGHUP", nomad::test::anybody()});
+  auto all = ask<door::NodeReply>(client, test::signal_tasks(alloc_id(1), "", "SIGHUP"));
   CHECK((*all)->error().what == "Failed to signal task: deaf, err: deaf");
-  auto missing
-      = ask<Done>(client, SignalTask{alloc_id(1), "nope", "SIGHUP", nomad::test::anybody()});
+  auto missing = ask<door::NodeReply>(client, test::signal_tasks(alloc_id(1), "nope", "SIGHUP"));
   CHECK((*missing)->error().what == "Task not found");
   advance(2s);
   CHECK(view(task(1, "fine").getEvents()[3].getDisplayMessage()) == "Task being sent a signal");
@@ -393,8 +389,7 @@ TEST_CASE_FIXTURE(HookFixture,
   start();
   const auto job = make_job({});
   assign(make_alloc(job, 1), job);
-  ask<client::client_api::Done>(
-      client, client::client_api::RestartTask{alloc_id(1), "web", false, nomad::test::anybody()});
+  ask<door::NodeReply>(client, test::restart_tasks(alloc_id(1), "web"));
   advance(1s);
   stop_alloc(1, 2);
   advance(10s);

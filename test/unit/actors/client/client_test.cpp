@@ -4,6 +4,7 @@
 #include "client_fixture.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/support/anybody.hpp"
+#include "test/support/node_questions.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -130,9 +131,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: a runner that crashes when all is over
   advance(5s);
 
   CHECK(status(1) == ClientStatus::COMPLETE);
-  using client::client_api::CollectGarbage;
-  using client::client_api::Done;
-  CHECK(ask<Done>(client, CollectGarbage{{}, nomad::test::anybody()})->has_value());
+  CHECK(ask<door::NodeReply>(client, test::collect_garbage())->has_value());
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "client: an older state of an allocation changes nothing") {
@@ -248,15 +247,13 @@ TEST_CASE_FIXTURE(ClientFixture, "client: garbage is collected on request, live 
   assign(make_alloc(service, 2), service);
   advance(5s);
 
-  using client::client_api::CollectGarbage;
-  using client::client_api::Done;
-  auto live = ask<Done>(client, CollectGarbage{alloc_id(2), nomad::test::anybody()});
+  auto live = ask<door::NodeReply>(client, test::collect_alloc(alloc_id(2)));
   REQUIRE(live->has_value());
   CHECK((*live)->error().code == Errc::rejected);
-  auto missing = ask<Done>(client, CollectGarbage{alloc_id(9), nomad::test::anybody()});
+  auto missing = ask<door::NodeReply>(client, test::collect_alloc(alloc_id(9)));
   CHECK((*missing)->error().what == "Unknown allocation \"" + alloc_id(9) + "\"");
 
-  auto all = ask<Done>(client, CollectGarbage{"", nomad::test::anybody()});
+  auto all = ask<door::NodeReply>(client, test::collect_garbage());
   REQUIRE(all->has_value());
   CHECK((*all)->has_value());
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
@@ -295,13 +292,11 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
   CHECK((*ask<AllocUsage>(client, ReadAllocUsage{id, "", asking(a_only)}))->error() == refused);
   CHECK((*ask<CheckReports>(client, AllocChecks{id, asking(a_only)}))->error() == refused);
-  CHECK((*ask<Done>(client, RestartTask{id, "web", false, asking(a_only)}))->error() == refused);
-  CHECK((*ask<Done>(client, SignalTask{id, "web", "SIGHUP", asking(a_only)}))->error() == refused);
-  CHECK((*ask<Done>(client, CollectGarbage{id, asking(a_only)}))->error() == refused);
-  CHECK(
-      (*ask<Done>(client, CollectGarbage{"", asking_with(a_only, access::Capability::node_write)}))
-          ->error()
-      == refused);
+  const auto stranger = asking(a_only).who;
+  for (const auto& question : {test::restart_tasks(id, "web", false, stranger),
+                               test::signal_tasks(id, "web", "SIGHUP", stranger),
+                               test::collect_alloc(id, stranger), test::collect_garbage(stranger)})
+    CHECK((*ask<door::NodeReply>(client, question))->error() == refused);
   CHECK((*ask<ExecStarted>(client, Exec{id, "web", {{"ls"}, false}, asking(a_only)}))->error()
         == refused);
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking("owner")}))->has_value());

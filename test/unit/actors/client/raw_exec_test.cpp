@@ -23,6 +23,7 @@
 #include "test/support/child_process.hpp"
 #include "test/support/eventually.hpp"
 #include "test/support/fake_servers.hpp"
+#include "test/support/node_questions.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace nomad;
@@ -452,10 +453,8 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
   actor::Outsider self{system};
   CHECK(test::succeeds([&] {
     bool fine = false;
-    self.request(node, 5s,
-                 client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL",
-                                                nomad::test::anybody()})
-        .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const Error&) {});
+    self.request(node, 5s, test::signal_tasks(test::numbered_id(1, owner), "", "SIGNULL"))
+        .receive([&fine](const door::NodeReply&) { fine = true; }, [](const Error&) {});
     return fine;
   }));
   CHECK(log(1) == before);

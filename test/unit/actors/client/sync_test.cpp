@@ -5,6 +5,7 @@
 #include "client_fixture.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "test/support/anybody.hpp"
+#include "test/support/node_questions.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -26,8 +27,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_sync: under load a status change overtak
   bool stopped = false;
   while (unix_now() < began + 5'000'000'000) {
     for (int number = 2; number <= 20; ++number)
-      tell(client, client::client_api::SignalTask{alloc_id(number), "web", "SIGHUP",
-                                                  nomad::test::anybody()});
+      tell(client, test::signal_tasks(alloc_id(number), "web", "SIGHUP"));
     if (!stopped && unix_now() >= began + 2'300'000'000) {
       stopped = true;
       stop_alloc(1, 50);
@@ -68,7 +68,7 @@ TEST_CASE_FIXTURE(
   const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});
   assign(make_alloc(job, 1), job);
   advance(3s);
-  ask<client::client_api::Done>(client, client::client_api::CollectGarbage{"", anybody()});
+  ask<door::NodeReply>(client, test::collect_garbage());
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
 
   REQUIRE(failpoint::configure("throw_in:alloc_sync=error@1").has_value());

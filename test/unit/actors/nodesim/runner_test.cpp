@@ -4,6 +4,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/nodesim/simulated_runner.hpp"
 #include "test/support/anybody.hpp"
+#include "test/support/node_questions.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
@@ -126,8 +127,7 @@ TEST_CASE_FIXTURE(Runner, "simulated runner: chatters without changing its statu
 TEST_CASE_FIXTURE(Runner, "simulated runner: leaves when told, and has no tasks to act on") {
   start({}, test::make_alloc(job, 1));
 
-  const auto restarted = ask<client_api::Done>(
-      runner, client_api::RestartTask{"", "", false, nomad::test::anybody()});
+  const auto restarted = ask<door::NodeReply>(runner, test::restart_tasks("", ""));
   const auto gone = ask<alloc_runner::Done>(runner, alloc_runner::Detach{});
 
   CHECK(restarted->value().error().code == Errc::rejected);

@@ -5,6 +5,7 @@
 
 #include "runtime/base/random.hpp"
 #include "test/support/door.hpp"
+#include "test/support/node_questions.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -36,6 +37,28 @@ TEST_CASE("node_door: each question is in the table, under its own name") {
     CHECK(info->name == view(names[number].getProto().getName()));
   }
   CHECK(door::find_question(static_cast<door::Question>(1'000)) == nullptr);
+}
+
+TEST_CASE("node_questions: each question is in the table, under its own name") {
+  const auto names = capnp::Schema::from<schema::door::NodeAsk>().getUnionFields();
+  for (std::uint16_t number = 0; number < names.size(); ++number) {
+    const auto* info = door::find_question(static_cast<door::NodeQuestion>(number));
+    REQUIRE(info != nullptr);
+    CHECK(info->name == view(names[number].getProto().getName()));
+  }
+  CHECK(door::find_question(static_cast<door::NodeQuestion>(1'000)) == nullptr);
+}
+
+TEST_CASE("node_questions: question and answer arrive as they were sent, but for who asks") {
+  const auto sent = test::signal_tasks("a", "web", "SIGHUP");
+
+  const auto got = door::unpack_node_ask(door::pack(sent), test::anybody_at("10.0.0.1"));
+  REQUIRE(got.has_value());
+  CHECK(got->object.equals(sent.object));
+  CHECK(got->who.caller().remote == "10.0.0.1");
+  CHECK(door::asking(*got).needed == access::Capability::alloc_lifecycle);
+  CHECK(door::unpack_node_reply(door::pack(door::node_done())).value()->isDone());
+  CHECK(door::unpack_node_ask(Bytes::copy("not a parcel"), test::anybody_at()).has_error());
 }
 
 TEST_CASE("node_door: what may wait is not urgent, whatever its kind") {

@@ -106,8 +106,9 @@ TEST_CASE("router: what is between servers of a region is closed to servers of a
   // Naming the region that it is to be served in, or the server's own, changes nothing.
   CHECK(ask(router, foreign, Method::server_has_node, has_node("here"), "eu")->error().code
         == Errc::permission_denied);
-  for (const auto method : {Method::raft_message, Method::server_has_node,
-                            Method::server_write_sealed, Method::api_on_node}) {
+  for (const auto method :
+       {Method::raft_message, Method::server_has_node, Method::server_write_sealed,
+        Method::api_on_node, Method::server_ask_node, Method::node_question}) {
     CAPTURE(info(method).name);
     CHECK_FALSE(may_call(other, info(method).access, "global"));
     CHECK(may_call(caller(net::RpcRole::server), info(method).access, "global"));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "runtime/base/text.hpp"
+#include "test/support/node_questions.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
@@ -355,10 +356,7 @@ TEST_CASE_FIXTURE(TemplateFixture,
   advance(1s);
   const auto before = file();
   CHECK_FALSE(before.empty());
-  ask<client::client_api::Done>(
-      client,
-      client::client_api::RestartTask{
-          .alloc_id = alloc_id(1), .task = {}, .asking = access::Asking::of_cluster("test")});
+  ask<door::NodeReply>(client, test::restart_tasks(alloc_id(1), ""));
   advance(10s);
   CHECK(is_running());
   CHECK(file() != before);

@@ -8,11 +8,28 @@
 
 using namespace nomad;
 using namespace nomad::test;
-using client::client_api::ApplyMeta;
-using client::client_api::NodeMeta;
-using client::client_api::ReadMeta;
 
 namespace {
+
+/// The answer to questions about metadata.
+struct Meta {
+  workload::NodeMeta merged;
+  workload::DynamicMeta dynamic;
+  workload::NodeMeta fixed;
+};
+
+door::NodeAsk apply_meta(const workload::DynamicMeta& change, const access::Principal& who) {
+  return door::make_node_ask("n", who, [&](auto& ask) {
+    auto entries = ask.initApplyMeta(static_cast<unsigned>(change.size()));
+    unsigned next = 0;
+    for (const auto& [key, value] : change) {
+      auto entry = entries[next++];
+      entry.setKey(text(key));
+      entry.setUnset(!value);
+      if (value) entry.setValue(text(*value));
+    }
+  });
+}
 
 struct MetaFixture : ClientFixture {
   void begin(std::map<std::string, std::string> fixed) {
@@ -21,13 +38,28 @@ struct MetaFixture : ClientFixture {
     start(true, with);
   }
 
-  Result<NodeMeta> apply(const workload::DynamicMeta& change) {
-    auto done = ask<NodeMeta>(client, ApplyMeta{change, nomad::test::anybody()});
+  Result<Meta> about(const door::NodeAsk& question) {
+    auto done = ask<door::NodeReply>(client, question);
     REQUIRE(done->has_value());
-    return **done;
+    const auto reply = NOMAD_TRY(**done);
+    Meta meta;
+    read_entries(reply->getMeta().getMerged(), meta.merged);
+    read_entries(reply->getMeta().getFixed(), meta.fixed);
+    for (const auto entry : reply->getMeta().getDynamic()) {
+      auto& value = meta.dynamic[copy(entry.getKey())];
+      if (!entry.getUnset()) value = copy(entry.getValue());
+    }
+    return meta;
   }
 
-  Result<NodeMeta> read() { return **ask<NodeMeta>(client, ReadMeta{}); }
+  Result<Meta> apply(const workload::DynamicMeta& change,
+                     const access::Principal& who = anybody_at()) {
+    return about(apply_meta(change, who));
+  }
+
+  Result<Meta> read() {
+    return about(door::make_node_ask("n", anybody_at(), [](auto& ask) { ask.setReadMeta(); }));
+  }
 
   std::string registered(std::string_view key) const {
     return std::string{find_text(node->getMeta(), key).value_or("-")};
@@ -69,8 +101,7 @@ TEST_CASE_FIXTURE(MetaFixture, "metadata: what is refused changes nothing") {
   const auto before = read();
   CHECK(apply({{"bad key", "x"}}).error().code == Errc::invalid_argument);
   CHECK(apply({}).error().what == "missing required Meta object");
-  const auto judged = ask<NodeMeta>(
-      client, ApplyMeta{{{"a", "b"}}, asking_with(a_only, access::Capability::node_write)});
-  CHECK((*judged)->error().code == Errc::permission_denied);
+  const auto stranger = asking_with(a_only, access::Capability::node_write).who;
+  CHECK(apply({{"a", "b"}}, stranger).error().code == Errc::permission_denied);
   CHECK(read()->merged == before->merged);
 }

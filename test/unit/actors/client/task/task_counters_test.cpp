@@ -2,6 +2,7 @@
 #include "actors/client/task/task_counters.hpp"
 
 #include "test/support/anybody.hpp"
+#include "test/support/node_questions.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
@@ -44,8 +45,7 @@ TEST_CASE_FIXTURE(CountedTasks, "task counters: what tasks went through, while t
   CHECK(count("restart", 2) == "1");
   CHECK(count("failed", 2) == "1");
 
-  const auto gone = ask<client::client_api::Done>(
-      client, client::client_api::CollectGarbage{alloc_id(1), anybody()});
+  const auto gone = ask<door::NodeReply>(client, test::collect_alloc(alloc_id(1)));
   advance(30s);
   REQUIRE(gone->has_value());
   count("running", 1);
