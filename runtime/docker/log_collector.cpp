@@ -5,13 +5,11 @@
 #include <cstring>
 #include <fstream>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "runtime/base/files/replace_file.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/host/file_stream.hpp"
 
 namespace nomad::docker {
 
@@ -79,17 +77,19 @@ std::uint64_t LogCollector::bytes_after(const Side& side,
                                         std::uint64_t index,
                                         std::uint64_t size) const {
   const auto newest = side.writer->index();
-  if (newest < index) return 0;
-  const char* const stream = &side == &out_ ? "stdout" : "stderr";
-  std::uint64_t whole = side.writer->size();
-  for (auto each = index; each < newest; ++each) {
-    struct stat status {};
-
-    const auto path
-        = fmt::format("{}/alloc/logs/{}.{}.{}", options_.alloc_root, options_.task, stream, each);
-    const bool is_there = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-    whole += is_there ? static_cast<std::uint64_t>(status.st_size) : options_.max_bytes;
+  const auto root = host::Beneath::open(options_.alloc_root, false);
+  if (newest < index || !root) return 0;
+  const auto type = &side == &out_ ? host::LogType::stdout_log : host::LogType::stderr_log;
+  const auto files = host::list_log_files(*root, options_.task, type);
+  if (!files) return 0;
+  std::uint64_t whole = 0;
+  std::uint64_t missing = newest - index + 1;
+  for (const auto& file : *files) {
+    if (file.index < index || file.index > newest) continue;
+    whole += file.size;
+    if (missing > 0) --missing;  // "7" and "07" are both the seventh.
   }
+  whole += missing * options_.max_bytes;
   return whole > size ? whole - size : 0;
 }
 

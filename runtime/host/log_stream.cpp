@@ -1,10 +1,10 @@
 // The half of file_stream.hpp that reads a task's rotated logs.
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <unistd.h>
 
+#include "runtime/host/executor/log_writer.hpp"
 #include "runtime/host/file_stream.hpp"
 
 namespace nomad::host {
@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* logs = "alloc/logs";
 
-std::string prefix_of(std::string_view task, LogType type) {
-  return std::string{task} + (type == LogType::stdout_log ? ".stdout." : ".stderr.");
+std::string base_of(std::string_view task, LogType type) {
+  return std::string{task} + (type == LogType::stdout_log ? ".stdout" : ".stderr");
 }
 
 const LogFile* at_or_after(const std::vector<LogFile>& files, std::uint64_t index) {
@@ -36,14 +36,12 @@ Result<std::vector<LogFile>> list_log_files(const Beneath& directory,
                                             std::string_view task,
                                             LogType type) {
   auto entries = NOMAD_TRY(directory.list(logs));
-  std::string prefix = prefix_of(task, type);
+  const auto base = base_of(task, type);
   std::vector<LogFile> files;
   for (FileInfo& entry : entries) {
-    if (entry.name.compare(0, prefix.size(), prefix) != 0 || entry.mode.front() != '-') continue;
-    LogFile file{0, entry.name, entry.size};
-    const char* end = entry.name.data() + entry.name.size();
-    auto [next, error] = std::from_chars(entry.name.data() + prefix.size(), end, file.index);
-    if (error == std::errc{} && next == end) files.push_back(std::move(file));
+    const auto index = executor::log_index(entry.name, base);
+    if (index && entry.mode.front() == '-')
+      files.push_back({*index, std::move(entry.name), entry.size});
   }
   std::sort(files.begin(), files.end(),
             [](const LogFile& a, const LogFile& b) { return a.index < b.index; });

@@ -1,7 +1,7 @@
 #include "runtime/host/executor/log_writer.hpp"
 
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -27,13 +27,7 @@ void for_each_index(int directory, const std::string& base, Visit visit) {
   }
   while (const dirent* entry = ::readdir(entries)) {
     std::string_view name{entry->d_name};
-    if (name.size() < base.size() + 2 || name.substr(0, base.size()) != base
-        || name[base.size()] != '.')
-      continue;
-    std::string_view digits = name.substr(base.size() + 1);
-    std::uint64_t index = 0;
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-    if (error == std::errc{} && end == digits.data() + digits.size()) visit(index, entry->d_name);
+    if (const auto index = log_index(name, base)) visit(*index, entry->d_name);
   }
   ::closedir(entries);
 }
@@ -75,9 +69,14 @@ int LogWriter::open() {
   for_each_index(directory_.get(), options_.base, [this](std::uint64_t index, const char*) {
     if (index > index_) index_ = index;
   });
-  if (int error = open_index(); error != 0) return error;
-  remove_old();  // There may be fewer than the last writer was given.
-  return 0;
+  // There may be fewer than the last writer was given.
+  oldest_ = index_ - std::min<std::uint64_t>(index_, options_.max_files - 1);
+  for_each_index(directory_.get(), options_.base, [this](std::uint64_t index, const char* name) {
+    if (index < oldest_) ::unlinkat(directory_.get(), name, 0);
+  });
+  const int error = open_index();
+  remove_old();
+  return error;
 }
 
 int LogWriter::open_index() {
@@ -111,11 +110,10 @@ int LogWriter::rotate() {
   return open_index();
 }
 
-void LogWriter::remove_old() const {
-  for_each_index(directory_.get(), options_.base, [this](std::uint64_t index, const char* name) {
-    // A directory or an absent file needs no removing; the next rotation looks again.
-    if (index + options_.max_files <= index_) ::unlinkat(directory_.get(), name, 0);
-  });
+/// A directory or an absent file needs no removing.
+void LogWriter::remove_old() {
+  for (; oldest_ + options_.max_files <= index_; ++oldest_)
+    ::unlinkat(directory_.get(), (options_.base + '.' + std::to_string(oldest_)).c_str(), 0);
 }
 
 int LogWriter::append(std::string_view data) {

@@ -9,16 +9,33 @@
 //       never are there more than max_files * max_file_bytes.
 // Tasks can write to the directory, so files are opened below it without following links, must be
 // regular and must have one name; an index where that fails is skipped. An I/O error (full disk)
-// drops the data at hand and leaves the writer usable.
+// drops the data at hand and leaves the writer usable. Names that no writer gives are ignored, so
+// no number that is read there is beyond `largest_log_index`.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
+
+/// A task may give any names to files in its directory, and numbers are counted from them on.
+inline constexpr std::uint64_t largest_log_index = 999'999'999;
+
+/// The number of the file "<base>.<number>"; nothing for a name that no writer gives.
+inline std::optional<std::uint64_t> log_index(std::string_view name, std::string_view base) {
+  if (name.size() < base.size() + 2 || !name.starts_with(base) || name[base.size()] != '.')
+    return std::nullopt;
+  name.remove_prefix(base.size() + 1);
+  std::uint64_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const bool is_whole = error == std::errc{} && end == name.data() + name.size();
+  return is_whole && index <= largest_log_index ? std::optional{index} : std::nullopt;
+}
 
 class LogWriter {
 public:
@@ -44,13 +61,14 @@ public:
 private:
   int open_index();
   int rotate();
-  void remove_old() const;
+  void remove_old();
   int append(std::string_view data);
 
   UniqueFd directory_;
   Options options_;
   UniqueFd file_;
   std::uint64_t index_ = 0;
+  std::uint64_t oldest_ = 0;  ///< None before it is left, so that a rotation need not list them.
   std::uint64_t size_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/docker/log_collector.hpp"
+#include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::docker;
@@ -182,6 +183,22 @@ TEST_CASE(
   CHECK(cursor.position() == all.position());
   CHECK(cursor.take({Output::err, begin + 50, "late"}));
   CHECK(cursor.take({Output::out, begin + 200, "x"}));
+}
+
+TEST_CASE("docker logs: files that a task has made are no reason to count for ever") {
+  const test::TempDir root;
+  std::filesystem::create_directories(root.file("alloc/logs"));
+  const LogCollectorOptions options{
+      .alloc_root = root.path(), .task = "web", .position_file = root.file("position")};
+  REQUIRE(LogCollector{options}.open(true).has_value());
+  for (const char* index : {"900000000", "99999999999999"})
+    std::ofstream{root.file(std::string{"alloc/logs/web.stdout."} + index)} << "x";
+
+  LogCollector collector{options};
+  REQUIRE(collector.open(false).has_value());  // Within a life.
+
+  CHECK(collector.take(frame(Output::err, stamp(begin) + "line\n")).has_value());
+  CHECK(read(root.file("alloc/logs/web.stderr.0")) == "line\n");
 }
 
 TEST_CASE("docker logs: an agent that dies loses no line and writes none twice") {

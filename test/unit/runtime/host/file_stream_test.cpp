@@ -145,7 +145,8 @@ TEST_CASE("file_watcher: shares a file among watchers, and stops when told") {
 TEST_CASE("log files: are found by task, type and number") {
   Logs logs;
   for (const char* name : {"web.stdout.10", "web.stdout.9", "web.stderr.0", "web.stdout.x",
-                           "web.stdout.", "web.stdout.1a", "webx.stdout.1", ".web.stdout.fifo"})
+                           "web.stdout.", "web.stdout.1a", "webx.stdout.1", ".web.stdout.fifo",
+                           "web.stdout.1000000000", "web.stdout.18446744073709551615"})
     write_text(logs.path(name), "1");
   fs::create_directory(logs.path("web.stdout.11"));
   fs::create_symlink("/etc/passwd", logs.path("web.stdout.12"));

@@ -114,6 +114,24 @@ TEST_CASE("log_writer: writes neither through links nor into pipes nor over shar
   CHECK(read_text(directory / "web.stdout.4") == "line\n");
 }
 
+TEST_CASE("log_writer: a task's own names do not steer where it goes on") {
+  TempDir directory;
+  for (const char* index : {"99999999999999", "18446744073709551615", "-1", "3x"})
+    write_text(directory / (std::string{"web.stdout."} + index), "x");
+  write_text(directory / "web.stdout.5", "");
+  write_text(directory / "web.stdout.999999999", "");
+
+  LogWriter writer = make_writer(directory.path(), 3, 4);
+  REQUIRE(writer.open() == 0);
+  for (int i = 0; i < 4; ++i)
+    CHECK(writer.write("aaa\n") == 0);
+
+  CHECK(writer.index() == 1'000'000'002);
+  CHECK_FALSE(std::filesystem::exists(directory / "web.stdout.5"));
+  CHECK_FALSE(std::filesystem::exists(directory / "web.stdout.999999999"));
+  CHECK(read_text(directory / "web.stdout.1000000002") == "aaa\n");
+}
+
 TEST_CASE("log_writer: a directory behind a link is refused") {
   TempDir root, outside;
   std::filesystem::create_directory(root / "alloc");
