@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/overloaded.hpp"
 #include "runtime/host/executor/log_collector.hpp"
 #include "runtime/host/process/process_id.hpp"
 #include "runtime/host/process/spawn.hpp"
@@ -27,7 +28,6 @@ using namespace std::chrono_literals;
 constexpr auto reap_interval = 200ms;
 /// Until one reads; a machine may be busy.
 constexpr auto patience = 10s;
-constexpr auto long_life = 1min;            ///< Of one that is followed soon when it ends.
 constexpr std::size_t longest_word = 1024;  ///< Of what one says of itself.
 
 /// Its reading end.
@@ -103,8 +103,7 @@ void LogCollectors::start(schema::plugin::TaskConfig::Reader config,
       return then(process.error());
     }
     one->process = *process;
-    kept_[process->out()] = one;
-    look_after(one);
+    keep(one);
     then(Kept{.paths = {process->out(), process->errors()}, .process = *process});
   });
 }
@@ -167,106 +166,118 @@ void LogCollectors::settle(std::shared_ptr<Beginning> one, const std::string& pr
   std::exchange(one->then, nullptr)(problem);
 }
 
-// -- those that end before they are told to -------------------------------------------------------
+// -- what the machines want -----------------------------------------------------------------------
 
-bool LogCollectors::is_kept(const KeepingPtr& one) const {
-  const auto found = kept_.find(one->process.out());
-  return found != kept_.end() && found->second == one;
+void LogCollectors::keep(const KeepingPtr& one) {
+  kept_[one->process.out()] = one;
+  one->machine.begin();
+  carry_out(one);
+}
+
+void LogCollectors::carry_out(const KeepingPtr& one) {
+  using namespace workload::log_action;
+  const auto warn = [&](const std::string& text) {
+    host_.log(Level::warn, fmt::format("task {} of {}: {}", one->process.task(),
+                                       one->process.alloc_root(), text));
+  };
+  for (auto actions = one->machine.take(); !actions.empty(); actions = one->machine.take())
+    for (const auto& action : actions)
+      std::visit(Overloaded{[&](const Take& take) { take_output(one, take); },
+                            [&](const Wait& wait) {
+                              host_.after(wait.delay, [this, one, round = wait.round] {
+                                one->machine.time_over(round);
+                                carry_out(one);
+                              });
+                            },
+                            [&](const Close&) {
+                              remove_fifos(one->process);
+                              kept_.erase(one->process.out());
+                            },
+                            [](const Complete&) {},  // Ends of tasks do not wait for it here.
+                            [&](const TellUser& told) { warn(told.text); }},
+                 action);
+}
+
+void LogCollectors::take_output(const KeepingPtr& one, workload::log_action::Take take) {
+  if (host::is_alive(identity_of(one->process))) return await_end(one, take);
+  begin(one->process, [this, one, take](Result<drivers::LogCollector> process) {
+    if (!process) {
+      if (!one->is_finishing)
+        host_.log(Level::warn,
+                  fmt::format("task {} of {}: {}; it is tried again", one->process.task(),
+                              one->process.alloc_root(), process.error().what));
+      one->machine.stopped(take.round, workload::LogMachine::Stop::broken_off);
+      return carry_out(one);
+    }
+    one->process = *process;
+    if (one->renewed) one->renewed(*process);
+    await_end(one, take);
+  });
+}
+
+void LogCollectors::await_end(const KeepingPtr& one, workload::log_action::Take take) {
+  one->end.reset(static_cast<int>(::syscall(SYS_pidfd_open, one->process.pid(), 0)));
+  // Looked at behind it, for the number may have been given to another process.
+  if (!one->end || !host::is_alive(identity_of(one->process))) return ended(one, take);
+  host_.watch(one->end.get(), POLLIN, [this, one, take](short) { ended(one, take); });
+  if (one->is_finishing) terminate(one->process);
+}
+
+/// It may have been killed before it had read all: it removes the FIFOs when it has. By value, as
+/// `hear`.
+void LogCollectors::ended(KeepingPtr one, workload::log_action::Take take) {
+  using Stop = workload::LogMachine::Stop;
+  if (one->end) host_.unwatch(one->end.get());
+  one->end.reset();
+  ::waitpid(one->process.pid(), nullptr, WNOHANG);  // of an earlier process's it is nobody's child
+  const bool is_left = ::access(one->process.out().c_str(), F_OK) == 0;
+  if (is_left && !one->is_finishing)
+    host_.log(Level::warn,
+              fmt::format("what keeps the logs of task {} of {} has ended, and another "
+                          "one is started",
+                          one->process.task(), one->process.alloc_root()));
+  if (is_left)
+    one->machine.stopped(take.round, Stop::broken_off);
+  else if (one->is_finishing)
+    one->machine.stopped(take.round, Stop::all_taken);
+  else
+    one->machine.stopped(take.round, Stop::for_good, one->process.out() + " is gone");
+  carry_out(one);
+}
+
+// -- orders ---------------------------------------------------------------------------------------
+
+Result<LogCollectors::KeepingPtr> LogCollectors::find(const drivers::LogCollector& process) {
+  if (const auto found = kept_.find(process.out()); found != kept_.end()) return found->second;
+  const auto one = std::make_shared<Keeping>();
+  one->process = process;
+  for (const auto& path : {process.out(), process.errors()})
+    one->held.push_back(NOMAD_TRY(hold_fifo(path)));
+  keep(one);
+  return one;
 }
 
 void LogCollectors::watch(const drivers::LogCollector& process, Renewed renewed) {
   if (process.out().empty()) return;
-  auto& one = kept_[process.out()];
-  if (!one) {
-    one = std::make_shared<Keeping>();
-    one->process = process;
-    for (const auto& path : {process.out(), process.errors()}) {
-      auto held = hold_fifo(path);
-      if (held) {
-        one->held.push_back(std::move(*held));
-        continue;
-      }
-      host_.log(Level::warn,
-                fmt::format("nothing is kept any more of what task {} of {} writes: {}",
-                            process.task(), process.alloc_root(), held.error().what));
-      kept_.erase(process.out());
-      return;
-    }
-  }
-  const auto known = one;
-  known->renewed = std::move(renewed);
-  if (known->process.pid() != process.pid()) known->renewed(known->process);
-  if (!known->end && known->step == Keeping::Step::runs) look_after(known);
+  const auto one = find(process);
+  if (!one)
+    return host_.log(Level::warn,
+                     fmt::format("nothing is kept any more of what task {} of {} writes: {}",
+                                 process.task(), process.alloc_root(), one.error().what));
+  (*one)->renewed = std::move(renewed);
+  if ((*one)->process.pid() != process.pid()) (*one)->renewed((*one)->process);
 }
-
-void LogCollectors::look_after(const KeepingPtr& one) {
-  one->since = host_.now();
-  one->end.reset(static_cast<int>(::syscall(SYS_pidfd_open, one->process.pid(), 0)));
-  // Looked at behind it, for the number may have been given to another process.
-  if (!one->end || !host::is_alive(identity_of(one->process))) return ended(one);
-  host_.watch(one->end.get(), POLLIN, [this, one](short) { ended(one); });
-}
-
-void LogCollectors::ended(const KeepingPtr& one) {
-  if (one->end) host_.unwatch(one->end.get());
-  one->end.reset();
-  ::waitpid(one->process.pid(), nullptr, WNOHANG);  // of an earlier process's it is nobody's child
-  if (!is_kept(one)) return;
-  if (host_.now() - one->since >= long_life) one->pauses.reset();
-  host_.log(Level::warn, fmt::format("what keeps the logs of task {} of {} has ended, and another "
-                                     "one is started",
-                                     one->process.task(), one->process.alloc_root()));
-  renew_later(one);
-}
-
-void LogCollectors::renew_later(const KeepingPtr& one) {
-  one->step = Keeping::Step::waits;
-  host_.after(one->pauses.next(), [this, one] {
-    if (is_kept(one)) renew(one);
-  });
-}
-
-void LogCollectors::renew(const KeepingPtr& one) {
-  one->step = Keeping::Step::begins;
-  begin(one->process, [this, one](Result<drivers::LogCollector> process) {
-    if (!is_kept(one)) {  // It was finished meanwhile: this one reads what is left.
-      if (process) return terminate(*process);
-      return remove_fifos(one->process);
-    }
-    if (!process) {
-      host_.log(Level::warn,
-                fmt::format("task {} of {}: {}; it is tried again", one->process.task(),
-                            one->process.alloc_root(), process.error().what));
-      return renew_later(one);
-    }
-    one->step = Keeping::Step::runs;
-    one->process = *process;
-    if (one->renewed) one->renewed(*process);
-    look_after(one);
-  });
-}
-
-// -- ends -----------------------------------------------------------------------------------------
 
 void LogCollectors::finish(const drivers::LogCollector& process) {
-  const auto found = kept_.find(process.out());
-  if (process.out().empty() || found == kept_.end()) {
-    if (process.pid() > 0 && !host::is_alive(identity_of(process))) remove_fifos(process);
-    return terminate(process);
-  }
-  const auto one = found->second;
-  kept_.erase(found);
-  if (one->step == Keeping::Step::begins) return;
-  if (one->step == Keeping::Step::waits) return renew(one);
-  host_.watch(one->end.get(), POLLIN, [this, one](short) { finished(one); });
-  terminate(one->process);
-}
-
-/// It may have been killed before it had read all: it removes the FIFOs when it has.
-void LogCollectors::finished(const KeepingPtr& one) {
-  host_.unwatch(one->end.get());
-  one->end.reset();
-  if (::access(one->process.out().c_str(), F_OK) == 0) renew(one);
+  const auto found = process.out().empty() ? Result<KeepingPtr>{Error{Errc::not_found, "no path"}}
+                                           : find(process);
+  if (!found) return terminate(process);
+  const auto one = *found;
+  one->renewed = nullptr;
+  one->is_finishing = true;
+  one->machine.task_ended();
+  carry_out(one);
+  if (one->end) terminate(one->process);
 }
 
 void LogCollectors::terminate(const drivers::LogCollector& process) {

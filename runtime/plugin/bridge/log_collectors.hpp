@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/back_off.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/plugin/bridge/task_objects.hpp"
 #include "runtime/plugin/bridge/wire.hpp"
 #include "runtime/plugin/sdk/host.hpp"
+#include "runtime/workload/runs/log_machine.hpp"
 #include "schema/plugin.capnp.h"
 
 namespace nomad::plugin::bridge {
@@ -59,13 +59,11 @@ public:
 private:
   struct Keeping {
     drivers::LogCollector process{};
+    workload::LogMachine machine{};
     std::vector<host::UniqueFd> held{};  ///< The reading ends of the FIFOs.
     host::UniqueFd end{};                ///< A pidfd, which is watched.
     Renewed renewed{};
-    BackOff pauses{std::chrono::milliseconds{200}, std::chrono::minutes{1}};
-    Nanoseconds since{0};  ///< When the process had begun, or was found.
-    /// Another one is to be started, or has not said yet that it reads.
-    enum class Step : std::uint8_t { runs, waits, begins } step = Step::runs;
+    bool is_finishing = false;  ///< Whichever reads is to read what is left, and end.
   };
 
   /// One that has not said yet that it reads.
@@ -84,12 +82,12 @@ private:
   Result<host::UniqueFd> spawn(std::vector<std::string> arguments, pid_t& pid);
   void hear(std::shared_ptr<Beginning> one);
   void settle(std::shared_ptr<Beginning> one, const std::string& problem);
-  bool is_kept(const KeepingPtr& one) const;
-  void look_after(const KeepingPtr& one);
-  void ended(const KeepingPtr& one);
-  void renew_later(const KeepingPtr& one);
-  void renew(const KeepingPtr& one);
-  void finished(const KeepingPtr& one);
+  Result<KeepingPtr> find(const drivers::LogCollector& process);
+  void keep(const KeepingPtr& one);
+  void carry_out(const KeepingPtr& one);
+  void take_output(const KeepingPtr& one, workload::log_action::Take take);
+  void await_end(const KeepingPtr& one, workload::log_action::Take take);
+  void ended(KeepingPtr one, workload::log_action::Take take);
   void terminate(const drivers::LogCollector& process);
   void reap();
 
