@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include <boost/json/array.hpp>
@@ -62,8 +60,6 @@ object make_labels(const ContainerSpec& spec, const AgentSettings& agent) {
   to[label::task] = spec.task;
   to[label::run] = spec.run_id;
   to[label::agent] = spec.agent;
-  if (spec.keeps_logs)
-    to[label::logs] = fmt::format("{} {} {}", spec.log_files, spec.log_bytes, spec.alloc_root);
   const auto& origin = spec.origin;
   const std::pair<const char*, const std::string&> extra[]
       = {{"job_name", origin.job_name},
@@ -395,7 +391,6 @@ object infra_body(const InfraSpec& spec) {
   object labels;
   labels[label::alloc] = spec.alloc_id;
   labels[label::agent] = spec.agent;
-  labels[label::infra] = "true";
   object body{{"Image", spec.image},
               {"Entrypoint", array{program}},
               {"Cmd", array{"pause", network}},
@@ -414,19 +409,6 @@ object infra_body(const InfraSpec& spec) {
       {"LogConfig", object{{"Type", "json-file"}, {"Config", object{{"max-size", "100k"}}}}},
       {"Mounts", array{mount(spec.program, program), mount(spec.network_namespace, network)}}};
   return body;
-}
-
-std::optional<LogDestination> read_log_label(const Texts& labels) {
-  const auto found = labels.find(label::logs);
-  if (found == labels.end()) return std::nullopt;
-  const std::string_view text = found->second;
-  const auto first = text.find(' ');
-  const auto second = first == text.npos ? first : text.find(' ', first + 1);
-  if (second == text.npos) return std::nullopt;
-  return LogDestination{
-      .alloc_root = std::string{text.substr(second + 1)},
-      .max_files = static_cast<std::uint32_t>(leading_number(text.substr(0, first))),
-      .max_bytes = leading_number(text.substr(first + 1, second - first - 1))};
 }
 
 }  // namespace nomad::docker

@@ -20,14 +20,13 @@
 
 namespace nomad::docker {
 
-/// Labels of our containers. The first is Nomad's; the others say what a later agent must know.
+/// Labels of our containers; those of jobs and images never take their place. Whose a container is
+/// says its name, too, which no job or image can give it. The first label is Nomad's.
 namespace label {
 inline constexpr const char* alloc = "com.hashicorp.nomad.alloc_id";
 inline constexpr const char* task = "nomadctl.task";
 inline constexpr const char* run = "nomadctl.run";
 inline constexpr const char* agent = "nomadctl.agent";  ///< Whose it is: the client's state_dir.
-inline constexpr const char* logs = "nomadctl.logs";    ///< "10 10485760 /alloc/root"; or none.
-inline constexpr const char* infra = "nomadctl.infra";  ///< Of a container that holds a network.
 }  // namespace label
 
 struct PortBinding {
@@ -72,7 +71,7 @@ struct ContainerSpec {
   std::string user;
   std::string alloc_root;
   std::string task_directory;
-  bool keeps_logs = true;
+  bool keeps_logs = true;   ///< In files below the root.
   std::uint32_t log_files = 10;
   std::uint64_t log_bytes = 10 * 1024 * 1024;
   std::uint64_t memory_bytes = 0;
@@ -119,15 +118,6 @@ struct InfraSpec {
 /// A container whose only process enters the namespace and waits: those that join its network are
 /// in that namespace then.
 boost::json::object infra_body(const InfraSpec& spec);
-
-/// Logs of a task, from the label. Nothing for a task whose logs nobody keeps.
-struct LogDestination {
-  std::string alloc_root;
-  std::uint32_t max_files = 0;
-  std::uint64_t max_bytes = 0;
-};
-
-std::optional<LogDestination> read_log_label(const Texts& labels);
 
 struct CapabilityDelta {
   std::vector<std::string> add;

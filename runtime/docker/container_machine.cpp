@@ -19,8 +19,6 @@ constexpr auto for_ever = 0ms;
 
 constexpr Nanoseconds look_pause = 1s;
 constexpr Nanoseconds first_start_pause = 50ms;
-constexpr Nanoseconds log_patience = 10s;
-constexpr Nanoseconds log_success = 30s;
 constexpr Nanoseconds kill_pause = 10s;
 
 workload::ExitResult exit_of(const Container& container) {
@@ -52,7 +50,6 @@ bool ContainerMachine::may_join_network() const {
 
 void ContainerMachine::answered(Round round, const EngineOutcome& outcome) {
   if (round == 0) return;
-  if (round == logs_round_) return logs_ended(outcome);
   if (round == stop_round_) {
     stop_round_ = 0;
     if (!outcome && is_away(outcome.error())) act(Wait{stop_round_ = next_round(), look_pause});
@@ -103,9 +100,6 @@ void ContainerMachine::time_over(Round round) {
   if (round == 0) return;
   if (round == stop_round_) return ask_to_stop();
   if (round == kill_round_) return kill();
-  if (round == logs_round_) return follow_logs();
-  if (ends_wait(log_success_round_, round)) return log_pauses_.reset();
-  if (round == patience_round_ && !was_told_) return tell_end();
   if (!is_current(round)) return;
   switch (step_) {
     case Step::create_pause:
@@ -128,13 +122,11 @@ void ContainerMachine::time_over(Round round) {
 }
 
 void ContainerMachine::done(Round round, const Result<>& outcome) {
-  if (round != 0 && round == logs_round_) {
-    if (outcome) return follow_logs();
-    act(TellUser{"logs are not kept: " + outcome.error().what});
-    return logs_over();
-  }
+  if (ends_wait(logs_round_, round)) return tell_end();
   if (!is_current(round)) return;
-  if (step_ == Step::forgetting_logs)
+  if (step_ == Step::opening_logs)
+    logs_opened(outcome);
+  else if (step_ == Step::forgetting_logs)
     leave();
   else
     left();
@@ -174,8 +166,9 @@ void ContainerMachine::created(const EngineOutcome& outcome) {
   if (made) container_ = *made;
   if (failure_ || is_destroyed_) return wind_up();  // By orders that came meanwhile.
   if (made) {
-    tries_ = 0;
-    return start_container();
+    if (!start_.keeps_logs) return logs_opened({});
+    step_ = Step::opening_logs;
+    return act(OpenLogs{next()});
   }
   const auto& why = made.error();
   if (why.code == Errc::conflict && tries_ < start_tries) {
@@ -186,6 +179,14 @@ void ContainerMachine::created(const EngineOutcome& outcome) {
   const bool may_pass = is_away(why) || why.code == Errc::not_found
                         || outcome.refusal.kind == EngineError::Kind::volume_elsewhere;
   fail(why.within("failed to create container"), may_pass);
+}
+
+/// Before it writes something, for a later agent is to know where that goes.
+void ContainerMachine::logs_opened(const Result<>& outcome) {
+  has_logs_ = start_.keeps_logs && outcome;
+  if (!outcome) act(TellUser{"logs are not kept: " + outcome.error().what});
+  tries_ = 0;
+  start_container();
 }
 
 void ContainerMachine::create_again() {
@@ -231,7 +232,7 @@ void ContainerMachine::inspected(const EngineOutcome& outcome) {
   if (!container)
     return fail(container.error().within("failed to inspect started container " + container_),
                 /*recoverable=*/true);
-  run(*container, /*is_new=*/true);
+  run(*container);
 }
 
 void ContainerMachine::fail(Error err, bool recoverable) {
@@ -261,8 +262,8 @@ void ContainerMachine::looked(const EngineOutcome& outcome) {
   container_.clear();
   if (!container) return fail(container.error(), /*recoverable=*/false);
   const auto found = label_of(*container, label::run);
-  if (label_of(*container, label::agent) != traits_.agent || found.empty()
-      || (!run_id().empty() && found != run_id()))
+  if (label_of(*container, label::agent) != traits_.agent || container->name != traits_.name
+      || found.empty() || (!run_id().empty() && found != run_id()))
     return fail({Errc::not_found, "no container of this run is there"}, /*recoverable=*/false);
   if (container->status != "created") return adopt(*container);
   container_ = container->id;
@@ -275,10 +276,11 @@ void ContainerMachine::adopt(const Container& container) {
   start_.run_id = label_of(container, label::run);
   start_.joins_network = container.network_mode.starts_with("container:");
   act(AdoptImage{container.image});
-  run(container, /*is_new=*/false);
+  has_logs_ = true;
+  run(container);
 }
 
-void ContainerMachine::run(const Container& container, bool is_new) {
+void ContainerMachine::run(const Container& container) {
   for (const auto& network : container.networks) {
     if (network.address.empty()) continue;
     network_.ip = start_.advertises_ipv6 ? network.address6 : network.address;
@@ -287,10 +289,7 @@ void ContainerMachine::run(const Container& container, bool is_new) {
     break;
   }
   act(TellRunning{});
-  if (auto destination = read_log_label(container.labels)) {
-    logs_ = Logs::opening;
-    act(OpenLogs{logs_round_ = next_round(), std::move(*destination), container.tty, is_new});
-  }
+  if (has_logs_) act(BeginLogs{container.tty});
   watch();
 }
 
@@ -324,13 +323,11 @@ void ContainerMachine::end(workload::ExitResult result) {
   step_ = Step::ended;
   result_ = std::move(result);
   stop_round_ = kill_round_ = 0;
-  if (logs_ == Logs::none) return tell_end();
-  if (logs_ == Logs::pausing) follow_logs();
-  act(Wait{patience_round_ = next_round(), log_patience});
+  if (!has_logs_) return tell_end();
+  act(EndLogs{logs_round_ = next_round()});
 }
 
 void ContainerMachine::tell_end() {
-  was_told_ = true;
   act(TellExited{*result_});
 }
 
@@ -378,53 +375,12 @@ void ContainerMachine::destroy() {
   wind_up();
 }
 
-// -- logs -----------------------------------------------------------------------------------------
-
-/// While it runs as they come; then once more what there is: engines lose their own files out of
-/// sight where one follows another.
-void ContainerMachine::follow_logs() {
-  const bool is_rest = step_ == Step::ended;
-  const bool is_again = logs_ == Logs::pausing;
-  logs_ = is_rest ? Logs::rest : Logs::following;
-  act(FollowLogs{logs_round_ = next_round(), is_rest});
-  if (is_again && !is_rest) act(Wait{log_success_round_ = next_round(), log_success});
-}
-
-void ContainerMachine::logs_ended(const EngineOutcome& outcome) {
-  log_success_round_ = 0;
-  // The engine gives the stream an end when the container has ended, often before that is heard of.
-  if (outcome && logs_ == Logs::rest) return logs_over();
-  if (outcome && step_ == Step::ended) return follow_logs();
-  if (!outcome && outcome.error().code == Errc::not_found) return logs_over();
-  if (!outcome && outcome.error().code == Errc::invalid_argument) {
-    // The container's log driver can't be read.
-    act(TellUser{"logs are not kept: " + outcome.error().what});
-    return logs_over();
-  }
-  logs_ = Logs::pausing;
-  act(Wait{logs_round_ = next_round(), log_pauses_.next()});
-}
-
-void ContainerMachine::close_logs() {
-  const bool is_asked = logs_ == Logs::following || logs_ == Logs::rest;
-  if (is_asked && logs_round_ != 0) act(Withdraw{logs_round_});
-  if (logs_ != Logs::none) act(CloseLogs{});
-  logs_ = Logs::none;
-  logs_round_ = log_success_round_ = 0;
-}
-
-void ContainerMachine::logs_over() {
-  logs_round_ = 0;
-  close_logs();
-  if (step_ == Step::ended && !was_told_) tell_end();
-}
-
 // -- nothing is to be left ------------------------------------------------------------------------
 
 void ContainerMachine::wind_up() {
   if (step_ == Step::running) act(Withdraw{round_});
-  close_logs();
-  stop_round_ = kill_round_ = patience_round_ = 0;
+  if (std::exchange(has_logs_, false)) act(CloseLogs{});
+  stop_round_ = kill_round_ = logs_round_ = 0;
   act(ReleaseImage{});
   tries_ = 0;
   if (is_removed_)

@@ -14,12 +14,12 @@
 // (4) A start is answered once: with the container that runs, or with an error, after one attempt
 //     to remove what was made of it.
 // (5) The end is what an inspection says, not what the answer to a wait does; it is told once, when
-//     the logs have been read to their end or for ten seconds.
+//     the logs are complete.
 // (6) A destroyed run is told so last, when its container and its place in the network are gone.
 //
 // clang-format off
 //
-//   idle ─start─▶ image ─▶ network (of a group) ─▶ preparing ─▶ creating ─▶ starting ─▶ inspecting ─▶ running
+//   idle ─start─▶ image ─▶ network (of a group) ─▶ preparing ─▶ creating ─▶ opening_logs ─▶ starting ─▶ inspecting ─▶ running
 //                                          create_pause ◀─▶ creating ─conflict─▶ name_taken ─▶ clearing_name ─▶ create_pause
 //                                                                                └─of this run─▶ running
 //   idle ─recover─▶ looking ─▶ running
@@ -40,7 +40,6 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/base/back_off.hpp"
 #include "runtime/docker/container_body.hpp"
 #include "runtime/docker/engine_machine.hpp"
 #include "runtime/workload/task_env.hpp"
@@ -89,18 +88,19 @@ struct Prepare {
   std::string network_container;
 };
 
-/// Answer: `done`.
+/// Of a container that was made and is not started yet. Answer: `done`.
 struct OpenLogs {
   Round round;
-  LogDestination destination;
-  bool is_terminal;
-  bool is_new;  ///< The container was made a moment ago.
 };
 
-/// Answer: `answered`, when the stream has ended.
-struct FollowLogs {
+/// It runs, and what it writes is to be kept: as it was opened, or as was recorded by then.
+struct BeginLogs {
+  bool is_terminal;
+};
+
+/// It has ended. Answer: `done`, when what it has written is kept.
+struct EndLogs {
   Round round;
-  bool is_rest;  ///< What there is still of a container that has ended.
 };
 
 struct CloseLogs {};
@@ -149,7 +149,8 @@ using ContainerAction = std::variant<container_action::GetImage,
                                      container_action::Withdraw,
                                      container_action::Wait,
                                      container_action::OpenLogs,
-                                     container_action::FollowLogs,
+                                     container_action::BeginLogs,
+                                     container_action::EndLogs,
                                      container_action::CloseLogs,
                                      container_action::ForgetLogs,
                                      container_action::TellRunning,
@@ -172,6 +173,7 @@ struct ContainerStart {
   std::string run_id;
   std::string image{};  ///< As people wrote it; empty: what was loaded.
   bool joins_network = false;
+  bool keeps_logs = false;
   bool advertises_ipv6 = false;
   std::map<std::string, std::int64_t> port_map{};
 };
@@ -229,6 +231,7 @@ private:
     create_pause,
     name_taken,
     clearing_name,
+    opening_logs,
     starting,
     inspecting,
     looking,
@@ -242,8 +245,6 @@ private:
     over,
   };
 
-  enum class Logs : std::uint8_t { none, opening, following, rest, pausing };
-
   struct Failure {
     Error error;
     bool recoverable = false;
@@ -254,6 +255,7 @@ private:
   void prepare(const std::string& network_container);
   void create();
   void created(const EngineOutcome& outcome);
+  void logs_opened(const Result<>& outcome);
   void create_again();
   void judge_name(const EngineOutcome& outcome);
   void start_container();
@@ -262,7 +264,7 @@ private:
   void look();
   void looked(const EngineOutcome& outcome);
   void adopt(const Container& container);
-  void run(const Container& container, bool is_new);
+  void run(const Container& container);
   void fail(Error err, bool recoverable);
 
   // running
@@ -273,12 +275,6 @@ private:
   void tell_end();
   void ask_to_stop();
   void kill();
-
-  // logs
-  void follow_logs();
-  void logs_ended(const EngineOutcome& outcome);
-  void close_logs();
-  void logs_over();
 
   // nothing is to be left
   void wind_up();
@@ -295,11 +291,9 @@ private:
   ContainerTraits traits_;
   ContainerStart start_;
   Step step_ = Step::idle;
-  Round logs_round_ = 0;         ///< 0: nothing is waited for. So the others.
-  Round log_success_round_ = 0;  ///< A stream that lasts until then makes the next pause short.
+  Round logs_round_ = 0;  ///< 0: nothing is waited for. So the others.
   Round stop_round_ = 0;
   Round kill_round_ = 0;
-  Round patience_round_ = 0;  ///< With the rest of the logs.
   int tries_ = 0;
   std::string image_;
   std::string body_;  ///< Not empty: a container may have been made.
@@ -312,10 +306,8 @@ private:
   bool was_left_ = false;  ///< The network; and whoever waited has been told.
   std::string stop_signal_;
   Nanoseconds stop_grace_{0};
-  Logs logs_ = Logs::none;
-  BackOff log_pauses_{std::chrono::milliseconds{400}, std::chrono::seconds{20}};
+  bool has_logs_ = false;  ///< They were opened, or are to be as they were recorded.
   std::optional<workload::ExitResult> result_;
-  bool was_told_ = false;  ///< Of the result.
 };
 
 }  // namespace nomad::docker

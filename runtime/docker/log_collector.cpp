@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/files/replace_file.hpp"
-#include "runtime/base/log.hpp"
 #include "runtime/host/file_stream.hpp"
 
 namespace nomad::docker {
@@ -17,7 +16,7 @@ namespace executor = host::executor;
 
 namespace {
 
-constexpr int position_form = 1;
+constexpr int record_form = 2;  // The first one did not say where the files are.
 constexpr auto save_interval = std::chrono::seconds{1};
 
 }  // namespace
@@ -41,34 +40,32 @@ Result<> LogCollector::open_side(Side& side, const char* stream) {
 }
 
 Result<> LogCollector::open(bool is_new) {
+  const auto sizes = is_new ? Sizes{} : NOMAD_TRY(load());
   NOMAD_TRY(open_side(out_, "stdout"));
   NOMAD_TRY(open_side(err_, "stderr"));
   if (!is_new) {
-    if (const auto loaded = load(); !loaded)
-      log::warn("client", "docker: the logs of task {} begin anew: {}", options_.task,
-                loaded.error().what);
+    out_.to_skip = bytes_after(out_, sizes.out_index, sizes.out_size);
+    err_.to_skip = bytes_after(err_, sizes.err_index, sizes.err_size);
   }
   save();
   return {};
 }
 
-Result<> LogCollector::load() {
+Result<LogCollector::Sizes> LogCollector::load() {
   std::ifstream file{options_.position_file};
+  if (!file) return Error{Errc::not_found, "no record says where they go"};
   int form = 0;
   LogPosition position;
-  std::uint64_t out_index = 0;
-  std::uint64_t out_size = 0;
-  std::uint64_t err_index = 0;
-  std::uint64_t err_size = 0;
+  Sizes sizes;
   file >> form >> position.since >> position.messages >> position.first >> position.newest
-      >> out_index >> out_size >> err_index >> err_size;
-  if (!file || form != position_form)
-    return Error{Errc::not_found, "how far they were taken is not known"};
+      >> sizes.out_index >> sizes.out_size >> sizes.err_index >> sizes.err_size
+      >> options_.max_files >> options_.max_bytes >> std::ws;
+  std::getline(file, options_.alloc_root);
+  if (!file || form != record_form || !options_.alloc_root.starts_with('/'))
+    return Error{Errc::corrupt, options_.position_file + " does not say where they go"};
   kept_ = position;
   cursor_ = LogCursor{position};
-  out_.to_skip = bytes_after(out_, out_index, out_size);
-  err_.to_skip = bytes_after(err_, err_index, err_size);
-  return {};
+  return sizes;
 }
 
 /// What the files have beyond `size` of the one with `index`. Those that were removed meanwhile
@@ -152,11 +149,23 @@ void LogCollector::save() {
   // What is known still has not all come; the position that was kept holds until it has.
   if (is_skipping() || is_closed_) return;
   kept_ = cursor_.position();
-  const auto text = fmt::format("{} {} {} {} {} {} {} {} {}\n", position_form, kept_.since,
+  const auto text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}\n", record_form, kept_.since,
                                 kept_.messages, kept_.first, kept_.newest, out_.writer->index(),
-                                out_.writer->size(), err_.writer->index(), err_.writer->size());
+                                out_.writer->size(), err_.writer->index(), err_.writer->size(),
+                                options_.max_files, options_.max_bytes, options_.alloc_root);
   if (const auto saved = replace_file(options_.position_file, text, Durability::of_process); !saved)
     complaint_ = saved.error().within("how far the logs were taken can't be kept").what;
+}
+
+std::pair<workload::LogMachine::Stop, std::string> log_stop(const EngineOutcome& outcome,
+                                                            bool is_rest) {
+  using Stop = workload::LogMachine::Stop;
+  if (outcome) return {is_rest ? Stop::all_taken : Stop::broken_off, {}};
+  const auto& why = outcome.error();
+  if (why.code == Errc::not_found) return {Stop::for_good, {}};
+  // The container's log driver can't be read.
+  if (why.code == Errc::invalid_argument) return {Stop::for_good, why.what};
+  return {Stop::broken_off, {}};
 }
 
 std::string LogCollector::take_complaint() {

@@ -353,16 +353,20 @@ class Survival(Case):
         alloc = self.run_job(docker_job("owned"))
         labels = self.engine.container(alloc)["Config"]["Labels"]
         self.agent.kill9()
-        for name, owner in (("left", labels["nomadctl.agent"]), ("foreign", "/of/somebody/else")):
+        other = "11111111-2222-3333-4444-555555555555"
+        left = f"{labels['nomadctl.task']}-{other}"
+        # Labels of an image come to whoever runs it: the last one is nobody's of this agent.
+        for name, owner in ((left, labels["nomadctl.agent"]), ("foreign", "/of/somebody/else"), ("labelled", labels["nomadctl.agent"])):
             body = json.dumps({"Image": IMAGE, "Cmd": ["sleep", "1000"], "Labels": dict(
-                labels, **{"nomadctl.agent": owner, "com.hashicorp.nomad.alloc_id": "11111111-2222-3333-4444-555555555555"})})
+                labels, **{"nomadctl.agent": owner, "com.hashicorp.nomad.alloc_id": other})})
             connection = UnixConnection(self.engine.socket)
             connection.request("POST", f"/containers/create?name={name}", body, {"Content-Type": "application/json"})
             self.assertEqual(connection.getresponse().status, 201)
         self.agent.start()
-        wait_until(lambda: ["/left"] not in [c["Names"] for c in self.engine.containers()], what="its removal")
-        self.assertIn(["/foreign"], [c["Names"] for c in self.engine.containers()])
-        self.engine.request("DELETE", "/containers/foreign?force=1")
+        wait_until(lambda: [f"/{left}"] not in [c["Names"] for c in self.engine.containers()], what="its removal")
+        for name in ("foreign", "labelled"):
+            self.assertIn([f"/{name}"], [c["Names"] for c in self.engine.containers()])
+            self.engine.request("DELETE", f"/containers/{name}?force=1")
         self.purge("owned")
 
 

@@ -1,14 +1,15 @@
 // What DockerTasks has of one run. Included by its sources alone.
 #pragma once
 
+#include "actors/client/drivers/docker/performer.hpp"
 #include "actors/client/drivers/docker/tasks.hpp"
+#include "runtime/workload/runs/log_machine.hpp"
 
 namespace nomad::client {
 
-struct DockerTasks::Run {
-  driver::TaskId id;
+struct DockerTasks::Run : EngineLife<docker::ContainerMachine> {
+  driver::TaskId id{};
   Number number = 0;
-  docker::ContainerMachine machine;
   bool is_over = false;
 
   actor::Promise<Answered> destroying{};
@@ -18,13 +19,11 @@ struct DockerTasks::Run {
   std::string network_namespace{};
   std::string hostname{};
 
-  struct Call {
-    docker::Engine* engine;
-    docker::Engine::CallId id;
-  };
-
-  std::map<Round, Call> calls{};                      ///< Those that are not answered.
-  std::shared_ptr<docker::LogCollector> collector{};  ///< Null: nobody keeps its logs.
+  workload::LogMachine logs{};
+  std::shared_ptr<docker::LogCollector> collector{};   ///< Null: nobody keeps its logs.
+  std::optional<docker::Engine::CallId> log_stream{};  ///< One that has not ended.
+  bool is_terminal = false;                            ///< What the logs are of.
+  Round logs_end = 0;                                  ///< When they are complete.
 
   docker::CpuCounters counters{};  ///< Of the last reading.
   Nanoseconds read_at{0};

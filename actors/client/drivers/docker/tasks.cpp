@@ -20,6 +20,7 @@ using driver::TaskId;
 namespace {
 
 namespace container_action = docker::container_action;
+namespace log_action = workload::log_action;
 
 constexpr auto signal_time = std::chrono::seconds{30};
 
@@ -49,8 +50,7 @@ DockerTasks::Run& DockerTasks::make_run(const TaskId& id, Number number) {
   const docker::ContainerTraits traits{.name = docker::container_name(id.task, id.alloc_id),
                                        .agent = context_.label(),
                                        .removes = context_.settings().removes_containers};
-  auto run = std::make_unique<Run>(
-      Run{.id = id, .number = number, .machine = docker::ContainerMachine{traits}});
+  auto run = std::make_unique<Run>(Run{{docker::ContainerMachine{traits}}, id, number});
   return *runs_.emplace(number, std::move(run)).first->second;
 }
 
@@ -82,6 +82,7 @@ actor::Answer<Answered> DockerTasks::start(schema::plugin::TaskConfig::Reader co
       {.run_id = run_id,
        .image = settings.image,
        .joins_network = !run.network_namespace.empty() && docker::joins_group_network(settings),
+       .keeps_logs = run.spec.keeps_logs,
        .advertises_ipv6 = settings.advertises_ipv6,
        .port_map = settings.port_map});
   carry_out(run);
@@ -176,37 +177,56 @@ std::string DockerTasks::position_file(const std::string& container) const {
   return fmt::format("{}/docker/{}", context_.options().state_dir, container);
 }
 
-struct DockerTasks::Performer {
-  DockerTasks& tasks;
-  Run& run;
-  DockerContext& context = tasks.context_;
+docker::LogCollectorOptions DockerTasks::log_options(const Run& run) const {
+  return {.alloc_root = run.spec.alloc_root,
+          .task = run.id.task,
+          .max_files = run.spec.log_files,
+          .max_bytes = run.spec.log_bytes,
+          .position_file = position_file(run.machine.container()),
+          .is_terminal = run.is_terminal};
+}
 
-  /// What gives an event to this run, in a turn to come.
-  template <class Event>
-  auto heard(Event event) const {
-    return [&tasks = tasks, number = run.number, event](auto&&... arguments) {
-      tasks.hear(number, [&](Run& to) { event(to, arguments...); });
-    };
-  }
+struct DockerTasks::Performer : EnginePerformer<Run> {
+  using EnginePerformer::operator();
+
+  DockerTasks& tasks;
 
   DockerContext::Action done(Round round) const {
-    return heard([round](Run& to) { to.machine.done(round); });
+    return [hear = hear, round] { hear([round](Run& to) { to.machine.done(round); }); };
   }
 
   auto ready(Round round) const {
-    return heard([round](Run& to, const Result<std::string>& what, bool may_pass) {
-      to.machine.ready(round, what, may_pass);
-    });
+    return [hear = hear, round](const Result<std::string>& what, bool may_pass) {
+      hear([&](Run& to) { to.machine.ready(round, what, may_pass); });
+    };
+  }
+
+  /// Opens the logs where that may block. `then` is called with the run, if it is there still.
+  void open_logs(bool is_new, std::function<void(Run&, const Result<>&)> then) const {
+    auto collector = std::make_shared<docker::LogCollector>(tasks.log_options(life));
+    context.work<bool>(
+        [collector, is_new, folder = context.options().state_dir + "/docker"]() -> Result<bool> {
+          std::error_code failure;  // shows where the record is written
+          std::filesystem::create_directories(folder, failure);
+          NOMAD_TRY(collector->open(is_new));
+          return true;
+        },
+        [hear = hear, collector, then = std::move(then)](const Result<bool>& opened) {
+          hear([&](Run& to) {
+            if (opened) to.collector = collector;
+            then(to, opened ? Result<>{} : Result<>{opened.error()});
+          });
+        });
   }
 
   void operator()(const container_action::GetImage& action) const {
-    const auto& settings = run.spec.settings;
+    const auto& settings = life.spec.settings;
     tasks.images_.get({.name = *docker::parse_image_name(settings.image),
-                       .user = run.user(),
-                       .task = run.id,
+                       .user = life.user(),
+                       .task = life.id,
                        .force_pull = settings.force_pull,
                        .archive = settings.load,
-                       .archive_root = run.spec.task_directory + "/local",
+                       .archive_root = life.spec.task_directory + "/local",
                        .auth = settings.auth,
                        .auth_soft_fail = settings.auth_soft_fail,
                        .timeout = settings.pull_timeout},
@@ -214,11 +234,11 @@ struct DockerTasks::Performer {
   }
 
   void operator()(const container_action::AdoptImage& action) const {
-    tasks.images_.adopt(action.image, run.user());
+    tasks.images_.adopt(action.image, life.user());
   }
 
   void operator()(const container_action::ReleaseImage&) const {
-    for (const auto& user : {run.user(), run.user() + "/network"}) {
+    for (const auto& user : {life.user(), life.user() + "/network"}) {
       tasks.images_.forget(user);
       tasks.images_.release(user);
     }
@@ -227,12 +247,12 @@ struct DockerTasks::Performer {
   void operator()(const container_action::JoinNetwork& action) const {
     const auto ready = this->ready(action.round);
     docker::InfraSpec spec{
-        .alloc_id = run.id.alloc_id,
+        .alloc_id = life.id.alloc_id,
         .agent = context.label(),
         .image = action.image,
-        .hostname = run.hostname.empty() ? std::string{short_id(run.id.alloc_id)} : run.hostname,
+        .hostname = life.hostname.empty() ? std::string{short_id(life.id.alloc_id)} : life.hostname,
         .program = context.options().executor_path,
-        .network_namespace = run.network_namespace};
+        .network_namespace = life.network_namespace};
     const auto& infra = context.settings().infra_image;
     if (infra.empty()) return tasks.infra_.join(spec, ready);
     const auto name = docker::parse_image_name(infra);
@@ -240,8 +260,8 @@ struct DockerTasks::Performer {
       return context.turns().post(
           [ready, why = name.error()] { ready(why.within("infra_image"), false); });
     tasks.images_.get({.name = *name,
-                       .user = run.user() + "/network",
-                       .task = run.id,
+                       .user = life.user() + "/network",
+                       .task = life.id,
                        .timeout = context.settings().infra_pull_timeout},
                       [&infra_ = tasks.infra_, spec, ready, infra](const Result<std::string>& image,
                                                                    bool may_pass) mutable {
@@ -255,136 +275,144 @@ struct DockerTasks::Performer {
   void operator()(const container_action::LeaveNetwork& action) const {
     const bool others = std::ranges::any_of(tasks.runs_, [this](const auto& entry) {
       const auto& other = *entry.second;
-      return &other != &run && other.id.alloc_id == run.id.alloc_id
+      return &other != &life && other.id.alloc_id == life.id.alloc_id
              && other.machine.may_join_network();
     });
     if (others) return context.turns().post(done(action.round));
-    tasks.infra_.leave(run.id.alloc_id, done(action.round));
+    tasks.infra_.leave(life.id.alloc_id, done(action.round));
   }
 
   void operator()(const container_action::Prepare& action) const {
-    run.spec.image = action.image;
-    run.spec.network_container = action.network_container;
+    life.spec.image = action.image;
+    life.spec.network_container = action.network_container;
     context.work<std::string>(
-        [spec = run.spec, settings = context.settings()] {
+        [spec = life.spec, settings = context.settings()] {
           return prepare_container(spec, settings);
         },
         [ready = ready(action.round)](const Result<std::string>& body) { ready(body, false); });
   }
 
-  void operator()(const container_action::Ask& action) const {
-    const auto call = context.ask(action.request, action.timeout,
-                                  heard([round = action.round](Run& to, EngineOutcome& outcome) {
-                                    to.calls.erase(round);
-                                    to.machine.answered(round, outcome);
-                                  }));
-    if (action.round != 0) run.calls[action.round] = {&context.engine(), call};
-  }
-
-  void operator()(const container_action::Withdraw& action) const {
-    if (const auto call = run.calls.extract(action.round))
-      call.mapped().engine->cancel(call.mapped().id);
-  }
-
-  void operator()(const container_action::Wait& action) const {
-    context.after(action.delay,
-                  heard([round = action.round](Run& to) { to.machine.time_over(round); }));
-  }
-
   void operator()(const container_action::OpenLogs& action) const {
-    const auto position = tasks.position_file(run.machine.container());
-    auto collector = std::make_shared<docker::LogCollector>(
-        docker::LogCollectorOptions{.alloc_root = action.destination.alloc_root,
-                                    .task = run.id.task,
-                                    .max_files = action.destination.max_files,
-                                    .max_bytes = action.destination.max_bytes,
-                                    .position_file = position,
-                                    .is_terminal = action.is_terminal});
-    context.work<bool>(
-        [collector, position, is_new = action.is_new]() -> Result<bool> {
-          std::error_code failure;
-          std::filesystem::create_directories(std::filesystem::path{position}.parent_path(),
-                                              failure);
-          // Of one that was made a moment ago nothing is known: a record would be another agent's,
-          // who died in between.
-          const bool begins = is_new && !std::filesystem::exists(position, failure);
-          NOMAD_TRY(collector->open(begins));
-          return true;
-        },
-        heard([collector, round = action.round](Run& to, const Result<bool>& opened) {
-          if (opened) to.collector = collector;
-          to.machine.done(round, opened ? Result<>{} : Result<>{opened.error()});
-        }));
+    life.is_terminal = life.spec.settings.tty;
+    open_logs(/*is_new=*/true, [round = action.round](Run& to, const Result<>& opened) {
+      to.machine.done(round, opened);
+    });
   }
 
-  void operator()(const container_action::FollowLogs& action) const {
-    const auto collector = run.collector;
-    docker::EngineRequest request{
-        .target = fmt::format("{}/logs?follow={}&stdout=1&stderr=1&timestamps=1&since={}",
-                              docker::container_path(run.machine.container()),
-                              action.is_rest ? 0 : 1, collector->since())};
-    const auto ended = context.in_turn(heard(
-        [id = run.id, round = action.round, &context = context](Run& to, EngineOutcome& outcome) {
-          to.calls.erase(round);
-          if (!to.collector) return;  // They were closed meanwhile.
-          if (const auto complaint = to.collector->take_complaint(); !complaint.empty())
-            context.tell(id, complaint);
-          to.collector->restart();
-          to.machine.answered(round, outcome);
-        }));
-    const auto call = context.log_engine().follow(
-        std::move(request), {.header = std::chrono::milliseconds{0}},
-        {.piece = [collector](std::string_view bytes) { return collector->take(bytes); },
-         .ended =
-             [collector, ended](Result<docker::EngineAnswer> answer) {
-               collector->save();
-               ended(std::move(answer));
-             },
-         .tick = [collector] { collector->save_if_due(docker::LogCollector::Clock::now()); }});
-    run.calls[action.round] = {&context.log_engine(), call};
+  void operator()(const container_action::BeginLogs& action) const {
+    life.is_terminal = action.is_terminal;
+    life.logs.begin();
   }
 
-  void operator()(const container_action::CloseLogs&) const {
-    if (run.collector) run.collector->close();
-    run.collector.reset();
+  void operator()(const container_action::EndLogs& action) const {
+    life.logs_end = action.round;
+    life.logs.task_ended();
   }
+
+  void operator()(const container_action::CloseLogs&) const { life.logs.close(); }
+
+  // What the machine of its logs wants.
+
+  void operator()(const log_action::Take& action) const {
+    if (life.collector) return tasks.follow_logs(life, action);
+    open_logs(/*is_new=*/false, [&tasks = tasks, action](Run& to, const Result<>& opened) {
+      if (!to.logs.awaits(action.round)) return to.collector.reset();
+      if (opened) return tasks.follow_logs(to, action);
+      // Without a record nobody wants them.
+      const bool is_wanted = opened.error().code != Errc::not_found;
+      to.logs.stopped(action.round, workload::LogMachine::Stop::for_good,
+                      is_wanted ? opened.error().what : std::string{});
+    });
+  }
+
+  void operator()(const log_action::Wait& action) const {
+    context.after(action.delay, [hear = hear, round = action.round] {
+      hear([round](Run& to) { to.logs.time_over(round); });
+    });
+  }
+
+  void operator()(const log_action::Close&) const {
+    if (life.log_stream) context.log_engine().cancel(*std::exchange(life.log_stream, {}));
+    if (life.collector) life.collector->close();
+    life.collector.reset();
+  }
+
+  void operator()(const log_action::Complete&) const { life.machine.done(life.logs_end); }
+
+  void operator()(const log_action::TellUser& action) const { context.tell(life.id, action.text); }
 
   void operator()(const container_action::ForgetLogs& action) const {
-    tasks.forget_logs(run.machine.container(), done(action.round));
+    tasks.forget_logs(life.machine.container(), done(action.round));
   }
 
   void operator()(const container_action::TellRunning&) const {
-    run.spec = {};
-    tasks.wanted_.began(run.number, run.machine.run_id());
+    life.spec = {};
+    tasks.wanted_.began(life.number, life.machine.run_id());
   }
 
   void operator()(const container_action::TellFailed& action) const {
-    tasks.wanted_.failed(run.number, {action.error, action.recoverable});
+    tasks.wanted_.failed(life.number, {action.error, action.recoverable});
   }
 
   void operator()(const container_action::TellExited& action) const {
-    tasks.wanted_.ended(run.number, action.result);
+    tasks.wanted_.ended(life.number, action.result);
   }
 
   void operator()(const container_action::TellDestroyed&) const {
-    run.destroying.deliver(driver::done());
+    life.destroying.deliver(driver::done());
   }
 
   void operator()(const container_action::TellUser& action) const {
-    context.tell(run.id, action.text);
+    context.tell(life.id, action.text);
   }
 
   void operator()(const container_action::LogError& action) const {
     log::error("client", "{}", action.text);
   }
 
-  void operator()(const container_action::End&) const { run.is_over = true; }
+  void operator()(const container_action::End&) const { life.is_over = true; }
 };
 
+/// Until there is nothing to take, for whatever reason.
+void DockerTasks::follow_logs(Run& run, const workload::log_action::Take& action) {
+  const auto collector = run.collector;
+  docker::EngineRequest request{
+      .target = fmt::format("{}/logs?follow={}&stdout=1&stderr=1&timestamps=1&since={}",
+                            docker::container_path(run.machine.container()), action.is_rest ? 0 : 1,
+                            collector->since())};
+  const auto ended = context_.in_turn([this, number = run.number, action](EngineOutcome& outcome) {
+    hear(number, [&](Run& to) {
+      if (!to.logs.awaits(action.round)) return;  // They were closed meanwhile.
+      to.log_stream.reset();
+      if (const auto complaint = to.collector->take_complaint(); !complaint.empty())
+        context_.tell(to.id, complaint);
+      to.collector->restart();
+      const auto [stop, why] = docker::log_stop(outcome, action.is_rest);
+      to.logs.stopped(action.round, stop, why);
+    });
+  });
+  run.log_stream = context_.log_engine().follow(
+      std::move(request), {.header = std::chrono::milliseconds{0}},
+      {.piece = [collector](std::string_view bytes) { return collector->take(bytes); },
+       .ended =
+           [collector, ended](Result<docker::EngineAnswer> answer) {
+             collector->save();
+             ended(std::move(answer));
+           },
+       .tick = [collector] { collector->save_if_due(docker::LogCollector::Clock::now()); }});
+}
+
 void DockerTasks::carry_out(Run& run) {
-  for (auto actions = run.machine.take(); !actions.empty(); actions = run.machine.take())
-    for (const auto& action : actions)
-      std::visit(Performer{*this, run}, action);
+  const Performer performer{
+      {context_, run, [this, number = run.number](const auto& event) { hear(number, event); }},
+      *this};
+  for (;;) {
+    perform_all(performer);
+    const auto wanted = run.logs.take();
+    if (wanted.empty()) break;
+    for (const auto& action : wanted)
+      std::visit(performer, action);
+  }
   if (run.machine.stage() == Stage::ended && find(run.id) == &run) wanted_.usage().drop(run.id);
   if (run.is_over) runs_.erase(run.number);
 }

@@ -17,6 +17,7 @@
 #include "runtime/docker/container_machine.hpp"
 #include "runtime/docker/exec_bridge.hpp"
 #include "runtime/docker/log_collector.hpp"
+#include "runtime/workload/runs/log_machine.hpp"
 
 namespace nomad::client {
 
@@ -55,6 +56,8 @@ private:
   Run& make_run(const driver::TaskId& id, Number number);
   void hear(Number number, const std::function<void(Run&)>& event);
   void carry_out(Run& run);
+  docker::LogCollectorOptions log_options(const Run& run) const;
+  void follow_logs(Run& run, const workload::log_action::Take& action);
   std::string position_file(const std::string& container) const;
   void forget_logs(const std::string& container, DockerContext::Action done);
 

@@ -41,14 +41,19 @@ bool DockerTasks::is_looked_after(const docker::ListedContainer& container,
     const auto found = container.labels.find(name);
     return found == container.labels.end() ? std::string{} : found->second;
   };
+  const auto is_named = [&container](const std::string& name) {
+    return std::ranges::find(container.names, name) != container.names.end();
+  };
   const auto alloc_id = label(docker::label::alloc);
-  if (!label(docker::label::infra).empty()) {
+  if (is_named(docker::infra_name(alloc_id))) {
     const auto is_of = [&alloc_id](const TaskId& id) { return id.alloc_id == alloc_id; };
     return std::ranges::any_of(kept, is_of)
            || std::ranges::any_of(runs_,
                                   [&is_of](const auto& entry) { return is_of(entry.second->id); });
   }
   const TaskId id{alloc_id, label(docker::label::task)};
+  // Labels may be an image's, which somebody else runs; the names of ours follow from them.
+  if (!is_named(docker::container_name(id.task, id.alloc_id))) return true;
   return kept.contains(id) || wanted_.find(id) != nullptr;
 }
 

@@ -268,16 +268,6 @@ TEST_CASE("docker body: logs go where the task says, and then nowhere else") {
   CHECK(host["LogConfig"].at("Type") == "syslog");
   CHECK(host["LogConfig"].at("Config").at("tag") == "x");
   CHECK(host_of(R"({"image":"a","logging":{"driver":"none"}})")["LogConfig"].at("Type") == "none");
-  auto spec = spec_for(R"({"image":"a"})");
-  auto labels = body_of(spec)["Labels"].as_object();
-  const auto place = read_log_label({{label::logs, std::string{labels[label::logs].as_string()}}});
-  REQUIRE(place.has_value());
-  CHECK(place->alloc_root == "/allocs/7c9f");
-  CHECK(place->max_files == 10);
-  CHECK(place->max_bytes == 10 << 20);
-  spec.keeps_logs = false;
-  CHECK_FALSE(body_of(spec)["Labels"].as_object().contains(label::logs));
-  CHECK_FALSE(read_log_label({{label::logs, "nonsense"}}).has_value());
 }
 
 TEST_CASE("docker body: labels by pattern") {

@@ -37,8 +37,12 @@ private:
   void order(const std::string& what, std::istringstream& words) {
     std::string first, second;
     words >> first >> second;
+    const bool keeps_logs = first == "logged" || second == "logged";
     if (what == "start")
-      machine_.start({.run_id = "run", .image = "busybox:1", .joins_network = first == "joined"});
+      machine_.start({.run_id = "run",
+                      .image = "busybox:1",
+                      .joins_network = first == "joined",
+                      .keeps_logs = keeps_logs});
     else if (what == "recover")
       machine_.recover(first == "any" ? "" : "run", second);
     else if (what == "stop")
@@ -82,13 +86,11 @@ private:
                    [](const Ask& it) { return test::show(it); },
                    [](const Withdraw& it) { return test::show(it); },
                    [](const Wait& it) { return test::show(it); },
-                   [&](const OpenLogs& it) {
-                     return awaited(it.round, it.is_new ? "open new logs" : "open logs");
+                   [&](const OpenLogs& it) { return awaited(it.round, "open logs"); },
+                   [](const BeginLogs& it) -> std::string {
+                     return it.is_terminal ? "begin logs of a terminal" : "begin logs";
                    },
-                   [&](const FollowLogs& it) {
-                     return awaited(it.round,
-                                    it.is_rest ? "read the rest of the logs" : "follow logs");
-                   },
+                   [&](const EndLogs& it) { return awaited(it.round, "end logs"); },
                    [](const CloseLogs&) -> std::string { return "close logs"; },
                    [&](const ForgetLogs& it) { return awaited(it.round, "forget logs"); },
                    [](const TellRunning&) -> std::string { return "tell running"; },

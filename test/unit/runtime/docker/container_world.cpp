@@ -132,7 +132,8 @@ private:
     machine.was_started = true;
     is_starting_ = true;
     exited_ = false;
-    machine.machine.start({.run_id = run_, .image = "busybox:1", .joins_network = joins_});
+    machine.machine.start(
+        {.run_id = run_, .image = "busybox:1", .joins_network = joins_, .keeps_logs = keeps_logs_});
   }
 
   void stop(const std::string& signal) {
@@ -371,13 +372,7 @@ private:
                                  [it](Machine& to, bool) { to.machine.time_over(it.round); });
                    },
                    [&](const OpenLogs& it) { do_work(machine, it.round, true); },
-                   [&](const FollowLogs& it) {
-                     newest(machine, it.round);
-                     ask_later(machine.number, it.round,
-                               {.target = fmt::format("{}/logs?follow={}",
-                                                      container_path(machine.machine.container()),
-                                                      it.is_rest ? 0 : 1)});
-                   },
+                   [&](const EndLogs& it) { do_work(machine, it.round, false); },
                    [&](const ForgetLogs& it) { do_work(machine, it.round, false); },
                    [&](const TellRunning&) { note_running(machine); },
                    [&](const TellFailed&) { note_failed(machine); },
@@ -390,10 +385,8 @@ private:
 
   std::string body_of(const std::string& run, const std::string& network) const {
     return fmt::format(
-        R"({{"Image":"busybox:1","Labels":{{"{}":"us","{}":"{}"{}}},"HostConfig":{{"NetworkMode":"{}"}}}})",
-        label::agent, label::run, run,
-        keeps_logs_ ? fmt::format(R"(,"{}":"2 100 /alloc")", label::logs) : std::string{},
-        network.empty() ? "bridge" : "container:" + network);
+        R"({{"Image":"busybox:1","Labels":{{"{}":"us","{}":"{}"}},"HostConfig":{{"NetworkMode":"{}"}}}})",
+        label::agent, label::run, run, network.empty() ? "bridge" : "container:" + network);
   }
 
   void note_running(Machine& machine) {

@@ -15,8 +15,8 @@ namespace {
 
 /// "exited, run other, exit 3": a container as the engine shows it.
 std::string container_json(std::istringstream& words) {
-  std::string status, run = "run", agent = "us", network = "bridge", exit = "0", pid = "0", logs,
-                      word;
+  std::string status, run = "run", agent = "us", network = "bridge", exit = "0", pid = "0",
+                      name = "web-a", word;
   words >> status;
   while (words >> word)
     if (word == "run")
@@ -29,14 +29,14 @@ std::string container_json(std::istringstream& words) {
       network = "container:n1";
     else if (word == "pid")
       words >> pid;
-    else if (word == "logs")
-      logs = R"(,"nomadctl.logs":"2 100 /alloc")";
+    else if (word == "named")
+      words >> name;
     else
       throw std::invalid_argument{"no word of a container: " + word};
   return fmt::format(
-      R"({{"Id":"c1","Name":"/web-a","Image":"sha256:1","State":{{"Status":"{}","Running":{},"ExitCode":{},"Pid":{}}},)"
-      R"("Config":{{"Labels":{{"nomadctl.run":"{}","nomadctl.agent":"{}"{}}}}},"HostConfig":{{"NetworkMode":"{}"}}}})",
-      status, status == "running", exit, pid, run, agent, logs, network);
+      R"({{"Id":"c1","Name":"/{}","Image":"sha256:1","State":{{"Status":"{}","Running":{},"ExitCode":{},"Pid":{}}},)"
+      R"("Config":{{"Labels":{{"nomadctl.run":"{}","nomadctl.agent":"{}"}}}},"HostConfig":{{"NetworkMode":"{}"}}}})",
+      name, status, status == "running", exit, pid, run, agent, network);
 }
 
 std::string rest_of(std::istringstream& words) {

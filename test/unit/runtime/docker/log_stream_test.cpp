@@ -201,6 +201,30 @@ TEST_CASE("docker logs: files that a task has made are no reason to count for ev
   CHECK(read(root.file("alloc/logs/web.stderr.0")) == "line\n");
 }
 
+TEST_CASE("docker logs: where they go says the agent's own record, and nothing else") {
+  const test::TempDir root;
+  std::filesystem::create_directories(root.path() + "/a b/alloc/logs");
+  LogCollectorOptions options{.alloc_root = root.file("a b"),
+                              .task = "web",
+                              .max_files = 2,
+                              .max_bytes = 20,
+                              .position_file = root.file("position")};
+  REQUIRE(LogCollector{options}.open(true).has_value());
+  const LogCollectorOptions later{.task = "web", .position_file = root.file("position")};
+
+  LogCollector collector{later};
+  REQUIRE(collector.open(false).has_value());
+  for (int i = 0; i < 4; ++i)
+    CHECK(collector.take(frame(Output::out, stamp(begin + i) + "sixteen letters\n")).has_value());
+
+  CHECK(read(root.path() + "/a b/alloc/logs/web.stdout.3") == "sixteen letters\n");
+  CHECK_FALSE(std::filesystem::exists(root.path() + "/a b/alloc/logs/web.stdout.1"));
+  CHECK(LogCollector{{.task = "web", .position_file = root.file("none")}}.open(false).error().code
+        == Errc::not_found);
+  std::ofstream{root.file("position")} << "1 0 0 0 0 0 0 0 0\n";
+  CHECK(LogCollector{later}.open(false).error().code == Errc::corrupt);
+}
+
 TEST_CASE("docker logs: an agent that dies loses no line and writes none twice") {
   const auto root = std::filesystem::temp_directory_path() / "docker_logs_test";
   Random random{11};

@@ -171,6 +171,12 @@ struct DockerFixture : ActorFixture {
   }
 };
 
+/// As the engine gives out what a container has said.
+std::string log_frame(const std::string& text) {
+  const auto said = "2026-01-02T03:04:05.000000006Z " + text;
+  return std::string{"\1\0\0\0\0\0\0", 7} + static_cast<char>(said.size()) + said;
+}
+
 }  // namespace
 
 TEST_CASE("docker: a task starts, ends and is forgotten") {
@@ -411,6 +417,11 @@ TEST_CASE("docker: what an agent finds of nobody's goes, and what is another age
   foreign.id = foreign.name = "foreign";
   foreign.labels[docker::label::agent] = "/others";
   fixture.engine.containers.push_back(foreign);
+  // Labels of an image come to whoever runs it; so may labels of a job.
+  auto labelled = fixture.container();
+  labelled.id = labelled.name = "labelled";
+  fixture.engine.containers.push_back(labelled);
+  fixture.engine.find("web-alloc")->labels["nomadctl.infra"] = "true";
   fixture.end_agent();
   fixture.start_agent();
   CHECK(fixture.is_healthy());
@@ -420,6 +431,36 @@ TEST_CASE("docker: what an agent finds of nobody's goes, and what is another age
   CHECK(fixture.engine.find("web-alloc") == nullptr);
   CHECK(fixture.engine.find("db-alloc") != nullptr);
   CHECK(fixture.engine.find("foreign") != nullptr);
+  CHECK(fixture.engine.find("labelled") != nullptr);
+}
+
+TEST_CASE("docker: a label does not say where logs go") {
+  DockerFixture fixture;  // whose tasks keep none
+  std::filesystem::create_directories(fixture.dir.file("elsewhere/alloc/logs"));
+  fixture.start("run-1");
+  fixture.engine.containers.front().labels["nomadctl.logs"]
+      = "2 1000000 " + fixture.dir.file("elsewhere");
+  fixture.engine.log = log_frame("a line\n");
+  fixture.end_agent();
+  fixture.start_agent();
+  CHECK(DockerFixture::is(fixture.recover("run-1"), Which::RECOVERED));
+  fixture.settle();
+  CHECK(std::filesystem::is_empty(fixture.dir.file("elsewhere/alloc/logs")));
+}
+
+TEST_CASE("docker: a later agent goes on with the logs where its own record says") {
+  DockerFixture fixture;
+  fixture.keeps_logs = true;
+  std::filesystem::create_directories(fixture.dir.file("alloc/logs"));
+  fixture.start("run-1");
+  fixture.end_agent();
+  fixture.engine.log = log_frame("a line\n");
+  fixture.start_agent();
+  CHECK(DockerFixture::is(fixture.recover("run-1"), Which::RECOVERED));
+  fixture.settle();
+  std::ifstream file{fixture.dir.file("alloc/logs/web.stdout.0")};
+  std::string line;
+  CHECK((std::getline(file, line) && line == "a line"));
 }
 
 TEST_CASE("docker: the engine's going and coming is told at once") {
@@ -437,8 +478,7 @@ TEST_CASE("docker: what a container says is in the task's files before its end i
   DockerFixture fixture;
   fixture.keeps_logs = true;
   std::filesystem::create_directories(fixture.dir.file("alloc/logs"));
-  const std::string said = "2026-01-02T03:04:05.000000006Z hello\n";
-  fixture.engine.log = std::string{"\1\0\0\0\0\0\0", 7} + static_cast<char>(said.size()) + said;
+  fixture.engine.log = log_frame("hello\n");
   fixture.start("run-1");
   fixture.hold("GET", "/logs");
   fixture.end(0);
