@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <sstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -12,6 +14,7 @@
 
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::docker {
@@ -118,6 +121,29 @@ Result<> put_pids(const TaskSettings& task, const AgentSettings& agent, object& 
   return {};
 }
 
+/// As in Nomad a profile is any file of the host. What is no regular one is not opened, for a FIFO
+/// would stop the reader, and a device may do whatever it does.
+Result<std::string> read_profile(const std::string& path) {
+  constexpr std::int64_t largest = 1024 * 1024;
+  const auto wrong = [&path](std::string_view why) {
+    return wrong_setting(fmt::format("opening seccomp profile ({}) failed: {}", path, why));
+  };
+  const host::UniqueFd found{::open(path.c_str(), O_PATH | O_CLOEXEC)};
+
+  struct stat status {};
+
+  if (!found || ::fstat(found.get(), &status) != 0) return wrong("no such file can be read");
+  if (!S_ISREG(status.st_mode)) return wrong("it is no regular file");
+  if (status.st_size > largest) return wrong(fmt::format("it has more than {} bytes", largest));
+  // The very file that was looked at. Those of the kernel have no size, and may have no end.
+  const auto same = fmt::format("/proc/self/fd/{}", found.get());
+  const host::UniqueFd file{::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  const auto got = file ? ::pread(file.get(), text.data(), text.size(), 0) : -1;
+  if (got != status.st_size) return wrong("no such file can be read");
+  return text;
+}
+
 Result<std::vector<std::string>> security_options(const std::vector<std::string>& given) {
   std::vector<std::string> options;
   for (const auto& option : given) {
@@ -131,13 +157,7 @@ Result<std::vector<std::string>> security_options(const std::vector<std::string>
       options.push_back(option);
       continue;
     }
-    std::ifstream file{value};
-    if (!file)
-      return wrong_setting(
-          fmt::format("opening seccomp profile ({}) failed: no such file can be read", value));
-    std::ostringstream text;
-    text << file.rdbuf();
-    const auto profile = parse_json(std::move(text).str());
+    const auto profile = parse_json(NOMAD_TRY(read_profile(value)));
     if (!profile)
       return wrong_setting(fmt::format("compacting json for seccomp profile ({}) failed: {}", value,
                                        profile.error().what));

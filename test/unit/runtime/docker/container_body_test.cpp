@@ -3,9 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+
+#include <sys/stat.h>
 
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
+
+#include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::docker;
@@ -234,6 +239,29 @@ TEST_CASE("docker body: a task's own link does not lead out of its directory") {
   spec.settings.volumes = {"local/out:/o"};
   CHECK(container_body(spec, {}).error().code == Errc::rejected);
   std::filesystem::remove_all(root);
+}
+
+TEST_CASE("docker body: a seccomp profile is a file of bounded size") {
+  const test::TempDir dir;
+  const auto option_of = [&dir](const char* name) {
+    auto spec = spec_for(R"({"image":"a"})");
+    spec.settings.security_options = {"seccomp=" + dir.file(name)};
+    const auto body = container_body(spec, {});
+    return body ? std::string{body->at("HostConfig").at("SecurityOpt").at(0).as_string()}
+                : body.error().what;
+  };
+  std::ofstream{dir.file("profile")} << R"({ "defaultAction": "SCMP_ACT_ALLOW" })";
+  REQUIRE(::mkfifo(dir.file("fifo").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/zero", dir.file("zero"));
+  std::filesystem::create_symlink("/proc/kmsg", dir.file("kernel"));
+  std::ofstream{dir.file("large")} << std::string(2 * 1024 * 1024, ' ');
+
+  CHECK(option_of("profile") == R"(seccomp={"defaultAction":"SCMP_ACT_ALLOW"})");
+  CHECK(option_of("fifo").ends_with("failed: it is no regular file"));
+  CHECK(option_of("zero").ends_with("failed: it is no regular file"));
+  CHECK(option_of("large").ends_with("failed: it has more than 1048576 bytes"));
+  CHECK(option_of("kernel").find("compacting json") != std::string::npos);
+  CHECK(option_of("none").ends_with("failed: no such file can be read"));
 }
 
 TEST_CASE("docker body: devices, ulimits, sysctls, security") {
