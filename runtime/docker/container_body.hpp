@@ -71,6 +71,7 @@ struct ContainerSpec {
   std::string user;
   std::string alloc_root;
   std::string task_directory;
+  std::string binds_place;  ///< Where binds are held; empty: they are only looked at.
   bool keeps_logs = true;   ///< In files below the root.
   std::uint32_t log_files = 10;
   std::uint64_t log_bytes = 10 * 1024 * 1024;
@@ -130,6 +131,7 @@ Result<CapabilityDelta> capability_delta(const TaskSettings& task, host::Capabil
 
 /// The sources of volumes as the engine gets them: "source:target[:mode]". `rejected` for paths of
 /// the host that the agent does not allow, also where a link in the task's directory leads there.
+/// Those of the allocation's directory are held (held_binds.hpp).
 Result<std::vector<std::string>> container_binds(const ContainerSpec& spec,
                                                  const AgentSettings& agent);
 Result<boost::json::array> container_mounts(const ContainerSpec& spec, const AgentSettings& agent);

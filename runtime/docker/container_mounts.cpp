@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/docker/container_body.hpp"
+#include "runtime/docker/held_binds.hpp"
 
 namespace nomad::docker {
 namespace {
@@ -28,7 +29,12 @@ bool is_below(const std::string& root, const std::string& path) {
 
 /// Where `path`, which the job says lies in the allocation's directory, really leads. The engine
 /// follows links, and a task can make some.
-Result<std::string> inside(const ContainerSpec& spec, const std::string& path) {
+Result<std::string> inside(const ContainerSpec& spec, const std::string& path, std::size_t number) {
+  if (!spec.binds_place.empty()) {
+    auto held = hold_bind(spec.binds_place, number, spec.alloc_root, path);
+    if (!held) return held.error().within("volumes are not enabled; cannot mount " + quote(path));
+    if (*held) return **held;
+  }
   std::error_code failure;
   const auto root = fs::weakly_canonical(spec.alloc_root, failure);
   if (failure) return Error{Errc::io, fmt::format("{}: {}", spec.alloc_root, failure.message())};
@@ -43,13 +49,14 @@ Result<std::string> inside(const ContainerSpec& spec, const std::string& path) {
 Result<std::string> bind_source(const ContainerSpec& spec,
                                 const AgentSettings& agent,
                                 const std::string& volume,
-                                const std::string& source) {
+                                const std::string& source,
+                                std::size_t number) {
   const auto path = expand(spec.task_directory, source);
   if (agent.allows_volumes) return path;
   if (!is_below(spec.alloc_root, path))
     return Error{Errc::rejected,
                  "volumes are not enabled; cannot mount host paths: " + quote(volume)};
-  return inside(spec, path);
+  return inside(spec, path, number);
 }
 
 std::string_view engine_propagation(std::string_view ours) {
@@ -67,7 +74,8 @@ boost::json::object texts_object(const Texts& from) {
 
 Result<boost::json::object> one_mount(const ContainerSpec& spec,
                                       const AgentSettings& agent,
-                                      const MountSetting& mount) {
+                                      const MountSetting& mount,
+                                      std::size_t number) {
   boost::json::object to{{"Type", mount.type}, {"Target", mount.target}};
   if (mount.read_only) to["ReadOnly"] = true;
   if (mount.type == "tmpfs") {
@@ -84,7 +92,7 @@ Result<boost::json::object> one_mount(const ContainerSpec& spec,
         return Error{Errc::rejected,
                      fmt::format("volumes are not enabled; cannot mount host path: {} {}",
                                  quote(source), quote(spec.alloc_root))};
-      source = NOMAD_TRY(inside(spec, source));
+      source = NOMAD_TRY(inside(spec, source, number));
     }
     to["Source"] = source;
     if (!mount.propagation.empty())
@@ -116,6 +124,7 @@ Result<std::vector<std::string>> container_binds(const ContainerSpec& spec,
   if (!task.volume_driver.empty() && !agent.allows_volumes)
     return Error{Errc::rejected, fmt::format("volumes are not enabled; cannot use volume driver {}",
                                              quote(task.volume_driver))};
+  std::size_t number = 0;
   for (const auto& volume : task.volumes) {
     const auto parts = split(volume, ':');
     if (parts.size() < 2)
@@ -123,7 +132,8 @@ Result<std::vector<std::string>> container_binds(const ContainerSpec& spec,
           Errc::invalid_argument,
           fmt::format("invalid docker volume {}: not <src>:<destination> format", quote(volume))};
     std::string source{parts[0]};
-    if (task.volume_driver.empty()) source = NOMAD_TRY(bind_source(spec, agent, volume, source));
+    if (task.volume_driver.empty())
+      source = NOMAD_TRY(bind_source(spec, agent, volume, source, number++));
     auto bind = fmt::format("{}:{}", source, parts[1]);
     if (parts.size() > 2 && !parts[2].empty()) bind += fmt::format(":{}", parts[2]);
     binds.push_back(std::move(bind));
@@ -136,8 +146,9 @@ Result<std::vector<std::string>> container_binds(const ContainerSpec& spec,
 
 Result<boost::json::array> container_mounts(const ContainerSpec& spec, const AgentSettings& agent) {
   boost::json::array mounts;
+  auto number = spec.settings.volumes.size();
   for (const auto& mount : spec.settings.mounts)
-    mounts.push_back(NOMAD_TRY(one_mount(spec, agent, mount)));
+    mounts.push_back(NOMAD_TRY(one_mount(spec, agent, mount, number++)));
   for (const auto& mount : spec.mounts)
     mounts.push_back(boost::json::object{
         {"Type", "bind"},

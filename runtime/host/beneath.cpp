@@ -250,6 +250,10 @@ Result<FileInfo> Beneath::stat(std::string_view path) const {
   return info;
 }
 
+Result<UniqueFd> Beneath::open_place(std::string_view path) const {
+  return resolve(path, O_PATH, 0, "open");
+}
+
 Result<OpenFile> Beneath::open_file(std::string_view path) const {
   // Looked at before it is opened for reading, because opening a device can already do something.
   auto found = NOMAD_TRY(resolve(path, O_PATH, 0, "open"));

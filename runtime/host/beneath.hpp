@@ -70,6 +70,9 @@ public:
   /// Up to `limit` bytes from `offset` (fewer at the end of the file).
   Result<std::string> read_at(std::string_view path, std::uint64_t offset, std::size_t limit) const;
 
+  /// Opens whatever the path leads to, with O_PATH.
+  Result<UniqueFd> open_place(std::string_view path) const;
+
   /// Opens a directory, for openat(2) and friends.
   Result<UniqueFd> open_directory(std::string_view path) const;
 

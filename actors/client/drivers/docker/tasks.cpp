@@ -9,6 +9,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/docker/held_binds.hpp"
 #include "runtime/host/signals.hpp"
 
 namespace nomad::client {
@@ -31,7 +32,11 @@ workload::TaskHandle docker_handle(const docker::ContainerMachine& machine) {
 }  // namespace
 
 DockerTasks::DockerTasks(DockerContext& context)
-    : context_{context}, images_{context}, infra_{context}, wanted_{[&context](const TaskRun& run) {
+    : context_{context},
+      life_{std::to_string(context.options().unix_now())},
+      images_{context},
+      infra_{context},
+      wanted_{[&context](const TaskRun& run) {
         actor::send_urgent(context.self(), context.options().host, driver::exited(run));
       }} {}
 
@@ -177,6 +182,25 @@ std::string DockerTasks::position_file(const std::string& container) const {
   return fmt::format("{}/docker/{}", context_.options().state_dir, container);
 }
 
+/// "" for one that needs none.
+std::string DockerTasks::binds_place(const Run& run) const {
+  const auto& task = run.spec.settings;
+  if (context_.settings().allows_volumes || (task.volumes.empty() && task.mounts.empty()))
+    return {};
+  return fmt::format("{}/docker-binds/{}/{}", context_.options().state_dir, life_, run.number);
+}
+
+/// The container has its own, or there will be none.
+void DockerTasks::release_binds(const Run& run) {
+  if (run.spec.binds_place.empty()) return;
+  context_.work<bool>(
+      [place = run.spec.binds_place]() -> Result<bool> {
+        docker::release_binds(place);
+        return true;
+      },
+      [](const Result<bool>&) {});
+}
+
 docker::LogCollectorOptions DockerTasks::log_options(const Run& run) const {
   return {.alloc_root = run.spec.alloc_root,
           .task = run.id.task,
@@ -285,6 +309,7 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
   void operator()(const container_action::Prepare& action) const {
     life.spec.image = action.image;
     life.spec.network_container = action.network_container;
+    life.spec.binds_place = tasks.binds_place(life);
     context.work<std::string>(
         [spec = life.spec, settings = context.settings()] {
           return prepare_container(spec, settings);
@@ -346,11 +371,13 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
   }
 
   void operator()(const container_action::TellRunning&) const {
+    tasks.release_binds(life);
     life.spec = {};
     tasks.wanted_.began(life.number, life.machine.run_id());
   }
 
   void operator()(const container_action::TellFailed& action) const {
+    tasks.release_binds(life);
     tasks.wanted_.failed(life.number, {action.error, action.recoverable});
   }
 

@@ -56,6 +56,8 @@ private:
   Run& make_run(const driver::TaskId& id, Number number);
   void hear(Number number, const std::function<void(Run&)>& event);
   void carry_out(Run& run);
+  std::string binds_place(const Run& run) const;
+  void release_binds(const Run& run);
   docker::LogCollectorOptions log_options(const Run& run) const;
   void follow_logs(Run& run, const workload::log_action::Take& action);
   std::string position_file(const std::string& container) const;
@@ -73,6 +75,7 @@ private:
   void readings_due(std::uint64_t round);
 
   DockerContext& context_;
+  const std::string life_;  ///< No other agent's life has this name.
   DockerImages images_;
   DockerInfra infra_;
   docker::ExecBridge commands_;

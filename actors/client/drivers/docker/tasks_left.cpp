@@ -6,6 +6,7 @@
 #include "actors/client/drivers/docker/run.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/docker/held_binds.hpp"
 
 namespace nomad::client {
 
@@ -80,6 +81,12 @@ void DockerTasks::end_others(const std::set<TaskId>& kept,
 }
 
 void DockerTasks::end_dangling() {
+  context_.work<bool>(
+      [folder = context_.options().state_dir + "/docker-binds", life = life_]() -> Result<bool> {
+        docker::release_binds_of_others(folder, life);
+        return true;
+      },
+      [](const Result<bool>&) {});
   list([this](const Result<Listed>& listed) {
     if (!listed) return;
     const auto& settings = context_.settings();

@@ -10,6 +10,7 @@
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
+#include "runtime/docker/held_binds.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace nomad;
@@ -239,6 +240,45 @@ TEST_CASE("docker body: a task's own link does not lead out of its directory") {
   spec.settings.volumes = {"local/out:/o"};
   CHECK(container_body(spec, {}).error().code == Errc::rejected);
   std::filesystem::remove_all(root);
+}
+
+TEST_CASE("docker body: what is bound is what was looked at, whatever takes its place") {
+  const test::TempDir dir;
+  const auto data = dir.file("alloc1/alloc/data");
+  std::filesystem::create_directories(data);
+  std::filesystem::create_directories(dir.file("alloc1/web"));
+  std::filesystem::create_directory_symlink("/etc", dir.file("alloc1/alloc/out"));
+  std::ofstream{data + "/f"} << "inside";
+  std::ofstream{dir.file("alloc1/alloc/file")} << "a file";
+  auto spec = spec_for(R"({"image":"a","volumes":["../alloc/data:/d","../alloc/file:/f",
+    "../alloc/new:/n"],"mount":[{"type":"bind","source":"../alloc/data","target":"/m"}]})");
+  spec.alloc_root = dir.file("alloc1");
+  spec.task_directory = dir.file("alloc1/web");
+  spec.binds_place = dir.file("binds/life/1");
+  const auto host = body_of(spec)["HostConfig"];
+  if (host.at("Binds").at(3).as_string() == data + ":/d") {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+
+  std::filesystem::rename(data, dir.file("alloc1/alloc/moved"));
+  std::filesystem::create_directory_symlink("/etc", data);
+
+  CHECK(host.at("Binds").at(3).as_string() == spec.binds_place + "/0:/d");
+  CHECK(host.at("Mounts").at(0).at("Source").as_string() == spec.binds_place + "/3");
+  for (const char* number : {"/0/f", "/3/f"})
+    CHECK(std::filesystem::file_size(spec.binds_place + number) == 6);
+  CHECK(std::filesystem::file_size(spec.binds_place + "/1") == 6);
+  CHECK(std::filesystem::is_directory(dir.file("alloc1/alloc/new")));
+
+  release_binds_of_others(dir.file("binds"), "life");
+  CHECK(std::filesystem::exists(spec.binds_place + "/0/f"));
+  release_binds_of_others(dir.file("binds"), "other");
+  CHECK_FALSE(std::filesystem::exists(dir.file("binds/life")));
+  CHECK(std::filesystem::exists(dir.file("alloc1/alloc/moved/f")));
+  spec.settings.volumes = {"../alloc/out:/o"};
+  CHECK(container_body(spec, {}).error().code == Errc::rejected);
+  release_binds(spec.binds_place);
 }
 
 TEST_CASE("docker body: a seccomp profile is a file of bounded size") {
