@@ -444,7 +444,8 @@ TEST_CASE("docker: a label does not say where logs go") {
   fixture.end_agent();
   fixture.start_agent();
   CHECK(DockerFixture::is(fixture.recover("run-1"), Which::RECOVERED));
-  fixture.settle();
+  fixture.end(0);
+  CHECK(fixture.ends().size() == 1);
   CHECK(std::filesystem::is_empty(fixture.dir.file("elsewhere/alloc/logs")));
 }
 
@@ -457,7 +458,7 @@ TEST_CASE("docker: a later agent goes on with the logs where its own record says
   fixture.engine.log = log_frame("a line\n");
   fixture.start_agent();
   CHECK(DockerFixture::is(fixture.recover("run-1"), Which::RECOVERED));
-  fixture.settle();
+  fixture.end(0);
   std::ifstream file{fixture.dir.file("alloc/logs/web.stdout.0")};
   std::string line;
   CHECK((std::getline(file, line) && line == "a line"));
