@@ -7,7 +7,7 @@
 namespace nomad::raft {
 namespace {
 
-/// A leader whose disk answers nothing for so many election timeouts steps down.
+/// A leader whose disk answers nothing for so many times its patience steps down.
 constexpr int stuck_disk_timeouts = 5;
 
 bool comes_from_leader(const Message& message) {
@@ -40,6 +40,7 @@ Core::Core(CoreOptions options, StartState start, Random random, Time now)
       snapshot_(std::move(start.snapshot)),
       snapshot_bytes_(start.snapshot_bytes),
       leader_contact_(now),
+      patience_(options_.election_timeout),
       durable_index_(log_.last_index()) {
   if (snapshot_) commit_index_ = applied_index_ = snapshot_->index;
   require(log_.base_index() <= commit_index_ && log_.last_index() >= commit_index_,
@@ -66,6 +67,12 @@ std::optional<Time> Core::next_deadline() const {
   return election_deadline_;
 }
 
+std::optional<Time> Core::next_look(Time now) const {
+  const auto due = next_deadline();
+  if (!due) return due;
+  return std::min(*due, now + options_.heartbeat_interval);
+}
+
 Index Core::apply_index() const {
   return std::min(commit_index_, durable_index_);
 }
@@ -89,14 +96,30 @@ const Progress* Core::progress(const ServerId& peer) const {
   return found == progress_.end() ? nullptr : &found->second;
 }
 
-void Core::on(Tick) {
+/// (7) Messages that have come meanwhile are still to be taken in: time for that, too, is given,
+/// once until the leader is heard.
+void Core::note_stall(Time late) {
+  if (late <= options_.heartbeat_interval / 2) return;  // timers are never quite in time
+  ++stalls_;
+  stalled_ += late;
+  patience_.waited(now_, late);
+  const auto credit = std::min(late, std::max(patience_.bound() - put_off_, Time{0}));
+  put_off_ += credit;
+  if (role_ == Role::leader) return;
+  election_deadline_ += credit;
+  if (!std::exchange(has_stalled_, true))
+    election_deadline_
+        = std::max(election_deadline_, now_ + std::min(late, options_.election_timeout));
+}
+
+void Core::on(Tick input) {
+  note_stall(input.late);
   if (role_ != Role::leader) {
     if (!is_promotable() || now_ < election_deadline_) return;
     return campaign(!leads_alone(), false);
   }
   if (configuration().members.size() <= 1) return;
-  if (!outstanding_.empty() && configuration().voter_count() > 1
-      && now_ - outstanding_.front().since > stuck_disk_timeouts * options_.election_timeout) {
+  if (is_disk_stuck()) {
     out_.notices.push_back("stepping down: the disk has not answered for too long");
     return become_follower(current_term(), {});
   }
@@ -106,6 +129,15 @@ void Core::on(Tick) {
   if (!transfer_target_.empty() && now_ >= transfer_deadline_) abort_transfer();
   if (role_ != Role::leader) return;
   start_round();
+}
+
+/// Of a leader, though those of a quorum are not: where all disks are slow, another leader would
+/// have no better one.
+bool Core::is_disk_stuck() const {
+  if (outstanding_.empty() || configuration().voter_count() <= 1) return false;
+  const auto& oldest = outstanding_.front();
+  return now_ - oldest.since > stuck_disk_timeouts * patience()
+         && oldest.last_index <= commit_index_;
 }
 
 void Core::on(Received& input) {
@@ -247,8 +279,12 @@ void Core::become_follower(Term term, const ServerId& leader) {
 
 void Core::hear_leader(const ServerId& leader) {
   if (role_ != Role::follower) become_follower(current_term(), leader);
+  if (std::exchange(contact_term_, current_term()) == current_term())
+    patience_.waited(now_, now_ - leader_contact_ - options_.heartbeat_interval);
   leader_ = leader;
   leader_contact_ = now_;
+  put_off_ = Time{0};
+  has_stalled_ = false;
   campaigns_ = 0;
   reset_election_deadline();
 }
@@ -312,14 +348,15 @@ bool Core::leads_alone() const {
 /// after the others, too, have ceased to hope for the leader (`leader_is_fresh`). Who has asked in
 /// vain waits at random, the first time shorter.
 void Core::reset_election_deadline() {
-  const auto base = options_.election_timeout;
+  const auto base = patience();
   const auto draw = [this](Time below) {
     return Time{
         static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below.count())))};
   };
   if (campaigns_ > 0) {
-    const auto patience = campaigns_ == 1 ? base / 2 : base;
-    election_deadline_ = now_ + patience + draw(patience);
+    const auto again = std::max(options_.election_timeout, base / 2);
+    const auto pause = campaigns_ == 1 ? again / 2 : again;
+    election_deadline_ = now_ + pause + draw(pause);
     return;
   }
   int place = 0;
@@ -327,7 +364,7 @@ void Core::reset_election_deadline() {
     if (member.id == options_.self) break;
     if (member.voter && member.id != leader_) ++place;
   }
-  const auto step = base / 8;
+  const auto step = options_.election_timeout / 8;
   election_deadline_ = now_ + base + step / 2 + step * std::min(place, 6) + draw(step);
 }
 

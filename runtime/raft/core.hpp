@@ -17,6 +17,10 @@
 //     so it is safe while no server's clock runs more than a tenth faster than the leader's.
 // (6) After it has told a server to take over, a leader has no lease for the rest of its term; if
 //     that server does not, it has itself elected for the next one.
+// (7) What this server has slept through is nobody's silence: a stall of its own, which a late
+//     `Tick` tells, puts off its election, its vote and its stepping down, within a bound. How long
+//     it waits besides follows what it had to wait for lately (patience.hpp), and is never less
+//     than the election timeout, so that (5) holds.
 //
 //               deadline                 quorum of pre-votes            quorum of votes
 //   follower -------------> pre_candidate ---------------> candidate -------------------> leader
@@ -36,6 +40,7 @@
 #include "runtime/raft/config_change.hpp"
 #include "runtime/raft/core_io.hpp"
 #include "runtime/raft/log_view.hpp"
+#include "runtime/raft/patience.hpp"
 #include "runtime/raft/progress.hpp"
 
 namespace nomad::raft {
@@ -75,6 +80,17 @@ public:
 
   /// When `Tick` is due; unset: nothing waits for time.
   std::optional<Time> next_deadline() const;
+
+  /// When to look again: when `Tick` is due, but soon enough to notice that this server stalls.
+  std::optional<Time> next_look(Time now) const;
+
+  /// How long the leader's silence, or the quorum's, is borne now.
+  Time patience() const { return patience_.at(now_); }
+
+  /// Stalls of its own that this server has noticed, and how long they were together.
+  std::uint64_t stalls() const { return stalls_; }
+
+  Time stalled() const { return stalled_; }
 
   Role role() const { return role_; }
 
@@ -121,10 +137,12 @@ public:
 
 private:
   // core.cpp: dispatch, persistence, roles
-  void on(Tick);
+  void on(Tick input);
   void on(Received& input);
   void on(Persisted input);
   void on(AppliedUpTo input);
+  void note_stall(Time late);
+  bool is_disk_stuck() const;
   void finish();
   void send(const ServerId& to, Body body);
   void send_when_durable(const ServerId& to, Term term, Body body);
@@ -218,6 +236,14 @@ private:
   Time election_deadline_{0};
   int campaigns_ = 0;       ///< Of this server since it last heard of a leader or voted.
   Time leader_contact_{0};  ///< When a leader was heard last, or this server started.
+
+  // ---- (7)
+  Term contact_term_ = 0;  ///< Of the leader that was heard last.
+  Patience patience_;
+  Time put_off_{0};  ///< By own stalls, since a leader was heard or the quorum answered last.
+  bool has_stalled_ = false;  ///< Since a leader was heard last.
+  std::uint64_t stalls_ = 0;
+  Time stalled_{0};
 
   // ---- writes under way (1) (2)
   struct Outstanding {

@@ -11,13 +11,17 @@
 #include "runtime/raft/config_change.hpp"
 #include "runtime/raft/log_write.hpp"
 #include "runtime/raft/messages.hpp"
+#include "runtime/raft/progress.hpp"
 
 namespace nomad::raft {
 
 // ---- inputs
 
 /// Time has passed; nothing else.
-struct Tick {};
+struct Tick {
+  /// How much later than it asked for the server comes to this: so long it did not run itself.
+  Time late{0};
+};
 
 struct Received {
   Message message;

@@ -57,6 +57,7 @@ void Core::become_leader() {
   campaigns_ = 0;
   handed_over_ = false;
   round_ = confirmed_round_ = 0;
+  put_off_ = Time{0};
   confirmed_since_ = now_;  // from here the quorum is given one election timeout to answer
   rounds_.clear();
   progress_.clear();
@@ -71,7 +72,7 @@ void Core::become_leader() {
 /// (5)
 bool Core::leader_is_fresh() const {
   if (role_ == Role::leader) return true;  // it steps down by itself without a quorum
-  return now_ - leader_contact_ < options_.election_timeout;
+  return now_ - leader_contact_ < patience() + put_off_;  // (7)
 }
 
 void Core::receive(const Message& message, const VoteRequest& request) {

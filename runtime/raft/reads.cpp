@@ -93,6 +93,8 @@ void Core::grant_reads() {
     confirmed_since_ = rounds_.front().second;
     rounds_.pop_front();
   }
+  if (!leads_alone()) patience_.waited(now_, now_ - confirmed_since_);
+  put_off_ = Time{0};
   while (!reads_.empty() && reads_.front().round <= confirmed) {
     out_.reads.push_back({.id = reads_.front().id, .index = reads_.front().index});
     reads_.pop_front();
@@ -112,8 +114,8 @@ void Core::refuse_reads() {
 
 void Core::check_quorum() {
   if (leads_alone()) confirmed_since_ = now_;
-  if (now_ - confirmed_since_ <= options_.election_timeout) return;
-  out_.notices.push_back("stepping down: no quorum has answered for an election timeout");
+  if (now_ - confirmed_since_ <= patience() + put_off_) return;  // (7)
+  out_.notices.push_back("stepping down: no quorum has answered in time");
   become_follower(current_term(), {});
 }
 

@@ -27,6 +27,30 @@ RaftWorldOptions options_of(std::uint64_t seed, Mistake mistake = Mistake::none)
   return options;
 }
 
+/// Servers that only stall, alone and all together, on slow disks.
+RaftWorldOptions stalling(std::uint64_t seed, Mistake mistake = Mistake::none) {
+  return {.seed = seed,
+          .servers = seed % 2 == 0 ? 3 : 5,
+          .faults = {.lose = 0,
+                     .duplicate = 0.03,
+                     .slow_message = 0,
+                     .partitions = 0,
+                     .crashes = 0,
+                     .pauses = 1,
+                     .freezes = 0.3,
+                     .slow_disks = 0.1,
+                     .failing_disks = 0,
+                     .membership_changes = 0,
+                     .transfers = 0},
+          .mistake = mistake,
+          .leader_stays = true};
+}
+
+/// The world that shows it.
+RaftWorldOptions world_of(Mistake mistake, std::uint64_t seed) {
+  return mistake == Mistake::forget_stalls ? stalling(seed, mistake) : options_of(seed, mistake);
+}
+
 void add(RaftWorldCounts& sum, const RaftWorldCounts& one) {
   sum.messages += one.messages;
   sum.lost += one.lost;
@@ -74,6 +98,21 @@ TEST_CASE("raft simulation: no seed breaks a rule, and every kind of fault is me
         sum.installed_snapshots, sum.answered_reads, sum.lease_checks})
     CHECK(met > 0);
   CHECK(sum.answered_writes > 500 * seed_count);
+}
+
+TEST_CASE("raft simulation: a leader keeps its place where servers only stall") {
+  RaftWorldCounts sum;
+  for (std::uint64_t number = 0; number < seed_count; ++number) {
+    const auto seed = first_seed + number;
+    CAPTURE(seed);
+    RaftWorldCounts counts;
+    const auto violation = run_raft_world(stalling(seed), 60s, &counts);
+    CHECK_MESSAGE(!violation, violation.value_or(""));
+    sum.freezes += counts.freezes;
+    add(sum, counts);
+  }
+  CHECK(sum.pauses > 20 * seed_count);
+  CHECK(sum.freezes > 5 * seed_count);
 }
 
 namespace {
@@ -145,7 +184,7 @@ TEST_CASE("raft simulation: every deliberate mistake is found") {
     std::optional<std::string> found;
     std::uint64_t seed = 0;
     while (!found && seed < enough_seeds)
-      found = run_raft_world(options_of(++seed, mistake), 60s);
+      found = run_raft_world(world_of(mistake, ++seed), 60s);
     MESSAGE(name << ": " << (found ? "seed " + std::to_string(seed) + ", " + *found : "NOT FOUND"));
     CHECK(found.has_value());
   }

@@ -94,6 +94,8 @@ RaftWorld::Server* RaftWorld::leader(bool even_paused) {
 
 void RaftWorld::step(Server& server, Input input) {
   if (violation_ || !server.core) return;
+  tick_if_due(server);
+  if (violation_ || !server.core) return;
   ++counts_.steps;
   carry_out(server, server.core->step(local(server), std::move(input)));
 }
@@ -132,24 +134,25 @@ void RaftWorld::carry_out(Server& server, Outputs out) {
 }
 
 void RaftWorld::arm(Server& server) {
-  const auto due = server.core->next_deadline();
-  if (due == server.timer) return;
+  const auto due = server.core->next_look(local(server));
+  if (!due || (server.timer && *server.timer <= *due)) return;
   server.timer = due;
-  if (!due) return;
-  at(global(server, *due), [this, &server, life = server.life, due] {
-    if (server.life != life || !server.core || server.timer != due) return;
-    if (!is_awake(server)) {
-      // The timer fires when the server wakes.
-      at(wake_time(server), [this, &server, life] {
-        if (server.life != life || !server.core) return;
-        server.timer.reset();
-        step(server, Tick{});
-      });
-      return;
-    }
-    server.timer.reset();
-    step(server, Tick{});
-  });
+  at(global(server, *due), [this, &server, life = server.life] { ring(server, life); });
+}
+
+/// The timer fires, of a paused server when it wakes.
+void RaftWorld::ring(Server& server, std::uint64_t life) {
+  if (server.life != life || !server.core) return;
+  if (is_awake(server)) return tick_if_due(server);
+  at(wake_time(server), [this, &server, life] { ring(server, life); });
+}
+
+/// As a node does, before anything else that it takes in.
+void RaftWorld::tick_if_due(Server& server) {
+  if (!server.timer || local(server) < *server.timer) return;
+  const auto late = local(server) - *server.timer;
+  server.timer.reset();
+  step(server, Tick{late});
 }
 
 void RaftWorld::send(Server& from, const Message& message) {
@@ -278,6 +281,7 @@ std::vector<std::pair<const char*, std::uint64_t>> RaftWorldCounts::all() const 
           {"writes lost by crashes", lost_writes},
           {"torn writes", torn_writes},
           {"pauses", pauses},
+          {"freezes", freezes},
           {"slow disks", slow_disks},
           {"failed disks", failed_disks},
           {"membership changes", membership_changes},

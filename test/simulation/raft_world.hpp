@@ -10,7 +10,7 @@
 // every write that was answered before. (6) Terms and commit indexes only grow. (7) What clients
 // were answered about a few registers is linearizable (linearizability.hpp). (8) Nobody stands for
 // election, unless the leader wants him to, whom a majority has not told that it would vote for
-// him.
+// him. (9) Where servers only stall, within the bound that they can bear, a leader keeps its place.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,7 @@ struct RaftFaults {
   double partitions = 0.2;     ///< Also one-way ones.
   double crashes = 0.25;
   double pauses = 0.1;
+  double freezes = 0;  ///< Of the whole host: all servers pause together.
   double slow_disks = 0.2;
   double failing_disks = 0.05;  ///< A write fails; the server stops.
   double membership_changes = 0.2;
@@ -55,6 +56,8 @@ struct RaftWorldOptions {
   int servers = 3;
   RaftFaults faults{};
   Mistake mistake = Mistake::none;
+  /// Nothing but pauses, freezes and slow disks happens: a leader that was elected stays (9).
+  bool leader_stays = false;
   double operations = 20;  ///< Writes and reads per second that only the rules look at.
   int clients = 5;         ///< Each has one operation on a register under way.
   int registers = 3;
@@ -73,6 +76,7 @@ struct RaftWorldCounts {
   std::uint64_t lost_writes = 0;  ///< Writes that a crash took away before they were durable.
   std::uint64_t torn_writes = 0;  ///< Of them: under way when the server crashed.
   std::uint64_t pauses = 0;
+  std::uint64_t freezes = 0;
   std::uint64_t slow_disks = 0;
   std::uint64_t failed_disks = 0;
   std::uint64_t refused_snapshots = 0;  ///< Arrived, and did not verify.
@@ -202,6 +206,8 @@ private:
   void send(Server& from, const raft::Message& message);
   void deliver(const raft::Message& message);
   void arm(Server& server);
+  void ring(Server& server, std::uint64_t life);
+  void tick_if_due(Server& server);
   void apply(Server& server);
   void apply_committed(Server& server);
   void answer(Server& server, raft::Index index, const RegisterOperation& outcome);
@@ -239,6 +245,8 @@ private:
   void cut_network();
   void crash_somebody();
   void pause_somebody();
+  void freeze_all();
+  bool has_caught_up(const Server& server) const;
   void slow_a_disk();
   void change_membership();
   void transfer_leadership();

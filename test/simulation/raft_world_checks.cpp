@@ -73,7 +73,8 @@ void RaftWorld::check_quorum_of_commit(Server& server) {
 
 /// (2)
 void RaftWorld::check_new_leader(Server& server) {
-  ++counts_.leaders;
+  if (++counts_.leaders > 1 && options_.leader_stays)  // (9)
+    return violated(server.id + " is elected though servers only stalled");
   const auto& log = server.core->log();
   for (auto index = log.base_index() + 1; index < committed_.size(); ++index) {
     const auto& known = committed_[index];

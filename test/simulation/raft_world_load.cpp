@@ -27,6 +27,7 @@ void RaftWorld::schedule_load() {
       if (comes(faults.partitions)) cut_network();
       if (comes(faults.crashes)) crash_somebody();
       if (comes(faults.pauses)) pause_somebody();
+      if (faults.freezes > 0 && comes(faults.freezes)) freeze_all();
       if (comes(faults.slow_disks)) slow_a_disk();
       if (comes(faults.failing_disks)) fail_a_disk();
       if (comes(faults.membership_changes)) change_membership();
@@ -120,9 +121,24 @@ void RaftWorld::crash_somebody() {
 
 void RaftWorld::pause_somebody() {
   auto* server = random_.chance(0.5) ? leader() : somebody();
-  if (server == nullptr) return;
+  if (server == nullptr || (options_.leader_stays && !has_caught_up(*server))) return;
   ++counts_.pauses;
-  server->paused_until = now_ + delay(50ms, 5s);
+  server->paused_until = now_ + (options_.leader_stays ? delay(50ms, 400ms) : delay(50ms, 5s));
+}
+
+/// It had its turn between two stalls: in a row they are one, of any length.
+bool RaftWorld::has_caught_up(const Server& server) const {
+  return now_ - server.paused_until > 2 * beat;
+}
+
+/// Within what an election is put off by: four election timeouts.
+void RaftWorld::freeze_all() {
+  for (auto& [id, server] : servers_)
+    if (!has_caught_up(*server)) return;
+  ++counts_.freezes;
+  const auto until = now_ + delay(500ms, 3s);
+  for (auto& [id, server] : servers_)
+    server->paused_until = until;
 }
 
 void RaftWorld::slow_a_disk() {

@@ -229,10 +229,13 @@ TEST_CASE("core: who claims the term that this server leads is noted and not bel
   CHECK(core.core.role() == Role::leader);
 }
 
-TEST_CASE("core: a leader whose disk answers nothing for five timeouts steps down") {
-  const auto silent_for = [](const Configuration& members, Time duration) {
+TEST_CASE("core: a leader whose disk alone answers nothing for five timeouts steps down") {
+  const auto silent_for = [](const Configuration& members, Time duration, bool alone) {
     auto core = raft::testing::LoneCore::leading(raft::testing::started_with(members));
     const auto began = core.now;
+    if (alone)
+      for (const char* other : {"b", "c"})
+        core.accept(other, core.core.log().last_index());
     for (Time passed{0}; passed < duration; passed += std::chrono::milliseconds{500}) {
       core.tick_at(began + passed);
       for (const auto& beat : core.sent<Heartbeat>("b"))
@@ -243,8 +246,9 @@ TEST_CASE("core: a leader whose disk answers nothing for five timeouts steps dow
   };
   const auto five = 5 * CoreOptions{}.election_timeout;
   const auto three = raft::testing::cluster_of({"a", "b", "c"});
-  CHECK(silent_for(three, five) == Role::leader);
-  CHECK(silent_for(three, five + Time{1}) == Role::follower);
+  CHECK(silent_for(three, five, true) == Role::leader);
+  CHECK(silent_for(three, five + Time{1}, true) == Role::follower);
+  CHECK(silent_for(three, 2 * five, false) == Role::leader);  // the others' are no better
 }
 
 TEST_CASE("core: a single voter leads on with a silent disk, for nobody else could") {

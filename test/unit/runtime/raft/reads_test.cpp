@@ -164,7 +164,7 @@ TEST_CASE("a leader steps down when it looks, beyond an election timeout without
   trio.pass(100ms);  // it looks with each heartbeat
   CHECK(trio.a().role() == Role::follower);
   CHECK(trio.refused == std::vector<std::uint64_t>{2});
-  CHECK(trio.notices.back() == "stepping down: no quorum has answered for an election timeout");
+  CHECK(trio.notices.back() == "stepping down: no quorum has answered in time");
 }
 
 TEST_CASE("reads: those that come before the barrier is committed wait for it") {
