@@ -27,8 +27,8 @@ struct Carry {
   std::function<void(Result<>)> done;
 };
 
-/// Called on the threads of the peers, one message of one server at a time. Messages of one lane to
-/// one server arrive in order as far as they arrive.
+/// Called on the threads of the node and of the peers, one message of one server and lane at a
+/// time. Messages of one lane to one server arrive in order as far as they arrive.
 using Carrier = std::function<void(Carry)>;
 
 }  // namespace nomad::raft

@@ -28,29 +28,31 @@ void KnownPeers::post(std::vector<Message> messages, const Core& core) {
     const auto* peer = peer_for(to.first, core.configuration());
     if (peer == nullptr) continue;
     if (to.second == Lane::urgent)
-      actor::send_urgent(self_, *peer, std::move(post));
+      for (const auto& message : post.messages)
+        peer->line->post(message, peer->address);
     else
-      self_->send(*peer, std::move(post));
+      self_->send(peer->actor, std::move(post));
   }
 }
 
-/// The actor of a server whose address is known; null otherwise.
-RaftPeer* KnownPeers::peer_for(const ServerId& id, const Configuration& members) {
+/// A server whose address is known; null otherwise.
+const KnownPeers::KnownPeer* KnownPeers::peer_for(const ServerId& id,
+                                                  const Configuration& members) {
   auto found = peers_.find(id);
   if (found == peers_.end()) {
     const auto* member = members.find(id);
     if (member == nullptr) return nullptr;
-    found = peers_.emplace(id, KnownPeer{{}, member->address, nullptr, {}}).first;
+    found = peers_.emplace(id, KnownPeer{{}, nullptr, member->address, nullptr, {}}).first;
   }
   auto& peer = found->second;
   peer.used = parts_.clock();
-  if (peer.actor) return &peer.actor;
+  if (peer.actor) return &peer;
   peer.counters = std::make_shared<PeerCounters>();
-  peer.actor = actor::spawn(
-      self_, raft_peer_actor,
-      PeerOptions{.id = id, .address = peer.address, .own_address = parts_.options.address},
-      parts_.options.carrier, PeerListener{self_}, peer.counters);
-  return &peer.actor;
+  peer.line = std::make_shared<const PeerLine>(
+      PeerOptions{.id = id, .own_address = parts_.options.address}, parts_.options.carrier,
+      PeerListener{self_}, peer.counters);
+  peer.actor = actor::spawn(self_, raft_peer_actor, peer.line, peer.address);
+  return &peer;
 }
 
 void KnownPeers::move(KnownPeer& peer, const std::string& address) {

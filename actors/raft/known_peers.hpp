@@ -20,8 +20,8 @@ public:
   KnownPeers(const KnownPeers&) = delete;
   KnownPeers& operator=(const KnownPeers&) = delete;
 
-  /// Sends each server its messages, urgent ones apart, so that they overtake what waits. Servers
-  /// without an address are left out.
+  /// Sends each server its messages: urgent ones at once, the others by its actor, since they are
+  /// large. Servers without an address are left out.
   void post(std::vector<Message> messages, const Core& core);
 
   /// Remembers where the sender is, if the log does not say it. False: too many are known already,
@@ -36,12 +36,13 @@ public:
 private:
   struct KnownPeer {
     RaftPeer actor;
+    std::shared_ptr<const PeerLine> line;
     std::string address;
     std::shared_ptr<PeerCounters> counters;
     Time used{0};
   };
 
-  RaftPeer* peer_for(const ServerId& id, const Configuration& members);
+  const KnownPeer* peer_for(const ServerId& id, const Configuration& members);
   void move(KnownPeer& peer, const std::string& address);
   void follow(const Core& core);
 

@@ -5,10 +5,9 @@
 #include "runtime/base/log.hpp"
 
 namespace nomad::raft {
-namespace {
 
 /// What is under way to one server; outlives the peer as long as the carrier has something of it.
-class Traffic {
+class PeerLine::Traffic {
 public:
   Traffic(ServerId id, PeerListener listener, std::shared_ptr<PeerCounters> counters)
       : id_{std::move(id)}, listener_{std::move(listener)}, counters_{std::move(counters)} {}
@@ -49,7 +48,7 @@ private:
 };
 
 /// A message under way: takes part of the budget until its fate is told, or it is dropped untold.
-class Freight {
+class PeerLine::Freight {
 public:
   Freight(std::shared_ptr<Traffic> traffic, std::size_t bytes, Lane lane)
       : traffic_{std::move(traffic)}, bytes_{bytes}, lane_{lane} {
@@ -73,58 +72,39 @@ private:
   const Lane lane_;
 };
 
-/// The inside of one peer; lives in its behavior.
-class Peer {
-public:
-  Peer(PeerOptions options,
-       Carrier carrier,
-       PeerListener listener,
-       std::shared_ptr<PeerCounters> counters)
-      : options_{std::move(options)},
-        carrier_{std::move(carrier)},
-        traffic_{std::make_shared<Traffic>(options_.id, std::move(listener), std::move(counters))} {
-  }
+PeerLine::PeerLine(PeerOptions options,
+                   Carrier carrier,
+                   PeerListener listener,
+                   std::shared_ptr<PeerCounters> counters)
+    : options_{std::move(options)},
+      carrier_{std::move(carrier)},
+      traffic_{std::make_shared<Traffic>(options_.id, std::move(listener), std::move(counters))} {}
 
-  void move(std::string address) { options_.address = std::move(address); }
-
-  void post(const std::vector<Message>& messages) {
-    for (const auto& message : messages)
-      post(message);
-  }
-
-private:
-  void post(const Message& message) {
-    const auto lane = lane_of(message);
-    if (lane != Lane::urgent && traffic_->bytes() >= options_.max_under_way)
-      return traffic_->drop(0, lane);
-    auto bytes = write_wire(message, options_.own_address);
-    auto freight = std::make_shared<Freight>(traffic_, bytes.size(), lane);
-    carrier_({.to = options_.id,
-              .address = options_.address,
-              .lane = lane,
-              .bytes = std::move(bytes),
-              .done = [freight = std::move(freight)](const Result<>& outcome) {
-                freight->arrived(outcome);
-              }});
-  }
-
-  PeerOptions options_;
-  Carrier carrier_;
-  std::shared_ptr<Traffic> traffic_;
-};
-
-}  // namespace
+void PeerLine::post(const Message& message, const std::string& address) const {
+  const auto lane = lane_of(message);
+  if (lane != Lane::urgent && traffic_->bytes() >= options_.max_under_way)
+    return traffic_->drop(0, lane);
+  auto bytes = write_wire(message, options_.own_address);
+  auto freight = std::make_shared<Freight>(traffic_, bytes.size(), lane);
+  carrier_({.to = options_.id,
+            .address = address,
+            .lane = lane,
+            .bytes = std::move(bytes),
+            .done = [freight = std::move(freight)](const Result<>& outcome) {
+              freight->arrived(outcome);
+            }});
+}
 
 RaftPeer::behavior_type raft_peer_actor(RaftPeer::stateful_pointer<RaftPeerState>,
-                                        PeerOptions options,
-                                        Carrier carrier,
-                                        PeerListener listener,
-                                        std::shared_ptr<PeerCounters> counters) {
-  const auto peer = std::make_shared<Peer>(std::move(options), std::move(carrier),
-                                           std::move(listener), std::move(counters));
+                                        std::shared_ptr<const PeerLine> line,
+                                        std::string address) {
+  const auto to = std::make_shared<std::string>(std::move(address));
   return {
-      [peer](const raft_peer::Post& msg) { peer->post(msg.messages); },
-      [peer](raft_peer::Move& msg) { peer->move(std::move(msg.address)); },
+      [line, to](const raft_peer::Post& msg) {
+        for (const auto& message : msg.messages)
+          line->post(message, *to);
+      },
+      [to](raft_peer::Move& msg) { *to = std::move(msg.address); },
   };
 }
 

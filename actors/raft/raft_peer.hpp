@@ -1,7 +1,9 @@
-// RaftPeer: the way to one other server. It gives the core's messages their form on the wire, hands
-// them to the carrier within a budget, and tells the node when the other server is out of reach.
+// RaftPeer: takes entries and parts of snapshots to one other server, beside the node.
 //
-// Owns:   the count of what is under way to that server, shared with what the carrier is to tell.
+// PeerLine: the way there. It gives the core's messages their form on the wire, hands them to the
+// carrier within a budget, and tells the node when the other server is out of reach.
+//
+// Owns:   nothing; it shares its line with the node, which sends what is urgent itself.
 // Takes:  Post and Move from the node. Tells its listener PeerUnreachable when entries or a part of
 //         a snapshot were lost or not let out.
 // Parent: raft_node, report: the node ends. One for each server that it speaks with.
@@ -56,12 +58,30 @@ struct PeerCounters {
 
 struct PeerOptions {
   ServerId id;
-  std::string address;
   std::string own_address;  ///< Told to the other server with each message.
 
   /// What may be under way before entries and parts of snapshots are dropped instead. Above the
   /// core's own window, so that it only bounds what a broken connection leaves behind.
   std::size_t max_under_way = std::size_t{48} << 20;
+};
+
+/// Any thread may post; what one thread posts stays in order within its lane.
+class PeerLine {
+public:
+  PeerLine(PeerOptions options,
+           Carrier carrier,
+           PeerListener listener,
+           std::shared_ptr<PeerCounters> counters);
+
+  void post(const Message& message, const std::string& address) const;
+
+private:
+  class Traffic;
+  class Freight;
+
+  const PeerOptions options_;
+  const Carrier carrier_;
+  const std::shared_ptr<Traffic> traffic_;
 };
 
 struct RaftPeerState {
@@ -70,9 +90,7 @@ struct RaftPeerState {
 
 /// The behavior; the node spawns it as a child.
 RaftPeer::behavior_type raft_peer_actor(RaftPeer::stateful_pointer<RaftPeerState> self,
-                                        PeerOptions options,
-                                        Carrier carrier,
-                                        PeerListener listener,
-                                        std::shared_ptr<PeerCounters> counters);
+                                        std::shared_ptr<const PeerLine> line,
+                                        std::string address);
 
 }  // namespace nomad::raft

@@ -16,13 +16,13 @@ struct PeerFixture : test::ActorFixture {
   test::ActorFixture::Recorder<PeerUnreachable> listener = record<PeerUnreachable>();
   std::vector<Carry> carried;
   std::shared_ptr<PeerCounters> counters = std::make_shared<PeerCounters>();
-  RaftPeer peer = adopt(actor::spawn(
-      system(),
-      raft_peer_actor,
-      PeerOptions{.id = "s2", .address = "10.0.0.2:4647", .own_address = "", .max_under_way = 1},
+  std::shared_ptr<const PeerLine> line = std::make_shared<const PeerLine>(
+      PeerOptions{.id = "s2", .own_address = "", .max_under_way = 1},
       [this](Carry carry) { carried.push_back(std::move(carry)); },
       listener.handle,
-      counters));
+      counters);
+  RaftPeer peer
+      = adopt(actor::spawn(system(), raft_peer_actor, line, std::string{"10.0.0.2:4647"}));
 
   void post_entries() {
     Message message;
