@@ -56,6 +56,14 @@ void collect_jobs(telemetry::Gauges& gauges, const state::Snapshot& snapshot) {
   gauges.set("nomad.job_status.dead", static_cast<double>(dead));
 }
 
+void collect_waits(telemetry::Gauges& gauges, const raft::LeaderView::Waits& waits) {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  gauges.set("nomad.raft.elections", static_cast<double>(waits.elections));
+  gauges.set("nomad.raft.stalls", static_cast<double>(waits.stalls));
+  gauges.set("nomad.raft.stalled_ms", Milliseconds{waits.stalled}.count());
+  gauges.set("nomad.raft.patience_ms", Milliseconds{waits.patience}.count());
+}
+
 void add_collectors(const std::shared_ptr<Context>& context, telemetry::Registry& metrics) {
   metrics.add_collector([weak = std::weak_ptr{context}](telemetry::Gauges& gauges) {
     const auto alive = weak.lock();
@@ -65,6 +73,7 @@ void add_collectors(const std::shared_ptr<Context>& context, telemetry::Registry
     gauges.set("nomad.state.watches", static_cast<double>(alive->state.store->watches().size()));
     gauges.set("nomad.raft.read_only",
                alive->state.leader && !alive->state.leader->read_only().empty() ? 1 : 0);
+    if (alive->state.leader) collect_waits(gauges, alive->state.leader->waits());
     collect_jobs(gauges, snapshot);
   });
 }

@@ -33,6 +33,14 @@ void LeadershipNews::publish(const Core& core, Index applied) {
   parts_.leader->set_contact(now.leads
                                  ? LeaderView::leading
                                  : (parts_.clock() - core.last_contact(parts_.clock())).count());
+  if (core.stalls() != waits_.stalls || core.patience() != waits_.patience
+      || parts_.counters->elections != waits_.elections) {
+    waits_ = {.elections = parts_.counters->elections,
+              .stalls = core.stalls(),
+              .stalled = core.stalled(),
+              .patience = core.patience()};
+    parts_.leader->set_waits(waits_);
+  }
   if (told_ && is_same(*told_, now)) return;
   told_ = now;
   parts_.leader->set({.leads = now.leads,

@@ -32,6 +32,7 @@ private:
   NodeSelf::pointer self_;
   const NodeParts& parts_;
   std::optional<LeadershipChanged> told_;
+  LeaderView::Waits waits_;
 };
 
 }  // namespace nomad::raft

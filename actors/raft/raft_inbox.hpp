@@ -91,6 +91,24 @@ public:
 
   static constexpr std::int64_t leading = -1;
 
+  /// What elections hang on, for metrics. Totals since the start.
+  struct Waits {
+    std::uint64_t elections = 0;           ///< That this server has won.
+    std::uint64_t stalls = 0;              ///< How often it did not run when it was due.
+    std::chrono::nanoseconds stalled{0};   ///< So long together.
+    std::chrono::nanoseconds patience{0};  ///< How long a silence is borne now.
+  };
+
+  Waits waits() const {
+    const std::scoped_lock lock{mutex_};
+    return waits_;
+  }
+
+  void set_waits(const Waits& waits) {
+    const std::scoped_lock lock{mutex_};
+    waits_ = waits;
+  }
+
   /// Why this server takes no writes now; empty: it takes them.
   std::string read_only() const {
     const std::scoped_lock lock{mutex_};
@@ -107,6 +125,7 @@ private:
   mutable std::mutex mutex_;
   Known known_;
   std::string read_only_;
+  Waits waits_;
   std::atomic<bool> ready_{false};
   std::atomic<std::int64_t> heard_{0};
 };

@@ -43,6 +43,8 @@ public:
   /// Gives the core one input and carries out what comes of it.
   void step(Input input);
 
+  void tick_if_due();
+
   /// Takes what the proposers' queue holds, unless more should gather there first.
   void drain();
 
@@ -149,7 +151,19 @@ void NodeState::start(NodeParts parts) {
   step(Tick{});
 }
 
+/// An input finds the core as of now: a stall of this actor is noticed before the core judges by
+/// the time, and a leader's heartbeat waits behind nothing.
+void NodeState::tick_if_due() {
+  const auto now = parts_.clock();
+  if (!timer_at_ || now < *timer_at_) return;
+  const auto late = now - *timer_at_;
+  timer_at_.reset();
+  ++timer_round_;  // the timer is overtaken
+  carry_out(core_->step(now, Tick{late}));
+}
+
 void NodeState::step(Input input) {
+  if (!stopped_) tick_if_due();
   if (stopped_) return;
   carry_out(core_->step(parts_.clock(), std::move(input)));
   after_step();
@@ -217,6 +231,7 @@ void NodeState::propose_one(Input input, ProposalCallback callback) {
 }
 
 void NodeState::enter(Input input, std::vector<ProposalCallback> callbacks) {
+  tick_if_due();
   auto out = core_->step(parts_.clock(), std::move(input));
   auto index = out.proposed->value_or(0);
   for (auto& callback : callbacks) {
@@ -303,7 +318,7 @@ void NodeState::finish_transfer(bool moved) {
 }
 
 void NodeState::arm_timer() {
-  const auto due = core_->next_deadline();
+  const auto due = core_->next_look(parts_.clock());
   // One that comes too early looks again: deadlines move with every message, and timers cost more.
   if (!due || (timer_at_ && *timer_at_ <= *due)) return;
   timer_at_ = due;
@@ -314,8 +329,9 @@ void NodeState::arm_timer() {
 
 void NodeState::on_timer(std::uint64_t round) {
   if (round != timer_round_) return;
-  timer_at_.reset();
-  step(Tick{});
+  tick_if_due();
+  if (round == timer_round_) timer_at_.reset();  // too early by the node's clock
+  after_step();
 }
 
 void NodeState::on_room(const std::optional<Error>& lacking) {
