@@ -16,7 +16,7 @@ public:
   static constexpr int of_longest = 3;
 
   /// So many election timeouts are the bound.
-  static constexpr int most = 4;
+  static constexpr int most = 6;
 
   /// A wait counts at least for so long, and at most for twice as long.
   static constexpr Time memory = std::chrono::seconds{30};

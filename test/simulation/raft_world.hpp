@@ -112,7 +112,7 @@ public:
   void run(Time duration);
 
   /// Ends all faults, lets the cluster come to rest, and checks that it is alive (a leader within
-  /// ten seconds, a new write answered), that all members agree, and that nothing was lost.
+  /// twenty seconds, a new write answered), that all members agree, and that nothing was lost.
   void heal_and_check();
 
   /// The first rule that was broken, with what and when.

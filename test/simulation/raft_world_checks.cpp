@@ -160,12 +160,13 @@ void RaftWorld::check_logs_match() {
     }
 }
 
-/// Liveness: a leader within ten seconds, and it answers a write.
+/// Liveness: a leader within twenty seconds (servers that have stalled are patient), and it answers
+/// a write.
 bool RaftWorld::comes_to_rest() {
-  run_until(now_ + 10s);
+  run_until(now_ + 20s);
   if (violation_) return false;
   if (leader() == nullptr) {
-    violated("no leader ten seconds after everything was healed");
+    violated("no leader twenty seconds after everything was healed");
     return false;
   }
   const auto before = counts_.answered_writes;

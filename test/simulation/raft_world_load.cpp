@@ -131,7 +131,7 @@ bool RaftWorld::has_caught_up(const Server& server) const {
   return now_ - server.paused_until > 2 * beat;
 }
 
-/// Within what an election is put off by: four election timeouts.
+/// Within what an election is put off by: six election timeouts.
 void RaftWorld::freeze_all() {
   for (auto& [id, server] : servers_)
     if (!has_caught_up(*server)) return;
