@@ -58,10 +58,10 @@ void collect_jobs(telemetry::Gauges& gauges, const state::Snapshot& snapshot) {
 
 void collect_waits(telemetry::Gauges& gauges, const raft::LeaderView::Waits& waits) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
-  gauges.set("nomad.raft.elections", static_cast<double>(waits.elections));
-  gauges.set("nomad.raft.stalls", static_cast<double>(waits.stalls));
-  gauges.set("nomad.raft.stalled_ms", Milliseconds{waits.stalled}.count());
-  gauges.set("nomad.raft.patience_ms", Milliseconds{waits.patience}.count());
+  gauges.set("raft.elections", static_cast<double>(waits.elections));
+  gauges.set("raft.stalls", static_cast<double>(waits.stalls));
+  gauges.set("raft.stalled_ms", Milliseconds{waits.stalled}.count());
+  gauges.set("raft.patience_ms", Milliseconds{waits.patience}.count());
 }
 
 void add_collectors(const std::shared_ptr<Context>& context, telemetry::Registry& metrics) {
