@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/raft/applier.hpp"
 #include "actors/raft/log_writer.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/snapshotter.hpp"
@@ -24,10 +25,7 @@ struct NodeParts {
   Index applied = 0;  ///< What `fsm` holds.
   std::shared_ptr<Fsm> fsm;
 
-  /// Entries `first`…`last` of the log, fewer when they exceed `max_bytes` but at least one.
-  /// `not_found`: the log does not hold `first`.
-  std::function<Result<std::vector<Entry>>(Index first, Index last, std::size_t max_bytes)>
-      read_log;
+  ReadLog read_log;  ///< As `applier::Read` asks; on the applier's thread.
   std::string snapshot_directory;
   std::shared_ptr<ProposalQueue> queue;
   std::shared_ptr<LeaderLease> lease;

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "actors/core/supervise.hpp"
+#include "actors/raft/applier.hpp"
 #include "actors/raft/known_peers.hpp"
 #include "actors/raft/leadership_news.hpp"
 #include "actors/raft/node_parts.hpp"
 #include "actors/raft/pending_proposals.hpp"
 #include "actors/raft/pending_reads.hpp"
 #include "actors/raft/snapshot_store.hpp"
-#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/storage/reserve.hpp"
 
@@ -24,6 +24,9 @@ constexpr std::size_t apply_bytes = std::size_t{8} << 20;
 
 /// Of a leader whose disk is full, to a server that may have room.
 constexpr Time hand_over_pause = std::chrono::minutes{1};
+
+/// Applying the largest restore, or installing the largest snapshot, takes less.
+constexpr auto longest_turn = std::chrono::minutes{60};
 
 constexpr auto free_mib_to_go_on = 2 * storage::Reserve::bytes >> 20;
 
@@ -38,7 +41,7 @@ public:
   ~NodeState();
 
   /// Starts the children and the core's clock. Once.
-  void start(NodeParts parts);
+  void start(NodeParts parts, bool detached);
 
   /// Gives the core one input and carries out what comes of it.
   void step(Input input);
@@ -80,6 +83,11 @@ private:
 
   /// Applies one portion of what is committed and durable.
   void apply();
+  void apply(std::vector<Entry> entries);
+  template <class Message, class Done>
+  void at_applier(Message message, Done done);
+  void applied(const std::vector<Entry>& entries, std::vector<Outcome> outcomes);
+  void go_on();
   void carry_out(Outputs out);
   void after_step();
   void arm_timer();
@@ -92,18 +100,19 @@ private:
   void propose_one(Input input, ProposalCallback callback);
   /// For an input that asks for as many entries as there are callbacks.
   void enter(Input input, std::vector<ProposalCallback> callbacks);
-  Result<std::vector<Entry>> entries_to_apply(Index first, Index last);
 
   NodeSelf::pointer self_;
   NodeParts parts_;
   std::optional<Core> core_;
   LogWriter writer_;
+  Applier applier_;
   KnownPeers peers_{self_, parts_};
   SnapshotStore snapshots_{
       self_,
       parts_,
       core_,
       {.applied = [this] { return applied_; },
+       .is_applying = [this] { return under_way_ > 0; },
        .step = [this](Input input) { step(std::move(input)); },
        .install = [this](const SnapshotMeta& meta,
                          const snapshotter::Arrived& arrived) { install(meta, arrived); }}};
@@ -111,6 +120,7 @@ private:
 
   Index applied_ = 0;
   bool apply_scheduled_ = false;
+  int under_way_ = 0;  ///< At the applier.
   PendingProposals proposals_{parts_};
   PendingReads reads_;
   std::optional<actor::Promise<Transferred>> transfer_;
@@ -132,12 +142,13 @@ NodeState::~NodeState() {
   if (core_ && !stopped_) release({Errc::unavailable, "the raft node has ended"});
 }
 
-void NodeState::start(NodeParts parts) {
+void NodeState::start(NodeParts parts, bool detached) {
   parts_ = std::move(parts);
   applied_ = parts_.applied;
   const Index newest = parts_.start.snapshot ? parts_.start.snapshot->index : 0;
   core_.emplace(parts_.core_options, std::move(parts_.start), Random{parts_.seed}, parts_.clock());
   writer_ = parts_.spawn_log_writer(self_, NodeSelf{self_});
+  applier_ = spawn_applier(self_, parts_.fsm, parts_.read_log, detached);
   snapshots_.start(newest);
   actor::on_down(self_, [this](const actor::Down& down) {
     if (!down.crashed && down.source != writer_.address() && !snapshots_.is_child(down.source))
@@ -190,7 +201,7 @@ void NodeState::after_step() {
   if (before != Role::leader && last_role_ == Role::leader) ++parts_.counters->elections;
   if (read_only_) hand_over();
   if (transfer_ && core_->transfer_target().empty()) finish_transfer(false);
-  if (core_->apply_index() > applied_ && !apply_scheduled_) apply();
+  if (core_->apply_index() > applied_ && !apply_scheduled_ && under_way_ == 0) apply();
   if (stopped_) return;
   reads_.answer(applied_);
   news_.publish(*core_, applied_);
@@ -266,37 +277,67 @@ void NodeState::continue_apply() {
 void NodeState::apply() {
   const auto target = core_->apply_index();
   if (stopped_ || target <= applied_) return;
-  auto entries = entries_to_apply(applied_ + 1, target);
-  if (!entries) return stop(entries.error(), true);
-  const auto through = entries->back().index;
-  std::vector<Entry> commands;
-  commands.reserve(entries->size());
-  for (const auto& entry : *entries)
-    if (entry.kind == EntryKind::command) commands.push_back(entry);
-  NOMAD_FAILPOINT("raft.before_apply");
-  auto outcomes = parts_.fsm->apply(commands, through);
-  NOMAD_FAILPOINT("raft.after_apply");
-  if (outcomes.size() != commands.size())
-    return stop({Errc::internal, "the state machine lost an outcome"}, true);
-  applied_ = through;
-  parts_.counters->applied += entries->size();
-  carry_out(core_->step(parts_.clock(), AppliedUpTo{through}));
-  // Ready before the first answer: whoever reads after its write finds the lease in place.
-  news_.publish_lease(*core_, applied_);
-  proposals_.answer(*entries, std::move(outcomes));
-  parts_.fsm->answered();
-  if (!stopped_) snapshots_.take_if_due();
-  if (!stopped_ && core_->apply_index() > applied_) {
-    apply_scheduled_ = true;
-    self_->send(NodeSelf{self_}, ContinueApply{});
-  }
+  const auto first = applied_ + 1;
+  const auto last = std::min(target, applied_ + apply_entries);
+  const auto& log = core_->log();
+  if (first >= log.cached_from()) return apply(log.entries(first, last, apply_bytes));
+  at_applier(applier::Read{first, std::min(last, log.cached_from() - 1), apply_bytes},
+             [this](applier::Entries& read) { apply(std::move(read.all)); });
 }
 
-Result<std::vector<Entry>> NodeState::entries_to_apply(Index first, Index last) {
-  last = std::min(last, first + apply_entries - 1);
-  const auto& log = core_->log();
-  if (first >= log.cached_from()) return log.entries(first, last, apply_bytes);
-  return parts_.read_log(first, std::min(last, log.cached_from() - 1), apply_bytes);
+void NodeState::apply(std::vector<Entry> entries) {
+  const auto through = entries.back().index;
+  std::vector<Entry> commands;
+  commands.reserve(entries.size());
+  for (const auto& entry : entries)
+    if (entry.kind == EntryKind::command) commands.push_back(entry);
+  if (parts_.fsm->takes_long(commands)) {
+    at_applier(applier::Apply{std::move(commands), through},
+               [this, entries = std::move(entries)](applier::Outcomes& outcomes) {
+                 applied(entries, std::move(outcomes.all));
+                 if (!stopped_) at_applier(applier::Answered{}, [this](applier::Done) { go_on(); });
+               });
+    return;
+  }
+  applied(entries, apply_to(*parts_.fsm, commands, through));
+  if (stopped_) return;
+  parts_.fsm->answered();
+  go_on();
+}
+
+/// The Fsm is the applier's until it has answered; nothing else is applied.
+template <class Message, class Done>
+void NodeState::at_applier(Message message, Done done) {
+  ++under_way_;
+  self_->request(applier_, longest_turn, std::move(message))
+      .then(
+          [this, done = std::move(done)](auto& answer) mutable {
+            --under_way_;
+            if (stopped_) return;
+            done(answer);
+            after_step();
+          },
+          [this](const Error& err) { stop(err, true); });
+}
+
+void NodeState::applied(const std::vector<Entry>& entries, std::vector<Outcome> outcomes) {
+  const auto commands = std::ranges::count(entries, EntryKind::command, &Entry::kind);
+  if (outcomes.size() != static_cast<std::size_t>(commands))
+    return stop({Errc::internal, "the state machine lost an outcome"}, true);
+  applied_ = entries.back().index;
+  parts_.counters->applied += entries.size();
+  carry_out(core_->step(parts_.clock(), AppliedUpTo{applied_}));
+  // Ready before the first answer: whoever reads after its write finds the lease in place.
+  news_.publish_lease(*core_, applied_);
+  proposals_.answer(entries, std::move(outcomes));
+}
+
+/// What is applied is answered: the rest gets its turn behind the messages that wait.
+void NodeState::go_on() {
+  snapshots_.take_if_due();
+  if (stopped_ || under_way_ > 0 || core_->apply_index() <= applied_) return;
+  apply_scheduled_ = true;
+  self_->send(NodeSelf{self_}, ContinueApply{});
 }
 
 void NodeState::lose_leadership() {
@@ -382,6 +423,7 @@ void NodeState::release(const Error& reason) {
   peers_.stop();
   snapshots_.stop(reason);
   actor::stop(writer_);
+  actor::stop(applier_);
 }
 
 void NodeState::receive(Incoming incoming) {
@@ -440,21 +482,26 @@ RaftStatus NodeState::status() const {
 }
 
 void NodeState::fetch_log(const LogFetch& fetch) {
-  auto entries = parts_.read_log(fetch.first, fetch.last, fetch.max_bytes);
-  if (!entries && entries.error().code != Errc::not_found) return stop(entries.error(), true);
-  step(LogFetched{.peer = fetch.peer,
-                  .first = fetch.first,
-                  .entries = entries ? std::move(*entries) : std::vector<Entry>{}});
+  const auto fetched = [this, fetch](std::vector<Entry> entries) {
+    step(LogFetched{.peer = fetch.peer, .first = fetch.first, .entries = std::move(entries)});
+  };
+  self_->request(applier_, longest_turn, applier::Read{fetch.first, fetch.last, fetch.max_bytes})
+      .then([fetched](applier::Entries& read) { fetched(std::move(read.all)); },
+            [this, fetched](const Error& err) {
+              if (err.code != Errc::not_found) return stop(err, true);
+              fetched({});
+            });
 }
 
 void NodeState::install(const SnapshotMeta& meta, const snapshotter::Arrived& arrived) {
-  NOMAD_FAILPOINT("raft.before_restore");
-  parts_.fsm->install(*arrived.state, meta.index);
-  NOMAD_FAILPOINT("raft.after_restore");
-  applied_ = meta.index;
-  snapshots_.installed(meta.index);
-  log::info("raft", "installed the leader's snapshot up to index {}", meta.index);
-  step(SnapshotInstalled{.meta = meta, .bytes = arrived.bytes, .ok = true});
+  at_applier(applier::Install{arrived.state, meta.index},
+             [this, meta, bytes = arrived.bytes](applier::Done) {
+               applied_ = meta.index;
+               snapshots_.installed(meta.index);
+               log::info("raft", "installed the leader's snapshot up to index {}", meta.index);
+               step(SnapshotInstalled{.meta = meta, .bytes = bytes, .ok = true});
+               if (!stopped_) snapshots_.take_if_due();
+             });
 }
 
 /// A callback that answers `promise`.
@@ -463,8 +510,9 @@ ProposalCallback answering(actor::Promise<Applied> promise) {
 }
 
 NodeSelf::behavior_type raft_node(NodeSelf::stateful_pointer<NodeState> self,
-                                  std::shared_ptr<NodeParts> parts) {
-  self->state.start(std::move(*parts));
+                                  std::shared_ptr<NodeParts> parts,
+                                  bool detached) {
+  self->state.start(std::move(*parts), detached);
   return {
       [self](Propose& msg) -> actor::Answer<Applied> {
         auto promise = self->make_response_promise<Applied>();
@@ -515,8 +563,9 @@ NodeSelf::behavior_type raft_node(NodeSelf::stateful_pointer<NodeState> self,
 RaftNode spawn_raft_node(const actor::Owner& owner, NodeParts parts, bool detached) {
   auto shared = std::make_shared<NodeParts>(std::move(parts));
   if (detached)
-    return actor::spawn_detached<actor::Policy::end_owner>(owner, raft_node, std::move(shared));
-  return actor::spawn<actor::Policy::end_owner>(owner, raft_node, std::move(shared));
+    return actor::spawn_detached<actor::Policy::end_owner>(owner, raft_node, std::move(shared),
+                                                           true);
+  return actor::spawn<actor::Policy::end_owner>(owner, raft_node, std::move(shared), false);
 }
 
 }  // namespace nomad::raft

@@ -34,8 +34,9 @@ void SnapshotStore::draw_delay() {
 }
 
 void SnapshotStore::take_if_due() {
+  if (!askers_.empty()) return take(std::nullopt);
   const auto& options = parts_.options;
-  if (stopped_ || saving_ || options.snapshot_threshold == 0) return;
+  if (stopped_ || saving_ || node_.is_applying() || options.snapshot_threshold == 0) return;
   const auto news = node_.applied() - index_;
   if (news < options.snapshot_threshold) return;
   const bool rested = parts_.clock() - since_ >= options.snapshot_interval * delay_;
@@ -48,7 +49,7 @@ void SnapshotStore::take_if_due() {
 void SnapshotStore::take(std::optional<actor::Promise<SnapshotTaken>> promise) {
   const auto applied = node_.applied();
   if (promise) askers_.push_back({applied, std::move(*promise)});
-  if (saving_ || stopped_) return;
+  if (saving_ || stopped_ || node_.is_applying()) return;  // `take_if_due` comes back to it
   if (applied == 0) return fail({Errc::conflict, "nothing was applied yet that could be saved"});
   if (applied == index_) {
     // It is there already; another file of the same name could be on its way to somebody.

@@ -17,6 +17,8 @@ public:
   /// What it asks of the node.
   struct Node {
     std::function<Index()> applied;
+    /// The state machine is ahead of `applied`, or being replaced.
+    std::function<bool()> is_applying;
     std::function<void(Input)> step;
     /// A snapshot has arrived: the state machine takes it over, and `installed` follows.
     std::function<void(const SnapshotMeta&, const snapshotter::Arrived&)> install;

@@ -21,6 +21,10 @@ constexpr std::string_view offset_key = "offset";
 /// Up to autopilotUpdate: those of the releases whose messages do not say what they know.
 constexpr std::uint32_t commands_of_silent_releases = 33;
 
+/// So much is applied in a few milliseconds.
+constexpr std::size_t quick_commands = 256;
+constexpr std::size_t quick_bytes = std::size_t{128} << 10;
+
 std::vector<state::Table> stored_tables() {
   std::vector<state::Table> all;
   for (std::uint32_t i = 0; i < state::stored_tables; ++i)
@@ -106,6 +110,17 @@ std::optional<Bytes> StateFsm::earlier_form(std::span<const std::byte> payload) 
   const auto command = command_in(payload);
   if (!command.isGuarded()) return {};
   return payload_of(Draft<schema::Command>{command.getGuarded().getCommand()}.freeze());
+}
+
+bool StateFsm::takes_long(std::span<const Entry> commands) const {
+  std::size_t bytes = 0;
+  for (const auto& entry : commands) {
+    const auto command = entry.payload.view();
+    bytes += command.size();
+    // It puts a whole state together from rows that have come before.
+    if (is_aligned(command) && command_in(command).isRestoreFinish()) return true;
+  }
+  return commands.size() > quick_commands || bytes > quick_bytes;
 }
 
 std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index applied) {

@@ -1,7 +1,7 @@
 // StateFsm: the state store as the state machine that Raft drives. It checks and applies commands,
 // writes and restores snapshots, and tells whoever leads what an applied batch means for it.
 //
-// Owned by the agent's wiring; its writing side belongs to the Raft node's thread.
+// Owned by the agent's wiring; its writing side belongs to the Raft node.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace nomad::raft {
 
 class StateFsm : public Fsm {
 public:
-  /// Called on the Raft node's thread after a batch is published, with those of its outcomes that
+  /// Called on the writer's thread after a batch is published, with those of its outcomes that
   /// concern a leader, if there are any: post and return. They are shared with the proposers'
   /// answers.
   using Listener = std::function<void(std::vector<std::shared_ptr<const state::Outcome>>)>;
@@ -36,6 +36,7 @@ public:
 
   /// A guarded command without its guard.
   std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override;
+  bool takes_long(std::span<const Entry> commands) const override;
   std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override;
 
   void answered() override { store_->free_replaced(); }

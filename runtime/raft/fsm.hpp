@@ -62,7 +62,8 @@ public:
   virtual ~PreparedState() = default;
 };
 
-/// One writer: all calls come from the thread of the Raft node, in log order, but for `prepare`.
+/// One writer: all calls come from the Raft node, in log order and one at a time, but for `prepare`
+/// and what is asked about commands. What takes long it makes on another thread.
 class Fsm {
 public:
   virtual ~Fsm() = default;
@@ -98,6 +99,12 @@ public:
   /// `entries` holds commands only and may be empty; `applied` is the index the state stands for
   /// afterwards. One outcome per entry, in order. Must not throw.
   virtual std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) = 0;
+
+  /// Whether to apply these commands would hold up heartbeats. From any thread.
+  virtual bool takes_long(std::span<const Entry> commands) const {
+    static_cast<void>(commands);
+    return false;
+  }
 
   /// Everybody who waited for what was applied last has been told: now is the time for what can
   /// wait until then.

@@ -109,6 +109,10 @@ public:
     return outcomes;
   }
 
+  bool takes_long(std::span<const Entry> commands) const override {
+    return commands.size() > 2 || inner_->takes_long(commands);
+  }
+
   std::unique_ptr<SnapshotSource> snapshot() const override { return inner_->snapshot(); }
 
   Result<std::shared_ptr<PreparedState>> prepare(SnapshotRows& rows) const override {

@@ -28,7 +28,9 @@ constexpr auto patience = 30s;
 /// One server: from start to stop.
 class Server {
 public:
-  explicit Server(RaftOptions options) : system_(config_), fsm_(std::make_shared<test::ListFsm>()) {
+  explicit Server(RaftOptions options,
+                  std::shared_ptr<test::ListFsm> fsm = std::make_shared<test::ListFsm>())
+      : system_(config_), fsm_(std::move(fsm)) {
     auto started = start_raft(system_, options, fsm_, listener_);
     if (started)
       raft_.emplace(std::move(*started));
@@ -95,6 +97,69 @@ void wait_until_ready(Server& server) {
 }
 
 }  // namespace
+
+TEST_CASE_FIXTURE(NodeFixture, "raft_node: answers while something that takes long is applied") {
+  /// "long" takes until the test lets it go on.
+  struct HeldFsm : test::ListFsm {
+    std::promise<void> began;
+    std::promise<void> goes_on;
+
+    bool takes_long(std::span<const Entry> commands) const override {
+      return !commands.empty() && commands.back().payload.text() == "long";
+    }
+
+    std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override {
+      if (takes_long(entries)) {
+        began.set_value();
+        goes_on.get_future().wait();
+      }
+      return ListFsm::apply(entries, applied);
+    }
+  };
+
+  const auto fsm = std::make_shared<HeldFsm>();
+  Server server{options, fsm};
+  wait_until_ready(server);
+  std::promise<Result<Applied>> answered;
+  server.raft().proposer.propose(Bytes::copy("long"), [&answered](Result<Applied> outcome) {
+    answered.set_value(std::move(outcome));
+  });
+  fsm->began.get_future().wait();
+
+  const auto meanwhile = server.ask<RaftStatus>(GetStatus{});
+  REQUIRE(meanwhile);
+  CHECK(meanwhile->commit_index == meanwhile->applied_index + 1);
+  std::promise<Result<Applied>> later;
+  server.raft().proposer.propose(Bytes::copy("behind"), [&later](Result<Applied> outcome) {
+    later.set_value(std::move(outcome));
+  });
+  CHECK(fsm->published()->empty());
+
+  fsm->goes_on.set_value();
+  CHECK(answered.get_future().get());
+  CHECK(later.get_future().get());
+  CHECK(*fsm->published() == std::vector<std::string>{"long", "behind"});
+}
+
+TEST_CASE_FIXTURE(NodeFixture, "raft_node: a snapshot waits for what is applied and takes long") {
+  struct LongFsm : test::ListFsm {
+    bool takes_long(std::span<const Entry>) const override { return true; }
+  };
+
+  {
+    Server server{options, std::make_shared<LongFsm>()};
+    wait_until_ready(server);
+    for (const char* command : {"one", "two", "three"}) {
+      server.raft().proposer.propose(Bytes::copy(command), [](Result<Applied>) {});
+      const auto taken = server.ask<SnapshotTaken>(TakeSnapshot{});
+      REQUIRE(taken);
+    }
+    REQUIRE(server.propose("four"));
+  }
+  Server again{options};
+  wait_until_ready(again);
+  CHECK(*again.fsm().published() == std::vector<std::string>{"one", "two", "three", "four"});
+}
 
 TEST_CASE_FIXTURE(NodeFixture, "raft_node: a single voter leads at once and answers after apply") {
   Server server{options};

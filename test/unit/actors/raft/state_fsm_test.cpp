@@ -129,6 +129,30 @@ TEST_CASE_FIXTURE(FsmFixture,
         != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(FsmFixture, "StateFsm: restores, large commands and large batches take long") {
+  const auto entry_of = [](Draft<schema::Command>& draft) {
+    return Entry{.index = 1,
+                 .term = 1,
+                 .kind = raft::EntryKind::command,
+                 .payload = raft::payload_of(draft.freeze())};
+  };
+  const auto job = register_job(1, "web");
+  CHECK_FALSE(fsm.takes_long({}));
+  CHECK_FALSE(fsm.takes_long(std::vector<Entry>(100, job)));
+  CHECK(fsm.takes_long(std::vector<Entry>(300, job)));
+
+  Draft<schema::Command> finish;
+  finish->initRestoreFinish().setRestoreId("r");
+  CHECK(fsm.takes_long(std::vector<Entry>{job, entry_of(finish)}));
+
+  Draft<schema::Command> rows;
+  rows->initRestoreRows().initRows(1)[0].initValue(200'000);
+  CHECK(fsm.takes_long(std::vector<Entry>{entry_of(rows)}));
+  const Entry garbage{
+      .index = 2, .term = 1, .kind = raft::EntryKind::command, .payload = Bytes::copy("?")};
+  CHECK_FALSE(fsm.takes_long(std::vector<Entry>{garbage}));
+}
+
 TEST_CASE_FIXTURE(FsmFixture, "StateFsm: kinds of commands are counted") {
   const auto entry = register_job(4, "a");
   CHECK(fsm.kind_of(entry.payload.view())
