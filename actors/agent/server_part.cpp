@@ -15,7 +15,8 @@ namespace nomad::agent {
 namespace {
 
 /// With a third of a second of silence before an election, writes go on within half a second of a
-/// leader's death. Where machines stall for longer, `raft_multiplier` gives them more.
+/// leader's death. Where machines stall for longer, they learn to wait for longer, up to six times
+/// that (runtime/raft/patience.hpp); `raft_multiplier` gives them more from the start.
 constexpr std::chrono::milliseconds heartbeat_interval{50};
 constexpr std::chrono::milliseconds election_timeout{320};
 
@@ -37,8 +38,9 @@ raft::RaftOptions raft_options(const config::AgentConfig& config,
   options.carrier = cluster.carrier();
   // With others it is founded when all are there. Who left a cluster comes back to it.
   options.bootstrap = config.server.bootstrap_expect == 1 && !identity.has_left;
-  options.heartbeat_interval = heartbeat_interval * config.server.raft_multiplier;
-  options.election_timeout = election_timeout * config.server.raft_multiplier;
+  const auto times = std::max<std::int64_t>(config.server.raft_multiplier, 1);  // 0 is the default
+  options.heartbeat_interval = heartbeat_interval * times;
+  options.election_timeout = election_timeout * times;
   options.snapshot_threshold = static_cast<std::uint64_t>(config.server.raft_snapshot_threshold);
   options.snapshot_interval
       = std::chrono::duration_cast<std::chrono::seconds>(config.server.raft_snapshot_interval);

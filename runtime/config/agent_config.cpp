@@ -71,7 +71,7 @@ Result<> validate_server(const AgentConfig& config) {
     return wrong("job_max_source_size: " + size.error().what);
   if (server.bootstrap_expect < 0 || server.bootstrap_expect > 64)
     return wrong("bootstrap_expect: expected 0 to 64");
-  if (server.raft_multiplier < 1 || server.raft_multiplier > 10)
+  if (server.raft_multiplier < 0 || server.raft_multiplier > 10)
     return wrong("raft_multiplier: expected 1 to 10");
   const auto& algorithm = server.default_scheduler_config.scheduler_algorithm;
   if (algorithm != "binpack" && algorithm != "spread")

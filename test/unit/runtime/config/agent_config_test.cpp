@@ -139,6 +139,11 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(config).error().what.starts_with("server.bootstrap_expect: "));
   config.server.bootstrap_expect = 0;  // it waits for `server join`
   CHECK(validate(config).has_value());
+  config.server.raft_multiplier = 0;  // the default, as in Nomad
+  CHECK(validate(config));
+  config.server.raft_multiplier = 11;
+  CHECK(validate(config).error().what == "server.raft_multiplier: expected 1 to 10");
+  config.server.raft_multiplier = 1;
   for (const char* good : {"10.0.0.7", "10.0.0.7:4648", "::1", "[::1]", "[::1]:65535", "a"}) {
     config.server.join.retry_join = {good};
     CHECK(validate(config).has_value());
