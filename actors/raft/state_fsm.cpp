@@ -135,7 +135,7 @@ std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index appli
     }
     auto outcome = std::make_shared<const state::Outcome>(
         store_->apply(entry.index + store_->index_offset(), command_in(bytes)));
-    applied_commands_ = std::max(applied_commands_, state::kind_of(command_in(bytes)) + 1);
+    applied_commands_ = std::max(applied_commands_.load(), state::kind_of(command_in(bytes)) + 1);
     outcomes.push_back({outcome->error, outcome->index, outcome});
     if (outcome->concerns_leader()) for_listener.push_back(std::move(outcome));
   }

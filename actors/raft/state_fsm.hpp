@@ -4,6 +4,7 @@
 // Owned by the agent's wiring; its writing side belongs to the Raft node.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -32,7 +33,7 @@ public:
   std::uint32_t common_commands() const override;
   std::uint32_t kind_of(std::span<const std::byte> payload) const override;
 
-  std::uint32_t applied_commands() const override { return applied_commands_; }
+  std::uint32_t applied_commands() const override { return applied_commands_.load(); }
 
   /// A guarded command without its guard.
   std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override;
@@ -47,7 +48,8 @@ public:
 
 private:
   std::shared_ptr<state::Store> store_;
-  std::uint32_t applied_commands_ = 0;
+  std::atomic<std::uint32_t> applied_commands_{
+      0};             ///< Written where it is applied, read by the node.
   std::mutex mutex_;  ///< Of `listener_`.
   Listener listener_;
 };
