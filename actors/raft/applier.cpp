@@ -6,7 +6,7 @@ namespace nomad::raft {
 namespace {
 
 struct ApplierState {
-  static constexpr const char* name = "raft_applier";
+  static constexpr const char* name = "applier";
 };
 
 Applier::behavior_type applier_actor(Applier::stateful_pointer<ApplierState>,

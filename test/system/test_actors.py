@@ -39,7 +39,7 @@ REPORTED = {
     "deployment_watcher": "another one follows",
 }
 # Kinds without which the agent cannot go on.
-FATAL = ["raft_node", "log_writer", "snapshotter", "membership", "server", "client", "client_db"]
+FATAL = ["raft_node", "log_writer", "applier", "snapshotter", "membership", "server", "client", "client_db"]
 # Kinds that a single agent does not have, or does not use: of servers among themselves, and of a client alone.
 OF_CLUSTERS = {"tcp_transport", "rpc_forwarder", "remote_servers", "raft_peer"}
 # Kinds that no agent has, and the one whose handlers are all of the core.
@@ -97,6 +97,7 @@ USES = {
         f"/v1/client/allocation/{agent.get('/v1/allocations').json[0]['ID']}/checks"),
     "sealed_link": lambda agent: agent.put("/v1/operator/keyring/rotate?full=true"),
     "wal_checkpointer": lambda agent: write_much(agent),
+    "applier": lambda agent: write_much(agent),
     "snapshotter": lambda agent: agent.get("/v1/operator/snapshot"),
     "mock_driver": lambda agent: agent.register(job("mocked")),
     "services_hook": serve,
