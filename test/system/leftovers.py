@@ -2,22 +2,28 @@
 import collections
 import glob
 import os
+import re
+
+OF_AN_ALLOC = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def environment_of(pid):
+def environment_of(pid, directory):
+    """Of a process of this directory's agent; of others nothing."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as f:
-            words = f.read().decode(errors="replace").split("\0")
+            text = f.read()
     except OSError:
         return {}
-    return dict(word.split("=", 1) for word in words if "=" in word)
+    if directory.encode() not in text:
+        return {}
+    return dict(word.split("=", 1) for word in text.decode(errors="replace").split("\0") if "=" in word)
 
 
 def tasks_of(agent):
     """The processes of tasks, by allocation."""
     found = collections.defaultdict(list)
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        environment = environment_of(pid)
+        environment = environment_of(pid, agent.data_dir)
         if environment.get("NOMAD_ALLOC_DIR", "").startswith(agent.data_dir + "/"):
             found[environment["NOMAD_ALLOC_ID"]].append(int(pid))
     return found
@@ -37,9 +43,11 @@ def executors_of(agent):
 
 
 def groups_of(allocs):
-    """Control groups of these allocations that have processes."""
+    """Control groups of these allocations that have processes. Those of others, which killed agents leave by the hundred, are
+    not looked into."""
     found = []
-    for folder, _, names in os.walk("/sys/fs/cgroup"):
+    for folder, inner, names in os.walk("/sys/fs/cgroup"):
+        inner[:] = [name for name in inner if not OF_AN_ALLOC.match(name) or name.split(".")[0] in allocs]
         if os.path.basename(folder).split(".")[0] in allocs and "cgroup.procs" in names:
             try:
                 with open(os.path.join(folder, "cgroup.procs")) as f:

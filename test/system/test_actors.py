@@ -160,7 +160,7 @@ class Load:
                 self.agent.get("/v1/allocations", timeout=10)
             except (OSError, http.client.HTTPException):
                 pass  # whoever ends the agent looks at that
-            self.over.wait(0.2)
+            self.over.wait(0.5)
 
     def stop(self):
         self.over.set()
