@@ -8,71 +8,6 @@
 namespace nomad::client {
 namespace {
 
-client_api::MemoryUsage to_api(const host::MemoryUsage& from) {
-  return {.rss = from.rss,
-          .cache = from.cache,
-          .swap = from.swap,
-          .mapped_file = from.mapped_file,
-          .usage = from.usage,
-          .max_usage = from.max_usage,
-          .kernel_usage = from.kernel_usage,
-          .kernel_max_usage = from.kernel_max_usage,
-          .measured = from.measured};
-}
-
-client_api::CpuUsage to_api(const host::CpuUsage& from) {
-  return {.system_mode = from.system_mode,
-          .user_mode = from.user_mode,
-          .total_ticks = from.total_ticks,
-          .percent = from.percent,
-          .throttled_periods = from.throttled_periods,
-          .throttled_time = from.throttled_time,
-          .measured = from.measured};
-}
-
-client_api::TaskUsage to_api(const host::TaskUsage& from) {
-  client_api::TaskUsage to{.memory = to_api(from.memory),
-                           .cpu = to_api(from.cpu),
-                           .timestamp = from.timestamp,
-                           .processes = {}};
-  for (const auto& process : from.processes)
-    to.processes.push_back(
-        {.pid = process.pid, .memory = to_api(process.memory), .cpu = to_api(process.cpu)});
-  return to;
-}
-
-client_api::DiskUsage to_api(const host::DiskUsage& from) {
-  return {.device = from.device,
-          .mountpoint = from.mountpoint,
-          .size = from.size,
-          .used = from.used,
-          .available = from.available,
-          .used_percent = from.used_percent,
-          .inodes_used_percent = from.inodes_used_percent};
-}
-
-client_api::HostUsage to_api(const host::HostUsage& from) {
-  client_api::HostUsage to{.memory_total = from.memory.total,
-                           .memory_available = from.memory.available,
-                           .memory_used = from.memory.used,
-                           .memory_free = from.memory.free,
-                           .cpu = {},
-                           .cpu_ticks_consumed = from.cpu_ticks_consumed,
-                           .disks = {},
-                           .alloc_dir = to_api(from.alloc_dir),
-                           .uptime_seconds = from.uptime_seconds,
-                           .timestamp = from.timestamp};
-  for (const auto& core : from.cpu)
-    to.cpu.push_back({.cpu = core.cpu,
-                      .user = core.user,
-                      .system = core.system,
-                      .idle = core.idle,
-                      .total = core.total_percent});
-  for (const auto& disk : from.disks)
-    to.disks.push_back(to_api(disk));
-  return to;
-}
-
 /// Whoever asks for all tasks of the node does so by as many messages, within less than that.
 constexpr std::chrono::milliseconds fresh_for{500};
 
@@ -90,12 +25,9 @@ UsageReader::behavior_type usage_reader(UsageReader::stateful_pointer<ReaderStat
   self->state.host->read();  // where the first shares are counted from
   self->state.processes.emplace(options.total_compute_mhz, options.cores, fresh_for);
   return {
-      [self](usage::ReadHost) { return to_api(self->state.host->read()); },
+      [self](usage::ReadHost) { return self->state.host->read(); },
       [self](const usage::ReadTasks& msg) {
-        usage::TaskUsages answer;
-        for (const auto& usage : self->state.processes->read(msg.tasks))
-          answer.usages.push_back(to_api(usage));
-        return answer;
+        return usage::TaskUsages{self->state.processes->read(msg.tasks)};
       },
       [self](const usage::ForgetTask& msg) { self->state.processes->forget(msg.key); },
   };

@@ -19,6 +19,7 @@
 #include "actors/roles/node_questions.hpp"
 #include "runtime/access/authorize.hpp"
 #include "runtime/host/exec_session.hpp"
+#include "runtime/host/usage.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/node.capnp.h"
 
@@ -26,42 +27,12 @@ namespace nomad::client {
 
 namespace client_api {
 
-/// What tasks use. `measured` names the fields that the driver measures; others mean "unknown".
-struct MemoryUsage {
-  std::uint64_t rss = 0;
-  std::uint64_t cache = 0;
-  std::uint64_t swap = 0;
-  std::uint64_t mapped_file = 0;
-  std::uint64_t usage = 0;
-  std::uint64_t max_usage = 0;
-  std::uint64_t kernel_usage = 0;
-  std::uint64_t kernel_max_usage = 0;
-  std::vector<std::string> measured;
-};
-
-struct CpuUsage {
-  double system_mode = 0;  ///< Percent of one core.
-  double user_mode = 0;
-  double total_ticks = 0;  ///< MHz.
-  double percent = 0;
-  std::uint64_t throttled_periods = 0;
-  std::uint64_t throttled_time = 0;
-  std::vector<std::string> measured;
-};
-
-struct ProcessUsage {
-  int pid = 0;
-  MemoryUsage memory;
-  CpuUsage cpu;
-};
-
-struct TaskUsage {
-  using is_message = void;
-  MemoryUsage memory;
-  CpuUsage cpu;
-  std::int64_t timestamp = 0;  ///< Unix nanoseconds of the sample.
-  std::vector<ProcessUsage> processes;
-};
+using host::CoreUsage;
+using host::CpuUsage;
+using host::DiskUsage;
+using host::HostUsage;
+using host::MemoryUsage;
+using host::TaskUsage;
 
 /// Usage of an allocation's running tasks by name; the sum is the caller's to make (`sum`).
 struct AllocUsage {
@@ -104,39 +75,6 @@ struct AllocChecks {
   using is_message = void;
   std::string alloc_id;
   access::Asking asking;
-};
-
-struct DiskUsage {
-  std::string device;
-  std::string mountpoint;
-  std::uint64_t size = 0;
-  std::uint64_t used = 0;
-  std::uint64_t available = 0;
-  double used_percent = 0;
-  double inodes_used_percent = 0;
-};
-
-/// One CPU's share of time in percent.
-struct CoreUsage {
-  std::string cpu;  ///< "cpu0"
-  double user = 0;
-  double system = 0;
-  double idle = 100;
-  double total = 0;
-};
-
-struct HostUsage {
-  using is_message = void;
-  std::uint64_t memory_total = 0;
-  std::uint64_t memory_available = 0;
-  std::uint64_t memory_used = 0;
-  std::uint64_t memory_free = 0;
-  std::vector<CoreUsage> cpu;
-  double cpu_ticks_consumed = 0;  ///< MHz.
-  std::vector<DiskUsage> disks;
-  DiskUsage alloc_dir;
-  std::uint64_t uptime_seconds = 0;
-  std::int64_t timestamp = 0;  ///< Unix nanoseconds.
 };
 
 /// What the machine uses.

@@ -156,17 +156,15 @@ void HostUsageReader::read_cpu(HostUsage& usage) {
       core.idle = percent(since(now.idle, before->second.idle), total);
       core.user = percent(since(now.user, before->second.user), total);
       core.system = percent(since(now.system, before->second.system), total);
-      core.total_percent = std::max(0.0, 100 - core.idle);
+      core.total = std::max(0.0, 100 - core.idle);
     }
     previous_[name] = now;
     if (total != 0) shown_[name] = core;
     usage.cpu.push_back(std::move(core));
   }
-  for (CoreUsage& core : usage.cpu) {
-    core.total_ticks = core.total_percent / 100 * static_cast<double>(options_.total_compute_mhz)
-                       / static_cast<double>(usage.cpu.size());
-    usage.cpu_ticks_consumed += core.total_ticks;
-  }
+  for (const CoreUsage& core : usage.cpu)
+    usage.cpu_ticks_consumed += core.total / 100 * static_cast<double>(options_.total_compute_mhz)
+                                / static_cast<double>(usage.cpu.size());
 }
 
 void HostUsageReader::read_disks(HostUsage& usage) {

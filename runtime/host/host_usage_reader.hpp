@@ -11,45 +11,9 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/host/usage.hpp"
 
 namespace nomad::host {
-
-struct HostMemory {
-  std::uint64_t total = 0;
-  std::uint64_t available = 0;
-  std::uint64_t used = 0;
-  std::uint64_t free = 0;
-};
-
-/// One cpu's share of time in percent.
-struct CoreUsage {
-  std::string cpu{};  ///< "cpu0"
-  double user = 0;
-  double system = 0;
-  double idle = 100;
-  double total_percent = 0;
-  double total_ticks = 0;  ///< MHz.
-};
-
-struct DiskUsage {
-  std::string device{};
-  std::string mountpoint{};
-  std::uint64_t size = 0;
-  std::uint64_t used = 0;
-  std::uint64_t available = 0;
-  double used_percent = 0;
-  double inodes_used_percent = 0;
-};
-
-struct HostUsage {
-  HostMemory memory;
-  std::vector<CoreUsage> cpu{};
-  std::vector<DiskUsage> disks{};
-  DiskUsage alloc_dir;  ///< Without device and mountpoint, as Nomad's.
-  std::uint64_t uptime_seconds = 0;
-  std::int64_t timestamp = 0;     ///< Unix nanoseconds.
-  double cpu_ticks_consumed = 0;  ///< MHz.
-};
 
 class HostUsageReader {
 public:

@@ -20,46 +20,10 @@
 
 #include <sys/types.h>
 
-#include "runtime/base/result.hpp"
 #include "runtime/host/cgroup/cgroup.hpp"
+#include "runtime/host/usage.hpp"
 
 namespace nomad::host {
-
-/// Bytes. `measured` names what is known; the rest is 0 because unknown.
-struct MemoryUsage {
-  std::uint64_t rss = 0;
-  std::uint64_t cache = 0;
-  std::uint64_t swap = 0;
-  std::uint64_t mapped_file = 0;
-  std::uint64_t usage = 0;
-  std::uint64_t max_usage = 0;
-  std::uint64_t kernel_usage = 0;
-  std::uint64_t kernel_max_usage = 0;
-  std::vector<std::string> measured{};
-};
-
-struct CpuUsage {
-  double system_mode = 0;  ///< Percent of one core.
-  double user_mode = 0;
-  double total_ticks = 0;  ///< MHz.
-  double percent = 0;      ///< Of one core.
-  std::uint64_t throttled_periods = 0;
-  std::uint64_t throttled_time = 0;  ///< Nanoseconds.
-  std::vector<std::string> measured{};
-};
-
-struct ProcessUsage {
-  pid_t pid = 0;
-  MemoryUsage memory;
-  CpuUsage cpu;
-};
-
-struct TaskUsage {
-  MemoryUsage memory;
-  CpuUsage cpu;
-  std::int64_t timestamp = 0;  ///< Unix nanoseconds.
-  std::vector<ProcessUsage> processes{};
-};
 
 /// Where to find a task's processes.
 struct TaskProcesses {

@@ -125,10 +125,10 @@ void set_task(Gauges& all, const TaskMetrics& task) {
 
 void set_host_gauges(Gauges& gauges, const Labels& node, const HostUsage& usage) {
   const auto set = [&](std::string_view name, double value) { gauges.set(name, value, node); };
-  set("client.host.memory.total", static_cast<double>(usage.memory_total));
-  set("client.host.memory.available", static_cast<double>(usage.memory_available));
-  set("client.host.memory.used", static_cast<double>(usage.memory_used));
-  set("client.host.memory.free", static_cast<double>(usage.memory_free));
+  set("client.host.memory.total", static_cast<double>(usage.memory.total));
+  set("client.host.memory.available", static_cast<double>(usage.memory.available));
+  set("client.host.memory.used", static_cast<double>(usage.memory.used));
+  set("client.host.memory.free", static_cast<double>(usage.memory.free));
   set("client.uptime", static_cast<double>(usage.uptime_seconds));
   double busy = 0;
   for (const auto& core : usage.cpu)

@@ -264,10 +264,10 @@ Answer host_answer(const ca::HostUsage& usage) {
   object.real("CPUTicksConsumed", usage.cpu_ticks_consumed).null("DeviceStats");
   append_json_list(object.raw("DiskStats"), usage.disks, append_disk);
   JsonObject{object.raw("Memory")}
-      .number("Available", usage.memory_available)
-      .number("Free", usage.memory_free)
-      .number("Total", usage.memory_total)
-      .number("Used", usage.memory_used);
+      .number("Available", usage.memory.available)
+      .number("Free", usage.memory.free)
+      .number("Total", usage.memory.total)
+      .number("Used", usage.memory.used);
   object.number("Timestamp", usage.timestamp).number("Uptime", usage.uptime_seconds);
   return Answer::json(object.take());
 }

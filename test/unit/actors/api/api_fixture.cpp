@@ -58,7 +58,7 @@ ca::ClientMetrics metrics(bool of_tasks) {
                             .allocated = {.memory_mb = 64},
                             .host = ca::HostUsage{},
                             .tasks = {}};
-  metrics.host->memory_total = 1 << 20;
+  metrics.host->memory.total = 1 << 20;
   if (of_tasks)
     metrics.tasks.push_back({.labels = {{"alloc_id", own_alloc}, {"task", "server"}},
                              .allocated = {.cpu_mhz = 100, .memory_mb = 64},
@@ -107,7 +107,7 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
       [p](const ca::AllocChecks& m) { return if_own(*p, m.alloc_id, m.asking, p->checks); },
       [](const ca::ReadHostUsage&) {
         ca::HostUsage host;
-        host.memory_total = 1 << 20;
+        host.memory.total = 1 << 20;
         host.cpu.push_back({"cpu0", 1, 2, 97, 3});
         host.disks.push_back({"/dev/x", "/", 100, 40, 60, 40.5, 1});
         return host;
