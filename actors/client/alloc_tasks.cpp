@@ -332,7 +332,7 @@ actor::Answer<door::NodeReply> AllocTasks::signal(schema::door::SignalTasks::Rea
   return promise;
 }
 
-actor::Answer<client_api::AllocUsage> AllocTasks::stats(const client_api::ReadAllocUsage& msg) {
+actor::Answer<client_api::AllocUsage> AllocTasks::usage(const client_api::ReadAllocUsage& msg) {
   const auto is_asked
       = [&msg](const Task& task) { return msg.task.empty() || task.name == msg.task; };
   if (std::ranges::none_of(tasks_, is_asked))
@@ -347,7 +347,7 @@ actor::Answer<client_api::AllocUsage> AllocTasks::stats(const client_api::ReadAl
   for (const auto& task : tasks_) {
     if (!is_asked(task) || task.has_ended()) continue;
     one_less.await();
-    self_->request(task.runner, std::chrono::seconds{30}, task_runner::Stats{})
+    self_->request(task.runner, std::chrono::seconds{30}, task_runner::ReadUsage{})
         .then(
             [one_less, usage, name = task.name](client_api::TaskUsage& read) {
               usage->tasks.emplace_back(name, std::move(read));

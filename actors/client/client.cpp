@@ -84,7 +84,7 @@ private:
   NodeIdentity identity_;
   Object<schema::Node> node_;  ///< As it is registered next.
   std::shared_ptr<ReportNumbers> report_numbers_;
-  UsageReader stats_;
+  UsageReader usage_reader_;
   AllocSync sync_;
   CheckRunner checks_;
   DataWatcher data_;
@@ -150,7 +150,7 @@ private:
                     .enforce = options_.disk_enforce,
                     .allocs = allocs_,
                     .stopping = stopping_}};
-  NodeMetrics metrics_{self_, {.stats = stats_, .node = node_, .allocs = allocs_}};
+  NodeMetrics metrics_{self_, {.usage_reader = usage_reader_, .node = node_, .allocs = allocs_}};
 };
 
 // -- start ---------------------------------------------------------------------------------------
@@ -177,9 +177,9 @@ void ClientNode::look_at_machine() {
       return;
     }
     const auto& found = machine_.facts();
-    stats_ = parts_.make_stats(self_, {.alloc_dir = options_.alloc_dir,
-                                       .total_compute_mhz = found.cpu_total_compute,
-                                       .cores = found.cpu_cores});
+    usage_reader_ = parts_.make_usage_reader(self_, {.alloc_dir = options_.alloc_dir,
+                                                     .total_compute_mhz = found.cpu_total_compute,
+                                                     .cores = found.cpu_cores});
     spawn_drivers();
     ready_to_start();
   });
@@ -191,7 +191,7 @@ void ClientNode::spawn_drivers() {
               .common = {.state_dir = options_.state_dir,
                          .executor_path = options_.executor_path,
                          .cgroup_parent = options_.cgroup_parent,
-                         .stats = stats_,
+                         .usage_reader = usage_reader_,
                          .steps = parts_.steps,
                          .unix_now = options_.unix_now,
                          .host = {},

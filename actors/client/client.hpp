@@ -76,7 +76,7 @@ struct ClientParts {
   ClientDb db;
   BlockingPool steps;
   /// Made once the machine's figures are known.
-  std::function<UsageReader(const actor::Owner&, const UsageReaderOptions&)> make_stats
+  std::function<UsageReader(const actor::Owner&, const UsageReaderOptions&)> make_usage_reader
       = spawn_usage_reader;
   std::function<CheckRunner(const actor::Owner&, CheckRunnerOptions)> make_checks
       = spawn_check_runner;

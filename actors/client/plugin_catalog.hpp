@@ -32,7 +32,7 @@ struct DriverOptions {
   std::string state_dir;      ///< The client's own.
   std::string executor_path;  ///< Of nomadctl-executor.
   std::string cgroup_parent;
-  UsageReader stats;
+  UsageReader usage_reader;
   BlockingPool steps{};  ///< For what blocks.
   std::function<std::int64_t()> unix_now;
   PluginHost host;   ///< Whom it tells of its tasks' ends, of what happens to them, and of itself.

@@ -69,7 +69,7 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   parts.servers = std::move(servers);
   parts.db = std::move(db);
   parts.steps = std::move(steps);
-  parts.make_stats = [](const actor::Owner& owner, const UsageReaderOptions&) {
+  parts.make_usage_reader = [](const actor::Owner& owner, const UsageReaderOptions&) {
     return actor::spawn(owner, silent_stats);
   };
   parts.make_runner = simulated_runners(options.plan);

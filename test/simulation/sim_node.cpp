@@ -68,7 +68,7 @@ void SimNode::start() {
     options.gc.disk_usage_threshold = 101;  // of the real disk
     options.gc.inode_usage_threshold = 101;
     link_ = spawn_link();
-    const auto stats = system_.own(
+    const auto usage_reader = system_.own(
         machine_,
         actor::spawn(
             system, [](client::UsageReader::pointer) -> client::UsageReader::behavior_type {
@@ -82,8 +82,9 @@ void SimNode::start() {
                       {.servers = link_,
                        .db = spawn_db(),
                        .steps = system_.own(machine_, client::spawn_inline_blocking_pool(system)),
-                       .make_stats = [stats](const actor::Owner&,
-                                             const client::UsageReaderOptions&) { return stats; },
+                       .make_usage_reader
+                       = [usage_reader](const actor::Owner&,
+                                        const client::UsageReaderOptions&) { return usage_reader; },
                        .plugins = std::make_shared<const client::PluginCatalog>(plugins())}));
   });
 }

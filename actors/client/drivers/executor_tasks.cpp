@@ -22,7 +22,7 @@ using Request = schema::plugin::DriverRequest;
 
 namespace {
 
-constexpr auto stats_timeout = std::chrono::seconds{10};
+constexpr auto reading_timeout = std::chrono::seconds{10};
 constexpr auto detect_timeout = std::chrono::seconds{20};
 
 /// Stops nothing at once, but the task is killed after its grace all the same.
@@ -51,7 +51,7 @@ struct ExecutorTasks::State {
   ExecutorTraits traits;
   std::string executor_path;
   std::string cgroup_parent;
-  UsageReader stats;
+  UsageReader usage_reader;
   BlockingPool steps;
   PluginHost host;
   std::unique_ptr<host::ExecutorClient> executors;  ///< None before there is something to run.
@@ -62,7 +62,7 @@ struct ExecutorTasks::State {
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
   void init(const DriverOptions& options, ExecutorTraits wanted) {
-    stats = options.stats;
+    usage_reader = options.usage_reader;
     steps = options.steps;
     host = options.host;
     name = options.name;
@@ -205,7 +205,7 @@ struct ExecutorTasks::State {
     if (!executors) return driver::done();
     const auto run = runs.destroy(id);
     if (run) processes.erase(run->number);
-    self->send(stats, usage::ForgetTask{key(id)});
+    self->send(usage_reader, usage::ForgetTask{key(id)});
     return order([&](auto done) {
       if (run && run->result)
         executors->acknowledge(key(id), std::move(done));
@@ -262,7 +262,7 @@ struct ExecutorTasks::State {
     if (!run->result) runs.usage().follow(id, Nanoseconds{order_to.getInterval()}, now());
     wake_for_streams();
     auto promise = self->make_response_promise<Answered>();
-    self->request(stats, stats_timeout, usage::ReadTasks{{processes_of(*run)}})
+    self->request(usage_reader, reading_timeout, usage::ReadTasks{{processes_of(*run)}})
         .then(
             [promise](const usage::TaskUsages& answer) {
               promise.deliver(driver::used(answer.usages.empty() ? client_api::TaskUsage{}
@@ -287,7 +287,7 @@ struct ExecutorTasks::State {
     usage::ReadTasks question;
     for (const auto& reading : due)  // There are no streams of others.
       question.tasks.push_back(processes_of(*runs.find(reading.id)));
-    self->request(stats, stats_timeout, std::move(question))
+    self->request(usage_reader, reading_timeout, std::move(question))
         .then(
             [this, due](const usage::TaskUsages& answer) {
               for (std::size_t i = 0; i < due.size(); ++i)

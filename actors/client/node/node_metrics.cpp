@@ -38,19 +38,19 @@ TaskMetrics metrics_of_task(AllocView alloc,
 }  // namespace
 
 actor::Answer<client_api::HostUsage> NodeMetrics::host() {
-  if (!parts_.stats) return Error{Errc::unavailable, "the client is starting"};
-  return self_->delegate(parts_.stats, usage::ReadHost{});
+  if (!parts_.usage_reader) return Error{Errc::unavailable, "the client is starting"};
+  return self_->delegate(parts_.usage_reader, usage::ReadHost{});
 }
 
 actor::Answer<ClientMetrics> NodeMetrics::gather(const client_api::ReadMetrics& msg) {
-  if (!parts_.stats) return Error{Errc::unavailable, "the client is starting"};
+  if (!parts_.usage_reader) return Error{Errc::unavailable, "the client is starting"};
   auto promise = self_->make_response_promise<ClientMetrics>();
   const auto metrics = std::make_shared<ClientMetrics>();
   metrics->node = parts_.node;
   metrics->counts = parts_.allocs.counts();
   const Countdown one_less{[promise, metrics]() mutable { promise.deliver(std::move(*metrics)); }};
   one_less.await();
-  self_->request(parts_.stats, figure_patience, usage::ReadHost{})
+  self_->request(parts_.usage_reader, figure_patience, usage::ReadHost{})
       .then(
           [metrics, one_less](client_api::HostUsage& usage) {
             metrics->host = std::move(usage);

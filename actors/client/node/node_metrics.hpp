@@ -17,7 +17,7 @@ public:
   using Messages = actor::Interface<>;  // Those of ClientApi.
 
   struct Parts {
-    const UsageReader& stats;  ///< Empty until the machine is known.
+    const UsageReader& usage_reader;  ///< Empty until the machine is known.
     const Object<schema::Node>& node;
     const NodeAllocs& allocs;
   };

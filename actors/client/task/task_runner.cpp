@@ -195,7 +195,7 @@ actor::Answer<task_runner::Done> TaskRunnerState::signal(const task_runner::Sign
   return promise;
 }
 
-actor::Answer<client_api::TaskUsage> TaskRunnerState::stats() {
+actor::Answer<client_api::TaskUsage> TaskRunnerState::usage() {
   auto promise = self_->make_response_promise<client_api::TaskUsage>();
   usage_->read([promise](Result<client_api::TaskUsage> usage) {
     if (usage)
@@ -475,7 +475,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](task_runner::DriverReplaced& msg) { state.replace_driver(msg.driver); },
       [&state](task_runner::Restart& msg) { return state.restart(msg); },
       [&state](const task_runner::Signal& msg) { return state.signal(msg); },
-      [&state](task_runner::Stats) { return state.stats(); },
+      [&state](task_runner::ReadUsage) { return state.usage(); },
       [&state](task_runner::Exec& msg) { return state.exec(msg); },
       [&state](task_runner::Detach) { return state.detach(); },
       [&state](task_runner::TellServersAgain) { state.update_hooks(true); },

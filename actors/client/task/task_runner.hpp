@@ -105,7 +105,7 @@ struct Signal {
   std::string reason{};
 };
 
-struct Stats {
+struct ReadUsage {
   using is_message = void;
 };
 
@@ -163,7 +163,7 @@ using TaskRunner = actor::Interface<void(task_runner::Joins),
                                     void(task_runner::DriverReplaced),
                                     task_runner::Done(task_runner::Restart),
                                     task_runner::Done(task_runner::Signal),
-                                    client_api::TaskUsage(task_runner::Stats),
+                                    client_api::TaskUsage(task_runner::ReadUsage),
                                     client_api::ExecStarted(task_runner::Exec),
                                     task_runner::Done(task_runner::Detach),
                                     void(task_runner::TellServersAgain)>;

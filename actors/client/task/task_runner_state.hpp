@@ -60,7 +60,7 @@ public:
 
   actor::Answer<task_runner::Done> restart(task_runner::Restart& msg);
   actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
-  actor::Answer<client_api::TaskUsage> stats();
+  actor::Answer<client_api::TaskUsage> usage();
 
   void usage_look_due() { usage_->look_due(); }
 

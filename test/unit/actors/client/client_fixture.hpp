@@ -439,7 +439,7 @@ struct ClientFixture : ActorFixture {
         {.servers = servers,
          .db = db,
          .steps = steps,
-         .make_stats =
+         .make_usage_reader =
              [this](const actor::Owner&, const client::UsageReaderOptions&) {
                return adopt(actor::spawn(
                    system(),

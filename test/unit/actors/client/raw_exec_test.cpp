@@ -285,7 +285,7 @@ struct LoneDriver {
                                        {.state_dir = dir.path(),
                                         .executor_path = std::getenv("NOMADCTL_EXECUTOR"),
                                         .cgroup_parent = {},
-                                        .stats = reader,
+                                        .usage_reader = reader,
                                         .unix_now = [] { return std::int64_t{1}; },
                                         .host = host,
                                         .name = "raw_exec",

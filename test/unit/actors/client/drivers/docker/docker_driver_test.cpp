@@ -55,7 +55,7 @@ struct DockerFixture : ActorFixture {
                         {.state_dir = dir.path(),
                          .executor_path = {},
                          .cgroup_parent = {},
-                         .stats = {},
+                         .usage_reader = {},
                          .steps = steps,
                          .unix_now = [] { return std::int64_t{1'700'000'000} * 1'000'000'000; },
                          .host = host,
