@@ -1,6 +1,5 @@
 #include "runtime/base/failpoint.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::failpoint {
 namespace {
@@ -58,10 +58,7 @@ bool parse(std::string_view text, Order& order) {
   else if (what != "error")
     return false;
   if (at == text.npos) return true;
-  const auto number = text.substr(at + 1);
-  const auto [end, failure]
-      = std::from_chars(number.data(), number.data() + number.size(), order.at);
-  return failure == std::errc{} && end == number.data() + number.size() && order.at > 0;
+  return read_whole_number(text.substr(at + 1), order.at) && order.at > 0;
 }
 
 void configure_or_log(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad {
 
@@ -43,9 +44,7 @@ std::optional<IpNetwork> parse_ip_network(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == text.npos) return std::nullopt;
   IpNetwork out{.bytes = ip_bytes(text.substr(0, slash))};
-  const auto* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data() + slash + 1, end, out.prefix);
-  if (out.bytes.empty() || failure != std::errc{} || stop != end
+  if (out.bytes.empty() || !read_whole_number(text.substr(slash + 1), out.prefix)
       || out.prefix > 8 * out.bytes.size())
     return std::nullopt;
   return out;

@@ -1,8 +1,8 @@
 #include "runtime/cluster/periodic.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/jobspec/cron/cron.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/job_kind.hpp"
@@ -21,11 +21,8 @@ std::vector<std::string_view> specs_of(schema::PeriodicConfig::Reader periodic) 
 /// The time in a child's id, "<job>/periodic-<Unix seconds>".
 std::optional<std::int64_t> launch_time(std::string_view child_id) {
   const auto dash = child_id.rfind('-');
-  std::int64_t time = 0;
-  const auto* end = child_id.data() + child_id.size();
-  const auto [stop, error] = std::from_chars(child_id.data() + dash + 1, end, time);
-  if (dash == std::string_view::npos || error != std::errc{} || stop != end) return std::nullopt;
-  return time;
+  if (dash == std::string_view::npos) return std::nullopt;
+  return whole_number<std::int64_t>(child_id.substr(dash + 1));
 }
 
 /// The newest launch that is known.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -21,6 +20,7 @@
 
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::config {
 namespace {
@@ -75,12 +75,6 @@ Result<std::vector<Stage>> parse_stages(std::string_view text) {
     }
   }
   return stages;
-}
-
-bool parse_count(std::string_view text, std::size_t& count) {
-  const auto* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, count);
-  return failure == std::errc{} && stop == end;
 }
 
 using Predicate = std::function<bool(const LocalAddress&)>;
@@ -177,7 +171,7 @@ private:
     if (word == "join" && arguments.size() == 2)
       return take(addresses_, arguments[0], arguments[1]);
     std::size_t most = 0;
-    if (word != "limit" || arguments.size() != 1 || !parse_count(arguments[0], most))
+    if (word != "limit" || arguments.size() != 1 || !read_whole_number(arguments[0], most))
       return not_understood(word);
     addresses_.resize(std::min(addresses_.size(), most));
     return {};

@@ -1,12 +1,12 @@
 #include "runtime/config/join_address.hpp"
 
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::config {
 namespace {
@@ -35,10 +35,8 @@ void add_names(std::vector<std::string>& list, const std::vector<std::string>& g
 bool has_good_port(const std::string& name) {
   const auto text = port_in(name);
   if (!text) return true;
-  int port = 0;
-  const char* const end = text->data() + text->size();
-  const auto [rest, failure] = std::from_chars(text->data(), end, port);
-  return failure == std::errc{} && rest == end && port >= 1 && port <= 65'535;
+  const auto port = whole_number<int>(*text);
+  return port && *port >= 1 && *port <= 65'535;
 }
 
 }  // namespace nomad::config

@@ -1,13 +1,13 @@
 #include "runtime/config/key_reader.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/similar_name.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/config/keys.hpp"
 
 namespace nomad::config {
@@ -44,13 +44,6 @@ std::optional<bool> to_boolean(std::string_view text) {
   if (text == "true" || text == "1") return true;
   if (text == "false" || text == "0") return false;
   return std::nullopt;
-}
-
-template <class Number>
-bool to_number(std::string_view text, Number& target) {
-  const auto* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, target);
-  return failure == std::errc{} && stop == end;
 }
 
 /// Puts a value where its key says, if it does: of several types, the one that fits.
@@ -109,7 +102,7 @@ private:
   template <class Number>
   std::string number(const json::value& value, std::string_view expected) {
     Number given{};
-    if (!to_number(as_text(value), given)) return std::string{expected};
+    if (!read_whole_number(as_text(value), given)) return std::string{expected};
     change<Number>(target_, [&](auto& member) { member = given; });
     change<std::string>(target_, [&](auto& member) { member = as_text(value); });
     return {};

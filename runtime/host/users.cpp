@@ -1,7 +1,6 @@
 #include "runtime/host/users.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -10,6 +9,8 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
+
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::host {
 
@@ -26,10 +27,8 @@ struct Remembered {
 constexpr std::uint32_t largest_id = 0x7fff'ffff;
 
 std::optional<std::uint32_t> number_of(const std::string& text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number > largest_id) return {};
-  return number;
+  const auto number = whole_number<std::uint32_t>(text);
+  return number <= largest_id ? number : std::nullopt;
 }
 
 Error lookup_error(const std::string& what, const std::string& name, int status) {

@@ -1,8 +1,7 @@
 #include "runtime/query/filter_value.hpp"
 
-#include <charconv>
-
 #include "runtime/base/name_table.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::query {
 namespace {
@@ -133,8 +132,7 @@ Error missing(std::string_view problem) {
 
 Result<Value> element_at(const Value& list, std::string_view part) {
   int index = 0;
-  const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), index);
-  if (failure != std::errc{} || end != part.data() + part.size())
+  if (!read_whole_number(part, index))
     return Error{Errc::invalid_argument,
                  "couldn't convert value \"" + std::string{part} + "\" to type int"};
   if (index < 0 || static_cast<std::size_t>(index) >= list.size())

@@ -1,6 +1,6 @@
 #include "runtime/query/page.hpp"
 
-#include <charconv>
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::query {
 
@@ -12,9 +12,7 @@ std::optional<CreateToken> CreateToken::parse(std::string_view token) {
   const auto dot = token.find('.');
   if (dot == std::string_view::npos || dot == 0) return std::nullopt;
   CreateToken parsed;
-  const auto [end, failure]
-      = std::from_chars(token.data(), token.data() + dot, parsed.create_index);
-  if (failure != std::errc{} || end != token.data() + dot) return std::nullopt;
+  if (!read_whole_number(token.substr(0, dot), parsed.create_index)) return std::nullopt;
   parsed.id = token.substr(dot + 1);
   return parsed;
 }

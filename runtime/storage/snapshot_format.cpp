@@ -1,8 +1,8 @@
 #include "runtime/storage/snapshot_format.hpp"
 
-#include <charconv>
 #include <map>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/storage/checksum.hpp"
 
 namespace nomad::storage::snapshot_format {
@@ -36,14 +36,11 @@ Result<std::uint64_t> number_of(const Database& database,
                                 const std::map<std::string, std::string, std::less<>>& values,
                                 std::string_view name) {
   const auto found = values.find(name);
-  std::uint64_t number = 0;
   if (found == values.end())
     return damaged(database, "meta data \"" + std::string{name} + "\" is missing");
-  const auto& text = found->second;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc{} || end != text.data() + text.size())
-    return damaged(database, "meta data \"" + std::string{name} + "\" is no number");
-  return number;
+  const auto number = whole_number<std::uint64_t>(found->second);
+  if (!number) return damaged(database, "meta data \"" + std::string{name} + "\" is no number");
+  return *number;
 }
 
 Result<std::map<std::string, std::string, std::less<>>> read_values(Database& database) {

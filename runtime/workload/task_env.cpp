@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/node/cpu_sets.hpp"
@@ -317,11 +317,8 @@ TaskEnv::ClientPath TaskEnv::client_path(std::string_view raw, bool join_escapin
 int alloc_index(std::string_view alloc_name) {
   const auto open = alloc_name.rfind('[');
   if (open == alloc_name.npos || !alloc_name.ends_with(']')) return -1;
-  int index = -1;
   const auto digits = alloc_name.substr(open + 1, alloc_name.size() - open - 2);
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (parsed.ec != std::errc{} || parsed.ptr != digits.data() + digits.size()) return -1;
-  return index;
+  return whole_number<int>(digits).value_or(-1);
 }
 
 }  // namespace nomad::workload

@@ -1,6 +1,5 @@
 #include "actors/client/drivers/config_schema.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "runtime/base/duration.hpp"
 #include "runtime/base/similar_name.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
@@ -32,12 +32,8 @@ std::optional<value> as_number(const value& from) {
   if (const auto* const real = from.if_double();
       real != nullptr && std::trunc(*real) == *real && std::abs(*real) < 9e15)
     return value(static_cast<std::int64_t>(*real));
-  if (const auto* const text = from.if_string()) {
-    std::int64_t parsed = 0;
-    const auto* const end = text->data() + text->size();
-    const auto outcome = std::from_chars(text->data(), end, parsed);
-    if (outcome.ec == std::errc{} && outcome.ptr == end) return value(parsed);
-  }
+  if (const auto* const text = from.if_string())
+    if (const auto parsed = whole_number<std::int64_t>(*text)) return value(*parsed);
   return std::nullopt;
 }
 

@@ -1,8 +1,7 @@
 #include "actors/client/drivers/exec_settings.hpp"
 
-#include <charconv>
-
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/isolation/isolation.hpp"
 
 namespace nomad::client {
@@ -23,9 +22,7 @@ Result<bool> read_flag(const std::string& key, const std::string& text) {
 }
 
 Result<std::uint64_t> read_count(const std::string& key, const std::string& text) {
-  std::uint64_t count = 0;
-  const auto outcome = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (outcome.ec == std::errc{} && outcome.ptr == text.data() + text.size()) return count;
+  if (const auto count = whole_number<std::uint64_t>(text)) return *count;
   return Error{Errc::invalid_argument,
                key + ": expected a number that is not negative, got \"" + text + '"'};
 }

@@ -1,10 +1,10 @@
 #include "actors/client/drivers/mapped_ports.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/workload/interpolation.hpp"
 
 namespace nomad::client {
@@ -13,13 +13,11 @@ Result<std::map<std::string, std::int64_t>> read_port_map(
     const std::map<std::string, std::string>& from) {
   std::map<std::string, std::int64_t> ports;
   for (const auto& [label, text] : from) {
-    std::int64_t port = 0;
-    const auto* const end = text.data() + text.size();
-    const auto outcome = std::from_chars(text.data(), end, port);
-    if (outcome.ec != std::errc{} || outcome.ptr != end || port < 0 || port > 65535)
+    const auto port = whole_number<std::int64_t>(text);
+    if (!port || *port < 0 || *port > 65535)
       return Error{Errc::invalid_argument,
                    fmt::format("port_map.{}: expected a port, got \"{}\"", label, text)};
-    ports.emplace(label, port);
+    ports.emplace(label, *port);
   }
   return ports;
 }

@@ -1,12 +1,12 @@
 #include "actors/client/drivers/mock_task.hpp"
 
-#include <charconv>
 #include <cstdio>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -56,13 +56,11 @@ MockCommand read_command(const ConfigReader& reader) {
 Result<> read_mock_ports(const std::string& text, workload::DriverNetwork& network) {
   if (text.empty()) return {};
   const auto colon = text.find(':');
-  int port = 0;
   const auto digits
       = colon == text.npos ? std::string_view{} : std::string_view{text}.substr(colon + 1);
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != digits.data() + digits.size())
-    return Error{Errc::invalid_argument, "malformed port map: \"" + text + "\""};
-  network.port_map.emplace(text.substr(0, colon), port);
+  const auto port = whole_number<int>(digits);
+  if (!port) return Error{Errc::invalid_argument, "malformed port map: \"" + text + "\""};
+  network.port_map.emplace(text.substr(0, colon), *port);
   return {};
 }
 

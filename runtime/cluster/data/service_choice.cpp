@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <sodium/crypto_generichash.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
@@ -29,11 +29,8 @@ Result<std::optional<Choice>> parse_choice(std::string_view parameter) {
   if (parameter.empty()) return std::optional<Choice>{};
   Choice choice;
   const auto bar = parameter.find('|');
-  const auto number = parameter.substr(0, bar);
-  const auto end = number.data() + number.size();
-  const auto parsed = std::from_chars(number.data(), end, choice.number);
-  if (bar == parameter.npos || bar + 1 == parameter.size() || parsed.ec != std::errc{}
-      || parsed.ptr != end)
+  if (bar == parameter.npos || bar + 1 == parameter.size()
+      || !read_whole_number(parameter.substr(0, bar), choice.number))
     return Error{Errc::invalid_argument,
                  "failed to choose services: Parameter for choose must be in form "
                  "'<number>|<key>'"};

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <signal.h>
 #include <unistd.h>
 
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/cgroup/cgroup_files.hpp"
 #include "runtime/host/cgroup/cgroup_plan.hpp"
 #include "runtime/host/process/process_id.hpp"
@@ -20,11 +20,8 @@ namespace {
 std::vector<pid_t> read_processes(const std::string& directory) {
   std::vector<pid_t> pids;
   std::string text = read_proc_file(directory + "/cgroup.procs");
-  for (std::string_view line : split(text, '\n')) {
-    pid_t pid = 0;
-    auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
-    if (error == std::errc{} && end == line.data() + line.size() && pid > 0) pids.push_back(pid);
-  }
+  for (std::string_view line : split(text, '\n'))
+    if (const auto pid = whole_number<pid_t>(line); pid && *pid > 0) pids.push_back(*pid);
   return pids;
 }
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +18,7 @@
 
 #include <time.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/executor/log_writer.hpp"
 
 namespace nomad::host::executor {
@@ -75,12 +75,6 @@ struct Pipe {
   }
 };
 
-bool read_number(const char* text, std::uint64_t& number) {
-  const auto* const end = text + std::strlen(text);
-  const auto read = std::from_chars(text, end, number);
-  return read.ec == std::errc{} && read.ptr == end;
-}
-
 int refuse(const std::string& what) {
   const int error = errno;
   std::fprintf(stderr, "%s: %s\n", what.c_str(), std::strerror(error));
@@ -118,8 +112,8 @@ void drain(std::array<Pipe, 2>& pipes) {
 
 int keep_logs(int count, char** arguments) {
   std::uint64_t max_files = 0, max_bytes = 0;
-  if (count != 6 || !read_number(arguments[2], max_files)
-      || !read_number(arguments[3], max_bytes)) {
+  if (count != 6 || !read_whole_number(arguments[2], max_files)
+      || !read_whole_number(arguments[3], max_bytes)) {
     std::fputs(
         "usage: nomadctl-executor logs ALLOC_ROOT TASK MAX_FILES MAX_FILE_BYTES OUT ERRORS\n",
         stderr);

@@ -11,6 +11,8 @@
 
 #include <dirent.h>
 
+#include "runtime/base/whole_number.hpp"
+
 namespace nomad::host::executor {
 
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
@@ -25,12 +25,6 @@ std::string sum_line(std::string_view lines) {
   for (const char letter : lines)
     sum = (sum ^ static_cast<unsigned char>(letter)) * 0x0000'0100'0000'01b3;
   return "sum " + std::to_string(sum) + '\n';
-}
-
-template <class Number>
-bool take(std::string_view word, Number& number) {
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  return error == std::errc{} && end == word.data() + word.size();
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -53,14 +47,15 @@ bool parse_line(std::string_view line, RunState& state) {
   const auto words = split(line, ' ');
   if (words.size() == 5 && words[0] == "process") {
     state.process.boot_id = words[3];
-    return take(words[1], state.process.pid) && take(words[2], state.process.start_ticks)
-           && take(words[4], state.started_at);
+    return read_whole_number(words[1], state.process.pid)
+           && read_whole_number(words[2], state.process.start_ticks)
+           && read_whole_number(words[4], state.started_at);
   }
   if (words.size() == 5 && words[0] == "exit") {
     ExitStatus status;
     int oom = 0;
-    if (!take(words[1], status.code) || !take(words[2], status.signal) || !take(words[3], oom)
-        || !take(words[4], status.finished_at))
+    if (!read_whole_number(words[1], status.code) || !read_whole_number(words[2], status.signal)
+        || !read_whole_number(words[3], oom) || !read_whole_number(words[4], status.finished_at))
       return false;
     status.oom_killed = oom != 0;
     state.exit = status;

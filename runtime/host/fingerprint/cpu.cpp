@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 
 namespace nomad::host {
@@ -38,8 +39,7 @@ std::vector<std::uint16_t> parse_cpu_list(std::string_view text) {
   constexpr unsigned most = 4096;
   std::vector<std::uint16_t> cores;
   auto number = [](std::string_view digits, unsigned& value) {
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc{} && end == digits.data() + digits.size() && value < most;
+    return read_whole_number(digits, value) && value < most;
   };
   for (std::string_view part : split(trim(text), ',')) {
     std::size_t dash = part.find('-');

@@ -1,11 +1,11 @@
 #include "runtime/host/process/process_id.hpp"
 
 #include <array>
-#include <charconv>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
@@ -18,8 +18,7 @@ bool parse_number(std::string_view text, std::uint64_t& number) {
     number = 0;
     return true;
   }
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
+  return read_whole_number(text, number);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/process/landlock.hpp"
 
 namespace nomad::plugin {
@@ -37,8 +38,7 @@ Result<host::ProcessUser> read_user(std::string_view text) {
 template <class Number>
 Result<Number> read_number(std::string_view option, std::string_view text) {
   Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size())
+  if (!read_whole_number(text, number))
     return Error{Errc::invalid_argument, std::string{option} + ": expected a number"};
   return number;
 }

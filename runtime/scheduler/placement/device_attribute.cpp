@@ -1,10 +1,9 @@
 #include "runtime/scheduler/placement/device_attribute.hpp"
 
-#include <charconv>
-
 #include <boost/json.hpp>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 
@@ -77,19 +76,6 @@ std::string_view unit_at_end(std::string_view text) {
   return {};
 }
 
-/// The whole of `text` as a number; a plus sign may stand before it.
-template <class Number>
-std::optional<Number> whole_number(std::string_view text) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return std::nullopt;
-  }
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<bool> truth_value(std::string_view text) {
   for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"})
     if (text == yes) return true;
@@ -110,8 +96,8 @@ DeviceAttribute DeviceAttribute::parse(std::string_view text) {
   const auto unit = unit_at_end(text);
   const auto digits = trim(text.substr(0, text.size() - unit.size()));
   const auto numeric = unit.empty() ? text : digits;
-  if (const auto whole = whole_number<std::int64_t>(numeric)) return {*whole, unit};
-  if (const auto fraction = whole_number<double>(numeric)) return {*fraction, unit};
+  if (const auto whole = signed_number<std::int64_t>(numeric)) return {*whole, unit};
+  if (const auto fraction = signed_number<double>(numeric)) return {*fraction, unit};
   if (const auto truth = truth_value(text)) return {*truth, {}};
   return of_text(text);
 }

@@ -1,27 +1,14 @@
 #include "runtime/scheduler/placement/operand.hpp"
 
-#include <charconv>
 #include <set>
 
 #include <re2/re2.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::scheduler {
 namespace {
-
-/// Go's ParseInt and ParseFloat, which accept a plus sign where from_chars does not.
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return std::nullopt;
-  }
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 template <class Value>
 bool in_order(std::string_view operand, const Value& left, const Value& right) {
@@ -33,11 +20,11 @@ bool in_order(std::string_view operand, const Value& left, const Value& right) {
 
 /// As integers if both are, else as floats if both are, else by bytes.
 bool ordered(std::string_view operand, std::string_view left, std::string_view right) {
-  const auto integer_left = parse_number<std::int64_t>(left);
-  const auto integer_right = parse_number<std::int64_t>(right);
+  const auto integer_left = signed_number<std::int64_t>(left);
+  const auto integer_right = signed_number<std::int64_t>(right);
   if (integer_left && integer_right) return in_order(operand, *integer_left, *integer_right);
-  const auto float_left = parse_number<double>(left);
-  const auto float_right = parse_number<double>(right);
+  const auto float_left = signed_number<double>(left);
+  const auto float_right = signed_number<double>(right);
   if (float_left && float_right) return in_order(operand, *float_left, *float_right);
   return in_order(operand, left, right);
 }

@@ -1,9 +1,9 @@
 #include "runtime/scheduler/placement/version.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -11,13 +11,6 @@ namespace {
 /// A character of a prerelease or metadata identifier.
 bool is_identifier(char c) {
   return is_alphanumeric(c) || c == '-' || c == '~';
-}
-
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 /// Takes dot-separated, non-empty identifiers off the front of `text`; empty if there are none.
@@ -42,7 +35,7 @@ bool take_segments(std::string_view& text, Version& version) {
     std::size_t end = 0;
     while (end < text.size() && is_digit(text[end]))
       ++end;
-    const auto number = parse_integer(text.substr(0, end));
+    const auto number = whole_number<std::int64_t>(text.substr(0, end));
     if (!number) return false;
     version.segments.push_back(*number);
     text.remove_prefix(end);
@@ -85,8 +78,8 @@ int sign(bool less) {
 /// Numbers come before words, and whether a missing identifier is smaller depends on the other.
 int compare_identifier(std::string_view a, std::string_view b) {
   if (a == b) return 0;
-  const auto number_a = parse_integer(a);
-  const auto number_b = parse_integer(b);
+  const auto number_a = whole_number<std::int64_t>(a);
+  const auto number_b = whole_number<std::int64_t>(b);
   if (a.empty()) return sign(number_b.has_value());
   if (b.empty()) return sign(!number_a.has_value());
   if (number_a && !number_b) return -1;

@@ -1,7 +1,8 @@
 #include "runtime/scheduler/plan/port_set.hpp"
 
-#include <charconv>
 #include <string>
+
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -11,10 +12,7 @@ std::optional<unsigned> parse_port(std::string_view text) {
     text.remove_prefix(1);
   while (text.ends_with(' '))
     text.remove_suffix(1);
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number<unsigned>(text);
 }
 
 Error bad_range(std::string_view part) {

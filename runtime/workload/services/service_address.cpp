@@ -1,10 +1,9 @@
 #include "runtime/workload/services/service_address.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::workload {
@@ -39,16 +38,14 @@ std::optional<LabelledPort> find_port(const AddressScope& scope, std::string_vie
 }
 
 Result<std::int64_t> port_number(std::string_view label, std::string_view labels) {
-  std::int64_t number = 0;
-  const auto end = label.data() + label.size();
-  const auto parsed = std::from_chars(label.data(), end, number);
-  if (parsed.ec != std::errc{} || parsed.ptr != end)
+  const auto number = whole_number<std::int64_t>(label);
+  if (!number)
     return Error{Errc::rejected,
                  fmt::format("port {} is neither {} nor a number; name a port of the network block",
                              quote(label), labels)};
-  if (number < 1 || number > 65535)
+  if (*number < 1 || *number > 65535)
     return Error{Errc::rejected, fmt::format("port {} is not between 1 and 65535", quote(label))};
-  return number;
+  return *number;
 }
 
 Result<ServiceAddress> at_custom_address(const AddressScope& scope, const AddressRequest& request) {
