@@ -230,8 +230,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   AgentFlags flags;
   Arguments parser{"agent [options]", "Runs an agent: a server, a client or both."};
   add_to(parser, flags);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  if (auto code = parser.parse(arguments, WordCount{})) return *code;
   auto config = configure(flags);
   if (!config) return refuse_agent(config.error());
   auto executor = find_program("nomadctl-executor", "../runtime/host/executor");

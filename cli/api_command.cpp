@@ -2,43 +2,24 @@
 
 #include <iostream>
 
-#include <fmt/format.h>
-
 #include "cli/monitor.hpp"
 
 namespace nomad::cli {
 
-ApiCommand::ApiCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
-  common.add_to(parser);
+std::optional<int> ApiCommand::start(const std::vector<std::string>& arguments,
+                                     const WordCount& words) {
+  if (auto code = parse(arguments, words)) return code;
+  const auto made = connect();
+  return made ? std::nullopt : std::optional{fail(made.error())};
 }
 
-std::optional<int> ApiCommand::start(const std::vector<std::string>& arguments) {
-  if (auto code = parser.parse(arguments)) return code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  return connect();
-}
-
-std::optional<int> ApiCommand::start_with(std::string_view name,
-                                          const std::vector<std::string>& arguments) {
-  if (auto code = parser.parse(arguments)) return code;
-  if (parser.positional().size() != 1)
-    return parser.misuse(fmt::format("This command takes one argument: {}", name));
-  return connect();
-}
-
-std::optional<int> ApiCommand::connect() {
-  auto made = Api::make(common);
-  if (!made) return fail(made.error());
-  api.emplace(std::move(*made));
-  return std::nullopt;
-}
-
-Action::Action(std::string_view usage, std::string_view about) : ApiCommand{usage, about} {
-  parser.flag("verbose", verbose, "Shows whole ids.");
+Result<Api*> ApiCommand::connect() {
+  api.emplace(NOMAD_TRY(Api::make(common)));
+  return &*api;
 }
 
 void Action::add_detach() {
-  parser.flag("detach", detach, "Returns at once instead of following the evaluation.");
+  flag("detach", detach, "Returns at once instead of following the evaluation.");
 }
 
 int Action::end(const std::string& eval_id) {

@@ -12,28 +12,25 @@
 namespace nomad::cli {
 
 /// Lives on the stack of the command's run. A returned exit code means that the run ends with it.
-struct ApiCommand {
-  CommonFlags common;
-  Arguments parser;
+struct ApiCommand : Arguments {
+  CommonFlags common{*this};
   std::optional<Api> api;  ///< There once `connect` or `start` went well.
 
-  ApiCommand(std::string_view usage, std::string_view about);
+  using Arguments::Arguments;
 
-  /// Parses and connects, for commands without arguments.
-  std::optional<int> start(const std::vector<std::string>& arguments);
+  /// Parses and connects.
+  std::optional<int> start(const std::vector<std::string>& arguments, const WordCount& words = {});
 
-  /// The same for commands with one argument, called `name` in messages: "<node>".
-  std::optional<int> start_with(std::string_view name, const std::vector<std::string>& arguments);
-
-  std::optional<int> connect();
+  /// The connection, which stays in `api`.
+  Result<Api*> connect();
 };
 
 /// A command that acts on one object.
 struct Action : ApiCommand {
   bool detach = false;
-  bool verbose = false;
+  const bool& verbose = flag("verbose", "Shows whole ids.");
 
-  Action(std::string_view usage, std::string_view about);
+  using ApiCommand::ApiCommand;
 
   /// For commands whose evaluation can be followed.
   void add_detach();

@@ -17,6 +17,14 @@ std::string dashed(std::string_view name) {
 
 }  // namespace
 
+WordCount one_word(std::string_view name) {
+  return {1, 1, fmt::format("This command takes one argument: {}", name)};
+}
+
+WordCount optional_word(std::string_view name) {
+  return {0, 1, fmt::format("This command takes either no arguments or one: {}", name)};
+}
+
 Arguments::Arguments(std::string_view usage, std::string_view about)
     : app_{std::make_unique<CLI::App>()}, usage_{usage}, about_{about} {
   app_->set_help_flag();
@@ -122,6 +130,14 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& failure) {
     return misuse(failure.what());
   }
+  return std::nullopt;
+}
+
+std::optional<int> Arguments::parse(const std::vector<std::string>& arguments,
+                                    const WordCount& words) {
+  if (auto code = parse(arguments)) return code;
+  const auto count = positional_.size();
+  if (count < words.least || count > words.most) return misuse(words.otherwise);
   return std::nullopt;
 }
 

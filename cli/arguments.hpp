@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -15,6 +17,20 @@ class App;
 }
 
 namespace nomad::cli {
+
+/// How many words a command takes behind its flags, and what it says when there are others.
+struct WordCount {
+  std::size_t least = 0;
+  std::size_t most = 0;
+  std::string otherwise = "This command takes no arguments";
+};
+
+/// As many as one likes.
+inline const WordCount any_words{0, SIZE_MAX, {}};
+/// One, called `name` in messages: "<node>".
+WordCount one_word(std::string_view name);
+/// One or none.
+WordCount optional_word(std::string_view name);
 
 class Arguments {
 public:
@@ -31,6 +47,31 @@ public:
   void option(std::string_view name, std::optional<std::int64_t>& target, std::string_view help);
   void option(std::string_view name, std::vector<std::string>& target, std::string_view help);
 
+  // The same with the target kept here: what is returned has the flag's value after `parse`, or
+  // `otherwise`, and lives as long as this.
+  template <class T = bool>
+  T& flag(std::string_view name, std::string_view help, T otherwise = {}) {
+    auto& target = keep<T>(std::move(otherwise));
+    flag(name, target, help);
+    return target;
+  }
+
+  template <class T = std::string>
+  T& option(std::string_view name, std::string_view help, std::type_identity_t<T> otherwise = {}) {
+    auto& target = keep<T>(std::move(otherwise));
+    option(name, target, help);
+    return target;
+  }
+
+  std::int64_t& number(std::string_view name, std::string_view help, std::int64_t otherwise = 0) {
+    return option<std::int64_t>(name, help, otherwise);
+  }
+
+  /// May stand several times.
+  std::vector<std::string>& list(std::string_view name, std::string_view help) {
+    return option<std::vector<std::string>>(name, help);
+  }
+
   /// A word that no user types: as the only argument it makes `parse` print the flags, one per
   /// line, for the shell's completion.
   static constexpr std::string_view list_flags = "-\1flags";
@@ -38,6 +79,9 @@ public:
   /// Reads the arguments. When the command should end (help was asked for, or a mistake was
   /// printed), this is its exit code.
   std::optional<int> parse(const std::vector<std::string>& arguments);
+
+  /// The same for commands with a fixed number of words behind the flags.
+  std::optional<int> parse(const std::vector<std::string>& arguments, const WordCount& words);
 
   /// After `parse`: what is no flag.
   const std::vector<std::string>& positional() const { return positional_; }
@@ -51,10 +95,18 @@ public:
   std::string help() const;
 
 private:
+  template <class T>
+  T& keep(T value) {
+    auto kept = std::make_shared<T>(std::move(value));
+    kept_.push_back(kept);
+    return *kept;
+  }
+
   /// "; did you mean -x?", or "".
   std::string suggestion(const std::string& name) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::vector<std::shared_ptr<void>> kept_;  ///< Targets of flags.
   std::string usage_;
   std::string about_;
   std::vector<std::string> positional_;

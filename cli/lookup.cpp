@@ -1,7 +1,6 @@
 #include "cli/lookup.hpp"
 
 #include <algorithm>
-#include <iostream>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 // Finding the one object that a user's prefix means, with Nomad's words for none and several.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "cli/api.hpp"

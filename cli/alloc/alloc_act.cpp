@@ -22,14 +22,14 @@ struct AllocCommand : Action {
   using Action::Action;
 
   std::optional<int> start(const std::vector<std::string>& arguments, std::size_t most) {
-    if (auto code = parser.parse(arguments)) return code;
-    const auto count = parser.positional().size();
+    if (auto code = parse(arguments)) return code;
+    const auto count = positional().size();
     if (count < 1 || count > most)
-      return parser.misuse(most == 1 ? "This command takes one argument: <allocation>"
-                                     : "This command takes one or two arguments: <allocation> "
-                                       "[task]");
-    if (auto code = connect()) return code;
-    auto alloc = find_by_prefix(*api, alloc_kind, parser.positional()[0], verbose);
+      return misuse(most == 1 ? "This command takes one argument: <allocation>"
+                              : "This command takes one or two arguments: <allocation> "
+                                "[task]");
+    if (const auto made = connect(); !made) return fail(made.error());
+    auto alloc = find_by_prefix(*api, alloc_kind, positional()[0], verbose);
     if (!alloc) return fail(alloc.error());
     id = alloc->view()["ID"].text();
     for (const auto& [name, state] : alloc->view()["TaskStates"].members())
@@ -39,7 +39,7 @@ struct AllocCommand : Action {
 
   /// The second argument or the -task flag.
   std::string task(const std::string& flag) const {
-    return parser.positional().size() > 1 ? parser.positional()[1] : flag;
+    return positional().size() > 1 ? positional()[1] : flag;
   }
 
   /// False, with the complaint printed, when the allocation has no such task.
@@ -59,12 +59,10 @@ struct AllocCommand : Action {
 }  // namespace
 
 Result<int> run_alloc_stop(const std::vector<std::string>& arguments) {
-  bool no_shutdown_delay = false;
   AllocCommand command{"alloc stop [options] <allocation>",
                        "Stops an allocation; its job places another one."};
-  command.parser.flag("detach", command.detach,
-                      "Prints the evaluation's id instead of following it.");
-  command.parser.flag("no-shutdown-delay", no_shutdown_delay, "Skips group and task delays.");
+  command.flag("detach", command.detach, "Prints the evaluation's id instead of following it.");
+  auto& no_shutdown_delay = command.flag("no-shutdown-delay", "Skips group and task delays.");
   if (auto code = command.start(arguments, 1)) return *code;
   Query query;
   if (no_shutdown_delay) query.emplace_back("no_shutdown_delay", "true");
@@ -79,16 +77,14 @@ Result<int> run_alloc_stop(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_alloc_restart(const std::vector<std::string>& arguments) {
-  bool all_tasks = false;
-  std::string task_flag;
   AllocCommand command{"alloc restart [options] <allocation> [task]",
                        "Restarts the running tasks of an allocation, or one of its tasks."};
-  command.parser.flag("all-tasks", all_tasks, "Also tasks that have ended.");
-  command.parser.option("task", task_flag, "The task to restart.");
+  auto& all_tasks = command.flag("all-tasks", "Also tasks that have ended.");
+  auto& task_flag = command.option("task", "The task to restart.");
   if (auto code = command.start(arguments, 2)) return *code;
   const auto task = command.task(task_flag);
   if (all_tasks && !task.empty())
-    return command.parser.misuse(
+    return command.misuse(
         "The -all-tasks option is not allowed when restarting a "
         "specific task.");
   if (!command.knows(task)) return 1;
@@ -98,12 +94,10 @@ Result<int> run_alloc_restart(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_alloc_signal(const std::vector<std::string>& arguments) {
-  std::string signal = "SIGKILL";
-  std::string task_flag;
   AllocCommand command{"alloc signal [options] <allocation> [task]",
                        "Sends a signal to the tasks of an allocation, or to one of them."};
-  command.parser.option("s", signal, "The signal's name.");
-  command.parser.option("task", task_flag, "The task to signal.");
+  auto& signal = command.option("s", "The signal's name.", "SIGKILL");
+  auto& task_flag = command.option("task", "The task to signal.");
   if (auto code = command.start(arguments, 2)) return *code;
   const auto task = command.task(task_flag);
   if (!command.knows(task)) return 1;
@@ -115,7 +109,7 @@ Result<int> run_alloc_signal(const std::vector<std::string>& arguments) {
 Result<int> run_alloc_checks(const std::vector<std::string>& arguments) {
   AllocCommand command{"alloc checks [options] <allocation>",
                        "Shows the latest results of an allocation's checks."};
-  OutputFlags output{command.parser};
+  OutputFlags output{command};
   if (auto code = command.start(arguments, 1)) return *code;
   auto checks = NOMAD_TRY(command.api->get("/v1/client/allocation/" + command.id + "/checks")
                               .within("Error querying allocation checks"));

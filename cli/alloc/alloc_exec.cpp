@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 
 #include "cli/alloc/exec_stream.hpp"
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/base64.hpp"
@@ -17,25 +17,20 @@
 namespace nomad::cli {
 namespace {
 
-struct ExecFlags {
-  CommonFlags common;
-  bool job = false;
-  bool input = true;
-  std::optional<bool> tty;
-  std::string task;
-  std::string escape = "~";
+struct ExecFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
 
-  void add_to(Arguments& parser) {
-    common.add_to(parser);
-    parser.option("task", task, "The task beside which it runs; needed if there are several.");
-    parser.flag("job", job, "The argument is a job; one of its running allocations is taken.");
-    parser.flag("i", input, "Passes standard input on (true).");
-    parser.flag("t", tty, "Gives the command a terminal; the default when this is run on one.");
-    parser.option(
-        "e", escape,
-        "The escape character of sessions with a terminal (~), at the beginning of a line: "
-        "followed by '.' it closes the connection; \"none\" for none.");
-  }
+  const std::string& task
+      = option("task", "The task beside which it runs; needed if there are several.");
+  const bool& job = flag("job", "The argument is a job; one of its running allocations is taken.");
+  const bool& input = flag("i", "Passes standard input on (true).", true);
+  const std::optional<bool>& tty = flag<std::optional<bool>>(
+      "t", "Gives the command a terminal; the default when this is run on one.");
+  const std::string& escape
+      = option("e",
+               "The escape character of sessions with a terminal (~), at the beginning of a line: "
+               "followed by '.' it closes the connection; \"none\" for none.",
+               "~");
 
   bool wants_tty() const {
     return tty.value_or(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1);
@@ -43,17 +38,17 @@ struct ExecFlags {
 };
 
 /// Prints what is wrong with the arguments; the exit code, or nothing.
-std::optional<int> check(const ExecFlags& flags, const Arguments& parser) {
-  const auto& words = parser.positional();
+std::optional<int> check(const ExecFlags& flags) {
+  const auto& words = flags.positional();
   if (words.empty())
-    return parser.misuse(flags.job ? "A job ID is required" : "An allocation ID is required");
+    return flags.misuse(flags.job ? "A job ID is required" : "An allocation ID is required");
   const auto complain = [](const char* text) {
     std::cerr << text << '\n';
     return 1;
   };
   if (!flags.job && words[0].size() == 1)
     return complain("Alloc ID must contain at least two characters");
-  if (words.size() < 2) return parser.misuse("A command is required");
+  if (words.size() < 2) return flags.misuse("A command is required");
   if (flags.wants_tty() && !flags.input) return complain("-i must be enabled if running with tty");
   if (flags.escape != "none" && flags.escape.size() > 1)
     return complain("-e requires 'none' or a single character");
@@ -97,21 +92,19 @@ Result<net::Upgraded> connect(Api& api,
 }  // namespace
 
 Result<int> run_alloc_exec(const std::vector<std::string>& arguments) {
-  ExecFlags flags;
-  Arguments parser{"alloc exec [options] <allocation> <command>",
-                   "Runs a command in the environment of a task of an allocation. Its exit code is "
-                   "that of the command."};
-  flags.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (auto code = check(flags, parser)) return *code;
-  auto api = NOMAD_TRY(Api::make(flags.common));
-  auto alloc = NOMAD_TRY(choose_alloc(api, flags.job, parser.positional()[0], false));
+  ExecFlags flags{"alloc exec [options] <allocation> <command>",
+                  "Runs a command in the environment of a task of an allocation. Its exit code is "
+                  "that of the command."};
+  if (auto code = flags.parse(arguments)) return *code;
+  if (auto code = check(flags)) return *code;
+  auto& api = *NOMAD_TRY(flags.connect());
+  auto alloc = NOMAD_TRY(choose_alloc(api, flags.job, flags.positional()[0], false));
   const auto view = alloc.view();
   const auto task = NOMAD_TRY(choose_task(view, flags.task, "", ""));
   api.use_namespace(view["Namespace"].text());
   const bool tty = flags.wants_tty();
   auto connection = NOMAD_TRY(
-      connect(api, view["ID"].text(), task, tty, std::span{parser.positional()}.subspan(1))
+      connect(api, view["ID"].text(), task, tty, std::span{flags.positional()}.subspan(1))
           .within("failed to exec into task"));
   ExecStreamOptions options;
   options.reads_input = flags.input;

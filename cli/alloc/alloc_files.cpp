@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
@@ -19,17 +19,16 @@ namespace {
 
 /// The flags that say how much of a file is shown, shared by both commands.
 struct TailFlags {
-  bool follow = false;
-  bool tail = false;
-  std::int64_t lines = -1;
-  std::int64_t bytes = -1;
+  const bool& follow;
+  const bool& tail;
+  const std::int64_t& lines;
+  const std::int64_t& bytes;
 
-  void add_to(Arguments& parser) {
-    parser.flag("f", follow, "Goes on showing what is written.");
-    parser.flag("tail", tail, "Starts near the end.");
-    parser.option("n", lines, "With -tail: how many lines from the end.");
-    parser.option("c", bytes, "With -tail: how many bytes from the end.");
-  }
+  explicit TailFlags(Arguments& parser)
+      : follow{parser.flag("f", "Goes on showing what is written.")},
+        tail{parser.flag("tail", "Starts near the end.")},
+        lines{parser.number("n", "With -tail: how many lines from the end.", -1)},
+        bytes{parser.number("c", "With -tail: how many bytes from the end.", -1)} {}
 
   std::int64_t wanted_lines() const { return lines < 0 && bytes < 0 ? 10 : lines; }
 
@@ -153,27 +152,20 @@ std::optional<int> check_arguments(const Arguments& parser, bool is_job) {
 }  // namespace
 
 Result<int> run_alloc_logs(const std::vector<std::string>& arguments) {
-  TailFlags tail;
-  bool of_stdout = false;
-  bool of_stderr = false;
-  bool job = false;
-  bool verbose = false;
-  std::string task_flag;
-  Arguments parser{"alloc logs [options] <allocation> [task]", "Shows the output of a task."};
-  CommonFlags common{parser};
-  tail.add_to(parser);
-  parser.flag("stdout", of_stdout, "Shows the standard output; the default.");
-  parser.flag("stderr", of_stderr, "Shows the standard error output.");
-  parser.flag("job", job, "The first argument is a job; one of its allocations is shown.");
-  parser.flag("verbose", verbose, "Shows whole ids.");
-  parser.option("task", task_flag, "The task, if the allocation has several.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (auto code = check_arguments(parser, job)) return *code;
-  auto api = NOMAD_TRY(Api::make(common));
-  auto alloc = NOMAD_TRY(choose_alloc(api, job, parser.positional()[0], verbose));
+  ApiCommand command{"alloc logs [options] <allocation> [task]", "Shows the output of a task."};
+  const TailFlags tail{command};
+  auto& of_stdout = command.flag("stdout", "Shows the standard output; the default.");
+  auto& of_stderr = command.flag("stderr", "Shows the standard error output.");
+  auto& job = command.flag("job", "The first argument is a job; one of its allocations is shown.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
+  auto& task_flag = command.option("task", "The task, if the allocation has several.");
+  if (auto code = command.parse(arguments)) return *code;
+  if (auto code = check_arguments(command, job)) return *code;
+  auto& api = *NOMAD_TRY(command.connect());
+  auto alloc = NOMAD_TRY(choose_alloc(api, job, command.positional()[0], verbose));
   const auto task = NOMAD_TRY(
       choose_task(alloc.view(), task_flag,
-                  parser.positional().size() == 2 ? parser.positional()[1] : std::string{},
+                  command.positional().size() == 2 ? command.positional()[1] : std::string{},
                   "Failed to validate task: "));
   const auto path = "/v1/client/fs/logs/" + alloc.view()["ID"].text();
   const auto show = [&](Api& connection, const char* type, const char* origin, std::ostream& out) {
@@ -187,7 +179,7 @@ Result<int> run_alloc_logs(const std::vector<std::string>& arguments) {
   const bool is_plain
       = !of_stdout && !of_stderr && !tail.tail && tail.lines <= 0 && tail.bytes <= 0;
   if (tail.follow && is_plain) {  // both, each to its own
-    auto second = NOMAD_TRY(Api::make(common));
+    auto second = NOMAD_TRY(Api::make(command.common));
     Result<> of_errors;
     std::thread errors{[&] { of_errors = show(second, "stderr", "end", std::cerr); }};
     const auto of_output = show(api, "stdout", "end", std::cout);
@@ -208,13 +200,14 @@ Result<int> run_alloc_logs(const std::vector<std::string>& arguments) {
 
 namespace {
 
-struct FsFlags {
-  CommonFlags common;
-  TailFlags tail;
-  bool raw_sizes = false;
-  bool stat = false;
-  bool job = false;
-  bool verbose = false;
+struct FsFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
+
+  const TailFlags tail{*this};
+  const bool& raw_sizes = flag("H", "Shows sizes in bytes.");
+  const bool& stat = flag("stat", "Shows what is known of the file instead of its content.");
+  const bool& job = flag("job", "The first argument is a job; one of its allocations is shown.");
+  const bool& verbose = flag("verbose", "Shows whole ids.");
 };
 
 std::string size_of(const View& file, bool raw) {
@@ -261,34 +254,27 @@ Result<int> show_file(Api& api,
 }  // namespace
 
 Result<int> run_alloc_fs(const std::vector<std::string>& arguments) {
-  FsFlags flags;
-  Arguments parser{"alloc fs [options] <allocation> [path]",
-                   "Lists a directory of an allocation or shows one of its files."};
-  flags.common.add_to(parser);
-  flags.tail.add_to(parser);
-  parser.flag("H", flags.raw_sizes, "Shows sizes in bytes.");
-  parser.flag("stat", flags.stat, "Shows what is known of the file instead of its content.");
-  parser.flag("job", flags.job, "The first argument is a job; one of its allocations is shown.");
-  parser.flag("verbose", flags.verbose, "Shows whole ids.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (auto code = check_arguments(parser, flags.job)) return *code;
-  if (!flags.tail.problem().empty()) return mistake(flags.tail.problem());
-  auto api = NOMAD_TRY(Api::make(flags.common));
-  auto alloc = NOMAD_TRY(choose_alloc(api, flags.job, parser.positional()[0], flags.verbose));
+  FsFlags command{"alloc fs [options] <allocation> [path]",
+                  "Lists a directory of an allocation or shows one of its files."};
+  if (auto code = command.parse(arguments)) return *code;
+  if (auto code = check_arguments(command, command.job)) return *code;
+  if (!command.tail.problem().empty()) return mistake(command.tail.problem());
+  auto& api = *NOMAD_TRY(command.connect());
+  auto alloc = NOMAD_TRY(choose_alloc(api, command.job, command.positional()[0], command.verbose));
   const auto id = alloc.view()["ID"].text();
-  const std::string path = parser.positional().size() == 2 ? parser.positional()[1] : "/";
+  const std::string path = command.positional().size() == 2 ? command.positional()[1] : "/";
   auto file = NOMAD_TRY(api.get("/v1/client/fs/stat/" + id, {{"path", path}}));
   const auto view = file.view();
-  if (flags.stat) {
+  if (command.stat) {
     std::cout << table(
         {{"Mode", "Size", "Modified Time", "Content Type", "Name"},
-         {view["FileMode"].text(), size_of(view, flags.raw_sizes), clock_time(view["ModTime"]),
+         {view["FileMode"].text(), size_of(view, command.raw_sizes), clock_time(view["ModTime"]),
           view["ContentType"].text(), view["Name"].text() + (view["IsDir"].truth() ? "/" : "")}})
               << '\n';
     return 0;
   }
-  if (view["IsDir"].truth()) return list_directory(api, flags, id, {{"path", path}});
-  return show_file(api, flags, id, path);
+  if (view["IsDir"].truth()) return list_directory(api, command, id, {{"path", path}});
+  return show_file(api, command, id, path);
 }
 
 }  // namespace nomad::cli

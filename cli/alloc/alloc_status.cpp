@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
@@ -15,12 +15,13 @@
 namespace nomad::cli {
 namespace {
 
-struct AllocStatusFlags {
-  CommonFlags common;
-  OutputFlags output;
-  bool brief = false;
-  bool stats = false;
-  bool verbose = false;
+struct AllocStatusFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
+
+  OutputFlags output{*this};
+  const bool& brief = flag("short", "Shows the tasks in a table only.");
+  const bool& stats = flag("stats", "Shows detailed use of resources.");
+  const bool& verbose = flag("verbose", "Shows whole ids and placement scores.");
 };
 
 View group_of(const View& alloc) {
@@ -376,28 +377,23 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
 }  // namespace
 
 Result<int> run_alloc_status(const std::vector<std::string>& arguments) {
-  AllocStatusFlags flags;
-  Arguments parser{"alloc status [options] <id>", "Shows an allocation, its tasks and events."};
-  flags.common.add_to(parser);
-  flags.output.add_to(parser);
-  parser.flag("short", flags.brief, "Shows the tasks in a table only.");
-  parser.flag("stats", flags.stats, "Shows detailed use of resources.");
-  parser.flag("verbose", flags.verbose, "Shows whole ids and placement scores.");
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = NOMAD_TRY(Api::make(flags.common));
-  if (parser.positional().empty() && flags.output.requested()) {
+  AllocStatusFlags command{"alloc status [options] <id>",
+                           "Shows an allocation, its tasks and events."};
+  if (auto code = command.start(arguments, any_words)) return *code;
+  auto& api = *command.api;
+  if (command.positional().empty() && command.output.requested()) {
     auto list = NOMAD_TRY(api.get("/v1/allocations").within("Error querying allocations"));
-    return *flags.output.print(list.body);
+    return *command.output.print(list.body);
   }
-  if (parser.positional().size() != 1)
-    return parser.misuse(
+  if (command.positional().size() != 1)
+    return command.misuse(
         "This command takes one of the following argument conditions:\n * A single <allocation>\n"
         " * No arguments, with output format specified");
   auto kind = alloc_kind;
   kind.title = "Identifier";
-  auto alloc = NOMAD_TRY(find_by_prefix(api, kind, parser.positional()[0], flags.verbose));
-  if (auto code = flags.output.print(alloc.body)) return *code;
-  return show(api, flags, alloc);
+  auto alloc = NOMAD_TRY(find_by_prefix(api, kind, command.positional()[0], command.verbose));
+  if (auto code = command.output.print(alloc.body)) return *code;
+  return show(api, command, alloc);
 }
 
 }  // namespace nomad::cli

@@ -17,8 +17,8 @@ struct DeploymentCommand : Action {
   using Action::Action;
 
   std::optional<int> start(const std::vector<std::string>& arguments) {
-    if (auto code = start_with("<deployment id>", arguments)) return code;
-    auto found = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
+    if (auto code = ApiCommand::start(arguments, one_word("<deployment id>"))) return code;
+    auto found = find_by_prefix(*api, deployment_kind, positional()[0], verbose);
     if (!found) return fail(found.error());
     id = found->view()["ID"].text();
     return std::nullopt;
@@ -40,11 +40,10 @@ boost::json::value promotion_of(const std::string& deployment_id,
 }
 
 Result<int> run_deployment_promote(const std::vector<std::string>& arguments) {
-  std::vector<std::string> groups;
   DeploymentCommand command{"deployment promote [options] <deployment id>",
                             "Promotes the canaries of a deployment."};
   command.add_detach();
-  command.parser.option("group", groups, "Only this group; may stand several times.");
+  auto& groups = command.list("group", "Only this group; may stand several times.");
   if (auto code = command.start(arguments)) return *code;
   auto answer = NOMAD_TRY(
       command.api->put("/v1/deployment/promote/" + command.id, promotion_of(command.id, groups))

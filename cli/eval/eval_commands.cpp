@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/monitor.hpp"
 #include "cli/output/api_shape.hpp"
@@ -73,21 +73,16 @@ std::string next_page_command(const std::vector<std::string>& arguments) {
 }  // namespace
 
 Result<int> run_eval_list(const std::vector<std::string>& arguments) {
-  std::string filter, job, page_token, status;
-  std::int64_t per_page = 0;
-  bool verbose = false;
-  Arguments parser{"eval list [options]", "Lists the evaluations, newest first."};
-  CommonFlags common{parser};
-  OutputFlags output{parser};
-  parser.option("filter", filter, "Only those for which the expression holds.");
-  parser.option("job", job, "Only those of a job.");
-  parser.option("page-token", page_token, "Where to go on.");
-  parser.option("per-page", per_page, "How many at a time.");
-  parser.option("status", status, "Only those with a status.");
-  parser.flag("verbose", verbose, "Shows whole ids.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = NOMAD_TRY(Api::make(common));
+  ApiCommand command{"eval list [options]", "Lists the evaluations, newest first."};
+  OutputFlags output{command};
+  auto& filter = command.option("filter", "Only those for which the expression holds.");
+  auto& job = command.option("job", "Only those of a job.");
+  auto& page_token = command.option("page-token", "Where to go on.");
+  auto& per_page = command.number("per-page", "How many at a time.");
+  auto& status = command.option("status", "Only those with a status.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = *command.api;
   Query query;
   for (const auto& [name, value] :
        {std::pair{"filter", filter}, {"job", job}, {"next_token", page_token}, {"status", status}})
@@ -105,21 +100,18 @@ Result<int> run_eval_list(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_eval_status(const std::vector<std::string>& arguments) {
-  bool monitor = false;
-  bool verbose = false;
-  Arguments parser{"eval status [options] <id>", "Shows an evaluation."};
-  CommonFlags common{parser};
-  OutputFlags output{parser};
-  parser.flag("monitor", monitor, "Follows it until it is settled.");
-  parser.flag("verbose", verbose, "Shows whole ids and related evaluations.");
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = NOMAD_TRY(Api::make(common));
-  if (parser.positional().empty() && output.requested()) {
+  ApiCommand command{"eval status [options] <id>", "Shows an evaluation."};
+  OutputFlags output{command};
+  auto& monitor = command.flag("monitor", "Follows it until it is settled.");
+  auto& verbose = command.flag("verbose", "Shows whole ids and related evaluations.");
+  if (auto code = command.start(arguments, any_words)) return *code;
+  auto& api = *command.api;
+  if (command.positional().empty() && output.requested()) {
     auto list = NOMAD_TRY(api.get("/v1/evaluations").within("Error querying evaluations"));
     return *output.print(as_printed(ApiShape::evaluation, list.body));
   }
-  if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
-  auto eval = NOMAD_TRY(find_by_prefix(api, eval_kind, parser.positional()[0], verbose));
+  if (command.positional().size() != 1) return command.misuse("This command takes one argument");
+  auto eval = NOMAD_TRY(find_by_prefix(api, eval_kind, command.positional()[0], verbose));
   if (auto code = output.print(as_printed(ApiShape::evaluation, eval.body))) return *code;
   if (monitor) return monitor_evaluation(api, eval.view()["ID"].text(), {.verbose = verbose});
   print_eval(eval.view(), verbose);
@@ -144,38 +136,30 @@ Result<int> list_deployments(Api& api,
 }  // namespace
 
 Result<int> run_deployment_list(const std::vector<std::string>& arguments) {
-  std::string filter;
-  bool verbose = false;
-  Arguments parser{"deployment list [options]", "Lists the deployments, newest first."};
-  CommonFlags common{parser};
-  OutputFlags output{parser};
-  parser.option("filter", filter, "Only those for which the expression holds.");
-  parser.flag("verbose", verbose, "Shows whole ids.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = NOMAD_TRY(Api::make(common));
+  ApiCommand command{"deployment list [options]", "Lists the deployments, newest first."};
+  OutputFlags output{command};
+  auto& filter = command.option("filter", "Only those for which the expression holds.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = *command.api;
   Query query;
   if (!filter.empty()) query.emplace_back("filter", filter);
   return list_deployments(api, query, output, verbose);
 }
 
 Result<int> run_deployment_status(const std::vector<std::string>& arguments) {
-  bool monitor = false;
-  bool verbose = false;
-  std::string wait;
-  Arguments parser{"deployment status [options] <id>", "Shows a deployment."};
-  CommonFlags common{parser};
-  OutputFlags output{parser};
-  parser.flag("monitor", monitor, "Follows it to its end.");
-  parser.option("wait", wait, "Accepted for compatibility; changes are shown as they come.");
-  parser.flag("verbose", verbose, "Shows whole ids.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() > 1)
-    return parser.misuse("This command takes one argument: <deployment id>");
-  auto api = NOMAD_TRY(Api::make(common));
-  if (parser.positional().empty()) return list_deployments(api, {}, output, verbose);
+  ApiCommand command{"deployment status [options] <id>", "Shows a deployment."};
+  OutputFlags output{command};
+  auto& monitor = command.flag("monitor", "Follows it to its end.");
+  command.option("wait", "Accepted for compatibility; changes are shown as they come.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
+  if (auto code = command.parse(arguments)) return *code;
+  if (command.positional().size() > 1)
+    return command.misuse("This command takes one argument: <deployment id>");
+  auto& api = *NOMAD_TRY(command.connect());
+  if (command.positional().empty()) return list_deployments(api, {}, output, verbose);
   auto deployment
-      = NOMAD_TRY(find_by_prefix(api, deployment_kind, parser.positional()[0], verbose));
+      = NOMAD_TRY(find_by_prefix(api, deployment_kind, command.positional()[0], verbose));
   if (auto code = output.print(as_printed(ApiShape::deployment, deployment.body))) return *code;
   if (monitor) return monitor_deployment(api, deployment.view()["ID"].text(), verbose);
   std::cout << deployment_block(deployment.view(), verbose, false) << '\n';

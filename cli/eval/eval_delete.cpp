@@ -5,7 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/run.hpp"
 
@@ -88,23 +88,20 @@ Result<int> delete_by_filter(Api& api, const std::string& filter, bool yes) {
 }  // namespace
 
 Result<int> run_eval_delete(const std::vector<std::string>& arguments) {
-  std::string filter;
-  bool yes = false;
-  Arguments parser{
+  ApiCommand command{
       "eval delete [options] [<id>]",
       "Forgets an evaluation, or all that a filter holds for, while the eval broker is "
       "paused."};
-  CommonFlags common{parser};
-  parser.option("filter", filter, "Those for which the expression holds.");
-  parser.flag("yes", yes, "Asks nothing.");
-  if (auto code = parser.parse(arguments)) return *code;
-  const auto& ids = parser.positional();
+  auto& filter = command.option("filter", "Those for which the expression holds.");
+  auto& yes = command.flag("yes", "Asks nothing.");
+  if (auto code = command.parse(arguments)) return *code;
+  const auto& ids = command.positional();
   const std::string invalid = "Error validating command args and flags: ";
   if (filter.empty() == ids.empty())
     return mistake(invalid + "evaluation ID or filter flag required");
   if (ids.size() > 1)
     return mistake(invalid + fmt::format("expected 1 argument, got {}", ids.size()));
-  auto api = NOMAD_TRY(Api::make(common));
+  auto& api = *NOMAD_TRY(command.connect());
   api.use_namespace("*");  // whatever an id or a filter means
   const auto configuration = NOMAD_TRY(api.get("/v1/operator/scheduler/configuration")
                                            .within("Error querying scheduler configuration"));

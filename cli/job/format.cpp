@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 
 #include <fcntl.h>
 #include <sys/stat.h>

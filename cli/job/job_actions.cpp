@@ -1,7 +1,6 @@
 // job eval, revert, scale, scaling-events, promote, dispatch, periodic force: acting on a stored
 // job.
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 
 #include <boost/json.hpp>
@@ -9,11 +8,11 @@
 
 #include "cli/api_command.hpp"
 #include "cli/input.hpp"
-#include "cli/kinds/specification.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/base64.hpp"
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -24,13 +23,13 @@ struct JobCommand : Action {
 
   using Action::Action;
 
-  const std::string& argument(std::size_t index) const { return parser.positional()[index]; }
+  const std::string& argument(std::size_t index) const { return positional()[index]; }
 
-  std::size_t count() const { return parser.positional().size(); }
+  std::size_t count() const { return positional().size(); }
 
   /// After `parse`: the connection and the job.
   std::optional<int> find(const JobKind& kind = any_job) {
-    if (auto code = connect()) return code;
+    if (const auto made = connect(); !made) return fail(made.error());
     auto job = find_job(*api, argument(0), kind);
     if (!job) return fail(job.error());
     id = *job;
@@ -43,10 +42,7 @@ struct JobCommand : Action {
 };
 
 Result<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stopped, failure] = std::from_chars(text.data(), end, number);
-  if (failure == std::errc{} && stopped == end && !text.empty()) return number;
+  if (const auto number = nomad::whole_number<std::int64_t>(text)) return *number;
   return Error{Errc::invalid_argument,
                fmt::format("strconv.ParseUint: parsing \"{}\": invalid syntax", text)};
 }
@@ -54,12 +50,10 @@ Result<std::int64_t> whole_number(const std::string& text) {
 }  // namespace
 
 Result<int> run_job_eval(const std::vector<std::string>& arguments) {
-  bool force = false;
   JobCommand command{"job eval [options] <job>", "Has the scheduler look at a job anew."};
   command.add_detach();
-  command.parser.flag("force-reschedule", force, "Failed allocations are placed anew at once.");
-  if (auto code = command.parser.parse(arguments)) return *code;
-  if (command.count() != 1) return command.parser.misuse("This command takes one argument: <job>");
+  auto& force = command.flag("force-reschedule", "Failed allocations are placed anew at once.");
+  if (auto code = command.parse(arguments, one_word("<job>"))) return *code;
   if (auto code = command.find()) return *code;
   auto answer
       = NOMAD_TRY(command.api
@@ -78,9 +72,9 @@ Result<int> run_job_eval(const std::vector<std::string>& arguments) {
 Result<int> run_job_revert(const std::vector<std::string>& arguments) {
   JobCommand command{"job revert [options] <job> <version>", "Goes back to a version of a job."};
   command.add_detach();
-  if (auto code = command.parser.parse(arguments)) return *code;
+  if (auto code = command.parse(arguments)) return *code;
   if (command.count() != 2)
-    return command.parser.misuse("This command takes two arguments: <job> <version>");
+    return command.misuse("This command takes two arguments: <job> <version>");
   const auto version
       = NOMAD_TRY(whole_number(command.argument(1)).within("Failed to parse job-version flag"));
   if (auto code = command.find()) return *code;
@@ -93,13 +87,10 @@ Result<int> run_job_revert(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_job_promote(const std::vector<std::string>& arguments) {
-  std::vector<std::string> groups;
   JobCommand command{"job promote [options] <job id>", "Promotes the canaries of a job."};
   command.add_detach();
-  command.parser.option("group", groups, "Only this group; may stand several times.");
-  if (auto code = command.parser.parse(arguments)) return *code;
-  if (command.count() != 1)
-    return command.parser.misuse("This command takes one argument: <job id>");
+  auto& groups = command.list("group", "Only this group; may stand several times.");
+  if (auto code = command.parse(arguments, one_word("<job id>"))) return *code;
   if (auto code = command.find()) return *code;
   auto deployment = NOMAD_TRY(
       command.api->get(command.path("deployment")).within("Error retrieving deployment"));
@@ -115,9 +106,7 @@ Result<int> run_job_promote(const std::vector<std::string>& arguments) {
 Result<int> run_job_periodic_force(const std::vector<std::string>& arguments) {
   JobCommand command{"job periodic force [options] <job id>", "Starts a periodic job now."};
   command.add_detach();
-  if (auto code = command.parser.parse(arguments)) return *code;
-  if (command.count() != 1)
-    return command.parser.misuse("This command takes one argument: <job id>");
+  if (auto code = command.parse(arguments, one_word("<job id>"))) return *code;
   if (auto code = command.find(only_periodic_jobs)) return *code;
   auto answer
       = NOMAD_TRY(command.api->put(command.path("periodic/force"), nullptr)
@@ -146,7 +135,7 @@ Result<int> run_job_scale(const std::vector<std::string>& arguments) {
   JobCommand command{"job scale [options] <job> [<group>] <count>",
                      "Changes the count of a job's group."};
   command.add_detach();
-  if (auto code = command.parser.parse(arguments)) return *code;
+  if (auto code = command.parse(arguments)) return *code;
   if (command.count() < 2 || command.count() > 3)
     return mistake("Command requires at least two arguments and no more than three");
   const auto& last = command.argument(command.count() - 1);
@@ -174,9 +163,7 @@ Result<int> run_job_scale(const std::vector<std::string>& arguments) {
 
 Result<int> run_job_scaling_events(const std::vector<std::string>& arguments) {
   JobCommand command{"job scaling-events [options] <job_id>", "Lists how a job was scaled."};
-  if (auto code = command.parser.parse(arguments)) return *code;
-  if (command.count() != 1)
-    return command.parser.misuse("This command takes one argument: <job_id>");
+  if (auto code = command.parse(arguments, one_word("<job_id>"))) return *code;
   if (auto code = command.find()) return *code;
   auto answer
       = NOMAD_TRY(command.api->get(command.path("scale")).within("Error listing scaling events"));
@@ -209,17 +196,15 @@ Result<int> run_job_scaling_events(const std::vector<std::string>& arguments) {
 // --- dispatch ------------------------------------------------------------------------------------
 
 Result<int> run_job_dispatch(const std::vector<std::string>& arguments) {
-  std::vector<std::string> meta;
-  std::string idempotency_token, id_prefix;
   JobCommand command{"job dispatch [options] <parameterized job> [input source]",
                      "Starts an instance of a parameterized job."};
   command.add_detach();
-  command.parser.option("meta", meta, "A meta value, key=value; may stand several times.");
-  command.parser.option("idempotency-token", idempotency_token, "Starts one instance per token.");
-  command.parser.option("id-prefix-template", id_prefix, "Becomes a part of the instance's id.");
-  if (auto code = command.parser.parse(arguments)) return *code;
+  auto& meta = command.list("meta", "A meta value, key=value; may stand several times.");
+  auto& idempotency_token = command.option("idempotency-token", "Starts one instance per token.");
+  auto& id_prefix = command.option("id-prefix-template", "Becomes a part of the instance's id.");
+  if (auto code = command.parse(arguments)) return *code;
   if (command.count() < 1 || command.count() > 2)
-    return command.parser.misuse(
+    return command.misuse(
         "This command takes one or two argument: <parameterized job> [input source]");
   std::string payload;
   if (command.count() == 2) {

@@ -13,7 +13,6 @@
 #include "cli/output/diff.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
-#include "runtime/base/duration.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
@@ -107,17 +106,13 @@ std::string run_command(const Arguments& planned, std::int64_t index) {
 }  // namespace
 
 Result<int> run_job_plan(const std::vector<std::string>& arguments) {
-  JobFileFlags file_flags;
-  bool show_diff = true;
-  bool policy_override = false;
-  bool verbose = false;
   Arguments parser{"job plan [options] <path>",
                    "Shows what registering a job file would change, and changes nothing."};
   CommonFlags common{parser};
-  file_flags.add_to(parser);
-  parser.flag("diff", show_diff, "Whether the difference to the stored job is shown.");
-  parser.flag("policy-override", policy_override, "Accepted for compatibility.");
-  parser.flag("verbose", verbose, "Shows added and deleted parts whole.");
+  const JobFileFlags file_flags{parser};
+  auto& show_diff = parser.flag("diff", "Whether the difference to the stored job is shown.", true);
+  auto& policy_override = parser.flag("policy-override", "Accepted for compatibility.");
+  auto& verbose = parser.flag("verbose", "Shows added and deleted parts whole.");
   constexpr int broken = 255;  // 1 says that there is something to do
   if (auto code = parser.parse(arguments)) return *code == 0 ? 0 : broken;
   if (parser.positional().size() != 1) {
@@ -154,14 +149,11 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_job_validate(const std::vector<std::string>& arguments) {
-  JobFileFlags file_flags;
   Arguments parser{"job validate [options] <path>",
                    "Checks a job file: by the agent if one answers, else here."};
   CommonFlags common{parser};
-  file_flags.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <path>");
+  const JobFileFlags file_flags{parser};
+  if (auto code = parser.parse(arguments, one_word("<path>"))) return *code;
   common.choose_color();
   auto file = NOMAD_TRY(
       read_job_file(parser.positional()[0], file_flags).within("Error getting job struct"));

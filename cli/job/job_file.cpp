@@ -90,13 +90,14 @@ std::string JobFile::text(std::string_view member) const {
   return value == nullptr ? std::string{} : View{*value}.text();
 }
 
-void JobFileFlags::add_to(Arguments& arguments) {
-  arguments.flag("json", json, "The file is a job in JSON.");
-  arguments.flag("hcl1", hcl1, "Refused: HCL1 job files are not read.");
-  arguments.flag("hcl2-strict", strict, "Whether a variable that is not declared is an error.");
-  arguments.option("var", variables, "A variable's value, name=value; may stand several times.");
-  arguments.option("var-file", variable_files, "A file with variables; may stand several times.");
-}
+JobFileFlags::JobFileFlags(Arguments& arguments)
+    : json{arguments.flag("json", "The file is a job in JSON.")},
+      hcl1{arguments.flag("hcl1", "Refused: HCL1 job files are not read.")},
+      strict{arguments.flag(
+          "hcl2-strict", "Whether a variable that is not declared is an error.", true)},
+      variables{arguments.list("var", "A variable's value, name=value; may stand several times.")},
+      variable_files{
+          arguments.list("var-file", "A file with variables; may stand several times.")} {}
 
 void use_scope_of(const boost::json::object& job, CommonFlags& flags) {
   for (const auto& [name, flag] : {std::pair{"Region", &flags.region}, {"Namespace", &flags.ns}})

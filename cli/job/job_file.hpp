@@ -16,13 +16,13 @@ namespace nomad::cli {
 inline constexpr std::size_t most_job_file_bytes = std::size_t{16} << 20;
 
 struct JobFileFlags {
-  bool json = false;
-  bool strict = true;
-  bool hcl1 = false;
-  std::vector<std::string> variables;
-  std::vector<std::string> variable_files;
+  const bool& json;
+  const bool& hcl1;
+  const bool& strict;
+  const std::vector<std::string>& variables;
+  const std::vector<std::string>& variable_files;
 
-  void add_to(Arguments& arguments);
+  explicit JobFileFlags(Arguments& arguments);
 };
 
 struct JobFile {

@@ -1,12 +1,11 @@
 // job init: writes an example job file to start from.
 #include <iostream>
-#include <optional>
 
 #include <sys/stat.h>
 
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/arguments.hpp"
 #include "cli/new_file.hpp"
 #include "cli/run.hpp"
@@ -135,21 +134,14 @@ Result<std::string> read_template(Api& api, const std::string& name) {
 }  // namespace
 
 Result<int> run_job_init(const std::vector<std::string>& arguments) {
-  bool brief = false;
-  bool connect = false;
-  bool list = false;
-  std::string template_name;
-  Arguments parser{"job init [options] [file]", "Writes an example job file."};
-  CommonFlags common{parser};
-  parser.flag("short", brief, "Without comments.");
-  parser.flag("connect", connect, "Of a service mesh, which there is not yet: an error.");
-  parser.option("template", template_name, "A job template that the server keeps.");
-  parser.flag("list-templates", list, "Lists the job templates that the server keeps.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() > 1)
-    return parser.misuse("This command takes either no arguments or one: <filename>");
+  ApiCommand command{"job init [options] [file]", "Writes an example job file."};
+  auto& brief = command.flag("short", "Without comments.");
+  auto& connect = command.flag("connect", "Of a service mesh, which there is not yet: an error.");
+  auto& template_name = command.option("template", "A job template that the server keeps.");
+  auto& list = command.flag("list-templates", "Lists the job templates that the server keeps.");
+  if (auto code = command.parse(arguments, optional_word("<filename>"))) return *code;
   const std::string path
-      = parser.positional().empty() ? "example.nomad.hcl" : parser.positional()[0];
+      = command.positional().empty() ? "example.nomad.hcl" : command.positional()[0];
 
   struct stat info {};
 
@@ -159,7 +151,7 @@ Result<int> run_job_init(const std::vector<std::string>& arguments) {
     return mistake("There is no service mesh yet, so that no job with a connect block can run");
   std::string text{brief ? short_example : full_example};
   if (list || !template_name.empty()) {
-    auto api = NOMAD_TRY(Api::make(common));
+    auto& api = *NOMAD_TRY(command.connect());
     if (list) return list_templates(api);
     text = NOMAD_TRY(read_template(api, template_name));
   }

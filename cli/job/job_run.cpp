@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/job/job_file.hpp"
 #include "cli/monitor.hpp"
 #include "cli/output/describe.hpp"
@@ -15,30 +15,19 @@
 namespace nomad::cli {
 namespace {
 
-struct RunFlags {
-  CommonFlags common;
-  JobFileFlags file;
-  std::optional<std::int64_t> check_index;
-  std::int64_t eval_priority = 0;
-  bool detach = false;
-  bool output = false;
-  bool policy_override = false;
-  bool preserve_counts = false;
-  bool verbose = false;
-};
+struct RunFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
 
-void add_to(Arguments& arguments, RunFlags& flags) {
-  flags.common.add_to(arguments);
-  flags.file.add_to(arguments);
-  arguments.option("check-index", flags.check_index,
-                   "Registers only if the job's modify index is this; 0: if the job is new.");
-  arguments.option("eval-priority", flags.eval_priority, "The evaluation's priority.");
-  arguments.flag("detach", flags.detach, "Returns at once instead of following the evaluation.");
-  arguments.flag("output", flags.output, "Prints the job as JSON and registers nothing.");
-  arguments.flag("policy-override", flags.policy_override, "Accepted for compatibility.");
-  arguments.flag("preserve-counts", flags.preserve_counts, "Keeps the group counts that are set.");
-  arguments.flag("verbose", flags.verbose, "Shows whole ids.");
-}
+  JobFileFlags file{*this};
+  const std::optional<std::int64_t>& check_index = option<std::optional<std::int64_t>>(
+      "check-index", "Registers only if the job's modify index is this; 0: if the job is new.");
+  const std::int64_t& eval_priority = number("eval-priority", "The evaluation's priority.");
+  const bool& detach = flag("detach", "Returns at once instead of following the evaluation.");
+  const bool& output = flag("output", "Prints the job as JSON and registers nothing.");
+  const bool& policy_override = flag("policy-override", "Accepted for compatibility.");
+  const bool& preserve_counts = flag("preserve-counts", "Keeps the group counts that are set.");
+  const bool& verbose = flag("verbose", "Shows whole ids.");
+};
 
 int follow(Api& api, const RunFlags& flags, const View& answer, const JobFile& file) {
   if (const auto warnings = answer["Warnings"].text(); !warnings.empty())
@@ -61,16 +50,12 @@ int follow(Api& api, const RunFlags& flags, const View& answer, const JobFile& f
 }  // namespace
 
 Result<int> run_job_run(const std::vector<std::string>& arguments) {
-  RunFlags flags;
-  Arguments parser{"job run [options] <path>",
-                   "Registers the job in a file, or updates it, and follows the evaluation."};
-  add_to(parser, flags);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <path>");
+  RunFlags flags{"job run [options] <path>",
+                 "Registers the job in a file, or updates it, and follows the evaluation."};
+  if (auto code = flags.parse(arguments, one_word("<path>"))) return *code;
   flags.common.choose_color();
   auto file = NOMAD_TRY(
-      read_job_file(parser.positional()[0], flags.file).within("Error getting job struct"));
+      read_job_file(flags.positional()[0], flags.file).within("Error getting job struct"));
   if (flags.output) {
     print_json(boost::json::object{{"Job", file.job}});
     return 0;

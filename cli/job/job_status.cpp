@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
@@ -12,12 +12,13 @@
 namespace nomad::cli {
 namespace {
 
-struct JobStatusFlags {
-  CommonFlags common;
-  bool brief = false;
-  bool evals = false;
-  bool all_allocs = false;
-  bool verbose = false;
+struct JobStatusFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
+
+  const bool& brief = flag("short", "Shows the job's basics only.");
+  const bool& evals = flag("evals", "Shows its evaluations too.");
+  const bool& all_allocs = flag("all-allocs", "Also allocations of an earlier job of that id.");
+  const bool& verbose = flag("verbose", "Shows whole ids and more columns.");
 };
 
 std::string shown_type(const View& job) {
@@ -184,20 +185,12 @@ std::string job_table(const View& jobs, bool with_namespace) {
 }
 
 Result<int> run_job_status(const std::vector<std::string>& arguments) {
-  JobStatusFlags flags;
-  Arguments parser{"job status [options] [id]", "Lists the jobs, or shows one."};
-  flags.common.add_to(parser);
-  parser.flag("short", flags.brief, "Shows the job's basics only.");
-  parser.flag("evals", flags.evals, "Shows its evaluations too.");
-  parser.flag("all-allocs", flags.all_allocs, "Also allocations of an earlier job of that id.");
-  parser.flag("verbose", flags.verbose, "Shows whole ids and more columns.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() > 1)
-    return parser.misuse("This command takes either no arguments or one: <job>");
-  auto api = NOMAD_TRY(Api::make(flags.common));
-  if (parser.positional().empty()) return list_jobs(api);
-  const auto job = NOMAD_TRY(find_job(api, parser.positional()[0]));
-  return show_job(api, flags, job);
+  JobStatusFlags command{"job status [options] [id]", "Lists the jobs, or shows one."};
+  if (auto code = command.start(arguments, optional_word("<job>"))) return *code;
+  auto& api = *command.api;
+  if (command.positional().empty()) return list_jobs(api);
+  const auto job = NOMAD_TRY(find_job(api, command.positional()[0]));
+  return show_job(api, command, job);
 }
 
 }  // namespace nomad::cli

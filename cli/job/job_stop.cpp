@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/monitor.hpp"
 #include "cli/run.hpp"
@@ -11,15 +11,16 @@
 namespace nomad::cli {
 namespace {
 
-struct StopFlags {
-  CommonFlags common;
-  std::int64_t eval_priority = 0;
-  bool detach = false;
-  bool global = false;
-  bool no_shutdown_delay = false;
-  bool purge = false;
-  bool yes = false;
-  bool verbose = false;
+struct StopFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
+
+  const std::int64_t& eval_priority = number("eval-priority", "The evaluation's priority.");
+  const bool& detach = flag("detach", "Prints the evaluation's id instead of following it.");
+  const bool& global = flag("global", "Stops a multiregion job in all its regions.");
+  const bool& no_shutdown_delay = flag("no-shutdown-delay", "Skips group and task delays.");
+  const bool& purge = flag("purge", "Forgets the job altogether.");
+  const bool& yes = flag("yes", "Asks nothing.");
+  const bool& verbose = flag("verbose", "Shows whole ids.");
 };
 
 /// Asks before a job is stopped whose id was not typed whole.
@@ -54,23 +55,14 @@ Result<int> stop(Api api, const StopFlags& flags, const std::string& id) {
 }  // namespace
 
 Result<int> run_job_stop(const std::vector<std::string>& arguments) {
-  StopFlags flags;
-  Arguments parser{"job stop [options] <id>...", "Stops jobs: their allocations are ended."};
-  flags.common.add_to(parser);
-  parser.option("eval-priority", flags.eval_priority, "The evaluation's priority.");
-  parser.flag("detach", flags.detach, "Prints the evaluation's id instead of following it.");
-  parser.flag("global", flags.global, "Stops a multiregion job in all its regions.");
-  parser.flag("no-shutdown-delay", flags.no_shutdown_delay, "Skips group and task delays.");
-  parser.flag("purge", flags.purge, "Forgets the job altogether.");
-  parser.flag("yes", flags.yes, "Asks nothing.");
-  parser.flag("verbose", flags.verbose, "Shows whole ids.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().empty())
-    return parser.misuse("This command takes at least one argument: <job>");
+  StopFlags command{"job stop [options] <id>...", "Stops jobs: their allocations are ended."};
+  if (auto code = command.parse(arguments)) return *code;
+  if (command.positional().empty())
+    return command.misuse("This command takes at least one argument: <job>");
   int worst = 0;
-  for (const auto& id : parser.positional()) {
-    auto api = NOMAD_TRY(Api::make(flags.common));
-    const auto code = stop(std::move(api), flags, id);
+  for (const auto& id : command.positional()) {
+    auto& api = *NOMAD_TRY(command.connect());
+    const auto code = stop(std::move(api), command, id);
     worst = std::max(worst, code ? *code : fail(code.error()));
   }
   return worst;

@@ -22,13 +22,13 @@ struct JobView : ApiCommand {
   std::string job;
 
   JobView(std::string_view usage, std::string_view about) : ApiCommand{usage, about} {
-    output.add_to(parser);
+    output.add_to(*this);
   }
 
   /// The exit code when the command ends here.
   std::optional<int> start(const std::vector<std::string>& arguments) {
-    if (auto code = start_with("<job>", arguments)) return code;
-    auto found = find_job(*api, parser.positional()[0]);
+    if (auto code = ApiCommand::start(arguments, one_word("<job>"))) return code;
+    auto found = find_job(*api, positional()[0]);
     if (!found) return fail(found.error());
     job = *found;
     return std::nullopt;
@@ -48,9 +48,9 @@ std::string trimmed(std::string text) {
 }  // namespace
 
 Result<int> run_job_inspect(const std::vector<std::string>& arguments) {
-  std::optional<std::int64_t> version;
   JobView command{"job inspect [options] <id>", "Prints a job as the servers store it."};
-  command.parser.option("version", version, "An earlier version of the job.");
+  auto& version
+      = command.option<std::optional<std::int64_t>>("version", "An earlier version of the job.");
   if (auto code = command.start(arguments)) return *code;
   boost::json::value job;
   if (version) {
@@ -72,11 +72,9 @@ Result<int> run_job_inspect(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_job_allocs(const std::vector<std::string>& arguments) {
-  bool all = false;
-  bool verbose = false;
   JobView command{"job allocs [options] <id>", "Lists the allocations of a job."};
-  command.parser.flag("all", all, "Also allocations of an earlier job of that id.");
-  command.parser.flag("verbose", verbose, "Shows whole ids and more columns.");
+  auto& all = command.flag("all", "Also allocations of an earlier job of that id.");
+  auto& verbose = command.flag("verbose", "Shows whole ids and more columns.");
   if (auto code = command.start(arguments)) return *code;
   auto allocs
       = NOMAD_TRY(command.api->get(command.path("/allocations"), {{"all", all ? "true" : "false"}})
@@ -89,13 +87,10 @@ Result<int> run_job_allocs(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_job_deployments(const std::vector<std::string>& arguments) {
-  bool all = false;
-  bool latest = false;
-  bool verbose = false;
   JobView command{"job deployments [options] <id>", "Lists the deployments of a job."};
-  command.parser.flag("all", all, "Also deployments of an earlier job of that id.");
-  command.parser.flag("latest", latest, "Shows the latest one only, whole.");
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
+  auto& all = command.flag("all", "Also deployments of an earlier job of that id.");
+  auto& latest = command.flag("latest", "Shows the latest one only, whole.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
   auto answer = NOMAD_TRY(command.api
                               ->get(command.path(latest ? "/deployment" : "/deployments"),
@@ -112,13 +107,10 @@ Result<int> run_job_deployments(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_job_history(const std::vector<std::string>& arguments) {
-  bool diffs = false;
-  bool full = false;
-  std::optional<std::int64_t> version;
   JobView command{"job history [options] <id>", "Shows the versions of a job, newest first."};
-  command.parser.flag("p", diffs, "Shows what each version changed.");
-  command.parser.flag("full", full, "Prints the versions whole, as JSON.");
-  command.parser.option("version", version, "Only this version.");
+  auto& diffs = command.flag("p", "Shows what each version changed.");
+  auto& full = command.flag("full", "Prints the versions whole, as JSON.");
+  auto& version = command.option<std::optional<std::int64_t>>("version", "Only this version.");
   if (auto code = command.start(arguments)) return *code;
   auto answer
       = NOMAD_TRY(command.api->get(command.path("/versions"), {{"diffs", diffs ? "true" : "false"}})

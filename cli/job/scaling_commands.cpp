@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
@@ -54,13 +53,11 @@ void print_policy(const View& policy, bool verbose) {
 }  // namespace
 
 Result<int> run_scaling_policy_list(const std::vector<std::string>& arguments) {
-  std::string job, type;
-  bool verbose = false;
   ApiCommand command{"scaling policy list [options]", "Lists the scaling policies."};
-  OutputFlags output{command.parser};
-  command.parser.option("job", job, "Only those of a job.");
-  command.parser.option("type", type, "Only those of a type.");
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
+  OutputFlags output{command};
+  auto& job = command.option("job", "Only those of a job.");
+  auto& type = command.option("type", "Only those of a type.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
   Query query;
   if (!type.empty()) query.emplace_back("type", type);
@@ -73,18 +70,16 @@ Result<int> run_scaling_policy_list(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_scaling_policy_info(const std::vector<std::string>& arguments) {
-  bool verbose = false;
   ApiCommand command{"scaling policy info [options] <policy_id>", "Shows a scaling policy."};
-  OutputFlags output{command.parser};
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
-  if (auto code = command.parser.parse(arguments)) return *code;
-  const auto& given = command.parser.positional();
+  OutputFlags output{command};
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
+  if (auto code = command.parse(arguments)) return *code;
+  const auto& given = command.positional();
   if (given.size() > 1 || (given.empty() && !output.requested()))
-    return command.parser.misuse(
+    return command.misuse(
         "This command takes one of the following argument conditions:\n * A single <policy_id>\n "
         "* No arguments, with output format specified");
-  if (auto code = command.connect()) return *code;
-  auto& api = *command.api;
+  auto& api = *NOMAD_TRY(command.connect());
   if (given.empty()) {
     const auto all
         = NOMAD_TRY(api.get("/v1/scaling/policies").within("Error listing scaling policies"));

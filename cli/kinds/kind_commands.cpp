@@ -97,9 +97,9 @@ Result<int> apply_kind(const KindWords& words, const std::vector<std::string>& a
   ApiCommand command{
       words.noun + " apply [options] <input>",
       fmt::format("Creates or changes the {} that a file describes; \"-\": stdin.", words.noun)};
-  command.parser.flag("json", is_json, "The file is JSON.");
-  if (auto code = command.start_with("<input>", arguments)) return *code;
-  const auto& path = command.parser.positional()[0];
+  command.flag("json", is_json, "The file is JSON.");
+  if (auto code = command.start(arguments, one_word("<input>"))) return *code;
+  const auto& path = command.positional()[0];
   auto text = NOMAD_TRY(read_input(path).within(fmt::format("Failed to read file \"{}\"", path)));
   const auto object = NOMAD_TRY(
       parse_object(words, path, std::move(text), is_json).within("Failed to parse input content"));
@@ -113,8 +113,8 @@ Result<int> apply_kind(const KindWords& words, const std::vector<std::string>& a
 Result<int> delete_kind(const KindWords& words, const std::vector<std::string>& arguments) {
   ApiCommand command{fmt::format("{} delete [options] {}", words.noun, argument_of(words)),
                      fmt::format("Removes a {} that nothing needs any more.", words.noun)};
-  if (auto code = command.start_with(argument_of(words), arguments)) return *code;
-  const auto& name = command.parser.positional()[0];
+  if (auto code = command.start(arguments, one_word(argument_of(words)))) return *code;
+  const auto& name = command.positional()[0];
   NOMAD_TRY(command.api->remove(words.path + segment(name)).within("Error deleting " + words.noun));
   std::cout << fmt::format("Successfully deleted {} \"{}\"!\n", words.noun, name);
   return 0;
@@ -123,9 +123,9 @@ Result<int> delete_kind(const KindWords& words, const std::vector<std::string>& 
 Result<int> show_kind(const KindWords& words, const std::vector<std::string>& arguments) {
   ApiCommand command{fmt::format("{} info [options] {}", words.noun, argument_of(words)),
                      fmt::format("Shows a {}.", words.noun)};
-  OutputFlags output{command.parser};
-  if (auto code = command.start_with(argument_of(words), arguments)) return *code;
-  const auto found = NOMAD_TRY(find_kind(*command.api, words, command.parser.positional()[0]));
+  OutputFlags output{command};
+  if (auto code = command.start(arguments, one_word(argument_of(words)))) return *code;
+  const auto found = NOMAD_TRY(find_kind(*command.api, words, command.positional()[0]));
   if (auto code = output.print(as_printed(ApiShape::place, found))) return *code;
   const View object{found};
   Pairs shown;
@@ -138,8 +138,8 @@ Result<int> show_kind(const KindWords& words, const std::vector<std::string>& ar
 
 Result<int> list_kind(const KindWords& words, const std::vector<std::string>& arguments) {
   ApiCommand command{words.noun + " list [options]", fmt::format("Lists the {}.", words.plural)};
-  OutputFlags output{command.parser};
-  const PageFlags pages{command.parser};
+  OutputFlags output{command};
+  const PageFlags pages{command};
   if (auto code = command.start(arguments)) return *code;
   const auto answer = NOMAD_TRY(
       command.api->get(words.list_path, pages.query()).within("Error querying " + words.plural));

@@ -92,16 +92,16 @@ Result<boost::json::object> namespace_by_file(const std::string& path, bool is_j
 }  // namespace
 
 Result<int> run_namespace_apply(const std::vector<std::string>& arguments) {
-  bool is_json = false;
-  std::optional<std::string> description, quota;
   ApiCommand command{"namespace apply [options] <input>",
                      "Creates or changes a namespace: one that a file describes (\"-\": stdin), "
                      "or that of a name."};
-  command.parser.option("description", description, "What the namespace is for.");
-  command.parser.option("quota", quota, "Its quota, which no server here carries out.");
-  command.parser.flag("json", is_json, "The file is JSON.");
-  if (auto code = command.start_with("<input>", arguments)) return *code;
-  const auto& input = command.parser.positional()[0];
+  auto& description
+      = command.option<std::optional<std::string>>("description", "What the namespace is for.");
+  auto& quota = command.option<std::optional<std::string>>(
+      "quota", "Its quota, which no server here carries out.");
+  auto& is_json = command.flag("json", "The file is JSON.");
+  if (auto code = command.start(arguments, one_word("<input>"))) return *code;
+  const auto& input = command.positional()[0];
   if (input.empty()) return mistake("Namespace name required");
   std::error_code failure;
   const bool is_file = input == "-"
@@ -125,16 +125,16 @@ Result<int> run_namespace_inspect(const std::vector<std::string>& arguments) {
   OutputFlags output;
   ApiCommand command{"namespace inspect [options] <namespace>",
                      "Prints a namespace as it is stored."};
-  command.parser.option("t", output.format, "Prints it by a Go template.");
-  if (auto code = command.start_with("<namespace>", arguments)) return *code;
+  command.option("t", output.format, "Prints it by a Go template.");
+  if (auto code = command.start(arguments, one_word("<namespace>"))) return *code;
   output.json = output.format.empty();
-  const auto ns = NOMAD_TRY(find_namespace(*command.api, command.parser.positional()[0]));
+  const auto ns = NOMAD_TRY(find_namespace(*command.api, command.positional()[0]));
   return *output.print(as_printed(ApiShape::place, ns));
 }
 
 Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
   ApiCommand command{"namespace list [options]", "Lists the namespaces."};
-  OutputFlags output{command.parser};
+  OutputFlags output{command};
   if (auto code = command.start(arguments)) return *code;
   const auto answer
       = NOMAD_TRY(command.api->get("/v1/namespaces").within("Error retrieving namespaces"));
@@ -145,9 +145,9 @@ Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
 
 Result<int> run_namespace_status(const std::vector<std::string>& arguments) {
   ApiCommand command{"namespace status [options] <namespace>", "Shows a namespace."};
-  OutputFlags output{command.parser};
-  if (auto code = command.start_with("<namespace>", arguments)) return *code;
-  const auto ns = NOMAD_TRY(find_namespace(*command.api, command.parser.positional()[0]));
+  OutputFlags output{command};
+  if (auto code = command.start(arguments, one_word("<namespace>"))) return *code;
+  const auto ns = NOMAD_TRY(find_namespace(*command.api, command.positional()[0]));
   if (auto code = output.print(as_printed(ApiShape::place, ns))) return *code;
   print_namespace(View{ns});
   return 0;

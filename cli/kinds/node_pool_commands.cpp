@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
@@ -91,12 +90,10 @@ KindWords node_pool_words() {
 }
 
 Result<int> run_node_pool_init(const std::vector<std::string>& arguments) {
-  std::string out = "hcl";
-  bool quiet = false;
   Arguments parser{"node pool init [options] [file]",
                    "Writes an example specification of a node pool."};
-  parser.option("out", out, "The format: hcl (the default) or json.");
-  parser.flag("quiet", quiet, "Prints nothing.");
+  auto& out = parser.option("out", "The format: hcl (the default) or json.", "hcl");
+  auto& quiet = parser.flag("quiet", "Prints nothing.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() > 1)
     return parser.misuse("This command takes no arguments or one: <filename>");
@@ -116,11 +113,11 @@ Result<int> run_node_pool_init(const std::vector<std::string>& arguments) {
 
 Result<int> run_node_pool_jobs(const std::vector<std::string>& arguments) {
   ApiCommand command{"node pool jobs [options] <node-pool>", "Lists the jobs of a node pool."};
-  OutputFlags output{command.parser};
-  const PageFlags pages{command.parser};
-  if (auto code = command.start_with("<node-pool>", arguments)) return *code;
+  OutputFlags output{command};
+  const PageFlags pages{command};
+  if (auto code = command.start(arguments, one_word("<node-pool>"))) return *code;
   auto& api = *command.api;
-  const auto pool = NOMAD_TRY(find_kind(api, node_pool_words(), command.parser.positional()[0]));
+  const auto pool = NOMAD_TRY(find_kind(api, node_pool_words(), command.positional()[0]));
   const auto name = View{pool}["Name"].text();
   const auto answer = NOMAD_TRY(api.get("/v1/node/pool/" + segment(name) + "/jobs", pages.query())
                                     .within("Error querying jobs"));
@@ -133,14 +130,13 @@ Result<int> run_node_pool_jobs(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_node_pool_nodes(const std::vector<std::string>& arguments) {
-  bool verbose = false;
   ApiCommand command{"node pool nodes [options] <node-pool>", "Lists the nodes of a node pool."};
-  OutputFlags output{command.parser};
-  const PageFlags pages{command.parser};
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
-  if (auto code = command.start_with("<node-pool>", arguments)) return *code;
+  OutputFlags output{command};
+  const PageFlags pages{command};
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
+  if (auto code = command.start(arguments, one_word("<node-pool>"))) return *code;
   auto& api = *command.api;
-  const auto pool = NOMAD_TRY(find_kind(api, node_pool_words(), command.parser.positional()[0]));
+  const auto pool = NOMAD_TRY(find_kind(api, node_pool_words(), command.positional()[0]));
   const auto name = View{pool}["Name"].text();
   const auto answer = NOMAD_TRY(api.get("/v1/node/pool/" + segment(name) + "/nodes", pages.query())
                                     .within("Error querying nodes"));

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/node/drain_monitor.hpp"
 #include "cli/output/layout.hpp"
@@ -15,42 +15,26 @@
 namespace nomad::cli {
 namespace {
 
-struct DrainFlags {
-  CommonFlags common;
-  std::string deadline;
-  std::string message;
-  std::vector<std::string> meta;
-  bool enable = false;
-  bool disable = false;
-  bool detach = false;
-  bool force = false;
-  bool no_deadline = false;
-  bool ignore_system = false;
-  bool keep_ineligible = false;
-  bool monitor = false;
-  bool self = false;
-  bool yes = false;
-};
+struct DrainFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
 
-void add_drain_flags(Arguments& parser, DrainFlags& flags) {
-  flags.common.add_to(parser);
-  parser.flag("enable", flags.enable, "Drains the node.");
-  parser.flag("disable", flags.disable, "Ends the drain of the node.");
-  parser.option("deadline", flags.deadline,
-                "When what is left is stopped, from now on: 30m; an hour if it is not given.");
-  parser.flag("detach", flags.detach, "Returns at once, without monitoring the drain.");
-  parser.flag("monitor", flags.monitor, "Monitors a drain that is under way.");
-  parser.flag("force", flags.force, "Stops everything at once.");
-  parser.flag("no-deadline", flags.no_deadline, "Waits for as long as it takes.");
-  parser.flag("ignore-system", flags.ignore_system, "Leaves system jobs on the node.");
-  parser.flag("keep-ineligible", flags.keep_ineligible,
-              "With -disable: nothing new is placed on the node.");
-  parser.option("m", flags.message, "A message that is kept with the drain.");
-  parser.option("meta", flags.meta,
-                "key=value that is kept with the drain; may stand several times.");
-  parser.flag("self", flags.self, "The agent's own node.");
-  parser.flag("yes", flags.yes, "Asks nothing.");
-}
+  const bool& enable = flag("enable", "Drains the node.");
+  const bool& disable = flag("disable", "Ends the drain of the node.");
+  const std::string& deadline = option(
+      "deadline", "When what is left is stopped, from now on: 30m; an hour if it is not given.");
+  const bool& detach = flag("detach", "Returns at once, without monitoring the drain.");
+  const bool& monitor = flag("monitor", "Monitors a drain that is under way.");
+  const bool& force = flag("force", "Stops everything at once.");
+  const bool& no_deadline = flag("no-deadline", "Waits for as long as it takes.");
+  const bool& ignore_system = flag("ignore-system", "Leaves system jobs on the node.");
+  const bool& keep_ineligible
+      = flag("keep-ineligible", "With -disable: nothing new is placed on the node.");
+  const std::string& message = option("m", "A message that is kept with the drain.");
+  const std::vector<std::string>& meta
+      = list("meta", "key=value that is kept with the drain; may stand several times.");
+  const bool& self = flag("self", "The agent's own node.");
+  const bool& yes = flag("yes", "Asks nothing.");
+};
 
 /// Why the flags don't go together; empty if they do.
 std::string_view contradiction(const DrainFlags& flags, std::size_t arguments) {
@@ -151,16 +135,14 @@ Result<int> toggle_drain(Api& api,
 }  // namespace
 
 Result<int> run_node_drain(const std::vector<std::string>& arguments) {
-  DrainFlags flags;
-  Arguments parser{"node drain [options] <node>",
+  DrainFlags flags{"node drain [options] <node>",
                    "Drains a node: moves what runs on it elsewhere, or ends that."};
-  add_drain_flags(parser, flags);
-  if (auto code = parser.parse(arguments)) return *code;
-  const auto wrong = contradiction(flags, parser.positional().size());
-  if (!wrong.empty()) return parser.misuse(wrong);
+  if (auto code = flags.parse(arguments)) return *code;
+  const auto wrong = contradiction(flags, flags.positional().size());
+  if (!wrong.empty()) return flags.misuse(wrong);
   const auto deadline = NOMAD_TRY(deadline_of(flags));
-  auto api = NOMAD_TRY(Api::make(flags.common));
-  const auto prefix = NOMAD_TRY(flags.self ? own_node(api) : parser.positional()[0]);
+  auto& api = *NOMAD_TRY(flags.connect());
+  const auto prefix = NOMAD_TRY(flags.self ? own_node(api) : flags.positional()[0]);
   const UuidKind kind{node_kind.list_path, node_kind.read_path, node_kind.noun, node_kind.title,
                       "Error toggling drain mode"};
   const auto node = NOMAD_TRY(find_by_prefix(api, kind, prefix, true));

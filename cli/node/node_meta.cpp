@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
@@ -51,13 +51,11 @@ Result<boost::json::object> change_of(const std::vector<std::string>& set,
 Result<int> run_node_meta_read(const std::vector<std::string>& arguments) {
   CommonFlags common;
   OutputFlags output;
-  std::string node;
   Arguments parser{"node meta read [options]", "Shows the metadata of a node."};
   common.add_to(parser);
   output.add_to(parser);
-  parser.option("node-id", node, "The node; without it the agent's own.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  auto& node = parser.option("node-id", "The node; without it the agent's own.");
+  if (auto code = parser.parse(arguments, WordCount{})) return *code;
   auto api = NOMAD_TRY(Api::make(common));
   const auto query = NOMAD_TRY(query_for(api, node));
   const auto meta
@@ -70,17 +68,14 @@ Result<int> run_node_meta_read(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_node_meta_apply(const std::vector<std::string>& arguments) {
-  std::string node;
-  std::string unset;
-  Arguments parser{"node meta apply [options] <key>=<value>...",
-                   "Changes the metadata of a node while it runs."};
-  CommonFlags common{parser};
-  parser.option("node-id", node, "The node; without it the agent's own.");
-  parser.option("unset", unset, "Keys to unset, separated by commas.");
-  if (auto code = parser.parse(arguments)) return *code;
-  const auto change = NOMAD_TRY(change_of(parser.positional(), unset));
+  ApiCommand command{"node meta apply [options] <key>=<value>...",
+                     "Changes the metadata of a node while it runs."};
+  auto& node = command.option("node-id", "The node; without it the agent's own.");
+  auto& unset = command.option("unset", "Keys to unset, separated by commas.");
+  if (auto code = command.parse(arguments)) return *code;
+  const auto change = NOMAD_TRY(change_of(command.positional(), unset));
   if (change.empty()) return mistake("Must specify -unset or at least 1 key=value pair");
-  auto api = NOMAD_TRY(Api::make(common));
+  auto& api = *NOMAD_TRY(command.connect());
   const auto query = NOMAD_TRY(query_for(api, node));
   boost::json::object body{{"Meta", change}};
   if (!query.empty()) body["NodeID"] = query.front().second;

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
@@ -16,19 +16,20 @@
 namespace nomad::cli {
 namespace {
 
-struct NodeStatusFlags {
-  CommonFlags common;
-  OutputFlags output;
-  std::string filter;
-  std::string per_page;
-  std::string page_token;
-  bool allocs = false;
-  bool os = false;
-  bool quiet = false;
-  bool self = false;
-  bool brief = false;
-  bool stats = false;
-  bool verbose = false;
+struct NodeStatusFlags : ApiCommand {
+  using ApiCommand::ApiCommand;
+
+  OutputFlags output{*this};
+  const bool& allocs = flag("allocs", "Lists how many allocations run on each node.");
+  const bool& os = flag("os", "Lists the operating system of each node.");
+  const bool& quiet = flag("quiet", "Lists ids only.");
+  const std::string& filter = option("filter", "Only those for which the expression holds.");
+  const std::string& per_page = option("per-page", "How many at a time.");
+  const std::string& page_token = option("page-token", "Where to go on.");
+  const bool& self = flag("self", "Shows the agent's own node.");
+  const bool& brief = flag("short", "Shows the basics only.");
+  const bool& stats = flag("stats", "Shows detailed use of resources.");
+  const bool& verbose = flag("verbose", "Shows whole ids, attributes and details.");
 };
 
 Result<int> list_nodes(Api& api, const NodeStatusFlags& flags) {
@@ -253,47 +254,29 @@ Result<int> show_node(Api& api, const NodeStatusFlags& flags, const Answer& answ
 }  // namespace
 
 Result<int> run_node_status(const std::vector<std::string>& arguments) {
-  NodeStatusFlags flags;
-  Arguments parser{"node status [options] [node]", "Lists the nodes, or shows one."};
-  flags.common.add_to(parser);
-  flags.output.add_to(parser);
-  parser.flag("allocs", flags.allocs, "Lists how many allocations run on each node.");
-  parser.flag("os", flags.os, "Lists the operating system of each node.");
-  parser.flag("quiet", flags.quiet, "Lists ids only.");
-  parser.option("filter", flags.filter, "Only those for which the expression holds.");
-  parser.option("per-page", flags.per_page, "How many at a time.");
-  parser.option("page-token", flags.page_token, "Where to go on.");
-  parser.flag("self", flags.self, "Shows the agent's own node.");
-  parser.flag("short", flags.brief, "Shows the basics only.");
-  parser.flag("stats", flags.stats, "Shows detailed use of resources.");
-  parser.flag("verbose", flags.verbose, "Shows whole ids, attributes and details.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() > 1)
-    return parser.misuse("This command takes either one or no arguments");
-  auto api = NOMAD_TRY(Api::make(flags.common));
-  if (parser.positional().empty() && !flags.self) return list_nodes(api, flags);
-  const auto id = NOMAD_TRY(flags.self ? own_node(api) : parser.positional()[0]);
-  auto node = NOMAD_TRY(find_by_prefix(api, node_kind, id, flags.verbose));
-  if (auto code = flags.output.print(node.body)) return *code;
-  return show_node(api, flags, node);
+  NodeStatusFlags command{"node status [options] [node]", "Lists the nodes, or shows one."};
+  const WordCount words{0, 1, "This command takes either one or no arguments"};
+  if (auto code = command.start(arguments, words)) return *code;
+  auto& api = *command.api;
+  if (command.positional().empty() && !command.self) return list_nodes(api, command);
+  const auto id = NOMAD_TRY(command.self ? own_node(api) : command.positional()[0]);
+  auto node = NOMAD_TRY(find_by_prefix(api, node_kind, id, command.verbose));
+  if (auto code = command.output.print(node.body)) return *code;
+  return show_node(api, command, node);
 }
 
 Result<int> run_node_eligibility(const std::vector<std::string>& arguments) {
-  bool enable = false;
-  bool disable = false;
-  bool self = false;
-  Arguments parser{"node eligibility [options] <node>", "Allows placements on a node, or not."};
-  CommonFlags common{parser};
-  parser.flag("enable", enable, "Allows new placements.");
-  parser.flag("disable", disable, "Allows no new placements; what runs goes on.");
-  parser.flag("self", self, "The agent's own node.");
-  if (auto code = parser.parse(arguments)) return *code;
+  ApiCommand command{"node eligibility [options] <node>", "Allows placements on a node, or not."};
+  auto& enable = command.flag("enable", "Allows new placements.");
+  auto& disable = command.flag("disable", "Allows no new placements; what runs goes on.");
+  auto& self = command.flag("self", "The agent's own node.");
+  if (auto code = command.parse(arguments)) return *code;
   if (enable == disable)
-    return parser.misuse("Either the '-enable' or '-disable' flag must be set");
-  if (parser.positional().size() != (self ? 0 : 1))
-    return parser.misuse("Node ID must be specified if -self isn't being used");
-  auto api = NOMAD_TRY(Api::make(common));
-  const auto prefix = NOMAD_TRY(self ? own_node(api) : parser.positional()[0]);
+    return command.misuse("Either the '-enable' or '-disable' flag must be set");
+  if (command.positional().size() != (self ? 0 : 1))
+    return command.misuse("Node ID must be specified if -self isn't being used");
+  auto& api = *NOMAD_TRY(command.connect());
+  const auto prefix = NOMAD_TRY(self ? own_node(api) : command.positional()[0]);
   auto kind = node_kind;
   kind.error = "Error updating scheduling eligibility";
   auto node = NOMAD_TRY(find_by_prefix(api, kind, prefix, true));

@@ -260,8 +260,7 @@ int simulate(const std::vector<std::string>& arguments) {
       "Simulates client nodes for a cluster: real clients on pretended machines whose "
       "tasks only say that they run. When it ends, the servers see the nodes go down."};
   add_to(parser, options);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  if (auto code = parser.parse(arguments, cli::WordCount{})) return *code;
   const auto servers = server_addresses(options.servers);
   if (servers.empty()) return parser.misuse("At least one -server is needed");
   const auto farm = farm_options(options);

@@ -2,8 +2,6 @@
 #include <iostream>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/output.hpp"
@@ -37,11 +35,10 @@ void add_rows(Rows& rows, const ByOwner& by_owner, std::int64_t owner, std::size
 }  // namespace
 
 Result<int> run_operator_actors(const std::vector<std::string>& arguments) {
-  std::string node;
   ApiCommand command{"operator actors [options]",
                      "Shows the actors of an agent, each below its owner, and what they do."};
-  OutputFlags output{command.parser};
-  command.parser.option("node", node, "The node whose agent is asked; otherwise the one at hand.");
+  OutputFlags output{command};
+  auto& node = command.option("node", "The node whose agent is asked; otherwise the one at hand.");
   if (auto code = command.start(arguments)) return *code;
   Query query;
   if (!node.empty()) {

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
-#include "cli/lookup.hpp"
-#include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
@@ -46,21 +44,16 @@ std::string end_of(const View& decision) {
 }  // namespace
 
 Result<int> run_operator_decisions(const std::vector<std::string>& arguments) {
-  std::string eval;
-  std::int64_t per_page = 0;
-  std::string page_token;
-  bool stale = false;
-  bool reserves = false;
   ApiCommand command{
       "operator decisions [options]",
       "Shows the scheduler's newest decisions: what each was made from and led to. A server keeps "
       "those that it made itself, the newest 10,000 at most."};
-  OutputFlags output{command.parser};
-  command.parser.option("eval", eval, "Only those of evaluations whose id begins so.");
-  command.parser.option("page-token", page_token, "Where to go on.");
-  command.parser.option("per-page", per_page, "How many at a time; 100 if not given.");
-  command.parser.flag("reserves", reserves, "With -json, what each plan takes of nodes, too.");
-  command.parser.flag("stale", stale, "Of the server at hand, also if it does not lead.");
+  OutputFlags output{command};
+  auto& eval = command.option("eval", "Only those of evaluations whose id begins so.");
+  auto& page_token = command.option("page-token", "Where to go on.");
+  auto& per_page = command.number("per-page", "How many at a time; 100 if not given.");
+  auto& reserves = command.flag("reserves", "With -json, what each plan takes of nodes, too.");
+  auto& stale = command.flag("stale", "Of the server at hand, also if it does not lead.");
   if (auto code = command.start(arguments)) return *code;
   Query query;
   if (!eval.empty()) query.emplace_back("eval", eval);

@@ -24,9 +24,8 @@ void print_keys(const std::vector<View>& keys, bool verbose) {
 }  // namespace
 
 Result<int> run_keyring_list(const std::vector<std::string>& arguments) {
-  bool verbose = false;
   ApiCommand command{"operator root keyring list [options]", "Lists the root keys."};
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
   const auto keys = NOMAD_TRY(command.api->get("/v1/operator/keyring/keys").within("error"));
   print_keys(keys.view().items(), verbose);
@@ -34,13 +33,11 @@ Result<int> run_keyring_list(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
-  bool full = false;
-  bool verbose = false;
   ApiCommand command{
       "operator root keyring rotate [options]",
       "Makes a new root key, which seals all variables that are written from now on."};
-  command.parser.flag("full", full, "Also seals all variables anew, in the background.");
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
+  auto& full = command.flag("full", "Also seals all variables anew, in the background.");
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
   Query query;
   if (full) query.emplace_back("full", "true");
@@ -53,8 +50,8 @@ Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
 Result<int> run_keyring_remove(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator root keyring remove [options] <key ID>",
                      "Removes a root key that is not active and that nothing uses."};
-  if (auto code = command.start_with("<key ID>", arguments)) return *code;
-  const auto& id = command.parser.positional()[0];
+  if (auto code = command.start(arguments, one_word("<key ID>"))) return *code;
+  const auto& id = command.positional()[0];
   NOMAD_TRY(command.api->remove("/v1/operator/keyring/key/" + segment(id)).within("error"));
   std::cout << "Removed encryption key " << id << '\n';
   return 0;

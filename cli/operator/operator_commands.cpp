@@ -9,7 +9,6 @@
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
-#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -24,7 +23,7 @@ std::string yes_or_no(const View& value) {
 
 Result<int> run_scheduler_get_config(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator scheduler get-config [options]", "Shows how the scheduler is set."};
-  OutputFlags output{command.parser};
+  OutputFlags output{command};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   auto answer = NOMAD_TRY(
@@ -47,20 +46,24 @@ Result<int> run_scheduler_get_config(const std::vector<std::string>& arguments) 
 }
 
 Result<int> run_scheduler_set_config(const std::vector<std::string>& arguments) {
-  std::optional<std::int64_t> check_index;
-  std::string algorithm;
-  std::optional<bool> oversubscription, reject, pause, batch, service, sysbatch, system;
   ApiCommand command{"operator scheduler set-config [options]",
                      "Changes how the scheduler is set."};
-  command.parser.option("check-index", check_index, "Changes it only if it has this modify index.");
-  command.parser.option("scheduler-algorithm", algorithm, "binpack or spread.");
-  command.parser.flag("memory-oversubscription", oversubscription, "Whether memory_max counts.");
-  command.parser.flag("reject-job-registration", reject, "Whether jobs are refused.");
-  command.parser.flag("pause-eval-broker", pause, "Whether evaluations wait.");
-  command.parser.flag("preempt-batch-scheduler", batch, "Whether batch jobs may preempt.");
-  command.parser.flag("preempt-service-scheduler", service, "Whether service jobs may preempt.");
-  command.parser.flag("preempt-sysbatch-scheduler", sysbatch, "Whether sysbatch jobs may preempt.");
-  command.parser.flag("preempt-system-scheduler", system, "Whether system jobs may preempt.");
+  auto& check_index = command.option<std::optional<std::int64_t>>(
+      "check-index", "Changes it only if it has this modify index.");
+  auto& algorithm = command.option("scheduler-algorithm", "binpack or spread.");
+  auto& oversubscription
+      = command.flag<std::optional<bool>>("memory-oversubscription", "Whether memory_max counts.");
+  auto& reject
+      = command.flag<std::optional<bool>>("reject-job-registration", "Whether jobs are refused.");
+  auto& pause = command.flag<std::optional<bool>>("pause-eval-broker", "Whether evaluations wait.");
+  auto& batch = command.flag<std::optional<bool>>("preempt-batch-scheduler",
+                                                  "Whether batch jobs may preempt.");
+  auto& service = command.flag<std::optional<bool>>("preempt-service-scheduler",
+                                                    "Whether service jobs may preempt.");
+  auto& sysbatch = command.flag<std::optional<bool>>("preempt-sysbatch-scheduler",
+                                                     "Whether sysbatch jobs may preempt.");
+  auto& system = command.flag<std::optional<bool>>("preempt-system-scheduler",
+                                                   "Whether system jobs may preempt.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   auto stored = NOMAD_TRY(api->get(std::string{configuration_path})

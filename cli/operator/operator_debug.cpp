@@ -6,13 +6,12 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/new_file.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
@@ -25,18 +24,24 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-struct DebugOptions {
-  CommonFlags common;
-  std::string duration = "2m";
-  std::string interval = "30s";
-  std::string log_level = "DEBUG";
-  std::string output;
-  std::string server_id = "all";
-  std::string node_id = "all";
-  std::string node_class;
-  std::int64_t max_nodes = 10;
-  bool stale = false;
-  bool verbose = false;
+struct DebugOptions : ApiCommand {
+  using ApiCommand::ApiCommand;
+
+  const std::string& duration = option("duration", "How long to collect; 2m.", "2m");
+  const std::string& interval = option("interval", "How often the state is asked for; 30s.", "30s");
+  const std::string& log_level
+      = option("log-level", "The lowest level of log lines; DEBUG.", "DEBUG");
+  const std::int64_t& max_nodes = number("max-nodes", "The most nodes to describe; 10.", 10);
+  const std::string& node_id
+      = option("node-id", "Nodes whose ids begin so, with commas between; all.", "all");
+  const std::string& node_class = option("node-class", "Only nodes of this class.");
+  const std::string& server_id
+      = option("server-id",
+               "Servers whose logs are kept: \"leader\", or names with commas between; all.",
+               "all");
+  const std::string& output = option("output", "Writes a directory below this one, no archive.");
+  const bool& stale = flag("stale", "Any server may answer, also without a leader.");
+  const bool& verbose = flag("verbose", "Shows what is asked.");
 };
 
 /// What is asked once, and what at each interval: the file and the path of the API.
@@ -234,37 +239,24 @@ Result<int> save(const DebugOptions& options, const Capture& captured) {
 }  // namespace
 
 Result<int> run_operator_debug(const std::vector<std::string>& arguments) {
-  DebugOptions options;
-  Arguments parser{"operator debug [options]",
-                   "Collects state, logs and metrics of a cluster over a while into an archive."};
-  options.common.add_to(parser);
-  parser.option("duration", options.duration, "How long to collect; 2m.");
-  parser.option("interval", options.interval, "How often the state is asked for; 30s.");
-  parser.option("log-level", options.log_level, "The lowest level of log lines; DEBUG.");
-  parser.option("max-nodes", options.max_nodes, "The most nodes to describe; 10.");
-  parser.option("node-id", options.node_id, "Nodes whose ids begin so, with commas between; all.");
-  parser.option("node-class", options.node_class, "Only nodes of this class.");
-  parser.option("server-id", options.server_id,
-                "Servers whose logs are kept: \"leader\", or names with commas between; all.");
-  parser.option("output", options.output, "Writes a directory below this one, no archive.");
-  parser.flag("stale", options.stale, "Any server may answer, also without a leader.");
-  parser.flag("verbose", options.verbose, "Shows what is asked.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  DebugOptions command{
+      "operator debug [options]",
+      "Collects state, logs and metrics of a cluster over a while into an archive."};
+  if (auto code = command.parse(arguments, WordCount{})) return *code;
   const auto duration = NOMAD_TRY(
-      parse_duration(options.duration).within("Error parsing duration: " + options.duration));
+      parse_duration(command.duration).within("Error parsing duration: " + command.duration));
   const auto interval = NOMAD_TRY(
-      parse_duration(options.interval).within("Error parsing interval: " + options.interval));
+      parse_duration(command.interval).within("Error parsing interval: " + command.interval));
   if (interval <= Nanoseconds{0} || interval > duration)
     return mistake(fmt::format("Error parsing interval: {} is not between 0 and the duration {}",
-                               options.interval, options.duration));
-  auto api = NOMAD_TRY(Api::make(options.common).within("Error creating API client"));
+                               command.interval, command.duration));
+  auto api = NOMAD_TRY(Api::make(command.common).within("Error creating API client"));
   NOMAD_TRY(api.get("/v1/agent/self").within("Failed to retrieve agent information"));
   std::cout << fmt::format("Starting debugger...\n\n     Interval: {}\n     Duration: {}\n\n",
-                           options.interval, options.duration);
-  Capture captured{api, options};
+                           command.interval, command.duration);
+  Capture captured{api, command};
   capture(captured, duration, interval);
-  return save(options, captured);
+  return save(command, captured);
 }
 
 }  // namespace nomad::cli

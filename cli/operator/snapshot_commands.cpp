@@ -9,13 +9,12 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/new_file.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/state/restore.hpp"
-#include "runtime/state/snapshot.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"
 
@@ -128,19 +127,15 @@ Result<state::Tables> read_tables(const std::string& path) {
 }  // namespace
 
 Result<int> run_snapshot_save(const std::vector<std::string>& arguments) {
-  bool stale = false;
-  Arguments parser{"operator snapshot save [options] <file>",
-                   "Saves the state of the servers, as it is at one moment, to a file."};
-  CommonFlags common{parser};
-  parser.flag("stale", stale, "Any server may answer, also without a leader.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() > 1)
-    return parser.misuse("This command takes either no arguments or one: <filename>");
-  const auto name = parser.positional().empty() ? default_name() : parser.positional()[0];
+  ApiCommand command{"operator snapshot save [options] <file>",
+                     "Saves the state of the servers, as it is at one moment, to a file."};
+  auto& stale = command.flag("stale", "Any server may answer, also without a leader.");
+  if (auto code = command.parse(arguments, optional_word("<filename>"))) return *code;
+  const auto name = command.positional().empty() ? default_name() : command.positional()[0];
   std::error_code failure;
   if (fs::exists(fs::symlink_status(name, failure)))
-    return parser.misuse(fmt::format("Destination file already exists: \"{}\"", name));
-  auto api = NOMAD_TRY(Api::make(common));
+    return command.misuse(fmt::format("Destination file already exists: \"{}\"", name));
+  auto& api = *NOMAD_TRY(command.connect());
   const auto unfinished = name + ".tmp";
   const auto saved = download(api, stale ? Query{{"stale", ""}} : Query{}, unfinished);
   if (!saved) {
@@ -154,18 +149,15 @@ Result<int> run_snapshot_save(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_snapshot_restore(const std::vector<std::string>& arguments) {
-  Arguments parser{"operator snapshot restore [options] <file>",
-                   "Replaces the state of the servers by that of a file. Meant for disaster "
-                   "recovery: what was written since the file was saved is lost."};
-  CommonFlags common{parser};
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <filename>");
-  const auto& name = parser.positional()[0];
+  ApiCommand command{"operator snapshot restore [options] <file>",
+                     "Replaces the state of the servers by that of a file. Meant for disaster "
+                     "recovery: what was written since the file was saved is lost."};
+  if (auto code = command.parse(arguments, one_word("<filename>"))) return *code;
+  const auto& name = command.positional()[0];
   if (!std::ifstream{name, std::ios::binary})
     return mistake(fmt::format("Error opening snapshot file: \"{}\"",
                                errno_error("open " + name, errno).what));
-  auto api = NOMAD_TRY(Api::make(common));
+  auto& api = *NOMAD_TRY(command.connect());
   const auto response = NOMAD_TRY(
       api.send_file("PUT", "/v1/operator/snapshot", name).within("Failed to get restore snapshot"));
   if (response.status / 100 != 2) return fail("Failed to get restore snapshot", refusal(response));
@@ -175,9 +167,7 @@ Result<int> run_snapshot_restore(const std::vector<std::string>& arguments) {
 
 Result<int> run_snapshot_inspect(const std::vector<std::string>& arguments) {
   Arguments parser{"operator snapshot inspect <file>", "Shows what a snapshot file is."};
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <filename>");
+  if (auto code = parser.parse(arguments, one_word("<filename>"))) return *code;
   const auto& name = parser.positional()[0];
   if (std::error_code failure; !fs::exists(name, failure))
     return mistake("Error opening snapshot file: open " + name + ": no such file or directory");
@@ -195,9 +185,7 @@ Result<int> run_snapshot_inspect(const std::vector<std::string>& arguments) {
 Result<int> run_snapshot_state(const std::vector<std::string>& arguments) {
   Arguments parser{"operator snapshot state <file>",
                    "Prints the state of a snapshot file as JSON. Variables stay sealed."};
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <file>");
+  if (auto code = parser.parse(arguments, one_word("<file>"))) return *code;
   const auto unpacked
       = NOMAD_TRY(Unpacked::open(parser.positional()[0]).within("Failed to read archive file"));
   const auto tables

@@ -16,10 +16,6 @@ bool View::is_null() const {
   return value_ == nullptr || value_->is_null();
 }
 
-bool View::is_text() const {
-  return value_ != nullptr && value_->is_string();
-}
-
 std::string View::text() const {
   if (is_null()) return "";
   if (value_->is_string()) return {value_->get_string().data(), value_->get_string().size()};

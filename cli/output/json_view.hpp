@@ -27,7 +27,6 @@ public:
   double real() const;
   bool truth() const;
   bool is_null() const;
-  bool is_text() const;
 
   std::vector<View> items() const;                            ///< Of an array.
   std::vector<std::pair<std::string, View>> members() const;  ///< Of an object, sorted by name.

@@ -86,10 +86,9 @@ void print_list(const View& plugins) {
 }  // namespace
 
 Result<int> run_plugin_list(const std::vector<std::string>& arguments) {
-  std::string node;
   ApiCommand command{"plugin list [options]", "Lists the plugins of an agent."};
-  OutputFlags output{command.parser};
-  command.parser.option("node", node, "The node whose agent is asked; otherwise the one at hand.");
+  OutputFlags output{command};
+  auto& node = command.option("node", "The node whose agent is asked; otherwise the one at hand.");
   if (auto code = command.start(arguments)) return *code;
   const auto answer = NOMAD_TRY(read_plugins(*command.api, node));
   if (auto code = output.print(answer.body)) return *code;
@@ -98,29 +97,28 @@ Result<int> run_plugin_list(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_plugin_status(const std::vector<std::string>& arguments) {
-  std::string node, type;
   ApiCommand command{"plugin status [options] [<plugin>]",
                      "Shows a plugin of an agent; without its name all of them."};
-  OutputFlags output{command.parser};
-  command.parser.option("node", node, "The node whose agent is asked; otherwise the one at hand.");
-  command.parser.option("type", type, "\"csi\" lists CSI plugins, of which there are none.");
-  if (auto code = command.parser.parse(arguments)) return *code;
-  if (command.parser.positional().size() > 1)
-    return command.parser.misuse("This command takes no arguments or one: <plugin>");
+  OutputFlags output{command};
+  auto& node = command.option("node", "The node whose agent is asked; otherwise the one at hand.");
+  auto& type = command.option("type", "\"csi\" lists CSI plugins, of which there are none.");
+  if (auto code = command.parse(arguments)) return *code;
+  if (command.positional().size() > 1)
+    return command.misuse("This command takes no arguments or one: <plugin>");
   if (!type.empty() && type != "csi")
-    return command.parser.misuse("Invalid value for \"-type\"; valid values are [csi]");
-  if (auto code = command.connect()) return *code;
+    return command.misuse("Invalid value for \"-type\"; valid values are [csi]");
+  NOMAD_TRY(command.connect());
   if (type == "csi") {
     std::cout << title("Container Storage Interface") << "\nNo CSI plugins\n";
     return 0;
   }
   const auto answer = NOMAD_TRY(read_plugins(*command.api, node));
-  if (command.parser.positional().empty()) {
+  if (command.positional().empty()) {
     if (auto code = output.print(answer.body)) return *code;
     print_list(answer.view());
     return 0;
   }
-  const auto& name = command.parser.positional().front();
+  const auto& name = command.positional().front();
   for (const auto& plugin : answer.view().items()) {
     if (plugin["Name"].text() != name) continue;
     if (auto code = output.print(*plugin.raw())) return *code;

@@ -306,15 +306,11 @@ Result<> try_out(Trial& trial, const std::string& name, const std::string& confi
 }  // namespace
 
 Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
-  bool run = false;
-  std::string config = "{}";
   Arguments parser{"plugin validate [options] <file>",
                    "Says whether a file is a plugin that agents of this release take."};
-  parser.flag("run", run, "Starts it, and tries what an agent would say to it.");
-  parser.option("config", config, "Its configuration, as JSON, for -run.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <file>");
+  auto& run = parser.flag("run", "Starts it, and tries what an agent would say to it.");
+  auto& config = parser.option("config", "Its configuration, as JSON, for -run.", "{}");
+  if (auto code = parser.parse(arguments, one_word("<file>"))) return *code;
   const auto path = parser.positional().front();
   const auto file = path.substr(path.rfind('/') + 1);
   const auto name = plugin::plugin_name(file);

@@ -6,7 +6,6 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
 #include "cli/api_command.hpp"
 #include "cli/input.hpp"
 #include "cli/output/layout.hpp"
@@ -17,10 +16,9 @@
 namespace nomad::cli {
 
 Result<int> run_server_members(const std::vector<std::string>& arguments) {
-  bool verbose = false;
   ApiCommand command{"server members [options]", "Lists the servers of the cluster."};
-  OutputFlags output{command.parser};
-  command.parser.flag("verbose", verbose, "Shows protocol versions and tags.");
+  OutputFlags output{command};
+  auto& verbose = command.flag("verbose", "Shows protocol versions and tags.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   auto answer = NOMAD_TRY(api->get("/v1/agent/members").within("Error querying servers"));
@@ -71,7 +69,7 @@ Result<int> run_system_gc(const std::vector<std::string>& arguments) {
 
 Result<int> run_agent_info(const std::vector<std::string>& arguments) {
   ApiCommand command{"agent-info [options]", "Shows what the agent counts of itself."};
-  OutputFlags output{command.parser};
+  OutputFlags output{command};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   auto self = NOMAD_TRY(api->get("/v1/agent/self").within("Error querying agent info"));
@@ -85,16 +83,13 @@ Result<int> run_agent_info(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_monitor(const std::vector<std::string>& arguments) {
-  std::string level, node_id, server_id;
-  bool json = false;
-  Arguments parser{"monitor [options]", "Shows the agent's log as it is written."};
-  CommonFlags common{parser};
-  parser.option("log-level", level, "The lowest level to show; INFO.");
-  parser.option("node-id", node_id, "The node whose agent is asked.");
-  parser.option("server-id", server_id, "The server that is asked.");
-  parser.flag("json", json, "Shows the lines as JSON.");
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = NOMAD_TRY(Api::make(common));
+  ApiCommand command{"monitor [options]", "Shows the agent's log as it is written."};
+  auto& level = command.option("log-level", "The lowest level to show; INFO.");
+  auto& node_id = command.option("node-id", "The node whose agent is asked.");
+  auto& server_id = command.option("server-id", "The server that is asked.");
+  auto& json = command.flag("json", "Shows the lines as JSON.");
+  if (auto code = command.start(arguments, any_words)) return *code;
+  auto& api = *command.api;
   Query query{{"plain", "true"}};
   if (!level.empty()) query.emplace_back("log_level", level);
   if (!node_id.empty()) query.emplace_back("node_id", node_id);
@@ -125,16 +120,12 @@ constexpr Context contexts[] = {{"jobs", "Jobs", run_job_status},
 }  // namespace
 
 Result<int> run_status(const std::vector<std::string>& arguments) {
-  bool verbose = false;
-  Arguments parser{"status [options] [identifier]", "Shows whatever an identifier means."};
-  CommonFlags common{parser};
-  parser.flag("verbose", verbose, "Shows whole ids.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() > 1)
-    return parser.misuse("This command takes either no arguments or one: <identifier>");
-  if (parser.positional().empty()) return run_job_status(arguments);
-  const auto& id = parser.positional()[0];
-  auto api = NOMAD_TRY(Api::make(common));
+  ApiCommand command{"status [options] [identifier]", "Shows whatever an identifier means."};
+  command.flag("verbose", "Shows whole ids.");
+  if (auto code = command.parse(arguments, optional_word("<identifier>"))) return *code;
+  if (command.positional().empty()) return run_job_status(arguments);
+  const auto& id = command.positional()[0];
+  auto& api = *NOMAD_TRY(command.connect());
   auto found
       = NOMAD_TRY(api.put("/v1/search", boost::json::object{{"Prefix", id}, {"Context", "all"}})
                       .within("Error querying search with id \"" + id + '"'));
@@ -161,15 +152,12 @@ Result<int> run_status(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_operator_api(const std::vector<std::string>& arguments) {
-  std::string method, filter;
-  std::vector<std::string> headers;
-  bool verbose = false;
   Arguments parser{"operator api [options] <path>", "Sends a request to the API."};
   CommonFlags common{parser};
-  parser.option("X", method, "The method; GET, or PUT when there is a body on stdin.");
-  parser.option("H", headers, "A header, name: value; may stand several times.");
-  parser.option("filter", filter, "A filter expression.");
-  parser.flag("v", verbose, "Shows the answer's status and headers on stderr.");
+  auto& method = parser.option("X", "The method; GET, or PUT when there is a body on stdin.");
+  auto& headers = parser.list("H", "A header, name: value; may stand several times.");
+  auto& filter = parser.option("filter", "A filter expression.");
+  auto& verbose = parser.flag("v", "Shows the answer's status and headers on stderr.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1) return parser.misuse("A path or URL is required");
   std::string path = parser.positional()[0];

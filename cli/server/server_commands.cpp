@@ -16,13 +16,12 @@ namespace nomad::cli {
 Result<int> run_server_join(const std::vector<std::string>& arguments) {
   ApiCommand command{"server join [options] <address> [<address>...]",
                      "Makes the agent's server and others known to each other."};
-  if (auto code = command.parser.parse(arguments)) return *code;
-  if (command.parser.positional().empty())
-    return command.parser.misuse("One or more node addresses must be given as arguments");
-  if (auto code = command.connect()) return *code;
-  auto& api = command.api;
+  if (auto code = command.parse(arguments)) return *code;
+  if (command.positional().empty())
+    return command.misuse("One or more node addresses must be given as arguments");
+  auto* const api = NOMAD_TRY(command.connect());
   Query query;
-  for (const auto& address : command.parser.positional())
+  for (const auto& address : command.positional())
     query.emplace_back("address", address);
   auto answer
       = NOMAD_TRY(api->put("/v1/agent/join", boost::json::object{}, query).within("Error joining"));
@@ -34,24 +33,22 @@ Result<int> run_server_join(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_server_force_leave(const std::vector<std::string>& arguments) {
-  bool prune = false;
   ApiCommand command{"server force-leave [options] <node>",
                      "Says of a server that does not answer any more that it has left."};
-  command.parser.flag("prune", prune, "Forgets the server altogether.");
-  if (auto code = command.start_with("<node>", arguments)) return *code;
+  auto& prune = command.flag("prune", "Forgets the server altogether.");
+  if (auto code = command.start(arguments, one_word("<node>"))) return *code;
   auto& api = command.api;
-  Query query{{"node", command.parser.positional()[0]}};
+  Query query{{"node", command.positional()[0]}};
   if (prune) query.emplace_back("prune", "1");
   NOMAD_TRY(api->put("/v1/agent/force-leave", boost::json::object{}, query)
-                .within("Error force-leaving server " + command.parser.positional()[0]));
+                .within("Error force-leaving server " + command.positional()[0]));
   return 0;
 }
 
 Result<int> run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
-  bool stale = false;
   ApiCommand command{"operator raft list-peers [options]",
                      "Lists the members of the servers' log."};
-  command.parser.flag("stale", stale, "Any server may answer.");
+  auto& stale = command.flag("stale", "Any server may answer.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   Query query;
@@ -68,12 +65,11 @@ Result<int> run_operator_raft_list_peers(const std::vector<std::string>& argumen
 }
 
 Result<int> run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
-  std::string address, id;
   ApiCommand command{"operator raft remove-peer [options]",
                      "Removes a server from the log's members, for ever: its id never comes back."};
-  command.parser.option("peer-address", address, "The server's address, IP:port.");
-  command.parser.option("peer-id", id, "The server's id.");
-  if (auto code = command.parser.parse(arguments)) return *code;
+  auto& address = command.option("peer-address", "The server's address, IP:port.");
+  auto& id = command.option("peer-id", "The server's id.");
+  if (auto code = command.parse(arguments)) return *code;
   if (address.empty() == id.empty()) {
     std::cerr << "Error removing peer: "
               << (id.empty() ? "an address or id is required for the peer to remove"
@@ -81,8 +77,7 @@ Result<int> run_operator_raft_remove_peer(const std::vector<std::string>& argume
               << '\n';
     return 1;
   }
-  if (auto code = command.connect()) return *code;
-  auto& api = command.api;
+  auto* const api = NOMAD_TRY(command.connect());
   NOMAD_TRY(api->remove("/v1/operator/raft/peer",
                         id.empty() ? Query{{"address", address}} : Query{{"id", id}})
                 .within("Error removing peer"));
@@ -92,11 +87,10 @@ Result<int> run_operator_raft_remove_peer(const std::vector<std::string>& argume
 }
 
 Result<int> run_operator_raft_transfer(const std::vector<std::string>& arguments) {
-  std::string address, id;
   ApiCommand command{"operator raft transfer-leadership [options]",
                      "Hands leadership to another server: the named one, or the most advanced."};
-  command.parser.option("peer-address", address, "The server's address, IP:port.");
-  command.parser.option("peer-id", id, "The server's id.");
+  auto& address = command.option("peer-address", "The server's address, IP:port.");
+  auto& id = command.option("peer-id", "The server's id.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   Query query;
@@ -126,24 +120,21 @@ Result<int> run_operator_autopilot_set_config(const std::vector<std::string>& ar
   std::optional<std::string> contact, stabilization;
   std::optional<std::int64_t> trailing, quorum;
   ApiCommand command{"operator autopilot set-config [options]", "Changes what autopilot goes by."};
-  auto& parser = command.parser;
-  parser.flag("cleanup-dead-servers", cleanup, "Whether dead servers are removed.");
-  parser.option("last-contact-threshold", contact, "A healthy server's longest silence; 200ms.");
-  parser.option("max-trailing-logs", trailing, "How far a healthy server's log may be behind.");
-  parser.option("min-quorum", quorum, "Fewer servers than these never stay.");
-  parser.option("server-stabilization-time", stabilization,
-                "How long a server is healthy before it votes; 10s.");
-  parser.flag("disable-upgrade-migration", migration, "Kept and shown, no more.");
-  parser.flag("enable-redundancy-zones", zones, "Kept and shown, no more.");
-  parser.flag("enable-custom-upgrades", upgrades, "Kept and shown, no more.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  command.flag("cleanup-dead-servers", cleanup, "Whether dead servers are removed.");
+  command.option("last-contact-threshold", contact, "A healthy server's longest silence; 200ms.");
+  command.option("max-trailing-logs", trailing, "How far a healthy server's log may be behind.");
+  command.option("min-quorum", quorum, "Fewer servers than these never stay.");
+  command.option("server-stabilization-time", stabilization,
+                 "How long a server is healthy before it votes; 10s.");
+  command.flag("disable-upgrade-migration", migration, "Kept and shown, no more.");
+  command.flag("enable-redundancy-zones", zones, "Kept and shown, no more.");
+  command.flag("enable-custom-upgrades", upgrades, "Kept and shown, no more.");
+  if (auto code = command.parse(arguments, WordCount{})) return *code;
   for (const auto* duration : {&contact, &stabilization})
     if (*duration && !parse_duration(**duration))
       return mistake(
           fmt::format("Failed to parse args: time: invalid duration \"{}\"", **duration));
-  if (auto code = command.connect()) return *code;
-  auto& api = command.api;
+  auto* const api = NOMAD_TRY(command.connect());
   const auto stored = api->get("/v1/operator/autopilot/configuration");
   if (!stored) return fail("Error querying for Autopilot configuration", stored.error());
   if (!stored->body.is_object()) return fail("Error", {Errc::corrupt, "no JSON object came"});
@@ -171,7 +162,7 @@ Result<int> run_operator_autopilot_set_config(const std::vector<std::string>& ar
 
 Result<int> run_operator_autopilot_health(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator autopilot health [options]", "Shows how the servers are."};
-  OutputFlags output{command.parser};
+  OutputFlags output{command};
   if (auto code = command.start(arguments)) return *code;
   const auto response = NOMAD_TRY(command.api->send("GET", "/v1/operator/autopilot/health", {}, "")
                                       .within("Error querying Autopilot health"));

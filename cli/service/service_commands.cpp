@@ -53,10 +53,9 @@ void print_registrations(const View& services) {
 }  // namespace
 
 Result<int> run_service_list(const std::vector<std::string>& arguments) {
-  std::string name;
   ApiCommand command{"service list [options]", "Lists the services that tasks registered."};
-  OutputFlags output{command.parser};
-  command.parser.option("name", name, "Only the services whose names begin so.");
+  OutputFlags output{command};
+  auto& name = command.option("name", "Only the services whose names begin so.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   Query query;
@@ -83,17 +82,14 @@ Result<int> run_service_list(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_service_info(const std::vector<std::string>& arguments) {
-  bool verbose = false;
-  std::string filter, page_token;
-  std::int64_t per_page = 0;
   ApiCommand command{"service info [options] <service_name>", "Shows who offers a service."};
-  OutputFlags output{command.parser};
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
-  command.parser.option("filter", filter, "Only those for which the expression holds.");
-  command.parser.option("per-page", per_page, "How many to show per page.");
-  command.parser.option("page-token", page_token, "Where the page begins.");
-  if (auto code = command.start_with("<service_name>", arguments)) return *code;
-  const auto& name = command.parser.positional()[0];
+  OutputFlags output{command};
+  auto& verbose = command.flag("verbose", "Shows whole ids.");
+  auto& filter = command.option("filter", "Only those for which the expression holds.");
+  auto& per_page = command.number("per-page", "How many to show per page.");
+  auto& page_token = command.option("page-token", "Where the page begins.");
+  if (auto code = command.start(arguments, one_word("<service_name>"))) return *code;
+  const auto& name = command.positional()[0];
   Query query;
   if (!filter.empty()) query.emplace_back("filter", filter);
   if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
@@ -117,12 +113,11 @@ Result<int> run_service_delete(const std::vector<std::string>& arguments) {
   ApiCommand command{"service delete [options] <service_name> <service_id>",
                      "Removes a registration of a service. While its task runs, the task's agent "
                      "may register it again."};
-  if (auto code = command.parser.parse(arguments)) return *code;
-  const auto& words = command.parser.positional();
+  if (auto code = command.parse(arguments)) return *code;
+  const auto& words = command.positional();
   if (words.size() != 2)
-    return command.parser.misuse(
-        "This command takes two arguments: <service_name> and <service_id>");
-  if (auto code = command.connect()) return *code;
+    return command.misuse("This command takes two arguments: <service_name> and <service_id>");
+  NOMAD_TRY(command.connect());
   NOMAD_TRY(command.api->remove("/v1/service/" + segment(words[0]) + '/' + segment(words[1]))
                 .within("Error deleting service registration"));
   std::cout << "Successfully deleted service registration\n";

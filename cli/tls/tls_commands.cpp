@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <sstream>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -210,8 +209,7 @@ Result<int> run_tls_ca_create(const std::vector<std::string>& arguments) {
   AuthorityFlags flags;
   Arguments parser{"tls ca create [options]", "Creates a certificate authority."};
   add_to(parser, flags);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  if (auto code = parser.parse(arguments, WordCount{})) return *code;
   const auto options = NOMAD_TRY(authority_options(flags));
   const auto certificate_file = flags.domain + "-agent-ca.pem";
   const auto key_file = flags.domain + "-agent-ca-key.pem";
@@ -231,8 +229,7 @@ Result<int> run_tls_cert_create(const std::vector<std::string>& arguments) {
   Arguments parser{"tls cert create [options]",
                    "Creates a certificate for -server, -client or -cli."};
   add_to(parser, flags);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  if (auto code = parser.parse(arguments, WordCount{})) return *code;
   if (flags.ca.empty()) return mistake("Please provide the ca");
   if (flags.key.empty()) return mistake("Please provide the key");
   if (int{flags.server} + int{flags.client} + int{flags.cli} != 1)

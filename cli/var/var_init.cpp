@@ -41,11 +41,9 @@ constexpr std::string_view json_example = R"({
 }  // namespace
 
 Result<int> run_var_init(const std::vector<std::string>& arguments) {
-  std::string format = "hcl";
-  bool quiet = false;
   Arguments parser{"var init <filename>", "Writes an example specification of a variable."};
-  parser.option("out", format, "hcl or json.");
-  parser.flag("quiet", quiet, "Says nothing when it worked.");
+  auto& format = parser.option("out", "hcl or json.", "hcl");
+  auto& quiet = parser.flag("quiet", "Says nothing when it worked.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() > 1)
     return parser.misuse("This command takes no arguments or one: <filename>");

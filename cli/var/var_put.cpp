@@ -1,13 +1,11 @@
 // var put: writes a variable from a specification, from key=value arguments, or both.
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/input.hpp"
 #include "cli/output/go_template.hpp"
 #include "cli/run.hpp"
@@ -18,14 +16,17 @@
 namespace nomad::cli {
 namespace {
 
-struct PutOptions {
-  CommonFlags common;
-  bool force = false;
-  bool verbose = false;
-  std::string check_index;
-  std::string in = "json";
-  std::string out = on_terminal() ? "none" : "json";
-  std::string format;
+struct PutOptions : ApiCommand {
+  using ApiCommand::ApiCommand;
+
+  const bool& force = flag("force", "Writes whatever is stored.");
+  const bool& verbose = flag("verbose", "Says on stderr what it does.");
+  const std::string& check_index
+      = option("check-index", "Writes only if this is the modify index.");
+  std::string& in = option("in", "The format of a specification from stdin: hcl or json.", "json");
+  const std::string& out
+      = option("out", "go-template, hcl, json, none or table.", on_terminal() ? "none" : "json");
+  const std::string& format = option("template", "The Go template for -out go-template.");
 
   void say(const std::string& what) const {
     if (verbose) std::cerr << what << '\n';
@@ -249,39 +250,32 @@ Result<int> write(const PutOptions& options,
 }  // namespace
 
 Result<int> run_var_put(const std::vector<std::string>& arguments) {
-  PutOptions options;
-  Arguments parser{"var put [options] <path or specification> [<specification>] [<key>=<value>]...",
-                   "Writes a variable. A specification is @file or - for stdin; a value may be "
-                   "@file or - too. Flags come first."};
-  options.common.add_to(parser);
-  parser.flag("force", options.force, "Writes whatever is stored.");
-  parser.flag("verbose", options.verbose, "Says on stderr what it does.");
-  parser.option("check-index", options.check_index, "Writes only if this is the modify index.");
-  parser.option("in", options.in, "The format of a specification from stdin: hcl or json.");
-  parser.option("out", options.out, "go-template, hcl, json, none or table.");
-  parser.option("template", options.format, "The Go template for -out go-template.");
-  if (auto code = parser.parse(arguments)) return *code;
-  const auto check = parse_check_index(options.check_index);
+  PutOptions command{
+      "var put [options] <path or specification> [<specification>] [<key>=<value>]...",
+      "Writes a variable. A specification is @file or - for stdin; a value may be "
+      "@file or - too. Flags come first."};
+  if (auto code = command.parse(arguments)) return *code;
+  const auto check = parse_check_index(command.check_index);
   if (!check)
-    return mistake(fmt::format("Error parsing check-index value \"{}\": {}", options.check_index,
+    return mistake(fmt::format("Error parsing check-index value \"{}\": {}", command.check_index,
                                check.error().what));
-  auto api = NOMAD_TRY(Api::make(options.common));
+  auto& api = *NOMAD_TRY(command.connect());
   if (api.all_namespaces()) return mistake(wildcard_refused);
-  auto rest = parser.positional();
-  if (rest.empty()) return parser.misuse("Not enough arguments (expected >1, got 0)");
+  auto rest = command.positional();
+  if (rest.empty()) return command.misuse("Not enough arguments (expected >1, got 0)");
   if (rest.size() == 1 && rest[0] != "-" && !is_file(rest[0]))
-    return parser.misuse("Must supply data");
-  if (const auto problem = problem_with(options); !problem.empty()) return parser.misuse(problem);
+    return command.misuse("Must supply data");
+  if (const auto problem = problem_with(command); !problem.empty()) return command.misuse(problem);
   std::string path;
-  const auto text = NOMAD_TRY(take_specification(options, rest, path));
-  auto draft = make_draft(options, path, text);
+  const auto text = NOMAD_TRY(take_specification(command, rest, path));
+  auto draft = make_draft(command, path, text);
   if (!draft) return fail("Failed to parse variable data", draft.error());
   std::vector<std::string> odd_keys;
   for (const auto& argument : rest)
-    if (const auto added = add_argument(*draft, argument, options, odd_keys); !added)
+    if (const auto added = add_argument(*draft, argument, command, odd_keys); !added)
       return fail("Failed to parse K=V data", added.error());
   if (!draft->ns.empty()) api.use_namespace(draft->ns);
-  return write(options, api, *draft, check->value_or(draft->modify_index), odd_keys);
+  return write(command, api, *draft, check->value_or(draft->modify_index), odd_keys);
 }
 
 }  // namespace nomad::cli

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/output/go_template.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
@@ -71,21 +71,18 @@ boost::json::value with_meta(const Answer& answer) {
 }  // namespace
 
 Result<int> run_var_get(const std::vector<std::string>& arguments) {
-  std::string item, format, out = on_terminal() ? "table" : "json";
-  Arguments parser{"var get [options] <path>", "Shows a variable."};
-  CommonFlags common{parser};
-  parser.option("item", item, "Prints only the value of this item, without a line break.");
-  parser.option("out", out, "go-template, hcl, json, none or table.");
-  parser.option("template", format, "The Go template for -out go-template.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <path>");
+  ApiCommand command{"var get [options] <path>", "Shows a variable."};
+  auto& item = command.option("item", "Prints only the value of this item, without a line break.");
+  auto& out = command.option("out", "go-template, hcl, json, none or table.",
+                             on_terminal() ? "table" : "json");
+  auto& format = command.option("template", "The Go template for -out go-template.");
+  if (auto code = command.parse(arguments, one_word("<path>"))) return *code;
   if (const auto problem = misfit(out, format, {"go-template", "hcl", "json", "none", "table"});
       !problem.empty())
-    return parser.misuse(problem);
-  auto api = NOMAD_TRY(Api::make(common));
+    return command.misuse(problem);
+  auto& api = *NOMAD_TRY(command.connect());
   if (api.all_namespaces()) return mistake(wildcard_refused);
-  const auto answer = api.get(variable_path(parser.positional()[0]));
+  const auto answer = api.get(variable_path(command.positional()[0]));
   if (!answer && answer.error().code == Errc::not_found) return mistake("Variable not found");
   if (!answer) return fail("Error retrieving variable", answer.error());
   if (item.empty()) return print_variable(out, format, *answer);
@@ -96,27 +93,25 @@ Result<int> run_var_get(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_var_list(const std::vector<std::string>& arguments) {
-  std::int64_t per_page = 0;
-  std::string token, filter, format, out = on_terminal() ? "table" : "json";
-  Arguments parser{"var list [options] <prefix>", "Lists variables, but not what they hold."};
-  CommonFlags common{parser};
-  parser.option("per-page", per_page, "How many to show per page.");
-  parser.option("page-token", token, "Where the page begins.");
-  parser.option("filter", filter, "Shows only those for which this expression holds.");
-  parser.option("out", out, "go-template, json, table or terse.");
-  parser.option("template", format, "The Go template for -out go-template.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() > 1)
-    return parser.misuse("This command takes flags and either no arguments or one: <prefix>");
+  ApiCommand command{"var list [options] <prefix>", "Lists variables, but not what they hold."};
+  auto& per_page = command.number("per-page", "How many to show per page.");
+  auto& token = command.option("page-token", "Where the page begins.");
+  auto& filter = command.option("filter", "Shows only those for which this expression holds.");
+  auto& out = command.option("out", "go-template, json, table or terse.",
+                             on_terminal() ? "table" : "json");
+  auto& format = command.option("template", "The Go template for -out go-template.");
+  if (auto code = command.parse(arguments)) return *code;
+  if (command.positional().size() > 1)
+    return command.misuse("This command takes flags and either no arguments or one: <prefix>");
   if (const auto problem = misfit(out, format, {"go-template", "json", "table", "terse"});
       !problem.empty())
-    return parser.misuse(problem);
-  auto api = NOMAD_TRY(Api::make(common));
+    return command.misuse(problem);
+  auto& api = *NOMAD_TRY(command.connect());
   if (!filter.empty())
     std::cerr << "Filter queries require a full scan of the data; use prefix searching where "
                  "possible\n";
   Query query;
-  if (!parser.positional().empty()) query.emplace_back("prefix", parser.positional()[0]);
+  if (!command.positional().empty()) query.emplace_back("prefix", command.positional()[0]);
   if (!filter.empty()) query.emplace_back("filter", filter);
   if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
   if (!token.empty()) query.emplace_back("next_token", token);
@@ -138,21 +133,17 @@ Result<int> run_var_list(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_var_purge(const std::vector<std::string>& arguments) {
-  std::string check_text;
-  Arguments parser{"var purge [options] <path>", "Deletes a variable for good."};
-  CommonFlags common{parser};
-  parser.option("check-index", check_text, "Deletes it only if this is its modify index.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <path>");
+  ApiCommand command{"var purge [options] <path>", "Deletes a variable for good."};
+  auto& check_text = command.option("check-index", "Deletes it only if this is its modify index.");
+  if (auto code = command.parse(arguments, one_word("<path>"))) return *code;
   const auto check = parse_check_index(check_text);
   if (!check)
     return mistake(fmt::format("Invalid -check-index value \"{}\": {}", check_text,
                                check.error().code == Errc::too_large ? "out of range for uint64"
                                                                      : "not parsable as uint64"));
-  auto api = NOMAD_TRY(Api::make(common));
+  auto& api = *NOMAD_TRY(command.connect());
   if (api.all_namespaces()) return mistake(wildcard_refused);
-  const auto& path = parser.positional()[0];
+  const auto& path = command.positional()[0];
   Query query;
   if (*check) query.emplace_back("cas", std::to_string(**check));
   const auto response = NOMAD_TRY(

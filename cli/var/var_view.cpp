@@ -11,7 +11,6 @@
 
 #include "cli/output/layout.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/net/http/url.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::cli {
