@@ -90,11 +90,11 @@ void ServiceConvergence::go_on() {
   ++round_;
   if (known_.empty()) holder_ = provider_;
   asked_ = changes();
-  step_ = Step::settled;
+  state_ = State::settled;
   if (asked_.empty()) return answer_orders();
   if (!asked_.gone.empty()) asked_.put.clear();
   if (!asked_.gone.empty() || !can_leave_ || !is_plugin_provider(holder_)) return ask();
-  step_ = Step::withdrawing;
+  state_ = State::withdrawing;
   is_in_doubt_ = false;
   std::vector<std::string> ids;
   for (const auto& one : asked_.put)
@@ -105,7 +105,7 @@ void ServiceConvergence::go_on() {
 }
 
 void ServiceConvergence::ask() {
-  step_ = Step::asking;
+  state_ = State::asking;
   is_in_doubt_ = false;
   if (asked_.gone.empty())
     act(service_action::Register{round_, holder_, asked_.put});
@@ -114,10 +114,10 @@ void ServiceConvergence::ask() {
 }
 
 void ServiceConvergence::withdrawn(Round round, const std::vector<std::string>& pending) {
-  if (round != round_ || step_ != Step::withdrawing) return;
+  if (round != round_ || state_ != State::withdrawing) return;
   for (const auto& id : pending)
     if (!known_.contains(id)) doubt(id);
-  step_ = Step::settled;
+  state_ = State::settled;
   if (is_still_wanted(asked_.put) && !is_in_doubt_)
     ask();
   else
@@ -125,7 +125,7 @@ void ServiceConvergence::withdrawn(Round round, const std::vector<std::string>& 
 }
 
 void ServiceConvergence::asked(Round round) {
-  if (round != round_ || step_ != Step::asking) return;
+  if (round != round_ || state_ != State::asking) return;
   for (const auto& id : asked_.gone)
     known_.insert_or_assign(id, doubtful(id));
   for (const auto& one : asked_.put)
@@ -134,8 +134,8 @@ void ServiceConvergence::asked(Round round) {
 }
 
 void ServiceConvergence::done(Round round) {
-  if (round != round_ || step_ != Step::asking) return;
-  step_ = Step::settled;
+  if (round != round_ || state_ != State::asking) return;
+  state_ = State::settled;
   pauses_.reset();
   failure_.reset();
   for (const auto& id : asked_.gone)
@@ -147,8 +147,8 @@ void ServiceConvergence::done(Round round) {
 }
 
 void ServiceConvergence::forgotten(Round round) {
-  if (round != round_ || step_ != Step::asking) return;
-  step_ = Step::settled;
+  if (round != round_ || state_ != State::asking) return;
+  state_ = State::settled;
   known_.clear();
   wanted_.clear();
   answer_orders();
@@ -156,7 +156,7 @@ void ServiceConvergence::forgotten(Round round) {
 
 void ServiceConvergence::failed(Round round, const Error& err, std::string_view whom) {
   if (round != round_ || !is_asking()) return;
-  step_ = Step::pausing;
+  state_ = State::pausing;
   if (failure_ != err.code)
     act(service_action::Warn{
         fmt::format("services of allocation {} wait for {}: {}", alloc_id_, whom, err.what)});
@@ -165,7 +165,7 @@ void ServiceConvergence::failed(Round round, const Error& err, std::string_view 
 }
 
 void ServiceConvergence::time_over(Round round) {
-  if (round == round_ && step_ == Step::pausing) go_on();
+  if (round == round_ && state_ == State::pausing) go_on();
 }
 
 // -- what is answered ----------------------------------------------------------------------------
@@ -173,7 +173,7 @@ void ServiceConvergence::time_over(Round round) {
 void ServiceConvergence::patience_over(Round round) {
   if (round != order_round_) return;
   auto gone = changes().gone;
-  if (step_ == Step::withdrawing)  // It may have been taken back already.
+  if (state_ == State::withdrawing)  // It may have been taken back already.
     for (const auto& one : asked_.put)
       if (auto id = copy(one->getId()); !known_.contains(id) && !is_still_wanted({one}))
         gone.push_back(std::move(id));
@@ -195,7 +195,7 @@ void ServiceConvergence::left(Round round, const Result<>& outcome) {
   } else if (left.provider == holder_) {
     for (const auto& id : left.ids)
       known_.erase(id);
-    if (step_ == Step::asking) step_ = Step::settled;  // What is still asked is not waited for.
+    if (state_ == State::asking) state_ = State::settled;  // What is still asked is not waited for.
     go_on();
   }
   if (round == order_round_) answer_orders();

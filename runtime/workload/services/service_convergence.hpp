@@ -146,14 +146,14 @@ public:
   void patience_over(Round round);
 
 private:
-  enum class Step : std::uint8_t {
+  enum class State : std::uint8_t {
     settled,      ///< There is nothing to ask.
     withdrawing,  ///< What is to be registered is being taken back from the others.
     asking,
     pausing,  ///< What failed is asked again later.
   };
 
-  bool is_asking() const { return step_ == Step::asking || step_ == Step::withdrawing; }
+  bool is_asking() const { return state_ == State::asking || state_ == State::withdrawing; }
 
   struct Left {
     std::string provider;
@@ -173,7 +173,7 @@ private:
   std::string alloc_id_;
   bool can_leave_;
   std::vector<ServiceAction> actions_;
-  Step step_ = Step::settled;
+  State state_ = State::settled;
   Round round_ = 0;        ///< Of what was asked last.
   Round order_round_ = 0;  ///< Of the latest order.
   std::vector<ServiceRegistration> wanted_;

@@ -40,7 +40,7 @@ void TemplateMachine::cancel() {
   if (start_open_) {
     life_ = Life::cancelled;
     act(template_action::StopStep{});
-    if (step_ != Step::none) return;
+    if (state_ != State::none) return;
   }
   answer_end();
 }
@@ -50,7 +50,7 @@ void TemplateMachine::stop() {
   stop_open_ = true;
   act(template_action::StopStep{});
   act(template_action::StopFollowing{});
-  if (step_ == Step::none) answer_end();
+  if (state_ == State::none) answer_end();
 }
 
 void TemplateMachine::answer_end() {
@@ -88,14 +88,14 @@ void TemplateMachine::file_changed(std::size_t index, Time now) {
 
 void TemplateMachine::go_on(Time now) {
   if (life_ != Life::working) return;
-  if (step_ == Step::none) next_step(now);
-  if (step_ == Step::none && start_open_) release_or_report(now);
+  if (state_ == State::none) next_step(now);
+  if (state_ == State::none && start_open_) release_or_report(now);
   if (auto plan = templates_.take_plan(now, random_.next()))
     act(template_action::CarryOut{std::move(*plan)});
   // The task knows all. What is rendered next waits, so that its note comes after.
-  if (step_ == Step::none && has_note_ && templates_.unsettled().empty()) {
+  if (state_ == State::none && has_note_ && templates_.unsettled().empty()) {
     has_note_ = false;
-    step_ = Step::clearing_note;
+    state_ = State::clearing_note;
     act(template_action::ClearNote{});
   }
   wait(now);
@@ -103,13 +103,13 @@ void TemplateMachine::go_on(Time now) {
 
 void TemplateMachine::next_step(Time now) {
   if (places_ != Places::known) {
-    step_ = Step::placing;
+    state_ = State::placing;
     return act(template_action::Place{});
   }
   act(template_action::Follow{templates_.followed()});
   auto due = templates_.take_due(now);
   if (due.empty()) return;
-  step_ = Step::rendering;
+  state_ = State::rendering;
   act(template_action::Render{std::move(due)});
 }
 
@@ -123,7 +123,7 @@ void TemplateMachine::release_or_report(Time now) {
 }
 
 void TemplateMachine::wait(Time now) {
-  auto due = step_ == Step::none ? templates_.due() : std::nullopt;
+  auto due = state_ == State::none ? templates_.due() : std::nullopt;
   const auto report = start_open_ ? report_.due() : std::nullopt;
   if (report && (!due || *report < *due)) due = report;
   if (std::exchange(due_, due) == due) return;
@@ -172,7 +172,7 @@ void TemplateMachine::acted(Time now) {
 }
 
 void TemplateMachine::step_over(Time now) {
-  step_ = Step::none;
+  state_ = State::none;
   answer_end();
   go_on(now);
 }

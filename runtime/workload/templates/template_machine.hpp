@@ -161,7 +161,7 @@ public:
 
 private:
   enum class Life : std::uint8_t { unused, working, failed, cancelled, stopped };
-  enum class Step : std::uint8_t { none, placing, rendering, clearing_note };
+  enum class State : std::uint8_t { none, placing, rendering, clearing_note };
   enum class Places : std::uint8_t { unknown, outdated, known };
 
   void begin(bool is_running, bool anew);
@@ -179,7 +179,7 @@ private:
   Random random_;
   std::vector<TemplateAction> actions_;
   Life life_ = Life::unused;
-  Step step_ = Step::none;
+  State state_ = State::none;
   Places places_ = Places::unknown;
   templates::MissingReport report_;
   bool refuses_starts_ = false;  ///< The task starts nothing any more.
