@@ -61,7 +61,6 @@ Result<int> run_gossip_keyring_generate(const std::vector<std::string>& argument
   Arguments parser{"operator gossip keyring generate",
                    "Makes a key that all servers of a cluster get as server.encrypt."};
   if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
   std::string key(32, '\0');
   randombytes_buf(key.data(), key.size());
   std::cout << encode_base64(key) << '\n';

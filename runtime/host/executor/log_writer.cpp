@@ -11,8 +11,6 @@
 
 #include <dirent.h>
 
-#include "runtime/base/whole_number.hpp"
-
 namespace nomad::host::executor {
 
 namespace {
