@@ -46,7 +46,7 @@ struct Applier::Entries {
                                                      "JobDeregistered"),
         on<&A::job_stability, &C::getJobStability>(schema::Command::JOB_STABILITY),
         on<&A::job_submission, &C::getJobSubmission>(schema::Command::JOB_SUBMISSION),
-        on<&A::eval_update, &C::getEvalUpdate>(schema::Command::EVAL_UPDATE, "EvaluationUpdated"),
+        on<&A::eval_update, &C::getEvalUpdate>(schema::Command::EVAL_UPDATE, eval_event),
         on<&A::alloc_client_update, &C::getAllocClientUpdate>(schema::Command::ALLOC_CLIENT_UPDATE,
                                                               "AllocationUpdated"),
         on<&A::alloc_transition, &C::getAllocTransition>(schema::Command::ALLOC_TRANSITION,
@@ -162,9 +162,9 @@ void Applier::settle() {
   outcome_.nodes_freed.assign(freed_nodes_.begin(), freed_nodes_.end());
 }
 
-/// An object that the command wrote more than once shows only as it became at last.
+/// An object that the command wrote more than once shows only as it became at last by each type.
 void Applier::keep_last_events(std::size_t first) {
-  using Id = std::tuple<std::size_t, std::string_view, std::string_view>;
+  using Id = std::tuple<std::size_t, std::string_view, std::string_view, std::string_view>;
 
   struct Hash {
     std::size_t operator()(const Id& id) const {
@@ -179,7 +179,7 @@ void Applier::keep_last_events(std::size_t first) {
   kept.reserve(events_->size() - first);
   for (std::size_t i = events_->size(); i > first; --i) {
     Event& last = (*events_)[i - 1];
-    if (seen.emplace(last.payload.index(), last.ns(), last.key()).second)
+    if (seen.emplace(last.payload.index(), last.ns(), last.key(), last.type).second)
       kept.push_back(std::move(last));
   }
   events_->resize(first);

@@ -75,6 +75,9 @@ private:
     std::vector<std::string> canaries;
   };
 
+  /// The type of the events of evaluations that are written by themselves.
+  static constexpr std::string_view eval_event = "EvaluationUpdated";
+
   /// How a command is applied.
   struct Entry {
     void (*apply)(Applier& applier, schema::Command::Reader command) = nullptr;
@@ -168,6 +171,7 @@ private:
   // apply_eval.cpp
   void eval_update(schema::EvalUpdate::Reader command);
   void put_evals(capnp::List<schema::Evaluation>::Reader evals);
+  void put_separate_evals(capnp::List<schema::Evaluation>::Reader evals);
   void put_eval(schema::Evaluation::Reader eval, Index job_modify_index = 0);
   void store_eval(const Object<schema::Evaluation>& before, const Object<schema::Evaluation>& eval);
   void cancel_blocked(schema::Evaluation::Reader complete);
@@ -192,6 +196,7 @@ private:
   void plan_results(schema::PlanResults::Reader command);
   std::optional<Error> check_plan(schema::PlanResult::Reader plan);
   void plan_result(schema::PlanResult::Reader plan);
+  void put_plan_evals(capnp::List<schema::Evaluation>::Reader evals);
   void place(schema::Allocation::Reader planned, schema::PlanResult::Reader plan);
   void link_previous(AllocView alloc);
   void end_alloc(AllocView change, schema::PlanResult::Reader plan, schema::DesiredStatus desired);

@@ -23,6 +23,13 @@ void Applier::put_evals(capnp::List<schema::Evaluation>::Reader evals) {
     put_eval(eval);
 }
 
+/// Evaluations that Nomad writes by a command of its own, which is the type of their events and of
+/// those that derive from them.
+void Applier::put_separate_evals(capnp::List<schema::Evaluation>::Reader evals) {
+  if (evals.size() > 0) event_type_ = eval_event;
+  put_evals(evals);
+}
+
 void Applier::put_eval(schema::Evaluation::Reader eval, Index job_modify_index) {
   const auto known = found<kind::Evals>(view(eval.getId()));
   Draft<schema::Evaluation> draft{eval};

@@ -137,7 +137,7 @@ void Applier::node_status_update(schema::NodeStatusUpdate::Reader command) {
   if (command.getStatus() == Status::DOWN)
     remove_services(t_.services_by_node, view(command.getNodeId()));
   if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
-  put_evals(command.getEvaluations());
+  put_separate_evals(command.getEvaluations());
 }
 
 void Applier::node_eligibility_update(schema::NodeEligibilityUpdate::Reader command) {
@@ -155,7 +155,7 @@ void Applier::node_eligibility_update(schema::NodeEligibilityUpdate::Reader comm
   const Object<schema::Node> stored = draft.freeze();
   put<kind::Nodes>(stored);
   if (is_open(*stored) && !is_open(*old)) outcome_.nodes_opened.push_back(stored);
-  put_evals(command.getEvaluations());
+  put_separate_evals(command.getEvaluations());
 }
 
 void Applier::node_drain_update(schema::NodeDrainUpdate::Reader command) {
@@ -181,7 +181,7 @@ void Applier::node_drain_update(schema::NodeDrainUpdate::Reader command) {
   const Object<schema::Node> stored = draft.freeze();
   put<kind::Nodes>(stored);
   if (is_open(*stored) && !is_open(*old)) outcome_.nodes_opened.push_back(stored);
-  put_evals(command.getEvaluations());
+  put_separate_evals(command.getEvaluations());
 }
 
 void Applier::node_events_upsert(schema::NodeEventsUpsert::Reader command) {
@@ -200,7 +200,7 @@ void Applier::node_deregister(schema::NodeDeregister::Reader command) {
     if (!remove<kind::Nodes>(view(id))) continue;
     remove_services(t_.services_by_node, view(id));
   }
-  put_evals(command.getEvaluations());
+  put_separate_evals(command.getEvaluations());
 }
 
 /// Whether the node's client was silent too long and has not sent a heartbeat since.

@@ -77,7 +77,17 @@ void Applier::plan_result(schema::PlanResult::Reader plan) {
     place(alloc, plan);
   for (auto change : plan.getPreempted())
     end_alloc(change, plan, schema::DesiredStatus::EVICT);
-  put_evals(plan.getEvaluations());
+  put_plan_evals(plan.getEvaluations());
+}
+
+/// Only those of jobs that lost allocations are Nomad's planner's; the scheduler writes the others.
+void Applier::put_plan_evals(capnp::List<schema::Evaluation>::Reader evals) {
+  const auto planned = event_type_;
+  for (const auto eval : evals) {
+    event_type_ = eval.getTriggeredBy() == schema::EvalTrigger::PREEMPTION ? planned : eval_event;
+    put_eval(eval);
+  }
+  event_type_ = planned;
 }
 
 /// A new allocation, or one that is updated in place.

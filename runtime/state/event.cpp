@@ -42,14 +42,12 @@ std::string_view Event::ns() const {
 }
 
 std::vector<std::string_view> Event::filter_keys() const {
-  auto keys = with_kind(payload, []<class Kind>(auto object) {
+  return with_kind(payload, []<class Kind>(auto object) {
     if constexpr (requires { &Kind::filter_keys; })
       return Kind::filter_keys(object);
     else
       return std::vector<std::string_view>{};
   });
-  std::erase(keys, std::string_view{});
-  return keys;
 }
 
 }  // namespace nomad::state

@@ -80,7 +80,19 @@ Result<std::uint64_t> parse_index(const net::Request& request) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, index));
 }
 
-void append_event(std::string& out, const Event& event, std::uint64_t index) {
+/// Why a placed allocation is where it is: its metrics stand beside it in the state, and are told
+/// as long as it does.
+Object<schema::AllocMetric> metrics_of(const state::Snapshot& state, AllocView alloc) {
+  const auto row = state.alloc(alloc.id());
+  const bool is_same = row && row->alloc->eval_id() == alloc.eval_id()
+                       && row->alloc->metric_number() == alloc.metric_number();
+  return is_same ? row->metric : Object<schema::AllocMetric>{};
+}
+
+void append_event(std::string& out,
+                  const state::Snapshot& state,
+                  const Event& event,
+                  std::uint64_t index) {
   JsonObject object{out};
   const auto keys = event.filter_keys();
   if (keys.empty())
@@ -92,7 +104,7 @@ void append_event(std::string& out, const Event& event, std::uint64_t index) {
     JsonObject payload{object.raw("Payload")};
     auto& shown = payload.raw(event.topic());
     std::visit(Overloaded{[&](const Object<schema::Allocation>& alloc) {
-                            append_bare_alloc(shown, alloc.reader());
+                            append_event_alloc(shown, alloc.reader(), metrics_of(state, *alloc));
                           },
                           [&](const Object<schema::Node>& node) { append_node(shown, *node); },
                           [&](const auto& other) { append_json(shown, *other); }},
@@ -227,13 +239,14 @@ private:
   /// The line of a batch; "" when nothing in it is wanted.
   std::string render(const state::Store::Events::Batch& batch) const {
     access::Verdicts verdicts{who_};
+    const auto state = context_->options.server.store->snapshot();
     std::string out = "{\"Events\":[";
     bool is_first = true;
     for (const auto& event : batch.events) {
       if (!wants(event) || !verdicts.judge(needed_for(event.topic()), event.ns())) continue;
       if (!is_first) out += ',';
       is_first = false;
-      append_event(out, event, batch.index);
+      append_event(out, state, event, batch.index);
     }
     if (is_first) return {};
     return out + "],\"Index\":" + std::to_string(batch.index) + "}\n";

@@ -194,9 +194,12 @@ void append_alloc_stub(std::string& out, const state::AllocRow& row, const StubO
     object.null("TaskStates");
 }
 
-void append_bare_alloc(std::string& out, schema::Allocation::Reader alloc) {
+void append_event_alloc(std::string& out,
+                        schema::Allocation::Reader alloc,
+                        const Object<schema::AllocMetric>& metric) {
   JsonObject object{out};
   object.members(alloc);
+  if (metric) object.object("Metrics", *metric);
   if (alloc.hasAllocatedResources()) append_legacy_resources(object, alloc.getAllocatedResources());
 }
 

@@ -22,7 +22,9 @@ void append_alloc_stub(std::string& out,
 /// The whole allocation.
 void append_alloc(std::string& out, const state::AllocRow& row);
 
-/// Without Job and Metrics, as events show it.
-void append_bare_alloc(std::string& out, schema::Allocation::Reader alloc);
+/// Without Job, as events show it; `metric` may be empty.
+void append_event_alloc(std::string& out,
+                        schema::Allocation::Reader alloc,
+                        const Object<schema::AllocMetric>& metric);
 
 }  // namespace nomad::api

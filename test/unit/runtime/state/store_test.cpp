@@ -89,7 +89,7 @@ TEST_CASE("Store: events show each object once as it became, with its command's 
   const auto page = state.store.events().read_after(11, 1);
   const auto& events = page->batches[0]->events;
   CHECK(std::get<Object<schema::Job>>(events[2].payload)->getStatus() == "running");
-  CHECK(events[1].filter_keys() == std::vector<std::string_view>{"web"});
+  CHECK(events[1].filter_keys() == std::vector<std::string_view>{"web", ""});
   CHECK(events[1].ns() == "default");
   CHECK(page->batches[0]->bytes
         > std::get<Object<schema::Job>>(events[2].payload).size_in_bytes());  // and the others
@@ -100,6 +100,31 @@ TEST_CASE("Store: events show each object once as it became, with its command's 
   state.register_node({.pool = "gpu"});
   CHECK(events_after(state.store, 14)
         == "15 NodeRegistration Node node\n15 NodeRegistration NodePool gpu\n");
+}
+
+TEST_CASE("Store: evaluations that Nomad writes by themselves have the type of that") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.register_node();
+  state.place({{.id = "a"}}, [&](auto plan) {
+    auto evals = plan.initEvaluations(2);
+    fill(evals[0], EvalSpec{.status = schema::EvalStatus::COMPLETE});
+    fill(evals[1], EvalSpec{.id = "preempted", .job = "other"});
+    evals[1].setTriggeredBy(schema::EvalTrigger::PREEMPTION);
+  });
+  CHECK(events_after(state.store, 12)
+        == "13 PlanResult Evaluation eval\n13 PlanResult Allocation a\n"
+           "13 EvaluationUpdated Evaluation eval\n13 PlanResult Evaluation preempted\n"
+           "13 PlanResult Job web\n");
+
+  state.run([](auto command) {
+    auto body = command.initNodeStatusUpdate();
+    body.setNodeId("node");
+    body.setStatus(schema::NodeStatus::DOWN);
+    fill(body.initEvaluations(1)[0], EvalSpec{.id = "down"});
+  });
+  CHECK(events_after(state.store, 13)
+        == "14 NodeStreamEvent Node node\n14 EvaluationUpdated Evaluation down\n");
 }
 
 TEST_CASE("Store: a restore replaces everything and wakes everyone") {

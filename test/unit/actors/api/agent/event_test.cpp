@@ -123,6 +123,26 @@ TEST_CASE("events: buffered ones first, then new ones, one line per index") {
         == "");
 }
 
+TEST_CASE("events: an allocation comes with the metrics of its placement, as long as it is there") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"}, {.id = uuid(1)});
+  fixture.state().place({{.id = uuid(2), .eval = uuid(1)}});
+  const auto shown = [&fixture] {
+    Lines lines{fixture, "?topic=Allocation"};
+    lines.next();
+    const auto event = lines.next_object().at("Events").as_array().at(0).as_object();
+    CHECK(event.at("FilterKeys") == json::array{"web", ""});
+    return event.at("Payload").as_object().at("Allocation").as_object();
+  };
+
+  const auto placed = shown();
+  CHECK(placed.at("Metrics").as_object().at("NodesEvaluated") == 7);
+  CHECK_FALSE(placed.contains("Job"));
+  fixture.state().run(
+      [](auto command) { command.initReap().initAllocationIds(1).set(0, uuid(2).c_str()); });
+  CHECK_FALSE(shown().contains("Metrics"));
+}
+
 TEST_CASE("events: topics, keys, namespaces and an index narrow them down") {
   ApiFixture fixture;
   fixture.add_namespace("other");
