@@ -91,7 +91,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_eval_routes(routes);
   add_deployment_routes(routes);
   add_node_pool_routes(routes);
-  add_node_routes(routes);
+  add_node_routes(routes, agent);
   add_scaling_routes(routes);
   add_service_routes(routes);
   add_kind_routes(routes);

@@ -408,6 +408,7 @@ void NodeAllocs::each_live(const std::function<void(const Live&)>& take) const {
 client_api::AllocCounts NodeAllocs::counts() const {
   client_api::AllocCounts counts;
   for (const auto& [id, entry] : ledger_.entries()) {
+    if (!entry.is_gone()) ++counts.kept;
     if (is_client_terminal(entry.status))
       ++counts.terminal;
     else if (entry.status == schema::ClientStatus::RUNNING)

@@ -130,6 +130,7 @@ struct AllocCounts {
   std::uint64_t pending = 0;
   std::uint64_t running = 0;
   std::uint64_t terminal = 0;
+  std::uint64_t kept = 0;  ///< Whose directories are not removed yet.
   bool contacted = false;  ///< The servers' first answer has been applied.
 };
 

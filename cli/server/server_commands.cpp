@@ -32,6 +32,26 @@ Result<int> run_server_join(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+namespace {
+
+/// Servers say nothing of names that nobody has, and most are names of servers without a region.
+Result<> check_member(Api& api, const std::string& name) {
+  const auto known = api.get("/v1/agent/members");
+  if (!known) return {};  // the next request tells why
+  std::string likely;
+  for (const auto& member : known->view()["Members"].items()) {
+    if (member["Name"].text() == name) return {};
+    if (member["Name"].text().starts_with(name + '.')) likely = member["Name"].text();
+  }
+  const auto hint = likely.empty() ? std::string{"`server members` lists them"}
+                                   : fmt::format("did you mean \"{}\"?", likely);
+  return Error{Errc::not_found, fmt::format("Error force-leaving server {}: no member is named "
+                                            "\"{}\": {}",
+                                            name, name, hint)};
+}
+
+}  // namespace
+
 Result<int> run_server_force_leave(const std::vector<std::string>& arguments) {
   ApiCommand command{"server force-leave [options] <node>",
                      "Says of a server that does not answer any more that it has left."};
@@ -40,6 +60,7 @@ Result<int> run_server_force_leave(const std::vector<std::string>& arguments) {
   auto& api = command.api;
   Query query{{"node", command.positional()[0]}};
   if (prune) query.emplace_back("prune", "1");
+  NOMAD_TRY(check_member(*api, command.parser.positional()[0]));
   NOMAD_TRY(api->put("/v1/agent/force-leave", boost::json::object{}, query)
                 .within("Error force-leaving server " + command.positional()[0]));
   return 0;

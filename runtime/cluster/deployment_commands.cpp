@@ -91,9 +91,8 @@ Result<DeploymentDecision> decide_unblock(const state::Snapshot& snapshot,
                                           const EvalSeed& seed) {
   const auto found
       = NOMAD_TRY(active(snapshot, asking, deployment_id, "can't unblock terminal deployment"));
-  const auto status = found.deployment->getStatus();
-  if (status != DeploymentState::BLOCKED)
-    return Error{Errc::rejected, "can't unblock " + std::string{enum_name(status)} + " deployment"};
+  if (found.deployment->getStatus() != DeploymentState::BLOCKED)
+    return DeploymentDecision{found.allowed};
   return status_update(found, DeploymentState::SUCCESSFUL, "Deployment completed successfully",
                        deployment_eval(snapshot, found.deployment, seed));
 }

@@ -35,7 +35,8 @@ Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
                                         bool pause,
                                         const EvalSeed& seed);
 
-/// A multiregion deployment that is complete here stops waiting for its peers.
+/// A multiregion deployment that is complete here stops waiting for its peers. Of one that waits
+/// for nobody nothing changes.
 Result<DeploymentDecision> decide_unblock(const state::Snapshot& snapshot,
                                           const access::Asking& asking,
                                           std::string_view deployment_id,

@@ -7,6 +7,7 @@
 #include <capnp/any.h>
 #include <capnp/dynamic.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/periodic.hpp"
@@ -330,17 +331,20 @@ Result<> check_dispatch(schema::Job::Reader job, const DispatchRequest& request)
   std::set<std::string_view> given;
   for (const auto& [key, value] : request.meta)
     given.insert(key);
-  std::set<std::string_view> allowed;
+  std::set<std::string_view> missing;
+  std::set<std::string_view> unpermitted = given;
   for (auto key : config.getMetaRequired()) {
-    allowed.insert(view(key));
-    if (!given.contains(view(key)))
-      return refused(fmt::format("Dispatch did not provide required meta keys: [{}]", view(key)));
+    if (!given.contains(view(key))) missing.insert(view(key));
+    unpermitted.erase(view(key));
   }
   for (auto key : config.getMetaOptional())
-    allowed.insert(view(key));
-  for (const auto key : given)
-    if (!allowed.contains(key))
-      return refused(fmt::format("Dispatch request included unpermitted metadata keys: [{}]", key));
+    unpermitted.erase(view(key));
+  if (!unpermitted.empty())
+    return refused(fmt::format("Dispatch request included unpermitted metadata keys: [{}]",
+                               fmt::join(unpermitted, " ")));
+  if (!missing.empty())
+    return refused(
+        fmt::format("Dispatch did not provide required meta keys: [{}]", fmt::join(missing, " ")));
   return {};
 }
 

@@ -17,8 +17,57 @@ boost::json::object addresses(const Addresses& from) {
   return {{"HTTP", from.http}, {"RPC", from.rpc}, {"Serf", from.serf}};
 }
 
+boost::json::array strings(const std::vector<std::string>& from) {
+  boost::json::array list;
+  for (const auto& item : from)
+    list.emplace_back(item);
+  return list;
+}
+
+boost::json::object join(const Join& from) {
+  return {{"RetryInterval", from.retry_interval.count()},
+          {"RetryJoin", strings(from.retry_join)},
+          {"RetryMaxAttempts", from.retry_max},
+          {"StartJoin", strings(from.start_join)}};
+}
+
+boost::json::object scheduler_defaults(const SchedulerDefaults& from) {
+  const auto& preemption = from.preemption_config;
+  return {{"MemoryOversubscriptionEnabled", from.memory_oversubscription_enabled},
+          {"PauseEvalBroker", from.pause_eval_broker},
+          {"PreemptionConfig",
+           {{"BatchSchedulerEnabled", preemption.batch_scheduler_enabled},
+            {"ServiceSchedulerEnabled", preemption.service_scheduler_enabled},
+            {"SysBatchSchedulerEnabled", preemption.sysbatch_scheduler_enabled},
+            {"SystemSchedulerEnabled", preemption.system_scheduler_enabled}}},
+          {"RejectJobRegistration", from.reject_job_registration},
+          {"SchedulerAlgorithm", from.scheduler_algorithm}};
+}
+
 boost::json::object server(const Server& from) {
-  return {{"Enabled", from.enabled},
+  return {{"AuthoritativeRegion", ""},
+          {"DataDir", ""},
+          {"DefaultSchedulerConfig", scheduler_defaults(from.default_scheduler_config)},
+          {"EnabledSchedulers", nullptr},
+          {"NonVotingServer", from.non_voting_server},
+          {"PlanRejectionTracker",
+           {{"Enabled", from.plan_rejection_tracker.enabled},
+            {"NodeThreshold", from.plan_rejection_tracker.node_threshold},
+            {"NodeWindow", from.plan_rejection_tracker.node_window.count()}}},
+          {"RaftMultiplier", from.raft_multiplier},
+          {"RaftProtocol", 3},
+          {"RaftSnapshotInterval", from.raft_snapshot_interval.count()},
+          {"RaftSnapshotThreshold", from.raft_snapshot_threshold},
+          {"RaftTrailingLogs", from.raft_trailing_logs},
+          {"RedundancyZone", ""},
+          {"RetryInterval", from.join.retry_interval.count()},
+          {"RetryJoin", strings(from.join.retry_join)},
+          {"RetryMaxAttempts", from.join.retry_max},
+          {"Search", {{"FuzzyEnabled", false}}},
+          {"ServerJoin", join(from.join)},
+          {"StartJoin", strings(from.join.start_join)},
+          {"UpgradeVersion", ""},
+          {"Enabled", from.enabled},
           {"BootstrapExpect", from.bootstrap_expect},
           {"NumSchedulers", from.num_schedulers},
           {"NodeGCThreshold", format_duration(from.node_gc_threshold)},
@@ -52,12 +101,70 @@ boost::json::object artifact(const Artifact& from) {
           {"SetEnvironmentVariables", from.set_environment_variables}};
 }
 
-boost::json::object client(const Client& from) {
-  boost::json::array volumes;
-  for (const auto& [name, volume] : from.host_volumes)
-    volumes.push_back(
+boost::json::value host_volumes(const std::map<std::string, HostVolume>& from) {
+  if (from.empty()) return nullptr;
+  boost::json::array list;
+  for (const auto& [name, volume] : from)
+    list.push_back(
         boost::json::object{{"Name", name}, {"Path", volume.path}, {"ReadOnly", volume.read_only}});
-  return {{"Enabled", from.enabled},
+  return list;
+}
+
+boost::json::value host_networks(const std::map<std::string, HostNetwork>& from) {
+  if (from.empty()) return nullptr;
+  boost::json::array list;
+  for (const auto& [name, network] : from)
+    list.push_back(boost::json::object{{"CIDR", network.cidr},
+                                       {"Interface", network.interface},
+                                       {"Name", name},
+                                       {"ReservedPorts", network.reserved_ports}});
+  return list;
+}
+
+boost::json::value drain(const DrainOnShutdown& from) {
+  if (!from.wanted) return nullptr;
+  return boost::json::object{{"Deadline", format_duration(from.deadline)},
+                             {"Force", from.force},
+                             {"IgnoreSystemJobs", from.ignore_system_jobs}};
+}
+
+boost::json::object templates(const Templates& from) {
+  return {{"BlockQueryWaitTime", from.block_query_wait.count()},
+          {"DisableSandbox", from.disable_file_sandbox},
+          {"FunctionDenylist", strings(from.function_denylist)},
+          {"MaxStale", from.max_stale.count()},
+          {"NomadRetry",
+           {{"Attempts", from.retry_attempts},
+            {"Backoff", from.retry_backoff.count()},
+            {"MaxBackoff", from.retry_max_backoff.count()}}}};
+}
+
+boost::json::object client(const Client& from) {
+  return {{"BindWildcardDefaultHostNetwork", from.bind_wildcard_default_host_network},
+          {"BridgeNetworkHairpinMode", from.bridge_network_hairpin_mode},
+          {"BridgeNetworkName", from.bridge_network_name},
+          {"BridgeNetworkSubnet", from.bridge_network_subnet},
+          {"CNIConfigDir", from.cni_config_dir},
+          {"CNIPath", from.cni_path},
+          {"CgroupParent", from.cgroup_parent},
+          {"ChrootEnv", texts(from.chroot_env)},
+          {"DiskFreeMB", from.disk_free_mb},
+          {"DiskTotalMB", from.disk_total_mb},
+          {"Drain", drain(from.drain_on_shutdown)},
+          {"GCParallelDestroys", from.gc_parallel_destroys},
+          {"HostNetworks", host_networks(from.host_networks)},
+          {"NomadServiceDiscovery", from.nomad_service_discovery},
+          {"ReserveableCores", from.reservable_cores},
+          {"Reserved",
+           {{"CPU", from.reserved.cpu},
+            {"Cores", from.reserved.cores},
+            {"DiskMB", from.reserved.disk},
+            {"MemoryMB", from.reserved.memory},
+            {"ReservedPorts", from.reserved.ports}}},
+          {"ServerJoin", join(from.join)},
+          {"Servers", strings(from.servers)},
+          {"TemplateConfig", templates(from.templates)},
+          {"Enabled", from.enabled},
           {"StateDir", from.state_dir},
           {"AllocDir", from.alloc_dir},
           {"NodeClass", from.node_class},
@@ -77,14 +184,69 @@ boost::json::object client(const Client& from) {
           {"GCMaxAllocs", from.gc_max_allocs},
           {"DisableRemoteExec", from.disable_remote_exec},
           {"Artifact", artifact(from.artifact)},
-          {"HostVolumes", std::move(volumes)}};
+          {"HostVolumes", host_volumes(from.host_volumes)}};
 }
 
-boost::json::array strings(const std::vector<std::string>& from) {
+boost::json::object autopilot(const Autopilot& from) {
+  return {{"CleanupDeadServers", from.cleanup_dead_servers},
+          {"DisableUpgradeMigration", nullptr},
+          {"EnableCustomUpgrades", nullptr},
+          {"EnableRedundancyZones", nullptr},
+          {"LastContactThreshold", from.last_contact_threshold.count()},
+          {"MaxTrailingLogs", from.max_trailing_logs},
+          {"MinQuorum", from.min_quorum},
+          {"ServerStabilizationTime", from.server_stabilization_time.count()}};
+}
+
+/// In the order of their names. Their own settings may be secrets, and say nothing.
+boost::json::array plugins(const AgentConfig& config) {
+  std::map<std::string, boost::json::value> args;
+  for (const auto& [name, settings] : config.plugins)
+    args.emplace(name, nullptr);
+  for (const auto& [name, block] : config.plugin_blocks)
+    args.insert_or_assign(name, strings(block.args));
   boost::json::array list;
-  for (const auto& item : from)
-    list.emplace_back(item);
+  for (auto& [name, value] : args)
+    list.push_back(
+        boost::json::object{{"Args", std::move(value)}, {"Config", nullptr}, {"Name", name}});
   return list;
+}
+
+boost::json::object telemetry(const Telemetry& from) {
+  return {{"CollectionInterval", format_duration(from.collection_interval)},
+          {"DataDogAddr", ""},
+          {"DataDogTags", nullptr},
+          {"DisableDispatchedJobSummaryMetrics", false},
+          {"DisableHostname", from.disable_hostname},
+          {"FilterDefault", nullptr},
+          {"PrefixFilter", nullptr},
+          {"PrometheusMetrics", from.prometheus_metrics},
+          {"PublishAllocationMetrics", from.publish_allocation_metrics},
+          {"PublishNodeMetrics", true},
+          {"StatsdAddr", ""},
+          {"StatsiteAddr", ""},
+          {"UseNodeName", false}};
+}
+
+boost::json::object limits(const Limits& from) {
+  return {{"HTTPMaxConnsPerClient", from.http_max_conns_per_client},
+          {"HTTPSHandshakeTimeout", format_duration(from.http_read_timeout)},
+          {"RPCHandshakeTimeout", format_duration(from.rpc_handshake_timeout)},
+          {"RPCMaxConnsPerClient", from.rpc_max_conns_per_client}};
+}
+
+boost::json::object tls(const Tls& from) {
+  return {{"CAFile", from.ca_file},
+          {"CertFile", from.cert_file},
+          {"EnableHTTP", from.http},
+          {"EnableRPC", from.rpc},
+          {"KeyFile", from.key_file},
+          {"RPCUpgradeMode", false},
+          {"TLSCipherSuites", ""},
+          {"TLSMinVersion", from.min_version},
+          {"TLSPreferServerCipherSuites", from.prefer_server_cipher_suites},
+          {"VerifyHTTPSClient", from.verify_https_client},
+          {"VerifyServerHostname", from.verify_server_hostname}};
 }
 
 }  // namespace
@@ -112,15 +274,29 @@ std::string to_json(const AgentConfig& config) {
       {"Server", server(config.server)},
       {"Client", client(config.client)},
       {"ACL", {{"Enabled", false}}},
-      {"Telemetry",
-       {{"PrometheusMetrics", config.telemetry.prometheus_metrics},
-        {"DisableHostname", config.telemetry.disable_hostname}}},
-      {"Limits", {{"HTTPMaxConnsPerClient", config.limits.http_max_conns_per_client}}},
+      {"Audit", {{"Enabled", nullptr}, {"Filters", nullptr}, {"Sinks", nullptr}}},
+      {"Autopilot", autopilot(config.autopilot)},
+      {"DisableAnonymousSignature", true},
+      {"DisableUpdateCheck", true},
+      {"EnableSyslog", false},
+      {"SyslogFacility", ""},
+      {"LogIncludeLocation", false},
+      {"LogRotateBytes", config.log_rotate_bytes},
+      {"LogRotateDuration", format_duration(config.log_rotate_duration)},
+      {"LogRotateMaxFiles", config.log_rotate_max_files},
+      {"Plugins", plugins(config)},
+      {"Sentinel", {{"Imports", nullptr}}},
+      {"Telemetry", telemetry(config.telemetry)},
+      {"Limits", limits(config.limits)},
       {"HTTPAPIResponseHeaders", texts(config.http_api_response_headers)},
-      {"UI", {{"Enabled", false}, {"Label", nullptr}}},
+      {"UI",
+       {{"Consul", {{"BaseUIURL", ""}}},
+        {"Enabled", false},
+        {"Label", {{"BackgroundColor", ""}, {"Text", ""}, {"TextColor", ""}}},
+        {"Vault", {{"BaseUIURL", ""}}}}},
       {"Consul", nullptr},
       {"Vault", nullptr},
-      {"TLSConfig", {{"EnableHTTP", config.tls.http}, {"EnableRPC", config.tls.rpc}}},
+      {"TLSConfig", tls(config.tls)},
       {"Version",
        {{"Version", "1.6.5"},
         {"VersionPrerelease", ""},

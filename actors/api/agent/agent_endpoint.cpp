@@ -4,6 +4,9 @@
 
 #include <sys/utsname.h>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "actors/api/cluster/cluster_access.hpp"
 #include "actors/api/cluster/member_json.hpp"
 #include "actors/api/http/json_out.hpp"
@@ -99,9 +102,32 @@ void append_client_stats(JsonObject& stats, const AgentInfo& agent, const SelfRe
       .text("known_servers", agent.rpc_address)
       .text("last_heartbeat", go_seconds_ago(report.node->last_heartbeat))
       .text("node_id", agent.node_id);
-  if (report.allocs)
-    client.text("num_allocations", std::to_string(report.allocs->pending + report.allocs->running
-                                                  + report.allocs->terminal));
+  if (report.allocs) client.text("num_allocations", std::to_string(report.allocs->kept));
+}
+
+/// As Go prints it.
+std::string configuration_text(const raft::Configuration& configuration, const AgentInfo& agent) {
+  std::vector<std::string> members;
+  for (const auto& member : configuration.members)
+    members.push_back(fmt::format("{{Suffrage:{} ID:{} Address:{}}}",
+                                  member.voter ? "Voter" : "Nonvoter", member.id,
+                                  member.address.empty() ? agent.rpc_address : member.address));
+  return fmt::format("[{}]", fmt::join(members, " "));
+}
+
+/// Of the servers among themselves. What Serf counts besides is not there, so it is zero.
+void append_member_stats(JsonObject& stats, const AgentParts& parts) {
+  const auto members = members_of(parts);
+  const auto count = [&members](cluster::MemberStatus status) {
+    return std::to_string(std::ranges::count(*members, status, &cluster::MemberInfo::status));
+  };
+  JsonObject serf{stats.raw("serf")};
+  for (const auto* name : {"coordinate_resets", "event_queue", "event_time", "health_score",
+                           "intent_queue", "member_time", "query_queue", "query_time"})
+    serf.text(name, "0");
+  serf.text("failed", count(cluster::MemberStatus::failed))
+      .text("left", count(cluster::MemberStatus::left))
+      .text("members", std::to_string(members->size()));
 }
 
 void append_server_stats(JsonObject& stats, const AgentInfo& agent, const SelfReport& report) {
@@ -123,12 +149,18 @@ void append_server_stats(JsonObject& stats, const AgentInfo& agent, const SelfRe
       .text("applied_index", std::to_string(status.applied_index))
       .text("commit_index", std::to_string(status.commit_index))
       .text("last_contact", leads ? "0" : std::to_string(contact) + "ms")
+      .text("fsm_pending", std::to_string(status.commit_index - status.applied_index))
       .text("last_log_index", std::to_string(status.last_index))
+      .text("last_log_term", std::to_string(status.last_term))
       .text("last_snapshot_index", std::to_string(status.snapshot_index))
+      .text("latest_configuration", configuration_text(status.configuration, agent))
+      .text("latest_configuration_index", std::to_string(status.configuration_index))
       .text("num_peers", std::to_string(status.configuration.members.empty()
                                             ? 0
                                             : status.configuration.members.size() - 1))
       .text("protocol_version", "3")
+      .text("protocol_version_max", "3")
+      .text("protocol_version_min", "3")
       .text("state", role_name(status.role))
       .text("term", std::to_string(status.current_term));
 }
@@ -160,6 +192,7 @@ Outcome agent_self(Call& call, const AgentParts& parts) {
       JsonObject stats{object.raw("stats")};
       append_client_stats(stats, agent, report);
       append_server_stats(stats, agent, report);
+      if (agent.server_enabled) append_member_stats(stats, parts);
       append_runtime_stats(stats);
     }
     shared->send(Answer::json(object.take()));

@@ -95,21 +95,22 @@ Outcome alloc_services(Call& call) {
   const auto id = call.rest;
   return read_state(call, [&id](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("alloc", id));
-    return Read{.watch = {state::watch_key(Table::services_by_alloc, id),
-                          state::watch_key(Table::allocs, id)},
-                .index =
-                    [id](const View& snapshot) {
-                      return snapshot.alloc(id) ? table_index(snapshot, Table::services) : at_once;
-                    },
-                .answer =
-                    [id](const View& snapshot) {
-                      const auto alloc = snapshot.alloc(id);
-                      if (!alloc) return Answer::error(alloc.error());
-                      if (!*alloc) return Answer::error(not_found("allocation not found"));
-                      return list_page(snapshot, &state::Snapshot::services_by_alloc_map,
-                                       Walk{.prefix = state::join_key(id, "")}, {}, keep_all,
-                                       key_as_token, append_whole);
-                    }};
+    return Read{
+        .watch
+        = {state::watch_key(Table::services_by_alloc, id), state::watch_key(Table::allocs, id)},
+        .index =
+            [id](const View& snapshot) {
+              return snapshot.alloc(id) ? index_from_one<Table::services>(snapshot) : at_once;
+            },
+        .answer =
+            [id](const View& snapshot) {
+              const auto alloc = snapshot.alloc(id);
+              if (!alloc) return Answer::error(alloc.error());
+              if (!*alloc) return Answer::error(not_found("allocation not found"));
+              return list_page(snapshot, &state::Snapshot::services_by_alloc_map,
+                               Walk{.prefix = state::join_key(id, "")}, {}, keep_all, key_as_token,
+                               append_whole);
+            }};
   });
 }
 

@@ -32,12 +32,6 @@ Outcome empty_answer(const Result<T>& done) {
   return Answer::empty();
 }
 
-/// All that are known; of an agent without a table of them, itself.
-server::membership::Members members_of(const AgentParts& parts) {
-  if (parts.cluster) return parts.cluster->members->members();
-  return std::make_shared<std::vector<MemberInfo>>(1, member_of(parts.agent));
-}
-
 std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members) {
   std::map<std::string_view, const MemberInfo*> by_name;
   for (const auto& member : members) {
@@ -89,9 +83,15 @@ Outcome force_leave(Call& call, const AgentParts& parts) {
   if (!prune) return bad_request("invalid prune value");
   const auto cluster = parts.cluster;
   if (!cluster) return no_server();
-  return ask<server::membership::Done>(call, cluster->membership,
-                                       server::membership::ForceLeave{name, *prune},
-                                       [](server::membership::Done) { return Answer::empty(); });
+  const auto context = call.context;
+  context->asker.ask<server::membership::Done>(
+      cluster->membership, server::membership::ForceLeave{name, *prune}, ask_timeout,
+      [shared = share(std::move(call))](const Result<server::membership::Done>& done) {
+        // Nomad says nothing of names that nobody has.
+        const bool is_unknown = !done && done.error().code == Errc::not_found;
+        shared->settle(is_unknown ? Outcome{Answer::empty()} : empty_answer(done));
+      });
+  return later;
 }
 
 /// The address that peers know a server by; ours where the log has none.

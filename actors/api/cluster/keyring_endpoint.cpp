@@ -18,7 +18,7 @@ using state::Table;
 Outcome list_keys(Call& call) {
   return read_state(call, [](const ReadOptions& options) -> Result<Read> {
     return Read{.watch = {state::watch_prefix(Table::root_keys, options.prefix)},
-                .index = index_of<Table::root_keys>,
+                .index = index_from_one<Table::root_keys>,
                 .answer = [options](const View& snapshot) {
                   return list_by_key(snapshot, &state::Snapshot::rows<state::kind::RootKeys>,
                                      options, keep_all, append_whole);

@@ -41,7 +41,7 @@ Outcome list_kind(Call& call) {
     RowFilter filter;
     if constexpr (!requires { Api::ignores_filter; }) filter = NOMAD_TRY(compile_filter(options));
     return Read{.watch = {state::watch_prefix(Kind::table, options.prefix)},
-                .index = index_of<Kind::table>,
+                .index = index_from_one<Kind::table>,
                 .answer = [options, filter](const View& snapshot) {
                   return list_by_key(
                       snapshot, &state::Snapshot::rows<Kind>, options,

@@ -64,4 +64,9 @@ cluster::MemberInfo member_of(const AgentInfo& agent) {
           .expect = 1};
 }
 
+server::membership::Members members_of(const AgentParts& parts) {
+  if (parts.cluster) return parts.cluster->members->members();
+  return std::make_shared<std::vector<cluster::MemberInfo>>(1, member_of(parts.agent));
+}
+
 }  // namespace nomad::api

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "actors/api/api.hpp"
+#include "actors/api/cluster/cluster_access.hpp"
+#include "actors/api/http/routes.hpp"
 #include "runtime/cluster/members/membership.hpp"
 
 namespace nomad::api {
@@ -13,5 +14,8 @@ void append_member(std::string& out, const cluster::MemberInfo& member, const Ag
 
 /// This agent as a member, when it has no table of members.
 cluster::MemberInfo member_of(const AgentInfo& agent);
+
+/// All that are known; of an agent without a table of them, itself.
+server::membership::Members members_of(const AgentParts& parts);
 
 }  // namespace nomad::api

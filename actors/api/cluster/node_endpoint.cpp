@@ -2,6 +2,7 @@
 #include "actors/api/cluster/node_endpoint.hpp"
 
 #include "actors/api/allocs/alloc_json.hpp"
+#include "actors/api/cluster/member_json.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
@@ -11,6 +12,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::api {
 namespace {
@@ -49,9 +51,8 @@ Outcome read_node(Call& call) {
 Outcome node_allocations(Call& call) {
   const auto id = call.rest;
   return read_state(call, [&id](const ReadOptions&) -> Result<Read> {
-    NOMAD_TRY(check_id("node", id));
     return Read{.watch = {state::watch_key(Table::allocs_by_node, id)},
-                .index = index_of<Table::allocs>,
+                .index = index_from_one<Table::allocs>,
                 .answer =
                     [id](const View& snapshot) {
                       return list_page(
@@ -165,10 +166,45 @@ Outcome set_eligibility(Call& call) {
       });
 }
 
+/// What a node learns of the servers with an answer of theirs, and of itself.
+void append_servers(JsonObject& object,
+                    const Context& context,
+                    const AgentParts& parts,
+                    const std::string& id) {
+  const auto state = context.state.store->snapshot();
+  const auto node = state.node(id);
+  object.text("LeaderRPCAddr", context.leader_address())
+      .number("NodeModifyIndex", 0)
+      .number("NumNodes", state.nodes_map().size())
+      .text("SchedulingEligibility",
+            node ? enum_name(node->getSchedulingEligibility()) : std::string_view{});
+  std::vector<cluster::MemberInfo> servers = *members_of(parts);
+  std::erase_if(servers, [&parts](const cluster::MemberInfo& member) {
+    return !member.is_usable() || member.region != parts.agent.region;
+  });
+  append_json_list(object.raw("Servers"), servers,
+                   [](std::string& to, const cluster::MemberInfo& member) {
+                     JsonObject{to}
+                         .text("Datacenter", member.datacenter)
+                         .text("RPCAdvertiseAddr", member.rpc_address)
+                         .number("RPCMajorVersion", 0)
+                         .number("RPCMinorVersion", 0);
+                   });
+}
+
+/// Of a node that is gone.
+void append_no_servers(JsonObject& object, const Context& context, const std::string& id) {
+  object.text("LeaderRPCAddr", "")
+      .number("NodeModifyIndex", node_modify_index(context, id))
+      .number("NumNodes", 0)
+      .text("SchedulingEligibility", "")
+      .null("Servers");
+}
+
 /// Writes what `decide(snapshot, asking, id, seed)` decides of the node, and gives the long answer
-/// that Nomad gives to `evaluate` and `purge`.
-template <class Decide>
-Outcome update_node(Call& call, Decide decide) {
+/// that Nomad gives to `evaluate` and `purge`; `append_cluster` says of the servers.
+template <class Decide, class Append>
+Outcome update_node(Call& call, Decide decide, Append append_cluster) {
   const auto context = call.context;
   const auto id = call.rest;
   NOMAD_TRY(check_id("node", id));
@@ -177,28 +213,28 @@ Outcome update_node(Call& call, Decide decide) {
       [decide, id](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return decide(state, asking, id, seed);
       },
-      [context, id](const Written<NodeDecision>& done) {
+      [context, id, append_cluster](const Written<NodeDecision>& done) {
         follow_up(*context, done.decision);
         JsonObject object;
         object.number("EvalCreateIndex", eval_index(done));
         append_ids(object, done.decision.eval_ids);
-        object.null("Features").number("HeartbeatTTL", 0);
+        object.number("Features", 0).number("HeartbeatTTL", 0);
         append_query_meta(object, done.index, false);
-        object.text("LeaderRPCAddr", "")
-            .number("NodeModifyIndex", node_modify_index(*context, id))
-            .number("NumNodes", 0)
-            .text("SchedulingEligibility", "")
-            .null("Servers");
+        append_cluster(object, *context, id);
         return Answer::json(object.take()).with_index(done.index);
       });
 }
 
-Outcome evaluate_node(Call& call) {
-  return update_node(call, cluster::decide_node_evaluate);
+Outcome evaluate_node(Call& call, const AgentParts& parts) {
+  return update_node(
+      call, cluster::decide_node_evaluate,
+      [&parts](JsonObject& object, const Context& context, const std::string& id) {
+        append_servers(object, context, parts, id);
+      });
 }
 
 Outcome purge_node(Call& call) {
-  return update_node(call, cluster::decide_node_purge);
+  return update_node(call, cluster::decide_node_purge, append_no_servers);
 }
 
 }  // namespace
@@ -234,10 +270,11 @@ Read node_list(const ReadOptions& options,
       .cacheable = true};
 }
 
-void add_node_routes(Routes& routes) {
+void add_node_routes(Routes& routes, AgentParts parts) {
+  const auto with = routes.with(std::move(parts));
   routes.exact("/v1/nodes", {{Methods::get, Capability::node_read, list_nodes}});
   routes.below("/v1/node/",
-               {{"/evaluate", {{Methods::write, Capability::node_write, evaluate_node}}},
+               {{"/evaluate", {{Methods::write, Capability::node_write, with(evaluate_node)}}},
                 {"/allocations", {{Methods::get, Capability::node_read, node_allocations}}},
                 {"/drain", {{Methods::write, Capability::node_write, set_drain}}},
                 {"/eligibility", {{Methods::write, Capability::node_write, set_eligibility}}},

@@ -96,7 +96,7 @@ Outcome reconcile_summaries(Call& call) {
 
 Outcome read_scheduler_configuration(Call& call) {
   return read_state(call, [](const ReadOptions&) -> Result<Read> {
-    const auto index = index_of<Table::scheduler_config>;
+    const auto index = index_from_one<Table::scheduler_config>;
     return Read{.watch = {state::watch_key(Table::scheduler_config, "")},
                 .index = index,
                 .answer = [index](const View& snapshot) {

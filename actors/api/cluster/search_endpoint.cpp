@@ -64,7 +64,7 @@ Matches match_nothing(const View&, const std::string&, const ReadOptions&) {
 struct SearchContext {
   std::string_view name;
   bool has_uuids;
-  Table table;
+  std::optional<Table> table;  ///< Empty: there are none of them.
   Capability needed;
   Matches (*find)(const View& snapshot, const std::string& prefix, const ReadOptions& options);
 };
@@ -86,12 +86,12 @@ constexpr std::array contexts = std::to_array<SearchContext>({
     {"node_pools", false, Table::node_pools, Capability::node_pool_read,
      match_ids<&state::Snapshot::rows<state::kind::NodePools>>},
     {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Snapshot::nodes_map>},
-    {"plugins", false, Table::nodes, Capability::none, match_nothing},
+    {"plugins", false, {}, Capability::none, match_nothing},
     {"scaling_policy", true, Table::scaling_policies, Capability::list_scaling_policies,
      match_ids<&state::Snapshot::scaling_policies_map>},
     {"vars", false, Table::variables, Capability::variables_list,
      match_names<&state::Snapshot::variables_map, path_of>},
-    {"volumes", false, Table::nodes, Capability::none, match_nothing},
+    {"volumes", false, {}, Capability::none, match_nothing},
 });
 
 /// Whether there can be anything for the caller; each row is judged besides.
@@ -118,10 +118,20 @@ struct SearchRequest {
   }
 };
 
+/// Of what was searched.
+std::uint64_t search_index(const View& snapshot,
+                           const SearchRequest& search,
+                           const ReadOptions& options) {
+  std::uint64_t index = 0;
+  for (const auto& context : contexts)
+    if (context.table && search.wants(context) && check_context(snapshot, context, options))
+      index = std::max(index, snapshot.index(*context.table));
+  return index;
+}
+
 Answer search_answer(const View& snapshot,
                      const SearchRequest& search,
                      const ReadOptions& options) {
-  std::uint64_t index = 0;
   std::string matches;
   std::string truncations;
   {
@@ -134,7 +144,6 @@ Answer search_answer(const View& snapshot,
         continue;
       }
       const auto result = context.find(snapshot.as(context.needed), search.prefix, options);
-      index = std::max(index, snapshot.index(context.table));
       if (result.ids.empty())
         found.null(context.name);
       else
@@ -143,7 +152,9 @@ Answer search_answer(const View& snapshot,
     }
   }
   JsonObject object;
-  object.number("Index", index).boolean("KnownLeader", true).number("LastContact", 0);
+  object.number("Index", search_index(snapshot, search, options))
+      .boolean("KnownLeader", true)
+      .number("LastContact", 0);
   object.raw("Matches") += matches;
   object.text("NextToken", "").raw("Truncations") += truncations;
   return Answer::json(object.take());
@@ -167,7 +178,8 @@ Outcome search(Call& call) {
     once.min_index = 0;
     return Read{
         .watch = {},
-        .index = [](const View& snapshot) { return snapshot.index(); },
+        .index
+        = [request, once](const View& snapshot) { return search_index(snapshot, request, once); },
         .answer
         = [request, once](const View& snapshot) { return search_answer(snapshot, request, once); }};
   });

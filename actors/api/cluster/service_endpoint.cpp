@@ -21,7 +21,7 @@ using cluster::ServiceRef;
 using state::Table;
 
 std::uint64_t services_index(const View& snapshot) {
-  return table_index(snapshot, Table::services);
+  return index_from_one<Table::services>(snapshot);
 }
 
 /// Names with the union of their registrations' tags.

@@ -123,7 +123,7 @@ Outcome list_variables(Call& call) {
         = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
     return Read{.watch = {state::watch_prefix(Table::variables, watched)},
                 .path = options.prefix,
-                .index = index_of<Table::variables>,
+                .index = index_from_one<Table::variables>,
                 .answer =
                     [options, filter](const View& snapshot) {
                       return list_page(

@@ -264,10 +264,6 @@ private:
 
 }  // namespace
 
-std::uint64_t table_index(const View& snapshot, state::Table table) {
-  return std::max<std::uint64_t>(1, snapshot.index(table));
-}
-
 Outcome read_state(Call& call, const std::function<Result<Read>(const ReadOptions&)>& make) {
   auto options = NOMAD_TRY(parse_read_options(call.request()));
   if (!options.region.empty() && options.region != call.context->region)

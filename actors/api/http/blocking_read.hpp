@@ -10,6 +10,7 @@
 // that the caller has then, and who is refused does not wait.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -55,13 +56,16 @@ bool is_long(const View& snapshot) {
   return snapshot.size<rows>() > 1'000;
 }
 
-/// The larger of a table's index and 1, as Nomad shows it for lists and absent objects.
-std::uint64_t table_index(const View& snapshot, state::Table table);
-
-/// The same, for `index`.
+/// Of the last entry that changed a table; 0 if none has. For `index`.
 template <state::Table table>
 std::uint64_t index_of(const View& snapshot) {
-  return table_index(snapshot, table);
+  return snapshot.index(table);
+}
+
+/// The same, but 1 if none has: where Nomad shows it so.
+template <state::Table table>
+std::uint64_t index_from_one(const View& snapshot) {
+  return std::max<std::uint64_t>(1, snapshot.index(table));
 }
 
 /// The index of what the caller may not see, so that he is told at once.
@@ -71,20 +75,20 @@ inline constexpr std::uint64_t at_once = UINT64_MAX;
 /// row)` shows it; "<missing> not found".
 template <state::Table table, class Find, class Render>
 Read read_row(std::string_view key, std::string missing, Find find, Render render) {
-  return {
-      .watch = {state::watch_key(table, key)},
-      .index =
-          [find](const View& snapshot) {
-            const auto row = find(snapshot);
-            if (!row) return at_once;
-            return *row ? object_of(*row).reader().getModifyIndex() : table_index(snapshot, table);
-          },
-      .answer =
-          [find, render, missing](const View& snapshot) {
-            const auto row = find(snapshot);
-            if (!row) return Answer::error(row.error());
-            return *row ? render(snapshot, *row) : Answer::error(not_found(missing + " not found"));
-          }};
+  return {.watch = {state::watch_key(table, key)},
+          .index =
+              [find](const View& snapshot) {
+                const auto row = find(snapshot);
+                if (!row) return at_once;
+                return *row ? object_of(*row).reader().getModifyIndex() : index_of<table>(snapshot);
+              },
+          .answer =
+              [find, render, missing](const View& snapshot) {
+                const auto row = find(snapshot);
+                if (!row) return Answer::error(row.error());
+                return *row ? render(snapshot, *row)
+                            : Answer::error(not_found(missing + " not found"));
+              }};
 }
 
 /// For `render`: the whole object.

@@ -136,7 +136,7 @@ void add_alloc_routes(Routes& routes, ClientParts parts);
 void add_eval_routes(Routes& routes);
 void add_deployment_routes(Routes& routes);
 void add_node_pool_routes(Routes& routes);
-void add_node_routes(Routes& routes);
+void add_node_routes(Routes& routes, AgentParts parts);
 void add_scaling_routes(Routes& routes);
 void add_service_routes(Routes& routes);
 void add_kind_routes(Routes& routes);

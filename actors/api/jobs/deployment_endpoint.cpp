@@ -62,18 +62,20 @@ Outcome deployment_allocations(Call& call) {
   });
 }
 
+/// Nothing but zeros if nothing was changed.
 Answer changed_answer(const Written<DeploymentDecision>& done) {
   const auto& decision = done.decision;
+  const auto index = done.outcome ? done.index : 0;
   JsonObject object;
-  object.number("DeploymentModifyIndex", done.index)
-      .number("EvalCreateIndex", decision.eval_id.empty() ? 0 : done.index)
+  object.number("DeploymentModifyIndex", index)
+      .number("EvalCreateIndex", decision.eval_id.empty() ? 0 : index)
       .text("EvalID", decision.eval_id)
-      .number("Index", done.index);
+      .number("Index", index);
   if (decision.reverted_to)
     object.number("RevertedJobVersion", *decision.reverted_to);
   else
     object.null("RevertedJobVersion");
-  return Answer::json(object.take()).with_index(done.index);
+  return Answer::json(object.take()).with_index(index);
 }
 
 /// Checks that the body names the deployment of the path.

@@ -87,7 +87,7 @@ Outcome count_evals(Call& call) {
                                     });
                       JsonObject object;
                       object.number("Count", count);
-                      append_query_meta(object, table_index(snapshot, Table::evals), true);
+                      append_query_meta(object, snapshot.index(Table::evals), true);
                       return Answer::json(object.take());
                     },
                 .is_heavy = is_long<&state::Snapshot::evals_map>};

@@ -62,7 +62,7 @@ void append_job_stub(std::string& out,
 }
 
 std::uint64_t jobs_index(const View& snapshot) {
-  return std::max(table_index(snapshot, Table::jobs), snapshot.index(Table::job_summaries));
+  return std::max(snapshot.index(Table::jobs), snapshot.index(Table::job_summaries));
 }
 
 Outcome list_jobs(Call& call) {
@@ -79,7 +79,7 @@ Outcome read_of_job(Call& call, Table table, Table watched, AnswerForJob answer)
   const auto& id = call.rest;
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     return Read{.watch = {state::watch_key(watched, state::join_key(options.ns, id))},
-                .index = [table](const View& snapshot) { return table_index(snapshot, table); },
+                .index = [table](const View& snapshot) { return snapshot.index(table); },
                 .answer =
                     [ns = options.ns, id, answer](const View& snapshot) {
                       const auto all = snapshot.in(ns);
@@ -214,7 +214,7 @@ Outcome job_versions(Call& call) {
       const auto all = snapshot.in(ns);
       if (!all) return at_once;
       const auto versions = (*all)->job_versions(ns, id);
-      return versions.empty() ? table_index(snapshot, Table::job_versions)
+      return versions.empty() ? snapshot.index(Table::job_versions)
                               : versions.front()->getModifyIndex();
     };
     return Read{.watch = {state::watch_key(Table::job_versions, state::join_key(options.ns, id))},
@@ -258,7 +258,7 @@ Outcome job_submission(Call& call) {
               const auto found = find(snapshot);
               if (!found) return at_once;
               return *found ? (*found)->getJobModifyIndex()
-                            : table_index(snapshot, Table::job_submissions);
+                            : snapshot.index(Table::job_submissions);
             },
         .answer =
             [find](const View& snapshot) {

@@ -107,7 +107,7 @@ Outcome job_scale_status(Call& call) {
                   state::watch_key(Table::scaling_events, key)},
         .index =
             [](const View& snapshot) {
-              return std::max({table_index(snapshot, Table::jobs), snapshot.index(Table::allocs),
+              return std::max({snapshot.index(Table::jobs), snapshot.index(Table::allocs),
                                snapshot.index(Table::scaling_events)});
             },
         .answer =

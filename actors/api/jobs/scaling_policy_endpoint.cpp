@@ -41,7 +41,7 @@ Outcome list_policies(Call& call) {
   return read_state(call, [&query](const ReadOptions& options) -> Result<Read> {
     return Read{
         .watch = {state::watch_prefix(Table::scaling_policies, options.prefix)},
-        .index = index_of<Table::scaling_policies>,
+        .index = index_from_one<Table::scaling_policies>,
         .answer = [options, query](const View& snapshot) {
           return list_by_key(
               snapshot, &state::Snapshot::scaling_policies_map, options,

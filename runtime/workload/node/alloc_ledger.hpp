@@ -284,6 +284,9 @@ public:
 
     /// What is left of it is being removed.
     bool is_leaving() const { return phase >= Phase::destroying && phase <= Phase::erasing; }
+
+    /// Nothing is left of it here but what the servers know.
+    bool is_gone() const { return phase >= Phase::erasing; }
   };
 
   /// What to do since the last call, in this order. To be called after every event.

@@ -93,6 +93,43 @@ TEST_CASE("read: lists carry their index, and pages their token") {
         == uuid(11));
 }
 
+TEST_CASE("read: what nothing was ever written to has index 0, where Nomad says so") {
+  ApiFixture fixture;
+  const auto index = [&fixture](const std::string& path) {
+    return std::string{fixture.get("/v1/" + path).header("X-Nomad-Index")};
+  };
+
+  for (const auto* path : {"jobs", "allocations", "evaluations", "deployments", "job/x", "nodes",
+                           "job/x/allocations", "job/x/versions", "job/x/submission?version=0"}) {
+    CAPTURE(path);
+    CHECK(index(path) == "0");
+  }
+  for (const auto* path : {"services", "service/x", "vars", "scaling/policies", "namespaces",
+                           "node/pools", "operator/scheduler/configuration"}) {
+    CAPTURE(path);
+    CHECK(index(path) == "1");
+  }
+  const auto count = fixture.json("/v1/evaluations/count").as_object();
+  CHECK(count.at("Index") == 0);
+  for (const auto* context : {"jobs", "volumes", "plugins", "vars"}) {
+    CAPTURE(context);
+    const auto found = fixture.send("PUT", "/v1/search",
+                                    R"({"Prefix":"","Context":")" + std::string{context} + "\"}");
+    CHECK(found.header("X-Nomad-Index") == "0");
+    CHECK(json::parse(found.body).as_object().at("Index") == 0);
+  }
+}
+
+TEST_CASE("read: no node's allocations are no mistake") {
+  ApiFixture fixture;
+  for (const auto& id : {std::string{"none"}, uuid(99)}) {
+    const auto answer = fixture.get("/v1/node/" + id + "/allocations");
+    CHECK(answer.status == 200);
+    CHECK(answer.body == "[]");
+    CHECK(answer.header("X-Nomad-Index") == "1");
+  }
+}
+
 TEST_CASE("read: a job is shown with its parts, absent ones are told") {
   ApiFixture fixture;
   fill(fixture);

@@ -298,6 +298,10 @@ TEST_CASE("write: allocations and nodes") {
       = json::parse(fixture.send("PUT", "/v1/node/" + own_node + "/evaluate").body).as_object();
   CHECK(evaluated.at("EvalIDs").as_array().size() == 1);
   CHECK(evaluated.at("EvalCreateIndex") == state.index);
+  CHECK(evaluated.at("Features") == 0);
+  CHECK(evaluated.at("NumNodes") == 1);
+  CHECK(evaluated.at("SchedulingEligibility") == "ineligible");
+  CHECK(texts_of(evaluated.at("Servers"), "Datacenter") == "dc1");
   CHECK(fixture.send("PUT", "/v1/node/" + own_node + "/purge").status == 200);
   CHECK_FALSE(state.now().node(own_node));
 }

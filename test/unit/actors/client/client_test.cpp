@@ -253,9 +253,16 @@ TEST_CASE_FIXTURE(ClientFixture, "client: garbage is collected on request, live 
   auto missing = ask<door::NodeReply>(client, test::collect_alloc(alloc_id(9)));
   CHECK((*missing)->error().what == "Unknown allocation \"" + alloc_id(9) + "\"");
 
+  const auto kept = [this] {
+    return (*ask<client::client_api::AllocCounts>(client, client::client_api::CountAllocs{}))
+        ->value()
+        .kept;
+  };
+  const auto before = kept();
   auto all = ask<door::NodeReply>(client, test::collect_garbage());
   REQUIRE(all->has_value());
   CHECK((*all)->has_value());
+  CHECK(kept() == before - 1);
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
   CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(2))));
 }

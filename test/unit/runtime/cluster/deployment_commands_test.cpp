@@ -80,6 +80,18 @@ TEST_CASE_FIXTURE(Operator, "a deployment is paused without an evaluation, and r
   CHECK_FALSE(resume->reverted_to);
 }
 
+TEST_CASE_FIXTURE(Operator,
+                  "what waits for no other region needs no unblocking, which is no mistake") {
+  const auto id = deploy(1, "{}");
+  const auto running = cluster::decide_unblock(state(), nomad::test::anybody(), id, draw());
+  REQUIRE(running);
+  CHECK_FALSE(running->command);
+
+  write(cluster::decide_fail(state(), nomad::test::anybody(), id, draw())->command);
+  CHECK(cluster::decide_unblock(state(), nomad::test::anybody(), id, draw()).error().what
+        == "can't unblock terminal deployment");
+}
+
 TEST_CASE_FIXTURE(Operator, "canaries are promoted, all or by the names of their groups") {
   const auto id = deploy_canary();
   report_health(canary(), true);

@@ -348,6 +348,8 @@ TEST_CASE_FIXTURE(Jobs, "dispatching: all required keys, and none that the job d
   CHECK(refusal("", {{"must", "1"}, {"may", "2"}}).empty());
   CHECK(refusal("", {{"must", "1"}, {"other", "2"}})
         == "Dispatch request included unpermitted metadata keys: [other]");
+  CHECK(refusal("", {{"b", "1"}, {"a", "2"}})
+        == "Dispatch request included unpermitted metadata keys: [a b]");
 }
 
 TEST_CASE_FIXTURE(Jobs, "dispatching: the child has its payload and its keys over the parent's") {

@@ -199,7 +199,29 @@ TEST_CASE("agent_config: disks are looked at once a second at most, or never") {
 TEST_CASE("agent_config: what the API shows holds no secret") {
   auto config = dev_defaults();
   config.server.encrypt = "c2VjcmV0";
+  config.plugins["docker"]["auth.config"] = "c2VjcmV0";
   const auto shown = to_json(config);
   CHECK(shown.find("c2VjcmV0") == std::string::npos);
   CHECK(shown.find(R"("Region":"global")") != std::string::npos);
+}
+
+TEST_CASE("agent_config: the API shows every block that Nomad's has, with what was set") {
+  auto config = dev_defaults();
+  config.client.reserved.ports = "22";
+  config.client.host_volumes["data"] = {.path = "/srv", .read_only = true};
+  config.server.join.retry_join = {"a:4647"};
+  const auto shown = boost::json::parse(to_json(config)).as_object();
+
+  for (const auto* block : {"ACL", "Audit", "Autopilot", "Client", "Consul", "Limits", "Plugins",
+                            "Sentinel", "Server", "TLSConfig", "Telemetry", "UI", "Vault"}) {
+    CAPTURE(block);
+    CHECK(shown.contains(block));
+  }
+  const auto& client = shown.at("Client").as_object();
+  CHECK(client.at("Reserved").as_object().at("ReservedPorts") == "22");
+  CHECK(client.at("HostVolumes").as_array().at(0).as_object().at("Path") == "/srv");
+  CHECK(shown.at("Server").as_object().at("ServerJoin").as_object().at("RetryJoin")
+        == boost::json::array{"a:4647"});
+  CHECK(shown.at("Plugins").as_array().at(0).as_object().at("Name") == "mock_driver");
+  CHECK(shown.at("Autopilot").as_object().at("MaxTrailingLogs") == 250);
 }

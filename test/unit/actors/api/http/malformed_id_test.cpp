@@ -50,7 +50,6 @@ TEST_CASE("ids: of nodes, in paths, parameters and bodies") {
   ApiFixture fixture;
   check_refused(fixture, "node",
                 {{"GET", "/v1/node/zzz"},
-                 {"GET", "/v1/node/zzz/allocations"},
                  {"PUT", "/v1/node/zzz/evaluate"},
                  {"PUT", "/v1/node/zzz/purge"},
                  {"PUT", "/v1/node/zzz/eligibility", R"({"Eligibility":"eligible"})"},
