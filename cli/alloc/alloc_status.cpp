@@ -8,6 +8,7 @@
 
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
@@ -383,7 +384,7 @@ Result<int> run_alloc_status(const std::vector<std::string>& arguments) {
   auto& api = *command.api;
   if (command.positional().empty() && command.output.requested()) {
     auto list = NOMAD_TRY(api.get("/v1/allocations").within("Error querying allocations"));
-    return *command.output.print(list.body);
+    return *command.output.print(as_printed(ApiShape::alloc_stub, list.body));
   }
   if (command.positional().size() != 1)
     return command.misuse(
@@ -392,7 +393,7 @@ Result<int> run_alloc_status(const std::vector<std::string>& arguments) {
   auto kind = alloc_kind;
   kind.title = "Identifier";
   auto alloc = NOMAD_TRY(find_by_prefix(api, kind, command.positional()[0], command.verbose));
-  if (auto code = command.output.print(alloc.body)) return *code;
+  if (auto code = command.output.print(as_printed(ApiShape::alloc, alloc.body))) return *code;
   return show(api, command, alloc);
 }
 

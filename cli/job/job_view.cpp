@@ -7,6 +7,7 @@
 
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/diff.hpp"
 #include "cli/output/layout.hpp"
@@ -66,7 +67,8 @@ Result<int> run_job_inspect(const std::vector<std::string>& arguments) {
     auto stored = NOMAD_TRY(command.api->get(command.path()).within("Error inspecting job"));
     job = std::move(stored.body);
   }
-  if (!command.output.format.empty()) return *command.output.print(job);
+  job = as_printed(ApiShape::job, job);
+  if (auto code = command.output.print(job)) return *code;
   print_json(boost::json::object{{"Job", std::move(job)}});
   return 0;
 }
@@ -79,7 +81,7 @@ Result<int> run_job_allocs(const std::vector<std::string>& arguments) {
   auto allocs
       = NOMAD_TRY(command.api->get(command.path("/allocations"), {{"all", all ? "true" : "false"}})
                       .within("Error retrieving allocations"));
-  if (auto code = command.output.print(allocs.body)) return *code;
+  if (auto code = command.output.print(as_printed(ApiShape::alloc_stub, allocs.body))) return *code;
   std::cout << (allocs.view().items().empty() ? "No allocations placed"
                                               : alloc_table(allocs.view(), verbose))
             << '\n';
@@ -96,7 +98,7 @@ Result<int> run_job_deployments(const std::vector<std::string>& arguments) {
                               ->get(command.path(latest ? "/deployment" : "/deployments"),
                                     {{"all", all ? "true" : "false"}})
                               .within("Error retrieving deployments"));
-  if (auto code = command.output.print(answer.body)) return *code;
+  if (auto code = command.output.print(as_printed(ApiShape::deployment, answer.body))) return *code;
   if (answer.view().is_null() || (!latest && answer.view().items().empty()))
     std::cout << "No deployments found\n";
   else if (latest)
@@ -122,7 +124,7 @@ Result<int> run_job_history(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < versions.size(); ++i) {
     const auto& job = versions[i];
     if (version && job["Version"].number() != *version) continue;
-    chosen.push_back(*job.raw());
+    chosen.push_back(as_printed(ApiShape::job, *job.raw()));
     if (!text.empty()) text += "\n\n";
     text += pairs({{"Version", job["Version"].text()},
                    {"Stable", job["Stable"].text()},

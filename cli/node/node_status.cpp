@@ -7,6 +7,8 @@
 
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
+#include "cli/node/host_stats.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
@@ -40,7 +42,7 @@ Result<int> list_nodes(Api& api, const NodeStatusFlags& flags) {
     if (!value.empty()) query.emplace_back(name, value);
   if (flags.os) query.emplace_back("os", "true");
   const auto nodes = NOMAD_TRY(api.get("/v1/nodes", query).within("Error querying node status"));
-  if (auto code = flags.output.print(nodes.body)) return *code;
+  if (auto code = flags.output.print(as_printed(ApiShape::node_stub, nodes.body))) return *code;
   const auto items = nodes.view().items();
   if (flags.quiet) {
     for (const auto& node : items)
@@ -241,6 +243,7 @@ Result<int> show_node(Api& api, const NodeStatusFlags& flags, const Answer& answ
     else
       std::cout << "\nerror fetching node stats: " << host.error().what << '\n';
   }
+  if (flags.stats && !flags.brief) print_host_stats(stats);
   print_section("Allocations", allocs.view().items().empty()
                                    ? "No allocations placed"
                                    : alloc_table(allocs.view(), flags.verbose));
@@ -261,7 +264,7 @@ Result<int> run_node_status(const std::vector<std::string>& arguments) {
   if (command.positional().empty() && !command.self) return list_nodes(api, command);
   const auto id = NOMAD_TRY(command.self ? own_node(api) : command.positional()[0]);
   auto node = NOMAD_TRY(find_by_prefix(api, node_kind, id, command.verbose));
-  if (auto code = command.output.print(node.body)) return *code;
+  if (auto code = command.output.print(as_printed(ApiShape::node, node.body))) return *code;
   return show_node(api, command, node);
 }
 

@@ -7,7 +7,17 @@
 
 namespace nomad::cli {
 
-enum class ApiShape { deployment, evaluation, place, scaling_policy };
+enum class ApiShape {
+  alloc,
+  alloc_stub,
+  deployment,
+  evaluation,
+  job,
+  node,
+  node_stub,
+  place,
+  scaling_policy
+};
 
 /// An object of the API, or a list of them, as it is printed.
 boost::json::value as_printed(ApiShape shape, const boost::json::value& answer);
