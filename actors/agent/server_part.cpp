@@ -1,8 +1,11 @@
 #include "actors/agent/server_part.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "actors/agent/server_identity.hpp"
 #include "actors/core/supervise.hpp"
@@ -10,6 +13,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/storage/directory.hpp"
+#include "runtime/telemetry/registry.hpp"
 
 namespace nomad::agent {
 namespace {
@@ -30,8 +34,10 @@ std::chrono::milliseconds milliseconds(Nanoseconds duration) {
 
 raft::RaftOptions raft_options(const config::AgentConfig& config,
                                const ServerIdentity& identity,
-                               const ClusterPart& cluster) {
+                               const ClusterPart& cluster,
+                               const AgentLinks& links) {
   raft::RaftOptions options;
+  options.metrics = links.metrics;
   options.directory = config.data_dir + "/server/raft";
   options.self = identity.id;
   options.address = cluster.address();
@@ -46,6 +52,35 @@ raft::RaftOptions raft_options(const config::AgentConfig& config,
       = std::chrono::duration_cast<std::chrono::seconds>(config.server.raft_snapshot_interval);
   options.trailing_entries = static_cast<std::uint64_t>(config.server.raft_trailing_logs);
   return options;
+}
+
+/// Shows a total as a counter: what has come since it was looked at last counts.
+class ShownTotal {
+public:
+  ShownTotal(telemetry::Counter& counter, const std::atomic<std::uint64_t>& total)
+      : counter_{counter}, total_{total} {}
+
+  void look() {
+    const auto now = total_.load();
+    if (now > seen_) counter_.add(static_cast<double>(now - std::exchange(seen_, now)));
+  }
+
+private:
+  telemetry::Counter& counter_;
+  const std::atomic<std::uint64_t>& total_;
+  std::uint64_t seen_ = 0;
+};
+
+void show_counters(telemetry::Registry& metrics,
+                   const std::shared_ptr<const raft::RaftCounters>& counters) {
+  std::vector<ShownTotal> totals{
+      {metrics.counter("raft.apply"), counters->proposals},
+      {metrics.counter("raft.state.leader"), counters->elections},
+  };
+  metrics.add_collector([counters, totals = std::move(totals)](telemetry::Gauges&) mutable {
+    for (auto& total : totals)
+      total.look();
+  });
 }
 
 cluster::LeaseOptions lease_options(const config::Server& server) {
@@ -122,6 +157,7 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
   store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
   part.store_ = std::make_shared<state::Store>(store_options);
   part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
+  part.fsm_->measure_in(links.metrics);
   part.system_ = &owner.system();
   part.server_ = server::spawn_server(owner);
   const auto started = part.start_parts(config, identity, http_address, links, keyring);
@@ -146,8 +182,9 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
       links.requests, store_, listening(server_, config, id_, links.certificates)));
   cluster_.emplace(std::move(cluster));
   auto raft = NOMAD_TRY(
-      raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_));
+      raft::start_raft(server_, raft_options(config, identity, *cluster_, links), fsm_, server_));
   raft_.emplace(std::move(raft));
+  if (links.metrics) show_counters(*links.metrics, raft_->counters);
   // Whoever hears of a vote must find it after a power cut: first the directories are synced.
   keyring_ = NOMAD_TRY(keyring.get());
   cluster_->attach(server_, *raft_);

@@ -19,6 +19,22 @@ void advance_metrics(const std::shared_ptr<Context>& context,
   });
 }
 
+/// Of a group of a job; of an instance of another job also whose, and which.
+telemetry::Labels summary_labels(schema::Job::Reader job, std::string_view group) {
+  telemetry::Labels labels{{"job", copy(job.getId())},
+                           {"task_group", std::string{group}},
+                           {"namespace", copy(job.getNamespace())}};
+  if (job.getParentId().size() == 0) return labels;
+  labels.emplace_back("parent_id", copy(job.getParentId()));
+  const auto id = view(job.getId());
+  for (const auto& [label, mark] :
+       {std::pair<const char*, std::string_view>{"dispatch_id", "/dispatch-"},
+        {"periodic_id", "/periodic-"}})
+    if (const auto at = id.rfind(mark); at != id.npos)
+      labels.emplace_back(label, std::string{id.substr(at + mark.size())});
+  return labels;
+}
+
 /// Jobs by status and their groups' allocations by state.
 void collect_jobs(telemetry::Gauges& gauges, const state::Snapshot& snapshot) {
   constexpr std::size_t most_labelled = 1'000;  // a gauge per group and state, so not for all
@@ -35,9 +51,7 @@ void collect_jobs(telemetry::Gauges& gauges, const state::Snapshot& snapshot) {
     if (!summary) continue;
     for (const auto group : summary->getSummary()) {
       if (++labelled > most_labelled) break;
-      const telemetry::Labels labels{{"job", copy(job.getId())},
-                                     {"task_group", copy(group.getKey())},
-                                     {"namespace", copy(job.getNamespace())}};
+      const auto labels = summary_labels(job, view(group.getKey()));
       const auto counts = group.getValue();
       const auto set = [&](std::string_view name, std::int64_t value) {
         gauges.set(name, static_cast<double>(value), labels);
@@ -70,6 +84,7 @@ void add_collectors(const std::shared_ptr<Context>& context, telemetry::Registry
     if (!alive || !alive->state.store) return;
     const auto snapshot = alive->state.store->snapshot();
     gauges.set("raft.appliedIndex", static_cast<double>(snapshot.index()));
+    gauges.set("state.snapshotIndex", static_cast<double>(snapshot.index()));
     gauges.set("nomad.state.watches", static_cast<double>(alive->state.store->watches().size()));
     gauges.set("nomad.raft.read_only",
                alive->state.leader && !alive->state.leader->read_only().empty() ? 1 : 0);
@@ -105,7 +120,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_actor_routes(routes);
   add_plugin_routes(routes, options.plugins.states);
   add_cluster_routes(routes, agent);
-  add_metrics_routes(routes, {options.metrics, options.client});
+  add_metrics_routes(routes, {options.metrics, options.client, server.cluster});
   add_client_routes(routes, client);
   add_file_routes(routes, client);
   add_event_routes(routes);

@@ -1,5 +1,6 @@
 #include "actors/raft/pending_proposals.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace nomad::raft {
@@ -49,7 +50,7 @@ Result<> PendingProposals::check(Bytes& command, std::size_t more, const Core& c
 
 void PendingProposals::await(Index index, ProposalCallback callback) {
   gathering_.begin(parts_.clock());
-  waiting_.push_back({index, std::move(callback)});
+  waiting_.push_back({index, parts_.clock(), std::move(callback)});
 }
 
 void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Outcome> outcomes) {
@@ -58,12 +59,20 @@ void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Out
     Outcome outcome;
     if (entry.kind == EntryKind::command) outcome = std::move(outcomes[command++]);
     if (waiting_.empty() || waiting_.front().index != entry.index) continue;
+    measure(parts_.clock() - waiting_.front().since);
     const auto callback = std::move(waiting_.front().callback);
     waiting_.pop_front();
     outcome.index = entry.index;
     callback(Applied{entry.index, std::move(outcome)});
     if (waiting_.empty()) gathering_.end(parts_.clock());
   }
+}
+
+/// From its proposal to its place in the state.
+void PendingProposals::measure(Time took) {
+  if (!parts_.options.metrics) return;
+  if (commit_time_ == nullptr) commit_time_ = &parts_.options.metrics->sample("raft.commitTime");
+  commit_time_->observe(std::chrono::duration<double, std::milli>{took}.count());
 }
 
 void PendingProposals::fail(const Error& reason) {

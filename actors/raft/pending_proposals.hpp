@@ -7,6 +7,7 @@
 
 #include "actors/raft/node_parts.hpp"
 #include "runtime/raft/write_gathering.hpp"
+#include "runtime/telemetry/registry.hpp"
 
 namespace nomad::raft {
 
@@ -42,12 +43,16 @@ public:
 private:
   struct Waiting {
     Index index;
+    Time since;
     ProposalCallback callback;
   };
 
+  void measure(Time took);
+
   const NodeParts& parts_;
-  std::deque<Waiting> waiting_;  ///< Grows by `await` alone.
-  WriteGathering gathering_;     ///< Its rounds last as long as somebody waits.
+  std::deque<Waiting> waiting_;               ///< Grows by `await` alone.
+  telemetry::Sample* commit_time_ = nullptr;  ///< Null before the first commit.
+  WriteGathering gathering_;                  ///< Its rounds last as long as somebody waits.
 };
 
 }  // namespace nomad::raft

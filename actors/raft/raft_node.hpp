@@ -25,6 +25,10 @@
 #include "runtime/raft/fsm.hpp"
 #include "runtime/raft/messages.hpp"
 
+namespace nomad::telemetry {
+class Registry;
+}
+
 namespace nomad::raft {
 
 /// Writes one command; answered with `Applied` (see proposer.hpp for order and errors). Threads
@@ -171,6 +175,8 @@ struct RaftOptions {
 
   /// What may wait to be taken in from all other servers.
   std::size_t max_inbox_bytes = std::size_t{64} << 20;
+
+  std::shared_ptr<telemetry::Registry> metrics{};  ///< Null: nothing is measured.
 };
 
 struct NodeParts;

@@ -1,7 +1,9 @@
 #include "actors/raft/state_fsm.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include <capnp/serialize.h>
 #include <kj/exception.h>
@@ -77,7 +79,57 @@ schema::Command::Reader command_in(std::span<const std::byte> bytes) {
       reinterpret_cast<const capnp::word*>(bytes.data()));
 }
 
+/// Under which names of Nomad's the times of commands are shown.
+constexpr std::pair<schema::Command::Which, std::string_view> measured_commands[] = {
+    {schema::Command::JOB_REGISTER, "register_job"},
+    {schema::Command::JOB_DEREGISTER, "deregister_job"},
+    {schema::Command::JOB_STABILITY, "apply_job_stability"},
+    {schema::Command::JOB_SCALE, "upsert_scaling_event"},
+    {schema::Command::EVAL_UPDATE, "update_eval"},
+    {schema::Command::EVAL_DELETE, "delete_eval"},
+    {schema::Command::ALLOC_CLIENT_UPDATE, "alloc_client_update"},
+    {schema::Command::ALLOC_TRANSITION, "alloc_update_desired_transition"},
+    {schema::Command::NODE_REGISTER, "register_node"},
+    {schema::Command::NODE_DEREGISTER, "deregister_node"},
+    {schema::Command::NODE_STATUS_UPDATE, "node_status_update"},
+    {schema::Command::NODE_DRAIN_UPDATE, "node_drain_update"},
+    {schema::Command::NODE_ELIGIBILITY_UPDATE, "node_eligibility_update"},
+    {schema::Command::NODE_EVENTS_UPSERT, "upsert_node_events"},
+    {schema::Command::NODE_POOL_UPSERT, "apply_node_pool_upsert"},
+    {schema::Command::NODE_POOL_DELETE, "apply_node_pool_delete"},
+    {schema::Command::PLAN_RESULTS, "apply_plan_results"},
+    {schema::Command::DEPLOYMENT_STATUS_UPDATE, "apply_deployment_status_update"},
+    {schema::Command::DEPLOYMENT_PROMOTION, "apply_deployment_promotion"},
+    {schema::Command::DEPLOYMENT_ALLOC_HEALTH, "apply_deployment_alloc_health"},
+    {schema::Command::SCHEDULER_CONFIGURATION, "apply_scheduler_config"},
+    {schema::Command::AUTOPILOT_UPDATE, "autopilot"},
+    {schema::Command::NAMESPACE_UPSERT, "apply_namespace_upsert"},
+    {schema::Command::NAMESPACE_DELETE, "apply_namespace_delete"},
+    {schema::Command::SERVICE_UPSERT, "apply_service_registration_upsert"},
+    {schema::Command::SERVICE_DELETE, "apply_service_registration_delete_id"},
+    {schema::Command::NODE_SERVICES, "apply_service_registration_delete_node_id"},
+    {schema::Command::ROOT_KEY_UPSERT, "apply_root_key_meta_upsert"},
+    {schema::Command::ROOT_KEY_DELETE, "apply_root_key_meta_delete"},
+};
+
+using MeasuringClock = std::chrono::steady_clock;
+
+void observe_since(telemetry::Sample* sample, MeasuringClock::time_point begun) {
+  if (sample == nullptr) return;
+  const auto took = MeasuringClock::now() - begun;
+  sample->observe(std::chrono::duration<double, std::milli>{took}.count());
+}
+
 }  // namespace
+
+void StateFsm::measure_in(std::shared_ptr<telemetry::Registry> registry) {
+  metrics_ = std::move(registry);
+  if (!metrics_) return;
+  batch_time_ = &metrics_->sample("raft.fsm.apply");
+  times_.resize(state::known_commands());
+  for (const auto& [which, name] : measured_commands)
+    times_.at(which) = &metrics_->sample("nomad.fsm." + std::string{name});
+}
 
 Bytes payload_of(const Object<schema::Command>& command) {
   auto owner = std::make_shared<const Object<schema::Command>>(command);
@@ -127,20 +179,26 @@ std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index appli
   std::vector<Outcome> outcomes;
   std::vector<std::shared_ptr<const state::Outcome>> for_listener;
   outcomes.reserve(entries.size());
+  const auto begun = MeasuringClock::now();
   for (const auto& entry : entries) {
     const auto bytes = entry.payload.view();
     if (!is_aligned(bytes)) {  // `check` has refused such bytes wherever they came from outside
       outcomes.push_back({misaligned(), entry.index, {}});
       continue;
     }
+    const auto command = command_in(bytes);
+    const auto one_begun = MeasuringClock::now();
     auto outcome = std::make_shared<const state::Outcome>(
-        store_->apply(entry.index + store_->index_offset(), command_in(bytes)));
-    applied_commands_ = std::max(applied_commands_.load(), state::kind_of(command_in(bytes)) + 1);
+        store_->apply(entry.index + store_->index_offset(), command));
+    applied_commands_ = std::max(applied_commands_.load(), state::kind_of(command) + 1);
+    const auto kind = (command.isGuarded() ? command.getGuarded().getCommand() : command).which();
+    if (kind < times_.size()) observe_since(times_[kind], one_begun);
     outcomes.push_back({outcome->error, outcome->index, outcome});
     if (outcome->concerns_leader()) for_listener.push_back(std::move(outcome));
   }
   store_->set_applied(applied + store_->index_offset());
   store_->publish();
+  observe_since(batch_time_, begun);
   const std::lock_guard lock{mutex_};
   if (listener_ && !for_listener.empty()) listener_(std::move(for_listener));
   return outcomes;

@@ -13,6 +13,7 @@
 
 #include "runtime/raft/fsm.hpp"
 #include "runtime/state/store.hpp"
+#include "runtime/telemetry/registry.hpp"
 
 namespace nomad::raft {
 
@@ -46,11 +47,17 @@ public:
   Result<std::shared_ptr<PreparedState>> prepare(SnapshotRows& rows) const override;
   void install(PreparedState& prepared, Index applied) override;
 
+  /// From now on the times of `apply` go there, under Nomad's names. Before it is used.
+  void measure_in(std::shared_ptr<telemetry::Registry> registry);
+
 private:
   std::shared_ptr<state::Store> store_;
-  std::atomic<std::uint32_t> applied_commands_{
-      0};             ///< Written where it is applied, read by the node.
-  std::mutex mutex_;  ///< Of `listener_`.
+  /// Written where it is applied, read by the node.
+  std::atomic<std::uint32_t> applied_commands_{0};
+  std::shared_ptr<telemetry::Registry> metrics_;
+  telemetry::Sample* batch_time_ = nullptr;
+  std::vector<telemetry::Sample*> times_;  ///< By the command's number; of some there is none.
+  std::mutex mutex_;                       ///< Of `listener_`.
   Listener listener_;
 };
 

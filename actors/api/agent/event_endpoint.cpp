@@ -239,7 +239,7 @@ private:
   /// The line of a batch; "" when nothing in it is wanted.
   std::string render(const state::Store::Events::Batch& batch) const {
     access::Verdicts verdicts{who_};
-    const auto state = context_->options.server.store->snapshot();
+    const auto state = context_->state.store->snapshot();
     std::string out = "{\"Events\":[";
     bool is_first = true;
     for (const auto& event : batch.events) {

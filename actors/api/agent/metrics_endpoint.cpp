@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "actors/api/agent/server_gauges.hpp"
 #include "actors/api/http/call.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/core/actor_registry.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/telemetry/process_metrics.hpp"
 
 namespace nomad::api {
 namespace {
@@ -67,19 +70,27 @@ void set_allocated(Gauges& gauges, const ClientMetrics& client, const Labels& la
       left(all.getMemory().getMemoryMb(), kept.getMemory().getMemoryMb(), taken.memory_mb));
   set("client.unallocated.disk",
       left(all.getDisk().getDiskMb(), kept.getDisk().getDiskMb(), taken.disk_mb));
+  for (const auto network : all.getNetworks()) {  // bandwidth is promised to nobody any more
+    auto of_device = labels;
+    of_device.emplace_back("device", copy(network.getDevice()));
+    gauges.set("client.unallocated.network", static_cast<double>(network.getMBits()), of_device);
+  }
 }
 
-/// What the driver measures, and what is not zero anyway, as in Nomad.
+/// Of memory what the driver measures, and what is not zero anyway, as in Nomad.
 class TaskGauges {
 public:
   TaskGauges(Gauges& gauges, const Labels& labels) : gauges_{gauges}, labels_{labels} {}
 
   void set(std::string_view name,
            double value,
-           std::string_view measure = {},
-           const std::vector<std::string>& measured = {}) {
-    const bool is_known = value != 0 || std::ranges::find(measured, measure) != measured.end();
-    if (is_known) gauges_.set(std::string{"client.allocs."}.append(name), value, labels_);
+           std::string_view measure,
+           const std::vector<std::string>& measured) {
+    if (value != 0 || std::ranges::find(measured, measure) != measured.end()) set(name, value);
+  }
+
+  void set(std::string_view name, double value) {
+    gauges_.set(std::string{"client.allocs."}.append(name), value, labels_);
   }
 
 private:
@@ -102,15 +113,12 @@ void set_memory(TaskGauges& gauges, const MemoryUsage& used) {
 }
 
 void set_cpu(TaskGauges& gauges, const CpuUsage& used) {
-  const auto set = [&](std::string_view name, std::string_view measure, double value) {
-    gauges.set(name, value, measure, used.measured);
-  };
-  set("cpu.total_percent", "Percent", used.percent);
-  set("cpu.system", "System Mode", used.system_mode);
-  set("cpu.user", "User Mode", used.user_mode);
-  set("cpu.throttled_time", "Throttled Time", static_cast<double>(used.throttled_time));
-  set("cpu.throttled_periods", "Throttled Periods", static_cast<double>(used.throttled_periods));
-  set("cpu.total_ticks", "Percent", used.total_ticks);
+  gauges.set("cpu.total_percent", used.percent);
+  gauges.set("cpu.system", used.system_mode);
+  gauges.set("cpu.user", used.user_mode);
+  gauges.set("cpu.throttled_time", static_cast<double>(used.throttled_time));
+  gauges.set("cpu.throttled_periods", static_cast<double>(used.throttled_periods));
+  gauges.set("cpu.total_ticks", used.total_ticks);
 }
 
 void set_task(Gauges& all, const TaskMetrics& task) {
@@ -137,6 +145,7 @@ void set_host_gauges(Gauges& gauges, const Labels& node, const HostUsage& usage)
     auto labels = node;
     labels.emplace_back("cpu", core.cpu);
     gauges.set("client.host.cpu.total_percent", core.total, labels);
+    gauges.set("client.host.cpu.total", core.total, labels);
     gauges.set("client.host.cpu.user", core.user, labels);
     gauges.set("client.host.cpu.system", core.system, labels);
     gauges.set("client.host.cpu.idle", core.idle, labels);
@@ -165,12 +174,24 @@ void set_counts(Gauges& gauges, const Labels& node, const AllocCounts& counts) {
   set("client.allocations.terminal", counts.terminal);
 }
 
+/// What was asked for an answer.
+struct Looked {
+  ClientMetrics client = {};
+  ServerLook server = {};
+};
+
 /// Takes long: a gauge for each state of each of many jobs' groups.
 Answer render(const Context& context,
               telemetry::Registry& registry,
               bool as_prometheus,
-              const ClientMetrics& client) {
+              const Looked& looked) {
   const auto collect = [&](Gauges& gauges) {
+    telemetry::set_runtime(gauges);
+    // What runs beside each other here are actors.
+    gauges.set("runtime.num_goroutines",
+               static_cast<double>(actor::list_actors(context.system).size()));
+    set_server_gauges(gauges, registry, looked.server);
+    const auto& client = looked.client;
     if (!client.node) return;
     const auto node = node_labels(context, *client.node);
     if (client.host) set_host_gauges(gauges, node, *client.host);
@@ -181,7 +202,23 @@ Answer render(const Context& context,
   };
   if (!as_prometheus) return Answer::json(registry.json(unix_now(), collect));
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-          .body = registry.prometheus(unix_now(), collect)};
+          .body = registry.prometheus(unix_now(), collect) + telemetry::process_text()};
+}
+
+/// Renders when the servers have been looked at, too.
+void look_on(const SharedCall& call,
+             const MetricsSources& sources,
+             bool as_prometheus,
+             ClientMetrics client) {
+  look_at_server(
+      call->context, sources.cluster,
+      [call, &sources, as_prometheus, client = std::move(client)](const ServerLook& server) {
+        run_on(call->context->pool, call,
+               [&sources, as_prometheus,
+                looked = Looked{client, server}](const Call& shared) -> Outcome {
+                 return render(*shared.context, *sources.metrics.registry, as_prometheus, looked);
+               });
+      });
 }
 
 Outcome metrics(Call& call, const MetricsSources& sources) {
@@ -190,19 +227,15 @@ Outcome metrics(Call& call, const MetricsSources& sources) {
   if (as_prometheus && !kept.prometheus) return Answer::text(415, "Prometheus is not enabled");
   if (!kept.registry) return Error{Errc::internal, "this agent keeps no metrics"};
   const auto shared = share(std::move(call));
-  const auto render_with = [shared, &registry = *kept.registry,
-                            as_prometheus](Result<ClientMetrics> client) {
-    run_on(shared->context->pool, shared,
-           [&registry, as_prometheus, client = std::move(client)](const Call& here) -> Outcome {
-             return render(*here.context, registry, as_prometheus,
-                           client ? *client : ClientMetrics{});
-           });
-  };
-  if (!sources.client)
-    render_with(ClientMetrics{});
-  else
-    shared->context->asker.ask<ClientMetrics>(
-        sources.client, ReadMetrics{.of_tasks = kept.of_tasks}, client_timeout, render_with);
+  if (!sources.client) {
+    look_on(shared, sources, as_prometheus, {});
+    return later;
+  }
+  shared->context->asker.ask<ClientMetrics>(
+      sources.client, ReadMetrics{.of_tasks = kept.of_tasks}, client_timeout,
+      [shared, &sources, as_prometheus](Result<ClientMetrics> client) {
+        look_on(shared, sources, as_prometheus, client ? std::move(*client) : ClientMetrics{});
+      });
   return later;
 }
 

@@ -85,6 +85,17 @@ std::string_view metric_of(std::string_view operation) {
   return found != std::end(measured) ? found->second : std::string_view{};
 }
 
+std::string call_counter_of(std::string_view operation, std::string_view metric) {
+  const auto begin = metric.find('.') + 1;
+  const auto end = metric.find('.', begin);
+  auto endpoint = metric.substr(begin, end - begin);
+  if (endpoint == "client") endpoint = "node";
+  if (endpoint == "job_summary") endpoint = "job";
+  const bool reads = operation.starts_with("GET ");
+  const bool lists = metric.substr(end).find("list") != std::string_view::npos;
+  return "nomad.rpc." + std::string{endpoint} + (!reads ? ".write" : lists ? ".list" : ".read");
+}
+
 std::span<const std::pair<std::string_view, std::string_view>> measured_operations() {
   return measured;
 }

@@ -37,11 +37,14 @@ void serve(const Operation& operation, Call call) {
   if (!access::is_namespaced(operation.capability))
     if (const auto allowed = authorize(call.asking, {}); !allowed)
       return call.fail(allowed.error());
-  dispatch(operation.where, std::move(call),
-           [serve = operation.run, time = operation.time](Call here) {
-             here.measure_in(time);
-             here.settle(serve(here));
-           });
+  dispatch(
+      operation.where, std::move(call),
+      [serve = operation.run, time = operation.time, counters = operation.counters](Call here) {
+        here.measure_in(time);
+        for (auto* counter : counters)
+          counter->add();
+        here.settle(serve(here));
+      });
 }
 
 void run(const std::vector<Operation>& operations, Call call) {
@@ -72,7 +75,12 @@ void Routes::list(const std::string& path, std::vector<Operation>& operations) {
                                                                   : "DELETE ";
     listed_.emplace_back(method + path, operation.capability);
     const auto metric = metric_of(listed_.back().first);
-    if (metrics_ && !metric.empty()) operation.time = &metrics_->sample(metric);
+    if (!metrics_ || metric.empty()) continue;
+    operation.time = &metrics_->sample(metric);
+    operation.counters = {&metrics_->counter("nomad.rpc.request"),
+                          &metrics_->counter(call_counter_of(listed_.back().first, metric))};
+    if (fits(operation.methods, Methods::get))
+      operation.counters.push_back(&metrics_->counter("nomad.rpc.query"));
   }
 }
 

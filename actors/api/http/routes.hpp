@@ -39,7 +39,8 @@ struct Operation {
   Capability capability;
   BoundHandler run;
   Where where = Where::by_method;
-  telemetry::Sample* time = nullptr;  ///< Of how long it takes; set by Routes.
+  telemetry::Sample* time = nullptr;               ///< Of how long it takes; set by Routes.
+  std::vector<telemetry::Counter*> counters = {};  ///< Of how often it is served; the same.
 };
 
 /// Operations on paths that end in `suffix`.
@@ -122,7 +123,8 @@ struct AgentParts {
 
 struct MetricsSources {
   MetricsParts metrics;
-  client::ClientApi client;  ///< Empty without one.
+  client::ClientApi client;                      ///< Empty without one.
+  std::shared_ptr<const ClusterAccess> cluster;  ///< Null: this agent is no server.
 };
 
 /// Where archives of snapshots are kept on their way.

@@ -308,6 +308,9 @@ TEST_CASE("metrics: calls are measured by their kind, as far as there were any")
   const auto text = shown();
   CHECK(text.find("nomad_nomad_eval_list_count 1") != std::string::npos);
   CHECK(text.find("nomad_nomad_eval_count_count 2") != std::string::npos);
+  CHECK(text.find("nomad_nomad_rpc_eval_list 1") != std::string::npos);
+  CHECK(text.find("nomad_nomad_rpc_eval_read 2") != std::string::npos);
+  CHECK(text.find("nomad_nomad_rpc_query 3") != std::string::npos);
   CHECK(text.find("nomad_nomad_eval_get_eval") == std::string::npos);
 }
 

@@ -1,0 +1,30 @@
+// What /v1/metrics shows of a server besides what its parts measure by themselves: the log and its
+// members, and what autopilot makes of them. Asked for when somebody looks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "actors/api/http/call.hpp"
+#include "actors/server/autopilot.hpp"
+
+namespace nomad::api {
+
+/// Empty where this agent has no such part, it does not lead, or it does not answer.
+struct ServerLook {
+  std::optional<raft::RaftStatus> raft = {};
+  std::optional<server::autopilot::Health> autopilot = {};
+};
+
+/// `cluster` may be null. `done` is called on any thread.
+void look_at_server(const std::shared_ptr<Context>& context,
+                    const std::shared_ptr<const ClusterAccess>& cluster,
+                    std::function<void(const ServerLook&)> done);
+
+/// How long the leader has not heard of each follower is a sample of `registry`.
+void set_server_gauges(telemetry::Gauges& gauges,
+                       telemetry::Registry& registry,
+                       const ServerLook& look);
+
+}  // namespace nomad::api
