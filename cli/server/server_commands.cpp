@@ -60,7 +60,7 @@ Result<int> run_server_force_leave(const std::vector<std::string>& arguments) {
   auto& api = command.api;
   Query query{{"node", command.positional()[0]}};
   if (prune) query.emplace_back("prune", "1");
-  NOMAD_TRY(check_member(*api, command.parser.positional()[0]));
+  NOMAD_TRY(check_member(*api, command.positional()[0]));
   NOMAD_TRY(api->put("/v1/agent/force-leave", boost::json::object{}, query)
                 .within("Error force-leaving server " + command.positional()[0]));
   return 0;

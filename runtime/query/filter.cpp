@@ -6,10 +6,10 @@
 
 #include <re2/re2.h>
 
-#include "runtime/base/re2_words.hpp"
 #include "runtime/query/filter_parser.hpp"
 #include "runtime/query/filter_value.hpp"
 #include "runtime/text/number_text.hpp"
+#include "runtime/text/re2_words.hpp"
 
 namespace nomad::query {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <re2/re2.h>
 
-#include "runtime/base/re2_words.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/text/letters.hpp"
+#include "runtime/text/re2_words.hpp"
 
 namespace nomad {
 namespace {

@@ -25,7 +25,7 @@ constexpr auto between_questions = 2ms;  ///< Between two questions that nothing
 
 bool answers(actor::Outsider& self, const client::Client& client, const std::string& id) {
   bool fine = false;
-  self.request(client, 5s, signal_tasks(id, "", "SIGNULL"))
+  self.request(client, 5s, test::signal_tasks(id, "", "SIGNULL"))
       .receive([&fine](const door::NodeReply&) { fine = true; }, [](const Error&) {});
   return fine;
 }

@@ -3,6 +3,7 @@
 
 #include "actors/api/allocs/alloc_json.hpp"
 #include "actors/api/cluster/member_json.hpp"
+#include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
@@ -173,7 +174,7 @@ void append_servers(JsonObject& object,
                     const std::string& id) {
   const auto state = context.state.store->snapshot();
   const auto node = state.node(id);
-  object.text("LeaderRPCAddr", context.leader_address())
+  object.text("LeaderRPCAddr", context.forward->leader_address())
       .number("NodeModifyIndex", 0)
       .number("NumNodes", state.nodes_map().size())
       .text("SchedulingEligibility",
@@ -226,11 +227,10 @@ Outcome update_node(Call& call, Decide decide, Append append_cluster) {
 }
 
 Outcome evaluate_node(Call& call, const AgentParts& parts) {
-  return update_node(
-      call, cluster::decide_node_evaluate,
-      [&parts](JsonObject& object, const Context& context, const std::string& id) {
-        append_servers(object, context, parts, id);
-      });
+  return update_node(call, cluster::decide_node_evaluate,
+                     [&parts](JsonObject& object, const Context& context, const std::string& id) {
+                       append_servers(object, context, parts, id);
+                     });
 }
 
 Outcome purge_node(Call& call) {

@@ -1,4 +1,4 @@
-#include "runtime/base/re2_words.hpp"
+#include "runtime/text/re2_words.hpp"
 
 namespace nomad {
 
