@@ -188,8 +188,10 @@ class PlacesTest(harness.AgentTest):
         self.agent.register(job("single", Update={"MaxParallel": 1, "MinHealthyTime": 10 ** 10}))
         deployment = wait_until(lambda: self.agent.get("/v1/job/single/deployment").json,
                                 what="a deployment")
-        self.assertIn("can't unblock running deployment",
-                      self.refused("deployment", "unblock", "-detach", deployment["ID"]))
+        # Nomad takes it for one that is not blocked, too.
+        done = self.agent.run("deployment", "unblock", "-detach", deployment["ID"])
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual("running", self.agent.get("/v1/deployment/" + deployment["ID"]).json["Status"])
 
 
 if __name__ == "__main__":
