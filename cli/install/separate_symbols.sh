@@ -10,6 +10,8 @@ for built in "$@"; do
   case "$at" in /*) installed=${DESTDIR:-}$at ;; *) installed=$MESON_INSTALL_DESTDIR_PREFIX/$at ;; esac
   id=$(readelf -n "$built" | sed -n 's/.*Build ID: //p')
   symbols=${DESTDIR:-}/usr/lib/debug/.build-id/$(printf %.2s "$id")/$(printf %s "$id" | cut -c3-).debug
+  # A user who installs for himself may not write there.
+  mkdir -p "${symbols%/*}" 2>/dev/null || symbols=$MESON_INSTALL_DESTDIR_PREFIX/lib/debug/${symbols#*/debug/}
   mkdir -p "${symbols%/*}"
   objcopy --only-keep-debug --compress-debug-sections "$built" "$symbols"
   installed=$installed/${built##*/}

@@ -63,7 +63,8 @@ telemetry {
         big = job("big")
         big["TaskGroups"][0]["Tasks"][0]["Resources"]["CPU"] = 900_000
         self.agent.register(big)
-        self.agent.put(f"/v1/allocation/{self.agent.allocs('everywhere')[0]['ID']}/stop", {})
+        everywhere = self.agent.wait_for_allocs("everywhere", "running")[0]
+        self.agent.put(f"/v1/allocation/{everywhere['ID']}/stop", {})
         for path in ("/v1/allocations", "/v1/nodes"):
             self.agent.get(path)
 
@@ -90,7 +91,10 @@ telemetry {
         pid = self.agent.process.pid
         self.assertLessEqual(1, value("process_open_fds"))
         self.assertLess(value("process_open_fds"), value("process_max_fds"))
-        self.assertLess(abs(value("process_start_time_seconds") - os.stat(f"/proc/{pid}").st_ctime), 5)
+        with open("/proc/stat") as f:
+            booted = float(re.search(r"(?m)^btime (\d+)$", f.read())[1])
+        begun = booted + float(harness.started_at(pid)) / os.sysconf("SC_CLK_TCK")
+        self.assertLess(abs(value("process_start_time_seconds") - begun), 5)
         self.assertLess(1 << 20, value("nomad_runtime_alloc_bytes"))
         self.assertLess(value("nomad_runtime_alloc_bytes"), value("process_virtual_memory_bytes"))
         self.assertEqual(1, value("nomad_nomad_autopilot_healthy"))
