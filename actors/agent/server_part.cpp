@@ -77,7 +77,7 @@ void show_counters(telemetry::Registry& metrics,
       {metrics.counter("raft.apply"), counters->proposals},
       {metrics.counter("raft.state.leader"), counters->elections},
   };
-  metrics.add_collector([counters, totals = std::move(totals)](telemetry::Gauges&) mutable {
+  metrics.add_recorder([counters, totals = std::move(totals)]() mutable {
     for (auto& total : totals)
       total.look();
   });

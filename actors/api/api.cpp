@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/api/agent/server_gauges.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -14,6 +15,7 @@ constexpr std::chrono::seconds metrics_interval{10};
 void advance_metrics(const std::shared_ptr<Context>& context,
                      const std::shared_ptr<telemetry::Registry>& metrics) {
   metrics->advance(unix_now());
+  observe_contacts(context, metrics);
   context->timers.call_after(metrics_interval, [weak = std::weak_ptr{context}, metrics] {
     if (const auto alive = weak.lock()) advance_metrics(alive, metrics);
   });

@@ -9,7 +9,7 @@
 //     done: the node does not have what is asked of, no server reaches it, or it is of a release
 //     that does not know the question.
 //   - Who asks is judged by the node, with the namespace of its own record of what is asked of.
-//     Between processes his token goes along, and nothing else of him.
+//     Between processes his token and the address that he asked from go along, nothing else of him.
 #pragma once
 
 #include <chrono>
@@ -79,7 +79,9 @@ struct NodeQuestionInfo {
   NodeQuestion question;
   std::string_view name;  ///< "restartTasks", for logs.
   NodeAnswer answer;      ///< What it is answered by, and nothing else.
-  /// What who asks must be able to do. `none`: servers ask for themselves, and no user may.
+  /// What who asks must be able to do. There is no question yet that servers ask for themselves:
+  /// the first needs a mark of the cluster's own between processes, which a user's token is no
+  /// proof of.
   access::Capability needed;
   Repeat repeat;
   actor::Priority priority;

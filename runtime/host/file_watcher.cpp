@@ -23,6 +23,7 @@ Result<FileWatcher::Id> FileWatcher::watch(int file, std::function<void()> chang
       inotify_.get(), path.c_str(),
       IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF);
   if (kernel_watch < 0) return errno_error("watching a file", errno);
+  const std::lock_guard lock{guard_};
   Id id = next_id_++;
   watches_[id] = {kernel_watch, std::move(changed)};
   by_kernel_watch_[kernel_watch].push_back(id);
@@ -30,6 +31,7 @@ Result<FileWatcher::Id> FileWatcher::watch(int file, std::function<void()> chang
 }
 
 void FileWatcher::unwatch(Id id) {
+  const std::lock_guard lock{guard_};
   auto found = watches_.find(id);
   if (found == watches_.end()) return;
   int kernel_watch = found->second.kernel_watch;
@@ -43,6 +45,7 @@ void FileWatcher::unwatch(Id id) {
 }
 
 void FileWatcher::dispatch() {
+  const std::lock_guard lock{guard_};
   alignas(inotify_event) std::array<char, 16 * 1024> buffer;
   std::vector<Id> changed;
   ssize_t got = 0;

@@ -5,14 +5,15 @@
 // Callbacks may come without reason and come once for many changes; a reader then reads until it
 // finds nothing. Watches follow the opened file or directory, not its path.
 //
-// Not thread-safe: create, use and destroy it on one thread. Callbacks run inside `dispatch()` and
-// may watch and unwatch.
+// Create, use and destroy it on one thread; only `unwatch` may come from any. Callbacks run inside
+// `dispatch()` and may watch and unwatch.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/base/result.hpp"
@@ -47,6 +48,7 @@ private:
     std::function<void()> changed;
   };
 
+  std::recursive_mutex guard_;  ///< Of all that follows; held by `dispatch` while it calls back.
   UniqueFd inotify_;
   Id next_id_ = 1;
   std::map<Id, Watch> watches_;

@@ -193,6 +193,11 @@ void Registry::add_collector(Collector collector) {
   collectors_.push_back(std::move(collector));
 }
 
+void Registry::add_recorder(std::function<void()> recorder) {
+  const std::lock_guard lock{collectors_guard_};
+  recorders_.push_back(std::move(recorder));
+}
+
 std::map<Registry::Key, double> Registry::collect(const Collector& more) {
   Gauges gauges;
   {
@@ -212,6 +217,11 @@ std::int64_t Registry::interval_of(std::int64_t unix_nanoseconds) const {
 }
 
 void Registry::advance(std::int64_t unix_nanoseconds) {
+  {
+    const std::lock_guard lock{collectors_guard_};
+    for (const auto& recorder : recorders_)
+      recorder();
+  }
   const std::lock_guard lock{guard_};
   const auto now = interval_of(unix_nanoseconds);
   if (interval_ == 0) interval_ = now;

@@ -114,6 +114,10 @@ public:
   /// Called for each rendering. Must not call `add_collector` or a rendering.
   void add_collector(Collector collector);
 
+  /// Called before intervals are closed, to add to counters and samples what somebody else counts.
+  /// Must not call `add_collector`, this or a rendering.
+  void add_recorder(std::function<void()> recorder);
+
   /// Closes the interval if `unix_nanoseconds` lies beyond it.
   void advance(std::int64_t unix_nanoseconds);
 
@@ -142,6 +146,7 @@ private:
   Family<Sample> samples_;
   std::mutex collectors_guard_;
   std::vector<Collector> collectors_;
+  std::vector<std::function<void()>> recorders_;
   std::int64_t interval_ = 0;  ///< Number of the current one since 1970; 0 before the first.
   bool has_last_ = false;
 };

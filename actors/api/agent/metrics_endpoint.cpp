@@ -190,7 +190,7 @@ Answer render(const Context& context,
     // What runs beside each other here are actors.
     gauges.set("runtime.num_goroutines",
                static_cast<double>(actor::list_actors(context.system).size()));
-    set_server_gauges(gauges, registry, looked.server);
+    set_server_gauges(gauges, looked.server);
     const auto& client = looked.client;
     if (!client.node) return;
     const auto node = node_labels(context, *client.node);

@@ -31,15 +31,23 @@ void look_at_server(const std::shared_ptr<Context>& context,
       });
 }
 
-void set_server_gauges(telemetry::Gauges& gauges,
-                       telemetry::Registry& registry,
-                       const ServerLook& look) {
+void observe_contacts(const std::shared_ptr<Context>& context,
+                      const std::shared_ptr<telemetry::Registry>& registry) {
+  if (!context->state.raft) return;
+  context->asker.ask<raft::RaftStatus>(
+      context->state.raft, raft::GetStatus{}, look_timeout,
+      [registry](const Result<raft::RaftStatus>& status) {
+        if (!status) return;
+        for (const auto& peer : status->peers)
+          registry->sample("raft.leader.lastContact")
+              .observe(std::chrono::duration<double, std::milli>{peer.silence}.count());
+      });
+}
+
+void set_server_gauges(telemetry::Gauges& gauges, const ServerLook& look) {
   if (look.raft) {
     gauges.set("raft.lastIndex", static_cast<double>(look.raft->last_index));
     gauges.set("raft.peers", static_cast<double>(look.raft->configuration.members.size()));
-    for (const auto& peer : look.raft->peers)
-      registry.sample("raft.leader.lastContact")
-          .observe(std::chrono::duration<double, std::milli>{peer.silence}.count());
   }
   if (look.autopilot) {
     const auto& cluster = look.autopilot->cluster;

@@ -22,9 +22,11 @@ void look_at_server(const std::shared_ptr<Context>& context,
                     const std::shared_ptr<const ClusterAccess>& cluster,
                     std::function<void(const ServerLook&)> done);
 
-/// How long the leader has not heard of each follower is a sample of `registry`.
-void set_server_gauges(telemetry::Gauges& gauges,
-                       telemetry::Registry& registry,
-                       const ServerLook& look);
+/// Of a leader: how long it has not heard of each follower becomes a sample of `registry`. For each
+/// interval of the metrics, whoever looks at them.
+void observe_contacts(const std::shared_ptr<Context>& context,
+                      const std::shared_ptr<telemetry::Registry>& registry);
+
+void set_server_gauges(telemetry::Gauges& gauges, const ServerLook& look);
 
 }  // namespace nomad::api

@@ -34,7 +34,6 @@ void FileService::stop() {
     if (!is_started_) return;
   }
   loop_.stop();
-  watcher_.reset();
 }
 
 }  // namespace nomad::api

@@ -25,7 +25,8 @@ public:
   /// On the thread. Null when inotify is not to be had.
   host::FileWatcher* watcher() const { return watcher_.get(); }
 
-  /// Ends the thread after what has been given to it. Streams end first: the server has stopped.
+  /// Ends the thread after what has been given to it. The watcher stays: a stream that another
+  /// server has passed on ends later than this, on a thread of its connection.
   void stop();
 
 private:

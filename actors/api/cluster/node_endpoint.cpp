@@ -83,17 +83,21 @@ std::uint64_t node_modify_index(const Context& context, const std::string& id) {
   return node ? node->getModifyIndex() : 0;
 }
 
-/// `done` is applied: what came to its node meanwhile is evaluated, too.
-void follow_up(const Context& context, const NodeDecision& done) {
-  context.state.writer->write(
-      [done](const Snapshot& state, const EvalSeed& seed) -> Result<NodeDecision> {
-        return cluster::decide_latecomers(state, done, seed);
-      },
-      Turns::here(),
-      [](const Result<Written<NodeDecision>>& written) {
-        if (!written)
-          log::warn("node_endpoint", "jobs of a node are not evaluated: {}", written.error().what);
-      });
+/// When a decision is written: what came to its node meanwhile is evaluated, too, whether or not
+/// anybody waits for the answer.
+auto following_up(const std::shared_ptr<Context>& context) {
+  return [context](const Written<NodeDecision>& done) {
+    context->state.writer->write(
+        [decision = done.decision](const Snapshot& state, const EvalSeed& seed)
+            -> Result<NodeDecision> { return cluster::decide_latecomers(state, decision, seed); },
+        Turns::here(),
+        [](const Result<Written<NodeDecision>>& written) {
+          if (!written)
+            log::warn("node_endpoint", "jobs of a node are not evaluated: {}",
+                      written.error().what);
+        },
+        deciding_anew(context));
+  };
 }
 
 /// What a change of a node's drain or eligibility is answered with; nothing but zeros if nothing
@@ -101,7 +105,6 @@ void follow_up(const Context& context, const NodeDecision& done) {
 Answer node_changed(const Context& context,
                     const std::string& id,
                     const Written<NodeDecision>& done) {
-  follow_up(context, done.decision);
   const auto index = done.outcome ? done.index : 0;
   JsonObject object;
   object.number("EvalCreateIndex", eval_index(done));
@@ -136,11 +139,12 @@ Result<cluster::DrainRequest> read_drain(const net::Request& request) {
 Outcome set_drain(Call& call) {
   const auto drain = NOMAD_TRY(read_drain(call.request()));
   const auto id = call.rest;
-  return write(
+  return write_and(
       call,
       [drain, id](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_drain(state, asking, id, drain, seed);
       },
+      following_up(call.context),
       [context = call.context, id](const Written<NodeDecision>& done) {
         return node_changed(*context, id, done);
       });
@@ -156,12 +160,13 @@ Outcome set_eligibility(Call& call) {
     return bad_request("invalid scheduling eligibility \"" + eligibility + '"');
   const auto id = named.empty() ? call.rest : named;
   NOMAD_TRY(check_id("node", id));
-  return write(
+  return write_and(
       call,
       [eligible = eligibility == "eligible", id](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_eligibility(state, asking, id, eligible, seed);
       },
+      following_up(call.context),
       [context = call.context, id](const Written<NodeDecision>& done) {
         return node_changed(*context, id, done);
       });
@@ -209,13 +214,13 @@ Outcome update_node(Call& call, Decide decide, Append append_cluster) {
   const auto context = call.context;
   const auto id = call.rest;
   NOMAD_TRY(check_id("node", id));
-  return write(
+  return write_and(
       call,
       [decide, id](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return decide(state, asking, id, seed);
       },
+      following_up(context),
       [context, id, append_cluster](const Written<NodeDecision>& done) {
-        follow_up(*context, done.decision);
         JsonObject object;
         object.number("EvalCreateIndex", eval_index(done));
         append_ids(object, done.decision.eval_ids);

@@ -33,6 +33,15 @@ inline server::Writer::Run deciding_anew(std::shared_ptr<Context> context) {
   };
 }
 
+/// `decide(snapshot, asking, seed)` as the Writer wants it.
+template <class Decide>
+auto deciding_for(const Call& call, Decide decide) {
+  return [decide = std::move(decide), asking = call.asking](const state::Snapshot& snapshot,
+                                                            const cluster::EvalSeed& seed) {
+    return decide(snapshot, asking, seed);
+  };
+}
+
 /// Writes what `decide(snapshot, asking, seed)` decides (server::Writer) and answers with
 /// `respond(server::Written<Decision>)`. `decide` may be called again, and holds what it needs by
 /// value.
@@ -41,13 +50,30 @@ Outcome write(Call& call, Decide decide, Respond respond) {
   const auto context = call.context;
   const auto& writer = context->state.writer;
   if (!writer) return no_leader();
-  const auto decide_for = [decide = std::move(decide), asking = call.asking](
-                              const state::Snapshot& snapshot, const cluster::EvalSeed& seed) {
-    return decide(snapshot, asking, seed);
-  };
+  auto decide_for = deciding_for(call, std::move(decide));
   const auto shared = share(std::move(call));
-  writer->write(decide_for, shared->turns(), responding(shared, std::move(respond)),
+  writer->write(std::move(decide_for), shared->turns(), responding(shared, std::move(respond)),
                 deciding_anew(context));
+  return later;
+}
+
+/// The same, and `written(server::Written<Decision>)` is called when it is written, also when
+/// nobody waits for the answer any more; on the Raft node's thread.
+template <class Decide, class Done, class Respond>
+Outcome write_and(Call& call, Decide decide, Done written, Respond respond) {
+  const auto context = call.context;
+  const auto& writer = context->state.writer;
+  if (!writer) return no_leader();
+  auto decide_for = deciding_for(call, std::move(decide));
+  const auto shared = share(std::move(call));
+  auto answer = shared->turns().callback(responding(shared, std::move(respond)));
+  writer->write(
+      std::move(decide_for), Turns::here(),
+      [written = std::move(written), answer = std::move(answer)](const auto& result) {
+        if (result) written(*result);
+        answer(result);
+      },
+      deciding_anew(context));
   return later;
 }
 
