@@ -102,7 +102,6 @@ void Core::note_stall(Time late) {
   if (late <= options_.heartbeat_interval / 2) return;  // timers are never quite in time
   ++stalls_;
   stalled_ += late;
-  patience_.waited(now_, late);
   const auto credit = std::min(late, std::max(patience_.bound() - put_off_, Time{0}));
   put_off_ += credit;
   if (role_ == Role::leader) return;
@@ -280,7 +279,7 @@ void Core::become_follower(Term term, const ServerId& leader) {
 void Core::hear_leader(const ServerId& leader) {
   if (role_ != Role::follower) become_follower(current_term(), leader);
   if (std::exchange(contact_term_, current_term()) == current_term())
-    patience_.waited(now_, now_ - leader_contact_ - options_.heartbeat_interval);
+    patience_.waited(now_, now_ - leader_contact_ - options_.heartbeat_interval - put_off_);
   leader_ = leader;
   leader_contact_ = now_;
   put_off_ = Time{0};

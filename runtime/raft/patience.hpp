@@ -1,9 +1,9 @@
 // Patience: how long a server waits for its leader, and a leader for its quorum.
 //
 // On a quiet machine that is the election timeout. Where whatever was waited for came late lately,
-// though it came (a leader that was not scheduled, a slow network, an own stall), it is so many
-// times the longest of these waits, within a bound. It is never less than the election timeout, on
-// which the leader's lease rests.
+// though it came (a leader that was not scheduled, a slow network), it is so many times the longest
+// of these waits, within a bound; own stalls are no part of them. It is never less than the
+// election timeout, on which the leader's lease rests.
 #pragma once
 
 #include "runtime/raft/progress.hpp"

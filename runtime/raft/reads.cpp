@@ -93,7 +93,7 @@ void Core::grant_reads() {
     confirmed_since_ = rounds_.front().second;
     rounds_.pop_front();
   }
-  if (!leads_alone()) patience_.waited(now_, now_ - confirmed_since_);
+  if (!leads_alone()) patience_.waited(now_, now_ - confirmed_since_ - put_off_);
   put_off_ = Time{0};
   while (!reads_.empty() && reads_.front().round <= confirmed) {
     out_.reads.push_back({.id = reads_.front().id, .index = reads_.front().index});

@@ -161,6 +161,13 @@ TEST_CASE("patience: late heartbeats of a leader that stays are waited for longe
   CHECK(core.core.next_deadline().value() >= core.now + 2'400ms);
 }
 
+TEST_CASE("patience: who was stopped is as quick as before to notice that the leader is gone") {
+  auto core = following();
+  tick_late(core, core.core.next_look(core.now).value() + 5s, 5s);
+  core.receive("b", Heartbeat{});
+  CHECK(core.core.patience() == 1s);
+}
+
 TEST_CASE("patience: the time without a leader is no wait") {
   auto core = following();
   core.now += 900ms;
