@@ -30,6 +30,7 @@ Applier::behavior_type applier_actor(Applier::stateful_pointer<ApplierState>,
         NOMAD_FAILPOINT("raft.before_restore");
         fsm->install(*msg.state, msg.index);
         NOMAD_FAILPOINT("raft.after_restore");
+        fsm->answered();  // nobody waits, and a whole state may be freed
         return applier::Done{};
       },
   };

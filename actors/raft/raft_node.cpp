@@ -282,10 +282,14 @@ void NodeState::apply() {
   const auto& log = core_->log();
   if (first >= log.cached_from()) return apply(log.entries(first, last, apply_bytes));
   at_applier(applier::Read{first, std::min(last, log.cached_from() - 1), apply_bytes},
-             [this](applier::Entries& read) { apply(std::move(read.all)); });
+             [this](applier::Entries& read) {
+               // A snapshot may be on its way to the Fsm since: what was read is in front of it.
+               if (under_way_ == 0) apply(std::move(read.all));
+             });
 }
 
 void NodeState::apply(std::vector<Entry> entries) {
+  if (entries.empty() || entries.front().index != applied_ + 1) return;
   const auto through = entries.back().index;
   std::vector<Entry> commands;
   commands.reserve(entries.size());

@@ -52,6 +52,17 @@ TEST_CASE_FIXTURE(test::ActorFixture,
   REQUIRE(done->has_value());
   CHECK(fsm->told == 1);
 
+  struct NoRows : SnapshotRows {
+    Result<std::vector<std::string>> tables() override { return std::vector<std::string>{}; }
+
+    Result<> read(std::string_view, const Row&) override { return {}; }
+  };
+
+  NoRows rows;
+  ask<applier::Done>(applier, applier::Install{fsm->prepare(rows).value(), 6});
+  CHECK(fsm->applied() == 6);
+  CHECK(fsm->told == 2);
+
   const auto read = ask<applier::Entries>(applier, applier::Read{7, 9, 1'000});
   REQUIRE(read->has_value());
   CHECK((*read)->value().all.front().index == 7);

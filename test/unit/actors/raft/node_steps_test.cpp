@@ -41,32 +41,43 @@ struct NodeStepsFixture : test::ActorFixture {
   static constexpr Index snapshot_at = 10;
   std::vector<snapshotter::ReadPart> reads;
   Result<snapshotter::Part> part = snapshotter::Part{Bytes::copy("data")};
-  std::vector<Index> cuts;  ///< Of the log, up to here.
+  std::vector<std::string> logged;  ///< Commands behind that snapshot, on the disk alone.
+  ReadLog read_log;
+  std::shared_ptr<PreparedState> arriving;  ///< Of the next snapshot from another server.
+  std::vector<Index> cuts;                  ///< Of the log, up to here.
   RaftOptions options{.self = "a"};
   RaftNode node;
 
-  void start() {
-    Configuration members{
+  Configuration members() const {
+    Configuration all{
         .cluster_id = "c", .members = {{.id = "a", .address = {}, .voter = true}}, .removed = {}};
+    if (with_learner) all.members.push_back({.id = "d", .address = {}, .voter = false});
+    return all;
+  }
+
+  void start() {
     NodeParts parts;
     parts.options = options;
     parts.core_options.self = "a";
     parts.core_options.promote_lag = 2;
     parts.start.hard_state = {.current_term = 1, .voted_for = {}};
     if (with_learner) {
-      members.members.push_back({.id = "d", .address = {}, .voter = false});
       parts.start.snapshot = SnapshotMeta{
-          .index = snapshot_at, .term = 1, .configuration = members, .configuration_index = 1};
+          .index = snapshot_at, .term = 1, .configuration = members(), .configuration_index = 1};
       parts.start.snapshot_bytes = 10;
-      parts.start.log = LogView{snapshot_at, 1};
-      parts.start.configs = ConfigHistory{{1, members}};
+      parts.start.log = LogView{snapshot_at, 1, logged.empty() ? LogView::default_cache_bytes : 0};
+      for (const auto& command : logged)
+        parts.start.log.append(command_at(parts.start.log.last_index() + 1, command));
+      parts.start.log.release(parts.start.log.last_index());
+      parts.start.configs = ConfigHistory{{1, members()}};
       parts.applied = snapshot_at;
     } else {
       parts.start.log.append(
-          {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(members)});
-      parts.start.configs.append(1, members);
+          {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(members())});
+      parts.start.configs.append(1, members());
     }
     parts.fsm = fsm;
+    parts.read_log = read_log;
     parts.queue = queue;
     parts.lease = lease;
     parts.counters = counters;
@@ -96,13 +107,31 @@ struct NodeStepsFixture : test::ActorFixture {
                   reads.push_back(msg);
                   return actor::answer(part);
                 },
-                [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
-                [](const snapshotter::FinishArrived&) { return snapshotter::Arrived{}; },
+                [](const snapshotter::StorePart& msg) {
+                  return snapshotter::Stored{msg.offset + msg.data.size()};
+                },
+                [this](const snapshotter::FinishArrived&) {
+                  return snapshotter::Arrived{.bytes = 4, .state = arriving};
+                },
                 [this](EndSnapshot msg) { actor::answer(held[msg.number], saved); }};
       }));
     };
     node = adopt(spawn_raft_node(system(), std::move(parts), false));
     settle();
+  }
+
+  static Entry command_at(Index index, std::string_view text) {
+    return {.index = index, .term = 1, .kind = EntryKind::command, .payload = Bytes::copy(text)};
+  }
+
+  /// `logged` is read.
+  void read_what_is_logged() {
+    read_log = [this](Index first, Index last, std::size_t) -> Result<std::vector<Entry>> {
+      std::vector<Entry> entries;
+      for (auto index = first; index <= last; ++index)
+        entries.push_back(command_at(index, logged.at(index - snapshot_at - 1)));
+      return entries;
+    };
   }
 
   /// Everything written so far is durable.
@@ -121,12 +150,12 @@ struct NodeStepsFixture : test::ActorFixture {
     persist();
   }
 
-  void from_learner(Body body, std::uint32_t known_commands = 0) {
+  void from_learner(Body body, std::uint32_t known_commands = 0, Term term = 2) {
     Incoming incoming;
     incoming.message = {.cluster_id = "c",
                         .from = "d",
                         .to = "a",
-                        .term = 2,
+                        .term = term,
                         .body = std::move(body),
                         .known_commands = known_commands};
     tell(node, std::move(incoming));
@@ -310,6 +339,50 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
   from_learner(HeartbeatReply{.round = 1}, 5);  // one that says it knows less
   CHECK(propose("5")->has_value());
   CHECK(newer->published()->back() == "3, earlier");
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: what was read of the log is not applied onto a newer snapshot") {
+  struct Counting : test::ListFsm {
+    int applies = 0;
+
+    std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override {
+      ++applies;
+      return ListFsm::apply(entries, applied);
+    }
+  };
+
+  struct NoRows : SnapshotRows {
+    Result<std::vector<std::string>> tables() override { return std::vector<std::string>{}; }
+
+    Result<> read(std::string_view, const Row&) override { return {}; }
+  };
+
+  const auto counting = std::make_shared<Counting>();
+  fsm = counting;
+  NoRows rows;
+  arriving = fsm->prepare(rows).value();
+  with_learner = true;
+  logged = {"old", "older"};
+  read_what_is_logged();
+  const auto read = read_log;
+  bool was_read = false;
+  read_log = [&](Index first, Index last, std::size_t most) {
+    was_read = true;
+    // While the disk is read, the other one leads and sends a snapshot, which is whole at once.
+    const SnapshotMeta newer{
+        .index = 20, .term = 3, .configuration = members(), .configuration_index = 1};
+    from_learner(SnapshotChunk{.meta = newer, .total_bytes = 4, .data = Bytes::copy("data")}, 0, 3);
+    return read(first, last, most);
+  };
+  lead();
+
+  CHECK(was_read);
+  CHECK(fsm->applied() == 20);
+  CHECK(counting->applies == 0);
+  const auto status = ask<RaftStatus>(node, GetStatus{});
+  REQUIRE(status->has_value());
+  CHECK((*status)->value().applied_index == 20);
 }
 
 TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not before the interval") {
