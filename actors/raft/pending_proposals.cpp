@@ -1,12 +1,41 @@
 #include "actors/raft/pending_proposals.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 namespace nomad::raft {
-namespace {
+void PendingProposals::note_members(const Configuration& configuration) {
+  std::erase_if(proven_, [&configuration](const auto& each) {
+    return configuration.find(each.first) == nullptr;
+  });
+  for (const auto& member : configuration.members)
+    proven_.try_emplace(member.id, 0);
+}
 
-Result<> check_known(const Fsm& fsm, const Bytes& command, const Core& core) {
+void PendingProposals::note(const Entry& applied) {
+  if (applied.kind == EntryKind::command) {
+    const auto known = parts_.fsm->kind_of(applied.payload.view()) + 1;
+    for (auto& each : proven_)
+      each.second = std::max(each.second, known);
+  } else if (applied.kind == EntryKind::configuration) {
+    if (const auto configuration = decode_configuration(applied.payload.view()))
+      note_members(*configuration);
+  }
+}
+
+/// A guard comes on top: it must not refuse what fits without.
+Result<> PendingProposals::check_size(const Bytes& command) const {
+  const auto most = parts_.options.max_entry_bytes;
+  if (command.size() <= most) return {};
+  const auto earlier = parts_.fsm->earlier_form(command.view());
+  if (earlier && earlier->size() <= most) return {};
+  return Error{Errc::too_large,
+               fmt::format("a write of {} bytes exceeds {}", command.size(), most)};
+}
+
+Result<> PendingProposals::check_known(const Bytes& command, const Core& core) const {
+  const auto& fsm = *parts_.fsm;
   const auto common = fsm.common_commands();
   if (fsm.known_commands() <= common) return {};
   const auto kind = fsm.kind_of(command.view());
@@ -15,7 +44,8 @@ Result<> check_known(const Fsm& fsm, const Bytes& command, const Core& core) {
     const auto* progress = core.progress(member.id);
     if (progress == nullptr) continue;  // this server itself; or it does not lead, and will say so
     const auto& known = progress->known_commands;
-    if (kind < known.value_or(fsm.applied_commands())) continue;
+    const auto proven = proven_.find(member.id);
+    if (kind < known.value_or(proven != proven_.end() ? proven->second : 0)) continue;
     const auto who = fmt::format("server \"{}\" at {}", member.id, member.address);
     if (!known)
       return Error{
@@ -31,21 +61,16 @@ Result<> check_known(const Fsm& fsm, const Bytes& command, const Core& core) {
   return {};
 }
 
-}  // namespace
-
 Result<> PendingProposals::check(Bytes& command, std::size_t more, const Core& core) const {
-  const auto& options = parts_.options;
-  if (command.size() > options.max_entry_bytes)
-    return Error{Errc::too_large, fmt::format("a write of {} bytes exceeds {}", command.size(),
-                                              options.max_entry_bytes)};
-  if (waiting_.size() + more >= options.max_waiting_entries)
+  NOMAD_TRY(check_size(command));
+  if (waiting_.size() + more >= parts_.options.max_waiting_entries)
     return Error{Errc::overloaded, "too many writes are waiting for the log"};
-  auto known = check_known(*parts_.fsm, command, core);
+  auto known = check_known(command, core);
   if (known) return known;
   auto earlier = parts_.fsm->earlier_form(command.view());
   if (!earlier) return known;
   command = std::move(*earlier);
-  return check_known(*parts_.fsm, command, core);
+  return check_known(command, core);
 }
 
 void PendingProposals::await(Index index, ProposalCallback callback) {
@@ -56,6 +81,7 @@ void PendingProposals::await(Index index, ProposalCallback callback) {
 void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Outcome> outcomes) {
   std::size_t command = 0;
   for (const auto& entry : entries) {
+    note(entry);
     Outcome outcome;
     if (entry.kind == EntryKind::command) outcome = std::move(outcomes[command++]);
     if (waiting_.empty() || waiting_.front().index != entry.index) continue;

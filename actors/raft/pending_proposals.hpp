@@ -2,7 +2,9 @@
 // who is answered when it is applied, or lost. Part of the RaftNode; works in its turns.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "actors/raft/node_parts.hpp"
@@ -19,10 +21,14 @@ public:
   PendingProposals(const PendingProposals&) = delete;
   PendingProposals& operator=(const PendingProposals&) = delete;
 
+  /// These are the members from here on. Of who was none before nothing is known.
+  void note_members(const Configuration& configuration);
+
   /// Whether `command` may enter the log, behind `more` that will: `too_large`, or `overloaded`.
   /// All members must be able to apply it, for the log of one that can't would end here: `rejected`
   /// names it, `unavailable` one that has not said yet what it can. Where the state machine has a
-  /// form of the command that all of them can apply, it becomes that.
+  /// form of the command that all of them can apply, it becomes that. A command that has an earlier
+  /// form is as large as that.
   Result<> check(Bytes& command, std::size_t more, const Core& core) const;
 
   /// `callback` is answered when the entry is applied, or lost with the leadership.
@@ -48,8 +54,14 @@ private:
   };
 
   void measure(Time took);
+  void note(const Entry& applied);
+  Result<> check_size(const Bytes& command) const;
+  Result<> check_known(const Bytes& command, const Core& core) const;
 
   const NodeParts& parts_;
+  /// How many kinds of commands a member can apply for certain, whatever it has said: one of them
+  /// was applied while it was a member, so that it was in the member's log, too.
+  std::map<ServerId, std::uint32_t> proven_;
   std::deque<Waiting> waiting_;               ///< Grows by `await` alone.
   telemetry::Sample* commit_time_ = nullptr;  ///< Null before the first commit.
   WriteGathering gathering_;                  ///< Its rounds last as long as somebody waits.

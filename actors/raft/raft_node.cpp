@@ -146,6 +146,7 @@ void NodeState::start(NodeParts parts, bool detached) {
   parts_ = std::move(parts);
   applied_ = parts_.applied;
   const Index newest = parts_.start.snapshot ? parts_.start.snapshot->index : 0;
+  if (parts_.start.snapshot) proposals_.note_members(parts_.start.snapshot->configuration);
   core_.emplace(parts_.core_options, std::move(parts_.start), Random{parts_.seed}, parts_.clock());
   writer_ = parts_.spawn_log_writer(self_, NodeSelf{self_});
   applier_ = spawn_applier(self_, parts_.fsm, parts_.read_log, detached);
@@ -502,6 +503,7 @@ void NodeState::install(const SnapshotMeta& meta, const snapshotter::Arrived& ar
              [this, meta, bytes = arrived.bytes](applier::Done) {
                applied_ = meta.index;
                snapshots_.installed(meta.index);
+               proposals_.note_members(meta.configuration);
                log::info("raft", "installed the leader's snapshot up to index {}", meta.index);
                step(SnapshotInstalled{.meta = meta, .bytes = bytes, .ok = true});
                if (!stopped_) snapshots_.take_if_due();

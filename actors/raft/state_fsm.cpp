@@ -155,7 +155,7 @@ std::uint32_t StateFsm::common_commands() const {
 }
 
 std::uint32_t StateFsm::kind_of(std::span<const std::byte> payload) const {
-  return state::kind_of(command_in(payload));
+  return is_aligned(payload) ? state::kind_of(command_in(payload)) : 0;
 }
 
 std::optional<Bytes> StateFsm::earlier_form(std::span<const std::byte> payload) const {
@@ -190,7 +190,6 @@ std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index appli
     const auto one_begun = MeasuringClock::now();
     auto outcome = std::make_shared<const state::Outcome>(
         store_->apply(entry.index + store_->index_offset(), command));
-    applied_commands_ = std::max(applied_commands_.load(), state::kind_of(command) + 1);
     const auto kind = (command.isGuarded() ? command.getGuarded().getCommand() : command).which();
     if (kind < times_.size()) observe_since(times_[kind], one_begun);
     outcomes.push_back({outcome->error, outcome->index, outcome});

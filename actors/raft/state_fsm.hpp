@@ -4,7 +4,6 @@
 // Owned by the agent's wiring; its writing side belongs to the Raft node.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -34,8 +33,6 @@ public:
   std::uint32_t common_commands() const override;
   std::uint32_t kind_of(std::span<const std::byte> payload) const override;
 
-  std::uint32_t applied_commands() const override { return applied_commands_.load(); }
-
   /// A guarded command without its guard.
   std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override;
   bool takes_long(std::span<const Entry> commands) const override;
@@ -52,8 +49,6 @@ public:
 
 private:
   std::shared_ptr<state::Store> store_;
-  /// Written where it is applied, read by the node.
-  std::atomic<std::uint32_t> applied_commands_{0};
   std::shared_ptr<telemetry::Registry> metrics_;
   telemetry::Sample* batch_time_ = nullptr;
   std::vector<telemetry::Sample*> times_;  ///< By the command's number; of some there is none.

@@ -85,10 +85,6 @@ public:
     return 0;
   }
 
-  /// How many kinds all members can apply for certain, because one of that number has been applied
-  /// since this server began: it was in the log of each.
-  virtual std::uint32_t applied_commands() const { return 0; }
-
   /// What a well-formed command is to members that do not know its kind; empty: nothing.
   virtual std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const {
     static_cast<void>(payload);

@@ -298,16 +298,13 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
   CHECK(propose("5")->has_value());
 }
 
-TEST_CASE_FIXTURE(NodeStepsFixture,
-                  "raft_node: a member that does not know a command gets an earlier form of it") {
-  struct Newer : test::ListFsm {
-    std::uint32_t applied = 0;
+namespace {
 
+struct EarlierFormFixture : NodeStepsFixture {
+  struct Newer : test::ListFsm {
     std::uint32_t known_commands() const override { return 6; }
 
     std::uint32_t common_commands() const override { return 4; }
-
-    std::uint32_t applied_commands() const override { return applied; }
 
     std::uint32_t kind_of(std::span<const std::byte> payload) const override {
       return static_cast<std::uint32_t>(payload.front()) - '0';
@@ -319,26 +316,61 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
     }
   };
 
-  const auto newer = std::make_shared<Newer>();
-  fsm = newer;
-  with_learner = true;
-  lead();
-  const auto propose = [this](std::string_view command) {
+  EarlierFormFixture() {
+    fsm = std::make_shared<Newer>();
+    with_learner = true;
+    read_what_is_logged();
+  }
+
+  Result<Applied> propose(std::string_view command) {
     auto answer = ask<Applied>(node, Propose{Bytes::copy(command)});
     if (!answer->has_value()) persist();
-    return *answer;
-  };
+    return answer->value();
+  }
+};
 
-  CHECK(propose("5")->has_value());
-  CHECK(newer->published()->back() == "3, earlier");
-  CHECK(propose("4")->has_error());
-  newer->applied = 6;  // then it was in the log of the one that is silent, too
-  CHECK(propose("5")->has_value());
-  CHECK(newer->published()->back() == "5");
-  CHECK(propose("4")->has_value());
+}  // namespace
+
+TEST_CASE_FIXTURE(EarlierFormFixture,
+                  "raft_node: a member that does not know a command gets an earlier form of it") {
+  lead();
+  CHECK(propose("5").has_value());
+  CHECK(fsm->published()->back() == "3, earlier");
+  CHECK(propose("4").has_error());
+  from_learner(HeartbeatReply{.round = 1}, 6);
+  CHECK(propose("5").has_value());
+  CHECK(fsm->published()->back() == "5");
   from_learner(HeartbeatReply{.round = 1}, 5);  // one that says it knows less
-  CHECK(propose("5")->has_value());
-  CHECK(newer->published()->back() == "3, earlier");
+  CHECK(propose("5").has_value());
+  CHECK(fsm->published()->back() == "3, earlier");
+}
+
+TEST_CASE_FIXTURE(EarlierFormFixture,
+                  "raft_node: a silent member knows what was applied since it is one") {
+  logged = {"5"};
+  lead();
+  CHECK(fsm->published()->back() == "5");
+  CHECK(propose("5").has_value());
+  CHECK(fsm->published()->back() == "5");
+  CHECK(propose("4").has_value());
+
+  const auto added = ask<Applied>(
+      node, ChangeMember{{.action = MemberAction::add_learner, .id = "e", .address = "e:1"}});
+  persist();
+  REQUIRE(added->has_value());
+  REQUIRE((*added)->has_value());
+  CHECK(propose("4").error().code == Errc::unavailable);
+  CHECK(propose("5").has_value());
+  CHECK(fsm->published()->back() == "3, earlier");
+}
+
+TEST_CASE_FIXTURE(EarlierFormFixture, "raft_node: a command is as large as its earlier form") {
+  options.max_entry_bytes = 10;
+  logged = {"5"};
+  lead();
+  CHECK(propose("5, with a guard").has_value());
+  CHECK(fsm->published()->back() == "5, with a guard");
+  CHECK(propose("4, with no guard").error().code == Errc::too_large);
 }
 
 TEST_CASE_FIXTURE(NodeStepsFixture,
