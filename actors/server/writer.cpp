@@ -18,6 +18,7 @@ constexpr std::size_t commands_at_once = 2;
 
 /// Of the commands that name what they change; of the others, nobody can say by looking at them.
 std::optional<access::Target> target_of(schema::Command::Reader command) {
+  if (command.isGuarded()) return target_of(command.getGuarded().getCommand());
   if (command.isJobRegister())
     return access::Target{view(command.getJobRegister().getJob().getNamespace())};
   if (command.isPeriodicLaunchRegister())

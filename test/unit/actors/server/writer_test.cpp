@@ -189,6 +189,28 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: a permission for something else is ref
   CHECK(entries == 1);
 }
 
+TEST_CASE_FIXTURE(WriterFixture, "writer: a guard hides nothing of what the permission is for") {
+  add_jobs();
+  std::vector<Outcome> answers;
+  const auto before = entries;
+  writer.write(
+      [](const state::Snapshot& state, const cluster::EvalSeed&) -> Result<cluster::Decision> {
+        CHECK(state.job("default", "web"));
+        cluster::Decision decision{.allowed
+                                   = NOMAD_TRY(access::authorize(nomad::test::anybody(), {"a"}))};
+        Draft<schema::Command> draft;
+        draft->initJobDeregister().setNamespace("b");
+        decision.command = draft.freeze();
+        return decision;
+      },
+      Turns::here(), [&answers](Outcome outcome) { answers.push_back(std::move(outcome)); });
+  commit();
+
+  CHECK(entries == before);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].error().what == "the permission is not for what is written");
+}
+
 TEST_CASE_FIXTURE(WriterFixture, "writer: who enforces nothing hears of no other writer") {
   add_jobs();
   const auto first = scale("web", "a", 3);
