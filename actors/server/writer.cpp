@@ -104,22 +104,31 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
 void DecidedAnew::enter(std::function<void(Turn)> go) {
   {
     const std::scoped_lock lock{mutex_};
-    if (is_busy_) return waiting_.push_back(std::move(go));
+    if (is_busy_ || !waiting_.empty()) return waiting_.push_back(std::move(go));
     is_busy_ = true;
   }
   go(turn());
 }
 
 void DecidedAnew::leave() {
-  std::function<void(Turn)> next;
   {
     const std::scoped_lock lock{mutex_};
-    is_busy_ = !waiting_.empty();
-    if (!is_busy_) return;
-    next = std::move(waiting_.front());
-    waiting_.pop_front();
+    is_busy_ = false;
+    if (std::exchange(is_passing_on_, true)) return;
   }
-  guarded("writer", [&] { next(turn()); });
+  while (auto next = take())
+    guarded("writer", [&] { next(turn()); });
+}
+
+/// Empty when the turn is somebody's, or nobody waits for it.
+std::function<void(DecidedAnew::Turn)> DecidedAnew::take() {
+  const std::scoped_lock lock{mutex_};
+  is_passing_on_ = !is_busy_ && !waiting_.empty();
+  if (!is_passing_on_) return {};
+  is_busy_ = true;
+  auto next = std::move(waiting_.front());
+  waiting_.pop_front();
+  return next;
 }
 
 DecidedAnew::Turn DecidedAnew::turn() {

@@ -69,18 +69,20 @@ public:
 
 private:
   void leave();
+  std::function<void(Turn)> take();
   Turn turn();
 
   std::mutex mutex_;
   bool is_busy_ = false;
+  bool is_passing_on_ = false;  ///< Some `leave` hands turns out, and looks again after each.
   std::deque<std::function<void(Turn)>> waiting_;
 };
 
 /// Cheap to copy, may outlive the Raft node.
 class Writer {
 public:
-  /// Runs a job somewhere, at once or later.
-  using Run = std::function<void(std::function<void()>)>;
+  /// Runs a job somewhere, at once or later, or says why it does not.
+  using Run = std::function<Result<>(std::function<void()>)>;
 
   /// How often a write is decided before it is given up.
   static constexpr unsigned most_decisions = 32;
@@ -95,7 +97,7 @@ public:
   /// `decide(snapshot, seed)` returns the Result of a decision, which has the permission `allowed`
   /// and a `command`, empty if there is nothing to write; `then` gets a Result of
   /// `Written<decision>`. `decide` may be called again, by `run` if there is one: it holds what it
-  /// needs by value.
+  /// needs by value. What `run` refuses to do is the answer; nothing was written.
   template <class Decide, class Then>
   void write(Decide decide, const Turns& turns, Then then, Run run = {}) const;
 
@@ -204,10 +206,9 @@ void Writer::attempt_anew(const std::shared_ptr<Attempts<Decide, Then>>& write) 
   if (write->made >= most_decisions)
     return write->then(Result<Decided<DecidedBy<Decide>>>{given_up()});
   const auto go = [self = *this, write] {
-    if (write->run)
-      write->run([self, write] { self.attempt(write); });
-    else
-      self.attempt(write);
+    if (!write->run) return self.attempt(write);
+    const auto runs = write->run([self, write] { self.attempt(write); });
+    if (!runs) write->then(Result<Decided<DecidedBy<Decide>>>{runs.error()});
   };
   if (write->turn) return go();
   anew_->enter([write, go](DecidedAnew::Turn turn) {

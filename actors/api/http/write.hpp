@@ -26,10 +26,11 @@ auto responding(SharedCall call, Respond respond) {
   };
 }
 
-/// Decisions that are made anew are made on the query pool.
+/// Decisions that are made anew are made on the query pool; 429 when too much waits there already.
 inline server::Writer::Run deciding_anew(std::shared_ptr<Context> context) {
-  return [context = std::move(context)](std::function<void()> job) {
-    if (!context->pool.submit(job)) job();
+  return [context = std::move(context)](std::function<void()> job) -> Result<> {
+    if (!context->pool.submit(job)) return too_many_queries();
+    return {};
   };
 }
 

@@ -260,8 +260,10 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: of many writes of one thing each has i
 TEST_CASE_FIXTURE(WriterFixture, "writer: decisions are made anew where it is said, or given up") {
   add_jobs();
   std::vector<std::function<void()>> jobs;
-  const auto answers = scale(
-      "web", "b", 5, [&jobs](std::function<void()> job) { jobs.push_back(std::move(job)); });
+  const auto answers = scale("web", "b", 5, [&jobs](std::function<void()> job) -> Result<> {
+    jobs.push_back(std::move(job));
+    return {};
+  });
   const auto disturb = [&] {
     auto mine = log->take();
     scale("web", "a", 1);
@@ -282,6 +284,39 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: decisions are made anew where it is sa
   CHECK(scale("web", "b", 5)->empty());  // the turn was let go
   commit();
   CHECK(count("web", 1) == 5);
+}
+
+TEST_CASE_FIXTURE(WriterFixture,
+                  "writer: what can't be decided anew is answered, and lets its turn go") {
+  add_jobs();
+  const Error full{Errc::overloaded, "too many queries are waiting"};
+  scale("web", "a", 1);
+  const auto refused = scale("web", "b", 5, [full](std::function<void()>) { return full; });
+  const auto next = scale("web", "b", 7);
+
+  commit();
+
+  REQUIRE(refused->size() == 1);
+  CHECK(refused->front().error() == full);
+  REQUIRE(next->size() == 1);
+  CHECK(next->front().has_value());
+  CHECK(count("web", 1) == 7);
+}
+
+TEST_CASE("writer: turns that are let go at once need no stack") {
+  const auto anew = std::make_shared<DecidedAnew>();
+  DecidedAnew::Turn held;
+  std::size_t had_turns = 0;
+  anew->enter([&held](DecidedAnew::Turn turn) { held = std::move(turn); });
+  for (std::size_t i = 0; i < 300'000; ++i)
+    anew->enter([&had_turns](const DecidedAnew::Turn&) { ++had_turns; });
+  CHECK(had_turns == 0);
+
+  held.reset();
+
+  CHECK(had_turns == 300'000);
+  anew->enter([&had_turns](const DecidedAnew::Turn&) { ++had_turns; });
+  CHECK(had_turns == 300'001);
 }
 
 TEST_CASE_FIXTURE(WriterFixture, "writer: an index that the caller enforces is judged as before") {
