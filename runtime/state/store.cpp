@@ -126,7 +126,8 @@ Snapshot Store::snapshot() const {
 
 Result<> check_command(schema::Command::Reader command) {
   const auto number = kind_of(command);
-  if (number < known_commands()) return {};
+  if (number < known_commands())
+    return command.isGuarded() ? check_reads(command.getGuarded()) : Result<>{};
   return Error{Errc::corrupt,
                "command " + std::to_string(number) + " is unknown to this version of the server"};
 }

@@ -498,7 +498,8 @@ struct PeriodicLaunches : Stored<schema::PeriodicLaunch, Table::periodic_launche
 
 }  // namespace kind
 
-/// In the order of Table.
+/// In the order of Table. Guards name tables and their indexes by place: read_set.hpp says what a
+/// new one asks for.
 using Kinds = std::tuple<kind::Jobs,
                          kind::JobVersions,
                          kind::RetainedJobs,

@@ -13,7 +13,7 @@ namespace {
 
 using What = schema::Guarded::What;
 
-/// More of one table are not told one by one.
+/// More of one table are not told one by one, be it rows or ranges of them.
 constexpr std::size_t most_rows_read = 64;
 
 /// More that begin alike are not walked over where the command is applied.
@@ -91,6 +91,24 @@ Index changed_at(const Tables& tables, Table table) {
   return number < stored_tables ? tables.indexes.at(number) : tables.applied;
 }
 
+/// How many orders a table's rows have.
+RowOrder orders_of(Table table) {
+  RowOrder orders = 0;
+  visit_kind(table, [&orders]<class Kind>() {
+    if constexpr (!is_single<Kind>) {
+      ++orders;
+      each_index<Kind>([&orders](const auto&) { ++orders; });
+    }
+  });
+  return orders;
+}
+
+bool is_known(schema::Guarded::Read::Reader read) {
+  if (read.getTable() >= stored_tables || read.getWhat() > What::TABLE) return false;
+  return read.getWhat() != What::RANGE
+         || read.getOrder() < orders_of(static_cast<Table>(read.getTable()));
+}
+
 /// As it goes into the command; its key is a view into the set.
 struct Told {
   Table table{};
@@ -139,6 +157,8 @@ void ReadSet::range(Table table, RowOrder order, std::string_view prefix) {
 }
 
 void ReadSet::table(Table table) {
+  // What is only watched has other numbers in other releases.
+  if (static_cast<std::uint32_t>(table) >= stored_tables) return all_tables();
   tables_.insert(table);
 }
 
@@ -157,7 +177,10 @@ Object<schema::Command> ReadSet::guard(const Object<schema::Command>& command,
       if (!changed || keys.size() > most_rows_read) whole.insert(table);
       told.push_back({table, changed.value_or(0) != 0 ? What::ROW : What::NO_ROW, 0, 0, key});
     }
+  std::map<Table, std::size_t> ranges_of;
   for (const auto& [table, order, prefix] : ranges_) {
+    if (++ranges_of[table] > most_rows_read) whole.insert(table);
+    if (whole.contains(table)) continue;
     const auto state = state_of(read, table, order, prefix);
     if (!state) whole.insert(table);
     told.push_back({table, What::RANGE, order, state ? state->rows : 0, prefix});
@@ -180,6 +203,13 @@ Object<schema::Command> ReadSet::guard(const Object<schema::Command>& command,
     list[i].setKey(bytes_of(told[i].key));
   }
   return draft.freeze();
+}
+
+Result<> check_reads(schema::Guarded::Reader guarded) {
+  for (const auto read : guarded.getReads())
+    if (!is_known(read))
+      return Error{Errc::corrupt, "a guard names what is unknown to this version of the server"};
+  return {};
 }
 
 bool is_as_read(schema::Guarded::Reader guarded, const Tables& now) {

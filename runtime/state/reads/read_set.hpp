@@ -16,6 +16,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "runtime/base/result.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/state/table.hpp"
 #include "schema/command.capnp.h"
@@ -25,7 +26,9 @@ namespace nomad::state {
 struct Tables;
 
 /// An order of a table's rows: 0 is that of their keys, the others those of `indexes` of the kind's
-/// descriptor, counted from 1. In entries of the log: never renumbered.
+/// descriptor, counted from 1. In entries of the log: never renumbered. What a guard decides must
+/// not differ between releases that are in one cluster: a new order, stored table or ModifyIndex
+/// that guards may name needs another guarded command, which only servers that know it are sent.
 using RowOrder = std::uint16_t;
 
 /// Used by one thread.
@@ -51,8 +54,11 @@ private:
   std::set<std::tuple<Table, RowOrder, std::string>> ranges_;
 };
 
-/// Whether what the command was decided on is as it was. Costs a look-up for each row, and a walk
-/// over rows that begin alike if their table was changed at all.
+/// `corrupt`: the guard names a table or an order that this release does not have.
+Result<> check_reads(schema::Guarded::Reader guarded);
+
+/// Whether what the command was decided on is as it was, of a guard that is checked. Costs a
+/// look-up for each row, and a walk over rows that begin alike if their table was changed at all.
 bool is_as_read(schema::Guarded::Reader guarded, const Tables& now);
 
 }  // namespace nomad::state

@@ -200,6 +200,49 @@ TEST_CASE_FIXTURE(Reads, "reads: nothing holds any more when the state was repla
   CHECK(outcome.stale);
 }
 
+TEST_CASE("reads: a guard of a later release is refused, and not judged") {
+  const auto is_refused = [](std::uint16_t table, schema::Guarded::What what, RowOrder order) {
+    Draft<schema::Command> draft;
+    auto guarded = draft->initGuarded();
+    guarded.initCommand().setNoop();
+    auto read = guarded.initReads(1)[0];
+    read.setTable(table);
+    read.setWhat(what);
+    read.setOrder(order);
+    const auto checked = check_command(draft.reader());
+    CHECK((checked || checked.error().code == Errc::corrupt));
+    return !checked;
+  };
+  using What = schema::Guarded::What;
+  const auto jobs = static_cast<std::uint16_t>(Table::jobs);
+  const auto config = static_cast<std::uint16_t>(Table::scheduler_config);
+
+  CHECK_FALSE(is_refused(jobs, What::ROW, 0));
+  CHECK_FALSE(is_refused(jobs, What::RANGE, 1));
+  CHECK(is_refused(jobs, What::RANGE, 99));
+  CHECK_FALSE(is_refused(config, What::TABLE, 0));
+  CHECK(is_refused(config, What::RANGE, 0));
+  CHECK_FALSE(is_refused(stored_tables - 1, What::TABLE, 0));
+  CHECK(is_refused(stored_tables, What::TABLE, 0));
+  CHECK(is_refused(jobs, static_cast<What>(4), 0));
+}
+
+TEST_CASE("reads: many ranges of one table are the table") {
+  StateFixture state;
+  const auto reads = std::make_shared<ReadSet>();
+  const auto seen = state.now();
+  const auto noting = seen.noting(reads);
+  Draft<schema::Command> noop;
+  noop->setNoop();
+  for (int i = 0; i < 64; ++i)
+    noting.jobs("default", std::to_string(i));
+  CHECK(reads->guard(noop.freeze(), seen.tables())->getGuarded().getReads().size() == 64);
+  noting.jobs("default", "64");
+  const auto guarded = reads->guard(noop.freeze(), seen.tables());
+  REQUIRE(guarded->getGuarded().getReads().size() == 1);
+  CHECK(guarded->getGuarded().getReads()[0].getWhat() == schema::Guarded::What::TABLE);
+}
+
 TEST_CASE("reads: what a guarded command wraps is checked, and its kind counts") {
   StateFixture state;
   const auto reads = std::make_shared<ReadSet>();
