@@ -131,6 +131,12 @@ public:
     return inner_->kind_of(payload);
   }
 
+  std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override {
+    return inner_->earlier_form(payload);
+  }
+
+  void answered() override { inner_->answered(); }
+
 private:
   std::vector<Outcome> apply_part(std::span<const Entry> part, Index through) {
     const bool skips
