@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace nomad::raft {
 void PendingProposals::note_members(const Configuration& configuration) {
   std::erase_if(proven_, [&configuration](const auto& each) {
