@@ -83,6 +83,7 @@ int LogWriter::open_index() {
   constexpr int tries = 64;
   int error = EEXIST;
   for (int i = 0; i < tries; ++i, ++index_) {
+    if (index_ > largest_log_index) begin_anew();
     std::string name = options_.base + '.' + std::to_string(index_);
     file_.reset(::openat(directory_.get(), name.c_str(),
                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
@@ -108,6 +109,14 @@ int LogWriter::rotate() {
   ++index_;
   remove_old();  // First: on a full disk that makes the room for the next one.
   return open_index();
+}
+
+/// (4)
+void LogWriter::begin_anew() {
+  for_each_index(directory_.get(), options_.base, [this](std::uint64_t, const char* name) {
+    ::unlinkat(directory_.get(), name, 0);
+  });
+  index_ = oldest_ = 0;
 }
 
 /// A directory or an absent file needs no removing.

@@ -7,6 +7,8 @@
 //       the line would not fit any file.
 //   (3) At a rotation, and when a writer begins, the files beyond the newest max_files are removed:
 //       never are there more than max_files * max_file_bytes.
+//   (4) After the largest index all files are removed, and the first one follows: a file beyond it
+//       would be found neither by readers nor by the next writer.
 // Tasks can write to the directory, so files are opened below it without following links, must be
 // regular and must have one name; an index where that fails is skipped. An I/O error (full disk)
 // drops the data at hand and leaves the writer usable. Names that no writer gives are ignored, so
@@ -61,6 +63,7 @@ public:
 private:
   int open_index();
   int rotate();
+  void begin_anew();
   void remove_old();
   int append(std::string_view data);
 

@@ -126,10 +126,26 @@ TEST_CASE("log_writer: a task's own names do not steer where it goes on") {
   for (int i = 0; i < 4; ++i)
     CHECK(writer.write("aaa\n") == 0);
 
-  CHECK(writer.index() == 1'000'000'002);
-  CHECK_FALSE(std::filesystem::exists(directory / "web.stdout.5"));
-  CHECK_FALSE(std::filesystem::exists(directory / "web.stdout.999999999"));
-  CHECK(read_text(directory / "web.stdout.1000000002") == "aaa\n");
+  // Behind the largest number the first one follows.
+  CHECK(writer.index() == 2);
+  for (const char* index : {"5", "999999999", "1000000000"})
+    CHECK_FALSE(std::filesystem::exists(directory / (std::string{"web.stdout."} + index)));
+  CHECK(read_text(directory / "web.stdout.2") == "aaa\n");
+  LogWriter next = make_writer(directory.path(), 3, 4);
+  CHECK(next.open() == 0);
+  CHECK(next.index() == 2);
+}
+
+TEST_CASE("log_writer: skips no file beyond the largest number") {
+  TempDir directory;
+  write_text(directory / "web.stdout.4", "old\n");
+  std::filesystem::create_symlink("nowhere", directory / "web.stdout.999999999");
+
+  LogWriter writer = make_writer(directory.path(), 3, 100);
+  REQUIRE(writer.open() == 0);
+  CHECK(writer.write("line\n") == 0);
+
+  CHECK(files(directory) == std::vector<std::string>{"web.stdout.0"});
 }
 
 TEST_CASE("log_writer: a directory behind a link is refused") {
