@@ -1,5 +1,6 @@
 #include "runtime/docker/log_collector.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +17,8 @@ namespace executor = host::executor;
 
 namespace {
 
-constexpr int record_form = 2;  // The first one did not say where the files are.
+constexpr int first_form = 1;  // It does not say where the files are, nor how large.
+constexpr int record_form = 2;
 constexpr auto save_interval = std::chrono::seconds{1};
 
 }  // namespace
@@ -58,10 +60,13 @@ Result<LogCollector::Sizes> LogCollector::load() {
   LogPosition position;
   Sizes sizes;
   file >> form >> position.since >> position.messages >> position.first >> position.newest
-      >> sizes.out_index >> sizes.out_size >> sizes.err_index >> sizes.err_size
-      >> options_.max_files >> options_.max_bytes >> std::ws;
-  std::getline(file, options_.alloc_root);
-  if (!file || form != record_form || !options_.alloc_root.starts_with('/'))
+      >> sizes.out_index >> sizes.out_size >> sizes.err_index >> sizes.err_size;
+  if (form == record_form) {
+    file >> options_.max_files >> options_.max_bytes >> std::ws;
+    std::getline(file, options_.alloc_root);
+  }
+  const bool is_known = form == record_form || form == first_form;
+  if (!file || !is_known || !options_.alloc_root.starts_with('/'))
     return Error{Errc::corrupt, options_.position_file + " does not say where they go"};
   kept_ = position;
   cursor_ = LogCursor{position};
@@ -86,7 +91,7 @@ std::uint64_t LogCollector::bytes_after(const Side& side,
     whole += file.size;
     if (missing > 0) --missing;  // "7" and "07" are both the seventh.
   }
-  whole += missing * options_.max_bytes;
+  whole += std::min<std::uint64_t>(missing, options_.max_files) * options_.max_bytes;
   return whole > size ? whole - size : 0;
 }
 

@@ -29,7 +29,7 @@
 namespace nomad::docker {
 
 struct LogCollectorOptions {
-  std::string alloc_root{};
+  std::string alloc_root{};  ///< What a record names goes before it; so the sizes.
   std::string task{};
   std::uint32_t max_files = 10;
   std::uint64_t max_bytes = 10 * 1024 * 1024;

@@ -202,7 +202,9 @@ void DockerTasks::release_binds(const Run& run) {
 }
 
 docker::LogCollectorOptions DockerTasks::log_options(const Run& run) const {
-  return {.alloc_root = run.spec.alloc_root,
+  // What was found has a record; one of the first form says no root.
+  const auto root = fmt::format("{}/{}", context_.options().alloc_dir, run.id.alloc_id);
+  return {.alloc_root = run.spec.alloc_root.empty() ? root : run.spec.alloc_root,
           .task = run.id.task,
           .max_files = run.spec.log_files,
           .max_bytes = run.spec.log_bytes,

@@ -221,8 +221,48 @@ TEST_CASE("docker logs: where they go says the agent's own record, and nothing e
   CHECK_FALSE(std::filesystem::exists(root.path() + "/a b/alloc/logs/web.stdout.1"));
   CHECK(LogCollector{{.task = "web", .position_file = root.file("none")}}.open(false).error().code
         == Errc::not_found);
-  std::ofstream{root.file("position")} << "1 0 0 0 0 0 0 0 0\n";
-  CHECK(LogCollector{later}.open(false).error().code == Errc::corrupt);
+  for (const char* record : {"3 0 0 0 0 0 0 0 0\n", "1 0 0 0 0 0 0 0\n", "1 0 0 0 0 0 0 0 0\n"}) {
+    CAPTURE(record);
+    std::ofstream{root.file("position")} << record;
+    CHECK(LogCollector{later}.open(false).error().code == Errc::corrupt);
+  }
+}
+
+TEST_CASE("docker logs: the first form of the record is gone on with below the agent's own root") {
+  const test::TempDir root;
+  std::filesystem::create_directories(root.file("alloc/logs"));
+  std::ofstream{root.file("alloc/logs/web.stdout.0")} << "first\nsecond\n";
+  std::ofstream{root.file("position")} << fmt::format("1 {0} 1 {0} {0} 0 6 0 0\n", begin);
+
+  LogCollector collector{
+      {.alloc_root = root.path(), .task = "web", .position_file = root.file("position")}};
+  REQUIRE(collector.open(false).has_value());
+  for (const char* line : {"first\n", "second\n", "third\n"})
+    CHECK(collector.take(frame(Output::out, stamp(begin + (*line == 'f' ? 0 : 1)) + line))
+              .has_value());
+
+  CHECK(read(root.file("alloc/logs/web.stdout.0")) == "first\nsecond\nthird\n");
+  collector.save();
+  CHECK(read(root.file("position")).starts_with("2 "));
+}
+
+TEST_CASE("docker logs: no more is passed over than the files of a task can have had") {
+  const test::TempDir root;
+  std::filesystem::create_directories(root.file("alloc/logs"));
+  const LogCollectorOptions options{.alloc_root = root.path(),
+                                    .task = "web",
+                                    .max_files = 2,
+                                    .max_bytes = 10,
+                                    .position_file = root.file("position")};
+  REQUIRE(LogCollector{options}.open(true).has_value());
+  std::ofstream{root.file("alloc/logs/web.stdout.900000000")} << "12345";
+
+  LogCollector collector{options};
+  REQUIRE(collector.open(false).has_value());
+  CHECK(collector.take(frame(Output::out, stamp(begin) + std::string(25, 'x') + "line\n"))
+            .has_value());
+
+  CHECK(read(root.file("alloc/logs/web.stdout.900000000")) == "12345line\n");
 }
 
 TEST_CASE("docker logs: an agent that dies loses no line and writes none twice") {
