@@ -29,11 +29,17 @@ bool is_below(const std::string& root, const std::string& path) {
 
 /// Where `path`, which the job says lies in the allocation's directory, really leads. The engine
 /// follows links, and a task can make some.
-Result<std::string> inside(const ContainerSpec& spec, const std::string& path, std::size_t number) {
+Result<std::string> inside(const ContainerSpec& spec,
+                           const AgentSettings& agent,
+                           const std::string& path,
+                           std::size_t number,
+                           bool makes_missing) {
   if (!spec.binds_place.empty()) {
-    auto held = hold_bind(spec.binds_place, number, spec.alloc_root, path);
-    if (!held) return held.error().within("volumes are not enabled; cannot mount " + quote(path));
-    if (*held) return **held;
+    const auto target = fmt::format("{}/{}", spec.binds_place, number);
+    const auto held = hold_bind(target, {spec.alloc_root, path, makes_missing}, agent.socket);
+    if (!held && held.error().code == Errc::rejected)
+      return held.error().within("volumes are not enabled; cannot mount " + quote(path));
+    if (NOMAD_TRY(held)) return target;
   }
   std::error_code failure;
   const auto root = fs::weakly_canonical(spec.alloc_root, failure);
@@ -56,7 +62,7 @@ Result<std::string> bind_source(const ContainerSpec& spec,
   if (!is_below(spec.alloc_root, path))
     return Error{Errc::rejected,
                  "volumes are not enabled; cannot mount host paths: " + quote(volume)};
-  return inside(spec, path, number);
+  return inside(spec, agent, path, number, /*makes_missing=*/true);
 }
 
 std::string_view engine_propagation(std::string_view ours) {
@@ -92,7 +98,7 @@ Result<boost::json::object> one_mount(const ContainerSpec& spec,
         return Error{Errc::rejected,
                      fmt::format("volumes are not enabled; cannot mount host path: {} {}",
                                  quote(source), quote(spec.alloc_root))};
-      source = NOMAD_TRY(inside(spec, source, number));
+      source = NOMAD_TRY(inside(spec, agent, source, number, /*makes_missing=*/false));
     }
     to["Source"] = source;
     if (!mount.propagation.empty())

@@ -1,12 +1,18 @@
 #include "runtime/docker/held_binds.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -26,47 +32,102 @@ std::vector<std::string> entries_of(const std::string& directory) {
   return paths;
 }
 
-}  // namespace
+/// Of the one that listens there; 0: it is none that is seen here.
+pid_t process_behind(const std::string& socket_path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_path.size() >= sizeof address.sun_path) return 0;
+  std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size());
+  const host::UniqueFd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const timeval patience{.tv_sec = 5, .tv_usec = 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0
+      || ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return 0;
+  return peer.pid;
+}
 
-Result<std::optional<std::string>> hold_bind(const std::string& place,
-                                             std::size_t number,
-                                             const std::string& root,
-                                             const std::string& path) {
-  const auto within = NOMAD_TRY(host::Beneath::open(root, false));
-  const auto inner = path.substr(root.size());
-  auto found = within.open_place(inner);
-  if (!found && found.error().code == Errc::not_found) {
-    NOMAD_TRY(within.make_directories(inner, 0755));  // as the engine does
-    found = within.open_place(inner);
-  }
-  if (!found) return found.error();
-  const host::UniqueFd tree{::open_tree(
-      found->get(), "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)};
-  if (!tree && (errno == EPERM || errno == ENOSYS)) return std::optional<std::string>{};
-  if (!tree) return errno_error("opening " + path + " as a mount", errno);
+/// What the process finds at `path` is that file.
+bool is_seen_by(pid_t process, const std::string& path, const struct stat& file) {
+  if (process <= 0) return false;
+  const auto link = fmt::format("/proc/{}/root", process);
+  const host::UniqueFd root{::open(link.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  const host::UniqueFd found{
+      static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how))};
 
-  struct stat status {};
+  struct stat seen {};
 
-  if (::fstat(found->get(), &status) != 0) return errno_error("looking at " + path, errno);
+  return found && ::fstat(found.get(), &seen) == 0 && seen.st_dev == file.st_dev
+         && seen.st_ino == file.st_ino;
+}
+
+/// Where mounts are the host's alone, or are not the process's.
+bool may_not_mount(int error) {
+  return error == EPERM || error == ENOSYS || error == EINVAL;
+}
+
+Result<> make_target(const std::string& target, bool is_directory) {
   std::error_code failure;
-  std::filesystem::create_directories(place, failure);
-  auto target = fmt::format("{}/{}", place, number);
+  std::filesystem::create_directories(std::filesystem::path{target}.parent_path(), failure);
   const bool is_made
-      = S_ISDIR(status.st_mode)
+      = is_directory
             ? ::mkdir(target.c_str(), 0700) == 0
             : host::UniqueFd{::open(target.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600)}.get() >= 0;
   if (!is_made) return errno_error("making " + target, errno);
-  if (::move_mount(tree.get(), "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
-    return errno_error("mounting " + path, errno);
-  return std::optional{std::move(target)};
+  return {};
+}
+
+void release_target(const std::string& target) {
+  ::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+  // What is mounted still can't be removed, and nothing is entered.
+  if (::rmdir(target.c_str()) != 0) ::unlink(target.c_str());
+}
+
+Result<host::UniqueFd> open_source(const BindSource& source) {
+  const auto within = NOMAD_TRY(host::Beneath::open(source.root, false));
+  const auto inner = source.path.substr(source.root.size());
+  auto found = within.open_place(inner);
+  if (found || found.error().code != Errc::not_found) return found;
+  if (!source.makes_missing)
+    return Error{Errc::not_found, "bind source path does not exist: " + source.path};
+  NOMAD_TRY(within.make_directories(inner, 0755));  // as the engine does
+  return within.open_place(inner);
+}
+
+}  // namespace
+
+Result<bool> hold_bind(const std::string& target,
+                       const BindSource& source,
+                       const std::string& engine_socket) {
+  const auto found = NOMAD_TRY(open_source(source));
+  const host::UniqueFd tree{::open_tree(
+      found.get(), "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)};
+  if (!tree && may_not_mount(errno)) return false;
+  if (!tree) return errno_error("opening " + source.path + " as a mount", errno);
+
+  struct stat status {};
+
+  if (::fstat(found.get(), &status) != 0) return errno_error("looking at " + source.path, errno);
+  NOMAD_TRY(make_target(target, S_ISDIR(status.st_mode)));
+  if (::move_mount(tree.get(), "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+    const int error = errno;
+    release_target(target);
+    if (may_not_mount(error)) return false;
+    return errno_error("mounting " + source.path, error);
+  }
+  if (is_seen_by(process_behind(engine_socket), target, status)) return true;
+  release_target(target);
+  return false;
 }
 
 void release_binds(const std::string& place) {
-  for (const auto& target : entries_of(place)) {
-    ::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
-    // What is mounted still can't be removed, and nothing is entered.
-    if (::rmdir(target.c_str()) != 0) ::unlink(target.c_str());
-  }
+  for (const auto& target : entries_of(place))
+    release_target(target);
   ::rmdir(place.c_str());
 }
 

@@ -2,26 +2,35 @@
 // links in the place of their directories, and the engine follows links; so a path that is only
 // looked at may lead elsewhere when the engine comes to it. Here it is opened below the
 // allocation's directory, and what was opened is mounted at a place that no task reaches, which the
-// engine is given in its stead. The container has a mount of its own as soon as it runs.
+// engine is given in its stead, until the container runs, which has a mount of its own then.
+//
+// An engine that does not see such a mount, because its mounts are others than this process's,
+// would show the container an empty directory; so each one is looked at through the engine's
+// process.
 //
 // Blocks on the file system. May depend on: runtime/base, runtime/host.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "runtime/base/result.hpp"
 
 namespace nomad::docker {
 
-/// Mounts what `path`, which is written as one below `root`, leads to now; a directory that is not
-/// there is made. Nothing if this process may not mount. `rejected` if it leads out of `root`.
-Result<std::optional<std::string>> hold_bind(const std::string& place,
-                                             std::size_t number,
-                                             const std::string& root,
-                                             const std::string& path);
+struct BindSource {
+  std::string root;
+  std::string path;            ///< Written as one below the root.
+  bool makes_missing = false;  ///< A directory, where nothing is; else that is `not_found`.
+};
 
-/// Ends what was held at the place.
+/// Mounts what the source leads to now at `target`, which is made, and says whether that may be
+/// given to the engine behind the socket: not if this process may not mount, or the engine does not
+/// see it. `rejected` if the source leads out of its root.
+Result<bool> hold_bind(const std::string& target,
+                       const BindSource& source,
+                       const std::string& engine_socket);
+
+/// Ends what was held at the place, the folder of its targets.
 void release_binds(const std::string& place);
 
 /// Ends what earlier agents have left in `folder`, in which this one has its places in `own`.

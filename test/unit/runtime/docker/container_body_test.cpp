@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
+#include <sched.h>
 
 #include "runtime/docker/held_binds.hpp"
+#include "runtime/net/socket.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace nomad;
@@ -254,8 +258,11 @@ TEST_CASE("docker body: what is bound is what was looked at, whatever takes its 
     "../alloc/new:/n"],"mount":[{"type":"bind","source":"../alloc/data","target":"/m"}]})");
   spec.alloc_root = dir.file("alloc1");
   spec.task_directory = dir.file("alloc1/web");
-  spec.binds_place = dir.file("binds/life/1");
-  const auto host = body_of(spec)["HostConfig"];
+  spec.binds_place = dir.file("binds/life/web-7c9f.1");
+  AgentSettings agent;
+  agent.socket = dir.file("engine");
+  const auto engine = net::listen_unix(agent.socket);  // this process
+  const auto host = body_of(spec, agent)["HostConfig"];
   if (host.at("Binds").at(3).as_string() == data + ":/d") {
     MESSAGE("skipped: needs the right to mount");
     return;
@@ -277,7 +284,53 @@ TEST_CASE("docker body: what is bound is what was looked at, whatever takes its 
   CHECK_FALSE(std::filesystem::exists(dir.file("binds/life")));
   CHECK(std::filesystem::exists(dir.file("alloc1/alloc/moved/f")));
   spec.settings.volumes = {"../alloc/out:/o"};
-  CHECK(container_body(spec, {}).error().code == Errc::rejected);
+  CHECK(container_body(spec, agent).error().code == Errc::rejected);
+  release_binds(spec.binds_place);
+}
+
+TEST_CASE("docker body: a mount of what is not there is refused and makes nothing") {
+  const test::TempDir dir;
+  std::filesystem::create_directories(dir.file("alloc1/web"));
+  auto spec = spec_for(R"({"image":"a","mount":[{"type":"bind","source":"new","target":"/m"}]})");
+  spec.alloc_root = dir.file("alloc1");
+  spec.task_directory = dir.file("alloc1/web");
+  spec.binds_place = dir.file("binds/life/1");
+  const auto refused = container_body(spec, {});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().what == "bind source path does not exist: " + dir.file("alloc1/web/new"));
+  CHECK_FALSE(std::filesystem::exists(dir.file("alloc1/web/new")));
+}
+
+TEST_CASE("docker body: an engine with other mounts is given what it sees itself") {
+  const test::TempDir dir;
+  std::filesystem::create_directories(dir.file("alloc1/web/local"));
+  auto spec = spec_for(R"({"image":"a","volumes":["local:/l"]})");
+  spec.alloc_root = dir.file("alloc1");
+  spec.task_directory = dir.file("alloc1/web");
+  spec.binds_place = dir.file("binds/life/1");
+  AgentSettings agent;
+  agent.socket = dir.file("engine");
+  std::string bind;
+  const auto look
+      = [&] { bind = body_of(spec, agent)["HostConfig"].at("Binds").at(3).as_string(); };
+  look();
+  CHECK_MESSAGE(bind == spec.task_directory + "/local:/l", "nobody listens");
+  const auto engine = net::listen_unix(agent.socket);  // this process
+  bool is_apart = false;
+  std::thread{[&] {
+    // A thread may have mounts of its own; the process that listens has those of its first one.
+    is_apart = ::unshare(CLONE_FS | CLONE_NEWNS) == 0
+               && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    if (is_apart) look();
+  }}.join();
+  if (!is_apart) {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+  CHECK(bind == spec.task_directory + "/local:/l");
+  CHECK_MESSAGE(std::filesystem::is_empty(spec.binds_place), "nothing is held in vain");
+  look();
+  CHECK(bind == spec.binds_place + "/0:/l");
   release_binds(spec.binds_place);
 }
 
