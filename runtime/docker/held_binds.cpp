@@ -131,11 +131,13 @@ void release_binds(const std::string& place) {
   ::rmdir(place.c_str());
 }
 
-void release_binds_of_others(const std::string& folder, const std::string& own) {
+void release_binds_of_others(const std::string& folder,
+                             const std::string& own,
+                             const std::function<bool(std::string_view place)>& is_kept) {
   for (const auto& life : entries_of(folder)) {
     if (life.ends_with('/' + own)) continue;
     for (const auto& place : entries_of(life))
-      release_binds(place);
+      if (!is_kept(std::string_view{place}.substr(life.size() + 1))) release_binds(place);
     ::rmdir(life.c_str());
   }
 }

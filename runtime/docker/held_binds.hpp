@@ -2,7 +2,7 @@
 // links in the place of their directories, and the engine follows links; so a path that is only
 // looked at may lead elsewhere when the engine comes to it. Here it is opened below the
 // allocation's directory, and what was opened is mounted at a place that no task reaches, which the
-// engine is given in its stead, until the container runs, which has a mount of its own then.
+// engine is given in its stead, for as long as the container may be started.
 //
 // An engine that does not see such a mount, because its mounts are others than this process's,
 // would show the container an empty directory; so each one is looked at through the engine's
@@ -11,7 +11,9 @@
 // Blocks on the file system. May depend on: runtime/base, runtime/host.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/result.hpp"
 
@@ -33,7 +35,10 @@ Result<bool> hold_bind(const std::string& target,
 /// Ends what was held at the place, the folder of its targets.
 void release_binds(const std::string& place);
 
-/// Ends what earlier agents have left in `folder`, in which this one has its places in `own`.
-void release_binds_of_others(const std::string& folder, const std::string& own);
+/// Ends what earlier agents have left in `folder`, which has a folder of places for each agent's
+/// life, but for the places whose names are to be kept; `own` is this agent's life.
+void release_binds_of_others(const std::string& folder,
+                             const std::string& own,
+                             const std::function<bool(std::string_view place)>& is_kept);
 
 }  // namespace nomad::docker

@@ -178,6 +178,7 @@ private:
     std::set<driver::TaskId> kept;
     for (const auto id : wanted)
       kept.insert(driver::read_id(id));
+    tasks_->release_left_binds(kept);
     // Of an engine that never was here there is nothing to be found.
     if (!is_retired_ && !health_->is_there()) {
       others_ = std::move(kept);

@@ -9,7 +9,6 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/docker/held_binds.hpp"
 #include "runtime/host/signals.hpp"
 
 namespace nomad::client {
@@ -182,25 +181,6 @@ std::string DockerTasks::position_file(const std::string& container) const {
   return fmt::format("{}/docker/{}", context_.options().state_dir, container);
 }
 
-/// "" for one that needs none.
-std::string DockerTasks::binds_place(const Run& run) const {
-  const auto& task = run.spec.settings;
-  if (context_.settings().allows_volumes || (task.volumes.empty() && task.mounts.empty()))
-    return {};
-  return fmt::format("{}/docker-binds/{}/{}", context_.options().state_dir, life_, run.number);
-}
-
-/// The container has its own, or there will be none.
-void DockerTasks::release_binds(const Run& run) {
-  if (run.spec.binds_place.empty()) return;
-  context_.work<bool>(
-      [place = run.spec.binds_place]() -> Result<bool> {
-        docker::release_binds(place);
-        return true;
-      },
-      [](const Result<bool>&) {});
-}
-
 docker::LogCollectorOptions DockerTasks::log_options(const Run& run) const {
   // What was found has a record; one of the first form says no root.
   const auto root = fmt::format("{}/{}", context_.options().alloc_dir, run.id.alloc_id);
@@ -237,7 +217,12 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
           NOMAD_TRY(collector->open(is_new));
           return true;
         },
-        [hear = hear, collector, then = std::move(then)](const Result<bool>& opened) {
+        [hear = hear, collector, then = std::move(then), &tasks = tasks, number = life.number,
+         container = life.machine.container()](const Result<bool>& opened) {
+          // It may have been forgotten before it was written.
+          const auto found = tasks.runs_.find(number);
+          if (found == tasks.runs_.end() || found->second->machine.stage() == Stage::ending)
+            return tasks.forget_logs(container, [] {});
           hear([&](Run& to) {
             if (opened) to.collector = collector;
             then(to, opened ? Result<>{} : Result<>{opened.error()});
@@ -311,12 +296,17 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
   void operator()(const container_action::Prepare& action) const {
     life.spec.image = action.image;
     life.spec.network_container = action.network_container;
-    life.spec.binds_place = tasks.binds_place(life);
+    life.binds_place = life.spec.binds_place = tasks.binds_place(life);
     context.work<std::string>(
         [spec = life.spec, settings = context.settings()] {
           return prepare_container(spec, settings);
         },
-        [ready = ready(action.round)](const Result<std::string>& body) { ready(body, false); });
+        [&tasks = tasks, number = life.number, place = life.binds_place,
+         ready = ready(action.round)](const Result<std::string>& body) {
+          // What was released at its end may have been held since.
+          if (!tasks.runs_.contains(number)) tasks.release_place(place);
+          ready(body, false);
+        });
   }
 
   void operator()(const container_action::OpenLogs& action) const {
@@ -373,13 +363,11 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
   }
 
   void operator()(const container_action::TellRunning&) const {
-    tasks.release_binds(life);
     life.spec = {};
     tasks.wanted_.began(life.number, life.machine.run_id());
   }
 
   void operator()(const container_action::TellFailed& action) const {
-    tasks.release_binds(life);
     tasks.wanted_.failed(life.number, {action.error, action.recoverable});
   }
 
@@ -399,7 +387,10 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
     log::error("client", "{}", action.text);
   }
 
-  void operator()(const container_action::End&) const { life.is_over = true; }
+  void operator()(const container_action::End&) const {
+    tasks.release_binds(life);
+    life.is_over = true;
+  }
 };
 
 /// Until there is nothing to take, for whatever reason.

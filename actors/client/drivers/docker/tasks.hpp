@@ -39,6 +39,9 @@ public:
   /// Removes what no task of `kept`, and none that is looked after here, has.
   void end_others(const std::set<driver::TaskId>& kept, std::function<void(const Result<>&)> done);
 
+  /// Ends what earlier agents hold for containers of tasks that are neither kept nor looked after.
+  void release_left_binds(const std::set<driver::TaskId>& kept);
+
   /// Containers of this agent that are older than the grace and that nobody looks after.
   void end_dangling();
 
@@ -56,8 +59,11 @@ private:
   Run& make_run(const driver::TaskId& id, Number number);
   void hear(Number number, const std::function<void(Run&)>& event);
   void carry_out(Run& run);
+  std::string binds_folder() const;
   std::string binds_place(const Run& run) const;
+  void release_place(const std::string& place);
   void release_binds(const Run& run);
+  void release_others(std::function<bool(const std::string& container)> is_kept);
   docker::LogCollectorOptions log_options(const Run& run) const;
   void follow_logs(Run& run, const workload::log_action::Take& action);
   std::string position_file(const std::string& container) const;

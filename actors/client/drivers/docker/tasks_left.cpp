@@ -81,12 +81,6 @@ void DockerTasks::end_others(const std::set<TaskId>& kept,
 }
 
 void DockerTasks::end_dangling() {
-  context_.work<bool>(
-      [folder = context_.options().state_dir + "/docker-binds", life = life_]() -> Result<bool> {
-        docker::release_binds_of_others(folder, life);
-        return true;
-      },
-      [](const Result<bool>&) {});
   list([this](const Result<Listed>& listed) {
     if (!listed) return;
     const auto& settings = context_.settings();
@@ -102,6 +96,58 @@ void DockerTasks::end_dangling() {
         remove_listed(container, "nobody looks after it");
     }
   });
+}
+
+// -- held binds -----------------------------------------------------------------------------------
+
+std::string DockerTasks::binds_folder() const {
+  return context_.options().state_dir + "/docker-binds";
+}
+
+/// "" for one that needs none. A later agent knows by the name whose it is.
+std::string DockerTasks::binds_place(const Run& run) const {
+  const auto& task = run.spec.settings;
+  if (context_.settings().allows_volumes || (task.volumes.empty() && task.mounts.empty()))
+    return {};
+  return fmt::format("{}/{}/{}.{}", binds_folder(), life_,
+                     docker::container_name(run.id.task, run.id.alloc_id), run.number);
+}
+
+void DockerTasks::release_place(const std::string& place) {
+  if (place.empty()) return;
+  context_.work<bool>(
+      [place]() -> Result<bool> {
+        docker::release_binds(place);
+        return true;
+      },
+      [](const Result<bool>&) {});
+}
+
+/// What an earlier agent held for the run, too.
+void DockerTasks::release_binds(const Run& run) {
+  release_place(run.binds_place);
+  const auto name = docker::container_name(run.id.task, run.id.alloc_id);
+  release_others([name](const std::string& other) { return other != name; });
+}
+
+void DockerTasks::release_left_binds(const std::set<TaskId>& kept) {
+  std::set<std::string> names;
+  for (const auto& id : kept)
+    names.insert(docker::container_name(id.task, id.alloc_id));
+  for (const auto& [number, run] : runs_)
+    names.insert(docker::container_name(run->id.task, run->id.alloc_id));
+  release_others([names](const std::string& name) { return names.contains(name); });
+}
+
+void DockerTasks::release_others(std::function<bool(const std::string& container)> is_kept) {
+  context_.work<bool>(
+      [folder = binds_folder(), life = life_, is_kept = std::move(is_kept)]() -> Result<bool> {
+        docker::release_binds_of_others(folder, life, [&is_kept](std::string_view place) {
+          return is_kept(std::string{place.substr(0, place.rfind('.'))});
+        });
+        return true;
+      },
+      [](const Result<bool>&) {});
 }
 
 // -- usage ----------------------------------------------------------------------------------------

@@ -278,9 +278,12 @@ TEST_CASE("docker body: what is bound is what was looked at, whatever takes its 
   CHECK(std::filesystem::file_size(spec.binds_place + "/1") == 6);
   CHECK(std::filesystem::is_directory(dir.file("alloc1/alloc/new")));
 
-  release_binds_of_others(dir.file("binds"), "life");
+  const auto keep_none = [](std::string_view) { return false; };
+  release_binds_of_others(dir.file("binds"), "life", keep_none);
+  release_binds_of_others(dir.file("binds"), "other",
+                          [](std::string_view place) { return place == "web-7c9f.1"; });
   CHECK(std::filesystem::exists(spec.binds_place + "/0/f"));
-  release_binds_of_others(dir.file("binds"), "other");
+  release_binds_of_others(dir.file("binds"), "other", keep_none);
   CHECK_FALSE(std::filesystem::exists(dir.file("binds/life")));
   CHECK(std::filesystem::exists(dir.file("alloc1/alloc/moved/f")));
   spec.settings.volumes = {"../alloc/out:/o"};
