@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 namespace nomad::raft {
+
 void PendingProposals::note_members(const Configuration& configuration) {
   std::erase_if(proven_, [&configuration](const auto& each) {
     return configuration.find(each.first) == nullptr;
