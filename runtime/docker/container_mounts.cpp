@@ -4,6 +4,7 @@
 #include <boost/json/array.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/docker/container_body.hpp"
 #include "runtime/docker/held_binds.hpp"
@@ -40,6 +41,11 @@ Result<std::string> inside(const ContainerSpec& spec,
     if (!held && held.error().code == Errc::rejected)
       return held.error().within("volumes are not enabled; cannot mount " + quote(path));
     if (NOMAD_TRY(held)) return target;
+    log::warn(
+        "docker",
+        "the engine can't be shown a mount of this agent: {} of allocation {} is looked at and "
+        "not held, so that its task may exchange it meanwhile",
+        quote(path), fs::path{spec.alloc_root}.filename().string());
   }
   std::error_code failure;
   const auto root = fs::weakly_canonical(spec.alloc_root, failure);
