@@ -24,7 +24,7 @@ namespace {
 
 std::uint64_t first_seed = 1;
 std::uint64_t seed_count = 3;
-std::uint64_t fresh_seeds = 3;
+std::uint64_t fresh_seeds = 1;
 std::string only_mistake;
 std::uint64_t most_tries = 100;
 

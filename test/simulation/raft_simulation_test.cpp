@@ -18,7 +18,7 @@ namespace {
 
 std::uint64_t first_seed = 1;
 std::uint64_t seed_count = 40;
-std::uint64_t fresh_seeds = 10;
+std::uint64_t fresh_seeds = 5;
 
 /// 3 or 5 servers; every third seed is without membership changes, so that crashes hurt more.
 RaftWorldOptions options_of(std::uint64_t seed, Mistake mistake = Mistake::none) {

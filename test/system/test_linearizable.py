@@ -17,7 +17,7 @@ from history import ABSENT, ANY, Operation, find_disorder, find_violation
 
 KEYS = [f"register/{n}" for n in range(4)]
 CLIENTS = 12
-SECONDS = 45
+SECONDS = 30
 STEP = 0.01  # between a client's operations
 NOT_ASKED = object()
 
