@@ -35,7 +35,7 @@ annotation omitZero @0xb1d2c3e4f5a60008 (struct) :Void;
 # Every field of the struct is $omitEmpty.
 
 annotation always @0xb1d2c3e4f5a60009 (field) :Void;
-# A struct that the API never shows as null: absent is shown as one of zeros.
+# A struct or list that the API never shows as null: absent is shown as one of zeros, or as [].
 
 annotation duration @0xb1d2c3e4f5a6000a (field, group, union) :Void;
 # Int64 nanoseconds; the API also accepts Go's text ("10s") on input, and shows a number.

@@ -41,7 +41,7 @@ struct UpdateStrategy $nullable(true) {
 struct PeriodicConfig $nullable(true) {
   enabled @0 :Bool $default("true") $works;
   spec @1 :Text $hcl("cron") $default("") $works;
-  specs @2 :List(Text) $hcl("crons") $works;
+  specs @2 :List(Text) $always $hcl("crons") $works;
   specType @3 :Text $hcl("") $default("cron");
   prohibitOverlap @4 :Bool $default("false") $works;
   timeZone @5 :Text $works;
@@ -174,7 +174,7 @@ struct LogConfig $nullable(true) {
 
 struct ChangeScript $nullable(true) {
   command @0 :Text $default("") $works;
-  args @1 :List(Text) $works;
+  args @1 :List(Text) $always $works;
   timeout @2 :Int64 $duration $default("5s") $works;
   failOnError @3 :Bool $default("false") $works;
 }
@@ -241,10 +241,10 @@ struct ScalingPolicy {
   policy @3 :Text $raw $works;
   enabled @6 :Bool $nullable(true) $works;
   type @1 :Text $works;
-  id @0 :Text $json("ID") $hcl("");
+  id @0 :Text $json("ID") $hcl("") $bookkeeping;
   target @2 :List(Common.TextEntry) $map $hcl("");
-  createIndex @7 :UInt64 $hcl("");
-  modifyIndex @8 :UInt64 $hcl("");
+  createIndex @7 :UInt64 $hcl("") $bookkeeping;
+  modifyIndex @8 :UInt64 $hcl("") $bookkeeping;
 }
 
 struct Task {
@@ -345,7 +345,7 @@ struct Job $nullable(true) {
   payload @18 :Data $hcl("");
   consulNamespace @24 :Text $serverOnly $default("");
   vaultNamespace @25 :Text $hcl("") $default("");
-  nomadTokenId @26 :Text $json("NomadTokenID") $serverOnly $default("");
+  nomadTokenId @26 :Text $json("NomadTokenID") $serverOnly $bookkeeping $default("");
   status @28 :Text $serverOnly $bookkeeping $default("");
   statusDescription @29 :Text $serverOnly $bookkeeping $default("");
   stable @30 :Bool $serverOnly $bookkeeping $default("false");

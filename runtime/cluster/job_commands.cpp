@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <capnp/any.h>
-#include <capnp/dynamic.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,10 +11,10 @@
 #include "runtime/cluster/periodic.hpp"
 #include "runtime/cluster/regions/multiregion.hpp"
 #include "runtime/jobspec/validate/total_count.hpp"
-#include "runtime/object/annotations.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/object/job_kind.hpp"
+#include "runtime/object/meaning.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -106,24 +104,7 @@ Result<Decision> decide_stability(const state::Snapshot& snapshot,
 }
 
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
-  Draft<schema::Job> left{a};
-  Draft<schema::Job> right{b};
-  for (Draft<schema::Job>* draft : {&left, &right}) {
-    capnp::DynamicStruct::Builder job{**draft};
-    for (const auto field : job.getSchema().getFields()) {
-      const object::Annotations notes{field.getProto()};
-      if (notes.has(object::Annotation::bookkeeping) || notes.has(object::Annotation::secret))
-        job.clear(field);
-    }
-    (*draft)->setNomadTokenId("");
-    for (auto group : (*draft)->getTaskGroups()) {
-      if (!group.hasScaling()) continue;
-      group.getScaling().setId("");
-      group.getScaling().setCreateIndex(0);
-      group.getScaling().setModifyIndex(0);
-    }
-  }
-  return capnp::AnyStruct::Reader{left.reader()} == capnp::AnyStruct::Reader{right.reader()};
+  return object::same_meaning(a, b);
 }
 
 Result<Decision> decide_register(const state::Snapshot& snapshot,

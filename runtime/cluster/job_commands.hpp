@@ -143,9 +143,8 @@ Result<> check_registration_open(const state::Snapshot& snapshot);
 /// present, as registrations do (`jobspec::validate`).
 Result<> check_count(schema::Job::Reader job, std::int64_t max_count);
 
-/// Whether both are the same specification: neither bookkeeping (as the schema calls status,
-/// version, indexes and times), nor the ids and indexes of scaling policies, nor the tokens that
-/// came with a request count.
+/// Whether both mean the same (`object::same_meaning`), but for what the schema calls bookkeeping:
+/// status, version, indexes and times.
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b);
 
 }  // namespace nomad::cluster

@@ -4,11 +4,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include <capnp/any.h>
 #include <fmt/format.h>
 
 #include "runtime/base/secret.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/meaning.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 
@@ -130,12 +130,10 @@ bool places_differently(schema::Node::Reader before, schema::Node::Reader after)
   if (view(before.getComputedClass()) != view(after.getComputedClass())
       || view(before.getName()) != view(after.getName()))
     return true;
-  const auto same
-      = [](auto a, auto b) { return capnp::AnyList::Reader{a} == capnp::AnyList::Reader{b}; };
-  if (!same(before.getAttributes(), after.getAttributes())
-      || !same(before.getMeta(), after.getMeta())
-      || !same(before.getHostVolumes(), after.getHostVolumes()))
-    return true;
+  const auto& plan = object::plan_of(capnp::Schema::from<schema::Node>());
+  for (const auto name : std::initializer_list<object::FieldName>{
+           "Attributes", "Meta", "HostVolumes", "NodeResources", "ReservedResources"})
+    if (!object::same_field(plan.at(name), before, after)) return true;
   const auto usable_drivers = [](schema::Node::Reader node) {
     std::vector<std::string_view> names;
     for (const auto entry : node.getDrivers())
@@ -143,11 +141,7 @@ bool places_differently(schema::Node::Reader before, schema::Node::Reader after)
         names.push_back(view(entry.getKey()));
     return names;
   };
-  if (usable_drivers(before) != usable_drivers(after)) return true;
-  return capnp::AnyStruct::Reader{before.getNodeResources()}
-             != capnp::AnyStruct::Reader{after.getNodeResources()}
-         || capnp::AnyStruct::Reader{before.getReservedResources()}
-                != capnp::AnyStruct::Reader{after.getReservedResources()};
+  return usable_drivers(before) != usable_drivers(after);
 }
 
 /// Whether the node was told of it: a client that heard no answer says it again.

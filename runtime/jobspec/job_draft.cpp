@@ -10,6 +10,7 @@
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/schema.hpp"
 #include "runtime/object/json_codec.hpp"
+#include "runtime/object/meaning.hpp"
 
 namespace nomad::jobspec {
 
@@ -136,6 +137,7 @@ Result<JobDraft> JobDraft::decode(const boost::json::object& job, std::string_vi
 }
 
 Object<schema::Job> JobDraft::freeze() const {
+  nomad::object::drop_empty(job_.any(), *block_types().job.plan);
   return Object<schema::Job>::freeze(job_.any(), *block_types().job.plan, message_->sizeInWords());
 }
 

@@ -39,7 +39,8 @@ public:
 
   const DraftBlock& job() const { return job_; }
 
-  /// What the draft holds in the server form. May be called once or more.
+  /// What the draft holds in the server form; what is empty in it is absent from then on, so that
+  /// jobs that mean the same are the same. May be called once or more.
   Object<schema::Job> freeze() const;
 
 private:

@@ -157,6 +157,7 @@ void Planner::fill(StructPlan& plan, capnp::StructSchema schema) {
     entry.hidden = notes.has(Annotation::hidden);
     entry.omit_empty = omit_zero || notes.has(Annotation::omit_empty);
     entry.always = notes.has(Annotation::always);
+    entry.is_bookkeeping = notes.has(Annotation::bookkeeping);
     entry.value = value_plan(field.getType(), proto);
     entry.go_type = go_type_of(entry.value, notes);
     place(entry);

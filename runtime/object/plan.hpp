@@ -75,6 +75,7 @@ struct FieldPlan {
   bool hidden = false;
   bool omit_empty = false;
   bool always = false;
+  bool is_bookkeeping = false;
 };
 
 struct StructPlan {

@@ -1,10 +1,9 @@
 #include "runtime/state/scaling_policies.hpp"
 
-#include <capnp/any.h>
-
 #include "runtime/base/ids.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/object/meaning.hpp"
 
 namespace nomad::state {
 
@@ -26,18 +25,6 @@ std::string policy_id(schema::Job::Reader job,
   name = join_key(name, type, number_key(index));
   Random random{policy_hash(name)};
   return make_uuid(random);
-}
-
-/// Whether both ask for the same.
-bool same_policy(schema::ScalingPolicy::Reader a, schema::ScalingPolicy::Reader b) {
-  Draft<schema::ScalingPolicy> left{a};
-  Draft<schema::ScalingPolicy> right{b};
-  for (auto* draft : {&left, &right}) {
-    (*draft)->setId("");
-    (*draft)->setCreateIndex(0);
-    (*draft)->setModifyIndex(0);
-  }
-  return capnp::AnyStruct::Reader{left.reader()} == capnp::AnyStruct::Reader{right.reader()};
 }
 
 Object<schema::ScalingPolicy> find_policy(const Object<schema::Job>& job,
@@ -82,7 +69,7 @@ void name_policies(schema::Job::Builder job, const Object<schema::Job>& existing
     const auto type = view(policy.asReader().getType());
     const auto known = find_policy(existing, name, type);
     if (known) {
-      const bool is_same = same_policy(*known, policy.asReader());
+      const bool is_same = object::same_meaning(*known, policy.asReader());
       policy.setId(known->getId());
       policy.setCreateIndex(known->getCreateIndex());
       policy.setModifyIndex(is_same ? known->getModifyIndex() : index);

@@ -255,6 +255,15 @@ void fill_group(DraftBlock group, const JobDefaults& job) {
   });
 }
 
+/// What answers show of a job without one: all that is not text is there, and zero. Its text may be
+/// left out, and is not the default then.
+bool stands_for_none(const DraftBlock& update) {
+  return update.is_zero()
+         && std::ranges::all_of(block_types().update.fields, [&](const Field& field) {
+              return field.kind == Kind::text || update.has(*field.plan);
+            });
+}
+
 }  // namespace
 
 void canonicalize(DraftBlock job) {
@@ -262,7 +271,8 @@ void canonicalize(DraftBlock job) {
   if (!job.has("Name")) job.set("Name", job.text("ID"));
   if (const DraftBlock periodic = job.child("Periodic")) fill_periodic(periodic);
   if (job.text("Type") == "service") job.child_or_new("Update");
-  if (const DraftBlock update = job.child("Update")) fill_own(update, block_types().update);
+  if (const DraftBlock update = job.child("Update"); update && !stands_for_none(update))
+    fill_own(update, block_types().update);
   if (const DraftBlock multiregion = job.child("Multiregion")) fill_multiregion(multiregion);
 
   const JobDefaults defaults{

@@ -5,6 +5,7 @@
 
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/schema.hpp"
+#include "runtime/object/flat_json.hpp"
 
 namespace nomad::jobspec {
 
@@ -41,12 +42,20 @@ bool belongs(const Field& field, const BlockType& type, Form form) {
   return &type == &block_types().job || !field.has(Trait::server_only);
 }
 
+/// What is stored has one form: of a list or map without elements, too.
+bool says_nothing(const value& member, const Field& field, Form form) {
+  if (form == Form::api || field.kind == Kind::block) return member.is_null();
+  const auto* list = member.if_array();
+  const auto* map = member.if_object();
+  return member.is_null() || (list != nullptr && list->empty()) || (map != nullptr && map->empty());
+}
+
 void complete_block(object& block, const BlockType& type, Form form) {
   block.reserve(type.fields.size());
   for (const Field& field : type.fields) {
     if (!belongs(field, type, form) || field.has(Trait::optional_key)) continue;
     const auto [at, added] = block.emplace(field.json, zero_of(field, form));
-    if (!added && at->value().is_null()) at->value() = zero_of(field, form);
+    if (!added && says_nothing(at->value(), field, form)) at->value() = zero_of(field, form);
   }
   for (const Field& field : type.fields) {
     if (field.block == nullptr) continue;
@@ -72,6 +81,12 @@ void complete(object& job) {
 
 void complete_stored(object& block, const BlockType& type) {
   complete_block(block, type, Form::server);
+}
+
+std::string stored_text(const object& block) {
+  std::string out;
+  append_sorted_json(out, FlatJson::of(block).root());
+  return out;
 }
 
 }  // namespace nomad::jobspec

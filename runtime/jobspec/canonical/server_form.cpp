@@ -62,7 +62,7 @@ std::string stored_connect(const DraftBlock& connect) {
     for (auto& entry : proxy->at("EnvoyGatewayBindAddresses").get_object())
       if (boost::json::object* address = entry.value().if_object()) address->erase("Name");
   }
-  return boost::json::serialize(stored);
+  return stored_text(stored);
 }
 
 void store_check(DraftBlock& check,
@@ -193,7 +193,12 @@ void store_multiregion(DraftBlock& job) {
   if (!multiregion) return;
   boost::json::object stored = tree_of(multiregion, block_types().multiregion);
   complete_stored(stored, block_types().multiregion);
-  job.as<schema::Job>().setMultiregion(boost::json::serialize(stored));
+  tree::set_default(stored, "Regions", boost::json::array{});
+  tree::each(stored, "Regions", [](boost::json::object& region) {
+    tree::set_default(region, "Datacenters", boost::json::array{});
+    tree::set_default(region, "Meta", boost::json::object{});
+  });
+  job.as<schema::Job>().setMultiregion(stored_text(stored));
 }
 
 }  // namespace

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <capnp/any.h>
-#include <capnp/dynamic.h>
 
 #include "runtime/object/annotations.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/meaning.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
 #include "schema/annotations.capnp.h"
 
@@ -25,11 +25,6 @@ using Group = schema::TaskGroup::Reader;
 using Task = schema::Task::Reader;
 using Networks = capnp::List<schema::NetworkResource>::Reader;
 
-template <class Reader>
-bool same_struct(Reader a, Reader b) {
-  return capnp::AnyStruct::Reader{a} == capnp::AnyStruct::Reader{b};
-}
-
 bool same(capnp::Text::Reader a, capnp::Text::Reader b) {
   return view(a) == view(b);
 }
@@ -39,33 +34,33 @@ bool same(capnp::Text::Reader a, capnp::Text::Reader b) {
 /// The fields of a struct that running allocations can't take over, found once.
 struct ComparedFields {
   struct Entry {
-    capnp::StructSchema::Field field;
+    const object::FieldPlan& field;
     const ComparedFields* nested = nullptr;  ///< of a struct
   };
 
   std::vector<Entry> entries;
 };
 
-schema::Update declared_update(capnp::StructSchema::Field field) {
-  const auto said = object::Annotations{field.getProto()}.find(object::Annotation::update);
+schema::Update declared_update(const object::FieldPlan& field) {
+  const auto said = object::Annotations{field.field.getProto()}.find(object::Annotation::update);
   return said ? static_cast<schema::Update>(said->getEnum()) : schema::Update::DESTRUCTIVE;
 }
 
 class ComparedStructs {
 public:
-  const ComparedFields& of(capnp::StructSchema schema) {
-    const auto [slot, is_new] = structs_.try_emplace(schema.getProto().getId());
+  const ComparedFields& of(const object::StructPlan& plan) {
+    const auto [slot, is_new] = structs_.try_emplace(&plan);
     if (!is_new) return slot->second;
-    for (const auto field : schema.getFields()) {
+    for (const auto& field : plan.fields) {
       if (declared_update(field) != schema::Update::DESTRUCTIVE) continue;
-      const auto type = field.getType();
-      slot->second.entries.push_back({field, type.isStruct() ? &of(type.asStruct()) : nullptr});
+      const bool is_struct = field.value.shape == object::Shape::object;
+      slot->second.entries.push_back({field, is_struct ? &of(*field.value.fields) : nullptr});
     }
     return slot->second;
   }
 
 private:
-  std::map<std::uint64_t, ComparedFields> structs_;  // they stay where they are
+  std::map<const object::StructPlan*, ComparedFields> structs_;  // they stay where they are
 };
 
 struct Comparisons {
@@ -75,77 +70,19 @@ struct Comparisons {
 
 const Comparisons& comparisons() {
   static ComparedStructs structs;
-  static const Comparisons all{structs.of(capnp::Schema::from<schema::TaskGroup>()),
-                               structs.of(capnp::Schema::from<schema::Task>())};
+  static const Comparisons all{
+      structs.of(object::plan_of(capnp::Schema::from<schema::TaskGroup>())),
+      structs.of(object::plan_of(capnp::Schema::from<schema::Task>()))};
   return all;
 }
 
 bool same_fields(const ComparedFields& fields,
-                 const capnp::DynamicStruct::Reader& a,
-                 const capnp::DynamicStruct::Reader& b);
-
-/// Byte by byte, but an absent list is an empty one.
-bool same_list(capnp::StructSchema::Field field,
-               const capnp::DynamicStruct::Reader& a,
-               const capnp::DynamicStruct::Reader& b) {
-  const auto size = a.get(field).as<capnp::DynamicList>().size();
-  if (b.get(field).as<capnp::DynamicList>().size() != size) return false;
-  if (size == 0) return true;
-  const auto place = field.getProto().getSlot().getOffset();
-  const auto bytes = [place](const capnp::DynamicStruct::Reader& in) {
-    return capnp::AnyStruct::Reader{in}.getPointerSection()[place].getAs<capnp::AnyList>();
-  };
-  return bytes(a) == bytes(b);
-}
-
-/// An absent struct is one of zeros, an absent text an empty one.
-bool same_field(const ComparedFields::Entry& entry,
-                const capnp::DynamicStruct::Reader& a,
-                const capnp::DynamicStruct::Reader& b) {
-  using Which = capnp::schema::Type::Which;
-  const auto type = entry.field.getType();
-  if (type.isList()) return same_list(entry.field, a, b);
-  const auto left = a.get(entry.field);
-  const auto right = b.get(entry.field);
-  switch (type.which()) {
-    case Which::STRUCT:
-      return same_fields(*entry.nested, left.as<capnp::DynamicStruct>(),
-                         right.as<capnp::DynamicStruct>());
-    case Which::TEXT:
-      return same(left.as<capnp::Text>(), right.as<capnp::Text>());
-    case Which::DATA:
-      return left.as<capnp::Data>() == right.as<capnp::Data>();
-    case Which::BOOL:
-      return left.as<bool>() == right.as<bool>();
-    case Which::UINT8:
-    case Which::UINT16:
-    case Which::UINT32:
-    case Which::UINT64:
-      return left.as<std::uint64_t>() == right.as<std::uint64_t>();
-    case Which::FLOAT32:
-    case Which::FLOAT64:
-      return left.as<double>() == right.as<double>();
-    case Which::ENUM:
-      return left.as<capnp::DynamicEnum>().getRaw() == right.as<capnp::DynamicEnum>().getRaw();
-    default:
-      return left.as<std::int64_t>() == right.as<std::int64_t>();
-  }
-}
-
-bool same_fields(const ComparedFields& fields,
-                 const capnp::DynamicStruct::Reader& a,
-                 const capnp::DynamicStruct::Reader& b) {
+                 capnp::AnyStruct::Reader a,
+                 capnp::AnyStruct::Reader b) {
   return std::ranges::all_of(fields.entries, [&](const ComparedFields::Entry& entry) {
-    // Only one member of a union is there to be read.
-    if (entry.field.getProto().getDiscriminantValue() != capnp::schema::Field::NO_DISCRIMINANT) {
-      const auto is_set = [&](const capnp::DynamicStruct::Reader& in) {
-        const auto which = in.which();
-        return which != nullptr && KJ_ASSERT_NONNULL(which) == entry.field;
-      };
-      if (!is_set(a) || !is_set(b)) return is_set(a) == is_set(b);
-      if (entry.field.getType().isVoid()) return true;
-    }
-    return same_field(entry, a, b);
+    if (entry.nested == nullptr) return object::same_field(entry.field, a, b);
+    const auto slot = entry.field.slot;
+    return same_fields(*entry.nested, object::struct_at(slot, a), object::struct_at(slot, b));
   });
 }
 
@@ -170,7 +107,7 @@ bool same_networks(Networks a, Networks b) {
   for (unsigned i = 0; i < a.size(); ++i) {
     if (!same(a[i].getMode(), b[i].getMode()) || a[i].getMBits() != b[i].getMBits()
         || !same(a[i].getHostname(), b[i].getHostname())
-        || !same_struct(a[i].getDns(), b[i].getDns()) || ports_of(a[i]) != ports_of(b[i]))
+        || !object::same_meaning(a[i].getDns(), b[i].getDns()) || ports_of(a[i]) != ports_of(b[i]))
       return false;
   }
   return true;
@@ -217,7 +154,7 @@ bool same_spreads(Job job_a, Group a, Job job_b, Group b) {
     return all;
   };
   return std::ranges::equal(collect(job_a, a), collect(job_b, b),
-                            [](auto x, auto y) { return same_struct(x, y); });
+                            [](auto x, auto y) { return object::same_meaning(x, y); });
 }
 
 /// Connect of the group's services; its proxies are built once.

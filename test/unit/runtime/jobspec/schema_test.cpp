@@ -40,7 +40,7 @@ json::value example(const nomad::object::ValuePlan& plan) {
     case Shape::base64:
       return "eA==";
     case Shape::raw_json:
-      return json::object{};
+      return json::object{{"k", 1}};
     case Shape::object: {
       json::object out;
       for (const nomad::object::FieldPlan& field : plan.fields->fields)

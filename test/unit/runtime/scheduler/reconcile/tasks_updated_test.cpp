@@ -34,7 +34,7 @@ TEST_CASE_FIXTURE(Harness, "which changes need new allocations") {
   // Destructive.
   CHECK(needs([&](auto job) { task(job).setDriver("exec"); }));
   CHECK(needs([&](auto job) { task(job).setUser("nobody"); }));
-  CHECK(needs([&](auto job) { task(job).setConfig("{}"); }));
+  CHECK(needs([&](auto job) { task(job).setConfig(R"({"a":1})"); }));
   CHECK(needs([&](auto job) { task(job).setName("other"); }));
   CHECK(needs([&](auto job) { task(job).getResources().setCpu(501); }));
   CHECK(needs([&](auto job) { task(job).initLogConfig().setDisabled(true); }));
@@ -45,6 +45,27 @@ TEST_CASE_FIXTURE(Harness, "which changes need new allocations") {
   CHECK(needs([&](auto job) { group(job).initSpreads(1)[0].setWeight(5); }));
   CHECK(needs([&](auto job) { group(job).initNetworks(1)[0].setMode("bridge"); }));
   CHECK(needs([&](auto job) { job.initMeta(1)[0].setKey("k"); }));
+}
+
+TEST_CASE_FIXTURE(Harness, "what is absent in one and empty in the other changes nothing") {
+  const auto filled = make_job(1, [](schema::Job::Builder job) {
+    auto group = job.getTaskGroups()[0];
+    auto task = group.getTasks()[0];
+    task.initArtifacts(1)[0].setGetterSource("s");
+    task.initTemplates(1)[0].setDestPath("d");
+    group.initNetworks(1)[0].setMode("host");
+  });
+  Draft<schema::Job> emptied{filled};
+  auto group = emptied->getTaskGroups()[0];
+  auto task = group.getTasks()[0];
+  task.setUser("");
+  task.initScalingPolicies(0);
+  task.getArtifacts()[0].initGetterOptions(0);
+  task.getTemplates()[0].setChangeSignal("");
+  group.getNetworks()[0].initDns().initServers(0);
+  CHECK_FALSE(tasks_updated(*filled, emptied.reader(), "api"));
+  task.getTemplates()[0].setChangeSignal("SIGHUP");
+  CHECK(tasks_updated(*filled, emptied.reader(), "api"));
 }
 
 TEST_CASE_FIXTURE(Harness, "a key that moves between levels of meta changes nothing") {
