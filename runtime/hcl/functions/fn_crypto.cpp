@@ -3,7 +3,6 @@
 #include <array>
 #include <memory>
 
-#include <crypt.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
@@ -12,6 +11,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
+#include "runtime/text/bcrypt.hpp"
 #include "runtime/text/digest.hpp"
 
 namespace nomad::hcl {
@@ -28,49 +28,25 @@ FunctionResult hash(Args args) {
 
 // --- bcrypt ------------------------------------------------------------------------------------
 
-constexpr std::int64_t default_cost = 10;
 constexpr std::int64_t lowest_cost = 4;
 constexpr std::int64_t highest_cost = 14;  // above, one hash takes seconds
 
-std::string bcrypt_salt(const Bytes16& random) {
-  constexpr std::string_view alphabet
-      = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  std::string out;
-  std::uint32_t bits = 0;
-  int have = 0;
-  for (const std::uint8_t byte : random) {
-    bits = bits << 8U | byte;
-    for (have += 8; have >= 6; have -= 6)
-      out += alphabet[bits >> static_cast<unsigned>(have - 6) & 0x3FU];
-  }
-  return out + alphabet[bits << static_cast<unsigned>(6 - have) & 0x3FU];
-}
-
 FunctionResult bcrypt(Args args, const FunctionOptions& options) {
-  std::int64_t cost = args.size() > 1 ? NOMAD_TRY(to_int(args[1])) : default_cost;
+  std::int64_t cost = args.size() > 1 ? NOMAD_TRY(to_int(args[1])) : bcrypt_default_cost;
   if (args.size() > 2) return fail("bcrypt() takes no more than two arguments");
-  constexpr const char* prefix = "error occured generating password ";
-  constexpr std::size_t longest = 72;
-  const std::string password{args[0].as_string()};
-  if (password.size() > longest)
-    return fail(std::string{prefix} + "bcrypt: password length exceeds 72 bytes");
-  if (password.find('\0') != std::string::npos)
-    return fail(std::string{prefix} + "the password holds a zero byte");
-  if (cost < lowest_cost) cost = default_cost;
+  const std::string prefix = "error occured generating password ";
+  if (cost < lowest_cost) cost = bcrypt_default_cost;
   if (cost > 31)
-    return fail(std::string{prefix} + "crypto/bcrypt: cost " + std::to_string(cost)
+    return fail(prefix + "crypto/bcrypt: cost " + std::to_string(cost)
                 + " is outside allowed range (4,31)");
   if (cost > highest_cost)
-    return fail(std::string{prefix} + "a cost of " + std::to_string(cost)
-                + " takes too long, the limit is " + std::to_string(highest_cost));
+    return fail(prefix + "a cost of " + std::to_string(cost) + " takes too long, the limit is "
+                + std::to_string(highest_cost));
   Bytes16 random{};
   options.random(random);
-  const std::string setting = "$2a$" + std::string{cost < 10 ? "0" : ""} + std::to_string(cost)
-                              + "$" + bcrypt_salt(random);
-  const auto data = std::make_unique<crypt_data>();
-  const char* out = crypt_rn(password.c_str(), setting.c_str(), data.get(), sizeof(crypt_data));
-  if (out == nullptr || *out == '*') return fail(std::string{prefix} + "bcrypt is not available");
-  return text(out);
+  const auto hash = nomad::bcrypt(args[0].as_string(), static_cast<int>(cost),
+                                  {reinterpret_cast<const char*>(random.data()), random.size()});
+  return hash ? text(*hash) : fail(prefix + hash.error().what);
 }
 
 // --- RSA ---------------------------------------------------------------------------------------
@@ -185,10 +161,10 @@ void add_crypto_functions(std::vector<Function>& out, const FunctionOptions& opt
   password.call = [options](Args args) { return bcrypt(args, options); };
   password.cost = [](Args args) {
     const std::int64_t cost
-        = args.size() > 1 ? args[1].as_number().to_int64().value_or(0) : default_cost;
+        = args.size() > 1 ? args[1].as_number().to_int64().value_or(0) : bcrypt_default_cost;
     constexpr std::uint64_t steps_per_round = 500;
     return steps_per_round << static_cast<unsigned>(
-               std::clamp<std::int64_t>(cost, default_cost, highest_cost));
+               std::clamp<std::int64_t>(cost, bcrypt_default_cost, highest_cost));
   };
   out.push_back(std::move(password));
   Function decrypt{

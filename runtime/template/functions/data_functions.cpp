@@ -10,6 +10,7 @@
 #include "runtime/template/functions/json.hpp"
 #include "runtime/template/functions/merge.hpp"
 #include "runtime/template/functions/shared.hpp"
+#include "runtime/template/functions/spew.hpp"
 #include "runtime/template/functions/toml.hpp"
 #include "runtime/template/functions/yaml.hpp"
 #include "runtime/template/value/format.hpp"
@@ -182,8 +183,23 @@ Result<Value> execute_template(Context& context, std::string_view name, Rest<> g
   return Value::text(NOMAD_TRY(context.execute(name, given.empty() ? Value{} : given[0])));
 }
 
-Result<Value> refuse_debugging(Rest<>) {
-  return function_error("the functions of spew are not supported: use printf \"%#v\"");
+Result<std::string> dump_text(Context& context, Rest<> values) {
+  return spewed(values, context.room());
+}
+
+Result<std::string> dump_format(Context& context, std::string_view format, Rest<> values) {
+  return spewed_format(format, values, context.room());
+}
+
+// consul-template prints these to its standard output, which for a task is the agent's. Values may
+// be secrets, so nothing is printed here.
+
+std::string_view dump_nowhere(Rest<>) {
+  return "";
+}
+
+std::string_view dump_format_nowhere(std::string_view, Rest<>) {
+  return "";
 }
 
 }  // namespace
@@ -206,10 +222,10 @@ std::span<const Function> functions() {
       bind<merge_map<true>>("mergeMapWithOverride"),
       bind<parse<read_json>>("parseJSON"),
       bind<parse<read_yaml>>("parseYAML"),
-      bind<refuse_debugging>("spew_dump"),
-      bind<refuse_debugging>("spew_printf"),
-      bind<refuse_debugging>("spew_sdump"),
-      bind<refuse_debugging>("spew_sprintf"),
+      bind<dump_nowhere>("spew_dump"),
+      bind<dump_format_nowhere>("spew_printf"),
+      bind<dump_text>("spew_sdump"),
+      bind<dump_format>("spew_sprintf"),
       bind<to_json<true, false>>("toJSON"),
       bind<to_json<true, true>>("toJSONPretty"),
       bind<to_toml>("toTOML"),

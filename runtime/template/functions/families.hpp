@@ -67,6 +67,10 @@ namespace sprig_url_family {
 std::span<const Function> functions();
 }
 
+namespace sprig_crypto_family {
+std::span<const Function> functions();
+}
+
 namespace sprig_random_family {
 std::span<const Function> functions();
 }

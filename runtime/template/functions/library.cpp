@@ -10,7 +10,7 @@ void add_sprig(Functions& functions) {
                             sprig_map_family::functions(), sprig_number_family::functions(),
                             sprig_date_family::functions(), sprig_other_family::functions(),
                             sprig_version_family::functions(), sprig_url_family::functions(),
-                            sprig_random_family::functions()})
+                            sprig_random_family::functions(), sprig_crypto_family::functions()})
     functions.add(family);
 }
 
