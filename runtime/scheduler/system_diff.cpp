@@ -145,8 +145,9 @@ private:
         const auto known = before->second.find(wanted.name);
         if (known != before->second.end()) previous = known->second;
       }
-      // Of a job that runs once it is over, whatever ended it: only other tasks begin anew.
-      if (is_sysbatch_ && previous != nullptr) {
+      // Of a job that runs once it is over, whatever ended it: only other tasks begin anew, and
+      // what a drain of the node has cut short.
+      if (is_sysbatch_ && previous != nullptr && !was_drained(*previous, *node)) {
         if (is_outdated(*previous))
           diff_.update.push_back({previous, wanted.group});
         else
@@ -155,6 +156,15 @@ private:
       }
       diff_.place.push_back({wanted.name, wanted.group, node, previous});
     }
+  }
+
+  /// An operator who stops an allocation asks for the same move, but means that it is to end.
+  static bool was_drained(const AllocEntry& entry, schema::Node::Reader node) {
+    const auto ended = cut_short_at(entry);
+    if (!ended || !node.hasLastDrain()) return false;
+    const auto drained = node.getLastDrain().getStartedAt();
+    constexpr std::int64_t second = 1'000'000'000;  // The start is kept in whole seconds.
+    return entry.alloc().create_time() < drained + second && drained <= *ended;
   }
 
   const Attempt& attempt_;

@@ -27,6 +27,35 @@ bool ran_successfully(AllocView alloc) {
   return alloc.task_states().size() > 0;
 }
 
+/// Whether its end depends on this task: a sidecar is always ended, and beside a leader all are.
+bool decides_end(schema::TaskGroup::Reader group, std::string_view name) {
+  bool has_leader = false;
+  bool is_leader = false;
+  bool is_sidecar = false;
+  for (const auto task : group.getTasks()) {
+    const bool is_it = view(task.getName()) == name;
+    has_leader = has_leader || task.getLeader();
+    is_leader = is_leader || (is_it && task.getLeader());
+    is_sidecar = is_sidecar || (is_it && task.hasLifecycle() && task.getLifecycle().getSidecar());
+  }
+  return has_leader ? is_leader : !is_sidecar;
+}
+
+/// When it was told to end, if it had not ended by itself before that.
+std::optional<std::int64_t> killed_at(schema::TaskState::Reader task) {
+  bool is_over = false;
+  for (const auto event : task.getEvents()) {
+    const auto type = view(event.getType());
+    if (type == "Terminated")
+      is_over = true;
+    else if (type == "Restarting" || type == "Started")
+      is_over = false;
+    else if (type == "Killing" && !is_over)
+      return event.getTime();
+  }
+  return std::nullopt;
+}
+
 const AllocSet& sorted(AllocSet& set) {
   std::ranges::sort(set);
   return set;
@@ -40,6 +69,17 @@ std::string_view AllocEntry::id() const {
 
 std::string_view AllocEntry::name() const {
   return alloc().name();
+}
+
+std::optional<std::int64_t> cut_short_at(const AllocEntry& entry) {
+  const auto alloc = entry.alloc();
+  if (!alloc.wants_migration()) return std::nullopt;
+  const auto group = find_group(entry.job(), alloc.task_group());
+  for (const auto task : alloc.task_states()) {
+    if (group && !decides_end(*group, view(task.getKey()))) continue;
+    if (const auto since = killed_at(task.getValue())) return since;
+  }
+  return std::nullopt;
 }
 
 AllocSet difference(const AllocSet& from, const AllocSet& without) {
@@ -187,7 +227,7 @@ Filter judge_batch(const AllocEntry& entry) {
   const auto alloc = entry.alloc();
   switch (alloc.desired_status()) {
     case DesiredStatus::STOP:
-      return ran_successfully(alloc) ? Filter::untainted : Filter::ignore;
+      return ran_successfully(alloc) && !cut_short_at(entry) ? Filter::untainted : Filter::ignore;
     case DesiredStatus::EVICT:
       return Filter::ignore;
     case DesiredStatus::RUN:

@@ -487,6 +487,53 @@ TEST_CASE_FIXTURE(Harness, "a finished batch allocation is not run again, a fail
   CHECK(allocs().size() == 3);
 }
 
+TEST_CASE_FIXTURE(Harness, "batch work that a drain cut short begins anew where there is room") {
+  const auto node = add_node();
+  process(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.setType("batch");
+    auto policy = job.getTaskGroups()[0].initReschedulePolicy();
+    policy.setAttempts(1);
+    policy.setInterval(24 * 3600 * second);
+    policy.setDelay(second);
+    policy.setDelayFunction("constant");
+  })));
+  report_all_running();
+  const auto first = live().at(0);
+  apply([&](schema::Command::Builder command) {
+    auto drain = command.initNodeDrainUpdate();
+    drain.setNodeId(text(node));
+    drain.initDrainStrategy();
+  });
+  apply([&](schema::Command::Builder command) {
+    auto entry = command.initAllocTransition().initEntries(1)[0];
+    entry.setAllocId(text(first->alloc->id()));
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  const auto eval = process(evaluate(EvalTrigger::NODE_DRAIN));
+  CHECK(live().empty());
+  REQUIRE(eval->getBlockedEval().size() > 0);
+
+  SUBCASE("it was ended") {
+    report_killed(first, {"Started", "Killing", "Terminated", "Killed"});
+    const auto blocked = process(state().eval(view(eval->getBlockedEval())));
+    CHECK(blocked->getStatus() == EvalStatus::BLOCKED);
+    CHECK(view(state().job("default", "web")->getStatus()) == "pending");
+    add_node();
+    process(blocked);
+    REQUIRE(live().size() == 1);
+    CHECK(live()[0]->alloc->reschedule_events().size() == 0);
+    report(live()[0], ClientStatus::COMPLETE);
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+    CHECK(plans.empty());
+  }
+  SUBCASE("it was done just then") {
+    report_killed(first, {"Started", "Terminated", "Killing"});
+    add_node();
+    process(state().eval(view(eval->getBlockedEval())));
+    CHECK(plans.empty());
+  }
+}
+
 TEST_CASE_FIXTURE(Harness, "alloc stop moves the allocation") {
   add_node();
   process(register_job(make_job(1)));

@@ -207,6 +207,26 @@ struct Harness {
     });
   }
 
+  /// The client has ended the task, which did not fail, and says in which order that was.
+  void report_killed(const state::AllocRef& row, const std::vector<const char*>& events) {
+    apply([&](schema::Command::Builder command) {
+      auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
+      alloc.setId(text(row->alloc->id()));
+      alloc.setNodeId(text(row->alloc->node_id()));
+      alloc.setClientStatus(schema::ClientStatus::COMPLETE);
+      alloc.setModifyTime(now);
+      auto entry = alloc.initTaskStates(1)[0];
+      entry.setKey("server");
+      entry.initValue().setState(schema::TaskRunState::DEAD);
+      entry.getValue().setFinishedAt(now);
+      auto list = entry.getValue().initEvents(static_cast<unsigned>(events.size()));
+      for (unsigned i = 0; i < list.size(); ++i) {
+        list[i].setType(events[i]);
+        list[i].setTime(now);
+      }
+    });
+  }
+
   void report_all_running(bool healthy = false) {
     for (const auto& row : live())
       report(row, schema::ClientStatus::RUNNING, healthy);

@@ -163,11 +163,50 @@ TEST_CASE_FIXTURE(SystemHarness, "what an operator stopped of a sysbatch job sta
   REQUIRE(live().empty());
   SUBCASE("before its client says that it has ended") {}
   SUBCASE("and after") {
-    report(allocs()[0], ClientStatus::COMPLETE);
+    report_killed(allocs()[0], {"Started", "Killing", "Terminated", "Killed"});
   }
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());
   CHECK(allocs().size() == 1);
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "what a drain cut short of a sysbatch job begins anew") {
+  const auto node = add_node();
+  process(register_job(system_job("sysbatch")));
+  report_all_running();
+  const auto first = live().at(0);
+  const auto drain = [&](bool begins) {
+    now += 60 * second;
+    apply([&](schema::Command::Builder command) {
+      auto update = command.initNodeDrainUpdate();
+      update.setNodeId(text(node));
+      update.setUpdatedAt(now / second);
+      if (begins) update.initDrainStrategy();
+      update.setMarkEligible(!begins);
+    });
+  };
+  drain(true);
+  apply([&](schema::Command::Builder command) {
+    auto entry = command.initAllocTransition().initEntries(1)[0];
+    entry.setAllocId(text(first->alloc->id()));
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  process(evaluate(EvalTrigger::NODE_DRAIN));
+  REQUIRE(live().empty());
+
+  SUBCASE("it was ended") {
+    report_killed(first, {"Started", "Killing", "Terminated", "Killed"});
+    drain(false);
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+    REQUIRE(live().size() == 1);
+    CHECK(live()[0]->alloc->previous() == first->alloc->id());
+  }
+  SUBCASE("it was done just then") {
+    report_killed(first, {"Started", "Terminated", "Killing"});
+    drain(false);
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+    CHECK(plans.empty());
+  }
 }
 
 TEST_CASE_FIXTURE(SystemHarness, "ended work that finds no room anew is stopped but once") {
