@@ -63,10 +63,14 @@ void SyncBuffer::drop_known() {
   }
 }
 
-/// When the budget and a failure allow the next send.
-Nanoseconds SyncBuffer::earliest() const {
-  const auto advance = options_.tick * (std::max(options_.burst, 1U) - 1);
-  return std::max(paid_until_ - advance, not_before_);
+/// How long the budget has the next send wait.
+Nanoseconds SyncBuffer::pause_behind_send(Nanoseconds now) const {
+  const auto free = options_.tick * options_.burst;
+  const auto beyond = std::max(paid_until_ - now - free, Nanoseconds{0});
+  const auto share = static_cast<double>(beyond.count())
+                     / static_cast<double>((options_.tick * (options_.reserve + 1)).count());
+  return Nanoseconds{static_cast<std::int64_t>(static_cast<double>(options_.tick.count())
+                                               * std::min(share * share, 1.0))};
 }
 
 std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
@@ -74,7 +78,7 @@ std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
     ordinary_due_.reset();
     return std::nullopt;
   }
-  if (urgent_waiting_ > 0) return std::max(earliest(), now);
+  if (urgent_waiting_ > 0) return std::max({pause_until_, not_before_, now});
 
   // The ordinary grid starts at the last send, so that nothing else moves it.
   if (!ordinary_due_) {
@@ -83,7 +87,7 @@ std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
     const auto periods = since / period + (since % period == Nanoseconds{0} ? 0 : 1);
     ordinary_due_ = last_send_ + std::max<std::int64_t>(periods, 1) * period;
   }
-  return std::max(*ordinary_due_, earliest());
+  return std::max({*ordinary_due_, pause_until_, not_before_});
 }
 
 std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
@@ -109,6 +113,7 @@ std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
   move_over(false);
   sending_ = true;
   paid_until_ = std::max(paid_until_, now) + options_.tick;
+  pause_until_ = now + pause_behind_send(now);
   ordinary_due_.reset();  // the grid starts anew at this send
   drop_known();           // Counts what was left behind by a full batch.
   return batch;

@@ -5,8 +5,10 @@
 // Invariants:
 //   1. One entry per allocation; the newest state wins. Nobody is ever made to wait.
 //   2. Nothing leaves before the servers' first answer or while a send is under way. A change of
-//      ClientStatus leaves at once as long as the node's budget of sends lasts: it gains one for
-//      each tick (200 ms), up to `burst`. A node that has spent it sends once a tick.
+//      ClientStatus leaves at once while the node has made no more than `burst` sends beyond one for
+//      each tick (200 ms). Then it waits a little: the pause grows with the square of what was sent
+//      beyond that, and is a whole tick after `reserve` more. So hundreds of changes one after the
+//      other wait for milliseconds, and a node that never rests sends once a tick.
 //   3. Without such a change, entries leave on every fifth tick, counted from the last send.
 //   4. A state that the servers have acknowledged is dropped. An allocation's first state counts
 //      as a change of ClientStatus unless it is still pending.
@@ -30,7 +32,8 @@ namespace nomad::workload {
 
 struct SyncOptions {
   Nanoseconds tick = std::chrono::milliseconds{200};
-  unsigned burst = 50;  ///< Sends that a quiet node may make one right after the other.
+  unsigned burst = 50;       ///< Sends that a quiet node may make one right after the other.
+  unsigned reserve = 1'000;  ///< Sends behind these, each after a longer pause.
   unsigned ticks_between_ordinary = 5;
   Nanoseconds retry = std::chrono::seconds{5};  ///< Plus up to as much again.
   std::size_t max_batch = 2'000;                ///< Of updates in one send.
@@ -91,7 +94,7 @@ private:
   };
 
   static bool is_urgent(const Known& known, const Acknowledged& state);
-  Nanoseconds earliest() const;
+  Nanoseconds pause_behind_send(Nanoseconds now) const;
   void drop_known();
   void erase_waiting(const std::string& alloc_id);
 
@@ -102,7 +105,8 @@ private:
   std::unordered_map<std::string, Known> known_;
   Nanoseconds last_send_ = Nanoseconds::min() / 2;   ///< When the last send was answered.
   Nanoseconds paid_until_ = Nanoseconds::min() / 2;  ///< Each send takes a tick, now or in advance.
-  Nanoseconds not_before_ = Nanoseconds::min() / 2;
+  Nanoseconds pause_until_ = Nanoseconds::min() / 2;  ///< The budget allows no send before.
+  Nanoseconds not_before_ = Nanoseconds::min() / 2;   ///< Nor does a failure.
   /// When what waits now leaves without a change of ClientStatus: fixed when it is first asked for,
   /// because whoever wakes up for it does so a little late.
   mutable std::optional<Nanoseconds> ordinary_due_;

@@ -58,30 +58,67 @@ TEST_CASE("sync_buffer: a change of ClientStatus leaves at once, also right afte
   CHECK(test.send(1ms) == 1);
 }
 
-TEST_CASE(
-    "sync_buffer: who has spent its budget sends once a tick, and gains a send in a quiet one") {
-  Buffer test;
-  const auto burst = static_cast<int>(SyncOptions{}.burst);
-  auto change = [&, failed = false]() mutable {
+namespace {
+
+/// A buffer whose allocation changes whenever it is asked to, one change after the other.
+struct Changes {
+  Buffer test{};
+  bool failed = false;
+
+  void change() {
     failed = !failed;
     test.put("a", failed ? ClientStatus::FAILED : ClientStatus::RUNNING);
-  };
-  for (int sent = 0; sent < burst; ++sent) {
-    change();
-    CHECK(test.send(0s) == 1);
   }
-  for (auto last = 0ms; last < 5s; last += 200ms) {
+
+  /// Changes at `now` and sends when it is due: how long it waited.
+  Nanoseconds change_and_send(Nanoseconds now) {
     change();
-    CHECK(test.buffer.due(last) == last + 200ms);
-    CHECK(test.send(last + 199ms) == 0);
-    CHECK(test.send(last + 200ms) == 1);
+    const auto due = *test.buffer.due(now);
+    CHECK((due == now || test.send(due - 1ns) == 0));
+    CHECK(test.send(due) == 1);
+    return due - now;
   }
-  for (int sent = 0; sent < 3; ++sent) {
-    change();
-    CHECK(test.send(5s + 600ms) == 1);
+};
+
+}  // namespace
+
+TEST_CASE("sync_buffer: hundreds of changes one after the other wait for milliseconds at most") {
+  Changes node;
+  Nanoseconds now{0};
+  for (unsigned sent = 0; sent < 400; ++sent) {
+    const auto waited = node.change_and_send(now);
+    CAPTURE(sent);
+    CHECK(waited <= (sent < SyncOptions{}.burst ? 0ms : 20ms));
+    now += waited + 5ms;
   }
-  change();
-  CHECK(test.buffer.due(5s + 600ms) == 5s + 800ms);
+}
+
+TEST_CASE("sync_buffer: who never rests comes to a send each tick, by and by") {
+  Changes node;
+  Nanoseconds now{0};
+  Nanoseconds last{0};
+  const SyncOptions options;
+  unsigned sent = 0;
+  for (; now < 600s; ++sent) {
+    const auto waited = node.change_and_send(now);
+    if (sent < options.burst + options.reserve) CHECK(waited >= last - 2ms);  // no jump back
+    last = waited;
+    now += waited;
+    CHECK(sent <= options.burst + options.reserve + 1 + now / options.tick);
+  }
+  CHECK(last > 195ms);
+}
+
+TEST_CASE("sync_buffer: a quiet node gains a send each tick") {
+  Changes node;
+  Nanoseconds now{0};
+  for (int sent = 0; sent < 5'000; ++sent)
+    now += node.change_and_send(now);
+  CHECK(node.change_and_send(now + 1s) == 0ms);
+  CHECK(node.change_and_send(now + 1s) > 150ms);
+  now += SyncOptions{}.tick * (SyncOptions{}.reserve + 10) + 1s;
+  for (int sent = 0; sent < 5; ++sent)
+    CHECK(node.change_and_send(now) == 0ms);
 }
 
 TEST_CASE("sync_buffer: other updates leave on the fifth tick") {
