@@ -60,6 +60,7 @@ struct Exit {
 struct Failure {
   what @0 :Text;
   errorNumber @1 :Int32;
+  mayPass @2 :Bool;     # The program is there; what it needs to be executed (its interpreter) is not.
 }
 
 struct Stop {

@@ -29,9 +29,11 @@ TaskExit to_task_exit(const executor::ExitStatus& status) {
 }
 
 /// What an executor's refusal means: `invalid_argument` when it is too old for the request, which
-/// it says in words alone.
+/// it says in words alone; `unavailable` when what the program needs may be there another time.
 Error error_of(schema::executor::Failure::Reader failure) {
   const std::string what{failure.getWhat().cStr()};
+  if (failure.getMayPass())
+    return {Errc::unavailable, errno_error(what, failure.getErrorNumber()).what};
   if (failure.getErrorNumber() != 0) return errno_error(what, failure.getErrorNumber());
   return {what == executor::unknown_request ? Errc::invalid_argument : Errc::conflict, what};
 }

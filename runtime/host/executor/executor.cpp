@@ -187,11 +187,12 @@ void Executor::send(Client& client,
   if (sent != static_cast<ssize_t>(framed.size())) client.socket.reset();
 }
 
-void Executor::fail(Client& client, std::uint32_t id, const std::string& what, int error_number) {
+void Executor::fail(Client& client, std::uint32_t id, const LaunchError& error) {
   send(client, frame(id, [&](Message::Builder message) {
          auto failure = message.initFailed();
-         failure.setWhat(what);
-         failure.setErrorNumber(error_number);
+         failure.setWhat(error.what);
+         failure.setErrorNumber(error.error_number);
+         failure.setMayPass(error.executing && error.error_number != EACCES);
        }));
 }
 
@@ -280,7 +281,7 @@ void Executor::answer_start(Client& client, Message::Reader request) {
     }
   }
   if (launched.pid == 0) {
-    fail(client, request.getId(), error.what, error.error_number);
+    fail(client, request.getId(), error);
     // Nothing runs and nothing needs an acknowledgement.
     ::unlinkat(directory_.get(), state_file, 0);
     ::unlinkat(directory_.get(), socket_file, 0);

@@ -75,7 +75,12 @@ private:
   void answer_stop(Client& client, Message::Reader message);
   void answer_acknowledge(Client& client, Message::Reader message);
   void answer_exec(Client& client, Message::Reader message);
-  void fail(Client& client, std::uint32_t id, const std::string& what, int error_number = 0);
+  void fail(Client& client, std::uint32_t id, const LaunchError& error);
+
+  void fail(Client& client, std::uint32_t id, const std::string& what, int error_number = 0) {
+    fail(client, id, LaunchError{what, error_number});
+  }
+
   void drop_closed_clients();
 
   bool open_logs(schema::executor::Start::Reader start, LaunchError& error);

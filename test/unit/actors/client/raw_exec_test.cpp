@@ -162,6 +162,23 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a command that is not there says so") {
   CHECK(state.events[2].display_message.find("failed to launch command with executor: ") == 0);
 }
 
+TEST_CASE_FIXTURE(RealNode, "raw_exec: a script without an interpreter is tried again by policy") {
+  const auto path = dir.file("script");
+  std::ofstream{path} << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(path, std::filesystem::perms{0755});
+  Draft<schema::Job> draft{
+      test::simple_job("job", "batch", "raw_exec", R"({"command":")" + path + R"("})")};
+  auto policy = draft->getTaskGroups()[0].getRestartPolicy();
+  policy.setAttempts(1);
+  policy.setInterval(3600'000'000'000);
+  run(1, draft.freeze());
+  REQUIRE(reaches(ClientStatus::FAILED));
+  std::string types;
+  for (const auto& event : task(1).events)
+    types += event.type + ", ";
+  CHECK(types.find("Driver Failure, Restarting, Driver Failure, ") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(RealNode, "raw_exec: a task that wants a volume of the host is refused") {
   Draft<schema::Job> draft{test::simple_job("job", "batch", "raw_exec", script("echo ran"))};
   auto group = draft->getTaskGroups()[0];
