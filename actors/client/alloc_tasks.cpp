@@ -370,7 +370,9 @@ actor::Answer<client_api::ExecStarted> AllocTasks::exec(client_api::Exec& msg) {
 }
 
 client_api::AllocDir AllocTasks::directory() const {
-  client_api::AllocDir answer{.path = parts_->node->alloc_root(facts_.id), .tasks = {}};
+  client_api::AllocDir answer{.path = parts_->node->alloc_root(facts_.id),
+                              .tasks = {},
+                              .ended = std::ranges::none_of(tasks_, &Task::is_live)};
   for (const auto& task : tasks_)
     answer.tasks.push_back({.name = task.name,
                             .started = task.state->started_at != 0,

@@ -95,6 +95,7 @@ struct AllocDir {
 
   std::string path;  ///< "<alloc_dir>/<alloc id>", absolute.
   std::vector<Task> tasks;
+  bool ended = false;  ///< All of its tasks are over for good: nothing more is written.
 };
 
 /// `not_found` also when the directory has been collected.

@@ -60,6 +60,9 @@ public:
   /// No piece will come any more: the end without `follow`, the limit, or a deleted file.
   bool finished() const { return finished_; }
 
+  /// Nothing more is written: it ends with what is there.
+  void stop_following() { follow_ = false; }
+
   /// Calls `changed` when `read` may find more. `watcher` must outlive this stream.
   Result<> watch(FileWatcher& watcher, std::function<void()> changed);
 
@@ -127,6 +130,9 @@ public:
   Result<std::optional<StreamChunk>> read();
 
   bool finished() const { return finished_; }
+
+  /// Nothing more is written: it ends with what is there, to the newest file's last byte.
+  void stop_following();
 
   Result<> watch(FileWatcher& watcher, std::function<void()> changed);
 

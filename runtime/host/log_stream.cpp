@@ -1,6 +1,7 @@
 // The half of file_stream.hpp that reads a task's rotated logs.
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include <unistd.h>
 
@@ -146,6 +147,11 @@ Result<> LogStream::watch(FileWatcher& watcher, std::function<void()> changed) {
   directory_watch_ = watch;
   changed_ = std::move(changed);
   return watch_file();
+}
+
+void LogStream::stop_following() {
+  follow_ = false;
+  last_index_ = std::numeric_limits<std::uint64_t>::max();
 }
 
 // At the end of a file: goes to the next one if it is there. False if it is not.

@@ -113,22 +113,39 @@ class Life(AgentTest):
         run = self.agent.run("eval", "status", eval_id, check=True).stdout
         self.assertIn('Dimension "memory" exhausted on 1 nodes', run)
 
-    def test_logs_are_followed(self):
-        self.agent.register(shell_job("talking", "for i in $(seq 1 5); do echo line $i; sleep 0.2; done",
+    def followed(self, *arguments):
+        """What `alloc logs -f` shows until it ends, which it does by itself and well."""
+        done = self.agent.run("alloc", "logs", "-f", *arguments, check=True)
+        return done.stdout
+
+    def started(self, name):
+        def found():
+            allocs = [a for a in self.agent.allocs(name) if a["ClientStatus"] != "pending"]
+            return allocs[0]["ID"] if allocs else None
+        return wait_until(found)
+
+    def test_logs_are_followed_to_the_end_of_the_allocation(self):
+        lines = "".join(f"line {i}\n" for i in range(1, 6))
+        self.agent.register(shell_job("talking", "for i in $(seq 1 5); do echo line $i; echo err $i >&2; sleep 0.2; done",
                                       kind="batch"))
-        wait_until(lambda: self.agent.allocs("talking"))
-        alloc = self.agent.allocs("talking")[0]["ID"]
-        wait_until(lambda: self.agent.get(f"/v1/allocation/{alloc}").json["ClientStatus"] != "pending")
-        import subprocess
-        import time
-        environment = dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{self.agent.port}")
-        follow = subprocess.Popen([harness.BINARY, "alloc", "logs", "-f", "-stdout", alloc],
-                                  stdout=subprocess.PIPE, text=True, env=environment)
-        seen = [follow.stdout.readline().strip() for _ in range(5)]
-        follow.kill()
-        follow.wait()
-        follow.stdout.close()
-        self.assertEqual(seen, [f"line {i}" for i in range(1, 6)])
+        alloc = self.started("talking")
+        self.assertEqual(self.followed("-stdout", alloc), lines)
+        self.agent.wait_for_allocs("talking", "complete")
+        self.assertEqual(self.followed("-stdout", alloc), lines)
+        self.assertEqual(self.followed("-stderr", alloc), lines.replace("line", "err"))
+        self.assertEqual(self.followed("-tail", "-n", "2", alloc), "line 4\nline 5\n")
+        self.assertEqual(self.followed("-job", "talking"), lines)
+        file = self.agent.run("alloc", "fs", "-f", alloc, "alloc/logs/task.stdout.0", check=True)
+        self.assertEqual(file.stdout, lines)
+        plain = self.agent.get(f"/v1/client/fs/logs/{alloc}?task=task&type=stdout&follow=true&plain=true")
+        self.assertEqual(plain.body, lines)
+
+    def test_logs_of_a_task_that_restarts_are_followed_on(self):
+        script = "if [ -e local/again ]; then echo second; else touch local/again; echo first; exit 1; fi"
+        self.agent.register(shell_job("again", script, kind="batch", RestartPolicy={
+            "Attempts": 1, "Interval": 600 * 10**9, "Delay": 25 * 10**8, "Mode": "fail"}))
+        alloc = self.started("again")
+        self.assertEqual(self.followed("-stdout", alloc), "first\nsecond\n")
 
     def test_events_are_streamed(self):
         import http.client

@@ -189,6 +189,15 @@ Result<host::StreamOptions> stream_options(const Call& call, bool follows) {
   return options;
 }
 
+/// How an allocation's files are followed: as long as it has not ended.
+FollowStyle follow_style(const Call& call, const ClientParts& parts, bool plain, bool follow) {
+  FollowStyle style{.plain = plain, .follow = follow};
+  if (!follow) return style;
+  style.node = parts.client;
+  style.alloc = client::client_api::AllocDirOf{call.rest, call.asking};
+  return style;
+}
+
 /// Answers with a stream that was opened.
 template <class Stream>
 Outcome follow(Call& call,
@@ -207,15 +216,18 @@ Outcome follow(Call& call,
 Outcome stream_file(Call& call, const ClientParts& parts) {
   const auto path = NOMAD_TRY(path_parameter(call));
   const auto options = NOMAD_TRY(stream_options(call, true));
-  return with_directory(
-      call, parts,
-      [path, options](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) -> Outcome {
-        auto opened = NOMAD_TRY(Beneath::open(dir.path));
-        auto directory = std::make_unique<Beneath>(std::move(opened));
-        auto stream = NOMAD_TRY(host::FileStream::open(*directory, path, options));
-        return follow(asked, std::move(directory), std::move(stream), "text/plain; charset=utf-8",
-                      {.plain = false, .follow = options.follow}, watcher);
-      });
+  return with_directory(call, parts,
+                        [path, options, parts](Call& asked, const AllocDir& dir,
+                                               host::FileWatcher* watcher) -> Outcome {
+                          auto wanted = options;
+                          if (dir.ended) wanted.follow = false;
+                          auto opened = NOMAD_TRY(Beneath::open(dir.path));
+                          auto directory = std::make_unique<Beneath>(std::move(opened));
+                          auto stream = NOMAD_TRY(host::FileStream::open(*directory, path, wanted));
+                          return follow(asked, std::move(directory), std::move(stream),
+                                        "text/plain; charset=utf-8",
+                                        follow_style(asked, parts, false, wanted.follow), watcher);
+                        });
 }
 
 struct LogQuery {
@@ -241,8 +253,10 @@ Result<LogQuery> log_query(const Call& call) {
 
 Outcome send_logs(Call& call,
                   const AllocDir& dir,
-                  const LogQuery& query,
+                  const ClientParts& parts,
+                  LogQuery query,
                   host::FileWatcher* watcher) {
+  if (dir.ended) query.options.follow = false;
   const auto task = std::find_if(dir.tasks.begin(), dir.tasks.end(), [&](const auto& candidate) {
     return candidate.name == query.task;
   });
@@ -258,15 +272,15 @@ Outcome send_logs(Call& call,
   if (!stream) return stream.error();
   return follow(call, std::move(directory), std::move(*stream),
                 query.plain ? "text/plain" : "application/json",
-                {.plain = query.plain, .follow = query.options.follow}, watcher);
+                follow_style(call, parts, query.plain, query.options.follow), watcher);
 }
 
 Outcome read_logs(Call& call, const ClientParts& parts) {
   const auto query = NOMAD_TRY(log_query(call));
-  return with_directory(call, parts,
-                        [query](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) {
-                          return send_logs(asked, dir, query, watcher);
-                        });
+  return with_directory(
+      call, parts, [query, parts](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) {
+        return send_logs(asked, dir, parts, query, watcher);
+      });
 }
 
 Outcome unknown_operation(Call&) {

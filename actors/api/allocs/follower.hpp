@@ -3,10 +3,14 @@
 //
 // A client that reads slowly is waited for: nothing more is read from the disk while more than
 // `enough_queued` bytes are on their way to it.
+//
+// It follows until the allocation has ended, which it asks the node with each heartbeat, and then
+// sends what is left: unlike in Nomad, where one follows for ever.
 #pragma once
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,6 +25,8 @@ namespace nomad::api {
 struct FollowStyle {
   bool plain = false;  ///< Bare bytes instead of frames; no heartbeats.
   bool follow = false;
+  client::ClientApi node{};  ///< Who is asked, with what, if one follows.
+  std::optional<client::client_api::AllocDirOf> alloc{};
 };
 
 /// One frame: `{"Data":"…","File":"…","FileEvent":"…","Offset":…}`; empty members are left out.
@@ -38,7 +44,7 @@ public:
         directory_{std::move(directory)},
         stream_{std::make_unique<Stream>(std::move(stream))},
         body_{std::move(body)},
-        style_{style} {}
+        style_{std::move(style)} {}
 
   void start(host::FileWatcher* watcher) {
     body_.on_abandoned(turns_.callback([self = this->shared_from_this()] { self->finish(); }));
@@ -50,7 +56,7 @@ public:
           !watched)
         log::warn("http", "following a file: {}", watched.error().what);
     pump();
-    if (style_.follow && !style_.plain) beat_later();
+    if (style_.follow) beat_later();
   }
 
 private:
@@ -71,7 +77,7 @@ private:
         return;
       }
       if (!*chunk) {
-        if (stream_->finished() || !style_.follow) finish();
+        if (stream_->finished()) finish();
         return;
       }
       if (!body_.write(style_.plain ? (*chunk)->data : file_frame(**chunk))) {
@@ -99,8 +105,21 @@ private:
 
   void beat() {
     if (!stream_) return;
-    if (!std::exchange(has_written_, false)) body_.write("{}");
-    beat_later();
+    if (!std::exchange(has_written_, false) && !style_.plain) body_.write("{}");
+    context_->asker.ask<client::client_api::AllocDir>(
+        style_.node, client::client_api::AllocDirOf{*style_.alloc}, ask_timeout,
+        turns_.callback(
+            [self = this->shared_from_this()](const Result<client::client_api::AllocDir>& dir) {
+              const bool gone = !dir && dir.error().code == Errc::not_found;
+              if (gone || (dir && dir->ended)) return self->end();
+              self->beat_later();
+            }));
+  }
+
+  void end() {
+    if (!stream_) return;
+    stream_->stop_following();
+    pump();
   }
 
   void finish() {
