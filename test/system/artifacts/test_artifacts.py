@@ -175,8 +175,10 @@ class Fetching(ArtifactCase):
                          {"GetterSource": self.server.url + "/f?filename=other"},
                          {"GetterSource": self.server.url + "/f?checksum=file:" + self.server.url + "/SUMS",
                           "RelativeDest": "secrets/"},
+                         {"GetterSource": self.server.url + "/f", "RelativeDest": "local/listed",
+                          "GetterOptions": {"checksum": "file:" + self.server.url + "/SUMS"}},
                          {"GetterSource": self.server.url + "/f", "RelativeDest": "${NOMAD_ALLOC_DIR}/data/shared"})
-        for path in ("local/deep/name", "local/other", "secrets/f", "../alloc/data/shared/f"):
+        for path in ("local/deep/name", "local/other", "local/listed/f", "secrets/f", "../alloc/data/shared/f"):
             self.assertEqual("hello", self.read(task, path))
 
     def test_archives_of_all_kinds(self):
