@@ -83,6 +83,30 @@ Result<JobFile> from_json_text(const std::string& text) {
   return file;
 }
 
+/// All that is wrong with a file, as it is shown to people.
+Error refusal(const jobspec::ParsedJob& parsed,
+              const std::string& path,
+              const std::string& name,
+              const std::string& text,
+              bool is_hcl1) {
+  hcl::RenderOptions style;
+  // On, it is for a terminal, and stderr may be none; or it is forced.
+  style.color = color_enabled() && (takes_color(STDERR_FILENO) || isatty(STDOUT_FILENO) == 0);
+  auto rendered = hcl::render(parsed.diagnostics, style);
+  while (rendered.ends_with('\n'))
+    rendered.pop_back();
+  if (rendered.empty()) rendered = parsed.error;
+  jobspec::ParseOptions older;
+  older.hcl1 = true;
+  if (!is_hcl1 && jobspec::parse_job(name, text, older).ok())
+    return {Errc::invalid_argument,
+            "Failed to parse using HCL 2. Use the HCL 1 parser with `nomadctl job run -hcl1`, or "
+            "address the following issues:\n"
+                + rendered};
+  return {Errc::invalid_argument,
+          fmt::format("Error parsing job file from {}:\n{}", path, rendered)};
+}
+
 }  // namespace
 
 std::string JobFile::text(std::string_view member) const {
@@ -92,7 +116,7 @@ std::string JobFile::text(std::string_view member) const {
 
 JobFileFlags::JobFileFlags(Arguments& arguments)
     : json{arguments.flag("json", "The file is a job in JSON.")},
-      hcl1{arguments.flag("hcl1", "Refused: HCL1 job files are not read.")},
+      hcl1{arguments.flag("hcl1", "The file is HCL1, as before Nomad 1.0.")},
       strict{arguments.flag(
           "hcl2-strict", "Whether a variable that is not declared is an error.", true)},
       variables{arguments.list("var", "A variable's value, name=value; may stand several times.")},
@@ -107,8 +131,11 @@ void use_scope_of(const boost::json::object& job, CommonFlags& flags) {
 }
 
 Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags) {
-  if (flags.hcl1)
-    return Error{Errc::invalid_argument, "HCL1 job files are not read; use HCL2 or -json"};
+  if (flags.hcl1 && flags.json)
+    return Error{Errc::invalid_argument, "cannot parse job file as HCL and JSON"};
+  if ((flags.hcl1 || flags.json) && !(flags.variables.empty() && flags.variable_files.empty()))
+    return Error{Errc::invalid_argument,
+                 fmt::format("cannot use variables with {}", flags.hcl1 ? "HCLv1" : "JSON files")};
   auto text
       = NOMAD_TRY(read_source(path).within(fmt::format("Error getting jobfile from \"{}\"", path)));
   if (flags.json) return from_json_text(text);
@@ -119,6 +146,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
                             }});
   jobspec::ParseOptions options;
   options.functions = &functions;
+  options.hcl1 = flags.hcl1;
   options.strict = flags.strict;
   options.environment = host::own_environment();
   std::string variables;
@@ -145,22 +173,16 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   }
   const std::string name = path == "-" ? "stdin" : std::filesystem::path{path}.filename().string();
   auto parsed = jobspec::parse_job(name, text, options);
-  if (!parsed.ok()) {
-    hcl::RenderOptions style;
-    // On, it is for a terminal, and stderr may be none; or it is forced.
-    style.color = color_enabled() && (takes_color(STDERR_FILENO) || isatty(STDOUT_FILENO) == 0);
-    auto rendered = hcl::render(parsed.diagnostics, style);
-    while (rendered.ends_with('\n'))
-      rendered.pop_back();
-    return Error{Errc::invalid_argument, fmt::format("Error parsing job file from {}:\n{}", path,
-                                                     rendered.empty() ? parsed.error : rendered)};
-  }
+  if (!parsed.ok()) return refusal(parsed, path, name, text, flags.hcl1);
   JobFile file;
   file.job = std::move(parsed.job);
-  file.submission = boost::json::object{{"Source", text},
-                                        {"Format", "hcl2"},
-                                        {"VariableFlags", std::move(variable_flags)},
-                                        {"Variables", std::move(variables)}};
+  if (flags.hcl1)
+    file.submission = boost::json::object{{"Source", text}, {"Format", "hcl1"}};
+  else
+    file.submission = boost::json::object{{"Source", text},
+                                          {"Format", "hcl2"},
+                                          {"VariableFlags", std::move(variable_flags)},
+                                          {"Variables", std::move(variables)}};
   for (const auto& diagnostic : parsed.diagnostics)
     file.warnings.push_back(diagnostic.to_string());
   return file;

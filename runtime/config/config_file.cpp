@@ -41,7 +41,7 @@ boost::json::value to_tree(const hcl::Value& value) {
   return nullptr;
 }
 
-/// Makes the tree of an HCL2 file.
+/// Makes the tree of a file in HCL.
 class TreeBuilder {
 public:
   explicit TreeBuilder(const hcl::Source& source) : source_{source} {}
@@ -110,15 +110,23 @@ Result<std::string> read_text(const std::string& path) {
 
 }  // namespace
 
+void merge_trees(boost::json::object& target, const boost::json::object& addition) {
+  for (const auto& member : addition) {
+    auto* present = target.if_contains(member.key());
+    if (present != nullptr && present->is_object() && member.value().is_object())
+      merge_trees(present->get_object(), member.value().get_object());
+    else
+      target[member.key()] = member.value();
+  }
+}
+
 Result<ConfigTree> parse_config_text(const std::string& file, std::string text) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') return parse_json_text(file, text);
   auto parsed = hcl::parse(file, text);
-  if (!parsed.ok()) {
-    KeyLines lines;
-    if (auto older = parse_hcl1(file, text, lines))
-      return ConfigTree{std::move(*older), std::move(lines)};
-  }
+  // What is both means the same in both; the mistakes of what is neither are HCL2's.
+  if (!parsed.ok())
+    if (auto older = hcl::parse_hcl1(file, text); older.ok()) parsed = std::move(older);
   auto problems = std::move(parsed.diagnostics);
   ConfigTree made;
   if (!hcl::has_errors(problems)) {

@@ -2,21 +2,30 @@
 // a label is one more level, and blocks that stand more than once are merged.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 
 #include <boost/json/object.hpp>
 
 #include "runtime/base/result.hpp"
-#include "runtime/config/hcl1.hpp"
 
 namespace nomad::config {
+
+/// Where a setting or block first stands, by its path ("server.enabled").
+using KeyLines = std::map<std::string, std::uint32_t, std::less<>>;
 
 struct ConfigTree {
   boost::json::object tree;
   KeyLines lines{};  ///< None of JSON.
 };
 
-/// The error lists the syntax errors with file, line and column.
+/// Puts `addition` into `target`; where both hold an object under a key, these are merged.
+void merge_trees(boost::json::object& target, const boost::json::object& addition);
+
+/// HCL1 is read where the text is not HCL2. The error lists the syntax errors with file, line and
+/// column.
 Result<ConfigTree> parse_config_text(const std::string& file, std::string text);
 
 }  // namespace nomad::config

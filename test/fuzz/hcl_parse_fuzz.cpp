@@ -55,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_tokens(text, Syntax::native);
   check_tokens(text, Syntax::bare_template);
   check(parse("f", text));
+  check(parse_hcl1("f", text));
   check(parse_json("f", text));
   check(parse_expression("f", text));
   check(parse_template("f", text));

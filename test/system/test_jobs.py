@@ -113,6 +113,27 @@ class Life(AgentTest):
         run = self.agent.run("eval", "status", eval_id, check=True).stdout
         self.assertIn('Dimension "memory" exhausted on 1 nodes', run)
 
+    def test_job_files_in_hcl1(self):
+        text = """job "older" { datacenters = ["*"], type = "batch"
+          group "g" { task "t" { driver = "raw_exec" meta { "a.b" = true, "c" = 2 }
+            config { command = "/bin/sh", args = ["-c", "echo ${NOMAD_META_c}"] } } } }"""
+        path = os.path.join(self.agent.dir, "older.nomad")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        refused = self.agent.run("job", "validate", path)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("Use the HCL 1 parser with `nomadctl job run -hcl1`", refused.stderr)
+        self.agent.run("job", "validate", "-hcl1", path, check=True)
+        self.assertEqual(self.agent.run("job", "plan", "-hcl1", path).returncode, 1)
+        self.agent.run("job", "run", "-hcl1", "-detach", path, check=True)
+        alloc = self.agent.wait_for_allocs("older", "complete")[0]["ID"]
+        self.assertEqual(self.agent.run("alloc", "logs", alloc, check=True).stdout, "2\n")
+        source = self.agent.get("/v1/job/older/submission?version=0").json
+        self.assertEqual((source["Format"], source["Source"]), ("hcl1", text))
+        parsed = self.agent.put("/v1/jobs/parse", {"JobHCL": text, "HCLv1": True}).json
+        self.assertEqual(parsed["TaskGroups"][0]["Tasks"][0]["Meta"], {"a.b": "1", "c": "2"})
+        self.assertEqual(self.agent.put("/v1/jobs/parse", {"JobHCL": text}).status, 400)
+
     def followed(self, *arguments):
         """What `alloc logs -f` shows until it ends, which it does by itself and well."""
         done = self.agent.run("alloc", "logs", "-f", *arguments, check=True)

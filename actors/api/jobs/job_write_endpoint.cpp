@@ -299,6 +299,7 @@ Result<json::object> parse_source(const Call& call) {
   auto source = fields.text("JobHCL");
   jobspec::ParseOptions options;
   options.var_content = fields.text("Variables");
+  options.hcl1 = fields.boolean("HCLv1");
   const bool wants_defaults = fields.boolean("Canonicalize");
   NOMAD_TRY(fields.check());
   if (source.empty()) return bad_request("Job spec is empty");

@@ -29,6 +29,9 @@ struct Parsed {
 /// A whole file in native syntax.
 Parsed parse(std::string file_name, std::string text);
 
+/// A whole file in HCL1, the language of older files; to its first mistake.
+Parsed parse_hcl1(std::string file_name, std::string text);
+
 /// A whole file in JSON syntax.
 Parsed parse_json(std::string file_name, std::string text);
 

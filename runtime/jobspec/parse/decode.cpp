@@ -92,7 +92,8 @@ BodySchema attributes_schema(std::span<const std::string_view> names) {
 
 class Decoder {
 public:
-  Decoder(const hcl::EvalContext& context, DecodedJob& out) : context_{context}, out_{out} {}
+  Decoder(const hcl::EvalContext& context, DecodedJob& out, bool is_hcl1)
+      : context_{context}, out_{out}, is_hcl1_{is_hcl1} {}
 
   void decode_job_block(const Block& block) {
     const Body body = block.body.expanded(&context_);
@@ -172,7 +173,10 @@ private:
 
   void decode_blocks(const std::vector<const Block*>& blocks, const Field& field, object& out) {
     const Block& first = *blocks.front();
-    const bool many = field.kind == Kind::blocks || field.kind == Kind::block_map;
+    const bool is_map = field.kind == Kind::free_map || field.kind == Kind::text_map
+                        || field.kind == Kind::texts_map;
+    const bool many
+        = field.kind == Kind::blocks || field.kind == Kind::block_map || (is_hcl1_ && is_map);
     if (blocks.size() > 1 && !many) {
       report(hcl::error_at(blocks[1]->source(), blocks[1]->definition_span,
                            fmt::format("Duplicate {} block", field.hcl),
@@ -209,12 +213,16 @@ private:
         return;
       }
       case Kind::free_map:
-        out[field.json] = decode_free(first.body);
-        return;
       case Kind::text_map:
-      case Kind::texts_map:
-        out[field.json] = decode_map(first.body, field.kind);
+      case Kind::texts_map: {
+        object entries;
+        for (const Block* block : blocks)
+          for (auto& entry : field.kind == Kind::free_map ? decode_free(block->body)
+                                                          : decode_map(block->body, field.kind))
+            entries[entry.key()] = std::move(entry.value());
+        out[field.json] = std::move(entries);
         return;
+      }
       case Kind::text:
       case Kind::boolean:
       case Kind::integer:
@@ -235,7 +243,7 @@ private:
     hcl::Evaluated evaluated = attribute.evaluate(&context_);
     report(std::move(evaluated.diagnostics));
     const bool nullable = field.has(Trait::nullable);
-    DecodedValue decoded = decode_value(evaluated.value, field.kind, nullable);
+    DecodedValue decoded = decode_value(typed(evaluated.value, field.kind), field.kind, nullable);
     if (!decoded.ok())
       report(hcl::error_at(attribute.source(), hcl::start_span(*attribute.expr),
                            "Unsuitable value type", std::move(decoded.error)));
@@ -243,14 +251,18 @@ private:
       out[field.json] = std::move(decoded.json);
   }
 
-  value decode_map(const Body& body, Kind kind) {
+  hcl::Value typed(const hcl::Value& value, Kind kind) const {
+    return is_hcl1_ ? weakly_typed(value, kind) : value;
+  }
+
+  object decode_map(const Body& body, Kind kind) {
     const hcl::IterationScope scope{body.iteration().get(), &context_};
     const Kind element = kind == Kind::texts_map ? Kind::texts : Kind::text;
     object out;
     for (const FreeAttribute& attribute : free_attributes(body, out_.diagnostics)) {
       hcl::Evaluated evaluated = evaluate_free(attribute, scope.context());
       report(std::move(evaluated.diagnostics));
-      DecodedValue decoded = decode_value(evaluated.value, element, false);
+      DecodedValue decoded = decode_value(typed(evaluated.value, element), element, false);
       if (!decoded.ok())
         report(hcl::error_at(attribute.file().source(), attribute.start(), "Unsuitable value type",
                              std::move(decoded.error)));
@@ -260,7 +272,7 @@ private:
     return out;
   }
 
-  value decode_free(const Body& body) {
+  object decode_free(const Body& body) {
     const hcl::IterationScope scope{body.iteration().get(), &context_};
     object out;
     for (const FreeAttribute& attribute : free_attributes(body, out_.diagnostics)) {
@@ -324,7 +336,8 @@ private:
       const hcl::Type type = attribute.name == "weight"           ? hcl::Type::number()
                              : attribute.name == "distinct_hosts" ? hcl::Type::boolean()
                                                                   : hcl::Type::string();
-      hcl::Converted converted = hcl::convert(evaluated.value, type);
+      hcl::Converted converted = hcl::convert(
+          type == hcl::Type::string() ? typed(evaluated.value, Kind::text) : evaluated.value, type);
       if (const auto* error = std::get_if<hcl::ConversionError>(&converted))
         report(hcl::error_at(attribute.source(), attribute.expr->span,
                              "Incorrect attribute value type",
@@ -364,7 +377,7 @@ private:
     fill_operands(*values, short_forms, out);
     if (const auto hosts = values->find("distinct_hosts"); hosts != values->end()) {
       out["Operand"] = "distinct_hosts";
-      out["RTarget"] = hosts->second.as_bool() ? "true" : "false";
+      if (!is_hcl1_) out["RTarget"] = hosts->second.as_bool() ? "true" : "false";
     }
     if (const std::string_view property = text_in(*values, "distinct_property");
         !property.empty()) {
@@ -424,7 +437,7 @@ private:
       // Mistakes in here were never reported, and files rely on it.
       DecodedJob unheard;
       object decoded;
-      Decoder{context_, unheard}.decode_plain(block.body, types_.vault, decoded);
+      Decoder{context_, unheard, is_hcl1_}.decode_plain(block.body, types_.vault, decoded);
       vault = std::move(decoded);
     }
     decode_plain(extra.remain, types_.group, out);
@@ -525,6 +538,7 @@ private:
   const BlockTypes& types_ = block_types();
   const hcl::EvalContext& context_;
   DecodedJob& out_;
+  const bool is_hcl1_;
   std::size_t blocks_ = 0;
   std::vector<object> bare_tasks_;
   std::optional<object> job_vault_;
@@ -532,9 +546,9 @@ private:
 
 }  // namespace
 
-DecodedJob decode_job(const Block& block, const hcl::EvalContext& context) {
+DecodedJob decode_job(const Block& block, const hcl::EvalContext& context, bool is_hcl1) {
   DecodedJob out;
-  Decoder{context, out}.decode_job_block(block);
+  Decoder{context, out, is_hcl1}.decode_job_block(block);
   normalize(out.job);
   return out;
 }

@@ -18,8 +18,9 @@ struct DecodedJob {
   hcl::Diagnostics free_diagnostics;
 };
 
-/// Decodes and normalizes a `job` block. `context` holds variables, locals and functions.
-DecodedJob decode_job(const hcl::Block& block, const hcl::EvalContext& context);
+/// Decodes and normalizes a `job` block. `context` holds variables, locals and functions. Of HCL1,
+/// maps may stand several times, and values need not have their field's type (weakly_typed).
+DecodedJob decode_job(const hcl::Block& block, const hcl::EvalContext& context, bool is_hcl1);
 
 /// What is done to every decoded job, canonicalized or not: names from the label, ports sorted into
 /// static and dynamic, defaults of templates and Vault.

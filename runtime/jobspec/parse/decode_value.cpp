@@ -213,7 +213,30 @@ Value body_value(const hcl::BodyNode& body,
   return Value::object(std::move(entries));
 }
 
+Value weak_text(const Value& value) {
+  const bool is_truth = value.is_bool() && !value.is_null() && !value.is_unknown();
+  return is_truth ? Value::string(value.as_bool() ? "1" : "0") : value;
+}
+
 }  // namespace
+
+Value weakly_typed(const Value& value, Kind kind) {
+  if (kind == Kind::text) return weak_text(value);
+  if (kind == Kind::text_map && value.is_mapping()) {
+    Entries entries;
+    for (const auto& [name, element] : value.entries())
+      entries.emplace_back(name, weak_text(element));
+    return Value::object(std::move(entries));
+  }
+  if (kind != Kind::texts) return value;
+  Value::Elements elements;
+  if (value.is_sequence())
+    for (const Value& element : value.elements())
+      elements.push_back(weak_text(element));
+  else
+    elements.push_back(weak_text(value));
+  return Value::tuple(std::move(elements));
+}
 
 DecodedValue decode_value(const Value& value, Kind kind, bool nullable) {
   if (kind == Kind::duration) return decode_duration(value, nullable);

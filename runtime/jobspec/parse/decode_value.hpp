@@ -26,6 +26,10 @@ struct DecodedValue {
 /// `value` as a field of `kind`; null is allowed when the field is `nullable`.
 DecodedValue decode_value(const hcl::Value& value, Kind kind, bool nullable);
 
+/// `value` as HCL1's reader takes it for a field of `kind`: a truth is the text "1" or "0", and
+/// what is no list stands for a list of one.
+hcl::Value weakly_typed(const hcl::Value& value, Kind kind);
+
 /// `value` as it stands: numbers without fraction become integers.
 DecodedValue decode_free_value(const hcl::Value& value);
 

@@ -36,6 +36,11 @@ const hcl::BodySchema& file_schema() {
   return schema;
 }
 
+const hcl::BodySchema& hcl1_schema() {
+  static const hcl::BodySchema schema{{}, {hcl::BlockSchema{"job", {"name"}}}};
+  return schema;
+}
+
 /// A reference to something known only at run time, as it is written. Whether it stands in "${…}"
 /// is found by looking around it in the text; what is found after the closing brace is part of the
 /// language as files use it (see the tests for its corners).
@@ -76,7 +81,8 @@ public:
       : options_{options}, functions_{functions} {}
 
   ParsedJob run(const std::string& file_name, std::string text) {
-    hcl::Parsed parsed = hcl::parse_native_or_json(file_name, std::move(text));
+    hcl::Parsed parsed = options_.hcl1 ? hcl::parse_hcl1(file_name, std::move(text))
+                                       : hcl::parse_native_or_json(file_name, std::move(text));
     file_ = parsed.file;
     Diagnostics syntax = std::move(parsed.diagnostics);
     if (!parse_var_files(syntax)) return std::move(out_);
@@ -121,7 +127,8 @@ private:
   }
 
   boost::json::object parse_body() {
-    hcl::BodyContent content = hcl::Body{file_}.content(file_schema());
+    hcl::BodyContent content
+        = hcl::Body{file_}.content(options_.hcl1 ? hcl1_schema() : file_schema());
     const bool failed = !content.diagnostics.empty();
     hcl::append(out_.diagnostics, std::move(content.diagnostics));
     if (failed) return {};
@@ -194,7 +201,7 @@ private:
         continue;
       }
       job = &block;
-      decoded = decode_job(block, context);
+      decoded = decode_job(block, context, options_.hcl1);
       hcl::append(out_.diagnostics, std::move(decoded.diagnostics));
     }
     if (job == nullptr)

@@ -1,4 +1,4 @@
-// Job files: HCL2 (or its JSON variant) to a job in api form.
+// Job files: HCL2 (or its JSON variant, or HCL1) to a job in api form.
 //
 // Variables, locals, functions and `dynamic` blocks are evaluated; names known only at run time
 // (`${NOMAD_…}`, `${attr.…}`, `${node.…}`) stay as they are written. What a job means is not
@@ -30,6 +30,8 @@ struct ParseOptions {
   std::vector<NamedText> var_files;      ///< read by the caller
   std::string var_content;               ///< the `Variables` of a parse request
   std::vector<std::pair<std::string, std::string>> variables;  ///< -var name=value
+  /// The text is HCL1: it has no expressions, and nothing but the job.
+  bool hcl1 = false;
   /// Setting a variable that the file does not declare is an error.
   bool strict = false;
   /// What the file may call, made by `hcl::job_functions`. Null: a table without file access is
