@@ -111,6 +111,20 @@ class DrainTest(cluster.Case):
         wait_until(lambda: {a["NodeID"] for a in self.live(JobID="long")} - {node},
                    what="a replacement elsewhere")
 
+    def test_batch_work_that_a_drain_ended_comes_back(self):
+        node = self.first_node()
+        self.shut_others(node)
+        for name, kind in (("work", "batch"), ("each", "sysbatch")):
+            self.run_job(job(name, config={"run_for": "1h"}, kind=kind), 1)
+        self.drain(node, {"Deadline": SECOND})
+        self.drained(node)
+        for name in ("work", "each"):
+            self.wait_for(name, "complete", 1)
+        self.assertEqual("pending", self.server.try_get("/v1/job/work")["Status"])
+        self.eligible(node)
+        for name in ("work", "each"):
+            self.wait_for(name, "running", 1)
+
     def test_system_jobs_go_last_or_stay(self):
         node = self.first_node()
         self.run_job(job("everywhere", kind="system"), 3)

@@ -1,6 +1,7 @@
 """kill -9 of the agent at any moment: tasks go on, the next start finds them, nothing doubles."""
 import os
 import random
+import shutil
 import time
 import unittest
 
@@ -78,6 +79,25 @@ class Survival(unittest.TestCase):
         self.agent.wait_for_allocs("ending", "failed")
         state = self.agent.get(f"/v1/allocation/{alloc}").json["TaskStates"]["task"]
         self.assertEqual([e["ExitCode"] for e in state["Events"] if e["Type"] == "Terminated"], [4])
+
+    def test_executors_end_when_the_agents_data_are_gone(self):
+        may_end = os.path.join(self.agent.dir, "may-end")
+        script = "echo $$ > local/pids; while [ $NOMAD_ALLOC_INDEX = 0 -o ! -e %s ]; do sleep 0.05; done" % may_end
+        self.agent.register(shell_job("forsaken", script, kind="batch", count=2))
+        self.agent.wait_for_allocs("forsaken", "running", 2)
+        wait_until(lambda: len([p for p in self.agent.starts("forsaken").values() if p]) == 2)
+        tasks = [pids[0] for pids in self.agent.starts("forsaken").values()]
+        executors = []
+        for pid in tasks:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                executors.append(f.read().rsplit(")", 1)[1].split()[1])
+        self.agent.kill9()
+        open(may_end, "w", encoding="utf-8").close()
+        wait_until(lambda: [harness.started_at(pid) for pid in tasks].count(None) == 1, what="the end of one task")
+        self.assertTrue(all(harness.started_at(pid) for pid in executors), "they wait for their agent")
+        shutil.rmtree(os.path.join(self.agent.data_dir, "client"))
+        wait_until(lambda: not any(harness.started_at(pid) for pid in tasks + executors), timeout=30,
+                   what="the end of tasks and executors")
 
     def test_acknowledged_jobs_survive(self):
         names = []

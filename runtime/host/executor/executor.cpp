@@ -26,7 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto idle_patience = 10s;
 constexpr auto kill_patience = 5s;
 constexpr auto drain_patience = 2s;
 constexpr auto ending_tick = 20ms;
@@ -91,16 +90,19 @@ int Executor::run() {
 
 int Executor::timeout_ms() const {
   auto wake = kill_at_ ? std::min(*kill_at_, next_look_) : next_look_;
-  if (phase_ == Phase::idle && clients_.empty()) wake = idle_since_ + idle_patience;
+  if (const auto leave = leaves()) wake = std::min(wake, *leave);
   if (phase_ == Phase::ending) wake = Clock::now() + ending_tick;
   auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
 }
 
+std::optional<Executor::Clock::time_point> Executor::leaves() const {
+  return clients_.empty() ? leaves_at(phase_, alone_since_) : std::nullopt;
+}
+
 void Executor::on_time() {
   auto now = Clock::now();
-  if (phase_ == Phase::idle && clients_.empty() && now >= idle_since_ + idle_patience)
-    phase_ = Phase::finished;
+  if (const auto leave = leaves(); leave && now >= *leave) phase_ = Phase::finished;
   if (now >= next_look_) look_at_place(now);
   if (kill_at_ && now >= *kill_at_) {
     kill_at_ = now + kill_again;  // until the main process is gone
@@ -159,7 +161,7 @@ void Executor::drop_closed_clients() {
   std::size_t before = clients_.size();
   std::erase_if(clients_, [](const auto& client) { return !client->socket; });
   if (before != 0 && clients_.empty()) {
-    idle_since_ = Clock::now();
+    alone_since_ = Clock::now();
     // Nobody is there to record the status, so it has to outlive a power failure here.
     if (phase_ == Phase::ended) record(true);
   }
@@ -409,6 +411,7 @@ void Executor::end() {
     output.writer.reset();
   }
   sessions_.close();
+  alone_since_ = Clock::now();
   // Nobody can come for the status of one that has lost its place: who is connected hears it.
   phase_ = deserted_ ? Phase::finished : Phase::ended;
   if (!deserted_) record(clients_.empty());

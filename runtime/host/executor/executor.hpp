@@ -9,9 +9,9 @@
 //       does, and the status before anyone is told of it.
 //   (2) In `ended` no process of the task is left (bar one that the kernel cannot kill within
 //       `kill_patience`), and all that it wrote is in the log files.
-//   (3) Only `acknowledge` ends an executor that has started a task; it waits for that for ever.
-//       One that has started nothing ends by it too, when its start fails, or when nobody is
-//       connected for `idle_patience`.
+//   (3) `acknowledge` ends an executor whose task has ended; it waits for that until nobody has
+//       been connected for an hour, and never leaves a task. One that has started nothing ends by
+//       it, too, when its start fails, or when nobody is connected for ten seconds (alone.hpp).
 //   (4) One whose socket is gone from its directory, with the directory or without, can be found by
 //       nobody any more: within `place_interval` it kills its task and ends.
 #pragma once
@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/host/executor/alone.hpp"
 #include "runtime/host/executor/containment.hpp"
 #include "runtime/host/executor/exec_sessions.hpp"
 #include "runtime/host/executor/launch.hpp"
@@ -44,8 +45,6 @@ public:
   int run();
 
 private:
-  enum class Phase { idle, running, ending, ended, finished };
-
   struct Client {
     UniqueFd socket;
     FrameReader reader;
@@ -60,6 +59,7 @@ private:
   bool set_up();
   bool add(int descriptor) const;
   int timeout_ms() const;
+  std::optional<Clock::time_point> leaves() const;
   void on_time();
   void look_at_place(Clock::time_point now);
   void on_event(int descriptor);
@@ -101,8 +101,8 @@ private:
   Output outputs_[2];
   ExecSessions sessions_;
   std::vector<std::unique_ptr<Client>> clients_;
-  std::optional<Clock::time_point> kill_at_;  ///< End of a stop's grace.
-  Clock::time_point idle_since_ = Clock::now();
+  std::optional<Clock::time_point> kill_at_;      ///< End of a stop's grace.
+  Clock::time_point alone_since_ = Clock::now();  ///< If nobody is connected.
   Clock::time_point ending_since_;
   Clock::time_point next_look_ = Clock::now();  ///< At the place.
   bool deserted_ = false;                       ///< It has lost its place.
