@@ -9,6 +9,7 @@ void ExecutorClient::Loop::exec(const std::string& key,
                                 const ExecCommand& command,
                                 const std::string& directory,
                                 const ExecReady& ready) {
+  if (has_null(command.command)) return ready(null_error());
   Task* task = find(key);
   if (task == nullptr) return ready(Error{Errc::not_found, "no task runs as " + key});
   switch (task->phase) {

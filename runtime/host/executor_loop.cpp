@@ -160,19 +160,24 @@ void ExecutorClient::Loop::greet(Task& task, UniqueFd socket) {
     return give_up(task, errno_error("watching executor " + task.key, errno));
   }
   arm(task, answer_patience);
-  send(task, [](executor::Message::Builder message) {
+  const auto sent = send(task, [](executor::Message::Builder message) {
     auto hello = message.initHello();
     hello.setMinVersion(executor::oldest_version);
     hello.setMaxVersion(executor::protocol_version);
   });
+  if (!sent) give_up(task, sent.error());
 }
 
 void ExecutorClient::Loop::send_start(Task& task) {
   task.phase = Phase::starting;
   arm(task, answer_patience);
-  send(task, [&](executor::Message::Builder message) {
+  const auto sent = send(task, [&](executor::Message::Builder message) {
     fill_start(message.initStart(), *task.command, task.cgroup, search_path_);
   });
+  if (!sent) {
+    task.failure = sent.error();
+    return leave(task);
+  }
   NOMAD_FAILPOINT("executor.start_sent");
 }
 
@@ -327,7 +332,9 @@ void ExecutorClient::Loop::leave(Task& task) {
   if (task.socket) {
     task.phase = Phase::leaving;
     NOMAD_FAILPOINT("executor.before_acknowledge");
-    send(task, [](executor::Message::Builder message) { message.setAcknowledge(); });
+    const auto sent
+        = send(task, [](executor::Message::Builder message) { message.setAcknowledge(); });
+    if (!sent) disconnect(task);
   } else if (task.directory) {
     clear(task, [this, self] { finish_purge(*self); });
   } else {

@@ -7,6 +7,7 @@
 //   a connection that breaks leads from any state back to looking ◀────────────────────┘
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -22,6 +23,17 @@
 #include "runtime/host/found_executor.hpp"
 
 namespace nomad::host {
+
+/// Whether a program could be given only the beginning of one of `words`.
+inline bool has_null(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word.find('\0') != std::string::npos; });
+}
+
+inline Error null_error() {
+  return {Errc::invalid_argument,
+          "there is a null character in the command, its arguments or its environment"};
+}
 
 class ExecutorClient::Loop {
 public:
@@ -126,7 +138,8 @@ private:
   void on_welcome(Task& task, executor::Message::Reader message);
   void on_ended(Task& task);
   void send_start(Task& task);
-  void send(Task& task, const std::function<void(executor::Message::Builder)>& fill);
+  /// The error is that the message is longer than executors take: nothing was sent.
+  Result<> send(Task& task, const std::function<void(executor::Message::Builder)>& fill);
   void request(Task& task,
                ExecutorDone done,
                const std::function<void(executor::Message::Builder)>& fill);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include "runtime/base/guard.hpp"
@@ -100,6 +101,11 @@ void ExecutorClient::Loop::start(std::string key, TaskCommand command, TaskListe
   if (!executor::is_run_id(command.run_id)) {
     if (listener.started)
       listener.started(Error{Errc::invalid_argument, "the run id is not valid"});
+    return;
+  }
+  if (has_null({command.command, command.task_directory}) || has_null(command.arguments)
+      || has_null(command.environment)) {
+    if (listener.started) listener.started(null_error());
     return;
   }
   if (Task* other = find(key)) {
@@ -320,17 +326,29 @@ void ExecutorClient::Loop::flush(Task& task) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, task.socket.get(), &event);
 }
 
-void ExecutorClient::Loop::send(Task& task,
-                                const std::function<void(executor::Message::Builder)>& fill) {
-  task.output += executor::frame(task.next_request++, fill);
+Result<> ExecutorClient::Loop::send(Task& task,
+                                    const std::function<void(executor::Message::Builder)>& fill) {
+  auto framed = executor::frame(task.next_request++, fill);
+  if (framed.size() > executor::max_message_bytes)
+    return Error{
+        Errc::too_large,
+        fmt::format("what the executor is to be told has {} bytes, at most {} can be sent: "
+                    "environment or arguments are too large",
+                    framed.size(), executor::max_message_bytes)};
+  task.output += framed;
   flush(task);
+  return {};
 }
 
 void ExecutorClient::Loop::request(Task& task,
                                    ExecutorDone done,
                                    const std::function<void(executor::Message::Builder)>& fill) {
-  task.requests[task.next_request] = std::move(done);
-  send(task, fill);
+  const auto id = task.next_request;
+  task.requests[id] = std::move(done);
+  if (const auto sent = send(task, fill); !sent) {
+    const auto asked = task.requests.extract(id);
+    if (asked.mapped()) asked.mapped()(sent.error());
+  }
 }
 
 void ExecutorClient::Loop::read(Task& task) {

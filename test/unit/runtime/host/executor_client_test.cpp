@@ -74,10 +74,31 @@ TEST_CASE("executor: a command that cannot be run says why and leaves nothing") 
   TaskCommand bad_id = executors.shell("", "two\nlines");
   CHECK(fail_to_start(executors, bad_id).code == Errc::invalid_argument);
 
+  TaskCommand cut = executors.shell("true");
+  cut.environment.push_back({"A=b\0c", 5});
+  CHECK(fail_to_start(executors, cut).what.find("null character") != std::string::npos);
+  cut = executors.shell({"true\0", 5});
+  CHECK(fail_to_start(executors, cut).what.find("null character") != std::string::npos);
+
   TaskCommand no_logs = executors.shell("");
   no_logs.logs->alloc_root = executors.directory() / "absent";
   CHECK(fail_to_start(executors, no_logs).what.find("cannot open the log file")
         != std::string::npos);
+}
+
+TEST_CASE("executor: what is too large to be told fails the start at once") {
+  Executors executors;
+  for (const bool is_argument : {false, true}) {
+    TaskCommand command = executors.shell("true");
+    std::string large(std::size_t{10} << 20, 'x');
+    if (is_argument)
+      command.arguments.push_back(std::move(large));
+    else
+      command.environment.push_back("LARGE=" + large);
+    const auto failure = fail_to_start(executors, command);
+    CHECK(failure.code == Errc::too_large);
+    CHECK(failure.what.find("environment or arguments are too large") != std::string::npos);
+  }
 }
 
 TEST_CASE("executor: finds commands in local/, the task directory and the search path") {

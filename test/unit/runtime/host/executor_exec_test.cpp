@@ -172,6 +172,8 @@ TEST_CASE("exec: what cannot be started is told in the words that users know") {
   REQUIRE(nowhere.has_error());
   CHECK(nowhere.error().what.find("entering the task directory") != std::string::npos);
   CHECK(exec(task.executors, "nothing.here", {"true"}).error().code == Errc::not_found);
+  CHECK(exec(task.executors, exec_key, {"true", std::string{"a\0b", 3}}).error().code
+        == Errc::invalid_argument);
   task.check_alive();
 }
 
