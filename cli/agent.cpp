@@ -24,6 +24,7 @@
 #include "runtime/config/addresses.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/config/join_address.hpp"
+#include "runtime/host/process/core_files.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -251,6 +252,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
                                .max_files = config->log_rotate_max_files};
   if (auto started = log::start({*level, config->log_file, config->log_json, rotation}); !started)
     return refuse_agent(started.error());
+  if (!config->allow_core_files) host::forbid_core_files();
   EndOfRun end;
   if (config->files.empty()) std::cout << "==> No configuration files loaded\n";
   for (const auto& file : config->files)

@@ -284,6 +284,7 @@ struct AgentConfig {
   Ports ports;
   Addresses addresses;
   Addresses advertise;
+  bool allow_core_files = false;   ///< Ours: of the agent, which hold secrets.
   Server server;
   Autopilot autopilot;
   Client client;

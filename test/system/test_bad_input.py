@@ -1,6 +1,7 @@
 """Whatever is wrong with what comes in: one clear message, nothing half-done, nothing lost."""
 import json
 import os
+import resource
 import shutil
 import socket
 import tempfile
@@ -122,6 +123,61 @@ class Requests(AgentTest):
         reply = self.agent.put("/v1/job/counted/scale", {"Count": 50_001, "Target": {"Group": "group"}})
         self.assertEqual(400, reply.status)
         self.assertIn("job_max_count", reply.body)
+
+    def test_what_requests_leave_in_the_state_is_bounded(self):
+        def refusal(path, body):
+            reply = self.agent.put(path, body)
+            self.assertEqual(400, reply.status, reply)
+            self.assertLess(len(reply.body), 100_000)
+            return reply.body
+
+        large = "x" * 1_500_000
+        heavy = job("heavy")
+        heavy["TaskGroups"][0]["Tasks"][0]["Env"] = {"A": large}
+        self.assertIn("limits.job_env_max_kb", refusal("/v1/jobs", {"Job": heavy}))
+        self.assertIn("limits.job_env_max_kb", refusal("/v1/jobs", {"Job": dict(job("heavy"), Meta={"a": large})}))
+        self.assertIn("1024 bytes", refusal("/v1/jobs", {"Job": job("n" * 1_000_000)}))
+        self.assertIn("(1000", refusal("/v1/namespace", {"Name": "n" * 1_000_000}))
+        self.agent.register(job("light", kind="batch"))
+        scale = {"Error": True, "Message": large, "Target": {"Group": "group"}}
+        self.assertIn("limits.text_max_kb", refusal("/v1/job/light/scale", scale))
+        self.still_answers()
+
+    def test_names_that_are_escape_sequences_reach_no_terminal(self):
+        named = dict(job("named", kind="batch"), Name="a\033[2Jb\nforged  service")
+        self.agent.put("/v1/jobs", {"Job": named})
+        for words in (["job", "status"], ["job", "status", "named"], ["job", "run", "-detach", "/nowhere\033[2J"]):
+            shown = self.agent.run(*words)
+            self.assertNotIn("\033", shown.stdout + shown.stderr, words)
+            self.assertNotIn("\nforged", shown.stdout, words)
+        self.assertIn("a\\x1b[2Jb\\nforged", self.agent.run("job", "status", "named").stdout)
+        inspected = json.loads(self.agent.run("job", "inspect", "named").stdout)
+        self.assertEqual(named["Name"], inspected["Job"]["Name"])
+
+    def test_an_agent_leaves_no_core_file_and_tasks_keep_their_limit(self):
+        def core_limit(limits):
+            return next(line.split()[4] for line in limits.splitlines() if line.startswith("Max core file size"))
+
+        def limits_of(pid):
+            with open(f"/proc/{pid}/limits") as f:
+                return core_limit(f.read())
+
+        before = resource.getrlimit(resource.RLIMIT_CORE)
+        if 0 <= before[1] < 1 << 20:
+            self.skipTest("needs a limit of core files that can be raised")
+        for config, expected in (("", "0"), ("allow_core_files = true\n", str(1 << 20))):
+            agent = Agent(config)
+            self.addCleanup(agent.destroy)
+            resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, before[1]))
+            try:
+                agent.start()
+            finally:
+                resource.setrlimit(resource.RLIMIT_CORE, before)
+            self.assertEqual(expected, limits_of(agent.process.pid))
+            agent.register(shell_job("limited", "cat /proc/self/limits; sleep 100"))
+            alloc = agent.wait_for_allocs("limited", "running")[0]
+            shown = wait_until(lambda: agent.run("alloc", "logs", alloc["ID"]).stdout)
+            self.assertEqual(str(1 << 20), core_limit(shown))
 
     def test_headers_without_end(self):
         with socket.create_connection(("127.0.0.1", self.agent.port)) as s:

@@ -22,6 +22,7 @@
 #include <sched.h>
 
 #include "runtime/host/executor/enter.hpp"
+#include "runtime/host/process/core_files.hpp"
 #include "runtime/host/process/reset_signals.hpp"
 
 namespace nomad::host::executor {
@@ -155,6 +156,7 @@ const char* find_in_place(const Plan& plan, int report) {
   for (const UniqueFd& file : plan.cgroup_files) {
     if (::write(file.get(), "0", 1) < 0) fail(report, join);
   }
+  restore_core_limit();
   for (const auto& [resource, limit] : plan.limits) {
     if (::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) fail(report, limits);
   }

@@ -23,6 +23,7 @@
 
 #include "runtime/host/executor/executor.hpp"
 #include "runtime/host/executor/log_collector.hpp"
+#include "runtime/host/process/core_files.hpp"
 
 namespace {
 
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
     std::fputs("nomadctl-executor is started by the agent\n", stderr);
     return 2;
   }
+  nomad::host::forbid_core_files();
   // The task's end is what ends us, so a machine that shuts down, and a terminal that closes, may
   // signal everyone without our losing the status.
   for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ})

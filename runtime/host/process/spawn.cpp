@@ -16,6 +16,7 @@
 
 #include <sched.h>
 
+#include "runtime/host/process/core_files.hpp"
 #include "runtime/host/process/pointers.hpp"
 #include "runtime/host/process/reset_signals.hpp"
 
@@ -80,6 +81,7 @@ __attribute__((no_sanitize("address", "thread"))) int become(void* given) {
   auto& child = *static_cast<Child*>(given);
   const auto& options = child.options;
   reset_signals();
+  restore_core_limit();
   if (options.group == ProcessGroup::own) ::setpgid(0, 0);
   if (options.group == ProcessGroup::of_own_session) ::setsid();
   if (options.dies_with_thread) {

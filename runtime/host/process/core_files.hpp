@@ -1,0 +1,42 @@
+// Core files of the agent and of executors would hold variables, keys and the environments of
+// tasks: there are none. What they start has the limit that they were started with.
+//
+// Only system calls: `restore_core_limit` runs between fork and exec.
+#pragma once
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace nomad::host {
+
+namespace detail {
+
+/// The limit that was found; of the whole process, as limits are.
+struct CoreLimit {
+  rlimit found{};
+  bool is_lowered = false;
+};
+
+inline CoreLimit core_limit;
+
+}  // namespace detail
+
+/// Before the process has threads. Root's is no longer traced by others either, and is not written
+/// to a program that takes core files, whatever the limit; for other users that would close their
+/// own /proc/self to them.
+inline void forbid_core_files() {
+  auto& limit = detail::core_limit;
+  if (::getrlimit(RLIMIT_CORE, &limit.found) == 0) {
+    const rlimit none{0, limit.found.rlim_max};
+    limit.is_lowered = ::setrlimit(RLIMIT_CORE, &none) == 0;
+  }
+  if (::geteuid() == 0) ::prctl(PR_SET_DUMPABLE, 0);
+}
+
+/// Of a child that becomes another program.
+inline void restore_core_limit() {
+  if (detail::core_limit.is_lowered) ::setrlimit(RLIMIT_CORE, &detail::core_limit.found);
+}
+
+}  // namespace nomad::host
