@@ -110,6 +110,8 @@ std::string others_with(const std::string& path, bool is_directory) {
   const bool is_common = is_directory && (is.st_mode & S_ISVTX) != 0;  // as /tmp
   if ((is.st_mode & S_IWOTH) != 0 && !is_common)
     return fmt::format("everybody may write to \"{}\"", path);
+  if ((is.st_mode & S_IWGRP) != 0 && !is_common)
+    return fmt::format("group {} may write to \"{}\"", is.st_gid, path);
   if (is.st_uid != 0 && is.st_uid != ::geteuid() && !is_common)
     return fmt::format(
         "\"{}\" belongs to user {}, who could change what the agent runs: it must be root's, or "
@@ -185,9 +187,11 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
 
   struct stat place {};
 
-  if (::stat(directory.c_str(), &place) == 0 && (place.st_mode & S_IWOTH) != 0)
-    return Error{Errc::rejected,
-                 fmt::format("plugin_dir \"{}\": everybody may write to it", directory)};
+  if (::stat(directory.c_str(), &place) == 0 && (place.st_mode & (S_IWOTH | S_IWGRP)) != 0)
+    return Error{Errc::rejected, fmt::format("plugin_dir \"{}\": {} may write to it", directory,
+                                             (place.st_mode & S_IWOTH) != 0
+                                                 ? "everybody"
+                                                 : fmt::format("group {}", place.st_gid))};
   if (const auto whose = others_with(directory, true); !whose.empty())
     return Error{Errc::rejected, "plugin_dir: " + whose};
   std::error_code failure;

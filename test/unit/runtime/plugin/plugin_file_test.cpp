@@ -106,7 +106,18 @@ TEST_CASE("plugin files: others may not change what the agent runs, wherever a l
     return !found ? found.error().what : found->size() == 1 ? found->front().refusal : "none";
   };
   CHECK(refusal_of().find("everybody may write to \"" + open.path()) != std::string::npos);
+  ::chmod(open.path().c_str(), 0775);
+  CHECK(refusal_of().find("may write to \"" + open.path()) != std::string::npos);
   ::chmod(open.path().c_str(), 0755);
+  CHECK(refusal_of().empty());
+  ::chmod((open.path() + "/target.so").c_str(), 0664);
+  CHECK(refusal_of().find("may write to \"") != std::string::npos);
+  ::chmod((open.path() + "/target.so").c_str(), 0644);
+  for (const mode_t mode : {0777, 0775, 01777, 01775}) {
+    ::chmod(dir.path().c_str(), mode);
+    CHECK(refusal_of().find("may write to it") != std::string::npos);
+  }
+  ::chmod(dir.path().c_str(), 0755);
   CHECK(refusal_of().empty());
 
   if (::geteuid() != 0) return;
