@@ -18,6 +18,10 @@ constexpr std::size_t out_limit = 64 * 1024;
 /// A body may take a second for each of these beyond the body timeout.
 constexpr std::uint64_t slowest_body_per_second = 64 * 1024;
 
+/// What a body that goes into a file must bring within each body timeout: a client that sends byte
+/// by byte would hold its connection and the file for ever.
+constexpr std::uint64_t least_progress = 16 * 1024;
+
 /// In Go's words.
 constexpr std::string_view plain_to_tls
     = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
@@ -171,10 +175,15 @@ std::string_view Connection::consume(std::string_view bytes) {
 
 void Connection::need_more(bool nothing_left) {
   if (!parser_.header_done()) return;
-  if (exchange_->request.body_file) set_deadline(worker_.server->options.body_timeout);
-  if (std::exchange(in_body_, true)) return;
+  const auto& file = exchange_->request.body_file;
+  const bool is_first = !std::exchange(in_body_, true);
+  if (file && (is_first || file->size() >= renewed_at_ + least_progress)) {
+    renewed_at_ = file->size();
+    set_deadline(worker_.server->options.body_timeout);
+  }
+  if (!is_first) return;
   const auto extra = std::chrono::seconds{parser_.announced_body() / slowest_body_per_second};
-  if (!exchange_->request.body_file) set_deadline(worker_.server->options.body_timeout + extra);
+  if (!file) set_deadline(worker_.server->options.body_timeout + extra);
   if (nothing_left && parser_.wants_continue()) output().text() += "HTTP/1.1 100 Continue\r\n\r\n";
 }
 

@@ -229,9 +229,10 @@ private:
   ConnectionLimits::Slot slot_;
 
   Phase phase_ = Phase::idle;
-  bool in_dispatch_ = false;  ///< A handler runs: its answer is flushed after it returned.
-  bool is_first_ = true;      ///< No request has been received yet.
-  bool in_body_ = false;      ///< The header of the request is complete.
+  bool in_dispatch_ = false;      ///< A handler runs: its answer is flushed after it returned.
+  bool is_first_ = true;          ///< No request has been received yet.
+  bool in_body_ = false;          ///< The header of the request is complete.
+  std::uint64_t renewed_at_ = 0;  ///< Bytes of a file's body when its deadline was last set.
   bool keep_alive_ = true;
   bool close_when_sent_ = false;
   bool is_chunked_ = false;

@@ -41,7 +41,7 @@ struct ServerOptions {
   std::size_t tunnel_window_bytes = 256 * 1024;  ///< Input of a tunnel that may wait.
 
   std::chrono::milliseconds header_timeout{8'000};  ///< From connect or a request's first byte.
-  /// Plus a second per 64 KiB of body; into a file, without progress.
+  /// Plus a second per 64 KiB of body; into a file, for each 16 KiB.
   std::chrono::milliseconds body_timeout{10'000};
   std::chrono::milliseconds idle_timeout{120'000};  ///< Between requests.
   std::chrono::milliseconds write_timeout{30'000};  ///< Without progress; streams five times that.

@@ -195,12 +195,23 @@ TEST_CASE("body_file: a client that goes away, or stalls, leaves no file") {
 TEST_CASE("body_file: a client that sends slowly but steadily is waited for") {
   Server server;
   RawPeer peer{server.address()};
-  peer.send("PUT /file HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
+  peer.send("PUT /file HTTP/1.1\r\nHost: x\r\nContent-Length: 163843\r\n\r\n");
   for (int i = 0; i < 10; ++i) {
     CHECK(peer.is_silent(200ms));
-    peer.send("s");
+    peer.send(std::string(16 * 1024, 's'));
   }
-  CHECK(peer.read_until("ssssssssss").starts_with("HTTP/1.1 200 "));
+  peer.send("end");
+  CHECK(peer.read_until("end").starts_with("HTTP/1.1 200 "));
+}
+
+TEST_CASE("body_file: a client that sends byte by byte is not") {
+  Server server;
+  RawPeer peer{server.address()};
+  peer.send("PUT /file HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+  for (int i = 0; i < 50 && peer.is_silent(100ms); ++i)
+    peer.send("s");
+  CHECK(peer.read_all() == "");
+  CHECK(server.has_files(0));
 }
 
 TEST_CASE("body_file: too many at the same time are refused") {
