@@ -102,14 +102,18 @@ Result<std::optional<HttpRequest>> redirected(const HttpRequest& request,
   const bool leads_on = (keeps_method && request.repeats_body) || answer.status == 301
                         || answer.status == 302 || answer.status == 303;
   const auto location = answer.header("Location");
-  if (!leads_on || location.empty() || request.to.scheme == "unix")
+  const bool is_redirect = answer.status >= 300 && answer.status < 400;
+  if (!is_redirect || location.empty() || request.to.scheme == "unix")
     return std::optional<HttpRequest>{};
   const auto here = NOMAD_TRY(parse_url(url_text(request.to, request.target)));
   const auto there = resolve_url(here, location);
+  const bool leads_nowhere = there && there->scheme != "http" && there->scheme != "https";
+  // Whoever answers so has nothing to answer himself, also where nobody would follow.
+  if (!leads_on && !leads_nowhere) return std::optional<HttpRequest>{};
   if (!there)
     return Error{Errc::rejected, fmt::format("failed to parse Location header {}: {}",
                                              quote(location), there.error().what)};
-  if (there->scheme != "http" && there->scheme != "https")
+  if (leads_nowhere)
     return Error{Errc::rejected, "unsupported protocol scheme " + quote(there->scheme)};
   if (there->host_name().empty()) return Error{Errc::rejected, "http: no Host in request URL"};
   auto next = request;

@@ -76,6 +76,13 @@ TEST_CASE("request_text: redirects lead to where Go's client goes, and nowhere e
   for (const auto* bad : {"http://[/", "http://x:99999/", "/%zz", "http://a b/"})
     CHECK(led_to(from, 302, bad).starts_with("failed to parse Location header \""));
   CHECK(led_to(from, 302, "file:///etc/passwd") == "unsupported protocol scheme \"file\"");
+  for (const unsigned status : {300U, 307U, 308U}) {
+    auto without_body = from;
+    without_body.repeats_body = false;
+    CHECK(led_to(without_body, status, "file:///etc/passwd")
+          == "unsupported protocol scheme \"file\"");
+    CHECK(led_to(without_body, status, "/x").empty());
+  }
   CHECK(led_to(from, 302, "ftp://x/") == "unsupported protocol scheme \"ftp\"");
   CHECK(led_to(from, 302, "http:///x") == "http: no Host in request URL");
   CHECK(led_to(from, 302, "").empty());
