@@ -99,7 +99,10 @@ void ServerContact::register_failed(const Error& err) {
   ++register_failures_;
   const bool no_servers
       = err.code == Errc::unavailable || err.code == Errc::no_leader || err.code == Errc::timeout;
-  const auto longest = parts_.dev || no_servers ? Nanoseconds{1s} : Nanoseconds{15s};
+  // A server that is read-only because its disk is full, or that has too much to do, takes the node
+  // as soon as it can.
+  const bool passes = no_servers || err.code == Errc::overloaded;
+  const auto longest = parts_.dev || passes ? Nanoseconds{1s} : Nanoseconds{15s};
   const auto pause
       = no_servers ? growing(first_register_retry, longest, register_failures_) : longest;
   if (register_failures_ == 1 || pause == longest)

@@ -39,6 +39,17 @@ TEST_CASE_FIXTURE(ClientFixture, "client: a node the servers do not know registe
   CHECK(registrations == so_far);
 }
 
+TEST_CASE_FIXTURE(ClientFixture, "client: registers soon after a server's disk has room again") {
+  register_refusal
+      = Error{Errc::overloaded, "server \"s\" is read-only: no space left on its disk"};
+  start();
+  advance(10min);
+  const auto so_far = registrations;
+  register_refusal.reset();
+  advance(2s);
+  CHECK(registrations == so_far + 1);
+}
+
 TEST_CASE_FIXTURE(ClientFixture, "client: an assigned allocation runs and is reported at once") {
   start();
   const auto job = make_job({});
