@@ -68,6 +68,27 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+/// One event is one line, and no terminal that shows it is told anything by a name in it.
+std::string one_line(std::string_view message) {
+  std::string out;
+  out.reserve(message.size());
+  for (std::size_t at = 0; at < message.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(message[at]);
+    const auto next = at + 1 < message.size() ? static_cast<unsigned char>(message[at + 1]) : 0;
+    if (byte == '\n') {
+      out += ' ';
+    } else if ((byte < 0x20 && byte != '\t') || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {  // U+0080 to U+009F
+      out += fmt::format("\\u{:04x}", next);
+      ++at;
+    } else {
+      out += message[at];
+    }
+  }
+  return out;
+}
+
 std::string render(Level level, std::string_view component, std::string_view message, bool json) {
   using namespace std::chrono;
   const auto now = time_point_cast<milliseconds>(system_clock::now());
@@ -75,9 +96,7 @@ std::string render(Level level, std::string_view component, std::string_view mes
   if (json)
     return fmt::format(R"({{"@level":"{}","@message":"{}","@module":"{}","@timestamp":"{}"}})",
                        lower_name(level), escaped(message), escaped(component), stamp);
-  std::string line = fmt::format("{} {} {}: {}", stamp, bracketed(level), component, message);
-  std::replace(line.begin(), line.end(), '\n', ' ');  // one event, one line
-  return line;
+  return fmt::format("{} {} {}: {}", stamp, bracketed(level), component, one_line(message));
 }
 
 void refresh_listener_level(const Sinks& all) {
