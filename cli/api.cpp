@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/layout.hpp"
+#include "runtime/base/shorten.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/error_status.hpp"
 #include "runtime/net/tls/tls_context.hpp"
@@ -206,7 +207,7 @@ std::string segment(std::string_view text) {
 }
 
 int fail(const Error& error) {
-  std::cerr << error.what << '\n';
+  std::cerr << shorten(error.what) << '\n';
   return 1;
 }
 

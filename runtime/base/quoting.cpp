@@ -2,6 +2,7 @@
 // is printable, apart so that small programs go without ICU.
 #include <unicode/uchar.h>
 
+#include "runtime/base/shorten.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 
@@ -78,6 +79,25 @@ std::string escape_controls(std::string_view text) {
     at += point.length;
   }
   return out;
+}
+
+std::string shorten(std::string_view text) {
+  constexpr std::size_t longest_text = 64 * 1024;
+  constexpr std::size_t longest_word = 1024;
+  constexpr std::size_t shown_of_word = 200;
+  const auto cut = [](std::string_view whole, std::size_t most) {
+    return std::string{utf8_prefix(whole, most)} + "... (" + std::to_string(whole.size())
+           + " bytes)";
+  };
+  std::string out;
+  for (std::size_t at = 0; at < text.size() && out.size() <= longest_text;) {
+    const auto blank = std::min(text.find_first_of(ascii_space, at), text.size());
+    const auto word = text.substr(at, blank - at);
+    out += word.size() > longest_word ? cut(word, shown_of_word) : std::string{word};
+    if (blank < text.size()) out += text[blank];
+    at = blank + 1;
+  }
+  return out.size() > longest_text ? cut(out, longest_text) : out;
 }
 
 std::string quote_ascii(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/api/http/json_out.hpp"
+#include "runtime/base/shorten.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/error_status.hpp"
 
@@ -23,8 +24,9 @@ std::string encode_token(std::string_view token) {
 }  // namespace
 
 Answer Answer::text(unsigned status, std::string_view text) {
-  return {
-      .status = status, .content_type = "text/plain; charset=utf-8", .body = escape_controls(text)};
+  return {.status = status,
+          .content_type = "text/plain; charset=utf-8",
+          .body = escape_controls(shorten(text))};
 }
 
 Answer Answer::error(const Error& error) {

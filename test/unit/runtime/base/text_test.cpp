@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/random.hpp"
+#include "runtime/base/shorten.hpp"
 #include "runtime/base/utf8.hpp"
 
 using namespace nomad;
@@ -122,6 +123,19 @@ TEST_CASE("text: what a terminal should not get is escaped") {
         == R"(\x00\x07\x0d\x1b[31m\x7f)");
   CHECK(escape_controls("\xff\xc3(\xed\xa0\x80\xe2\x82") == R"(\xff\xc3(\xed\xa0\x80\xe2\x82)");
   CHECK(escape_controls("a\u0080b\u009fc") == R"(a\u0080b\u009fc)");
+}
+
+TEST_CASE("text: what somebody sent is quoted in part") {
+  const std::string ordinary = "job \"web\": group \"api\"\n\t* has no tasks\n";
+  CHECK(shorten(ordinary) == ordinary);
+  CHECK(shorten("").empty());
+  CHECK(shorten("no \"" + std::string(1'000'000, 'x') + "\" here")
+        == "no \"" + std::string(199, 'x') + "... (1000002 bytes) here");
+  std::string many;
+  while (many.size() < 1'000'000)
+    many += std::string(1'000, 'y') + ' ';
+  CHECK(shorten(many).size() < 70'000);
+  CHECK(shorten(std::string(1'000'000, ' ')).size() < 70'000);
 }
 
 TEST_CASE("text: whatever the bytes, what comes of it is clean, and stays as it is") {
