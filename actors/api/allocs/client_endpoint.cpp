@@ -11,6 +11,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::api {
 namespace {
@@ -184,7 +185,7 @@ Outcome restart_alloc(Call& call, const ClientParts& parts) {
   NOMAD_TRY(check_alloc(call, parts));
   std::string task;
   bool all = false;
-  if (!call.request().body.empty()) {
+  if (!trim(call.request().body, file_space).empty()) {
     const auto body = NOMAD_TRY(read_body(call.request()));
     BodyFields fields{body, "AllocRestartRequest"};
     task = fields.text("TaskName");

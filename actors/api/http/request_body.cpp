@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::api {
 namespace {
 
@@ -56,8 +58,13 @@ Result<std::optional<std::uint64_t>> check_index(const net::Request& request) {
                    + (is_number ? "\": value out of range" : "\": invalid syntax")};
 }
 
+bool is_chunked(const net::Request& request) {
+  return !request.header("Transfer-Encoding").empty();
+}
+
 Result<FlatJson> read_body(const net::Request& request, std::pmr::memory_resource* memory) {
-  if (request.body.empty()) return bad("Request body is empty");
+  if (request.body.empty() && !is_chunked(request)) return bad("Request body is empty");
+  if (trim(request.body, file_space).empty()) return bad("EOF");  // Go's word
   JsonStop stop;
   auto parsed = FlatJson::read(request.body, FlatJson::request_depth, memory, &stop);
   if (!parsed) return explain(request.body, parsed.error(), stop);

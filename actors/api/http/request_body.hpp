@@ -22,6 +22,9 @@ namespace nomad::api {
 Result<FlatJson> read_body(const net::Request& request,
                            std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
+/// Whether the body came without its length: one of no bytes is not "empty" for Go then.
+bool is_chunked(const net::Request& request);
+
 /// Any value, with the errors of Go's Unmarshal: "unexpected end of JSON input". `text` must
 /// outlive the result.
 Result<FlatJson> parse_value(std::string_view text);

@@ -39,7 +39,7 @@ Result<> check_job_id(BodyFields& fields, const Call& call) {
 
 /// Whether failed allocations are to be placed anew whatever their policy.
 Result<bool> read_evaluate(const Call& call) {
-  if (call.request().body.empty()) return false;
+  if (call.request().body.empty() && !is_chunked(call.request())) return false;
   const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "JobEvaluateRequest"};
   const auto id = fields.text("JobID");

@@ -40,3 +40,12 @@ TEST_CASE("request_body: a map of very many members is read in one walk") {
   CHECK(BodyFields{*json, "Request.Meta"}.texts().size() == 100'000);
   CHECK(std::chrono::steady_clock::now() - begin < 10s);  // one by one it takes minutes
 }
+
+TEST_CASE("request_body: a body of nothing is told as Go tells it") {
+  net::Request request;
+  CHECK(read_body(request).error().what == "Request body is empty");
+  request.body = " \n";
+  CHECK(read_body(request).error().what == "EOF");
+  request.body = "{";
+  CHECK(read_body(request).error().what == "unexpected EOF");
+}
