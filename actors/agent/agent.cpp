@@ -65,6 +65,10 @@ std::string advertised(const std::string& given, const std::string& host, std::i
   return is_bracketed ? fmt::format("{}:{}", given, port) : endpoint(given, port);
 }
 
+std::uint64_t kibibytes(std::int64_t count) {
+  return static_cast<std::uint64_t>(count) << 10;
+}
+
 net::ServerOptions http_options(const config::AgentConfig& config) {
   const auto milliseconds = [](Nanoseconds duration) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -153,6 +157,10 @@ struct Agent::Parts {
         .default_priority = config.server.job_default_priority,
         .max_priority = config.server.job_max_priority,
         .max_count = config.server.job_max_count,
+        .bounds = {.job_bytes = kibibytes(config.limits.job_max_kb),
+                   .env_bytes = kibibytes(config.limits.job_env_max_kb),
+                   .namespace_bytes = kibibytes(config.limits.namespace_jobs_max_mb) << 10,
+                   .text_bytes = kibibytes(config.limits.text_max_kb)},
         .max_source_bytes = config::parse_byte_size(config.server.job_max_source_size).value_or(0),
         .allow_unsupported = config.server.allow_unsupported_blocks};
     options.plugins = {.states = plugins ? plugins->states() : nullptr,

@@ -27,6 +27,7 @@
 #include "actors/server/decisions/decision_log.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
+#include "runtime/jobspec/validate/bounds.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
 #include "runtime/net/http/router.hpp"
@@ -73,6 +74,7 @@ struct JobLimits {
   std::int64_t default_priority = 50;
   std::int64_t max_priority = 100;
   std::int64_t max_count = 50'000;  ///< Allocations of one job, all groups together; 0: no limit.
+  jobspec::Bounds bounds = {};
   std::uint64_t max_source_bytes = 1'000'000;  ///< Of the job files that are kept.
   bool allow_unsupported = false;  ///< What this release can't carry out is a warning, no error.
 };

@@ -172,6 +172,10 @@ Result<> validate_limits(const Limits& limits) {
   NOMAD_TRY(check("http_max_conns", limits.http_max_conns, 1));
   NOMAD_TRY(check("http_max_body_mb", limits.http_max_body_mb, 1));
   NOMAD_TRY(check("snapshot_max_mb", limits.snapshot_max_mb, 1));
+  NOMAD_TRY(check("job_max_kb", limits.job_max_kb, 0));
+  NOMAD_TRY(check("job_env_max_kb", limits.job_env_max_kb, 0));
+  NOMAD_TRY(check("namespace_jobs_max_mb", limits.namespace_jobs_max_mb, 0));
+  NOMAD_TRY(check("text_max_kb", limits.text_max_kb, 0));
   return check("rpc_max_conns_per_client", limits.rpc_max_conns_per_client, 0);
 }
 

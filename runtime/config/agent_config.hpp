@@ -224,9 +224,13 @@ struct Telemetry {
 
 struct Limits {
   std::int64_t http_max_conns_per_client = 100;
-  std::int64_t http_max_conns = 16'384;  ///< Ours: from all clients together.
-  std::int64_t http_max_body_mb = 16;    ///< Ours: of one request.
-  std::int64_t snapshot_max_mb = 4'096;  ///< Ours: of the archive that a restore sends.
+  std::int64_t http_max_conns = 16'384;        ///< Ours: from all clients together.
+  std::int64_t http_max_body_mb = 16;          ///< Ours: of one request.
+  std::int64_t snapshot_max_mb = 4'096;        ///< Ours: of the archive that a restore sends.
+  std::int64_t job_max_kb = 4'096;             ///< Ours: of all texts of a job; 0: no bound.
+  std::int64_t job_env_max_kb = 1'024;         ///< Ours: of a block of env or meta; 0: no bound.
+  std::int64_t namespace_jobs_max_mb = 1'024;  ///< Ours: of the jobs of a namespace; likewise.
+  std::int64_t text_max_kb = 64;         ///< Ours: of messages and meta of requests; likewise.
   Nanoseconds http_read_timeout = 10s;   ///< Ours: for a header, and between body parts.
   Nanoseconds http_idle_timeout = 2min;  ///< Ours: between requests of a connection.
   Nanoseconds rpc_handshake_timeout = 5s;
@@ -280,11 +284,11 @@ struct AgentConfig {
   bool leave_on_interrupt = false;
   bool leave_on_terminate = false;
   bool dev_mode = false;
+  bool allow_core_files = false;   ///< Ours: of the agent, which hold secrets.
   bool allow_unsafe_bind = false;  ///< Ours: listen beyond loopback without TLS.
   Ports ports;
   Addresses addresses;
   Addresses advertise;
-  bool allow_core_files = false;   ///< Ours: of the agent, which hold secrets.
   Server server;
   Autopilot autopilot;
   Client client;

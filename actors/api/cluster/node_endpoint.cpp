@@ -114,8 +114,8 @@ Answer node_changed(const Context& context,
   return Answer::json(object.take()).with_index(index);
 }
 
-Result<cluster::DrainRequest> read_drain(const net::Request& request) {
-  const auto body = NOMAD_TRY(read_body(request));
+Result<cluster::DrainRequest> read_drain(const Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "NodeUpdateDrainRequest"};
   cluster::DrainRequest drain;
   drain.mark_eligible = fields.boolean("MarkEligible");
@@ -133,11 +133,12 @@ Result<cluster::DrainRequest> read_drain(const net::Request& request) {
       drain.meta.emplace(std::move(key), std::move(value));
     NOMAD_TRY(values.check());
   }
+  NOMAD_TRY(call.context->bounds.check_meta(drain.meta));
   return drain;
 }
 
 Outcome set_drain(Call& call) {
-  const auto drain = NOMAD_TRY(read_drain(call.request()));
+  const auto drain = NOMAD_TRY(read_drain(call));
   const auto id = call.rest;
   return write_and(
       call,

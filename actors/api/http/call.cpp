@@ -39,6 +39,7 @@ private:
 
 Context::Context(const actor::Owner& owner, const ApiOptions& options)
     : region{options.agent.region},
+      bounds{options.jobs.bounds},
       state{options.state},
       authenticator{options.authenticator
                         ? options.authenticator

@@ -19,6 +19,7 @@
 #include "actors/api/http/presented.hpp"
 #include "actors/api/http/read_options.hpp"
 #include "actors/api/http/response_cache.hpp"
+#include "actors/api/jobs/namespace_use.hpp"
 #include "actors/core/asker.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/random.hpp"
@@ -39,14 +40,16 @@ struct Context {
   Context(const actor::Owner& owner, const ApiOptions& options);
   ~Context();
 
-  const std::string region;  ///< Of this agent.
-  const StateParts state;    ///< By which `read_state` and `write` go.
+  const std::string region;      ///< Of this agent.
+  const jobspec::Bounds bounds;  ///< Of what requests leave in the state.
+  const StateParts state;        ///< By which `read_state` and `write` go.
   const std::shared_ptr<access::Authenticator> authenticator;
   const net::HostRules hosts;
   const std::shared_ptr<const ForwardParts> forward;  ///< How requests are passed on.
   const actor::System& system;                        ///< Whose actors the agent's are.
   actor::Asker asker;
   net::TimerQueue timers;
+  NamespaceUse namespaces;
   net::QueryPool pool;
   net::QueryPool archives;  ///< For archives: what takes seconds, and must not hold up a query.
   ResponseCache cache;

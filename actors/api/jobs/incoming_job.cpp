@@ -68,6 +68,7 @@ Result<IncomingJob> take_job(const Call& call,
   jobspec::ValidateOptions rules;
   rules.max_priority = limits.max_priority;
   rules.max_count = limits.max_count;
+  rules.bounds = limits.bounds;
   rules.allow_refused = limits.allow_unsupported;
   if (parts.types) rules.job_types = parts.types->names();
   if (parts.providers) rules.providers = parts.providers->names();

@@ -1,4 +1,9 @@
 // Actions on stored jobs: evaluate, revert, stable, scale, dispatch, periodic/force.
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/write.hpp"
@@ -36,6 +41,9 @@ Result<> check_job_id(BodyFields& fields, const Call& call) {
   if (id != call.rest) return bad_request("Job ID does not match");
   return {};
 }
+
+/// Of what a dispatch puts into the id of the job, or into a key beside it.
+constexpr std::size_t most_id_part_bytes = 1024;
 
 /// Whether failed allocations are to be placed anew whatever their policy.
 Result<bool> read_evaluate(const Call& call) {
@@ -75,6 +83,13 @@ Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
     request.meta = values.texts();
     NOMAD_TRY(values.check());
   }
+  NOMAD_TRY(call.context->bounds.check_meta(request.meta));
+  for (const auto& [field, text] : {std::pair{"IdPrefixTemplate", &request.id_prefix},
+                                    std::pair{"idempotency_token", &request.idempotency_token}}) {
+    NOMAD_TRY(jobspec::Bounds::check_null(field, *text));
+    if (text->size() > most_id_part_bytes)
+      return bad_request(fmt::format("{} has more than {} bytes", field, most_id_part_bytes));
+  }
   return request;
 }
 
@@ -99,6 +114,8 @@ Result<cluster::ScaleRequest> read_scale(const Call& call) {
   request.error = fields.boolean("Error");
   if (const auto* meta = fields.object("Meta")) append_sorted_json(request.meta, *meta);
   NOMAD_TRY(fields.check());
+  NOMAD_TRY(call.context->bounds.check_text("Message", request.message.size()));
+  NOMAD_TRY(call.context->bounds.check_text("Meta", request.meta.size()));
   return request;
 }
 
@@ -172,6 +189,14 @@ Outcome set_job_stability(Call& call) {
 
 Outcome dispatch_job(Call& call) {
   const auto request = NOMAD_TRY(read_dispatch(call));
+  auto& context = *call.context;
+  if (const auto& store = context.state.store) {
+    const auto snapshot = store->snapshot();
+    if (const auto parent = snapshot.job(request.ns, request.job_id))
+      NOMAD_TRY(context.namespaces.admit(
+          snapshot, request.ns, parent.size_in_bytes() + request.payload.size(),
+          context.bounds.namespace_bytes, NamespaceUse::Clock::now()));
+  }
   return write(
       call,
       [request](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {

@@ -109,6 +109,11 @@ Outcome register_here(Call& call, const JobParts& parts) {
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   auto source = NOMAD_TRY(take_source(fields, parts.limits.max_source_bytes));
   request.job = freeze_job(incoming.draft);
+  auto& context = *call.context;
+  if (const auto& store = context.state.store)
+    NOMAD_TRY(context.namespaces.admit(store->snapshot(), view(request.job->getNamespace()),
+                                       request.job.size_in_bytes(), context.bounds.namespace_bytes,
+                                       NamespaceUse::Clock::now()));
   const auto draft = std::make_shared<const jobspec::JobDraft>(std::move(incoming.draft));
   return write_registration(call, request, draft, std::move(source),
                             std::move(incoming.validation.warnings));

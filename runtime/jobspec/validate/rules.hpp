@@ -139,6 +139,9 @@ std::string check_connect(const DraftBlock& connect);
 std::string check_connect_use(const DraftBlock& job);
 std::string check_expose_use(const DraftBlock& job);
 
+// bounds
+void check_bounds(const DraftBlock& job, const Bounds& bounds, Mistakes& out);
+
 // support
 /// An error for each field that is `$refused` (schema/annotations.capnp), or a warning if those are
 /// allowed, and a warning for each that is `$unheeded`, all with the blocks that it stands in. What

@@ -223,6 +223,7 @@ Validation validate(const DraftBlock& job, const ValidateOptions& options) {
     mistakes.add(error);
   mistakes.add_each(check_job(job, options));
   check_registration(job, options, mistakes);
+  check_bounds(job, options.bounds, mistakes);
 
   Mistakes warnings;
   collect_warnings(job, options, warnings);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/jobspec/draft_block.hpp"
+#include "runtime/jobspec/validate/bounds.hpp"
 
 namespace nomad::jobspec {
 
@@ -21,6 +22,7 @@ struct ValidateOptions {
   /// Most allocations that the groups of a job may ask for together (`job_max_count`); 0 is no
   /// bound.
   std::int64_t max_count = 50'000;
+  Bounds bounds{};
   /// Whether what would run wrongly without a part that this release lacks is only warned of: for
   /// operators who move jobs over in stages.
   bool allow_refused = false;

@@ -218,6 +218,16 @@ TEST_CASE("write: parameterized jobs are dispatched") {
   CHECK(again.at("EvalID") == "");
   CHECK(again.at("JobCreateIndex") == answer.at("JobCreateIndex"));
   CHECK(fixture.refusal("POST", "/v1/job/sum/dispatch", R"({"Payload":"%"})").starts_with("400 "));
+  CHECK(fixture.refusal("POST", "/v1/job/sum/dispatch", R"({"IdPrefixTemplate":"a\u0000"})")
+        == "400 IdPrefixTemplate contains a null character");
+  CHECK(fixture
+            .refusal("POST", "/v1/job/sum/dispatch",
+                     R"({"IdPrefixTemplate":")" + std::string(2'000, 'x') + R"("})")
+            .starts_with("400 IdPrefixTemplate has more than 1024 bytes"));
+  CHECK(fixture
+            .refusal("POST", "/v1/job/sum/dispatch",
+                     R"({"Meta":{"a":")" + std::string(100'000, 'x') + R"("}})")
+            .starts_with("400 Meta has 100001 bytes"));
 }
 
 TEST_CASE("write: a plan shows what would happen and why not") {

@@ -132,3 +132,14 @@ TEST_CASE("scaling: what is refused leaves neither a version nor an event") {
   CHECK(fixture.refusal("PUT", "/v1/job/none/scale", R"({"Count":1,"Target":{"Group":"g"}})")
         == "404 job \"none\" not found");
 }
+
+TEST_CASE("scaling: messages and meta have a bound") {
+  ApiFixture fixture;
+  REQUIRE(fixture.send("PUT", "/v1/jobs", scaled_job("web")).status == 200);
+  const auto large = std::string(100'000, 'x');
+  CHECK(scale(fixture, R"({"Count":2,"Message":")" + large + R"(","Target":{"Group":"g"}})")
+        == "400 Message has 100000 bytes, at most 65536 are taken (limits.text_max_kb)");
+  CHECK(scale(fixture, R"({"Error":true,"Meta":{"a":")" + large + R"("},"Target":{"Group":"g"}})")
+            .starts_with("400 Meta has 100008 bytes"));
+  CHECK(fixture.json("/v1/job/web/scale").at("TaskGroups").at("g").at("Events").is_null());
+}

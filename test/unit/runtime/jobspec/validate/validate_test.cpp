@@ -295,7 +295,8 @@ TEST_CASE("validate: a text that passes the bound is cut between code points") {
     task_of(job)["Driver"] = "";
     job["Type"] = "service";
     const auto errors = errors_of(job);
-    REQUIRE(errors.size() == 1);
+    REQUIRE(errors.size() == 2);
+    CHECK(errors[1].size() < 4);  // the next one, of which there is no room
     CHECK(errors[0].size() > 65'000);
     CHECK(errors[0].size() <= 64 * 1024);
     CHECK(nomad::is_valid_utf8(errors[0]));
@@ -308,7 +309,92 @@ TEST_CASE("validate: a long mistake behind others is cut, and not left out") {
   task_of(job)["Name"] = std::string(64 * 1024, 't');
   task_of(job)["Driver"] = "";
   const auto errors = errors_of(job);
-  REQUIRE(errors.size() == 2);
+  REQUIRE(errors.size() == 3);
   CHECK(errors[1].starts_with("Task group"));
   CHECK(errors[1].find("Task ttt") != std::string::npos);
+}
+
+TEST_CASE("a job's size has bounds, and so has what its programs are started with") {
+  object job = small_job();
+  ValidateOptions options;
+  options.bounds = {.job_bytes = 2'000, .env_bytes = 100};
+  CHECK(errors_of(job, options).empty());
+
+  task_of(job)["Env"] = {{"A", std::string(100, 'x')}};
+  CHECK(joined(errors_of(job, options))
+            .find("env has 101 bytes, at most 100 are taken (limits.job_env_max_kb)")
+        != std::string::npos);
+  for (auto* block : {&job, &group_of(job), &task_of(job)}) {
+    task_of(job)["Env"] = {{"A", "x"}};
+    (*block)["Meta"] = {{"m", std::string(100, 'x')}};
+    CHECK(joined(errors_of(job, options)).find("meta has 101 bytes") != std::string::npos);
+    (*block)["Meta"] = object{};
+  }
+  CHECK(errors_of(job, options).empty());
+
+  task_of(job)["Templates"]
+      = boost::json::array{{{"EmbeddedTmpl", std::string(2'000, 'x')}, {"DestPath", "local/x"}}};
+  CHECK(joined(errors_of(job, options)).find("at most 2000 are taken (limits.job_max_kb)")
+        != std::string::npos);
+  options.bounds.job_bytes = 0;
+  CHECK(errors_of(job, options).empty());
+}
+
+TEST_CASE("null characters are refused wherever they stand") {
+  const std::string null{"a\0b", 3};
+  const auto refused = [](const object& job) {
+    return joined(errors_of(job)).find("contains a null character") != std::string::npos;
+  };
+  const auto with = [](auto change) {
+    object job = small_job();
+    change(job);
+    return job;
+  };
+  CHECK_FALSE(refused(small_job()));
+  CHECK(refused(with([&](object& job) { task_of(job)["Env"] = {{"A", null}}; })));
+  CHECK(refused(with([&](object& job) { task_of(job)["Env"] = {{null, "x"}}; })));
+  CHECK(refused(with([&](object& job) { task_of(job)["User"] = null; })));
+  CHECK(refused(with([&](object& job) { job["Meta"] = {{"m", null}}; })));
+  CHECK(refused(with([&](object& job) { job["Datacenters"] = {null}; })));
+  CHECK(refused(with([&](object& job) { task_of(job)["Config"] = {{"args", {null}}}; })));
+  CHECK(refused(with([&](object& job) {
+    task_of(job)["Artifacts"] = boost::json::array{{{"GetterSource", null}}};
+  })));
+  CHECK(refused(with([&](object& job) {
+    group_of(job)["Networks"]
+        = boost::json::array{{{"DynamicPorts", boost::json::array{{{"Label", null}}}}}};
+  })));
+  CHECK_FALSE(refused(with([&](object& job) {
+    task_of(job)["Config"] = {{"args", {"\\u0000"}}};  // a backslash and a u
+  })));
+  CHECK_FALSE(refused(with([&](object& job) {
+    task_of(job)["Templates"]
+        = boost::json::array{{{"EmbeddedTmpl", null}, {"DestPath", "local/x"}}};
+  })));
+}
+
+TEST_CASE("numbers below zero and beyond all measure are refused, each once") {
+  const auto mistakes_of = [](const char* block, const char* field, std::int64_t number) {
+    object job = small_job();
+    object& of = std::string_view{block} == "group" ? group_of(job) : task_of(job);
+    if (*block == 'g' || *block == 't')
+      of[field] = number;
+    else
+      of[block].emplace_object()[field] = number;
+    return joined(errors_of(job));
+  };
+  CHECK(mistakes_of("RestartPolicy", "Attempts", -1).find("attempts can't be negative: -1")
+        != std::string::npos);
+  CHECK(mistakes_of("RestartPolicy", "Delay", -1).find("delay can't be negative: -1")
+        != std::string::npos);
+  CHECK(mistakes_of("Resources", "Cores", -1).find("cores can't be negative: -1")
+        != std::string::npos);
+  for (const std::string amount : {"CPU", "Cores", "MemoryMB", "MemoryMaxMB", "IOPS"}) {
+    CAPTURE(amount);
+    CHECK(mistakes_of("Resources", amount.c_str(), INT64_MAX).find("is too large")
+          != std::string::npos);
+    CHECK(mistakes_of("Resources", amount.c_str(), INT64_MIN) != "");
+  }
+  CHECK(mistakes_of("task", "KillTimeout", -1).find("can't be negative") == std::string::npos);
+  CHECK(mistakes_of("group", "Count", -1).find("can't be negative: ") == std::string::npos);
 }
