@@ -11,6 +11,7 @@
 #include "cli/api.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/completion.hpp"
+#include "cli/output/terminal_text.hpp"
 #include "cli/programs.hpp"
 
 namespace {
@@ -44,6 +45,7 @@ int answer_for_group(const nomad::cli::CommandTree& commands, Words words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  nomad::cli::guard_terminal();
   const nomad::cli::CommandTree commands = nomad::cli::all_commands();
   if (nomad::cli::answer_completion(commands)) return 0;
   std::vector<std::string> words{argv + 1, argv + argc};

@@ -11,6 +11,7 @@
 
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/output/terminal_text.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -157,7 +158,10 @@ public:
     const auto block = deployment_block(deployment, verbose, false);
     if (block == shown_) return;
     const auto text = fmt::format("    \n{}\n{}", clock_now(), block);
-    if (on_terminal_ && lines_ > 0) std::cout << fmt::format("\033[{}A\033[J", lines_);
+    if (on_terminal_ && lines_ > 0) {
+      const RawOutput raw;
+      std::cout << fmt::format("\033[{}A\033[J", lines_);
+    }
     std::cout << text << std::endl;
     lines_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
     shown_ = block;

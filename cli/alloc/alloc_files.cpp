@@ -11,6 +11,7 @@
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/output/terminal_text.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/base64.hpp"
 
@@ -176,6 +177,7 @@ Result<int> run_alloc_logs(const std::vector<std::string>& arguments) {
                         {"offset", std::to_string(tail.offset())}},
                        tail, out);
   };
+  const RawOutput raw;
   const bool is_plain
       = !of_stdout && !of_stderr && !tail.tail && tail.lines <= 0 && tail.bytes <= 0;
   if (tail.follow && is_plain) {  // both, each to its own
@@ -233,6 +235,7 @@ Result<int> show_file(Api& api,
                       const FsFlags& flags,
                       const std::string& id,
                       const std::string& path) {
+  const RawOutput raw;
   if (flags.tail.follow || flags.tail.tail) {
     const auto shown = show_stream(api, "/v1/client/fs/stream/" + id,
                                    {{"path", path},

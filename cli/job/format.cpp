@@ -15,6 +15,7 @@
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/output/terminal_text.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
@@ -126,7 +127,9 @@ private:
       if (flags_.list) std::cout << name << '\n';
       if (flags_.write) replace(name, formatted);
     }
-    if (to_stdout_) std::cout << formatted << std::flush;
+    if (!to_stdout_) return;
+    const RawOutput raw;
+    std::cout << formatted << std::flush;
   }
 
   /// A crash or a full disk leaves the old file as it was.

@@ -11,8 +11,10 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "cli/output/terminal_text.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/net/http/http_message.hpp"
 
 namespace nomad::cli {
@@ -26,42 +28,69 @@ std::size_t width_of(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+/// A value of several lines: none of them can be taken for a key's.
+std::string indented(std::string_view value, std::size_t column) {
+  std::string out;
+  for (const auto line : split(value, '\n')) {
+    if (!out.empty()) out += '\n' + std::string(column, ' ');
+    out += one_line(line);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string table(const Rows& rows) {
   std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
+  Rows shown = rows;
+  for (auto& row : shown) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], width_of(row[i].empty() ? "<none>" : row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = row[i].empty() ? "<none>" : one_line(row[i]);
+      widths[i] = std::max(widths[i], width_of(row[i]));
+    }
   }
   std::string text;
-  for (std::size_t line = 0; line < rows.size(); ++line) {
+  for (std::size_t line = 0; line < shown.size(); ++line) {
     if (line != 0) text += '\n';
-    for (std::size_t i = 0; i < rows[line].size(); ++i) {
-      const std::string& cell = rows[line][i].empty() ? std::string{"<none>"} : rows[line][i];
+    for (std::size_t i = 0; i < shown[line].size(); ++i) {
+      const std::string& cell = shown[line][i];
       text += cell;
-      if (i + 1 < rows[line].size()) text.append(widths[i] - width_of(cell) + 2, ' ');
+      if (i + 1 < shown[line].size()) text.append(widths[i] - width_of(cell) + 2, ' ');
     }
   }
   return text;
 }
 
-std::string pairs(const Pairs& rows) {
+namespace {
+
+std::string laid_out(const Pairs& rows, std::string (*show)(std::string_view, std::size_t column)) {
   std::size_t width = 0;
   for (const auto& [key, value] : rows)
-    width = std::max(width, width_of(key));
+    width = std::max(width, width_of(one_line(key)));
   std::string text;
   for (const auto& [key, value] : rows) {
     if (!text.empty()) text += '\n';
-    text += key + std::string(width - width_of(key), ' ') + " = "
-            + (value.empty() ? "<none>" : value);
+    const auto shown = one_line(key);
+    text += shown + std::string(width - width_of(shown), ' ') + " = "
+            + (value.empty() ? "<none>" : show(value, width + 3));
   }
   return text;
 }
 
+}  // namespace
+
+std::string pairs(const Pairs& rows) {
+  return laid_out(rows, [](std::string_view value, std::size_t) { return one_line(value); });
+}
+
+std::string pairs_of_lines(const Pairs& rows) {
+  return laid_out(rows, indented);
+}
+
 std::string title(std::string_view text) {
-  return color_on ? fmt::format("\033[1m{}\033[0m", text) : std::string{text};
+  const auto shown = one_line(text);
+  return color_on ? fmt::format("\033[1m{}\033[0m", shown) : shown;
 }
 
 void print_section(std::string_view name, const std::string& body) {
@@ -84,9 +113,10 @@ bool takes_color(int descriptor) {
 }
 
 std::string colored(std::string_view text, std::string_view color) {
-  if (!color_on) return std::string{text};
+  const auto shown = escape_controls(text);
+  if (!color_on) return shown;
   const auto code = color == "red" ? 31 : color == "green" ? 32 : color == "yellow" ? 33 : 34;
-  return fmt::format("\033[{}m{}\033[0m", code, text);
+  return fmt::format("\033[{}m{}\033[0m", code, shown);
 }
 
 void set_color(bool on) {
@@ -182,6 +212,7 @@ std::string json_text(const boost::json::value& value) {
 }
 
 void print_json(const boost::json::value& value) {
+  const RawOutput raw;
   std::cout << net::pretty_json(boost::json::serialize(value));
 }
 

@@ -23,6 +23,9 @@ std::string table(const Rows& rows);
 /// `Key = Value` lines with aligned keys; empty values read "<none>".
 std::string pairs(const Pairs& rows);
 
+/// The same of values of several lines: the others stand below the first.
+std::string pairs_of_lines(const Pairs& rows);
+
 /// A section title as Nomad shows it: bold where colour is on.
 std::string title(std::string_view text);
 

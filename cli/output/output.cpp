@@ -5,6 +5,7 @@
 #include "cli/api.hpp"
 #include "cli/output/go_template.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/output/terminal_text.hpp"
 
 namespace nomad::cli {
 
@@ -25,6 +26,7 @@ std::optional<int> OutputFlags::print(const boost::json::value& value) const {
   }
   auto text = render_go_template(format, value);
   if (!text) return fail("Error formatting the data", text.error());
+  const RawOutput raw;
   std::cout << *text << '\n';
   return 0;
 }

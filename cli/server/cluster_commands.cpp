@@ -10,6 +10,7 @@
 #include "cli/input.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/terminal_text.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
 
@@ -191,6 +192,7 @@ Result<int> run_operator_api(const std::vector<std::string>& arguments) {
     for (const auto& header : response->headers)
       std::cerr << "< " << header.name << ": " << header.value << '\n';
   }
+  const RawOutput raw;
   std::cout << response->body;
   if (!response->body.empty() && response->body.back() != '\n') std::cout << '\n';
   return response->status / 100 == 2 ? 0 : 1;

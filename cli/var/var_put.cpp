@@ -8,6 +8,7 @@
 #include "cli/api_command.hpp"
 #include "cli/input.hpp"
 #include "cli/output/go_template.hpp"
+#include "cli/output/terminal_text.hpp"
 #include "cli/run.hpp"
 #include "cli/var/var_view.hpp"
 #include "runtime/config/config_file.hpp"
@@ -206,9 +207,10 @@ Result<int> print_written(const PutOptions& options, const boost::json::value& b
     return 0;
   }
   options.say(done);
+  if (options.out == "table") std::cout << variable_table(variable) << '\n';
+  const RawOutput raw;
   if (options.out == "json") std::cout << variable_json(variable) << '\n';
   if (options.out == "hcl") std::cout << variable_hcl(variable) << '\n';
-  if (options.out == "table") std::cout << variable_table(variable) << '\n';
   if (options.out != "go-template") return 0;
   const auto text
       = NOMAD_TRY(render_go_template(options.format, body).within("Error formatting the variable"));

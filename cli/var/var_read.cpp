@@ -7,6 +7,7 @@
 #include "cli/api_command.hpp"
 #include "cli/output/go_template.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/output/terminal_text.hpp"
 #include "cli/run.hpp"
 #include "cli/var/var_view.hpp"
 
@@ -34,9 +35,10 @@ Result<int> print_variable(const std::string& out,
                            const Answer& answer) {
   const auto variable = answer.view();
   if (out == "none") return 0;
+  if (out == "table") std::cout << variable_table(variable) << '\n';
+  const RawOutput raw;
   if (out == "json") std::cout << variable_json(variable) << '\n';
   if (out == "hcl") std::cout << variable_hcl(variable) << '\n';
-  if (out == "table") std::cout << variable_table(variable) << '\n';
   if (out != "go-template") return 0;
   const auto text
       = NOMAD_TRY(render_go_template(format, answer.body).within("Error formatting the variable"));
@@ -88,6 +90,7 @@ Result<int> run_var_get(const std::vector<std::string>& arguments) {
   if (item.empty()) return print_variable(out, format, *answer);
   const auto value = answer->view()["Items"][item];
   if (value.is_null()) return mistake(fmt::format("Variable does not contain \"{}\" item", item));
+  const RawOutput raw;
   std::cout << value.text();
   return 0;
 }
@@ -126,6 +129,7 @@ Result<int> run_var_list(const std::vector<std::string>& arguments) {
   if (out == "go-template") {
     const auto text
         = NOMAD_TRY(render_go_template(format, answer->body).within("Error formatting the data"));
+    const RawOutput raw;
     std::cout << text << '\n';
   }
   if (!answer->next_token.empty()) std::cerr << "Next page token: " << answer->next_token << '\n';

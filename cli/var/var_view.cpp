@@ -63,7 +63,7 @@ std::string variable_table(const View& variable) {
   Pairs items;
   for (const auto& [key, value] : variable["Items"].members())
     items.emplace_back(key, value.text());
-  return pairs(meta) + "\n\n" + title("Items") + '\n' + pairs(items);
+  return pairs(meta) + "\n\n" + title("Items") + '\n' + pairs_of_lines(items);
 }
 
 std::string variable_json(const View& variable) {

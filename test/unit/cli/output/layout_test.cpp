@@ -37,6 +37,22 @@ TEST_CASE("layout: pairs align their keys") {
   CHECK(pairs({{"ID", "web"}, {"Node Pool", ""}}) == "ID        = web\nNode Pool = <none>");
 }
 
+TEST_CASE("layout: names of others move no cursor and forge no line") {
+  CHECK(table({{"ID", "Status"}, {"a\033[2J\nb", "run\tning"}, {"\xc2\x9b", "\r"}})
+        == "ID           Status\n"
+           "a\\x1b[2J\\nb  run\\tning\n"
+           "\\u009b       \\x0d");
+  CHECK(pairs({{"ID", "x\nStatus = dead"}, {"Status", "running"}})
+        == "ID     = x\\nStatus = dead\n"
+           "Status = running");
+  CHECK(pairs_of_lines({{"A\nB", "x\nStatus = dead\033[1m"}, {"Status", "running"}})
+        == "A\\nB   = x\n"
+           "         Status = dead\\x1b[1m\n"
+           "Status = running");
+  CHECK(title("a\033[2Jb") == "a\\x1b[2Jb");
+  CHECK(colored("a\033[2Jb", "red") == "a\\x1b[2Jb");
+}
+
 TEST_CASE("layout: durations keep their two largest units") {
   struct Case {
     std::int64_t seconds;
