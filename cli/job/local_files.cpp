@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 
 /// So many entries are looked at for one `fileset`.
 constexpr std::size_t most_entries = 1'000'000;
+/// What the pattern may take of all of them.
+constexpr std::uint64_t glob_work = std::uint64_t{1} << 32U;
 
 /// One character of a set, as it stands there, or behind a backslash; "" where the pattern ends.
 std::string_view next_of_set(std::string_view& rest) {
@@ -70,7 +72,7 @@ std::string compile_set(std::string_view& rest) {
 
 /// A pattern of Terraform's and Nomad's `fileset` as an expression for whole paths: `*` and `?`
 /// stay within a directory, `**` is any number of them, and there are `[a-z]` and `{a,b}`.
-Result<Regex> compile_glob(std::string_view pattern) {
+Result<Regex> compile_glob(std::string_view pattern, Work& work) {
   static const Error wrong{Errc::invalid_argument, "syntax error in pattern"};
   std::string out = "^(?s:";
   std::size_t braces = 0;
@@ -114,7 +116,7 @@ Result<Regex> compile_glob(std::string_view pattern) {
     }
   }
   if (braces > 0) return wrong;
-  return Regex::compile(out + ")$");
+  return Regex::compile(out + ")$", work);
 }
 
 /// What `fileset` looks for: files below `folder` whose path from there is as `pattern` says.
@@ -160,8 +162,10 @@ Result<bool> LocalFiles::exists(std::string_view path) const {
 Result<std::vector<std::string>> LocalFiles::glob(std::string_view path,
                                                   std::string_view pattern) const {
   const auto search = NOMAD_TRY(search_of(path, pattern));
-  const auto expression = NOMAD_TRY(
-      compile_glob(search.pattern).within(fmt::format("failed to glob pattern \"{}\"", pattern)));
+  Work work{glob_work};
+  const auto expression
+      = NOMAD_TRY(compile_glob(search.pattern, work)
+                      .within(fmt::format("failed to glob pattern \"{}\"", pattern)));
   const auto deepest = search.pattern.find("**") != std::string::npos
                            ? std::numeric_limits<int>::max()
                            : static_cast<int>(std::ranges::count(search.pattern, '/'));
@@ -177,7 +181,7 @@ Result<std::vector<std::string>> LocalFiles::glob(std::string_view path,
     if (at.depth() >= deepest) at.disable_recursion_pending();
     const auto name = at->path().lexically_relative(search.folder).generic_string();
     std::error_code gone;
-    if (expression.matches(name) && at->is_regular_file(gone))
+    if (NOMAD_TRY(expression.matches(name, work)) && at->is_regular_file(gone))
       found.push_back(at->path().lexically_relative(search.root).generic_string());
   }
   if (failure && failure != std::errc::no_such_file_or_directory

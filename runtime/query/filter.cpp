@@ -4,17 +4,20 @@
 #include <utility>
 #include <vector>
 
-#include <re2/re2.h>
-
 #include "runtime/query/filter_parser.hpp"
 #include "runtime/query/filter_value.hpp"
 #include "runtime/text/number_text.hpp"
-#include "runtime/text/re2_words.hpp"
+#include "runtime/text/regex.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::query {
 namespace {
 
+using Patterns = std::map<const Expression*, Result<Regex>>;
+
 constexpr std::int64_t regex_memory = 1 << 20;
+/// What compiling all patterns of a filter may take.
+constexpr std::uint64_t compile_work = std::uint64_t{1} << 26U;
 
 Error refuse(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
@@ -58,7 +61,7 @@ Result<bool> is_equal(const Value& value, const std::string& text) {
 
 Result<bool> contains(const Value& value, const Expression& match) {
   if (value.kind == Value::Kind::text)
-    return value.text.find(match.value) != std::string_view::npos;
+    return find_text(value.text, match.value) != std::string_view::npos;
   if (value.kind == Value::Kind::map) return value.entry(match.value).has_value();
   if (value.kind != Value::Kind::list)
     return refuse("Cannot perform in/contains operations on type " + std::string{value.kind_name()}
@@ -84,17 +87,14 @@ struct Local {
 
 struct Filter::Compiled {
   std::shared_ptr<const Expression> expression;
-  std::map<const Expression*, std::unique_ptr<RE2>> patterns;
+  Patterns patterns;
 
-  void compile_patterns(const Expression& node) {
-    if (node.left) compile_patterns(*node.left);
-    if (node.right) compile_patterns(*node.right);
+  void compile_patterns(const Expression& node, Work& work) {
+    if (node.left) compile_patterns(*node.left, work);
+    if (node.right) compile_patterns(*node.right, work);
     if (node.kind != Expression::Kind::match) return;
     if (node.op != MatchOp::matches && node.op != MatchOp::not_matches) return;
-    RE2::Options options;
-    options.set_log_errors(false);
-    options.set_max_mem(regex_memory);
-    patterns.emplace(&node, std::make_unique<RE2>(node.value, options));
+    patterns.emplace(&node, Regex::compile(node.value, work, regex_memory));
   }
 };
 
@@ -103,11 +103,11 @@ namespace {
 /// Evaluates one expression over one row.
 class Evaluation {
 public:
-  using Patterns = std::map<const Expression*, std::unique_ptr<RE2>>;
-
-  Evaluation(const Row& row, const Patterns& patterns) : row_{row}, patterns_{patterns} {}
+  Evaluation(const Row& row, const Patterns& patterns, Work& work)
+      : row_{row}, patterns_{patterns}, work_{work} {}
 
   Result<bool> evaluate(const Expression& node) {
+    NOMAD_TRY(work_.take(Work::step));
     switch (node.kind) {
       case Expression::Kind::match:
         return match(node);
@@ -189,16 +189,14 @@ private:
                   + " for selector: \"" + node.selector.text() + '"');
   }
 
-  Result<bool> matches(const Value& value, const Expression& node) const {
+  Result<bool> matches(const Value& value, const Expression& node) {
     if (value.kind != Value::Kind::text)
       return refuse("Value of type " + std::string{value.kind_name()}
                     + " is not convertible to []byte");
-    const auto& pattern = *patterns_.at(&node);
-    if (!pattern.ok())
-      return refuse("Failed to compile regular expression \"" + node.value
-                    + "\": error parsing regexp: " + std::string{go_words(pattern.error_code())}
-                    + ": `" + pattern.error_arg() + '`');
-    return RE2::PartialMatch(re2::StringPiece{value.text.data(), value.text.size()}, pattern);
+    const auto& pattern = patterns_.at(&node);
+    if (!pattern)
+      return pattern.error().within("Failed to compile regular expression \"" + node.value + '"');
+    return pattern->matches(value.text, work_);
   }
 
   void name(const std::string& name, std::vector<std::string> path, Value value) {
@@ -245,6 +243,7 @@ private:
 
   const Row& row_;
   const Patterns& patterns_;
+  Work& work_;
   std::vector<Local> locals_;
 };
 
@@ -260,14 +259,21 @@ Result<Filter> Filter::compile(std::string_view text) {
   auto expression = NOMAD_TRY(parse_filter(text));
   auto compiled = std::make_unique<Compiled>();
   compiled->expression = std::move(expression);
-  compiled->compile_patterns(*compiled->expression);
+  Work work{compile_work};
+  compiled->compile_patterns(*compiled->expression, work);
   return Filter{std::move(compiled)};
 }
 
 Result<bool> Filter::matches(capnp::DynamicStruct::Reader row,
-                             std::span<const Extra> extras) const {
+                             std::span<const Extra> extras,
+                             Work& work) const {
   const Row whole{row, extras};
-  return Evaluation{whole, compiled_->patterns}.evaluate(*compiled_->expression);
+  return Evaluation{whole, compiled_->patterns, work}.evaluate(*compiled_->expression);
+}
+
+Result<bool> Filter::matches(capnp::DynamicStruct::Reader row) const {
+  Work work{row_work};
+  return matches(row, {}, work);
 }
 
 }  // namespace nomad::query

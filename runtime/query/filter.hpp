@@ -12,6 +12,7 @@
 #include <capnp/dynamic.h>
 
 #include "runtime/base/result.hpp"
+#include "runtime/base/work.hpp"
 
 namespace nomad::query {
 
@@ -31,10 +32,18 @@ public:
     capnp::DynamicStruct::Reader object;
   };
 
-  /// Whether the row is wanted. Errors are about the expression and this row's fields:
-  /// `error finding value in datum: /Foo at part 0: couldn't find key: struct field with name
-  /// "Foo"`.
-  Result<bool> matches(capnp::DynamicStruct::Reader row, std::span<const Extra> extras = {}) const;
+  /// What one row may take of a filter that is given no work.
+  static constexpr std::uint64_t row_work = std::uint64_t{1} << 26U;
+
+  /// Whether the row is wanted, which is paid for with `work`. Errors are about the expression and
+  /// this row's fields: `error finding value in datum: /Foo at part 0: couldn't find key: struct
+  /// field with name "Foo"`.
+  Result<bool> matches(capnp::DynamicStruct::Reader row,
+                       std::span<const Extra> extras,
+                       Work& work) const;
+
+  /// By `row_work`: whoever applies an entry has to find the same as all others.
+  Result<bool> matches(capnp::DynamicStruct::Reader row) const;
 
 private:
   struct Compiled;

@@ -1,12 +1,13 @@
 #include "runtime/template/render.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace nomad::templates {
 namespace {
 
 /// A message in which each of `secrets` is "[redacted]".
-std::string redacted(std::string_view text, std::span<const std::string> secrets) {
+std::string redacted(std::string_view text, const std::set<std::string>& secrets) {
   std::string out;
   while (!text.empty()) {
     const auto found = std::ranges::find_if(secrets, [&text](const std::string& secret) {

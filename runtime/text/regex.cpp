@@ -15,28 +15,12 @@ namespace {
 
 using Groups = std::vector<re2::StringPiece>;
 
-/// Calls `found` for each match that does not overlap the one before, as Go's regexp counts them.
-/// Ends when `found` returns false.
-template <class Found>
-void each_match(const RE2& regex, std::string_view text, Found found) {
-  Groups groups(static_cast<std::size_t>(regex.NumberOfCapturingGroups()) + 1);
-  std::size_t last_end = std::string_view::npos;
-  for (std::size_t at = 0; at <= text.size();) {
-    if (!regex.Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED, groups.data(),
-                     static_cast<int>(groups.size())))
-      return;
-    const auto begin = static_cast<std::size_t>(groups[0].data() - text.data());
-    const std::size_t end = begin + groups[0].size();
-    // An empty match right behind another one does not count.
-    const bool counts = end != begin || begin != last_end;
-    if (counts && !found(begin, end, groups)) return;
-    last_end = end;
-    if (end > at)
-      at = end;
-    else
-      at += at < text.size() ? decode_utf8(text, at).length : 1;
-  }
-}
+/// What a byte of pattern costs to compile: RE2 may make a large program of a short one.
+constexpr std::uint64_t pattern_byte_cost = 256;
+/// How many instructions of a program cost as much as to read a byte.
+constexpr std::uint64_t instructions_per_unit = 4;
+/// For each match RE2 may have read on to the end of the text; it seldom does.
+constexpr std::uint64_t bytes_ahead_per_unit = 8;
 
 bool is_name_character(char32_t c) {
   return c == '_' || is_unicode_letter(c) || is_unicode_digit(c);
@@ -96,29 +80,69 @@ Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 Regex::~Regex() = default;
 
-Result<Regex> Regex::compile(std::string_view pattern) {
+Result<Regex> Regex::compile(std::string_view pattern, Work& work, std::int64_t memory) {
+  if (pattern.size() > max_pattern)
+    return Error{Errc::too_large,
+                 "a regular expression has at most " + std::to_string(max_pattern) + " bytes"};
+  NOMAD_TRY(work.take(Work::times(pattern.size(), pattern_byte_cost)));
   RE2::Options options{RE2::Quiet};
-  options.set_max_mem(std::int64_t{8} << 20U);
+  options.set_max_mem(memory);
   auto compiled = std::make_unique<RE2>(re2::StringPiece{pattern.data(), pattern.size()}, options);
   if (!compiled->ok()) {
     return Error{Errc::invalid_argument,
                  "error parsing regexp: " + std::string{go_words(compiled->error_code())} + ": `"
                      + compiled->error_arg() + '`'};
   }
+  NOMAD_TRY(work.take_steps(static_cast<std::uint64_t>(compiled->ProgramSize())));
   return Regex{std::move(compiled)};
 }
 
-bool Regex::matches(std::string_view text) const {
+/// For one pass over the text.
+Result<void> Regex::pay(std::string_view text, Work& work) const {
+  const auto program = static_cast<std::uint64_t>(compiled_->ProgramSize());
+  return work.take_at_once(Work::times(text.size() + 1, 1 + program / instructions_per_unit));
+}
+
+/// Calls `found` for each match that does not overlap the one before, as Go's regexp counts them,
+/// with as many groups as asked for. Ends when `found` returns false.
+template <class Found>
+Result<void> Regex::each_match(std::string_view text, int wanted, Work& work, Found found) const {
+  NOMAD_TRY(pay(text, work));
+  Groups groups(static_cast<std::size_t>(wanted) + 1);
+  std::size_t last_end = std::string_view::npos;
+  for (std::size_t at = 0; at <= text.size();) {
+    if (!compiled_->Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED,
+                          groups.data(), static_cast<int>(groups.size())))
+      return {};
+    const auto begin = static_cast<std::size_t>(groups[0].data() - text.data());
+    const std::size_t end = begin + groups[0].size();
+    // An empty match right behind another one does not count.
+    const bool counts = end != begin || begin != last_end;
+    if (counts && !found(begin, end, groups)) return {};
+    NOMAD_TRY(work.take(Work::step + (text.size() - begin) / bytes_ahead_per_unit));
+    last_end = end;
+    if (end > at)
+      at = end;
+    else
+      at += at < text.size() ? decode_utf8(text, at).length : 1;
+  }
+  return {};
+}
+
+Result<bool> Regex::matches(std::string_view text, Work& work) const {
+  NOMAD_TRY(pay(text, work));
   return RE2::PartialMatch({text.data(), text.size()}, *compiled_);
 }
 
 Result<std::string> Regex::replace_all(std::string_view text,
                                        std::string_view with,
                                        bool expands,
-                                       std::size_t limit) const {
+                                       std::size_t limit,
+                                       Work& work) const {
   std::string out;
   std::size_t copied = 0;
-  each_match(*compiled_, text, [&](std::size_t begin, std::size_t end, const Groups& groups) {
+  expands = expands && with.find('$') != std::string_view::npos;
+  const auto replace = [&](std::size_t begin, std::size_t end, const Groups& groups) {
     out += text.substr(copied, begin - copied);
     if (expands)
       expand(out, *compiled_, groups, with);
@@ -126,35 +150,41 @@ Result<std::string> Regex::replace_all(std::string_view text,
       out += with;
     copied = end;
     return out.size() <= limit;
-  });
+  };
+  NOMAD_TRY(each_match(text, expands ? compiled_->NumberOfCapturingGroups() : 0, work, replace));
   out += text.substr(copied);
   if (out.size() > limit) return Error{Errc::too_large, "the text gets too long"};
   return out;
 }
 
-std::vector<std::string_view> Regex::find_all(std::string_view text, std::int64_t most) const {
+Result<std::vector<std::string_view>> Regex::find_all(std::string_view text,
+                                                      std::int64_t most,
+                                                      Work& work) const {
   std::vector<std::string_view> out;
   if (most == 0) return out;
-  each_match(*compiled_, text, [&](std::size_t begin, std::size_t end, const Groups&) {
+  NOMAD_TRY(each_match(text, 0, work, [&](std::size_t begin, std::size_t end, const Groups&) {
     out.push_back(text.substr(begin, end - begin));
     return most < 0 || static_cast<std::int64_t>(out.size()) < most;
-  });
+  }));
   return out;
 }
 
-std::vector<std::string_view> Regex::split(std::string_view text, std::int64_t most) const {
-  std::vector<std::string_view> out;
+Result<std::vector<std::string_view>> Regex::split(std::string_view text,
+                                                   std::int64_t most,
+                                                   Work& work) const {
+  using Parts = std::vector<std::string_view>;
+  Parts out;
   if (most == 0) return out;
-  if (!compiled_->pattern().empty() && text.empty()) return {""};
+  if (!compiled_->pattern().empty() && text.empty()) return Parts{""};
   std::size_t begin = 0;
   std::size_t end = 0;
-  each_match(*compiled_, text, [&](std::size_t from, std::size_t to, const Groups&) {
+  NOMAD_TRY(each_match(text, 0, work, [&](std::size_t from, std::size_t to, const Groups&) {
     if (most > 0 && static_cast<std::int64_t>(out.size()) == most - 1) return false;
     end = from;
     if (to != 0) out.push_back(text.substr(begin, end - begin));
     begin = to;
     return true;
-  });
+  }));
   if (end != text.size()) out.push_back(text.substr(begin));
   return out;
 }

@@ -1,5 +1,8 @@
 #include "runtime/text/strings.hpp"
 
+#include <cstring>
+#include <set>
+
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 
@@ -12,10 +15,19 @@ std::size_t count_characters(std::string_view text) {
   return count;
 }
 
+std::size_t find_text(std::string_view text, std::string_view what, std::size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  if (what.empty()) return from;
+  const void* found = ::memmem(text.data() + from, text.size() - from, what.data(), what.size());
+  return found == nullptr ? std::string_view::npos
+                          : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
 std::size_t count_text(std::string_view text, std::string_view what) {
   if (what.empty()) return count_characters(text) + 1;
   std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string_view::npos; at += what.size())
+  for (std::size_t at = 0; (at = find_text(text, what, at)) != std::string_view::npos;
+       at += what.size())
     ++found;
   return found;
 }
@@ -32,7 +44,7 @@ std::vector<std::string_view> split_text(std::string_view text,
     return out;
   }
   for (;;) {
-    const std::size_t end = full() ? std::string_view::npos : text.find(separator);
+    const std::size_t end = full() ? std::string_view::npos : find_text(text, separator);
     out.push_back(text.substr(0, end));
     if (end == std::string_view::npos) return out;
     text.remove_prefix(end + separator.size());
@@ -47,9 +59,15 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
 
 std::string_view trim_characters(std::string_view text, std::string_view characters) {
   if (characters.empty()) return text;
-  if (is_ascii(characters)) return trim(text, characters);
+  // A set, for both texts may be long.
+  std::set<std::string_view> wanted;
+  for (std::size_t at = 0; at < characters.size();) {
+    const std::size_t length = decode_utf8(characters, at).length;
+    wanted.insert(characters.substr(at, length));
+    at += length;
+  }
   const auto is_trimmed = [&](std::size_t at, std::size_t length) {
-    return characters.find(text.substr(at, length)) != std::string_view::npos;
+    return wanted.contains(text.substr(at, length));
   };
   std::size_t begin = text.size();
   std::size_t end = begin;

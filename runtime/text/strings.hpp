@@ -13,6 +13,9 @@ std::vector<std::string_view> split_text(std::string_view text,
                                          std::string_view separator,
                                          std::int64_t most = -1);
 
+/// strings.Index from there on: linear in both texts, which std::string_view::find is not.
+std::size_t find_text(std::string_view text, std::string_view what, std::size_t from = 0);
+
 /// strings.ReplaceAll: an empty `from` is found between all characters.
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
 

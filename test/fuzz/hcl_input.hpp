@@ -54,7 +54,7 @@ public:
 
   /// Evaluates and checks what every evaluation promises.
   nomad::hcl::Value evaluate(const nomad::hcl::Expression& expression) {
-    budget_ = {.limits = limits};
+    budget_ = nomad::hcl::EvalBudget{.limits = limits};
     nomad::hcl::Evaluated out = nomad::hcl::evaluate(expression, &context_);
     require(!out.ok() || out.value.is_wholly_known(), "a value without errors is known");
     require(out.value.height() <= limits.value_height, "values are not too deep");
@@ -66,7 +66,7 @@ public:
 
 private:
   static constexpr nomad::hcl::EvalLimits limits{
-      .steps = 100'000, .value_weight = 1U << 20U, .value_height = 100};
+      .work = 100'000 * nomad::Work::step, .value_weight = 1U << 20U, .value_height = 100};
 
   std::vector<std::pair<std::string, nomad::hcl::Value>> variables_;
   nomad::hcl::EvalBudget budget_;

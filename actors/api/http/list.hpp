@@ -2,6 +2,8 @@
 // it, and the token of the row that did not fit.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,8 +16,19 @@
 
 namespace nomad::api {
 
-/// The compiled `filter` parameter; empty when there is none.
-using RowFilter = std::shared_ptr<const query::Filter>;
+/// The compiled `filter` parameter, and what its request has taken for it.
+struct CountedFilter {
+  explicit CountedFilter(query::Filter compiled) : filter{std::move(compiled)} {}
+
+  /// What one request may take for all rows, however often they are looked at while it waits.
+  static constexpr std::uint64_t request_work = std::uint64_t{16} << 30U;
+
+  const query::Filter filter;
+  mutable std::atomic<std::uint64_t> used = 0;
+};
+
+/// Empty when there is none.
+using RowFilter = std::shared_ptr<const CountedFilter>;
 
 /// The error is Nomad's, with status 400.
 inline Result<RowFilter> compile_filter(const ReadOptions& options) {
@@ -25,15 +38,18 @@ inline Result<RowFilter> compile_filter(const ReadOptions& options) {
     return filter.error()
         .within("failed to read filter expression")
         .within("failed to create result paginator");
-  return std::make_shared<const query::Filter>(std::move(*filter));
+  return std::make_shared<const CountedFilter>(std::move(*filter));
 }
 
 inline Result<bool> keeps(const RowFilter& filter,
                           capnp::DynamicStruct::Reader row,
                           std::span<const query::Filter::Extra> extras = {}) {
   if (!filter) return true;
-  auto kept = NOMAD_TRY(filter->matches(row, extras).within("failed to read result page"));
-  return kept;
+  const auto used = std::min(filter->used.load(), CountedFilter::request_work);
+  Work work{std::min(query::Filter::row_work, CountedFilter::request_work - used)};
+  auto kept = filter->filter.matches(row, extras, work);
+  filter->used += work.used();
+  return std::move(kept).within("failed to read result page");
 }
 
 /// For `token`: the key itself.

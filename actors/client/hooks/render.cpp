@@ -1,6 +1,7 @@
 #include "actors/client/hooks/render.hpp"
 
 #include <charconv>
+#include <ctime>
 
 #include <sys/random.h>
 
@@ -20,8 +21,6 @@ namespace {
 using templates::ClusterQuery;
 using workload::Variables;
 
-constexpr templates::Limits render_limits{.output = max_template_output,
-                                          .made = 4 * max_template_output};
 constexpr mode_t directory_mode = 0755;
 
 std::string directory_of_task(const HookScope& scope) {
@@ -257,6 +256,27 @@ Result<Variables> parse_environment(const TemplateDestination& place, std::strin
   return Variables{variables->begin(), variables->end()};
 }
 
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+/// A rendering that nobody waits for ends, and one that takes its thread for too long.
+templates::Limits limits_of(const RenderOrder& order) {
+  const auto look
+      = [stopped = order.stopped, end = processor_time() + max_rendering_time]() -> Result<void> {
+    if (stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
+    if (processor_time() < end) return {};
+    return Error{Errc::too_large,
+                 fmt::format("the template takes longer than {}s", max_rendering_time.count())};
+  };
+  return {.output = max_template_output,
+          .made = 4 * max_template_output,
+          .work = max_rendering_work,
+          .look = look};
+}
+
 Result<> render_one(const RenderOrder& order,
                     std::size_t index,
                     schema::Template::Reader of,
@@ -265,7 +285,7 @@ Result<> render_one(const RenderOrder& order,
   const auto parsed = parse_template(of, place, order);
   if (!parsed) return template_failed(parsed.error());
   TaskSources sources{order};
-  auto text = parsed->render(sources, render_limits);
+  auto text = parsed->render(sources, limits_of(order));
   if (!text) return template_failed(text.error());
   auto asked = asked_of_cluster(text->dependencies, order);
   if (!asked) return template_failed(asked.error());

@@ -6,6 +6,7 @@
 // Everything is bounded: sources, files that are read, what a template may take and give.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,6 +30,10 @@ namespace nomad::client {
 inline constexpr std::size_t max_template_source = 16 * 1024 * 1024;
 /// Of a text that a template gives.
 inline constexpr std::size_t max_template_output = 16 * 1024 * 1024;
+
+/// Time of a processor that one rendering may take, and what it may do (base/work.hpp).
+inline constexpr std::chrono::seconds max_rendering_time{10};
+inline constexpr std::uint64_t max_rendering_work = std::uint64_t{4} << 30U;
 
 /// Files of one template whose changes are followed; more are read when it is rendered, no less.
 inline constexpr std::size_t max_followed_files = 64;

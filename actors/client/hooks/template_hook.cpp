@@ -55,7 +55,10 @@ public:
   TemplateState(const TemplateState&) = delete;
   TemplateState& operator=(const TemplateState&) = delete;
 
-  ~TemplateState() { forget_files(); }
+  ~TemplateState() {
+    stop_rendering_.request_stop();
+    forget_files();
+  }
 
   void init(TemplateHookParts parts, PluginHost host, HookScope scope) {
     parts_ = std::move(parts);
@@ -236,8 +239,10 @@ private:
                       .notes_changes = templates.acts_on_changes(),
                       .unsettled = templates.unsettled()};
     self_
-        ->request(parts_.steps, actor::infinite,
-                  blocking::make([order = std::move(order)] { return render_templates(order); }))
+        ->request(
+            parts_.steps, actor::infinite,
+            blocking::make([order = std::move(order)] { return render_templates(order); },
+                           copy(scope_.job->getNamespace()) + '/' + copy(scope_.job->getId())))
         .then([this](const blocking::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
               [this](const Error& err) {
                 machine_->rendered(err, false, now());

@@ -42,7 +42,8 @@ public:
 
   actor::Answer<blocking::Outcome> run(blocking::RunBlocking& msg) {
     auto promise = self_->make_response_promise<blocking::Outcome>();
-    waiting_.push_back({std::move(msg), promise});
+    const bool is_long = !msg.owner.empty();
+    (is_long ? waiting_long_ : waiting_).push_back({std::move(msg), promise});
     hand_out();
     return promise;
   }
@@ -56,6 +57,7 @@ private:
   struct Thread {
     BlockingPool handle;
     bool busy = false;
+    std::string owner{};                            ///< Of the long step that it runs.
     std::chrono::steady_clock::time_point since{};  ///< When it became busy.
   };
 
@@ -71,7 +73,8 @@ private:
   }
 
   bool is_slow(const Thread& thread) const {
-    return thread.busy && self_->now() - thread.since >= limits_.patience;
+    return thread.busy
+           && (!thread.owner.empty() || self_->now() - thread.since >= limits_.patience);
   }
 
   std::size_t quick_threads() const {
@@ -79,7 +82,37 @@ private:
         threads_, [this](const auto& entry) { return !is_slow(entry.second); }));
   }
 
+  std::size_t idle_thread() {
+    const auto idle
+        = std::ranges::find_if(threads_, [](const auto& entry) { return !entry.second.busy; });
+    return idle != threads_.end() ? idle->first : add_thread();
+  }
+
+  std::size_t running_of(std::string_view owner) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        threads_, [owner](const auto& entry) { return entry.second.owner == owner; }));
+  }
+
+  std::size_t running_long() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        threads_, [](const auto& entry) { return !entry.second.owner.empty(); }));
+  }
+
+  /// The oldest of an owner that has the fewest places.
+  void hand_out_long() {
+    while (!waiting_long_.empty() && running_long() < limits_.long_places) {
+      const auto next = std::ranges::min_element(waiting_long_, {}, [this](const Waiting& waiting) {
+        return running_of(waiting.step.owner);
+      });
+      if (running_of(next->step.owner) >= limits_.of_one_owner) return;
+      auto step = std::move(*next);
+      waiting_long_.erase(next);
+      hand_to(idle_thread(), std::move(step));
+    }
+  }
+
   void hand_out() {
+    hand_out_long();
     while (!waiting_.empty()) {
       auto idle
           = std::ranges::find_if(threads_, [](const auto& entry) { return !entry.second.busy; });
@@ -99,6 +132,7 @@ private:
   void hand_to(std::size_t number, Waiting next) {
     auto& thread = threads_.at(number);
     thread.busy = true;
+    thread.owner = next.step.owner;
     thread.since = self_->now();
     // A step has no bound of its own: whoever asked has a timeout.
     self_->request(thread.handle, actor::infinite, std::move(next.step))
@@ -116,6 +150,7 @@ private:
   void over(std::size_t number) {
     const auto found = threads_.find(number);
     found->second.busy = false;
+    found->second.owner.clear();
     if (waiting_.empty() && quick_threads() > limits_.places) {
       actor::stop(found->second.handle);
       threads_.erase(found);
@@ -133,6 +168,7 @@ private:
   std::map<std::size_t, Thread> threads_;  ///< By a number that only grows.
   std::size_t last_thread_ = 0;
   std::deque<Waiting> waiting_;
+  std::deque<Waiting> waiting_long_;
   bool looks_ = false;
 };
 

@@ -5,6 +5,9 @@
 // slow ones (a download, a file system that hangs) hold up nobody: the next gets a thread of its
 // own, up to `max_threads`. Threads beyond the few end when they have nothing to do.
 //
+// What computes for as long as its job likes (renderings) says whose it is: it has a few places of
+// its own, which one owner can't have all, and owners take turns.
+//
 // Owns:   its threads, each an actor, and the functions that wait for one.
 // Takes:  RunBlocking, answered when the function has returned. Steps of one caller may run at the
 //         same time, so a caller that needs an order asks for the next one when the last is over.
@@ -16,6 +19,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "actors/core/actor.hpp"
@@ -39,19 +43,22 @@ struct Outcome {
 struct RunBlocking {
   using is_message = void;
   std::function<Result<Outcome>()> run;
+  /// Of a step that computes for long: the job that it is for.
+  std::string owner{};
 };
 
 /// Boxes a function that returns Result<> or Result<T>.
 template <class Function>
-RunBlocking make(Function function) {
-  return {[function = std::move(function)]() -> Result<Outcome> {
+RunBlocking make(Function function, std::string owner = {}) {
+  const auto run = [function = std::move(function)]() -> Result<Outcome> {
     auto outcome = function();
     if (!outcome) return outcome.error();
     if constexpr (std::is_void_v<typename decltype(outcome)::value_type>)
       return Outcome{};
     else
       return Outcome{std::make_shared<typename decltype(outcome)::value_type>(std::move(*outcome))};
-  }};
+  };
+  return {run, std::move(owner)};
 }
 
 }  // namespace blocking
@@ -62,6 +69,8 @@ struct BlockingPoolLimits {
   std::size_t places = 2;         ///< At least 1.
   std::size_t max_threads = 256;  ///< With those that are slow.
   std::chrono::milliseconds patience{250};
+  std::size_t long_places = 4;  ///< For steps with an owner.
+  std::size_t of_one_owner = 2;
 };
 
 BlockingPool spawn_blocking_pool(const actor::Owner& owner, BlockingPoolLimits limits = {});

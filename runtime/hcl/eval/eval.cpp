@@ -41,8 +41,7 @@ void Evaluator::error(const Expression& at, Span span, std::string summary, std:
 
 /// Takes `steps` off the budget; false, after one complaint, when it is used up.
 bool Evaluator::spend(const Expression& at, std::uint64_t steps) {
-  budget_.steps_used += steps;
-  if (budget_.steps_used <= budget_.limits.steps && budget_.bytes_made <= budget_.limits.made_bytes)
+  if (budget_.work.take_steps(steps) && budget_.bytes_made <= budget_.limits.made_bytes)
     return true;
   if (!std::exchange(budget_.exhausted, true))
     error(at, "Evaluation limit exceeded", "Evaluating this text takes more work than is allowed.");

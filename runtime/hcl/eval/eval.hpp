@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/work.hpp"
 #include "runtime/hcl/syntax/ast.hpp"
 #include "runtime/hcl/syntax/diagnostic.hpp"
 #include "runtime/hcl/value/value.hpp"
@@ -30,7 +31,8 @@ struct Evaluated {
 
 /// Bounds on evaluation. Reaching one is a diagnostic ("Evaluation limit exceeded").
 struct EvalLimits {
-  std::uint64_t steps = 20'000'000;  ///< nodes evaluated, plus the size of what functions read
+  /// Nodes that are evaluated, and the bytes that functions read.
+  std::uint64_t work = 20'000'000 * Work::step;
   std::uint64_t value_weight = 64U << 20U;  ///< bytes of one value, counted as a tree
   std::uint32_t value_height = 300;         ///< nesting of one value
   std::uint64_t made_bytes
@@ -40,7 +42,7 @@ struct EvalLimits {
 /// What is left of the limits; shared by contexts, not safe for concurrent use.
 struct EvalBudget {
   EvalLimits limits{};
-  std::uint64_t steps_used = 0;
+  Work work{limits.work};
   std::uint64_t bytes_made = 0;
   bool exhausted = false;
 };

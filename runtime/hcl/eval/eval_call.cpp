@@ -18,7 +18,7 @@ const Parameter& parameter(const Function& function, std::size_t i) {
 }
 
 /// Bytes of argument that one evaluation step pays for.
-constexpr std::uint64_t bytes_per_step = 64;
+constexpr std::uint64_t bytes_per_step = Work::step;
 
 }  // namespace
 
@@ -175,7 +175,8 @@ Value Evaluator::call_plain(const CallExpr& call,
   const std::uint64_t cost
       = weight / bytes_per_step + (function.cost && !unknown ? function.cost(values) : 0);
   if (unknown || !spend(call, cost)) return {};
-  FunctionResult result = function.call(values);
+  FunctionResult result
+      = function.working ? function.working(values, budget_.work) : function.call(values);
   if (!result.has_error()) {
     Value value = std::move(result).take();
     return make(call, value.weight()) ? bounded(call, std::move(value)) : Value{};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/base/work.hpp"
 #include "runtime/hcl/value/value.hpp"
 
 namespace nomad::hcl {
@@ -70,6 +71,8 @@ struct Function {
   Form form = Form::plain;
   /// Work beyond reading the arguments, in evaluation steps.
   std::function<std::uint64_t(std::span<const Value>)> cost{};
+  /// Instead of `call`: of those that take from the budget while they run.
+  std::function<FunctionResult(std::span<const Value>, Work&)> working{};
 };
 
 /// Functions by name, sorted.

@@ -125,11 +125,10 @@ FunctionResult indent(Args args) {
                         "\n" + std::string(static_cast<std::size_t>(count), ' '));
 }
 
-FunctionResult regex_replace(Args args) {
-  const Regex pattern = NOMAD_TRY(Regex::compile(args[1].as_string()));
-  const auto out
-      = pattern.replace_all(args[0].as_string(), args[2].as_string(), true, max_result_bytes);
-  return out ? text(*out) : too_large();
+FunctionResult regex_replace(Args args, Work& work) {
+  const Regex pattern = NOMAD_TRY(Regex::compile(args[1].as_string(), work));
+  return text(NOMAD_TRY(
+      pattern.replace_all(args[0].as_string(), args[2].as_string(), true, max_result_bytes, work)));
 }
 
 Function simple(std::string_view name,
@@ -158,11 +157,8 @@ void add_string_functions(std::vector<Function>& out) {
   out.push_back(simple("trimsuffix", {"str", "suffix"}, changed_by<trim_suffix>));
   out.push_back(simple("replace", {"str", "substr", "replace"}, replace));
   out.push_back(simple("split", {"separator", "str"}, split));
-  Function regex = simple("regex_replace", {"str", "pattern", "replace"}, regex_replace);
-  regex.cost = [](Args args) {
-    constexpr std::uint64_t bytes_per_step = 256;
-    return args[0].as_string().size() * args[1].as_string().size() / bytes_per_step;
-  };
+  Function regex = simple("regex_replace", {"str", "pattern", "replace"}, nullptr);
+  regex.working = regex_replace;
   out.push_back(std::move(regex));
   out.push_back(
       {"indent", {{"spaces", Type::number()}, {"str", Type::string()}}, std::nullopt, indent});

@@ -92,7 +92,7 @@ private:
     Value::Entries known;
     if (whole) {
       known = out_.values;
-      if (outer_.budget != nullptr) outer_.budget->steps_used += known.size();
+      if (outer_.budget != nullptr) outer_.budget->work.note(known.size() * Work::step);
     } else {
       for (const std::size_t need : needs)
         if (const auto value = evaluated_.find(need); value != evaluated_.end())

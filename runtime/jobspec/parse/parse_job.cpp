@@ -26,7 +26,7 @@ using hcl::Value;
 /// Parsing is done for anybody who may reach the agent: far more than any job needs, but done in
 /// well under a second.
 constexpr hcl::EvalLimits job_limits{
-    .steps = 2'000'000, .value_weight = 16U << 20U, .made_bytes = 32U << 20U};
+    .work = 2'000'000 * Work::step, .value_weight = 16U << 20U, .made_bytes = 32U << 20U};
 
 const hcl::BodySchema& file_schema() {
   static const hcl::BodySchema schema{

@@ -22,7 +22,15 @@ constexpr const char* semver_pattern
       R"(-[A-Za-z\-~]+[0-9A-Za-z\-~]*(?:\.[0-9A-Za-z\-~]+)*)?)"
       R"((?:\+[0-9A-Za-z\-~]+(?:\.[0-9A-Za-z\-~]+)*)?)";
 
+/// Bytes of the right side of a constraint. A scheduler would not judge longer ones, either.
+constexpr std::size_t longest_right_side = 64 * 1024;
+
+std::string longer_than_allowed() {
+  return fmt::format("it has more than {} bytes", longest_right_side);
+}
+
 std::string check_versions(std::string_view text, const re2::RE2& constraint) {
+  if (text.size() > longest_right_side) return longer_than_allowed();
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const std::string_view one = text.substr(at, comma - at);
@@ -139,6 +147,7 @@ std::string check_semver_constraint(std::string_view text) {
 }
 
 std::string check_regular_expression(std::string_view text) {
+  if (text.size() > longest_right_side) return longer_than_allowed();
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(1 << 20);

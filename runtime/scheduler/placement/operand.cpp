@@ -2,8 +2,6 @@
 
 #include <set>
 
-#include <re2/re2.h>
-
 #include "runtime/base/text.hpp"
 #include "runtime/base/whole_number.hpp"
 
@@ -98,14 +96,15 @@ bool OperandChecker::matches_version(std::string_view left,
 }
 
 bool OperandChecker::matches_regexp(std::string_view left, std::string_view right) {
+  Work work{regexp_work};
   auto known = regexps_.find(right);
   if (known == regexps_.end()) {
-    RE2::Options options{RE2::Quiet};
-    auto compiled = std::make_unique<RE2>(re2::StringPiece{right.data(), right.size()}, options);
-    known = regexps_.emplace(std::string{right}, std::move(compiled)).first;
+    auto compiled = Regex::compile(right, work);
+    std::optional<Regex> usable;
+    if (compiled) usable = std::move(*compiled);
+    known = regexps_.emplace(std::string{right}, std::move(usable)).first;
   }
-  return known->second->ok()
-         && RE2::PartialMatch(re2::StringPiece{left.data(), left.size()}, *known->second);
+  return known->second && known->second->matches(left, work).value_or(false);
 }
 
 }  // namespace nomad::scheduler

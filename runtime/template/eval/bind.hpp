@@ -7,7 +7,7 @@
 //
 // Texts are std::string_view, ints std::int64_t, anything is const Value&, what has another type
 // `As` it, and `Rest` takes the arguments that are left. What needs its rendering takes the Context
-// first. A result may be a Result; texts that are given are paid for.
+// first. A result may be a Result; texts that are taken or given are paid for.
 #pragma once
 
 #include <algorithm>
@@ -84,6 +84,10 @@ struct Taken<Rest<of_type>> {
   }
 };
 
+/// Whether the function reads all of it: what is compared or only passed on costs little.
+template <class Parameter>
+constexpr bool reads_text = Taken<Parameter>::type == &types::text;
+
 template <class Parameter>
 constexpr bool is_rest = false;
 template <const Type& type>
@@ -127,6 +131,7 @@ struct Bound {
   static constexpr std::array<const Type*, sizeof...(Parameters)> types{Taken<Parameters>::type...};
 
   static Result<Value> call(Call& call) {
+    if constexpr ((reads_text<Parameters> || ...)) NOMAD_TRY(pay_for_texts(call));
     return call_at(call, std::index_sequence_for<Parameters...>{});
   }
 

@@ -15,6 +15,13 @@ Result<Value> made_text(Context& context, std::string text) {
   return Value::text(std::move(text));
 }
 
+Result<void> pay_for_texts(const Call& call) {
+  std::uint64_t bytes = 0;
+  for (const Value& argument : call.arguments)
+    if (argument.kind() == Kind::text) bytes += argument.as_text().size();
+  return call.context.work().take(bytes);
+}
+
 const Function* find_method(std::span<const Function> methods, std::string_view name) {
   const auto found = std::ranges::find(methods, name, &Function::name);
   return found == methods.end() ? nullptr : &*found;

@@ -194,7 +194,10 @@ Result<void> Executor::walk_template(const Value& dot, const Node& node) {
 
 Value* Executor::variable(std::string_view name) {
   for (std::size_t i = variables_.size(); i-- > 0;)
-    if (variables_[i].name == name) return &variables_[i].value;
+    if (variables_[i].name == name) {
+      context_.work().note(variables_.size() - i);
+      return &variables_[i].value;
+    }
   return nullptr;  // The parser has seen that there is one.
 }
 

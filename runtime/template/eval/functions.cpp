@@ -92,9 +92,11 @@ Result<Value> slice(Call& call) {
   };
   if (places[0] > places[1]) return bad(places[0], places[1]);
   if (places[1] > places[2]) return bad(places[1], places[2]);
-  if (item.kind() == Kind::text)
+  if (item.kind() == Kind::text) {
+    NOMAD_TRY(call.context.make(places[1] - places[0]));
     return Value::text(std::string{item.as_text().substr(places[0], places[1] - places[0])},
                        *item.type());
+  }
   NOMAD_TRY(call.context.step(places[1] - places[0]));
   const auto begin = item.items().begin();
   return Value::list({begin + static_cast<std::ptrdiff_t>(places[0]),
@@ -161,36 +163,39 @@ Result<std::string> print_formatted(Context& context, std::string_view format, R
 /// html, js and urlquery escape one text as it is, anything else as `print` shows it.
 template <std::string (*escape)(std::string_view)>
 Result<std::string> escaped(Context& context, Rest<> values) {
-  if (values.size() == 1 && values[0].type() == &types::text) return escape(values[0].as_text());
+  if (values.size() == 1 && values[0].type() == &types::text) {
+    NOMAD_TRY(context.work().take(values[0].size()));
+    return escape(values[0].as_text());
+  }
   std::vector<Value> shown{values.begin(), values.end()};
   for (Value& value : shown)
     if (value.is_invalid()) value = Value::text("<no value>");
   return escape(NOMAD_TRY(print(shown, context.room())));
 }
 
-Result<bool> equals_one(Any first, Anys others) {
-  return is_equal(*first, others);
+Result<bool> equals_one(Context& context, Any first, Anys others) {
+  return is_equal(*first, others, context.work());
 }
 
-Result<bool> differs(Any a, Any b) {
-  return !NOMAD_TRY(is_equal(*a, {&*b, 1}));
+Result<bool> differs(Context& context, Any a, Any b) {
+  return !NOMAD_TRY(is_equal(*a, {&*b, 1}, context.work()));
 }
 
-Result<bool> less(Any a, Any b) {
-  return is_less(*a, *b);
+Result<bool> less(Context& context, Any a, Any b) {
+  return is_less(*a, *b, context.work());
 }
 
-Result<bool> at_most(Any a, Any b) {
-  if (NOMAD_TRY(is_less(*a, *b))) return true;
-  return is_equal(*a, {&*b, 1});
+Result<bool> at_most(Context& context, Any a, Any b) {
+  if (NOMAD_TRY(is_less(*a, *b, context.work()))) return true;
+  return is_equal(*a, {&*b, 1}, context.work());
 }
 
-Result<bool> greater(Any a, Any b) {
-  return !NOMAD_TRY(at_most(a, b));
+Result<bool> greater(Context& context, Any a, Any b) {
+  return !NOMAD_TRY(at_most(context, a, b));
 }
 
-Result<bool> at_least(Any a, Any b) {
-  return !NOMAD_TRY(is_less(*a, *b));
+Result<bool> at_least(Context& context, Any a, Any b) {
+  return !NOMAD_TRY(is_less(*a, *b, context.work()));
 }
 
 const Function and_function{"and", two, true, last_argument};

@@ -15,6 +15,7 @@
 #include "runtime/template/functions/yaml.hpp"
 #include "runtime/template/value/format.hpp"
 #include "runtime/text/letters.hpp"
+#include "runtime/text/strings.hpp"
 
 namespace nomad::templates::data_family {
 namespace {
@@ -28,14 +29,16 @@ Error no_type_of_nil() {
 Result<bool> is_in(Context& context, const Value& whole, const Value& part) {
   if (whole.kind() == Kind::text) {
     if (part.is_invalid()) return no_type_of_nil();
-    return part.type() == whole.type()
-           && whole.as_text().find(part.as_text()) != std::string_view::npos;
+    if (part.type() != whole.type()) return false;
+    NOMAD_TRY(context.work().take(whole.size() + part.size()));
+    return find_text(whole.as_text(), part.as_text()) != std::string_view::npos;
   }
   if (whole.kind() != Kind::list) return false;
   NOMAD_TRY(context.step(whole.items().size()));
   for (const Value& item : whole.items()) {
     if (item.kind() == Kind::text && part.is_invalid()) return no_type_of_nil();
     if (item.kind() != part.kind()) continue;
+    NOMAD_TRY(context.work().take(compared_bytes(item, part)));
     if (item.kind() == Kind::integer && item.as_integer() == part.as_integer()) return true;
     if (item.kind() == Kind::number && item.as_number() == part.as_number()) return true;
     if (item.kind() == Kind::text && item.type() == part.type() && item.as_text() == part.as_text())

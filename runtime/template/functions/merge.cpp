@@ -16,8 +16,8 @@ bool is_empty(const Value& value) {
 
 }  // namespace
 
-Result<void> set_key(Map& map, std::string_view key, const Value& value) {
-  if (holds(value, map))
+Result<void> set_key(Context& context, Map& map, std::string_view key, const Value& value) {
+  if (NOMAD_TRY(holds(value, map, context.work())))
     return function_error("a map can't hold itself: key \"" + std::string{key} + '"');
   map.set(key, value);
   return {};
@@ -34,7 +34,7 @@ Result<void> merge_maps(Context& context, Map& into, const Value& from, bool ove
     if (known != nullptr && is_map(*known) && is_map(value)) {
       NOMAD_TRY(merge_maps(context, *known->shared_map(), value, overrides, depth + 1));
     } else if (known == nullptr || is_empty(*known) || (overrides && !is_empty(value))) {
-      NOMAD_TRY(set_key(into, key.as_text(), value));
+      NOMAD_TRY(set_key(context, into, key.as_text(), value));
     }
   }
   return {};

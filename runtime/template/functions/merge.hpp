@@ -12,7 +12,7 @@ Result<void> merge_maps(
     Context& context, Map& into, const Value& from, bool overrides, int depth = 0);
 
 /// Sets a key. Fails where the map would come to hold itself.
-Result<void> set_key(Map& map, std::string_view key, const Value& value);
+Result<void> set_key(Context& context, Map& map, std::string_view key, const Value& value);
 
 /// A copy that shares no map with the original.
 Result<Value> copy_deep(Context& context, const Value& value, int depth = 0);

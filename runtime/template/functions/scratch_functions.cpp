@@ -26,7 +26,7 @@ Result<std::string_view> set(Context& context,
                              std::string_view key,
                              const Value& value) {
   if (overwrites || values(context).find(key) == nullptr)
-    NOMAD_TRY(set_key(values(context), key, value));
+    NOMAD_TRY(set_key(context, values(context), key, value));
   return "";
 }
 
@@ -44,7 +44,7 @@ Result<std::string_view> map_set(Context& context,
   if (known->type() != &types::any_map || known->is_nil())
     return function_error(quote(name) + " is not a map");
   Map& map = *known->shared_map();
-  if (overwrites || map.find(key) == nullptr) NOMAD_TRY(set_key(map, key, value));
+  if (overwrites || map.find(key) == nullptr) NOMAD_TRY(set_key(context, map, key, value));
   return "";
 }
 

@@ -56,7 +56,9 @@ Result<Value> replaced(Context& context,
                        std::string_view from,
                        std::string_view to,
                        std::string_view text) {
-  NOMAD_TRY(context.make(text.size() + count_text(text, from) * to.size()));
+  const std::uint64_t longer = Work::times(count_text(text, from), to.size());
+  if (longer > context.room()) return too_long();
+  NOMAD_TRY(context.make(text.size() + static_cast<std::size_t>(longer)));
   return Value::text(replace_all(text, from, to));
 }
 
@@ -65,9 +67,13 @@ std::string sha256_hex(std::string_view text) {
 }
 
 Result<std::string> text_of(Context& context, const Value& value) {
+  if (value.kind() == Kind::text || value.kind() == Kind::list)
+    NOMAD_TRY(context.work().take(value.size()));
   if (value.kind() == Kind::text) return std::string{value.as_text()};
   if (value.kind() == Kind::list && value.type()->element == &types::byte) return bytes_of(value);
-  return print(std::span{&value, 1}, context.room());
+  auto text = NOMAD_TRY(print(std::span{&value, 1}, context.room()));
+  NOMAD_TRY(context.work().take(text.size()));
+  return text;
 }
 
 Result<std::vector<std::string>> texts_of(Context& context, const Value& value) {

@@ -147,7 +147,7 @@ Result<Value> nomad_var(Context& context, std::string_view path) {
   record(context, query, exists);
   if (!exists) return Value::null(items_type);
   for (const auto& [key, content] : (*found)->items)
-    context.secrets().push_back(content);
+    context.secrets().insert(content);
   NOMAD_TRY(context.step((*found)->items.size()));
   return items_value(**found);
 }

@@ -19,9 +19,10 @@ Result<Items> items_of(Context& context, const Value& value, std::string_view wh
   return value.items();
 }
 
-bool has_item(std::span<const Value> items, const Value& wanted) {
-  return std::ranges::any_of(items,
-                             [&wanted](const Value& item) { return deep_equal(wanted, item); });
+Result<bool> has_item(Context& context, std::span<const Value> items, const Value& wanted) {
+  for (const Value& item : items)
+    if (NOMAD_TRY(deep_equal(wanted, item, context.work()))) return true;
+  return false;
 }
 
 Value make_list(Rest<> items) {
@@ -80,21 +81,23 @@ Result<Value> unique(Context& context, const Value& list) {
   Items out;
   for (const Value& item : NOMAD_TRY(items_of(context, list, "find uniq on"))) {
     NOMAD_TRY(context.step(out.size()));
-    if (!has_item(out, item)) out.push_back(item);
+    if (!NOMAD_TRY(has_item(context, out, item))) out.push_back(item);
   }
   return Value::list(std::move(out));
 }
 
 Result<Value> without(Context& context, const Value& list, Rest<> omitted) {
-  Items items = NOMAD_TRY(items_of(context, list, "find without on"));
+  const Items items = NOMAD_TRY(items_of(context, list, "find without on"));
   NOMAD_TRY(context.step(items.size() * (omitted.size() + 1)));
-  std::erase_if(items, [&omitted](const Value& item) { return has_item(omitted, item); });
-  return Value::list(std::move(items));
+  Items kept;
+  for (const Value& item : items)
+    if (!NOMAD_TRY(has_item(context, omitted, item))) kept.push_back(item);
+  return Value::list(std::move(kept));
 }
 
 Result<bool> has(Context& context, const Value& item, const Value& list) {
   if (list.is_invalid()) return false;
-  return has_item(NOMAD_TRY(items_of(context, list, "find has on")), item);
+  return has_item(context, NOMAD_TRY(items_of(context, list, "find has on")), item);
 }
 
 Result<Value> slice(Context& context, const Value& list, Rest<> bounds) {

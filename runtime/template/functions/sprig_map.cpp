@@ -32,9 +32,9 @@ Value get(Dict dict, std::string_view key) {
   return found == nullptr ? Value::text("") : *found;
 }
 
-Result<Value> set(Dict dict, std::string_view key, const Value& value) {
+Result<Value> set(Context& context, Dict dict, std::string_view key, const Value& value) {
   if (dict->is_nil()) return function_error("assignment to entry in nil map");
-  NOMAD_TRY(set_key(*dict->shared_map(), key, value));
+  NOMAD_TRY(set_key(context, *dict->shared_map(), key, value));
   return *dict;
 }
 

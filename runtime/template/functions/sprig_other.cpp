@@ -64,6 +64,10 @@ bool kind_is(std::string_view name, const Value& value) {
   return name == kind_name(value);
 }
 
+Result<bool> is_deep_equal(Context& context, const Value& a, const Value& b) {
+  return deep_equal(a, b, context.work());
+}
+
 Result<Value> fail(std::string_view message) {
   return function_error(std::string{message});
 }
@@ -154,7 +158,7 @@ std::span<const Function> functions() {
       bind<type_is_like>("sprig_typeIsLike"),
       bind<kind_name>("sprig_kindOf"),
       bind<kind_is>("sprig_kindIs"),
-      bind<deep_equal>("sprig_deepEqual"),
+      bind<is_deep_equal>("sprig_deepEqual"),
       bind<fail>("sprig_fail"),
       bind<hello>("sprig_hello"),
       bind<base_name>("sprig_base"),

@@ -1,5 +1,6 @@
 // sprig: texts, defaults, encodings, digests, regular expressions.
 #include <algorithm>
+#include <bit>
 
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
@@ -84,7 +85,7 @@ Result<std::string> wrap_with(Context& context,
 }
 
 bool has_part(std::string_view part, std::string_view text) {
-  return text.find(part) != std::string_view::npos;
+  return find_text(text, part) != std::string_view::npos;
 }
 
 bool has_prefix(std::string_view prefix, std::string_view text) {
@@ -176,8 +177,17 @@ Result<Value> to_texts(Context& context, const Value& list) {
 
 Result<Value> sort_texts(Context& context, const Value& list) {
   auto texts = NOMAD_TRY(texts_of(context, list));
+  std::uint64_t bytes = 0;
+  for (const auto& text : texts)
+    bytes += text.size() + Work::step;
+  NOMAD_TRY(context.work().take(bytes * std::bit_width(texts.size())));
   std::ranges::sort(texts);
   return Value::texts(texts);
+}
+
+/// Whether it is not for what the rendering may take.
+bool is_mistake(const Error& err) {
+  return err.code == Errc::invalid_argument;
 }
 
 /// A pattern that is none panics, of which Go's template makes an error of the function.
@@ -185,26 +195,30 @@ Result<Value> sort_texts(Context& context, const Value& list) {
 enum class Refusal : std::uint8_t { panic, error };
 
 template <Refusal refusal>
-Result<Regex> compiled(std::string_view pattern) {
-  auto regex = Regex::compile(pattern);
-  if (regex || refusal == Refusal::error) return regex;
+Result<Regex> compiled(Context& context, std::string_view pattern) {
+  auto regex = Regex::compile(pattern, context.work());
+  if (regex || refusal == Refusal::error || !is_mistake(regex.error())) return regex;
   const bool has_backquote = pattern.find('`') != std::string_view::npos;
   const std::string shown = has_backquote ? quote(pattern) : '`' + std::string{pattern} + '`';
   return function_error("regexp: Compile(" + shown + "): " + regex.error().what);
 }
 
-bool regex_match(std::string_view pattern, std::string_view text) {
-  const auto regex = Regex::compile(pattern);
-  return regex && regex->matches(text);
+Result<bool> must_regex_match(Context& context, std::string_view pattern, std::string_view text) {
+  return NOMAD_TRY(Regex::compile(pattern, context.work())).matches(text, context.work());
 }
 
-Result<bool> must_regex_match(std::string_view pattern, std::string_view text) {
-  return NOMAD_TRY(Regex::compile(pattern)).matches(text);
+Result<bool> regex_match(Context& context, std::string_view pattern, std::string_view text) {
+  auto matches = must_regex_match(context, pattern, text);
+  if (!matches && is_mistake(matches.error())) return false;
+  return matches;
 }
 
 template <Refusal refusal>
-Result<std::string_view> regex_find(std::string_view pattern, std::string_view text) {
-  const auto found = NOMAD_TRY(compiled<refusal>(pattern)).find_all(text, 1);
+Result<std::string_view> regex_find(Context& context,
+                                    std::string_view pattern,
+                                    std::string_view text) {
+  const Regex regex = NOMAD_TRY(compiled<refusal>(context, pattern));
+  const auto found = NOMAD_TRY(regex.find_all(text, 1, context.work()));
   return found.empty() ? "" : found[0];
 }
 
@@ -213,9 +227,9 @@ Result<Value> regex_find_all(Context& context,
                              std::string_view pattern,
                              std::string_view text,
                              std::int64_t most) {
-  const Regex regex = NOMAD_TRY(compiled<refusal>(pattern));
+  const Regex regex = NOMAD_TRY(compiled<refusal>(context, pattern));
   NOMAD_TRY(context.step(text.size()));
-  return Value::texts(regex.find_all(text, most));
+  return Value::texts(NOMAD_TRY(regex.find_all(text, most, context.work())));
 }
 
 /// With `expands`, "$1" stands for a group.
@@ -224,8 +238,8 @@ Result<std::string> regex_replace(Context& context,
                                   std::string_view pattern,
                                   std::string_view text,
                                   std::string_view with) {
-  const Regex regex = NOMAD_TRY(compiled<refusal>(pattern));
-  return regex.replace_all(text, with, expands, context.room());
+  const Regex regex = NOMAD_TRY(compiled<refusal>(context, pattern));
+  return regex.replace_all(text, with, expands, context.room(), context.work());
 }
 
 template <Refusal refusal>
@@ -233,9 +247,9 @@ Result<Value> regex_split(Context& context,
                           std::string_view pattern,
                           std::string_view text,
                           std::int64_t most) {
-  const Regex regex = NOMAD_TRY(compiled<refusal>(pattern));
+  const Regex regex = NOMAD_TRY(compiled<refusal>(context, pattern));
   NOMAD_TRY(context.step(text.size()));
-  return Value::texts(regex.split(text, most));
+  return Value::texts(NOMAD_TRY(regex.split(text, most, context.work())));
 }
 
 }  // namespace

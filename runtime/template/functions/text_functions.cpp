@@ -47,7 +47,7 @@ Result<Value> split_to_map(Context& context,
                            std::string_view text) {
   auto map = std::make_shared<Map>();
   for (const std::string_view part : NOMAD_TRY(parts_of(context, text, separator)))
-    if (const std::size_t at = part.find(between); at != std::string_view::npos)
+    if (const std::size_t at = find_text(part, between); at != std::string_view::npos)
       map->set(part.substr(0, at), Value::text(std::string{part.substr(at + between.size())}));
   return Value::map(std::move(map), types::text_map);
 }
@@ -56,12 +56,12 @@ Result<std::string> regex_replace(Context& context,
                                   std::string_view pattern,
                                   std::string_view with,
                                   std::string_view text) {
-  const Regex regex = NOMAD_TRY(Regex::compile(pattern));
-  return regex.replace_all(text, with, true, context.room());
+  const Regex regex = NOMAD_TRY(Regex::compile(pattern, context.work()));
+  return regex.replace_all(text, with, true, context.room(), context.work());
 }
 
-Result<bool> regex_match(std::string_view pattern, std::string_view text) {
-  return NOMAD_TRY(Regex::compile(pattern)).matches(text);
+Result<bool> regex_match(Context& context, std::string_view pattern, std::string_view text) {
+  return NOMAD_TRY(Regex::compile(pattern, context.work())).matches(text, context.work());
 }
 
 Result<std::string> base64_decode(std::string_view text) {

@@ -30,6 +30,9 @@ const std::string open_version = R"(v?([0-9|xX*]+)(\.[0-9|xX*]+)?(\.[0-9|xX*]+)?
 
 const std::string relations = R"(=||!=|>|<|>=|=>|<=|=<|~|~>|\^)";
 
+/// Bytes of a version or constraint: reading one takes the square of it.
+constexpr std::size_t most_read = 4096;
+
 Error bad_constraint(std::string_view text) {
   return function_error("improper constraint: " + std::string{text});
 }
@@ -98,6 +101,7 @@ std::string without_ranges(std::string_view text) {
 }  // namespace
 
 Result<Version> Version::parse(std::string_view text) {
+  if (text.size() > most_read) return function_error("Invalid Semantic Version");
   static const RE2 form{R"(v?([0-9]+)(\.[0-9]+)?(\.[0-9]+)?)" + version_tail};
   StringPiece major;
   StringPiece minor;
@@ -191,6 +195,7 @@ Result<VersionConstraint> VersionConstraint::parse(std::string_view text) {
                         + R"()\s*)(?:(?:\s+|,\s*)(?:)" + relations + R"()\s*(?:)" + open_version
                         + R"()\s*)*)"};
   static const RE2 one{R"(((?:)" + relations + R"()\s*(?:)" + open_version + R"()))"};
+  if (text.size() > most_read) return bad_constraint(text.substr(0, most_read));
   VersionConstraint constraint;
   const std::string whole = without_ranges(text);
   std::string_view rest = whole;

@@ -12,6 +12,7 @@ namespace nomad::templates {
 namespace {
 
 using Characters = std::u32string;
+using CharactersView = std::u32string_view;
 
 UChar32 icu(char32_t c) {
   return static_cast<UChar32>(c);
@@ -49,7 +50,7 @@ struct Word {
 };
 
 /// Takes the next word off the front: a run of characters of one kind; "URLPath" is "URL", "Path".
-Word take_word(Characters& rest) {
+Word take_word(CharactersView& rest) {
   if (rest.empty()) return {};
   std::size_t size = 1;
   const auto run = [&](auto belongs) {
@@ -83,8 +84,8 @@ Word take_word(Characters& rest) {
       return !is_connector(c) && !is_unicode_letter(c) && !is_number(c) && !is_punctuation(c);
     });
   }
-  Word out{type, rest.substr(0, size)};
-  rest.erase(0, size);
+  Word out{type, Characters{rest.substr(0, size)}};
+  rest.remove_prefix(size);
   return out;
 }
 
@@ -92,7 +93,7 @@ Word take_word(Characters& rest) {
 class WordJoiner {
 public:
   WordJoiner(std::string_view text, char32_t connector)
-      : connector_{connector}, rest_{code_points(text)} {}
+      : connector_{connector}, whole_{code_points(text)} {}
 
   std::string join() {
     word_ = take_word(rest_);
@@ -161,7 +162,8 @@ private:
   }
 
   char32_t connector_;
-  Characters rest_;
+  Characters whole_;
+  CharactersView rest_ = whole_;
   Characters out_;
   Word word_;
 };

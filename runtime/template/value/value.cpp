@@ -42,15 +42,16 @@ const std::map<Value, Value, KeyOrder> no_entries;
 /// Beyond this many values nobody looks whether a map comes to hold itself.
 constexpr std::size_t most_searched = 10'000;
 
-/// Compares, and gives up on what takes too long.
+/// Compares values of any depth.
 class Equality {
 public:
-  bool holds(const Value& a, const Value& b, int depth) {
+  explicit Equality(Work& work) : work_{work} {}
+
+  Result<bool> holds(const Value& a, const Value& b, int depth) {
     if (a.type() != b.type() || a.is_nil() != b.is_nil()) return false;
     if (a.is_nil()) return true;
-    if (depth > max_depth || --left_ < 0) return false;
-    const auto same
-        = [this, depth](const Value& x, const Value& y) { return holds(x, y, depth + 1); };
+    if (depth > max_depth) return false;
+    NOMAD_TRY(work_.take(Work::step + compared_bytes(a, b)));
     switch (a.kind()) {
       case Kind::any:
         return true;
@@ -62,13 +63,9 @@ public:
         return order_of_basics(a, b) == 0;
       case Kind::list:
       case Kind::structure:
-        return &a.items() == &b.items() || std::ranges::equal(a.items(), b.items(), same);
+        return &a.items() == &b.items() || NOMAD_TRY(all(a.items(), b.items(), depth));
       case Kind::map:
-        return a.shared_map() == b.shared_map()
-               || std::ranges::equal(a.entries(), b.entries(),
-                                     [&same](const auto& x, const auto& y) {
-                                       return same(x.first, y.first) && same(x.second, y.second);
-                                     });
+        return a.shared_map() == b.shared_map() || NOMAD_TRY(entries(a, b, depth));
       case Kind::function:
         return false;
     }
@@ -76,7 +73,23 @@ public:
   }
 
 private:
-  int left_ = 1'000'000;
+  Result<bool> all(const std::vector<Value>& a, const std::vector<Value>& b, int depth) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (!NOMAD_TRY(holds(a[i], b[i], depth + 1))) return false;
+    return true;
+  }
+
+  Result<bool> entries(const Value& a, const Value& b, int depth) {
+    if (a.size() != b.size()) return false;
+    for (auto x = a.entries().begin(), y = b.entries().begin(); x != a.entries().end(); ++x, ++y)
+      if (!NOMAD_TRY(holds(x->first, y->first, depth + 1))
+          || !NOMAD_TRY(holds(x->second, y->second, depth + 1)))
+        return false;
+    return true;
+  }
+
+  Work& work_;
 };
 
 }  // namespace
@@ -289,12 +302,13 @@ std::string bytes_of(const Value& list) {
   return out;
 }
 
-bool holds(const Value& value, const Map& map) {
+Result<bool> holds(const Value& value, const Map& map, Work& work) {
   std::vector<const Value*> open{&value};
   std::set<const void*> seen;
   while (!open.empty()) {
     const Value& next = *open.back();
     open.pop_back();
+    NOMAD_TRY(work.take(Work::step));
     if (next.is_nil()) continue;
     if (next.kind() == Kind::map) {
       if (next.shared_map() == &map) return true;
@@ -311,8 +325,12 @@ bool holds(const Value& value, const Map& map) {
   return false;
 }
 
-bool deep_equal(const Value& a, const Value& b) {
-  return Equality{}.holds(a, b, 0);
+std::uint64_t compared_bytes(const Value& a, const Value& b) {
+  return a.kind() == Kind::text && b.kind() == Kind::text ? std::min(a.size(), b.size()) : 0;
+}
+
+Result<bool> deep_equal(const Value& a, const Value& b, Work& work) {
+  return Equality{work}.holds(a, b, 0);
 }
 
 }  // namespace nomad::templates

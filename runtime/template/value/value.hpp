@@ -17,6 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/result.hpp"
+#include "runtime/base/work.hpp"
 #include "runtime/template/value/type.hpp"
 
 namespace nomad::templates {
@@ -169,9 +171,12 @@ std::string bytes_of(const Value& list);
 
 /// Whether `map` can be reached from `value`, or so many values that nobody can say: then it may
 /// not be put into `map`.
-bool holds(const Value& value, const Map& map);
+Result<bool> holds(const Value& value, const Map& map, Work& work);
 
-/// Go's reflect.DeepEqual. False beyond `max_depth`, and of what has millions of parts.
-bool deep_equal(const Value& a, const Value& b);
+/// What is paid for comparing two values that are texts.
+std::uint64_t compared_bytes(const Value& a, const Value& b);
+
+/// Go's reflect.DeepEqual. False beyond `max_depth`.
+Result<bool> deep_equal(const Value& a, const Value& b, Work& work);
 
 }  // namespace nomad::templates

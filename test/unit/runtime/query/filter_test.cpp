@@ -151,8 +151,9 @@ TEST_CASE("filter: joined objects and values that may be null are found") {
   alloc->initDeploymentStatus().getHealthy().setValue(true);
   alloc->initDesiredTransition();
   const Filter::Extra extras[] = {{"Job", job.reader()}};
+  Work work{1'000'000};
   const auto check = [&](const char* expression) {
-    return *Filter::compile(expression)->matches(alloc.reader(), extras);
+    return *Filter::compile(expression)->matches(alloc.reader(), extras, work);
   };
 
   CHECK(check("Job.Priority == 70"));
@@ -198,4 +199,26 @@ TEST_CASE("page: counts rows, and tokens come back as they were") {
   CHECK(query::NameToken::parse("default.a.b").id == "a.b");
   CHECK(query::NameToken::parse("default").ns == "default");
   CHECK(query::NameToken::make("n", "i") == "n.i");
+}
+
+TEST_CASE("filter: a row takes what its texts and patterns say, and no more than it may") {
+  Draft<schema::Allocation> alloc;
+  alloc->setName(std::string(1'000'000, 'a'));
+  const auto cheap = Filter::compile("Name matches `b`");
+  const auto dear = Filter::compile("Name matches `(a|b)*a(a|b){400}c`");
+  Work little{100'000};
+
+  CHECK(cheap->matches(alloc.reader()) == false);
+  CHECK(dear->matches(alloc.reader()).error().code == Errc::too_large);
+  CHECK(cheap->matches(alloc.reader(), {}, little).error().code == Errc::too_large);
+}
+
+TEST_CASE("filter: all its patterns together are bounded") {
+  std::string text = "Name matches `\\pL{50}`";
+  for (int i = 0; i < 400; ++i)
+    text += " or Name matches `\\pL{50}`";
+  Draft<schema::Allocation> alloc;
+  alloc->setName("b");
+
+  CHECK(Filter::compile(text)->matches(alloc.reader()).error().code == Errc::too_large);
 }

@@ -168,6 +168,71 @@ TEST_CASE("render: ends, whatever a template wants") {
   }
 }
 
+// Each would run for hours: what is counted is how often it was asked whether anybody waits.
+TEST_CASE("render: ends at the next look once nobody waits for it, whatever it does") {
+  const std::string large
+      = "{{$x := sprig_repeat 200000 \"a\"}}{{$y := sprig_repeat 200000 \"a\"}}"
+        "{{$m := sprig_dict \"a\" 1}}{{$d := sprig_list}}"
+        "{{range loop 20}}{{$d = sprig_list $d $d}}{{end}}{{$e := sprig_list}}"
+        "{{range loop 20}}{{$e = sprig_list $e $e}}{{end}}"
+        "{{range loop 1000}}{{range loop 1000}}{{$z := ";
+  for (const std::string body : {"sprig_sha256sum $x",
+                                 "sprig_deepEqual $x $y",
+                                 "sprig_deepEqual $d $e",
+                                 "eq $x $y",
+                                 "lt $x $y",
+                                 "toLower $x",
+                                 "regexMatch \"b\" $x",
+                                 "regexReplaceAll \"a.*b|a\" \"\" $x",
+                                 "sprig_regexFindAll \"a.*b|a\" $x -1",
+                                 "sprig_contains \"ab\" $x",
+                                 "in $x $y",
+                                 "in (sprig_list $x) $y",
+                                 "sprig_has $x (sprig_list $y)",
+                                 "sprig_sortAlpha (sprig_list $x $y)",
+                                 "sprig_snakecase $x",
+                                 "print $x",
+                                 "sprig_uniq (sprig_list $x $y)",
+                                 "sprig_trimAll $y (print $x \"b\")",
+                                 "sprig_hasPrefix $x $y",
+                                 "sprig_get $m $x",
+                                 "html $x",
+                                 "sprig_set $m $x 1",
+                                 "toJSON $x"}) {
+    CAPTURE(body);
+    int looks = 0;
+    const Limits limits{.made = std::size_t{1} << 40U,
+                        .work = std::uint64_t{1} << 50U,
+                        .look = [&looks]() -> Result<void> {
+                          if (++looks < 4) return {};
+                          return Error{Errc::cancelled, "nobody waits"};
+                        }};
+    const auto rendered = render(large + body + "}}{{end}}{{end}}", {}, limits);
+    REQUIRE_FALSE(rendered.has_value());
+    CHECK(rendered.error().what.ends_with("nobody waits"));
+    CHECK(rendered.error().code == Errc::cancelled);
+    CHECK(looks == 4);
+  }
+}
+
+TEST_CASE("render: what it may do is counted in bytes, not in steps") {
+  const std::string text
+      = "{{$x := sprig_repeat 1000000 \"a\"}}{{range loop 10000}}"
+        "{{if regexMatch \"b\" $x}}{{end}}{{end}}";
+
+  CHECK(render(text, {}, {.work = 50'000'000}).error().what.find("more work than is allowed")
+        != std::string::npos);
+}
+
+TEST_CASE("render: a variable that is read again and again is kept once") {
+  Context context;
+
+  context.secrets().insert("a");
+  context.secrets().insert("a");
+
+  CHECK(context.secrets().size() == 1);
+}
+
 TEST_CASE("render: values as deep as a template makes them are shown not at all, and end well") {
   const Limits limits{.steps = 400'000};
   const std::string deep = "{{$l := sprig_list}}{{range loop 30000}}{{$l = sprig_list $l}}{{end}}";

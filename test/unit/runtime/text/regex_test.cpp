@@ -8,14 +8,25 @@ using namespace nomad;
 
 namespace {
 
+Work plenty() {
+  return Work{1U << 30U};
+}
+
+Regex compiled(std::string_view pattern) {
+  auto work = plenty();
+  return *Regex::compile(pattern, work);
+}
+
 std::string regex_replaced(std::string_view pattern, std::string_view text, std::string_view with) {
-  return Regex::compile(pattern)->replace_all(text, with, true, 100).value_or("too long");
+  auto work = plenty();
+  return compiled(pattern).replace_all(text, with, true, 100, work).value_or("too long");
 }
 
 }  // namespace
 
 TEST_CASE("regex: what is no pattern is told in Go's words") {
-  CHECK(Regex::compile("(").error().what == "error parsing regexp: missing closing ): `(`");
+  auto work = plenty();
+  CHECK(Regex::compile("(", work).error().what == "error parsing regexp: missing closing ): `(`");
 }
 
 TEST_CASE("regex: groups are named by number and by name") {
@@ -23,18 +34,59 @@ TEST_CASE("regex: groups are named by number and by name") {
   CHECK(regex_replaced("a", "a", "$$ $ ${ ${}") == "$ $ ${ ${}");
   CHECK(regex_replaced("(a)", "a", "[$1x][${1}x]") == "[][ax]");
   CHECK(regex_replaced("a", "a", "[$é]") == "[]");
-  CHECK(Regex::compile("(a)")->replace_all("a", "$1$1", false, 100).value() == "$1$1");
+  auto work = plenty();
+  CHECK(compiled("(a)").replace_all("a", "$1$1", false, 100, work).value() == "$1$1");
 }
 
 TEST_CASE("regex: empty matches count once, and not behind another match") {
   CHECK(regex_replaced("a*", "baac", "-") == "-b-c-");
   CHECK(regex_replaced("", "äb", "-") == "-ä-b-");
-  CHECK(join(Regex::compile("a*")->find_all("baac", -1), "|") == "|aa|");
+  auto work = plenty();
+  CHECK(join(*compiled("a*").find_all("baac", -1, work), "|") == "|aa|");
 }
 
 TEST_CASE("regex: parts, and a limit") {
-  CHECK(join(Regex::compile(",")->split("a,b,c", 2), "|") == "a|b,c");
-  CHECK(join(Regex::compile("x*")->split("axbxc", -1), "|") == "a|b|c");
+  auto work = plenty();
+  CHECK(join(*compiled(",").split("a,b,c", 2, work), "|") == "a|b,c");
+  CHECK(join(*compiled("x*").split("axbxc", -1, work), "|") == "a|b|c");
   CHECK(regex_replaced("a", std::string(60, 'a'), "bb") == "too long");
   CHECK(quote_meta("a.b*") == "a\\.b\\*");
+}
+
+TEST_CASE("regex: what a match may take is paid for before, by text and program") {
+  const std::string text(1'000'000, 'a');
+  Work small{1'000'000};
+  Work enough{2'000'000'000};
+  const Regex large = compiled("(a|b)*a(a|b){200}c");
+
+  CHECK(compiled("b").matches(text, small).error().code == Errc::too_large);
+  CHECK(compiled("a").find_all("aaaaaaaaaa", 1, enough)->size() == 1);
+  CHECK(enough.used() < 1'000);
+  CHECK(large.matches(std::string(10'000, 'a'), enough) == false);
+  CHECK(large.matches(std::string(10'000'000, 'a'), enough).error().code == Errc::too_large);
+}
+
+TEST_CASE("regex: looking on to the end for each match ends with the work, and with a stop") {
+  const std::string text(200'000, 'a');
+  int looks = 0;
+  Work bounded{4'000'000};
+  Work stopped{std::uint64_t{1} << 40U, [&looks]() -> Result<void> {
+                 if (++looks > 2) return Error{Errc::cancelled, "nobody waits"};
+                 return {};
+               }};
+  const Regex reads_on = compiled("a.*b|a");
+
+  CHECK(reads_on.find_all(text, -1, bounded).error().code == Errc::too_large);
+  CHECK(reads_on.replace_all(text, "x", false, text.size(), stopped).error().code
+        == Errc::cancelled);
+  CHECK(looks == 3);
+}
+
+TEST_CASE("regex: a pattern is bounded, and what it is compiled to is paid for") {
+  auto work = plenty();
+  Work little{50'000};
+
+  CHECK(Regex::compile(std::string(Regex::max_pattern + 1, 'a'), work).error().code
+        == Errc::too_large);
+  CHECK(Regex::compile("[a-z]{1000}", little).error().code == Errc::too_large);
 }

@@ -77,3 +77,43 @@ TEST_CASE("steps: slow ones give up their places, so that others go on") {
   actor::stop(asker);
   actor::stop(steps);
 }
+
+TEST_CASE("steps: long ones have places of their own, which one job can't have all") {
+  actor::SystemConfig config;
+  actor::System system{config};
+  const auto steps = client::spawn_blocking_pool(
+      system,
+      {.places = 1, .max_threads = 16, .patience = 1h, .long_places = 3, .of_one_owner = 2});
+  Gate gate;
+  std::atomic<int> begun_of_a = 0;
+  std::atomic<int> ended = 0;
+  const auto asker
+      = actor::spawn(system, [&](actor::Any::pointer self) -> actor::Any::behavior_type {
+          for (const std::string owner : {"a", "a", "a", "a", "b"})
+            self->request(steps, 1min,
+                          client::blocking::make(
+                              [&gate, &begun_of_a, owner]() -> Result<> {
+                                if (owner == "a") ++begun_of_a;
+                                gate.pass();
+                                return {};
+                              },
+                              owner))
+                .then([&ended](const client::blocking::Outcome&) { ++ended; }, [](const Error&) {});
+          return {};
+        });
+  gate.wait_for(3);  // With one queue for all, the one of "b" would wait for those of "a".
+  CHECK(begun_of_a == 2);
+
+  actor::Outsider outsider{system};
+  int quick = 0;
+  outsider.request(steps, 1min, client::blocking::make([]() -> Result<int> { return 7; }))
+      .receive([&quick](const client::blocking::Outcome& outcome) { quick += outcome.as<int>(); },
+               [](const Error&) {});
+  CHECK(quick == 7);
+  gate.open();
+  while (ended < 5)
+    std::this_thread::yield();
+  CHECK(begun_of_a == 4);
+  actor::stop(asker);
+  actor::stop(steps);
+}

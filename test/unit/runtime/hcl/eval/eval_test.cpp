@@ -69,8 +69,7 @@ TEST_CASE("evaluate: a variable of an inner context hides one of an outer") {
 TEST_CASE(
     "evaluate: work is bounded by the budget, told once, and shared by a context's evaluations") {
   Scope scope;
-  EvalBudget budget;
-  budget.limits.steps = 10'000;
+  EvalBudget budget{.limits = {.work = 10'000 * Work::step}};
   scope.context.budget = &budget;
   const Parsed loop = parse_expression(
       "f.hcl", "[for a in range(1000): [for b in range(1000): [for c in range(1000): a]]]");
@@ -82,7 +81,7 @@ TEST_CASE(
   REQUIRE(first.diagnostics.size() == 1);
   CHECK(first.diagnostics[0].summary == "Evaluation limit exceeded");
   CHECK(second.value.is_unknown());
-  CHECK(budget.steps_used < 20'000);
+  CHECK(budget.work.used() < 20'000 * Work::step);
 }
 
 TEST_CASE("evaluate: what is made in all is bounded, however small each value is") {

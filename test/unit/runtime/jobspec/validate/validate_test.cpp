@@ -176,6 +176,17 @@ TEST_CASE("counts have a bound, and their sum does not wrap") {
   CHECK_FALSE(errors_of(at_bound).empty());
 }
 
+TEST_CASE("constraints have a bound, as what schedulers judge has") {
+  for (const char* operand : {"regexp", "version", "semver"}) {
+    CAPTURE(operand);
+    object job = small_job();
+    job["Constraints"] = array{object{{"LTarget", "${attr.cpu.arch}"},
+                                      {"Operand", operand},
+                                      {"RTarget", std::string(64 * 1024 + 1, '1')}}};
+    CHECK(joined(errors_of(job)).find("it has more than 65536 bytes") != std::string::npos);
+  }
+}
+
 TEST_CASE("names have a bound") {
   object job = small_job();
   const std::string longest(1024, 'x');

@@ -54,6 +54,15 @@ TEST_CASE("versions and regular expressions are remembered, also bad ones") {
   }
 }
 
+TEST_CASE("operand: a regular expression that would take too much holds of no node") {
+  OperandChecker check;
+  const std::string value(1'000'000, 'a');
+
+  CHECK(check.holds("regexp", value, "a$"));
+  CHECK_FALSE(check.holds("regexp", value, "(a|b)*a(a|b){400}"));
+  CHECK_FALSE(check.holds("regexp", "a", std::string(nomad::Regex::max_pattern + 1, 'a')));
+}
+
 TEST_CASE("sets") {
   OperandChecker check;
   CHECK(check.holds("set_contains", "a, b,c", "c,a"));

@@ -34,18 +34,21 @@ TEST_CASE("value: keys of maps are in Go's order") {
 }
 
 TEST_CASE("value: equal in depth, of the same types") {
-  CHECK(deep_equal(pair_map(Value::list({Value::integer(1)})),
-                   pair_map(Value::list({Value::integer(1)}))));
-  CHECK_FALSE(deep_equal(Value::integer(1), Value::integer(1, types::int64)));
-  CHECK_FALSE(deep_equal(Value::list({}), Value::null(types::any_list)));
+  Work work{10'000};
+  CHECK(*deep_equal(pair_map(Value::list({Value::integer(1)})),
+                    pair_map(Value::list({Value::integer(1)})), work));
+  CHECK_FALSE(*deep_equal(Value::integer(1), Value::integer(1, types::int64), work));
+  CHECK_FALSE(*deep_equal(Value::list({}), Value::null(types::any_list), work));
 }
 
 TEST_CASE("value: a map finds itself wherever it is held") {
   const Value inner = pair_map(Value::integer(1));
   const Value outer = Value::list({pair_map(Value::list({inner}))});
 
-  CHECK(holds(outer, *inner.shared_map()));
-  CHECK_FALSE(holds(Value::list({Value::integer(1)}), *inner.shared_map()));
+  Work work{10'000};
+
+  CHECK(*holds(outer, *inner.shared_map(), work));
+  CHECK_FALSE(*holds(Value::list({Value::integer(1)}), *inner.shared_map(), work));
 }
 
 TEST_CASE("value: a million levels end without a stack of a million calls") {

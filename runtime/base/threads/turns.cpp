@@ -1,3 +1,4 @@
+// What runtime/base/turns.hpp declares.
 #include "runtime/base/turns.hpp"
 
 #include <deque>
