@@ -220,13 +220,19 @@ Result<int> list_directory(Api& api,
                            const FsFlags& flags,
                            const std::string& id,
                            const Query& query) {
-  auto files
-      = NOMAD_TRY(api.get("/v1/client/fs/ls/" + id, query).within("Error listing alloc dir"));
   Rows rows{{"Mode", "Size", "Modified Time", "Name"}};
-  for (const auto& file : files.view().items())
-    rows.push_back({file["FileMode"].text(), size_of(file, flags.raw_sizes),
-                    clock_time(file["ModTime"]),
-                    file["Name"].text() + (file["IsDir"].truth() ? "/" : "")});
+  std::string next;
+  do {
+    auto page = query;
+    if (!next.empty()) page.emplace_back("next_token", next);
+    auto files
+        = NOMAD_TRY(api.get("/v1/client/fs/ls/" + id, page).within("Error listing alloc dir"));
+    for (const auto& file : files.view().items())
+      rows.push_back({file["FileMode"].text(), size_of(file, flags.raw_sizes),
+                      clock_time(file["ModTime"]),
+                      file["Name"].text() + (file["IsDir"].truth() ? "/" : "")});
+    next = files.next_token;
+  } while (!next.empty());
   std::cout << table(rows) << '\n';
   return 0;
 }

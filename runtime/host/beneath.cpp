@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <system_error>
 
 #include <fcntl.h>
@@ -208,26 +209,64 @@ Result<> Beneath::check_readable(int descriptor, std::string_view path) const {
   return {};
 }
 
-Result<std::vector<FileInfo>> Beneath::list(std::string_view path) const {
+namespace {
+
+/// The first names in their order, of any number that come in any.
+class FirstNames {
+public:
+  explicit FirstNames(const Listing& listing) : listing_{listing} {}
+
+  void add(std::string_view name) {
+    if (name == "." || name == ".." || name < listing_.from) return;
+    if (listing_.wanted != nullptr && !listing_.wanted(name, listing_.of)) return;
+    if (names_.size() > listing_.most) {  // The one more is what the next page is from.
+      if (name >= names_.front()) return;
+      std::ranges::pop_heap(names_);
+      names_.pop_back();
+    }
+    names_.emplace_back(name);
+    std::ranges::push_heap(names_);
+  }
+
+  std::vector<std::string> take() {
+    std::ranges::sort_heap(names_);
+    return std::move(names_);
+  }
+
+private:
+  const Listing& listing_;
+  std::vector<std::string> names_;  ///< A heap, the last one in front.
+};
+
+}  // namespace
+
+Result<DirectoryPage> Beneath::list(std::string_view path, const Listing& listing) const {
   auto opened = NOMAD_TRY(resolve(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0, "open"));
-  DIR* directory = ::fdopendir(opened.get());
-  if (directory == nullptr) return open_error("open", path, errno);
-  int descriptor = opened.release();  // now the directory's
-  std::vector<FileInfo> entries;
-  while (const dirent* entry = ::readdir(directory)) {
-    std::string name{entry->d_name};
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory{::fdopendir(opened.get()), ::closedir};
+  if (!directory) return open_error("open", path, errno);
+  const int descriptor = opened.release();  // now the directory's
+  FirstNames found{listing};
+  std::size_t read = 0;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (++read > listing.max_names)
+      return Error{Errc::too_large, std::string{path} + " has more than "
+                                        + std::to_string(listing.max_names) + " entries"};
+    found.add(entry->d_name);
+  }
+  DirectoryPage page;
+  for (auto& name : found.take()) {
+    if (page.files.size() == listing.most) {
+      page.next = std::move(name);
+      break;
+    }
 
     struct stat status {};
 
-    if (name == "." || name == "..") continue;
     // One that went meanwhile is not there.
     if (::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
-      entries.push_back(to_info(std::move(name), status));
+      page.files.push_back(to_info(std::move(name), status));
   }
-  ::closedir(directory);
-  std::sort(entries.begin(), entries.end(),
-            [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
-  return entries;
+  return page;
 }
 
 Result<FileInfo> Beneath::stat(std::string_view path) const {

@@ -39,6 +39,20 @@ struct FileInfo {
   std::string content_type;   ///< Only from `stat`, sniffed from the first 512 bytes.
 };
 
+/// Which entries of a directory are wanted. Only those are looked at: names cost little.
+struct Listing {
+  std::string from{};                 ///< By name, this one included.
+  std::size_t most = 50'000;          ///< Entries in the answer.
+  std::size_t max_names = 1'000'000;  ///< That are read. `too_large`: the directory has more.
+  bool (*wanted)(std::string_view name, std::string_view of) = nullptr;  ///< Null: all.
+  std::string of{};                                                      ///< What `wanted` is told.
+};
+
+struct DirectoryPage {
+  std::vector<FileInfo> files;
+  std::string next;  ///< The name that the next page is from; empty: that was all.
+};
+
 /// A regular file opened for reading.
 struct OpenFile {
   UniqueFd descriptor;
@@ -59,7 +73,7 @@ public:
   static Result<Beneath> open(std::string directory, bool protect_secrets = true);
 
   /// The entries of a directory, by name. Links are shown as links.
-  Result<std::vector<FileInfo>> list(std::string_view path) const;
+  Result<DirectoryPage> list(std::string_view path, const Listing& listing = {}) const;
 
   /// The file that `path` leads to, links followed.
   Result<FileInfo> stat(std::string_view path) const;

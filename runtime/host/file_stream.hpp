@@ -94,8 +94,12 @@ struct LogFile {
   std::uint64_t size = 0;
 };
 
+/// Entries of alloc/logs, which the task may write to; those that are logs of one output.
+inline constexpr std::size_t max_log_names = 50'000;
+inline constexpr std::size_t max_log_files = 10'000;
+
 /// The log files of one output below alloc/logs, by index. Other entries of the directory are
-/// ignored. `not_found` when the directory is missing.
+/// ignored. `not_found` when the directory is missing, `too_large` beyond the bounds above.
 Result<std::vector<LogFile>> list_log_files(const Beneath& directory,
                                             std::string_view task,
                                             LogType type);

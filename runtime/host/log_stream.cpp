@@ -36,10 +36,20 @@ Result<LogType> parse_log_type(std::string_view text) {
 Result<std::vector<LogFile>> list_log_files(const Beneath& directory,
                                             std::string_view task,
                                             LogType type) {
-  auto entries = NOMAD_TRY(directory.list(logs));
   const auto base = base_of(task, type);
+  // A task may put any number of files there.
+  auto entries = NOMAD_TRY(directory.list(
+      logs,
+      {.most = max_log_files,
+       .max_names = max_log_names,
+       .wanted = [](std::string_view name,
+                    std::string_view of) { return executor::log_index(name, of).has_value(); },
+       .of = base}));
+  if (!entries.next.empty())
+    return Error{Errc::too_large, std::string{logs} + " has more than "
+                                      + std::to_string(max_log_files) + " files of " + base};
   std::vector<LogFile> files;
-  for (FileInfo& entry : entries) {
+  for (FileInfo& entry : entries.files) {
     const auto index = executor::log_index(entry.name, base);
     if (index && entry.mode.front() == '-')
       files.push_back({*index, std::move(entry.name), entry.size});

@@ -46,6 +46,10 @@ ignored as in Nomad. Parsing alone (`/v1/jobs/parse`) judges nothing.
 To move jobs over in stages, `server { allow_unsupported_blocks = true }` makes warnings of the errors of jobs; it has to
 be set on all servers. Jobs that are registered already run on as they are, whatever a later release thinks of them.
 
+A directory of an allocation is listed in pages of at most 50,000 files (`/v1/client/fs/ls`, an array as in Nomad): `per_page` asks for
+fewer, `X-Nomad-NextToken` names what follows, and `next_token` asks for it. Nomad answers with all files at once. Of more than a
+million it is an error.
+
 ## Job files
 )";
 

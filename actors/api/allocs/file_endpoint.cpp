@@ -19,22 +19,30 @@ using host::Beneath;
 /// Larger files are sent in pieces.
 constexpr std::size_t whole_file = 1024 * 1024;
 
-/// Asks the client where the allocation's files are and goes on with `work` on the file thread.
+/// What is done on the file thread, when it is known where the allocation's files are.
 using Work = std::function<Outcome(Call& call, const AllocDir& dir, host::FileWatcher*)>;
 
-Outcome with_directory(Call& call, const ClientParts& parts, Work work) {
+/// Asks the client for that, and goes on on the file thread.
+Outcome ask_directory(Call& call,
+                      const ClientParts& parts,
+                      std::function<void(const SharedCall&, const Result<AllocDir>&)> then) {
   if (call.rest.empty()) return bad_request("must provide a valid alloc id");
   NOMAD_TRY(check_id("alloc", call.rest));
   if (!parts.client) return not_found("Unknown allocation \"" + call.rest + '"');
   client::client_api::AllocDirOf request{call.rest, call.asking};
   const auto shared = share(std::move(call));
-  auto& files = *shared->context->files;
   shared->context->asker.ask<AllocDir>(
       parts.client, std::move(request), ask_timeout,
-      files.turns().callback([shared, work, &files](const Result<AllocDir>& dir) {
-        shared->settle(dir ? work(*shared, *dir, files.watcher()) : Outcome{dir.error()});
-      }));
+      shared->context->files->turns().callback(
+          [shared, then](const Result<AllocDir>& dir) { then(shared, dir); }));
   return later;
+}
+
+Outcome with_directory(Call& call, const ClientParts& parts, Work work) {
+  return ask_directory(call, parts, [work](const SharedCall& shared, const Result<AllocDir>& dir) {
+    auto* watcher = shared->context->files->watcher();
+    shared->settle(dir ? work(*shared, *dir, watcher) : Outcome{dir.error()});
+  });
 }
 
 /// The `path` parameter; an error when it is missing and there is no default.
@@ -58,16 +66,34 @@ void append_file(std::string& out, const host::FileInfo& file, bool with_type) {
       .number("Size", file.size);
 }
 
+/// One page: a directory may have a million files. A client that asks for no pages, as Nomad's own
+/// do, gets the first `Listing::most`, and with them the token of what follows.
+Outcome list_page_of(const AllocDir& dir, const std::string& path, const ReadOptions& options) {
+  const auto directory = NOMAD_TRY(Beneath::open(dir.path));
+  host::Listing listing{.from = options.next_token};
+  if (options.per_page > 0)
+    listing.most = std::min(listing.most, static_cast<std::size_t>(options.per_page));
+  auto page = NOMAD_TRY(directory.list(path, listing));
+  auto answer = Answer::json(json_list(page.files, [](std::string& to, const host::FileInfo& file) {
+    append_file(to, file, false);
+  }));
+  answer.next_token = std::move(page.next);
+  return answer;
+}
+
+/// On the threads for listings, so that neither files and logs nor those of other allocations wait.
 Outcome list_files(Call& call, const ClientParts& parts) {
-  return with_directory(
+  // What else lists understand does not concern it, as in Nomad.
+  const auto options = parse_read_options(call.request()).value_or(ReadOptions{});
+  return ask_directory(
       call, parts,
-      [path = *path_parameter(call, "/")](Call&, const AllocDir& dir,
-                                          host::FileWatcher*) -> Outcome {
-        const auto directory = NOMAD_TRY(Beneath::open(dir.path));
-        const auto files = NOMAD_TRY(directory.list(path));
-        return Answer::json(json_list(files, [](std::string& to, const host::FileInfo& file) {
-          append_file(to, file, false);
-        }));
+      [path = *path_parameter(call, "/"), options](const SharedCall& shared,
+                                                   const Result<AllocDir>& dir) {
+        if (!dir) return shared->settle(dir.error());
+        run_on(
+            shared->context->listings, shared,
+            [dir = *dir, path, options](Call&) { return list_page_of(dir, path, options); },
+            shared->rest);
       });
 }
 

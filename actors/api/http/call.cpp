@@ -9,6 +9,11 @@ namespace {
 
 constexpr std::size_t pool_capacity = 64 * 1024;
 
+/// Of directories: one of a million names takes half a second.
+constexpr unsigned listing_threads = 2;
+constexpr std::size_t listing_capacity = 512;
+constexpr std::size_t listings_of_one_alloc = 16;
+
 /// Whole archives and pieces of them, each on a thread that waits for the disk most of the time.
 constexpr unsigned archive_threads = 4;
 constexpr std::size_t archive_capacity = 1024;
@@ -50,6 +55,7 @@ Context::Context(const actor::Owner& owner, const ApiOptions& options)
       asker{owner},
       timers{options.workers.alarm},
       pool{options.workers.query_threads, pool_capacity},
+      listings{listing_threads, listing_capacity, listings_of_one_alloc},
       archives{archive_threads, archive_capacity},
       cache{options.workers.cache_bytes},
       files{std::make_unique<FileService>()},
@@ -70,6 +76,7 @@ void Context::stop() {
   files->stop();
   timers.stop();
   pool.stop();
+  listings.stop();
   archives.stop();
   asker.stop();
 }

@@ -51,6 +51,7 @@ struct Context {
   net::TimerQueue timers;
   NamespaceUse namespaces;
   net::QueryPool pool;
+  net::QueryPool listings;  ///< Of directories, fair to each allocation; logs never wait for them.
   net::QueryPool archives;  ///< For archives: what takes seconds, and must not hold up a query.
   ResponseCache cache;
   std::unique_ptr<FileService> files;
@@ -187,9 +188,9 @@ inline Error too_many_queries() {
 
 /// Runs `work(call)` on a thread of `pool`; 429 when too much waits there already.
 template <class Work>
-void run_on(net::QueryPool& pool, const SharedCall& call, Work work) {
+void run_on(net::QueryPool& pool, const SharedCall& call, Work work, std::string_view owner = {}) {
   std::function<void()> job = [call, work] { call->settle(work(*call)); };
-  if (!pool.submit(job)) call->fail(too_many_queries());
+  if (!pool.submit(job, owner)) call->fail(too_many_queries());
 }
 
 /// The same on the query pool.

@@ -50,12 +50,12 @@ TEST_CASE("beneath: lists, shows and reads files") {
 
   auto listed = tree.beneath.list("/web");
   REQUIRE_FALSE(listed.has_error());
-  REQUIRE(listed->size() == 2);
-  CHECK((*listed)[0].name == "local");
-  CHECK((*listed)[0].is_dir);
-  CHECK((*listed)[0].mode.front() == 'd');
+  REQUIRE(listed->files.size() == 2);
+  CHECK(listed->files[0].name == "local");
+  CHECK(listed->files[0].is_dir);
+  CHECK(listed->files[0].mode.front() == 'd');
   for (const char* root : {"/", "", ".", "//"})
-    CHECK(tree.beneath.list(root)->size() == 2);
+    CHECK(tree.beneath.list(root)->files.size() == 2);
 
   auto info = tree.beneath.stat("web/local/a.txt");
   REQUIRE_FALSE(info.has_error());
@@ -149,7 +149,7 @@ TEST_CASE("beneath: pipes, sockets and devices are refused at once") {
     CHECK(tree.beneath.open_file(path).error().code == Errc::invalid_argument);
     CHECK(tree.beneath.stat(path)->mode.front() != '-');
   }
-  CHECK(tree.beneath.list("web")->size() == special.size() + 2);
+  CHECK(tree.beneath.list("web")->files.size() == special.size() + 2);
   ::close(socket);
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("beneath: contents of secrets are not shown, by no name") {
     CHECK_FALSE(tree.beneath.stat(path).has_error());
     CHECK(tree.beneath.stat(path)->content_type == "application/octet-stream");
   }
-  CHECK(tree.beneath.list("web/secrets")->size() == 1);
+  CHECK(tree.beneath.list("web/secrets")->files.size() == 1);
 
   auto trusting = Beneath::open(tree.root.path(), false);
   CHECK(*trusting->read_at("web/secrets/token", 0, 10) == "secret");
@@ -185,7 +185,7 @@ TEST_CASE("beneath: writes whole files and makes directories inside only") {
   CHECK_FALSE(tree.beneath.write_file("web/local/x/y/f", "two", 0640).has_error());
   CHECK(read_text(tree.root / "web/local/x/y/f") == "two");
   CHECK(tree.beneath.stat("web/local/x/y/f")->mode == "-rw-r-----");
-  CHECK(tree.beneath.list("web/local/x/y")->size() == 1);
+  CHECK(tree.beneath.list("web/local/x/y")->files.size() == 1);
 
   // A file behind a link is not written to; the link is replaced.
   tree.link(tree.outside / "passwd", "web/local/link");
@@ -268,4 +268,27 @@ TEST_CASE("detect_content_type: tells Go's types apart") {
     CAPTURE(each.head);
     CHECK(detect_content_type(each.name, each.head) == each.type);
   }
+}
+
+TEST_CASE("beneath: a directory is listed in pages, by name, and only what is wanted") {
+  Tree tree;
+  for (int i = 9; i >= 0; --i)
+    REQUIRE(
+        tree.beneath.write_file("web/local/n" + std::to_string(i), "x", 0644, false).has_value());
+  const auto names_of = [](const DirectoryPage& page) {
+    std::string names;
+    for (const auto& file : page.files)
+      names += file.name + ' ';
+    return names + "| " + page.next;
+  };
+
+  CHECK(names_of(*tree.beneath.list("web/local", {.from = "n0", .most = 4})) == "n0 n1 n2 n3 | n4");
+  CHECK(names_of(*tree.beneath.list("web/local", {.from = "n8", .most = 4})) == "n8 n9 | ");
+  CHECK(names_of(*tree.beneath.list(
+            "web/local",
+            {.most = 1,
+             .wanted = [](std::string_view name, std::string_view of) { return name > of; },
+             .of = "n7"}))
+        == "n8 | n9");
+  CHECK(tree.beneath.list("web/local", {.max_names = 10}).error().code == Errc::too_large);
 }

@@ -41,6 +41,39 @@ TEST_CASE("query_pool: jobs run at once on several threads, and a full queue ref
   CHECK_FALSE(pool.submit(refused));
 }
 
+TEST_CASE("query_pool: an owner has one thread, and some places in the queue") {
+  QueryPool pool{2, 100, 3};
+  std::promise<void> gate;
+  auto open = gate.get_future().share();
+  std::atomic<int> of_a{0};
+  std::atomic<int> done{0};
+  std::promise<void> of_b;
+  const std::function<void()> slow = [&] {
+    ++of_a;
+    open.wait();
+    ++done;
+  };
+
+  std::function<void()> first = slow;
+  REQUIRE(pool.submit(first, "a"));
+  while (of_a < 1)
+    std::this_thread::yield();
+  for (int i = 0; i < 3; ++i) {
+    std::function<void()> job = slow;
+    CHECK(pool.submit(job, "a"));
+  }
+  std::function<void()> refused = slow;
+  CHECK_FALSE(pool.submit(refused, "a"));
+  std::function<void()> other = [&of_b] { of_b.set_value(); };
+  CHECK(pool.submit(other, "b"));
+  of_b.get_future().wait();  // Though three came before it, and none of them has ended.
+  CHECK(of_a == 1);
+
+  gate.set_value();
+  while (done < 4)
+    std::this_thread::yield();
+}
+
 TEST_CASE("timer_queue: calls in the order of the deadlines, and not what was cancelled") {
   TimerQueue timers;
   std::mutex guard;

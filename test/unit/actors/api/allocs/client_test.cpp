@@ -190,6 +190,31 @@ TEST_CASE("files: listing, reading and its refusals") {
   CHECK(fixture.get(fs("stream", "?path=server/pipe")).status == 400);
 }
 
+TEST_CASE("files: a directory is listed in pages") {
+  ApiFixture fixture;
+  for (int i = 0; i < 5; ++i)
+    write(fixture.directory.file("alloc/many/n" + std::to_string(i)), "x");
+
+  const auto first = fixture.get(fs("ls", "?path=alloc/many&per_page=2"));
+  CHECK(first.header("X-Nomad-NextToken") == "n2");
+  CHECK(texts_of(fixture.json(fs("ls", "?path=alloc/many&per_page=2&next_token=n2")), "Name")
+        == "n2,n3");
+  const auto last = fixture.get(fs("ls", "?path=alloc/many&per_page=2&next_token=n4"));
+  CHECK(last.header("X-Nomad-NextToken") == "");
+  CHECK(texts_of(fixture.json(fs("ls", "?path=alloc/many")), "Name") == "n0,n1,n2,n3,n4");
+}
+
+TEST_CASE("logs: are read however full their folder is") {
+  ApiFixture fixture;
+  write(fixture.directory.file("alloc/logs/server.stdout.0"), "one\n");
+  for (int i = 0; i < 2'000; ++i)
+    write(fixture.directory.file("alloc/logs/other." + std::to_string(i)), "");
+
+  CHECK(fixture.get(fs("logs", "?task=server&type=stdout&plain=true")).body == "one\n");
+  CHECK(fixture.get(fs("stat", "?path=alloc/logs/server.stdout.0")).status == 200);
+  CHECK(texts_of(fixture.json(fs("ls", "?path=alloc/logs&per_page=1")), "Name") == "other.0");
+}
+
 TEST_CASE("logs: whole, from the end, framed and followed over a rotation") {
   ApiFixture fixture;
   const auto log = fixture.directory.file("alloc/logs/server.stdout.0");
