@@ -1,12 +1,12 @@
 #include "actors/raft/recovery.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 
 #include <boost/json.hpp>
 
 #include "actors/raft/raft_node.hpp"
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/storage/directory.hpp"
@@ -100,12 +100,9 @@ Result<Configuration> recovered_configuration(const Configuration& before,
 }
 
 Result<std::string> read_peers_file(const std::string& directory) {
-  std::ifstream file{path_in(directory), std::ios::binary};
-  if (!file) return std::string{};
-  std::string text{std::istreambuf_iterator<char>{file}, {}};
-  if (file.bad()) return Error{Errc::io, path_in(directory) + ": cannot be read"};
-  if (text.size() > max_file_bytes) return Error{Errc::too_large, path_in(directory)};
-  if (text.empty()) return bad("the file is empty");
+  auto text = read_whole_file(path_in(directory), max_file_bytes);
+  if (text.error().code == Errc::not_found) return std::string{};
+  if (text && text->empty()) return bad("the file is empty");
   return text;
 }
 

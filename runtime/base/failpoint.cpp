@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -18,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/whole_number.hpp"
 
@@ -79,8 +79,7 @@ public:
     if (::stat(path_.c_str(), &now) != 0) return;
     const auto stamp = std::tuple{now.st_ino, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
     if (std::exchange(stamp_, stamp) == stamp) return;
-    std::ifstream file{path_};
-    configure_or_log(std::string{std::istreambuf_iterator<char>{file}, {}});
+    if (const auto text = read_whole_file(path_)) configure_or_log(*text);
   }
 
 private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -18,6 +17,7 @@
 #include <ifaddrs.h>
 #include <re2/re2.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/whole_number.hpp"
@@ -202,8 +202,7 @@ private:
 };
 
 std::string read_routes(const char* path) {
-  std::ifstream file{path};
-  return {std::istreambuf_iterator<char>{file}, {}};
+  return read_whole_file(path).value_or("");
 }
 
 /// How many bits of a mask are set.

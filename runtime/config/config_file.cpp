@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/hcl/eval/body.hpp"
 #include "runtime/hcl/eval/eval.hpp"
@@ -96,16 +95,14 @@ Result<ConfigTree> parse_json_text(const std::string& file, const std::string& t
   return ConfigTree{tree.get_object()};
 }
 
-Error not_loaded(const std::string& path, const std::error_code& why) {
-  return {Errc::io, fmt::format("Error loading configuration from {}: {}", path, why.message())};
+Error not_loaded(const Error& why) {
+  return {Errc::io, "Error loading configuration from " + why.what};
 }
 
 Result<std::string> read_text(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) return not_loaded(path, {errno, std::generic_category()});
-  return text.str();
+  auto text = read_whole_file(path);
+  if (!text) return not_loaded(text.error());
+  return text;
 }
 
 }  // namespace
@@ -144,13 +141,11 @@ Result<AgentConfig> with_path(AgentConfig base, const std::string& path) {
   std::vector<std::string> files{path};
   if (fs::is_directory(path, failure)) {
     files.clear();
-    for (fs::directory_iterator entry{path, failure}; !failure && entry != fs::directory_iterator{};
-         entry.increment(failure))
-      if (entry->path().extension() == ".hcl" || entry->path().extension() == ".json")
-        files.push_back(entry->path());
-    std::sort(files.begin(), files.end());
+    const auto names = names_in(path);
+    if (!names) return not_loaded(names.error());
+    for (const auto& name : *names)
+      if (name.ends_with(".hcl") || name.ends_with(".json")) files.push_back(fs::path{path} / name);
   }
-  if (failure) return not_loaded(path, failure);
   for (const auto& file : files) {
     auto text = NOMAD_TRY(read_text(file));
     base = NOMAD_TRY(with_file_text(std::move(base), file, std::move(text)));

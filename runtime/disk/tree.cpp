@@ -25,6 +25,9 @@ Result<host::UniqueFd> make_directory(int parent, const std::string& name, mode_
   return made;
 }
 
+/// Of one directory; a whole disk has no more files, either.
+constexpr std::size_t most_entries = 1'000'000;
+
 Result<std::vector<std::string>> entries_of(int directory) {
   const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (again < 0) return errno_error("reading a directory", errno);
@@ -39,6 +42,9 @@ Result<std::vector<std::string>> entries_of(int directory) {
   while (const dirent* entry = ::readdir(stream.get())) {
     std::string name{entry->d_name};
     if (name != "." && name != "..") names.push_back(std::move(name));
+    if (names.size() > most_entries)
+      return Error{Errc::too_large,
+                   "a directory has more than " + std::to_string(most_entries) + " entries"};
     errno = 0;
   }
   if (errno != 0) return errno_error("reading a directory", errno);

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/host/beneath.hpp"
 
 namespace nomad::docker {
@@ -25,10 +26,8 @@ namespace {
 /// Of a directory of the agent's own.
 std::vector<std::string> entries_of(const std::string& directory) {
   std::vector<std::string> paths;
-  std::error_code failure;
-  for (std::filesystem::directory_iterator at{directory, failure}, end; !failure && at != end;
-       at.increment(failure))
-    paths.push_back(at->path());
+  for (const auto& name : names_in(directory).value_or(std::vector<std::string>{}))
+    paths.push_back(directory + '/' + name);
   return paths;
 }
 

@@ -69,6 +69,9 @@ UniqueFd open_directory(int parent, const char* name) {
   return UniqueFd{::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
 }
 
+/// Names of a directory that are held at a time: a task may have made any number of them.
+constexpr std::size_t most_names = 10'000;
+
 std::vector<std::string> entries_of(int directory) {
   std::vector<std::string> names;
   int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -78,7 +81,8 @@ std::vector<std::string> entries_of(int directory) {
     ::close(copy);
     return names;
   }
-  while (const dirent* entry = ::readdir(entries)) {
+  for (const dirent* entry = nullptr;
+       names.size() < most_names && (entry = ::readdir(entries)) != nullptr;) {
     std::string name{entry->d_name};
     if (name != "." && name != "..") names.push_back(std::move(name));
   }
@@ -105,9 +109,14 @@ public:
         failure_ = Error{Errc::conflict, "removing " + name + ": something is mounted on it"};
       return;
     }
-    for (const std::string& entry : entries_of(directory.get())) {
-      if (depth < deepest || !move_up(directory.get(), entry))
-        remove(directory.get(), entry, depth + 1);
+    for (bool more = true; more;) {
+      const auto entries = entries_of(directory.get());
+      for (const std::string& entry : entries) {
+        if (depth < deepest || !move_up(directory.get(), entry))
+          remove(directory.get(), entry, depth + 1);
+      }
+      // What could not be removed would come again.
+      more = entries.size() == most_names && !failure_.has_error();
     }
     if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
       keep("removing " + name, errno);

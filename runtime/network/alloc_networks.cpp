@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -17,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/files/replace_file.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -70,14 +69,6 @@ private:
   std::string alloc_id_;
 };
 
-Result<std::string> read_file(const fs::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf()))
-    return Error{Errc::io, "reading " + path.string() + " failed"};
-  return std::move(content).str();
-}
-
 bool is_v6(std::string_view address) {
   return address.find(':') != address.npos;
 }
@@ -107,7 +98,7 @@ Result<std::optional<NetworkRecord>> AllocNetworks::load(const std::string& allo
   const auto path = record_path(alloc_id);
   std::error_code failure;
   if (!fs::exists(path, failure)) return std::optional<NetworkRecord>{};
-  const auto text = NOMAD_TRY(read_file(path));
+  const auto text = NOMAD_TRY(read_whole_file(path));
   return std::optional{NOMAD_TRY(parse_record(text).within(path))};
 }
 
@@ -132,13 +123,10 @@ Result<> AllocNetworks::forget(const std::string& alloc_id) const {
 
 std::vector<std::string> AllocNetworks::recorded() const {
   std::vector<std::string> ids;
-  std::error_code failure;
-  for (fs::directory_iterator entry{options_.state_dir + "/networks", failure};
-       !failure && entry != fs::directory_iterator{}; entry.increment(failure)) {
-    const auto name = entry->path().filename().string();
+  for (const auto& name :
+       names_in(options_.state_dir + "/networks").value_or(std::vector<std::string>{}))
     if (name.ends_with(record_suffix))
       ids.push_back(name.substr(0, name.size() - record_suffix.size()));
-  }
   std::ranges::sort(ids);
   return ids;
 }
@@ -184,11 +172,9 @@ Result<CniNetwork> AllocNetworks::network_of(const std::string& mode) const {
                              "\"cni/<name>\"",
                              quote(mode))};
   std::vector<std::pair<std::string, std::string>> files;
-  std::error_code failure;
-  for (fs::directory_iterator entry{options_.cni_config_dir, failure};
-       !failure && entry != fs::directory_iterator{}; entry.increment(failure))
-    if (is_cni_config(entry->path().filename().string()))
-      files.emplace_back(entry->path().filename().string(), NOMAD_TRY(read_file(entry->path())));
+  for (const auto& name : names_in(options_.cni_config_dir).value_or(std::vector<std::string>{}))
+    if (is_cni_config(name))
+      files.emplace_back(name, NOMAD_TRY(read_whole_file(options_.cni_config_dir + '/' + name)));
   return find_cni_network(std::move(files), mode.substr(cni_prefix.size()),
                           options_.cni_config_dir);
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/fingerprint/program_answers.hpp"
 #include "runtime/host/process/run_program.hpp"
@@ -30,11 +31,8 @@ std::vector<std::string> split_path(std::string_view path) {
 /// By name; of two of a name the first, which is the one that is run.
 std::map<std::string, std::string> plugins_in(std::string_view path) {
   std::map<std::string, std::string> programs;
-  std::error_code failure;
   for (const auto& directory : split_path(path))
-    for (std::filesystem::directory_iterator entry{directory, failure};
-         !failure && entry != std::filesystem::directory_iterator{}; entry.increment(failure)) {
-      const auto name = entry->path().filename().string();
+    for (const auto& name : names_in(std::string{directory}).value_or(std::vector<std::string>{})) {
       auto program = host::find_program(name, directory);
       if (!program.empty() && programs.size() < most_plugins)
         programs.emplace(name, std::move(program));

@@ -15,6 +15,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/plugin/sdk/mark.hpp"
 
@@ -194,29 +195,27 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
                                                  : fmt::format("group {}", place.st_gid))};
   if (const auto whose = others_with(directory, true); !whose.empty())
     return Error{Errc::rejected, "plugin_dir: " + whose};
-  std::error_code failure;
-  for (fs::directory_iterator entry{directory, failure};
-       !failure && entry != fs::directory_iterator{}; entry.increment(failure)) {
+  const auto files = names_in(directory);
+  if (!files) return files.error().within(fmt::format("plugin_dir \"{}\"", directory));
+  for (const auto& file : *files) {
     std::error_code unknown;
-    if (!entry->is_regular_file(unknown)) continue;
-    const auto file = entry->path().filename().string();
+    const fs::directory_entry entry{fs::path{directory} / file, unknown};
+    if (!entry.is_regular_file(unknown)) continue;
     const bool is_library = file.ends_with(".so");
-    if (!is_library && ::access(entry->path().c_str(), X_OK) != 0) continue;
-    PluginFile plugin{plugin_name(file), entry->path(), is_library};
+    if (!is_library && ::access(entry.path().c_str(), X_OK) != 0) continue;
+    PluginFile plugin{plugin_name(file), entry.path(), is_library};
     if (plugin.name.empty()) {
       plugin.name = file;
       plugin.refusal
           = fmt::format("\"{}\" gives no name of a plugin: [a-z][a-z0-9_-]*, at most {} signs",
                         file, most_name_bytes);
     }
-    if (plugin.refusal.empty()) plugin.refusal = others_with_file(*entry);
+    if (plugin.refusal.empty()) plugin.refusal = others_with_file(entry);
     const auto [known, is_new] = found.emplace(plugin.name, plugin);
     if (!is_new)
       known->second.refusal = fmt::format("two files have its name: \"{}\" and \"{}\"",
                                           known->second.path, plugin.path);
   }
-  if (failure)
-    return Error{Errc::io, fmt::format("plugin_dir \"{}\": {}", directory, failure.message())};
   std::vector<PluginFile> all;
   for (auto& [name, plugin] : found)
     all.push_back(std::move(plugin));

@@ -9,6 +9,7 @@
 
 #include <sodium.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/file.hpp"
 
@@ -82,10 +83,8 @@ Result<std::vector<KeyPair>> load_key_pairs(const std::string& directory,
   const auto own_path = directory + "/" + std::string{own_name};
   if (!fs::exists(own_path, failure)) NOMAD_TRY(write_pair(directory, make_key_pair(random)));
   std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator{directory, failure})
-    if (entry.path().extension() == ".key") paths.push_back(entry.path().string());
-  if (failure) return Error{Errc::io, directory + ": " + failure.message()};
-  std::sort(paths.begin(), paths.end());
+  for (const auto& name : NOMAD_TRY(names_in(directory)))
+    if (fs::path{name}.extension() == ".key") paths.push_back(directory + '/' + name);
   std::stable_partition(paths.begin(), paths.end(),
                         [&](const std::string& path) { return path == own_path; });
   std::vector<KeyPair> pairs;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/failpoint.hpp"
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/reserve.hpp"
@@ -50,14 +51,12 @@ std::string snapshot_name(raft::Term term, raft::Index index) {
 
 Result<std::vector<SnapshotFile>> list_snapshots(const std::string& directory) {
   std::vector<SnapshotFile> files;
-  std::error_code failure;
-  for (std::filesystem::directory_iterator at{directory, failure}, end; !failure && at != end;
-       at.increment(failure)) {
-    SnapshotFile file{.path = at->path().string()};
-    if (parse_name(at->path().filename().string(), file)) files.push_back(std::move(file));
+  const auto names = names_in(directory);
+  if (!names && names.error().code != Errc::not_found) return names.error().within("cannot list");
+  for (const auto& name : names.value_or(std::vector<std::string>{})) {
+    SnapshotFile file{.path = directory + '/' + name};
+    if (parse_name(name, file)) files.push_back(std::move(file));
   }
-  if (failure && failure != std::errc::no_such_file_or_directory)
-    return Error{Errc::io, "cannot list \"" + directory + "\": " + failure.message()};
   std::ranges::sort(files, [](const SnapshotFile& left, const SnapshotFile& right) {
     return std::pair{left.index, left.term} > std::pair{right.index, right.term};
   });
@@ -69,12 +68,10 @@ Result<> remove_old_snapshots(const std::string& directory, std::size_t keep) {
   std::vector<std::filesystem::path> doomed;
   for (std::size_t at = keep; at < files.size(); ++at)
     doomed.emplace_back(files[at].path);
+  for (const auto& name : names_in(directory).value_or(std::vector<std::string>{}))
+    if (ends_with_any(name, {unfinished_suffix, ".db-journal"}))
+      doomed.emplace_back(directory + '/' + name);
   std::error_code failure;
-  for (std::filesystem::directory_iterator at{directory, failure}, end; !failure && at != end;
-       at.increment(failure)) {
-    if (ends_with_any(at->path().filename().string(), {unfinished_suffix, ".db-journal"}))
-      doomed.push_back(at->path());
-  }
   for (const auto& path : doomed) {
     std::filesystem::remove(path, failure);
     if (failure)

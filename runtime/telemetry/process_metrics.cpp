@@ -1,8 +1,6 @@
 #include "runtime/telemetry/process_metrics.hpp"
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -12,14 +10,13 @@
 
 #include <malloc.h>
 
+#include "runtime/base/files/bounded.hpp"
+
 namespace nomad::telemetry {
 namespace {
 
 std::string content_of(const char* path) {
-  std::ifstream file{path};
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
+  return read_whole_file(path).value_or("");
 }
 
 /// Of /proc/self/stat; zeros when it can't be read.
@@ -68,12 +65,9 @@ double boot_seconds() {
 }
 
 double open_files() {
-  std::error_code failed;
-  double count = 0;
-  for (std::filesystem::directory_iterator each{"/proc/self/fd", failed}, end;
-       !failed && each != end; each.increment(failed))
-    ++count;
-  return count > 0 ? count - 1 : 0;  // one is what this loop reads
+  // As many as the process may have open.
+  const auto names = names_in("/proc/self/fd", std::numeric_limits<int>::max());
+  return names ? static_cast<double>(names->size()) - 1 : 0;  // one is what is read here
 }
 
 double limit_of(decltype(RLIMIT_NOFILE) resource) {

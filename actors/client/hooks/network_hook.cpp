@@ -1,7 +1,5 @@
 #include "actors/client/hooks/network_hook.hpp"
 
-#include <fstream>
-#include <sstream>
 #include <stop_token>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "actors/client/hooks/function_hook.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/beneath.hpp"
@@ -249,9 +248,7 @@ Result<std::string> hostname_of(const HookScope& scope, const workload::TaskEnv&
 }
 
 std::string host_resolvers() {
-  std::ostringstream text;
-  text << std::ifstream{"/etc/resolv.conf"}.rdbuf();
-  return std::move(text).str();
+  return read_whole_file("/etc/resolv.conf").value_or("");
 }
 
 Result<HookResult> write_name_files(const HookCall& call) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::log {
@@ -92,11 +93,12 @@ Result<> LogFile::remove_oldest() const {
   const auto folder = path_.has_parent_path() ? path_.parent_path() : fs::path{"."};
   std::vector<fs::path> full;
   std::error_code failure;
-  for (const auto& entry : fs::directory_iterator{folder, failure}) {
-    const auto stem = entry.path().stem().string();
-    const bool is_ours = stem.starts_with(start) && entry.path().extension() == extension_of(path_)
+  for (const auto& name : NOMAD_TRY(names_in(folder.string()))) {
+    const auto path = folder / name;
+    const auto stem = path.stem().string();
+    const bool is_ours = stem.starts_with(start) && path.extension() == extension_of(path_)
                          && is_digits(std::string_view{stem}.substr(start.size()));
-    if (is_ours) full.push_back(entry.path());
+    if (is_ours) full.push_back(path);
   }
   std::sort(full.begin(), full.end());
   for (std::size_t i = 0; i + static_cast<std::size_t>(rotation_.max_files) < full.size(); ++i)

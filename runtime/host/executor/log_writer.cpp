@@ -15,6 +15,9 @@ namespace nomad::host::executor {
 
 namespace {
 
+// Of a directory where the task may put any number of files.
+constexpr std::size_t most_names = 1'000'000;
+
 // Calls `visit` with the index of each file "<base>.<index>" in the directory.
 template <class Visit>
 void for_each_index(int directory, const std::string& base, Visit visit) {
@@ -25,8 +28,10 @@ void for_each_index(int directory, const std::string& base, Visit visit) {
     ::close(copy);
     return;
   }
-  while (const dirent* entry = ::readdir(entries)) {
-    std::string_view name{entry->d_name};
+  for (std::size_t seen = 0; seen < most_names; ++seen) {
+    const dirent* entry = ::readdir(entries);
+    if (entry == nullptr) break;
+    const std::string_view name{entry->d_name};
     if (const auto index = log_index(name, base)) visit(*index, entry->d_name);
   }
   ::closedir(entries);

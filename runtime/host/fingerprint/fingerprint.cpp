@@ -18,6 +18,7 @@
 #include <ifaddrs.h>
 #include <netpacket/packet.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
@@ -98,11 +99,11 @@ Result<> read_cni(const FingerprintOptions& options, NodeFacts& facts) {
   namespace fs = std::filesystem;
   std::error_code failure;
   std::vector<fs::path> files;
-  for (fs::directory_iterator entry{options.root + options.cni_config_dir, failure};
-       !failure && entry != fs::directory_iterator{}; entry.increment(failure))
-    if (is_cni_file(entry->path().extension().native()) && entry->is_regular_file(failure))
-      files.push_back(entry->path());
-  std::sort(files.begin(), files.end());
+  const fs::path folder{options.root + options.cni_config_dir};
+  for (const auto& name : names_in(folder.string()).value_or(std::vector<std::string>{}))
+    if (is_cni_file((folder / name).extension().native())
+        && fs::is_regular_file(folder / name, failure))
+      files.push_back(folder / name);
   std::set<std::string> names;
   for (const fs::path& file : files) {
     const auto name = parse_cni_name(read_proc_file(file), file.extension() == ".conflist");

@@ -42,14 +42,16 @@ SpawnOptions options_of(const ProgramRun& run, int input, int output, int errors
 }
 
 /// Takes what is there; false at its end.
-bool drain(const UniqueFd& from, std::string& into) {
+/// One that writes without a pause is looked at again when it has written more than it may.
+bool drain(const UniqueFd& from, std::string& into, std::size_t most) {
   std::array<char, 16 * 1024> part;
-  for (;;) {
+  while (into.size() <= most) {
     const auto got = ::read(from.get(), part.data(), part.size());
     if (got == 0) return false;
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     into.append(part.data(), static_cast<std::size_t>(got));
   }
+  return true;
 }
 
 struct Streams {
@@ -74,8 +76,10 @@ Result<> attend(const ProgramRun& run,
     const int ready = ::poll(waits.data(), waits.size(), static_cast<int>(left.count()) + 1);
     if (ready < 0 && errno != EINTR) return errno_error("waiting for " + run.program, errno);
     if (ready <= 0) continue;
-    if (streams.output && !drain(streams.output, into.output)) streams.output.reset();
-    if (streams.errors && !drain(streams.errors, into.errors)) streams.errors.reset();
+    if (streams.output && !drain(streams.output, into.output, run.max_output))
+      streams.output.reset();
+    if (streams.errors && !drain(streams.errors, into.errors, run.max_output))
+      streams.errors.reset();
     if (into.output.size() > run.max_output || into.errors.size() > run.max_output)
       return Error{Errc::too_large, fmt::format("{} wrote more than {} bytes and was killed",
                                                 run.program, run.max_output)};

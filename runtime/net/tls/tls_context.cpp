@@ -13,6 +13,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ip_network.hpp"
 
 namespace nomad::net {
@@ -100,12 +101,13 @@ Result<> use_certificate(SSL_CTX* context, const TlsOptions& options) {
 
 /// Every file of a directory, as Go reads one; OpenSSL alone wants names by hash.
 Result<> use_directory(SSL_CTX* context, const std::string& directory) {
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator{directory, failure})
-    if (entry.is_regular_file(failure)
-        && SSL_CTX_load_verify_file(context, entry.path().c_str()) != 1)
-      return file_error("the CA certificate", entry.path());
-  if (failure) return Error{Errc::io, directory + ": " + failure.message()};
+  for (const auto& name : NOMAD_TRY(names_in(directory))) {
+    std::error_code unknown;
+    const auto path = directory + '/' + name;
+    if (std::filesystem::is_regular_file(path, unknown)
+        && SSL_CTX_load_verify_file(context, path.c_str()) != 1)
+      return file_error("the CA certificate", path);
+  }
   return {};
 }
 

@@ -1,14 +1,13 @@
 #include "runtime/plugin/bridge/kept_runs.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/base/files/replace_file.hpp"
 #include "runtime/plugin/bridge/log_collectors.hpp"
 
@@ -18,12 +17,9 @@ namespace {
 constexpr std::uintmax_t greatest_run = 1 << 20;
 
 std::optional<drivers::KeptRun> read_file(const std::string& path) {
-  std::error_code failure;
-  if (const auto size = std::filesystem::file_size(path, failure); failure || size > greatest_run)
-    return std::nullopt;
-  std::ifstream file{path, std::ios::binary};
-  const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
-  return read_run(bytes);
+  const auto bytes = read_whole_file(path, greatest_run);
+  if (!bytes) return std::nullopt;
+  return read_run(*bytes);
 }
 
 }  // namespace
@@ -66,12 +62,10 @@ void KeptRuns::forget(const TaskId& id) const {
 
 std::vector<std::pair<TaskId, drivers::KeptRun>> KeptRuns::all() const {
   std::vector<std::pair<TaskId, drivers::KeptRun>> found;
-  std::error_code failure;
-  for (std::filesystem::directory_iterator entry{directory_, failure};
-       !failure && entry != std::filesystem::directory_iterator{}; entry.increment(failure)) {
+  for (const auto& name : names_in(directory_).value_or(std::vector<std::string>{})) {
     // A run's name has one dot; what was being written when a process died has more.
-    if (std::ranges::count(entry->path().filename().native(), '.') != 1) continue;
-    auto run = read_file(entry->path());
+    if (std::ranges::count(name, '.') != 1) continue;
+    auto run = read_file(directory_ + '/' + name);
     if (!run) continue;
     const auto& config = run->handle().config();
     TaskId id{config.alloc_id(), config.name()};

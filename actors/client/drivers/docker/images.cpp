@@ -1,15 +1,14 @@
 #include "actors/client/drivers/docker/images.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <mutex>
-#include <sstream>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/docker/registry_auth.hpp"
 #include "runtime/host/beneath.hpp"
 #include "runtime/net/http/http_client.hpp"
@@ -57,10 +56,7 @@ Result<std::string> send_archive(const ImageRequest& request,
 }
 
 std::string read_auth_file(const std::string& path) {
-  std::ifstream file{path};
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  return read_whole_file(path).value_or("");
 }
 
 /// The header for a pull; "" without any. Blocks.

@@ -182,3 +182,15 @@ TEST_CASE("alloc_dir: destroy unmounts its own mounts, and stops before foreign 
   ::umount(foreign.c_str());
   CHECK_FALSE(dir.destroy().has_error());
 }
+
+TEST_CASE("alloc_dir: a directory of more names than are held at a time goes") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  REQUIRE_FALSE(dir.build_task("web").has_error());
+  for (int i = 0; i < 10'100; ++i)
+    write_text(dir.local("web") + "/n" + std::to_string(i), "");
+
+  CHECK_FALSE(dir.destroy().has_error());
+  CHECK_FALSE(fs::exists(dir.root()));
+}
