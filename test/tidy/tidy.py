@@ -20,6 +20,8 @@
     (house.py).
 13. No branch on the text of an error: what has words alone is read into a type by one function, whose
     file is in allowed.txt.
+14. Loops over entries and bytes of others, evaluations and actors have a bound that a test names
+    (bounds.py, docs/internals/bounds.md).
 The length of files only warns. What is let pass all the same, and why, is in allowed.txt, which only
 shrinks.
 """
@@ -28,6 +30,7 @@ import re
 import sys
 
 import allowed as allow_list
+import bounds
 import deciding
 import functions
 import house
@@ -209,7 +212,7 @@ def run(root):
     untested, tests = check_tests(texts, allowed)
     failures += untested + check_folders(root, allowed)
     failures += long_functions + check_words(texts) + list(check_owners(texts)) + papers.check(root, texts)
-    failures += unused.check(texts, allowed)
+    failures += unused.check(texts, allowed) + bounds.check(root, texts)
     if "--settle" in sys.argv:
         with open(os.path.join(root, "test/tidy/allowed.txt"), "w") as f:
             f.write(allowed.settled(list_of_allowed))
@@ -284,7 +287,7 @@ def self_test():
             pair | {"test/unit/runtime/state/x_test.cpp": ""}, allow_list.Allowed(""))[0]:
         print("self-test: mirrored tests")
         return 1
-    for part in (allow_list, deciding, functions, house, papers, unused):
+    for part in (allow_list, bounds, deciding, functions, house, papers, unused):
         problem = part.self_test()
         if problem:
             print(f"self-test: {part.__name__}: {problem}")

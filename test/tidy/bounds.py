@@ -1,0 +1,136 @@
+"""What the product does for as long as somebody else likes has a bound that a test names.
+
+Found in the sources: loops over the entries of a folder, reads of bytes that others wrote, reads to
+the end of a stream, whatever evaluates templates, expressions, filters or patterns, and the kinds of
+actors. Each file (each actor) with some of them has a row in docs/internals/bounds.md, which says how
+many there are, by which constants they are bounded, and which test shows it. A new one without a row
+fails, a row for what is gone, and one whose constant or test does not exist. A kind of actor whose
+mailbox nobody has shown to be bounded is listed as `open`, with who sends to it: that list only shrinks.
+"""
+import os
+import re
+
+PAGE = "docs/internals/bounds.md"
+
+KINDS = {
+    "entries": re.compile(r"::readdir\(|::getdents|\bdirectory_iterator(?: \w+)?\{|recursive_directory_iterator\b\s*$"),
+    "bytes": re.compile(r"(?<![\w>])::(?:read|pread|readv|preadv|recv|recvmsg|recvfrom|fread)\("),
+    "whole": re.compile(r"istreambuf_iterator|<< *\w*file\w*\.rdbuf\(\)|ifstream\{[^}]*\}\.rdbuf\(\)"),
+    "work": re.compile(r"\bRE2::(?:\w*Match|\w*Consume|GlobalReplace|Replace|Extract)\(|(?:\.|->)Match\("
+                       r"|\bWork \w+\{|\bEvalBudget \w+[;{]|\bparsed->render\("),
+    "actor": re.compile(r'static constexpr const char\* name = "(\w+)"'),
+}
+
+
+def code_lines(text):
+    return [re.sub(r'//.*', "", line) for line in text.split("\n")]
+
+
+def found_in(path, text):
+    """{(kind, what): how many} of a product source; what is the path, of an actor its name."""
+    found = {}
+    text = "\n".join(code_lines(text))
+    text = re.sub(r"(static constexpr const char\* name)\s*=\s*", r"\1 = ", text)
+    for kind, pattern in KINDS.items():
+        if kind == "actor":
+            if path.startswith("actors/"):
+                for name in pattern.findall(text):
+                    found[kind, name] = 1
+            continue
+        count = sum(len(pattern.findall(line)) for line in text.split("\n"))
+        if count:
+            found[kind, path] = count
+    return found
+
+
+def rows_of(page):
+    """[(kind, what, count, constants, tests)] of the page's tables."""
+    rows = []
+    for line in page.split("\n"):
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        if line.startswith("| open ") and len(cells) == 3:
+            rows += [("open", what, 1, [], "") for what in re.findall(r"`([^`]+)`", cells[1])]
+        if line.startswith("| ") and len(cells) == 4 and cells[0] in KINDS:
+            for what, times in re.findall(r"`([^`]+)`(?: ×(\d+))?", cells[1]):
+                rows.append((cells[0], what, int(times or 1), re.findall(r"`([^`]+)`", cells[2]), cells[3]))
+    return rows
+
+
+def wrong_test(cell, texts):
+    """Why the cell of a row names no test that exists; None if it does."""
+    files = re.findall(r"`([\w/.]+)`", cell)
+    if not files:
+        return "names no test"
+    for name in files:
+        if name not in texts:
+            return f"there is no {name}"
+    for case in re.findall(r'"([^"]+)"', cell):
+        wanted = case.removesuffix("…").strip()
+        if not any(wanted in re.sub(r'"\s*\n\s*"', "", texts[name]) for name in files):
+            return f"no case of {', '.join(files)} is called \"{case}\""
+    return None
+
+
+def check(root, texts):
+    with open(os.path.join(root, PAGE)) as f:
+        page = f.read()
+    tests = dict(texts)
+    for at, _, names in os.walk(os.path.join(root, "test")):
+        for name in names:
+            if name.endswith(".py"):
+                with open(os.path.join(at, name), errors="replace") as f:
+                    tests[os.path.relpath(os.path.join(at, name), root)] = f.read()
+    return judge({p: t for p, t in texts.items() if p.startswith(("runtime/", "actors/", "cli/"))}, page, tests)
+
+
+def judge(products, page, tests):
+    found = {}
+    for path, text in products.items():
+        found |= found_in(path, text)
+    words = set()
+    for text in products.values():
+        words.update(re.findall(r"\w+", text))
+    failures, listed = [], set()
+    for kind, what, count, constants, test in rows_of(page):
+        if kind == "open":
+            if ("actor", what) not in found:
+                failures.append(f"{PAGE}: there is no actor {what}")
+            listed.add(("actor", what))
+            continue
+        if (kind, what) in listed:
+            failures.append(f"{PAGE}: {kind} of {what} has two rows")
+        listed.add((kind, what))
+        if found.get((kind, what)) != count:
+            failures.append(f"{PAGE}: {kind} of {what}: the row says {count}, there are {found.get((kind, what), 0)}")
+        if not constants:
+            failures.append(f"{PAGE}: {kind} of {what} names no bound")
+        for constant in constants:
+            if constant.split("::")[-1] not in words:
+                failures.append(f"{PAGE}: {kind} of {what}: no source has `{constant}`")
+        if why := wrong_test(test, tests):
+            failures.append(f"{PAGE}: {kind} of {what}: {why}")
+    for kind, what in sorted(found.keys() - listed):
+        failures.append(f"{what}: {kind} without a bound in {PAGE}")
+    return failures
+
+
+def self_test():
+    source = {"runtime/x.cpp": "constexpr int most = 1;\nwhile (::readdir(x)) {}\n::read(0, b, most);\n"
+                               "  Work work{most};\nstd::string s{std::istreambuf_iterator<char>{file}, {}};\n",
+              "actors/y.cpp": "struct Y {\n  static constexpr const char* name =\n      \"y_actor\";\n};\n"}
+    tests = {"test/unit/x_test.cpp": 'TEST_CASE("x: ends")'}
+    rows = [f"| {kind} | `{what}` | `most` | `test/unit/x_test.cpp`: \"x: ends\" |"
+            for kind, what in (("entries", "runtime/x.cpp"), ("bytes", "runtime/x.cpp"), ("whole", "runtime/x.cpp"),
+                               ("work", "runtime/x.cpp"), ("actor", "y_actor"))]
+    if judge(source, "\n".join(rows), tests):
+        return f"a page that is right was refused: {judge(source, chr(10).join(rows), tests)}"
+    for at in range(len(rows)):
+        if len(judge(source, "\n".join(rows[:at] + rows[at + 1:]), tests)) != 1:
+            return f"nothing was missed without {rows[at]}"
+    if judge(source, "\n".join(rows[:-1] + ["| open | `y_actor` | one owner |"]), tests):
+        return "an actor that is open was refused"
+    for old, new in (("`most`", "`gone`"), ("`most`", "much"), ("x_test.cpp`", "z_test.cpp`"), ("ends\"", "goes on\""),
+                     ("runtime/x.cpp` |", "runtime/x.cpp` ×2 |")):
+        if not judge(source, "\n".join(rows).replace(old, new, 1), tests):
+            return f"{new} instead of {old} was let pass"
+    return None
