@@ -1,5 +1,10 @@
 // The writing half of the JSON codec.
+#include <bit>
 #include <cmath>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
@@ -14,11 +19,54 @@ namespace {
 
 using object::FieldPlan;
 using object::Shape;
+using object::Slot;
 using object::StructPlan;
 using object::ValuePlan;
-using Dynamic = capnp::DynamicValue::Reader;
+using Pointer = capnp::AnyPointer::Reader;
 
-void append_struct(std::string& out, capnp::DynamicStruct::Reader object, const StructPlan& plan);
+/// A struct as it lies in memory: values are found by their places in the plan, which costs a
+/// fraction of what asking the schema for each field does.
+class Sections {
+public:
+  explicit Sections(capnp::AnyStruct::Reader from)
+      : data_{from.getDataSection()}, pointers_{from.getPointerSection()} {}
+
+  /// The bits of a scalar, a signed one extended; what is not stored is 0.
+  std::uint64_t scalar(const Slot& slot) const {
+    if (slot.bits == 1) {
+      const auto byte = slot.offset / 8;
+      return byte < data_.size() ? (data_[byte] >> (slot.offset % 8)) & 1U : 0;
+    }
+    const std::size_t size = slot.bits / 8;
+    const std::size_t at = slot.offset * size;
+    if (at + size > data_.size()) return 0;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, data_.begin() + at, size);
+    if (!slot.is_signed) return bits;
+    const unsigned unused = 64U - slot.bits;
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << unused) >> unused);
+  }
+
+  Pointer pointer(const Slot& slot) const {
+    return slot.offset < pointers_.size() ? pointers_[slot.offset] : Pointer{};
+  }
+
+  bool is_null(const Slot& slot) const {
+    return slot.offset >= pointers_.size() || pointers_[slot.offset].isNull();
+  }
+
+  /// Whether an optional has a value.
+  bool is_given(const FieldPlan& field) const {
+    return scalar(field.tag) == field.given && (!field.slot.is_pointer() || !is_null(field.slot));
+  }
+
+private:
+  capnp::Data::Reader data_;
+  capnp::List<capnp::AnyPointer>::Reader pointers_;
+};
+
+void append_struct(std::string& out, capnp::AnyStruct::Reader object, const StructPlan& plan);
+void append_pointer(std::string& out, const Pointer& value, const ValuePlan& plan);
 
 void append_base64(std::string& out, capnp::Data::Reader data) {
   if (data.size() == 0) {
@@ -30,33 +78,9 @@ void append_base64(std::string& out, capnp::Data::Reader data) {
   out += '"';
 }
 
-void append_value(std::string& out, const Dynamic& value, const ValuePlan& plan);
-
-void append_map(std::string& out, capnp::DynamicList::Reader entries, const ValuePlan& plan) {
-  out += '{';
-  const auto key = plan.fields->schema.getFieldByName("key");
-  const auto content = plan.fields->schema.getFieldByName("value");
-  for (unsigned i = 0; i < entries.size(); ++i) {
-    if (i != 0) out += ',';
-    auto entry = entries[i].as<capnp::DynamicStruct>();
-    auto name = entry.get(key).as<capnp::Text>();
-    append_json_text(out, {name.begin(), name.size()});
-    out += ':';
-    if (plan.element->shape == Shape::object && !entry.has(content))
-      out += "null";
-    else
-      append_value(out, entry.get(content), *plan.element);
-  }
-  out += '}';
-}
-
-void append_list(std::string& out, capnp::DynamicList::Reader list, const ValuePlan& plan) {
-  out += '[';
-  for (unsigned i = 0; i < list.size(); ++i) {
-    if (i != 0) out += ',';
-    append_value(out, list[i], *plan.element);
-  }
-  out += ']';
+std::string_view text_of(const Pointer& value) {
+  const auto text = value.getAs<capnp::Text>();
+  return {text.begin(), text.size()};
 }
 
 void append_number(std::string& out, auto number) {
@@ -64,142 +88,209 @@ void append_number(std::string& out, auto number) {
   out.append(digits.data(), digits.size());
 }
 
-void append_raw_json(std::string& out, capnp::Text::Reader json) {
-  if (json.size() == 0)
-    out += "null";
-  else
-    out.append(json.begin(), json.size());
+double real_of(std::uint64_t bits, const Slot& slot) {
+  return slot.bits == 32
+             ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)))
+             : std::bit_cast<double>(bits);
 }
 
-void append_value(std::string& out, const Dynamic& value, const ValuePlan& plan) {
+/// What JSON calls the values of an enum; looked up once per thread.
+const std::vector<std::string_view>& names_of(const ValuePlan& plan) {
+  static thread_local std::unordered_map<const ValuePlan*, std::vector<std::string_view>> known;
+  auto& names = known[&plan];
+  if (names.empty())
+    for (const auto enumerant : plan.type.asEnum().getEnumerants())
+      names.push_back(object::json_name(enumerant));
+  return names;
+}
+
+/// Empty for one that a newer release wrote.
+std::string_view name_of(std::uint64_t value, const ValuePlan& plan) {
+  const auto& names = names_of(plan);
+  return value < names.size() ? names[value] : std::string_view{};
+}
+
+void append_scalar(std::string& out, std::uint64_t bits, const Slot& slot, const ValuePlan& plan) {
   switch (plan.shape) {
     case Shape::boolean:
-      out += value.as<bool>() ? "true" : "false";
+      out += bits != 0 ? "true" : "false";
       return;
     case Shape::duration:
     case Shape::signed_number:
-      append_number(out, value.as<std::int64_t>());
-      return;
-    case Shape::unsigned_number:
-      append_number(out, value.as<std::uint64_t>());
-      return;
+      return append_number(out, static_cast<std::int64_t>(bits));
     case Shape::real:
-      append_json_real(out, value.as<double>());
+      return append_json_real(out, real_of(bits, slot));
+    case Shape::timestamp:
+      if (bits == 0)
+        out += "null";
+      else
+        out += '"' + format_rfc3339(static_cast<std::int64_t>(bits)) + '"';
       return;
-    case Shape::text: {
-      auto content = value.as<capnp::Text>();
-      append_json_text(out, {content.begin(), content.size()});
+    case Shape::enumeration:
+      if (bits >= names_of(plan).size()) {
+        out += "null";
+        return;
+      }
+      (out += '"') += name_of(bits, plan);
+      out += '"';
       return;
+    default:
+      return append_number(out, bits);
+  }
+}
+
+/// A list of what is no struct and no text: of few elements, so the schema may be asked.
+void append_scalars(std::string& out, const Pointer& value, const ValuePlan& plan) {
+  const auto list = value.getAs<capnp::DynamicList>(plan.type.asList());
+  const auto& element = *plan.element;
+  bool is_first = true;
+  for (const auto each : list) {
+    if (!std::exchange(is_first, false)) out += ',';
+    switch (element.shape) {
+      case Shape::boolean:
+        out += each.as<bool>() ? "true" : "false";
+        break;
+      case Shape::real:
+        append_json_real(out, each.as<double>());
+        break;
+      case Shape::base64:
+        append_base64(out, each.as<capnp::Data>());
+        break;
+      case Shape::enumeration:
+        append_scalar(out, each.as<capnp::DynamicEnum>().getRaw(), {}, element);
+        break;
+      case Shape::unsigned_number:
+        append_number(out, each.as<std::uint64_t>());
+        break;
+      default:
+        append_number(out, each.as<std::int64_t>());
     }
+  }
+}
+
+void append_list(std::string& out, const Pointer& value, const ValuePlan& plan) {
+  out += '[';
+  bool is_first = true;
+  if (plan.element->shape == Shape::object) {
+    for (const auto each : value.getAs<capnp::AnyList>().as<capnp::List<capnp::AnyStruct>>()) {
+      if (!std::exchange(is_first, false)) out += ',';
+      append_struct(out, each, *plan.element->fields);
+    }
+  } else if (plan.element->shape == Shape::text) {
+    for (const auto each : value.getAs<capnp::List<capnp::Text>>()) {
+      if (!std::exchange(is_first, false)) out += ',';
+      append_json_text(out, {each.begin(), each.size()});
+    }
+  } else {
+    append_scalars(out, value, plan);
+  }
+  out += ']';
+}
+
+void append_map(std::string& out, const Pointer& value, const ValuePlan& plan) {
+  out += '{';
+  const auto& key = plan.fields->at("Key");
+  const auto& content = plan.fields->at("Value");
+  bool is_first = true;
+  for (const auto each : value.getAs<capnp::AnyList>().as<capnp::List<capnp::AnyStruct>>()) {
+    if (!std::exchange(is_first, false)) out += ',';
+    const Sections entry{each};
+    append_json_text(out, text_of(entry.pointer(key.slot)));
+    out += ':';
+    if (!content.slot.is_pointer())
+      append_scalar(out, entry.scalar(content.slot), content.slot, *plan.element);
+    else if (plan.element->shape == Shape::object && entry.is_null(content.slot))
+      out += "null";
+    else
+      append_pointer(out, entry.pointer(content.slot), *plan.element);
+  }
+  out += '}';
+}
+
+void append_pointer(std::string& out, const Pointer& value, const ValuePlan& plan) {
+  switch (plan.shape) {
+    case Shape::text:
+      return append_json_text(out, text_of(value));
     case Shape::secret_text:
       out += "\"\"";
       return;
-    case Shape::raw_json:
-      append_raw_json(out, value.as<capnp::Text>());
+    case Shape::raw_json: {
+      const auto json = text_of(value);
+      out += json.empty() ? "null" : json;
       return;
+    }
     case Shape::base64:
-      append_base64(out, value.as<capnp::Data>());
-      return;
-    case Shape::timestamp: {
-      const auto instant = value.as<std::int64_t>();
-      if (instant == 0)
-        out += "null";
-      else
-        out += '"' + format_rfc3339(instant) + '"';
-      return;
-    }
-    case Shape::enumeration: {
-      KJ_IF_MAYBE (enumerant, value.as<capnp::DynamicEnum>().getEnumerant()) {
-        (out += '"') += object::json_name(*enumerant);
-        out += '"';
-      } else {
-        out += "null";  // written by a newer release
-      }
-      return;
-    }
+      return append_base64(out, value.getAs<capnp::Data>());
     case Shape::object:
-      append_struct(out, value.as<capnp::DynamicStruct>(), *plan.fields);
-      return;
+      return append_struct(out, value.getAs<capnp::AnyStruct>(), *plan.fields);
     case Shape::list:
-      append_list(out, value.as<capnp::DynamicList>(), plan);
-      return;
+      return append_list(out, value, plan);
     case Shape::map:
-      append_map(out, value.as<capnp::DynamicList>(), plan);
-      return;
-    case Shape::optional: {
-      auto group = value.as<capnp::DynamicStruct>();
-      auto content = group.getSchema().getFieldByName("value");
-      if (group.has(content, capnp::HasMode::NON_NULL))
-        append_value(out, group.get(content), *plan.element);
-      else
-        out += "null";
-      return;
-    }
+      return append_map(out, value, plan);
+    default:
+      out += "null";  // no schema of ours has such a field
   }
-}
-
-/// Whether Go's encoder would leave the value out of a field marked `omitempty`.
-bool is_empty(const Dynamic& value, const ValuePlan& plan) {
-  switch (plan.shape) {
-    case Shape::boolean:
-      return !value.as<bool>();
-    case Shape::duration:
-    case Shape::timestamp:
-    case Shape::signed_number:
-      return value.as<std::int64_t>() == 0;
-    case Shape::unsigned_number:
-      return value.as<std::uint64_t>() == 0;
-    case Shape::real:
-      return value.as<double>() == 0;
-    case Shape::text:
-    case Shape::secret_text:
-    case Shape::raw_json:
-      return value.as<capnp::Text>().size() == 0;
-    case Shape::base64:
-      return value.as<capnp::Data>().size() == 0;
-    case Shape::enumeration: {
-      KJ_IF_MAYBE (enumerant, value.as<capnp::DynamicEnum>().getEnumerant())
-        return object::json_name(*enumerant).empty();
-      return true;
-    }
-    case Shape::object:
-      return false;
-    case Shape::list:
-    case Shape::map:
-      return value.as<capnp::DynamicList>().size() == 0;
-    case Shape::optional: {
-      auto group = value.as<capnp::DynamicStruct>();
-      return !group.has("value", capnp::HasMode::NON_NULL);
-    }
-  }
-  return false;
 }
 
 bool is_pointer(Shape shape) {
   return shape == Shape::object || shape == Shape::list || shape == Shape::map;
 }
 
-void append_members(std::string& out, capnp::DynamicStruct::Reader object, const StructPlan& plan) {
-  bool is_first = true;
-  for (const FieldPlan& field : plan.fields) {
-    if (field.hidden) continue;
-    const bool is_null = is_pointer(field.value.shape) && !object.has(field.field);
-    if (field.omit_empty && !field.always
-        && (is_null || is_empty(object.get(field.field), field.value)))
-      continue;
-    if (!is_first) out += ',';
-    is_first = false;
-    out += field.quoted_name;
-    if (is_null && !field.always)
-      out += "null";
-    else
-      append_value(out, object.get(field.field), field.value);
+/// Whether Go's encoder would leave the value out of a field marked `omitempty`.
+bool is_empty(const Sections& object, const FieldPlan& field) {
+  const auto& slot = field.slot;
+  switch (field.value.shape) {
+    case Shape::optional:
+      return !object.is_given(field);
+    case Shape::text:
+    case Shape::secret_text:
+    case Shape::raw_json:
+      return text_of(object.pointer(slot)).empty();
+    case Shape::base64:
+      return object.pointer(slot).getAs<capnp::Data>().size() == 0;
+    case Shape::object:
+      return object.is_null(slot);
+    case Shape::list:
+    case Shape::map:
+      return object.is_null(slot) || object.pointer(slot).getAs<capnp::AnyList>().size() == 0;
+    case Shape::enumeration:
+      return name_of(object.scalar(slot), field.value).empty();
+    case Shape::real:
+      return real_of(object.scalar(slot), slot) == 0;  // minus zero, too
+    default:
+      return object.scalar(slot) == 0;
   }
 }
 
-void append_struct(std::string& out, capnp::DynamicStruct::Reader object, const StructPlan& plan) {
+void append_field(std::string& out, const Sections& object, const FieldPlan& field) {
+  const auto& slot = field.slot;
+  const bool is_optional = field.value.shape == Shape::optional;
+  if (is_optional && !object.is_given(field)) {
+    out += "null";
+    return;
+  }
+  const auto& value = is_optional ? *field.value.element : field.value;
+  if (!slot.is_pointer())
+    append_scalar(out, object.scalar(slot), slot, value);
+  else if (is_pointer(value.shape) && !field.always && object.is_null(slot))
+    out += "null";
+  else
+    append_pointer(out, object.pointer(slot), value);
+}
+
+void append_members(std::string& out, const Sections& object, const StructPlan& plan) {
+  bool is_first = true;
+  for (const FieldPlan& field : plan.fields) {
+    if (field.hidden || (field.omit_empty && !field.always && is_empty(object, field))) continue;
+    if (!std::exchange(is_first, false)) out += ',';
+    out += field.quoted_name;
+    append_field(out, object, field);
+  }
+}
+
+void append_struct(std::string& out, capnp::AnyStruct::Reader object, const StructPlan& plan) {
   out += '{';
-  append_members(out, object, plan);
+  append_members(out, Sections{object}, plan);
   out += '}';
 }
 
@@ -210,7 +301,7 @@ void append_json(std::string& out, capnp::DynamicStruct::Reader object) {
 }
 
 void append_json_members(std::string& out, capnp::DynamicStruct::Reader object) {
-  append_members(out, object, object::plan_of(object.getSchema()));
+  append_members(out, Sections{object}, object::plan_of(object.getSchema()));
 }
 
 void append_json_text(std::string& out, std::string_view text) {
