@@ -143,6 +143,11 @@ public:
     return seen(snapshot_->allocs_by_deployment(deployment_id));
   }
 
+  /// Calls `use(status)` for each evaluation that the caller may see of namespace `ns`, "*" being
+  /// all, or of one job of it. Goes by keys: what is counted is not looked at.
+  template <class Use>
+  void each_eval_status(std::string_view ns, std::string_view job, Use use) const;
+
   /// Calls `use(cursor)` for each row of `rows` that the caller may see, until it says false
   /// (a Result that is an error does so, too).
   template <class Map, class Use>
@@ -182,6 +187,26 @@ bool View::sees(const Row& row) const {
     return judge(view(object.getNamespace())).has_value();
   else
     return true;
+}
+
+template <class Use>
+void View::each_eval_status(std::string_view ns, std::string_view job, Use use) const {
+  const auto range
+      = ns == "*" || job.empty() ? snapshot_->evals_by_job() : snapshot_->evals_by_job(ns, job);
+  std::string group;  // the namespace of the last one, as its key begins
+  bool is_asked_for = false;
+  for (const auto& entry : range) {
+    const auto key = entry.key();  // "<namespace>\0<job>\0<status><id>"
+    if (group.empty() || !key.starts_with(group)) {
+      group.assign(key, 0, key.find('\0') + 1);
+      const auto own = key.substr(0, group.size() - 1);
+      is_asked_for = (ns == "*" || own == ns) && judge(own).has_value();
+    }
+    if (!is_asked_for) continue;
+    const auto end_of_job = key.find('\0', group.size());
+    if (job.empty() || key.substr(group.size(), end_of_job - group.size()) == job)
+      use(static_cast<schema::EvalStatus>(key[end_of_job + 1]));
+  }
 }
 
 template <class Map, class Use>

@@ -1,4 +1,6 @@
 // Reads of jobs, allocations, evaluations, deployments, nodes: shapes, orders, pages, errors.
+#include <map>
+
 #include <doctest/doctest.h>
 
 #include "runtime/net/http/http_message.hpp"
@@ -204,6 +206,18 @@ TEST_CASE("read: evaluations and deployments") {
   CHECK(fixture.refusal("/v1/evaluations?status=x&filter=ID%3D%3D1")
         == "400 Filter expression cannot be used with other filter parameters");
   CHECK(fixture.json("/v1/evaluations/count?namespace=*").as_object().at("Count") == 2);
+  const std::map<std::string, int> counts{{"", 1},
+                                          {"?namespace=none", 0},
+                                          {"?job=web", 1},
+                                          {"?job=we", 0},
+                                          {"?namespace=*&job=web", 1},
+                                          {"?namespace=*&status=pending", 2},
+                                          {"?namespace=*&status=complete", 0},
+                                          {"?namespace=*&prefix=" + uuid(1).substr(0, 36), 1}};
+  for (const auto& one : counts) {
+    CAPTURE(one.first);
+    CHECK(fixture.json("/v1/evaluations/count" + one.first).as_object().at("Count") == one.second);
+  }
   CHECK(fixture.json("/v1/evaluation/" + uuid(1)).as_object().at("JobID") == "web");
   fixture.state().put_eval({.id = uuid(3), .job = "web"});
   fixture.state().run([](auto command) {
