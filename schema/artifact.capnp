@@ -31,6 +31,16 @@ struct FetchOrder {
   headers @2 :List(Header);
   limits @3 :Limits;
   confinement @4 :Confinement;
+  reach @5 :Reach;
+}
+
+# Which addresses may be connected to beside those that nobody minds.
+struct Reach {
+  loopback @0 :Bool;
+  linkLocal @1 :Bool;         # and where clouds tell machines their keys
+  agent @2 :Bool;             # The agent's own API: these ports of this machine, or at these addresses.
+  agentPorts @3 :List(UInt16);
+  agentAddresses @4 :List(Text);
 }
 
 struct Confinement {

@@ -1,6 +1,7 @@
 #include "actors/agent/client_part.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "runtime/config/byte_size.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/host/fingerprint/program_answers.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/port_set.hpp"
 #include "runtime/storage/directory.hpp"
@@ -131,10 +133,28 @@ Result<> take_reserved(const config::Client& from, client::ClientOptions& option
   return {};
 }
 
+/// Where artifacts may come from.
+artifact::Reach reach_of(const config::AgentConfig& config) {
+  const auto& from = config.client.artifact;
+  artifact::Reach reach{.loopback = from.allow_loopback,
+                        .link_local = from.allow_link_local,
+                        .agent = from.allow_agent_api};
+  for (const auto port : {config.ports.http, config.ports.rpc, config.ports.serf})
+    reach.agent_ports.push_back(static_cast<std::uint16_t>(port));
+  const auto& shown = config.advertise;
+  for (const auto* address : {&shown.http, &shown.rpc, &shown.serf})
+    if (const auto parts = net::split_host_port(*address)) {
+      reach.agent_addresses.push_back(parts->first);
+      reach.agent_ports.push_back(
+          static_cast<std::uint16_t>(std::strtoul(parts->second.c_str(), nullptr, 10)));
+    }
+  return reach;
+}
+
 /// Nomad's rules and words.
-Result<std::shared_ptr<artifact::FetchPool>> make_fetch_pool(const config::Client& client,
+Result<std::shared_ptr<artifact::FetchPool>> make_fetch_pool(const config::AgentConfig& config,
                                                              const Programs& programs) {
-  const auto& from = client.artifact;
+  const auto& from = config.client.artifact;
   const auto wrong = [](std::string_view key, std::string_view why) {
     return Error{Errc::invalid_argument, fmt::format("client.artifact: {} {}", key, why)};
   };
@@ -162,6 +182,7 @@ Result<std::shared_ptr<artifact::FetchPool>> make_fetch_pool(const config::Clien
                  .s3_timeout = from.s3_timeout,
                  .unpacked_files = static_cast<std::uint64_t>(from.decompression_file_count_limit),
                  .unpacked_bytes = *unpacked_size},
+      .reach = reach_of(config),
       .disable_filesystem_isolation = from.disable_filesystem_isolation,
       .set_environment_variables = from.set_environment_variables});
 }
@@ -267,7 +288,7 @@ Result<client::PreparedClient> ClientPart::prepare(const config::AgentConfig& co
   auto plugins
       = client::builtin_plugins(is_enabled(config, "mock_driver"),
                                 {.users = client::read_user_rules(options.options),
-                                 .artifacts = NOMAD_TRY(make_fetch_pool(config.client, programs))});
+                                 .artifacts = NOMAD_TRY(make_fetch_pool(config, programs))});
   return client::prepare_client(std::move(options), std::move(plugins),
                                 [loader](client::PluginCatalog& catalog) {
                                   if (loader != nullptr) loader->enter(catalog);

@@ -49,6 +49,7 @@ Result<std::string> fetch(const std::string& source) {
   artifact::FetchPool pool{
       {.program = NOMAD_TRY(find_program("nomadctl-artifact", "../runtime/artifact/fetcher")),
        .limits = {.http_max_bytes = most_job_file_bytes},
+       .reach = {.link_local = true, .agent = true},
        .disable_filesystem_isolation = true}};  // it is the user's own, with the user's rights
   host::UniqueFd directory{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!directory) return errno_error("open " + folder, errno);

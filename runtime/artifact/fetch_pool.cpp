@@ -200,7 +200,8 @@ void FetchPool::Core::begin(Waiting waiting) {
                          .mode = std::move(waiting.fetch.mode),
                          .headers = std::move(waiting.fetch.headers),
                          .limits = options_.limits,
-                         .confinement = confinement()};
+                         .confinement = confinement(),
+                         .reach = options_.reach};
   auto process = FetcherProcess::start(
       {.program = options_.program,
        .order = write_order(order),

@@ -23,6 +23,7 @@ namespace nomad::artifact {
 struct FetchOptions {
   std::string program;  ///< Path of nomadctl-artifact.
   FetchLimits limits{};
+  Reach reach{};
   bool disable_filesystem_isolation = false;
   /// Names of variables of the agent's environment, separated by commas or spaces.
   std::string set_environment_variables{};

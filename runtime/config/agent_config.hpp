@@ -167,6 +167,9 @@ struct Artifact {
   std::int64_t decompression_file_count_limit = 4096;
   std::string decompression_size_limit = "100GB";
   bool disable_filesystem_isolation = false;
+  bool allow_loopback = true;     ///< Of the addresses that artifacts are fetched from.
+  bool allow_link_local = false;  ///< The same; with them where clouds tell machines their keys.
+  bool allow_agent_api = false;   ///< The same: this agent's own ports.
   std::string set_environment_variables;
 };
 

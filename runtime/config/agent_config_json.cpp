@@ -98,6 +98,9 @@ boost::json::object artifact(const Artifact& from) {
           {"DecompressionFileCountLimit", from.decompression_file_count_limit},
           {"DecompressionSizeLimit", from.decompression_size_limit},
           {"DisableFilesystemIsolation", from.disable_filesystem_isolation},
+          {"AllowLoopback", from.allow_loopback},
+          {"AllowLinkLocal", from.allow_link_local},
+          {"AllowAgentAPI", from.allow_agent_api},
           {"SetEnvironmentVariables", from.set_environment_variables}};
 }
 

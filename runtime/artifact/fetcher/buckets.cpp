@@ -74,7 +74,8 @@ Request metadata_request(Url url) {
   return {.url = std::move(url),
           .deadline = std::chrono::steady_clock::now() + 4 * metadata_patience,
           .connect_timeout = metadata_patience,
-          .counts = false};
+          .counts = false,
+          .is_operators = true};
 }
 
 /// Keys of the role of this container or machine; not given where there is none.

@@ -12,6 +12,7 @@
 #include <glob.h>
 
 #include "runtime/artifact/fetcher/buckets.hpp"
+#include "runtime/artifact/fetcher/connect_guard.hpp"
 #include "runtime/artifact/fetcher/repository.hpp"
 #include "runtime/artifact/fetcher/transfer.hpp"
 #include "runtime/artifact/fetcher/unpack.hpp"
@@ -99,12 +100,15 @@ public:
         const Credentials& credentials,
         Source source,
         Mode mode,
+        const ReachJudge& judge,
         Reporter& reporter)
       : order_{order},
         credentials_{credentials},
         source_{std::move(source)},
         mode_{mode},
-        transfers_{reporter} {}
+        judge_{judge},
+        reporter_{reporter},
+        transfers_{judge, reporter} {}
 
   Result<FetchDone> run();
 
@@ -119,6 +123,7 @@ private:
   Result<> fetch_directory(const std::string& into);
   Result<> fetch_objects(const std::string& into);
   Result<> fetch_from_repository(const std::string& into);
+  Result<> clone(const Source& repository, const std::string& into);
   Result<FetchDone> fetch_archive();
   Result<> take_subdir(const std::string& tree);
 
@@ -126,6 +131,8 @@ private:
   const Credentials& credentials_;
   Source source_;
   Mode mode_;
+  const ReachJudge& judge_;
+  Reporter& reporter_;
   Transfers transfers_;
 };
 
@@ -215,6 +222,18 @@ Result<> Fetch::fetch_file(const std::string& into) {
   return {};
 }
 
+/// By a program that connects by itself, to whatever the repository leads it to.
+Result<> Fetch::clone(const Source& repository, const std::string& into) {
+  if (judge_.refuses_any())
+    if (const auto guarded = guard_connections(judge_); !guarded)
+      reporter_.warn("git and hg can't be kept from addresses that are refused: "
+                     + guarded.error().what);
+  auto cloned = clone_repository(repository, workplace, into, timeout());
+  if (const auto why = refused_connection(); !cloned && !why.empty())
+    return Error{Errc::rejected, why + " (" + cloned.error().what + ")"};
+  return cloned;
+}
+
 /// The last part of the path is a file in the repository that the rest names.
 Result<> Fetch::fetch_from_repository(const std::string& into) {
   if (!source_.checksum.empty())
@@ -225,7 +244,7 @@ Result<> Fetch::fetch_from_repository(const std::string& into) {
   if (repository.url.path.empty() || name == ".." || name.find('/') != name.npos)
     return Error{Errc::invalid_argument, source_.url.shown() + " names no file of a repository"};
   const auto tree = in_work("repository");
-  NOMAD_TRY(clone_repository(repository, workplace, tree, timeout()));
+  NOMAD_TRY(clone(repository, tree));
   return move(tree + "/" + name, into).within("the repository has no such file");
 }
 
@@ -255,7 +274,7 @@ Result<> Fetch::fetch_directory(const std::string& into) {
                          "and a file is fetched with mode = \"file\" or \"any\""};
     case Getter::git:
     case Getter::hg:
-      return clone_repository(source_, workplace, into, timeout());
+      return clone(source_, into);
     case Getter::s3:
     case Getter::gcs:
       return fetch_objects(into);
@@ -339,10 +358,11 @@ Result<FetchDone> Fetch::run() {
 
 Result<FetchDone> fetch(const FetchOrder& order,
                         const Credentials& credentials,
+                        const ReachJudge& judge,
                         Reporter& reporter) {
   auto source = NOMAD_TRY(parse_source(order.source));
   const auto mode = NOMAD_TRY(parse_mode(order.mode));
-  return Fetch{order, credentials, std::move(source), mode, reporter}.run();
+  return Fetch{order, credentials, std::move(source), mode, judge, reporter}.run();
 }
 
 }  // namespace nomad::artifact

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/artifact/fetcher/confine.hpp"
+#include "runtime/artifact/fetcher/connect_guard.hpp"
 #include "runtime/artifact/fetcher/credential_files.hpp"
 #include "runtime/artifact/fetcher/fetch.hpp"
 #include "runtime/artifact/fetcher/reporter.hpp"
@@ -48,9 +49,11 @@ Result<FetchOrder> receive_order() {
 Result<FetchDone> carry_out(Reporter& reporter) {
   const auto order = NOMAD_TRY(receive_order());
   const auto source = NOMAD_TRY(parse_source(order.source));
+  // Its guard looks at it as long as there is a process.
+  static const ReachJudge judge{order.reach, addresses_of_machine()};
   const auto credentials = NOMAD_TRY(read_credentials(source));  // Before they are out of reach.
   NOMAD_TRY(confine(order.confinement, reporter).within("confining nomadctl-artifact"));
-  return fetch(order, credentials, reporter);
+  return fetch(order, credentials, judge, reporter);
 }
 
 }  // namespace

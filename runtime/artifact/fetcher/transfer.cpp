@@ -4,6 +4,9 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+
+#include <sys/socket.h>
 
 #include <curl/curl.h>
 
@@ -58,11 +61,24 @@ struct Transfers::Call {
   Reporter& reporter;
   std::uint64_t max_bytes;
   bool counts;
+  const ReachJudge* judge;  ///< Null: any address.
   std::uint64_t received = 0;
   int status = 0;
   std::string location{};
   std::string error_body{};
   Result<> failure{};
+  std::string refused{};  ///< The address that was not connected to last, and why.
+
+  /// Of each address that curl is about to connect to, whatever led it there.
+  static curl_socket_t open(void* call, curlsocktype, curl_sockaddr* address) {
+    auto& self = *static_cast<Call*>(call);
+    if (auto why = self.judge == nullptr ? std::nullopt
+                                         : self.judge->refuses(&address->addr, address->addrlen)) {
+      self.refused = std::move(*why);
+      return CURL_SOCKET_BAD;
+    }
+    return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  }
 
   static std::size_t header(char* data, std::size_t, std::size_t size, void* call) {
     static_cast<Call*>(call)->take_header({data, size});
@@ -104,7 +120,8 @@ struct Transfers::Call {
   }
 };
 
-Transfers::Transfers(Reporter& reporter) : reporter_{reporter} {
+Transfers::Transfers(const ReachJudge& judge, Reporter& reporter)
+    : judge_{judge}, reporter_{reporter} {
   ::curl_global_init(CURL_GLOBAL_DEFAULT);
   curl_ = ::curl_easy_init();
 }
@@ -198,7 +215,8 @@ Result<Answer> Transfers::get_once(const Request& request,
             .sink = sink,
             .reporter = reporter_,
             .max_bytes = request.max_bytes,
-            .counts = request.counts};
+            .counts = request.counts,
+            .judge = request.is_operators ? nullptr : &judge_};
   HeaderList headers;
   const auto address = without_user(url);
   const auto user = url.user();
@@ -217,12 +235,18 @@ Result<Answer> Transfers::get_once(const Request& request,
                      static_cast<long>(std::min(left, request.connect_timeout).count()));
   ::curl_easy_setopt(curl_, CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   ::curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, why.data());
+  ::curl_easy_setopt(curl_, CURLOPT_OPENSOCKETFUNCTION, &Call::open);
+  ::curl_easy_setopt(curl_, CURLOPT_OPENSOCKETDATA, &call);
+  // Its connection is not to serve a request that is judged.
+  ::curl_easy_setopt(curl_, CURLOPT_FORBID_REUSE, request.is_operators ? 1L : 0L);
   ::curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, &Call::header);
   ::curl_easy_setopt(curl_, CURLOPT_HEADERDATA, &call);
   ::curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &Call::body);
   ::curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &call);
   const auto code = ::curl_easy_perform(curl_);
   if (!call.failure) return call.failure.error().within(url.shown());
+  if (code != CURLE_OK && !call.refused.empty())
+    return Error{Errc::rejected, url.shown() + ": " + call.refused};
   // Enough of an error's text is no failure of the transfer.
   if (code != CURLE_OK && (call.status == 200 || call.status == 0 || code != CURLE_WRITE_ERROR))
     return transfer_error(code, why.data(), url);

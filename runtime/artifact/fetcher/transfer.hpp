@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "runtime/artifact/fetcher/reporter.hpp"
+#include "runtime/artifact/rules/reach.hpp"
 #include "runtime/artifact/rules/s3.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/text/url.hpp"
@@ -26,6 +27,8 @@ struct Request {
   std::chrono::milliseconds connect_timeout = std::chrono::seconds{30};
   const char* method = "GET";
   bool counts = true;  ///< What comes is part of the artifact: it is told as progress.
+  /// Where the agent's configuration says, and no job: any address is reached.
+  bool is_operators = false;
 };
 
 struct Answer {
@@ -38,14 +41,15 @@ struct Answer {
 
 class Transfers {
 public:
-  explicit Transfers(Reporter& reporter);
+  Transfers(const ReachJudge& judge, Reporter& reporter);
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
   ~Transfers();
 
   /// The body of a 200 goes to `sink`. Any other status is an answer, too. Errors: `timeout` after
   /// the deadline, and when nothing has come for five minutes; `too_large`; `rejected` for a
-  /// redirect that is not followed; `unavailable` for everything else that the network does.
+  /// redirect that is not followed, and for an address that the judge refuses; `unavailable` for
+  /// everything else that the network does.
   Result<Answer> get(const Request& request, const Sink& sink);
 
   /// A body of no more than 1 MiB as a text. `answer` is set when there is one, of any status.
@@ -60,6 +64,7 @@ private:
                           const Sink& sink,
                           std::string& location);
 
+  const ReachJudge& judge_;
   Reporter& reporter_;
   void* curl_;
 };

@@ -51,10 +51,33 @@ FetchLimits read_limits(wire::Limits::Reader from) {
           .unpacked_bytes = from.getUnpackedBytes()};
 }
 
+void write_reach(const Reach& from, wire::Reach::Builder to) {
+  to.setLoopback(from.loopback);
+  to.setLinkLocal(from.link_local);
+  to.setAgent(from.agent);
+  auto ports = to.initAgentPorts(static_cast<unsigned>(from.agent_ports.size()));
+  for (unsigned i = 0; i < ports.size(); ++i)
+    ports.set(i, from.agent_ports[i]);
+  auto addresses = to.initAgentAddresses(static_cast<unsigned>(from.agent_addresses.size()));
+  for (unsigned i = 0; i < addresses.size(); ++i)
+    addresses.set(i, text_of(from.agent_addresses[i]));
+}
+
+Reach read_reach(wire::Reach::Reader from) {
+  Reach reach{
+      .loopback = from.getLoopback(), .link_local = from.getLinkLocal(), .agent = from.getAgent()};
+  for (const auto port : from.getAgentPorts())
+    reach.agent_ports.push_back(port);
+  for (const auto address : from.getAgentAddresses())
+    reach.agent_addresses.push_back(copy_of(address));
+  return reach;
+}
+
 FetchOrder order_of(wire::FetchOrder::Reader from) {
   FetchOrder order{.source = copy_of(from.getSource()),
                    .mode = copy_of(from.getMode()),
                    .limits = read_limits(from.getLimits())};
+  order.reach = read_reach(from.getReach());
   for (const auto header : from.getHeaders())
     order.headers.emplace_back(copy_of(header.getName()), copy_of(header.getValue()));
   const auto confinement = from.getConfinement();
@@ -124,6 +147,7 @@ std::string write_order(const FetchOrder& order) {
     headers[i].setValue(text_of(order.headers[i].second));
   }
   write_limits(order.limits, root.initLimits());
+  write_reach(order.reach, root.initReach());
   auto confinement = root.initConfinement();
   confinement.setFiles(order.confinement.files);
   confinement.setUid(order.confinement.uid);

@@ -1,7 +1,7 @@
 // What the agent and nomadctl-artifact say to each other (schema/artifact.capnp), as values. Used
 // by both sides; bytes of the other one are read with Cap'n Proto's checks and with bounds.
 //
-// May depend on: runtime/base.
+// May depend on: runtime/base, artifact/rules.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/artifact/rules/reach.hpp"
 #include "runtime/base/result.hpp"
 
 namespace nomad::artifact {
@@ -56,6 +57,7 @@ struct FetchOrder {
   std::vector<std::pair<std::string, std::string>> headers{};
   FetchLimits limits{};
   Confinement confinement{};
+  Reach reach{};
 };
 
 struct FetchWarning {

@@ -533,6 +533,23 @@ class Refusals(ArtifactCase):
         self.assertEqual([], glob.glob("/etc/nomadctl-escaped") + glob.glob("/tmp/nomadctl-artifact-escaped")
                          + glob.glob(self.agent.data_dir + "/**/escaped", recursive=True))
 
+    def test_the_agent_and_link_local_addresses_are_not_reached(self):
+        own = f"127.0.0.1:{self.agent.port}"
+        sources = {
+            "api": f"http://{own}/v1/jobs", "api-by-name": f"http://localhost:{self.agent.port}/v1/jobs",
+            "api-by-number": f"http://2130706433:{self.agent.port}/v1/jobs", "api-of-none": f"http://0.0.0.0:{self.agent.port}/v1/jobs",
+            "api-redirected": f"{self.server.url}/redirect/{quote(f'http://{own}/v1/jobs', safe='')}",
+            "api-as-bucket": f"s3::http://{own}/v1/jobs", "api-by-git": f"git::http://{own}/v1/jobs",
+            "git-redirected": f"git::{self.server.url}/redirect/{quote(f'http://{own}/x', safe='')}",
+            "api-as-checksums": f"{self.server.url}/f?checksum=file:http://{own}/v1/jobs",
+            "metadata": "http://169.254.169.254/latest/meta-data", "metadata-by-git": "git::http://169.254.169.254/x.git",
+            "metadata-in-ipv6": "http://[::ffff:169.254.169.254]/x", "link-local": "http://[fe80::1%25lo]/x"}
+        for name, source in sources.items():
+            self.start(name, {"GetterSource": source, "RelativeDest": "local/x"})
+        for name in sources:
+            with self.subTest(name):
+                self.assertRegex(self.failure(name), "is (the agent's own API|a link-local address): no artifact is fetched")
+
     def test_what_is_wrong_with_a_job_is_said_at_once(self):
         for artifact, why in (
                 ({"GetterSource": ""}, "source must be specified"),

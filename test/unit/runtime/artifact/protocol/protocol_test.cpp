@@ -10,7 +10,11 @@ TEST_CASE("artifact protocol: orders and reports go over whole") {
                    .mode = "dir",
                    .headers = {{"A", "1"}, {"B", ""}},
                    .limits = {.http_max_bytes = 7, .unpacked_files = 0},
-                   .confinement = {.files = false, .uid = 1, .gid = 2, .call_filter = "12345678"}};
+                   .confinement = {.files = false, .uid = 1, .gid = 2, .call_filter = "12345678"},
+                   .reach = {.loopback = false,
+                             .link_local = true,
+                             .agent_ports = {4646},
+                             .agent_addresses = {"10.0.0.1"}}};
   const auto read = read_order(write_order(order)).value();
   CHECK(read.source == order.source);
   CHECK(read.mode == order.mode);
@@ -21,6 +25,11 @@ TEST_CASE("artifact protocol: orders and reports go over whole") {
   CHECK(!read.confinement.files);
   CHECK(read.confinement.gid == 2);
   CHECK(read.confinement.call_filter == "12345678");
+  CHECK(!read.reach.loopback);
+  CHECK(read.reach.link_local);
+  CHECK(!read.reach.agent);
+  CHECK(read.reach.agent_ports == order.reach.agent_ports);
+  CHECK(read.reach.agent_addresses == order.reach.agent_addresses);
   const auto done = read_report(write_report(FetchDone{true, 3, 4})).value();
   CHECK(std::get<FetchDone>(done).is_file);
   CHECK(std::get<FetchDone>(done).bytes == 4);
