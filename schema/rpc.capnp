@@ -22,6 +22,7 @@ struct RequestHead {
   remote @5 :Text;                 # of the first caller; believed of servers only
   allowStale @6 :Bool;             # any server may answer
   targetNode @7 :Text;             # the client node whose answer is wanted
+  limits @8 :Text;                 # what the caller is kept to (runtime/access/limits.hpp); empty: nothing
 }
 
 struct Empty {}

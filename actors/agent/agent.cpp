@@ -140,6 +140,7 @@ struct Agent::Parts {
   Result<> start_api() {
     api::ApiOptions options;
     options.http = http_options(config);
+    options.http.kept_users = links.kept_users;
     options.http.tls = http_certificates;
     options.hosts = host_rules(config);
     options.agent.name = config.name;
@@ -202,8 +203,8 @@ struct Agent::Parts {
   /// From now on plugins may ask what users may.
   void serve_plugins() const {
     if (!plugins) return;
-    plugin::plugin_link::Serve how{.gate = std::make_shared<plugin::ApiGate>(api->routes()),
-                                   .node_event = {}};
+    plugin::plugin_link::Serve how{
+        .gate = std::make_shared<plugin::ApiGate>(api->routes(), node_id), .node_event = {}};
     if (client)
       how.node_event = [node = client->client()](std::string message,
                                                  std::map<std::string, std::string> details) {
@@ -392,7 +393,8 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
                                                          .executor = programs.executor},
                                             .metrics = all.metrics,
                                             .job_types = all.links.job_types,
-                                            .providers = all.links.providers}));
+                                            .providers = all.links.providers,
+                                            .kept_users = all.links.kept_users}));
   // Beside the server's start, for they need nothing of each other.
   std::future<Result<client::PreparedClient>> prepared;
   if (config.client.enabled)

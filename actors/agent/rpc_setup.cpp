@@ -64,13 +64,14 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
 MakeLink listening(const actor::Owner& owner,
                    const config::AgentConfig& config,
                    const std::string& name,
-                   std::shared_ptr<net::TlsContext> certificates) {
+                   const AgentLinks& links) {
   rpc::TcpTransportOptions options;
   options.listen = address_of(config, config.addresses.rpc, config.ports.rpc);
   // Where those look for a server who join it by the port of Nomad's gossip.
   if (config.ports.serf != 0)
     options.also_listen = address_of(config, config.addresses.serf, config.ports.serf);
-  options.network = rpc_options(config, net::RpcRole::server, name, std::move(certificates));
+  options.network = rpc_options(config, net::RpcRole::server, name, links.certificates);
+  options.network.kept_users = links.kept_users;
   return [owner, options](std::shared_ptr<const rpc::MethodRouter> router) -> Result<Link> {
     auto started = NOMAD_TRY(rpc::TcpTransport::start(owner, options, std::move(router)));
     const auto transport = std::make_shared<rpc::TcpTransport>(std::move(started));

@@ -14,6 +14,7 @@
 #include "actors/roles/service_providers.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "runtime/config/agent_config.hpp"
+#include "runtime/net/kept_users.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 #include "runtime/telemetry/registry.hpp"
 
@@ -27,6 +28,7 @@ struct AgentLinks {
   std::shared_ptr<telemetry::Registry> metrics;         ///< Null: nothing is measured.
   std::shared_ptr<server::JobTypes> job_types;          ///< That plugins schedule.
   std::shared_ptr<client::ServiceProviders> providers;  ///< Of services, that plugins bring.
+  std::shared_ptr<net::KeptUsers> kept_users = std::make_shared<net::KeptUsers>();  ///< Plugins'.
 };
 
 /// How an agent reaches others, and is reached.
@@ -58,7 +60,7 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
 MakeLink listening(const actor::Owner& owner,
                    const config::AgentConfig& config,
                    const std::string& name,
-                   std::shared_ptr<net::TlsContext> certificates);
+                   const AgentLinks& links);
 
 /// A client's way to its servers, over which they ask it what is about its node.
 Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,

@@ -179,7 +179,7 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
   auto cluster = NOMAD_TRY(ClusterPart::listen(
       server_, config,
       {.server_id = id_, .http_address = http_address, .random_seed = Random::from_system().next()},
-      links.requests, store_, listening(server_, config, id_, links.certificates)));
+      links.requests, store_, listening(server_, config, id_, links)));
   cluster_.emplace(std::move(cluster));
   auto raft = NOMAD_TRY(
       raft::start_raft(server_, raft_options(config, identity, *cluster_, links), fsm_, server_));

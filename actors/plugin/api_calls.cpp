@@ -209,6 +209,12 @@ void ApiGate::close() {
   routes_.reset();
 }
 
+void ApiCalls::open(std::shared_ptr<ApiGate> gate, const std::string& allowed) {
+  gate_ = std::move(gate);
+  // There is always a word, for none at all would keep it from nothing.
+  limits_ = fmt::format("node:{} {}", gate_ ? gate_->node_id() : "", allowed);
+}
+
 void ApiCalls::refuse(std::uint64_t number, const Error& why) {
   send_([&](schema::plugin::Frame::Builder frame) {
     frame.setNumber(number);
@@ -236,6 +242,7 @@ void ApiCalls::request(std::uint64_t number,
   const auto body = wanted.getBody();
   request.body.assign(reinterpret_cast<const char*>(body.begin()), body.size());
   request.remote = "plugin " + who_;
+  request.limits = limits_;
   request.received = std::chrono::steady_clock::now();
   request.add_header("Host", "127.0.0.1");
   if (!request.target.starts_with("/v1/") || !net::split_target(request))

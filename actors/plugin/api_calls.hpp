@@ -20,7 +20,11 @@ class PluginExchange;
 /// The way to the agent's routes, which can be closed: afterwards nothing is under way to them.
 class ApiGate {
 public:
-  explicit ApiGate(std::shared_ptr<const net::HttpRouter> routes) : routes_{std::move(routes)} {}
+  /// `node_id`: the client node of the agent; empty: it has none.
+  explicit ApiGate(std::shared_ptr<const net::HttpRouter> routes, std::string node_id = {})
+      : routes_{std::move(routes)}, node_id_{std::move(node_id)} {}
+
+  const std::string& node_id() const { return node_id_; }
 
   /// Any thread. Answers `unavailable` once closed.
   void serve(const std::shared_ptr<net::detail::Exchange>& exchange);
@@ -29,6 +33,7 @@ public:
 private:
   std::shared_mutex guard_;
   std::shared_ptr<const net::HttpRouter> routes_;
+  const std::string node_id_;
 };
 
 class ApiCalls {
@@ -63,8 +68,9 @@ public:
   ApiCalls(const ApiCalls&) = delete;
   ApiCalls& operator=(const ApiCalls&) = delete;
 
-  /// Before it nothing is served.
-  void open(std::shared_ptr<ApiGate> gate) { gate_ = std::move(gate); }
+  /// Before it nothing is served. `allowed`: what of the API the plugin may use, beside reading the
+  /// gate's node: words of access::Limits.
+  void open(std::shared_ptr<ApiGate> gate, const std::string& allowed);
 
   void request(std::uint64_t number, schema::plugin::ApiRequest::Reader wanted, bool subscribes);
   void taken(std::uint64_t number, std::size_t bytes);
@@ -82,6 +88,7 @@ private:
   Tell tell_;
   Send send_;
   std::shared_ptr<ApiGate> gate_;
+  std::string limits_;  ///< What all requests are kept to.
   std::map<std::uint64_t, std::shared_ptr<PluginExchange>> requests_;
   std::map<std::uint64_t, std::shared_ptr<PluginExchange>> subscriptions_;
 };

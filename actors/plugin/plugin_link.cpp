@@ -64,7 +64,7 @@ void LinkState::spawn() {
         tell(ApiHeard{life, std::move(what)});
       },
       [this](const Fill& fill) { static_cast<void>(send(fill)); });
-  if (memory_->served) calls_->open(memory_->served->gate);
+  if (memory_->served) calls_->open(memory_->served->gate, options().api);
   life_.take(options().make_peer(events_of(life, tell)));
   actor::send_self_after(self_, options().patience.declaration,
                          StageDue{life, PluginState::starting});
@@ -330,6 +330,7 @@ actor::Answer<plugin_link::Reconfigured> LinkState::reconfigure(
   memory_->options.make_peer = msg.make_peer;
   memory_->options.config = msg.config;
   memory_->options.places = msg.places;
+  memory_->options.api = msg.api;
   memory_->was_configured = false;
   if (stopped_ || state_ == PluginState::restarting) return plugin_link::Reconfigured{};
   const bool is_gone = !life_.is_there();
@@ -363,7 +364,7 @@ void LinkState::start_actors() {
 
 void LinkState::serve(const plugin_link::Serve& msg) {
   memory_->served = msg;
-  if (calls_) calls_->open(msg.gate);
+  if (calls_) calls_->open(msg.gate, options().api);
   if (calls_ && !msg.gate) calls_->end_all();
   if (msg.gate && state_ == PluginState::running && life_.runs()) start_actors();
 }

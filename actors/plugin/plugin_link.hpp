@@ -101,6 +101,7 @@ struct Reconfigure {
   MakePeer make_peer;
   std::string config;
   std::map<std::string, std::string> places;
+  std::string api{};
 };
 
 struct Reconfigured {
@@ -156,6 +157,7 @@ struct LinkOptions {
   std::string config = "{}";  ///< As it was configured; a JSON object.
   /// Where a key of it stands, "start.hcl:7"; "" is the block itself.
   std::map<std::string, std::string> places{};
+  std::string api{};  ///< What of the agent's API it may use: words of access::Limits.
   std::string data_dir{};
   std::string node{};
   bool has_client = false;

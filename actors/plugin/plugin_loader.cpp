@@ -276,6 +276,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
                    .make_peer = std::move(peer),
                    .config = settings.config,
                    .places = settings.places,
+                   .api = settings.api,
                    .data_dir = directory_of(config, file.name),
                    .node = config.name,
                    .has_client = config.client.enabled,
@@ -288,6 +289,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
                    .providers = options_.providers,
                    .unix_now = wall_clock,
                    .patience = options_.patience};
+  keep_user(file.name, settings);
   if (is_nomad_plugin(file))
     link.patience.declaration
         = std::max<std::chrono::nanoseconds>(link.patience.declaration, nomad_declaration);
@@ -310,8 +312,10 @@ bool PluginLoader::reconfigure(const config::AgentConfig& config,
   const auto peer = peer_of(loop_, file, config, settings, options_.programs);
   Result<> outcome;
   if (peer) {
+    keep_user(file.name, settings);
     actor::Outsider self{*system_};
-    self.request(known.link, 3s, plugin_link::Reconfigure{*peer, settings.config, settings.places})
+    self.request(known.link, 3s,
+                 plugin_link::Reconfigure{*peer, settings.config, settings.places, settings.api})
         .receive([](const plugin_link::Reconfigured&) {},
                  [&outcome](const Error& err) { outcome = err; });
   } else {
@@ -324,6 +328,13 @@ bool PluginLoader::reconfigure(const config::AgentConfig& config,
   }
   log::error("plugin", "plugin {} keeps its configuration: {}", known.name, outcome.error().what);
   return false;
+}
+
+/// What it may do by the agent's ports is what it may do by its link.
+void PluginLoader::keep_user(const std::string& name, const config::PluginBlock& settings) const {
+  if (settings.user.empty() || !options_.kept_users) return;
+  if (const auto user = host::find_user(settings.user))
+    options_.kept_users->keep(name, user->uid, settings.api);
 }
 
 PluginState PluginLoader::state_of(const std::string& name) const {

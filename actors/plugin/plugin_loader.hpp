@@ -15,6 +15,7 @@
 #include "actors/plugin/body/socket_peer.hpp"
 #include "actors/plugin/plugin_link.hpp"
 #include "runtime/config/agent_config.hpp"
+#include "runtime/net/kept_users.hpp"
 #include "runtime/plugin/plugin_file.hpp"
 
 namespace nomad::plugin {
@@ -32,6 +33,7 @@ struct LoaderOptions {
   std::shared_ptr<telemetry::Registry> metrics;
   std::shared_ptr<server::JobTypes> job_types{};          ///< Where they enter theirs.
   std::shared_ptr<client::ServiceProviders> providers{};  ///< And theirs of services.
+  std::shared_ptr<net::KeptUsers> kept_users{};           ///< And the users that they have.
   plugin_link::Patience patience{};
 };
 
@@ -99,6 +101,7 @@ private:
                    Loaded& known,
                    const PluginFile& file,
                    const config::PluginBlock& settings);
+  void keep_user(const std::string& name, const config::PluginBlock& settings) const;
   PluginState state_of(const std::string& name) const;
   void enter_all(client::PluginCatalog& catalog);
   void end(std::vector<Loaded> those);

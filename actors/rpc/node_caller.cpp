@@ -95,6 +95,7 @@ struct NodeCallerState {
     if (msg.who.grant()) {  // not of the cluster
       const auto& caller = msg.who.caller();
       if (caller.token) call.credentials.token = caller.token->secret.reveal();
+      if (caller.limits) call.credentials.limits = caller.limits->text();
       call.remote = caller.remote;
     }
     const auto answered

@@ -60,6 +60,7 @@ Bytes head_of(const Call& call) {
     head.setRemote(text(call.remote));
     head.setAllowStale(call.allow_stale);
     head.setTargetNode(text(call.target_node));
+    head.setLimits(text(call.credentials.limits));
   });
 }
 
@@ -330,8 +331,8 @@ Result<Envelope> envelope_of(const net::RpcResponder& responder, const std::stri
   envelope.hops = fields.getHops();
   envelope.allow_stale = fields.getAllowStale();
   envelope.target_node = copy(fields.getTargetNode());
-  envelope.credentials
-      = {copy(fields.getToken()), copy(fields.getNodeId()), copy(fields.getNodeSecret())};
+  envelope.credentials = {copy(fields.getToken()), copy(fields.getNodeId()),
+                          copy(fields.getNodeSecret()), copy(fields.getLimits())};
   envelope.first_remote = copy(fields.getRemote());
   return envelope;
 }

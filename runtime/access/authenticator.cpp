@@ -57,11 +57,13 @@ Principal Authenticator::identify(const Presented& shown) const {
   caller->remote = shown.remote;
   if (shown.peer) caller->peer = *shown.peer;
   if (!shown.first_remote.empty() && caller->is_server()) caller->remote = shown.first_remote;
-  const auto& [token, node_id, node_secret] = shown.credentials;
+  const auto& [token, node_id, node_secret, limits] = shown.credentials;
   if (!node_id.empty() && !node_secret.empty() && options_.lookup.is_node
       && options_.lookup.is_node(node_id, node_secret))
     caller->node = NodeIdentity{node_id};
   if (!token.empty()) caller->token = TokenIdentity{SecretText{token}};
+  if (!limits.empty())  // what a newer release means by them: nothing is left
+    caller->limits = std::make_shared<const Limits>(Limits::read(limits).value_or(Limits{}));
   return {std::move(caller), shown.needs_token};
 }
 

@@ -10,7 +10,7 @@ std::size_t hash_of(const Target& target) {
   constexpr std::hash<std::string_view> hash;
   std::size_t value = 0;
   for (const auto part :
-       {target.ns, target.path, target.node_pool, target.host_volume, target.plugin})
+       {target.ns, target.path, target.node_pool, target.node, target.host_volume, target.plugin})
     value = value * 31 + hash(part);
   return value;
 }
@@ -49,6 +49,8 @@ Result<Allowed> authorize(const Principal& who, Capability needed, const Target&
   const bool is_open = who.is_cluster() || needed == Capability::none;
   if (!is_open && !(who.grant_ && who.grant_->rights->allow(needed, target)))
     return permission_denied();
+  if (const auto* const limits = who.limits(); limits != nullptr && !limits->allow(needed, target))
+    return Limits::refusal(needed, target);
   return Allowed{needed, target, who.is_cluster()};
 }
 

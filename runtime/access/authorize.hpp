@@ -21,6 +21,7 @@
 #include "runtime/access/caller.hpp"
 #include "runtime/access/capability.hpp"
 #include "runtime/access/grant.hpp"
+#include "runtime/access/limits.hpp"
 #include "runtime/access/rights.hpp"
 #include "runtime/base/result.hpp"
 
@@ -41,6 +42,9 @@ public:
 
   /// Null: it is known who asks, and nothing of what he may do, so that he may do nothing.
   const GrantRef& grant() const { return grant_; }
+
+  /// What he is kept to, whatever his rights are; null: nothing takes of them.
+  const Limits* limits() const { return caller_ ? caller_->limits.get() : nullptr; }
 
   /// The user who asks by way of this agent, which passes his request on with his token: what that
   /// gives is his, and none of the agent's own proofs.

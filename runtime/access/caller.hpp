@@ -13,12 +13,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "runtime/access/rare.hpp"
 #include "runtime/base/secret.hpp"
 
 namespace nomad::access {
+
+class Limits;
 
 /// What an agent is to others. Sent as a number: never renumber.
 enum class AgentRole : std::uint8_t {
@@ -64,6 +67,9 @@ struct Caller {
   /// The agent that sent a user's API request on, if that was not sent to this one. What it may do
   /// itself, the user may not.
   Rare<PeerIdentity> passed_on_by = {};
+
+  /// What he is kept to, whatever the parts above may do; null: nothing.
+  std::shared_ptr<const Limits> limits = {};
 
   bool is_server() const { return peer && peer->role == AgentRole::server; }
 

@@ -15,6 +15,8 @@ struct Credentials {
   std::string token = {};    ///< A user's, or one that was signed for a task; empty: none.
   std::string node_id = {};  ///< Who the node is that says to know `node_secret`.
   std::string node_secret = {};
+  std::string limits
+      = {};  ///< The words of `Limits` that he is kept to; empty: nothing takes away.
 };
 
 /// What a request and its connection show.

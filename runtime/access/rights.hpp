@@ -17,6 +17,7 @@ struct Target {
   std::string_view ns = {};
   std::string_view path = {};  ///< Of a variable.
   std::string_view node_pool = {};
+  std::string_view node = {};  ///< The one that is asked about, where it is one.
   std::string_view host_volume = {};
   std::string_view plugin = {};
 };

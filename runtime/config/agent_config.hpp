@@ -260,6 +260,7 @@ struct PluginBlock {
   std::string user{};                ///< Whose its process is; empty: the agent's.
   bool confined = false;             ///< Its process reaches few files and system calls.
   std::vector<std::string> paths{};  ///< Which a confined one may read and write.
+  std::string api{};                 ///< What of the API it may use: words of access::Limits.
   std::string config = "{}";         ///< What stands in `config`, as a JSON object.
   /// Where its keys stand, "start.hcl:7", by their paths below `config`; "" is the block itself.
   std::map<std::string, std::string> places{};
@@ -268,7 +269,8 @@ struct PluginBlock {
   /// Where it stands is no part of what it says.
   friend bool operator==(const PluginBlock& a, const PluginBlock& b) {
     return a.isolated == b.isolated && a.args == b.args && a.user == b.user
-           && a.confined == b.confined && a.paths == b.paths && a.config == b.config;
+           && a.confined == b.confined && a.paths == b.paths && a.api == b.api
+           && a.config == b.config;
   }
 };
 

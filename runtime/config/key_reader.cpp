@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/access/limits.hpp"
 #include "runtime/base/similar_name.hpp"
 #include "runtime/base/whole_number.hpp"
 #include "runtime/config/keys.hpp"
@@ -243,6 +244,28 @@ private:
       }
   }
 
+  /// `api { allow = ["read-job"]; namespaces = ["default"] }`, as words of access::Limits.
+  static std::string plugin_api(PluginBlock& block, const json::value& value) {
+    if (!is_block(value)) return "expected a block";
+    for (const auto* part : parts_of(value))
+      for (const auto& [key, list] : *part) {
+        if (key != "allow" && key != "namespaces")
+          return "unknown key; a plugin's api block has allow and namespaces";
+        if (!list.is_array() || !std::ranges::all_of(list.get_array(), is_scalar))
+          return std::string{key} + ": expected a list of texts";
+        for (const auto& item : list.get_array()) {
+          const auto word = (key == "allow" ? "" : "namespace:") + as_text(item);
+          if (word.find_first_of(" \t\n") != std::string::npos
+              || (key == "allow" && word.find(':') != std::string::npos))
+            return "\"" + as_text(item) + "\" is no name";
+          if (const auto known = access::Limits::read(word); !known)
+            return "allow: " + known.error().what;
+          block.api += (block.api.empty() ? "" : " ") + word;
+        }
+      }
+    return {};
+  }
+
   static std::string plugin_key(PluginBlock& block,
                                 const std::string& key,
                                 const json::value& value) {
@@ -261,13 +284,15 @@ private:
       if (!std::ranges::all_of(block.paths, is_absolute)) return "expected absolute paths";
       return {};
     }
+    if (key == "api") return plugin_api(block, value);
     if (key == "user") {
       if (!is_scalar(value)) return "expected a text";
       block.user = as_text(value);
       return {};
     }
     if (key != "config")
-      return "unknown key; a plugin's block has args, config, confined, isolated, paths and user";
+      return "unknown key; a plugin's block has api, args, config, confined, isolated, paths and "
+             "user";
     if (!is_block(value)) return "expected a block";
     json::object merged;
     for (const auto* part : parts_of(value))

@@ -136,7 +136,10 @@ private:
     auto place = limits_->enter(host);
     if (const auto* why = std::get_if<ConnectionLimits::Refusal>(&place))
       return callbacks_.refuse(socket.fd, remote, *why);
-    callbacks_.take({std::move(socket), std::move(remote), is_unix,
+    callbacks_.take({std::move(socket),
+                     std::move(remote),
+                     is_unix,
+                     {},
                      std::get<ConnectionLimits::Slot>(std::move(place))});
   }
 

@@ -84,6 +84,7 @@ struct Accepted {
   Descriptor socket;
   std::string remote;  ///< "10.0.0.7:41234"; "@" of a Unix socket.
   bool is_unix = false;
+  std::string limits{};  ///< What its requests are kept to (kept_users.hpp).
   ConnectionLimits::Slot place;
 };
 

@@ -5,10 +5,10 @@
 // Invariants:
 //   1. One entry per allocation; the newest state wins. Nobody is ever made to wait.
 //   2. Nothing leaves before the servers' first answer or while a send is under way. A change of
-//      ClientStatus leaves at once while the node has made no more than `burst` sends beyond one for
-//      each tick (200 ms). Then it waits a little: the pause grows with the square of what was sent
-//      beyond that, and is a whole tick after `reserve` more. So hundreds of changes one after the
-//      other wait for milliseconds, and a node that never rests sends once a tick.
+//      ClientStatus leaves at once while the node has made no more than `burst` sends beyond one
+//      for each tick (200 ms). Then it waits a little: the pause grows with the square of what was
+//      sent beyond that, and is a whole tick after `reserve` more. So hundreds of changes one after
+//      the other wait for milliseconds, and a node that never rests sends once a tick.
 //   3. Without such a change, entries leave on every fifth tick, counted from the last send.
 //   4. A state that the servers have acknowledged is dropped. An allocation's first state counts
 //      as a change of ClientStatus unless it is still pending.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A plugin in Python: a background actor that counts the jobs of the cluster each ten seconds, as the
-metric nomad.plugin.jobs, and logs when their number has changed. It needs pycapnp (pip install pycapnp)
+metric nomad.plugin.jobs, and logs when their number has changed. Its block has to say
+api { allow = ["list-jobs"] }. It needs pycapnp (pip install pycapnp)
 and the schemas that come with nomadctl; $NOMADCTL_SCHEMA, or the first argument, says where they are."""
 import json
 import os

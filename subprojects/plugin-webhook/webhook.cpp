@@ -1,5 +1,7 @@
 // A background actor: follows the agent's event stream and posts each line of it to a URL, one
-// after the other; what can't be delivered is tried again, and the stream waits meanwhile.
+// after the other; what can't be delivered is tried again, and the stream waits meanwhile. Its
+// block has to allow what its topics need: `api { allow = ["read-job"] }` for those of jobs,
+// "management" for all.
 #include <charconv>
 #include <deque>
 

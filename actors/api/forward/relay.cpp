@@ -143,6 +143,8 @@ private:
     message.call.timeout = 0ms;  // blocking queries and streams end by themselves
     if (const auto& token = call_.asking.who.caller().token)
       message.call.credentials.token = token->secret.reveal();
+    if (const auto* const limits = call_.asking.who.limits())
+      message.call.credentials.limits = limits->text();
     message.call.hops = static_cast<std::uint8_t>(request.hops + 1);
     message.call.remote = call_.asking.who.caller().remote;
     message.call.target_node = target.target_node;

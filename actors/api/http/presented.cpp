@@ -26,7 +26,7 @@ std::string_view token_of(const net::Request& request) {
 
 access::Presented presented_by(const net::Request& request) {
   return {.remote = request.remote,
-          .credentials = {.token = std::string{token_of(request)}},
+          .credentials = {.token = std::string{token_of(request)}, .limits = request.limits},
           .needs_token = request.needs_token};
 }
 

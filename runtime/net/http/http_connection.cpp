@@ -34,6 +34,7 @@ constexpr std::chrono::seconds half_closed_patience{5};
 Connection::Connection(Worker& worker, Accepted accepted)
     : StreamSocket{worker, std::move(accepted.socket)},
       worker_{worker},
+      limits_{std::move(accepted.limits)},
       remote_{std::move(accepted.remote)},
       is_unix_{accepted.is_unix},
       slot_{std::move(accepted.place)},
@@ -192,6 +193,7 @@ void Connection::dispatch() {
   keep_alive_ = parser_.keep_alive() && !worker_.stopping;
   parser_.end();  // the request may wait for long
   request.remote.assign(remote_);
+  request.limits.assign(limits_);
   request.received = Clock::now();
   if (!split_target(request)) {
     refuse(400, "malformed request target");

@@ -224,6 +224,7 @@ private:
   void no_deadline() { deadline_ = Clock::time_point::max(); }
 
   Worker& worker_;
+  const std::string limits_;
   const std::string remote_;
   const bool is_unix_;
   ConnectionLimits::Slot slot_;

@@ -94,6 +94,7 @@ void Request::clear() {
   fields_.clear();
   is_http11 = true;
   needs_token = false;
+  limits.clear();
   who.reset();
   hops = 0;
   is_for_this_node = false;

@@ -44,6 +44,7 @@ public:
   bool is_http11 = true;                ///< HTTP/1.0 has neither chunks nor keep-alive by default.
   std::chrono::steady_clock::time_point received{};
   bool needs_token = false;  ///< Nobody may come without one, as by the socket of a task.
+  std::string limits{};  ///< What its sender is kept to: words of access::Limits; empty: nothing.
 
   // Of a request that another agent passed on:
   std::shared_ptr<const access::Principal> who = {};  ///< The user, as the RPC layer has it.

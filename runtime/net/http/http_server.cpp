@@ -123,6 +123,8 @@ private:
   }
 
   void take(Accepted accepted) {
+    if (const auto& kept = shared_->options.kept_users)
+      accepted.limits = kept->limits_of(accepted.socket.fd);
     auto& worker = *workers_[next_++ % workers_.size()];
     if (worker.is_current()) return worker.adopt(std::move(accepted));
     worker.post([raw = &worker, owned = std::make_shared<Accepted>(std::move(accepted))] {

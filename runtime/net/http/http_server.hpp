@@ -20,6 +20,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/net/http/body_file.hpp"
 #include "runtime/net/http/router.hpp"
+#include "runtime/net/kept_users.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 
 namespace nomad::net {
@@ -34,8 +35,9 @@ struct ServerOptions {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint32_t header_count = 100;
   std::uint64_t body_bytes = 16 * 1024 * 1024;
-  std::shared_ptr<BodyFiles> body_files = {};  ///< Of bodies that may be larger than that.
-  unsigned connections_per_address = 100;      ///< 0: no limit. Unix sockets have none.
+  std::shared_ptr<BodyFiles> body_files = {};        ///< Of bodies that may be larger than that.
+  std::shared_ptr<const KeptUsers> kept_users = {};  ///< Whose requests are kept to something.
+  unsigned connections_per_address = 100;            ///< 0: no limit. Unix sockets have none.
   unsigned connections = 32 * 1024;
   std::size_t stream_queue_bytes = 4 * 1024 * 1024;
   std::size_t tunnel_window_bytes = 256 * 1024;  ///< Input of a tunnel that may wait.

@@ -24,6 +24,8 @@
 
 namespace nomad::net {
 
+class KeptUsers;
+
 /// Who is at the other end, as far as the connection knows.
 struct RpcPeer {
   std::string remote;  ///< "10.0.0.7:41234"
@@ -142,6 +144,7 @@ struct RpcOptions {
   unsigned threads = 2;
   std::shared_ptr<TlsContext> tls = {};  ///< Empty: plain TCP.
   bool verify_role = false;  ///< A peer's certificate must be made out to its role and region.
+  std::shared_ptr<const KeptUsers> kept_users = {};  ///< Of this machine, who may not come at all.
   unsigned connections_per_address = 100;
   unsigned connections = 16 * 1024;
   std::chrono::milliseconds handshake_timeout{5'000};

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "runtime/base/log.hpp"
+#include "runtime/net/kept_users.hpp"
 #include "runtime/net/rpc/rpc_connection.hpp"
 
 namespace nomad::net {
@@ -134,6 +135,10 @@ private:
   }
 
   void take(Accepted accepted) {
+    const auto& kept = shared_->options.kept_users;
+    if (kept && !kept->limits_of(accepted.socket.fd).empty())
+      return log::warn("rpc", "turning {} away: it is a plugin's user, or closed already",
+                       accepted.remote);
     const auto worker = next_worker(false);
     worker->post([worker, owned = std::make_shared<Accepted>(std::move(accepted))] {
       begin(worker, std::make_shared<RpcSocket>(worker, std::move(owned->socket), owned->remote,

@@ -217,6 +217,9 @@ class SampleTest(Case):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.shutdown)
         agent = self.start(Samples.library("webhook"), config=f'''plugin "webhook" {{
+  api {{
+    allow = ["read-job"]
+  }}
   config {{
     url    = "http://127.0.0.1:{server.server_address[1]}/in"
     topics = ["Job"]
@@ -543,6 +546,9 @@ class PythonTest(Case):
             self.skipTest("the system's python3 has no pycapnp (pip install pycapnp)")
         agent = self.start(f"{harness.ROOT}/subprojects/plugin-python/count.py", config=f'''plugin "count" {{
   args = ["{harness.ROOT}/schema"]
+  api {{
+    allow = ["list-jobs"]
+  }}
   config {{
     interval = "1s"
   }}
@@ -789,6 +795,20 @@ class ConfinedTest(Case):
         self.assertEqual(os.stat(os.path.join(agent.data_dir, "plugins", "tools")).st_uid, 65534)
         agent.kill9()
         wait_until(lambda: not os.path.exists(f"/proc/{plugin['PID']}/exe"), what="the plugin's end")
+
+    def test_the_ports_give_a_plugin_s_user_what_its_block_says(self):
+        def status(agent, method, path, body="", user="nobody"):
+            return subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, "-d", body,
+                                   f"http://127.0.0.1:{agent.port}{path}"], user=user, capture_output=True, text=True).stdout
+
+        one = json.dumps({"Job": shell_job("evil", "id")})
+        for words, read, write in (("", "403", "403"), ('  api {\n    allow = ["list-jobs"]\n  }\n', "200", "403"),
+                                   ('  api {\n    allow = ["submit-job"]\n  }\n', "403", "200")):
+            agent = self.start_as('  user = "nobody"\n' + words)
+            self.wait_for(agent, "tools", "running")
+            self.assertEqual((status(agent, "GET", "/v1/jobs"), status(agent, "PUT", "/v1/jobs", one)), (read, write))
+            self.assertEqual(status(agent, "GET", "/v1/jobs", user="root"), "200")
+            self.assertEqual(status(agent, "GET", "/v1/jobs", user="daemon"), "200", "others are nobody's business")
 
     @staticmethod
     def memory(pid):

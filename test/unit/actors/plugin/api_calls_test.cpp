@@ -35,7 +35,7 @@ struct Api {
           fill(*draft);
           sent.push_back(draft.freeze());
         });
-    calls->open(gate);
+    calls->open(gate, "read-job");
   }
 
   void ask(std::uint64_t number, const char* path, bool subscribes = false) {
@@ -114,7 +114,8 @@ TEST_CASE("api calls: whoever answered is let go of, and so is who is given up")
                     kept->send(net::Response{});
                   });
     api.calls->open(std::make_shared<plugin::ApiGate>(
-        std::make_shared<const net::HttpRouter>(std::move(routes))));
+                        std::make_shared<const net::HttpRouter>(std::move(routes))),
+                    "");
     api.ask(5, "/v1/later");
   }
   SUBCASE("a stream that has ended") {

@@ -35,5 +35,5 @@ TEST_CASE("a rare value is there or not, and copies are their own") {
 }
 
 TEST_CASE("what nobody knows of a caller takes little room") {
-  CHECK(sizeof(Caller) <= sizeof(std::string) + 5 * sizeof(void*));
+  CHECK(sizeof(Caller) <= sizeof(std::string) + 7 * sizeof(void*));  // limits are two
 }

@@ -245,6 +245,10 @@ plugin "stamp" {
   confined = true
   paths    = ["/srv"]
   args     = ["-v", 3]
+  api {
+    allow      = ["read-job", "node-read"]
+    namespaces = ["a"]
+  }
   config {
     file = "a"
   }
@@ -257,8 +261,12 @@ plugin "stamp" {
   CHECK(block.paths == std::vector<std::string>{"/srv"});
   CHECK(block.args == std::vector<std::string>{"-v", "3"});
   CHECK(block.config == R"({"file":"a"})");
-  for (const auto* wrong : {R"(paths = ["srv"])", R"(confined = "perhaps")", R"(usr = "nobody")",
-                            R"(user = ["nobody"])"}) {
+  CHECK(block.api == "read-job node-read namespace:a");
+  for (const auto* wrong :
+       {R"(paths = ["srv"])", R"(confined = "perhaps")", R"(usr = "nobody")",
+        R"(user = ["nobody"])", R"(api = "read-job")", R"(api { allow = ["read-jobs"] })",
+        R"(api { allow = ["node:x"] })", R"(api { allow = ["read-job management"] })",
+        R"(api { namespaces = ["a management"] })", R"(api { deny = [] })"}) {
     CAPTURE(wrong);
     CHECK_FALSE(with({}, std::string{"plugin \"stamp\" {\n"} + wrong + "\n}\n"));
   }

@@ -52,7 +52,8 @@ access::Caller seen_by_handler(const net::RpcPeer& through,
   rpc::Inbound inbound;
   inbound.envelope.method = method;
   inbound.envelope.region = "global";
-  inbound.envelope.credentials = {.token = token, .node_id = "n1", .node_secret = "s1"};
+  inbound.envelope.credentials
+      = {.token = token, .node_id = "n1", .node_secret = "s1", .limits = "node:n2"};
   inbound.body = write_request(request);
   inbound.stream = std::make_shared<SilentStream>();
   inbound.on_cancelled = [](const std::function<void()>&) {};
@@ -76,6 +77,8 @@ TEST_CASE("remote_requests: a user is nobody, whoever passes on what he asks") {
     CHECK(caller.passed_on_by->role == role);
     CHECK(caller.passed_on_by->is_proven);
     CHECK(caller.remote == "10.0.0.9:50000");
+    REQUIRE(caller.limits);
+    CHECK(caller.limits->text() == "node:n2");
   }
 }
 
