@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "actors/core/caf_actor.hpp"
 #include "actors/core/ticks.hpp"
 
 namespace nomad::actor {
@@ -37,6 +38,7 @@ ActorInfo info_of(const ActorStats& stats) {
   return {.id = stats.id,
           .owner = stats.owner.load(),
           .name = stats.name,
+          .about = stats.about,
           .policy = stats.policy,
           .waiting = waiting_of(stats, 0),
           .waiting_urgent = waiting_of(stats, 1),
@@ -68,6 +70,11 @@ void unregister_actor(ActorStats& stats) {
   if (!std::exchange(stats.registered, false)) return;
   if (stats.next != nullptr) stats.next->previous = stats.previous;
   (stats.previous != nullptr ? stats.previous->next : all().newest) = stats.next;
+}
+
+void set_about(const Self& self, std::string about) {
+  const std::scoped_lock lock{all().mutex};
+  self.caf_actor().stats().about = std::move(about);
 }
 
 std::vector<ActorInfo> list_actors(const System& system) {

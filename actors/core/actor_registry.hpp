@@ -26,6 +26,7 @@ struct ActorStats {
   ActorStats* next = nullptr;
   Policy policy = Policy::report;
   bool registered = false;  ///< The registry's own.
+  std::string about;        ///< As the registry's: only there looked at and changed.
 
   /// A cache line away from `queued`: the actor writes this, and senders that.
   std::atomic<std::uint32_t> restarts{0};
@@ -38,6 +39,7 @@ struct ActorInfo {
   std::uint64_t id = 0;
   std::uint64_t owner = 0;  ///< The owner's id; 0: nobody.
   std::string name;
+  std::string about;  ///< Whom or what it is for, of those of one kind: a plugin's name.
   Policy policy = Policy::report;
   std::uint64_t waiting = 0;         ///< Messages in the mailbox.
   std::uint64_t waiting_urgent = 0;  ///< And those that go ahead of them.
@@ -49,6 +51,9 @@ struct ActorInfo {
 /// Any thread. `stats` stays where it is until it has been unregistered, which may be done twice.
 void register_actor(ActorStats& stats);
 void unregister_actor(ActorStats& stats);
+
+/// Says whom the actor is for, where there are several of its kind. In its own turn.
+void set_about(const Self& self, std::string about);
 
 /// Everybody that lives in `system`, the oldest first. Any thread.
 std::vector<ActorInfo> list_actors(const System& system);

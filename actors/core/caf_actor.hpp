@@ -68,6 +68,8 @@ public:
   /// Whether somebody waits for the answer to the present message.
   bool is_question();
 
+  ActorStats& stats() { return stats_; }
+
   /// Counts the states that it has had.
   std::uint32_t incarnation() const { return incarnation_; }
 

@@ -1,5 +1,6 @@
 #include "actors/plugin/plugin_driver.hpp"
 
+#include "actors/core/actor_registry.hpp"
 #include "actors/core/supervise.hpp"
 
 namespace nomad::plugin {
@@ -18,6 +19,7 @@ client::Driver::behavior_type plugin_driver_actor(
     client::DriverOptions options) {
   self->state.link = std::move(link);
   self->state.driver = options.name;
+  actor::set_about(*self, options.name);
   self->send(self->state.link,
              plugin_link::ServeDriver{options.name, client::Driver{self}, options.host});
   return {[self](const client::driver::Ask& msg) -> actor::Answer<client::driver::Answered> {

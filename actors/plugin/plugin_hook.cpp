@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/core/actor_registry.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
@@ -37,6 +38,7 @@ public:
             const client::HookScope& scope) {
     link_ = link;
     hook_ = hook;
+    actor::set_about(*self_, hook);
     host_ = host;
     place_ = scope.place;
     instance_ = next_instance();

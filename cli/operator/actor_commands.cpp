@@ -14,7 +14,8 @@ namespace {
 using ByOwner = std::map<std::int64_t, std::vector<View>>;
 
 Row row_of(const View& actor, std::size_t depth) {
-  return {std::string(2 * depth, ' ') + actor["Name"].text(),
+  const auto about = actor["About"].text();
+  return {std::string(2 * depth, ' ') + actor["Name"].text() + (about.empty() ? "" : ' ' + about),
           actor["Policy"].text(),
           actor["Waiting"].text(),
           actor["WaitingUrgent"].text(),

@@ -11,6 +11,7 @@ void append_actor(std::string& out, const actor::ActorInfo& one) {
       .number("ID", one.id)
       .number("Owner", one.owner)
       .text("Name", one.name)
+      .text("About", one.about)
       .text("Policy", actor::to_string(one.policy))
       .number("Waiting", one.waiting)
       .number("WaitingUrgent", one.waiting_urgent)
