@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "runtime/cluster/blocked_evals.hpp"
+#include "runtime/cluster/blocked/blocked_evals.hpp"
 #include "runtime/cluster/eval_queue.hpp"
 #include "runtime/telemetry/meter.hpp"
 

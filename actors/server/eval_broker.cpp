@@ -5,7 +5,6 @@
 #include <limits>
 #include <list>
 #include <map>
-#include <set>
 
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"
@@ -15,7 +14,8 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/saturated.hpp"
-#include "runtime/cluster/blocked_evals.hpp"
+#include "runtime/cluster/blocked/blocked_evals.hpp"
+#include "runtime/cluster/blocked/wake.hpp"
 
 namespace nomad::server {
 namespace {
@@ -88,50 +88,6 @@ cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint 
                            .modify_index = eval.getModifyIndex()};
   if (const auto left = delay_left(eval); left > 0ns) entry.not_before = now + left;
   return entry;
-}
-
-/// What its groups asked for and did not get, and where they looked.
-void note_demand(schema::Evaluation::Reader eval, cluster::BlockedEval& blocked) {
-  std::set<std::string> datacenters;
-  std::set<std::string> classes;
-  for (const auto group : eval.getFailedTgAllocs()) {
-    const auto metric = group.getValue();
-    for (const auto datacenter : metric.getNodesAvailable())
-      datacenters.insert(copy(datacenter.getKey()));
-    for (const auto node_class : metric.getClassExhausted())
-      classes.insert(copy(node_class.getKey()));
-    if (metric.getClassExhausted().size() == 0) classes.insert("");
-    for (const auto task : metric.getResourcesExhausted()) {
-      blocked.cpu += task.getValue().getCpu();
-      blocked.memory_mb += task.getValue().getMemoryMb();
-    }
-  }
-  blocked.datacenters.assign(datacenters.begin(), datacenters.end());
-  blocked.node_classes.assign(classes.begin(), classes.end());
-}
-
-cluster::BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string token = {}) {
-  cluster::BlockedEval blocked{
-      .id = copy(eval.getId()),
-      .ns = copy(eval.getNamespace()),
-      .job_id = copy(eval.getJobId()),
-      .type = copy(eval.getType()),
-      .node_id = copy(eval.getNodeId()),
-      .priority = static_cast<std::int32_t>(eval.getPriority()),
-      .create_index = eval.getCreateIndex(),
-      .modify_index = eval.getModifyIndex(),
-      .snapshot_index = eval.getSnapshotIndex(),
-      .escaped = eval.getEscapedComputedClass(),
-      .max_plan_attempts = eval.getTriggeredBy() == EvalTrigger::MAX_PLAN_ATTEMPTS,
-      .ineligible_classes = {},
-      .eligible_classes = {},
-      .quota = copy(eval.getQuotaLimitReached()),
-      .token = std::move(token)};
-  for (auto entry : eval.getClassEligibility())
-    (entry.getValue() ? blocked.eligible_classes : blocked.ineligible_classes)
-        .push_back(copy(entry.getKey()));
-  note_demand(eval, blocked);
-  return blocked;
 }
 
 cluster::EvalEntry entry_of(const cluster::BlockedEval& blocked) {
@@ -210,7 +166,7 @@ struct BrokerState {
       case EvalStatus::BLOCKED: {
         // One that is blocked again is still outstanding: its token takes it in after the ack.
         const auto token = queue.outstanding(view(eval->getId())).value_or("");
-        return block(blocked_of(*eval, std::string{token}));
+        return block(cluster::blocked_of(*eval, std::string{token}));
       }
       case EvalStatus::COMPLETE:
         if (eval->getFailedTgAllocs().size() == 0)
@@ -234,27 +190,10 @@ struct BrokerState {
       if (eval->getStatus() == EvalStatus::BLOCKED)
         oldest = std::min<std::uint64_t>(oldest, eval->getSnapshotIndex());
     }
-    note_changes(snapshot, oldest);
+    if (oldest != std::numeric_limits<std::uint64_t>::max())  // else nobody waits
+      cluster::note_past(blocked, snapshot, oldest);
     for (const auto& eval : open)
       track(eval);
-  }
-
-  /// What grew after index `since`, when it was another's to wake those that it helps. The state
-  /// tells no more than that something of a node has changed: some are woken for nothing.
-  void note_changes(const state::Snapshot& snapshot, std::uint64_t since) {
-    if (since == std::numeric_limits<std::uint64_t>::max()) return;  // nobody waits
-    const auto note = [&](const Object<schema::Node>& node, std::uint64_t index) {
-      blocked.note_change(view(node->getComputedClass()), view(node->getId()), index);
-    };
-    for (const auto& entry : snapshot.nodes())
-      if (entry.value()->getModifyIndex() > since)
-        note(entry.value(), entry.value()->getModifyIndex());
-    for (const auto& entry : snapshot.allocs()) {
-      const auto& row = entry.value();
-      if (!row->client_terminal || row->alloc->modify_index() <= since) continue;
-      if (const auto node = snapshot.node(row->alloc->node_id()))
-        note(node, row->alloc->modify_index());
-    }
   }
 
   void forget() {
@@ -289,15 +228,7 @@ struct BrokerState {
       blocked.untrack(ns, job);
     for (const auto& eval : outcome.evals)
       track(eval);
-    for (const auto& node : outcome.nodes_opened) {
-      release(blocked.unblock_class(view(node->getComputedClass()), outcome.index));
-      release(blocked.unblock_node(view(node->getId()), outcome.index));
-    }
-    for (const auto& id : outcome.nodes_freed)
-      if (const auto node = snapshot.node(id)) {
-        release(blocked.unblock_class(view(node->getComputedClass()), outcome.index));
-        release(blocked.unblock_node(id, outcome.index));
-      }
+    release(cluster::wake(blocked, outcome, snapshot));
   }
 
   /// Hands out what is ready, ends what needs no worker, and sets the next timer.

@@ -134,14 +134,7 @@ bool places_differently(schema::Node::Reader before, schema::Node::Reader after)
   for (const auto name : std::initializer_list<object::FieldName>{
            "Attributes", "Meta", "HostVolumes", "NodeResources", "ReservedResources"})
     if (!object::same_field(plan.at(name), before, after)) return true;
-  const auto usable_drivers = [](schema::Node::Reader node) {
-    std::vector<std::string_view> names;
-    for (const auto entry : node.getDrivers())
-      if (entry.getValue().getDetected() && entry.getValue().getHealthy())
-        names.push_back(view(entry.getKey()));
-    return names;
-  };
-  return usable_drivers(before) != usable_drivers(after);
+  return scheduler::usable_drivers(before) != scheduler::usable_drivers(after);
 }
 
 /// Whether the node was told of it: a client that heard no answer says it again.

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "runtime/base/random.hpp"
-#include "runtime/cluster/blocked_evals.hpp"
+#include "runtime/cluster/blocked/blocked_evals.hpp"
 #include "runtime/cluster/drain/drain_plan.hpp"
 #include "runtime/cluster/eval_queue.hpp"
 #include "runtime/cluster/next_deployment_command.hpp"

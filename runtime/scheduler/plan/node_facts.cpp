@@ -102,7 +102,18 @@ std::string computed_class(schema::Node::Reader node) {
     hash.add(view(device.getName()));
     hash.add(view(device.getAttributes()));
   }
+  hash.add("end");
+  for (const auto driver : usable_drivers(node))
+    hash.add(driver);
   return "v1:" + std::to_string(hash.value());
+}
+
+std::vector<std::string_view> usable_drivers(schema::Node::Reader node) {
+  std::vector<std::string_view> names;
+  for (const auto entry : node.getDrivers())
+    if (entry.getValue().getDetected() && entry.getValue().getHealthy())
+      names.push_back(view(entry.getKey()));
+  return names;
 }
 
 bool matches_glob(std::string_view pattern, std::string_view text) {

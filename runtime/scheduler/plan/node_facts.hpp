@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/object/object.hpp"
 #include "schema/job.capnp.h"
@@ -27,8 +28,11 @@ std::string interpolate(std::string_view text, schema::Node::Reader node);
 /// Whether the target's value differs between nodes of one computed class.
 bool target_escapes_class(std::string_view target);
 
+/// The names of those that are there and work, of what the node says of its drivers.
+std::vector<std::string_view> usable_drivers(schema::Node::Reader node);
+
 /// "v1:" and a hash of all that is not unique to the node: nodes of one class are alike to every
-/// constraint that does not escape it.
+/// constraint that does not escape it, and to every task's driver.
 std::string computed_class(schema::Node::Reader node);
 
 /// Whether `text` matches a pattern in which `*` stands for anything.

@@ -1,5 +1,5 @@
 // Blocked evaluations: which change sets which of them free.
-#include "runtime/cluster/blocked_evals.hpp"
+#include "runtime/cluster/blocked/blocked_evals.hpp"
 
 #include <algorithm>
 #include <map>

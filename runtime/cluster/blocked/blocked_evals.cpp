@@ -1,4 +1,4 @@
-#include "runtime/cluster/blocked_evals.hpp"
+#include "runtime/cluster/blocked/blocked_evals.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -74,6 +74,7 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
 
 /// Whether something that may help changed after the snapshot that `eval` was decided on (2).
 bool BlockedEvals::missed_unblock(const BlockedEval& eval) const {
+  if (last_change_of_all_ > eval.snapshot_index) return true;
   if (!eval.quota.empty()) return has_changed(quota_changes_, eval.quota, eval.snapshot_index);
   for (const auto& [node_class, index] : class_changes_) {
     if (index <= eval.snapshot_index) continue;
@@ -149,6 +150,19 @@ std::vector<BlockedEval> BlockedEvals::unblock_quota(std::string_view quota, std
   auto group = by_quota_.find(quota);
   if (group == by_quota_.end()) return {};
   return remove_all({group->second.begin(), group->second.end()});
+}
+
+std::vector<BlockedEval> BlockedEvals::unblock_all(std::uint64_t index) {
+  note_change(index);
+  std::vector<std::string> ids;
+  for (const auto& [id, eval] : evals_)
+    ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  return remove_all(ids);
+}
+
+void BlockedEvals::note_change(std::uint64_t index) {
+  last_change_of_all_ = std::max(last_change_of_all_, index);
 }
 
 void BlockedEvals::note_change(std::string_view node_class,

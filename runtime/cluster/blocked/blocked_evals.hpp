@@ -81,6 +81,12 @@ public:
   /// There is more of a quota at `index`. Returns, and forgets, what waits for it.
   std::vector<BlockedEval> unblock_quota(std::string_view quota, std::uint64_t index);
 
+  /// All may be placed otherwise from `index` on.
+  std::vector<BlockedEval> unblock_all(std::uint64_t index);
+
+  /// As `unblock_all`, for a tracker that begins.
+  void note_change(std::uint64_t index);
+
   /// Something of these grew at `index`, of which nobody was told: for a tracker that begins with
   /// a state in which evaluations wait.
   void note_change(std::string_view node_class, std::string_view node_id, std::uint64_t index);
@@ -123,6 +129,7 @@ private:
   std::map<std::string, std::set<std::string>, std::less<>> by_node_;
   std::map<std::string, std::set<std::string>, std::less<>> by_quota_;
   std::set<std::string> max_plan_attempts_;
+  std::uint64_t last_change_of_all_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> class_changes_;
   std::map<std::string, std::uint64_t, std::less<>> node_changes_;
   std::map<std::string, std::uint64_t, std::less<>> quota_changes_;
