@@ -160,15 +160,19 @@ public:
     if (write(fatal_, &one, sizeof one) != sizeof one) std::abort();
   }
 
-  /// The signal that ends the agent; 0 when it cannot go on. SIGHUP calls `reload` and goes on.
-  int wait(const std::function<void()>& reload) const {
+  /// The signal that ends the agent; 0 when it cannot go on. SIGHUP calls `reload` and goes on;
+  /// `tend` is called now and then.
+  int wait(const std::function<void()>& reload, const std::function<void()>& tend) const {
     constexpr int look_after_ms = 1'000;
     QuietMoment quiet;
     for (;;) {
       pollfd inputs[] = {{signals_, POLLIN, 0}, {fatal_, POLLIN, 0}};
       const int ready = poll(inputs, 2, look_after_ms);
       if (ready < 0 && errno != EINTR) return 0;
-      if (ready == 0) release_in_quiet(quiet);
+      if (ready == 0) {
+        tend();
+        release_in_quiet(quiet);
+      }
       if (ready <= 0) continue;
       if ((inputs[1].revents & POLLIN) != 0) return 0;
       if ((inputs[0].revents & POLLIN) == 0) continue;
@@ -265,7 +269,8 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
       = agent::Agent::start(*config, programs, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse_agent(agent.error());
   print_banner(*config, **agent);
-  const int signal = end.wait([&flags, &agent] { reload_configuration(flags, **agent); });
+  const int signal = end.wait([&flags, &agent] { reload_configuration(flags, **agent); },
+                              [&agent] { (*agent)->look_after_plugins(); });
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);
   log::info("agent", "{}", leaves ? "leaving" : "stopping");

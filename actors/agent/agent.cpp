@@ -340,6 +340,16 @@ Result<> Agent::Parts::reload_certificates() const {
   return {};
 }
 
+void Agent::look_after_plugins() {
+  auto& all = *parts_;
+  if (!all.plugins || !all.client) return;
+  auto catalog = all.plugins->look_again();
+  if (!catalog) return;
+  const auto told = all.client->reconfigure(
+      all.config, std::make_shared<const client::PluginCatalog>(std::move(*catalog)));
+  if (!told) log::error("agent", "the client does not know its plugins: {}", told.error().what);
+}
+
 Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
   auto& all = *parts_;
   auto reload = config::reload(all.given, wanted);

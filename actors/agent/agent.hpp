@@ -45,6 +45,10 @@ public:
   /// certificates again; logs if it can't. After an error nothing has changed.
   Result<config::Reload> reload(const config::AgentConfig& wanted);
 
+  /// Called now and then: plugins that were slow to say what they are, or that are not used any
+  /// more, are told to the client.
+  void look_after_plugins();
+
   /// Of the client; empty without one.
   const std::string& node_id() const;
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <optional>
 
-#include "actors/plugin/allowance.hpp"
+#include "runtime/plugin/allowance.hpp"
 #include "runtime/plugin/frames.hpp"
 
 namespace nomad::plugin {

@@ -6,15 +6,27 @@
 #include <string>
 
 #include "actors/plugin/plugin_link.hpp"
+#include "runtime/base/duration.hpp"
 
 namespace nomad::plugin {
 
 struct LinkMemory {
+  /// What runs when what was to follow it has failed.
+  struct Earlier {
+    MakePeer make_peer;
+    std::string config;
+    std::map<std::string, std::string> places;
+    std::string api;
+    Object<schema::plugin::Declaration> declaration;
+  };
+
   LinkOptions options;  ///< With the present configuration.
   std::optional<plugin_link::Serve> served;
   Object<schema::plugin::Declaration> declaration;  ///< Empty: it has never said what it is.
   bool was_configured = false;                      ///< It has taken its present configuration.
+  std::optional<Earlier> earlier;                   ///< Until its successor is configured.
   std::string refusal;                              ///< Why it is refused.
+  Nanoseconds patience{0};                          ///< With its declaration.
   std::map<std::string, actor::Any> drivers;        ///< Who stands for them.
 };
 

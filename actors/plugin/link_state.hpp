@@ -1,5 +1,5 @@
 // The inside of the PluginLink: its state, and what is done in its turns. Included by
-// plugin_link.cpp alone.
+// plugin_link.cpp and link_upgrade.cpp alone.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,8 @@ public:
   void checks_changed(const client::service_provider::ChecksChanged& msg);
   void serve(const plugin_link::Serve& msg);
   actor::Answer<plugin_link::Reconfigured> reconfigure(const plugin_link::Reconfigure& msg);
-  void refuse(const std::string& why);
+  /// `may_pass`: time may mend it, and it is tried again.
+  void refuse(const std::string& why, bool may_pass = false);
   actor::Answer<plugin_link::Stopped> stop();
 
   void started(const link_event::Started& msg);
@@ -70,7 +71,9 @@ public:
   void replace_due(const link_event::ReplaceDue& msg);
 
   void respawn_due(const link_event::RespawnDue& msg) {
-    if (life_.is(msg.life) && state_ == PluginState::restarting && !stopped_) spawn();
+    const bool waits
+        = state_ == PluginState::restarting || (state_ == PluginState::refused && retries_);
+    if (life_.is(msg.life) && waits && !stopped_) spawn();
   }
 
   void api_heard(const link_event::ApiHeard& msg) {
@@ -80,9 +83,36 @@ public:
 private:
   using Failed = Questions::Failed;
 
+  /// Another process, which is to take the place of the present one.
+  struct Successor {
+    PluginLife life{};
+    plugin_link::Reconfigure order{};
+    actor::Promise<plugin_link::Reconfigured> promise{};
+    Object<schema::plugin::Declaration> declaration{};  ///< Empty: it has not said what it is.
+    int pid = 0;
+  };
+
   const LinkOptions& options() const { return memory_->options; }
 
   void spawn();
+  void begin_anew();
+  std::unique_ptr<PluginPeer> peer_of(const MakePeer& make, std::uint64_t life);
+  void enter_api();
+
+  bool is_next(std::uint64_t life) const { return next_ && next_->life.is(life); }
+
+  actor::Answer<plugin_link::Reconfigured> start_next(const plugin_link::Reconfigure& order);
+  void adopt(const plugin_link::Reconfigure& order);
+  void next_received(link_event::Received& msg);
+  void next_declared(schema::plugin::Declaration::Reader declaration);
+  void next_ended(const link_event::Ended& msg);
+  void next_reaped(const link_event::ReapDue& msg);
+  void next_due();
+  void drop_next(const Error& why);
+  void take_over();
+  bool fall_back(const std::string& why);
+  void retire_names() const;
+  Result<> enter_names(schema::plugin::Declaration::Reader declaration);
   void set_state(PluginState state, const std::string& problem = {});
 
   void update(const std::function<void(PluginStatus&)>& change) const {
@@ -101,6 +131,7 @@ private:
   void declared(schema::plugin::Declaration::Reader declaration);
   void configure();
   void configured();
+  void runs();
   void start_actors();
   void shut_down();
   void forget_names() const;
@@ -113,6 +144,9 @@ private:
   std::shared_ptr<LinkMemory> memory_;
   PluginState state_ = PluginState::starting;
   PluginLife life_;
+  std::uint64_t last_life_ = 0;  ///< The number of the newest process.
+  std::optional<Successor> next_;
+  actor::Promise<plugin_link::Reconfigured> reconfiguring_;  ///< It has taken over.
   std::unique_ptr<ApiCalls> calls_;
   workload::RespawnDelay delay_;
 
@@ -126,6 +160,9 @@ private:
   bool paused_ = false;      ///< A PauseOver is to come.
   std::uint64_t ping_ = 0;   ///< The question; 0: none is open.
   bool replacing_ = false;   ///< It is asked nothing more, for another one follows.
+  bool stops_ = false;       ///< The present one has been asked to end, for another to follow.
+  bool recovers_ = false;    ///< It is told of its drivers' tasks.
+  bool retries_ = false;     ///< It is refused, and tried again.
   bool stopped_ = false;     ///< The agent ends: no other one follows.
   std::vector<actor::Promise<plugin_link::Stopped>> stopping_;
 };

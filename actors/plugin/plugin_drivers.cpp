@@ -1,11 +1,27 @@
 #include "actors/plugin/plugin_drivers.hpp"
 
+#include <memory>
+#include <utility>
+
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/plugin/said.hpp"
 
 namespace nomad::plugin {
+namespace {
+
+Questions::Fill fill_order(const std::string& driver,
+                           const Object<schema::plugin::DriverRequest>& request) {
+  return [driver, request](schema::plugin::Frame::Builder frame) {
+    auto to = frame.initAskDriver();
+    to.setDriver(text(driver));
+    to.setRequest(*request);
+  };
+}
+
+}  // namespace
 
 void PluginDrivers::ask(const std::string& driver,
                         const Object<schema::plugin::DriverRequest>& request,
@@ -17,29 +33,105 @@ void PluginDrivers::ask(const std::string& driver,
   auto& served = served_[driver];
   served.has_asked = true;
   if (request->isStartTask())
-    served.tasks.insert(client::driver::read_id(request->getStartTask().getId()));
+    served.tasks[client::driver::read_id(request->getStartTask().getId())] = {};
   if (request->isRecoverTask())
-    served.tasks.insert(client::driver::read_id(request->getRecoverTask().getId()));
+    served.tasks[client::driver::read_id(request->getRecoverTask().getId())] = {};
+  if (request->isTaskStats())
+    if (const auto task
+        = served.tasks.find(client::driver::read_id(request->getTaskStats().getId()));
+        task != served.tasks.end())
+      task->second.usage = request->getTaskStats().getInterval() > 0
+                               ? request
+                               : Object<schema::plugin::DriverRequest>{};
   if (request->isDestroyTask())
     served.tasks.erase(client::driver::read_id(request->getDestroyTask()));
   questions_.ask(
-      [&](schema::plugin::Frame::Builder frame) {
-        auto to = frame.initAskDriver();
-        to.setDriver(text(driver));
-        to.setRequest(*request);
-      },
-      [this, promise, request, orders](schema::plugin::Frame::Reader frame) {
+      fill_order(driver, request),
+      [this, promise, request, orders, driver](schema::plugin::Frame::Reader frame) {
         if (!frame.isDriverAnswer())
           return promise.deliver(
               Error{Errc::corrupt, "it answered something else than a driver does"});
         client::driver::Answered answered;
         answered.answer = Object<schema::plugin::DriverAnswer>::freeze(frame.getDriverAnswer());
+        note(served_[driver], request, *answered.answer);
         if (request->isExecTask() && answered.answer->isExec())
           answered.session
               = commands_.open(frame.getNumber(), request->getExecTask().getTty(), orders);
         promise.deliver(std::move(answered));
       },
       [promise](const Error& err) { promise.deliver(err); });
+}
+
+/// What the next process is to be told of the task.
+void PluginDrivers::note(Served& served,
+                         const Object<schema::plugin::DriverRequest>& request,
+                         schema::plugin::DriverAnswer::Reader answer) {
+  const auto keep = [&](schema::plugin::TaskId::Reader id, const auto& fill) {
+    const auto task = served.tasks.find(client::driver::read_id(id));
+    if (task == served.tasks.end()) return;  // It has been destroyed meanwhile.
+    Draft<schema::plugin::DriverRequest> draft;
+    auto to = draft->initRecoverTask();
+    to.setId(id);
+    fill(to);
+    task->second.recovery = draft.freeze();
+  };
+  if (request->isStartTask() && answer.isStarted()) {
+    const auto order = request->getStartTask();
+    keep(order.getId(), [&](auto& to) {
+      to.setRunId(order.getRunId());
+      to.setHandle(answer.getStarted().getHandle());
+    });
+  } else if (request->isRecoverTask() && answer.isRecovered()) {
+    const auto order = request->getRecoverTask();
+    keep(order.getId(), [&](auto& to) {
+      to.setRunId(answer.getRecovered());
+      if (order.hasHandle()) to.setHandle(order.getHandle());
+    });
+  }
+}
+
+void PluginDrivers::recover(std::function<void()> then) {
+  struct Round {
+    std::size_t open = 1;
+    std::function<void()> then;
+
+    void close() {
+      if (--open == 0) then();
+    }
+  };
+
+  const auto round = std::make_shared<Round>();
+  round->then = std::move(then);
+  for (auto& [name, served] : served_) {
+    if (!served.has_asked) continue;
+    const auto lost = [this, name = name, round](const std::string& why) {
+      log::error("plugin", "driver {} begins anew, for a task was not found: {}", name, why);
+      auto& of = served_[name];
+      if (of.has_asked) actor::kill(std::exchange(of, {}).actor);
+      round->close();
+    };
+    for (const auto& [id, task] : served.tasks) {
+      if (!task.recovery) continue;
+      const bool has_ended = !task.ended_run.empty()
+                             && view(task.recovery->getRecoverTask().getRunId()) == task.ended_run;
+      ++round->open;
+      questions_.ask(
+          fill_order(name, task.recovery),
+          [this, name = name, usage = task.usage, round, lost,
+           has_ended](schema::plugin::Frame::Reader frame) {
+            const bool is_there = frame.isDriverAnswer() && frame.getDriverAnswer().isRecovered();
+            if (is_there && usage)
+              questions_.ask(
+                  fill_order(name, usage), [](auto) {}, [](const Error&) {});
+            if (has_ended || is_there) return round->close();
+            lost(frame.isDriverAnswer() && frame.getDriverAnswer().isFailed()
+                     ? said(view(frame.getDriverAnswer().getFailed().getMessage()))
+                     : std::string{"it answered something else"});
+          },
+          [lost](const Error& err) { lost(err.what); });
+    }
+  }
+  round->close();
 }
 
 void PluginDrivers::take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now) {
@@ -51,7 +143,16 @@ void PluginDrivers::take_notice(schema::plugin::Notice::Reader notice, std::int6
       && !notice.isUsageFailed())
     return;
   const client::driver::TaskId about{copy(notice.getAllocId()), copy(notice.getTask())};
-  if (!notice.isFingerprint() && !served->second.tasks.contains(about)) return;
+  const auto task = served->second.tasks.find(about);
+  if (!notice.isFingerprint()) {
+    if (task == served->second.tasks.end()) return;
+    // A process that recovers a run which has ended tells of it again.
+    if (notice.isExited()) {
+      auto run = copy(notice.getExited().getRunId());
+      if (!run.empty() && run == task->second.ended_run) return;
+      task->second.ended_run = std::move(run);
+    }
+  }
   Draft<schema::plugin::Notice> draft{notice};
   draft->setDriver(text(served->first));
   if (draft->isEvent()) clean_event(draft->getEvent(), unix_now);

@@ -1,9 +1,10 @@
-// PluginDrivers: who stands for each driver of a plugin, and hears what that says. Part of the
-// PluginLink, called in its turns.
+// PluginDrivers: who stands for each driver of a plugin, and hears what that says; and which tasks
+// the drivers have, for the next process, which is told of them before anybody notices that it is
+// another one. Part of the PluginLink, called in its turns.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <set>
 #include <string>
 
 #include "actors/client/driver.hpp"
@@ -34,16 +35,33 @@ public:
   /// What it says of itself, and of tasks that it was asked to start or recover.
   void take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now);
 
+  /// The present process is told of the tasks that an earlier one had, and `then` follows, at once
+  /// if there are none. A driver that does not find one of them is begun anew, which tells whoever
+  /// looks after its tasks.
+  void recover(std::function<void()> then);
+
   /// The process has ended: so do those that have asked it something.
   void end();
 
 private:
+  struct Task {
+    /// By which another process finds it; empty: it has not begun.
+    Object<schema::plugin::DriverRequest> recovery;
+    /// That usage is to follow at an interval; empty: it is not.
+    Object<schema::plugin::DriverRequest> usage;
+    std::string ended_run{};  ///< Whose end has been told; empty: none.
+  };
+
   struct Served {
     actor::Any actor;
     client::PluginHost host;
     bool has_asked = false;
-    std::set<client::driver::TaskId> tasks;  ///< Whose notices are passed on.
+    std::map<client::driver::TaskId, Task> tasks;  ///< Whose notices are passed on.
   };
+
+  void note(Served& served,
+            const Object<schema::plugin::DriverRequest>& request,
+            schema::plugin::DriverAnswer::Reader answer);
 
   actor::Self* self_;
   Questions& questions_;

@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
+#include "actors/core/actor_registry.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/plugin/config_location.hpp"
 #include "actors/plugin/gather_facts.hpp"
@@ -25,9 +26,8 @@ using Message = schema::plugin::Frame;
 
 constexpr auto intake_pause = 100ms;
 constexpr auto reap_interval = 10ms;
-constexpr auto replace_interval = 50ms;
-constexpr unsigned most_replace_waits = 200;
 constexpr unsigned most_pong_waits = 3;
+constexpr auto most_patience = std::chrono::minutes{2};
 
 }  // namespace
 
@@ -35,10 +35,13 @@ constexpr unsigned most_pong_waits = 3;
 
 void LinkState::init(const std::shared_ptr<LinkMemory>& memory) {
   memory_ = memory;
+  actor::set_about(*self_, options().name);
   reports_.emplace(options().name, options().states, options().metrics);
   // Those who stood for drivers asked a process that an earlier incarnation has taken with it.
   for (const auto& [driver, actor] : std::exchange(memory_->drivers, {}))
     actor::kill(actor);
+  memory_->earlier.reset();
+  if (memory_->patience.count() == 0) memory_->patience = options().patience.declaration;
   if (memory_->refusal.empty())
     spawn();
   else
@@ -46,44 +49,63 @@ void LinkState::init(const std::shared_ptr<LinkMemory>& memory) {
 }
 
 void LinkState::spawn() {
-  const auto life = (life_.is(0) ? self_->seed(0) : life_.number()) + 1;
+  if (last_life_ == 0) last_life_ = self_->seed(0);
+  const auto life = ++last_life_;
   life_.begin(life, now());
+  begin_anew();
+  memory_->refusal.clear();
+  set_state(PluginState::starting);
+  enter_api();
+  life_.take(peer_of(options().make_peer, life));
+  actor::send_self_after(self_, memory_->patience, StageDue{life, PluginState::starting});
+}
+
+/// Nothing is left of what an earlier process has said.
+void LinkState::begin_anew() {
   intake_.clear();
   paused_ = false;
   ping_ = 0;
   replacing_ = false;
-  memory_->refusal.clear();
-  const auto weak = actor::weak(LinkSelf{self_});
-  const auto tell = [weak](auto message) {
+  stops_ = false;
+  recovers_ = false;
+  retries_ = false;
+}
+
+std::unique_ptr<PluginPeer> LinkState::peer_of(const MakePeer& make, std::uint64_t life) {
+  return make(events_of(life, [weak = actor::weak(LinkSelf{self_})](auto message) {
     if (const auto link = weak.lock()) actor::tell(link, std::move(message));
-  };
-  set_state(PluginState::starting);
+  }));
+}
+
+/// The requests of the present process.
+void LinkState::enter_api() {
   calls_ = std::make_unique<ApiCalls>(
       options().api_turns, options().name,
-      [tell, life](ApiCalls::Heard what) {
-        tell(ApiHeard{life, std::move(what)});
+      [weak = actor::weak(LinkSelf{self_}), life = life_.number()](ApiCalls::Heard what) {
+        if (const auto link = weak.lock()) actor::tell(link, ApiHeard{life, std::move(what)});
       },
       [this](const Fill& fill) { static_cast<void>(send(fill)); });
   if (memory_->served) calls_->open(memory_->served->gate, options().api);
-  life_.take(options().make_peer(events_of(life, tell)));
-  actor::send_self_after(self_, options().patience.declaration,
-                         StageDue{life, PluginState::starting});
 }
 
 void LinkState::started(const Started& msg) {
+  if (is_next(msg.life)) next_->pid = msg.pid;
   if (life_.is(msg.life)) update([&](PluginStatus& status) { status.pid = msg.pid; });
 }
 
 void LinkState::ended(const Ended& msg) {
+  if (is_next(msg.life)) return next_ended(msg);
   if (!life_.is(msg.life) || !life_.ended(msg.why, now())) return;
   questions_.end({Errc::unavailable, fmt::format("{} has ended", title())});
   commands_.end(fmt::format("{} has ended", title()));
-  drivers_.end();
+  const bool is_followed = replacing_ || (memory_->earlier && state_ == PluginState::configuring);
+  if (!is_followed) drivers_.end();
   actor::send_self(self_, ReapDue{msg.life});
 }
 
 /// What became of the process says more than that it hung up.
 void LinkState::reaped(const ReapDue& msg) {
+  if (is_next(msg.life)) return next_reaped(msg);
   if (!life_.is(msg.life) || !life_.is_there()) return;
   const auto why = life_.reap(now());
   if (!why) {
@@ -94,12 +116,10 @@ void LinkState::reaped(const ReapDue& msg) {
   for (const auto& promise : std::exchange(stopping_, {}))
     promise.deliver(plugin_link::Stopped{});
   if (stopped_) return;
-  if (replacing_) {
-    log::info("plugin", "{} begins anew with another configuration", title());
-    return spawn();
-  }
+  if (replacing_) return next_ && next_->declaration ? take_over() : spawn();
   if (state_ == PluginState::refused) return;
-  if (!memory_->declaration) return refuse(*why);  // It has never worked.
+  if (fall_back(*why)) return spawn();
+  if (!memory_->declaration) return refuse(*why, true);  // It has never worked.
   const auto delay = delay_.after(life_.lived(now()));
   log::error("plugin", "{}: its process ended: {}; another follows in {}", title(), *why,
              format_duration(delay));
@@ -118,10 +138,21 @@ void LinkState::set_state(PluginState state, const std::string& problem) {
   });
 }
 
-void LinkState::refuse(const std::string& why) {
+void LinkState::refuse(const std::string& why, bool may_pass) {
   if (state_ == PluginState::refused) return;
-  log::error("plugin", "{} is refused: {}", title(), why);
+  if (next_) drop_next({Errc::rejected, why});
+  memory_->earlier.reset();
+  std::exchange(reconfiguring_, {}).deliver(Error{Errc::rejected, why});
   memory_->refusal = why;
+  retries_ = may_pass;
+  if (may_pass) {
+    const auto delay = delay_.after(life_.lived(now()));
+    log::error("plugin", "{} is refused: {}; it is tried again in {}", title(), why,
+               format_duration(delay));
+    actor::send_self_after(self_, delay, RespawnDue{life_.number()});
+  } else {
+    log::error("plugin", "{} is refused: {}", title(), why);
+  }
   set_state(PluginState::refused, why);
   forget_names();
   const Error refused{Errc::rejected, fmt::format("{} is refused: {}", title(), why)};
@@ -132,14 +163,18 @@ void LinkState::refuse(const std::string& why) {
 }
 
 void LinkState::stage_due(const StageDue& msg) {
+  if (is_next(msg.life)) return next_due();
   if (!life_.is(msg.life) || state_ != msg.stage || !life_.runs()) return;
-  const auto time
-      = format_duration(msg.stage == PluginState::starting ? options().patience.declaration
-                                                           : options().patience.configuration);
+  if (recovers_) return;  // it was configured in time, and pings look after it
+  const auto time = format_duration(
+      msg.stage == PluginState::starting ? memory_->patience : options().patience.configuration);
   const auto why = msg.stage == PluginState::starting
                        ? fmt::format("it did not say what it is within {}", time)
                        : fmt::format("it did not take its configuration within {}", time);
-  if (!memory_->declaration) return refuse(why);
+  // A busy machine is no fault of the plugin's.
+  if (msg.stage == PluginState::starting)
+    memory_->patience = std::min<Nanoseconds>(2 * memory_->patience, most_patience);
+  if (!memory_->declaration) return refuse(why, true);
   life_.kill(why);
 }
 
@@ -167,6 +202,7 @@ void LinkState::when_running(PendingRequests::Guest guest) {
 }
 
 void LinkState::received(Received& msg) {
+  if (is_next(msg.life)) return next_received(msg);
   if (!life_.is(msg.life) || !life_.is_heard()) return;
   intake_.add(std::move(msg.frame), msg.bytes);
   drain();
@@ -249,16 +285,12 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
   if (const auto outcome = check_declaration(*object, options().name); !outcome)
     return refuse(outcome.error().what);
   auto& known = memory_->declaration;
+  // Of a script that was changed meanwhile: who is to be asked what is settled when plugins are
+  // looked at, and nothing is asked of one that has not been.
   if (known && !known.equals(object))
-    return refuse("it is another one than when the agent started");
-  if (const auto entered = enter_types(options().job_types, *object, server::Decider{self_});
-      !entered)
-    return refuse(entered.error().what);
-  if (const auto entered
-      = enter_providers(options().providers, *object, client::ServiceProvider{self_});
-      !entered)
-    return refuse(entered.error().what);
-  known = object;
+    return refuse("its file is another one than when it was looked at; SIGHUP looks at it again");
+  if (const auto entered = enter_names(*object); !entered) return refuse(entered.error().what);
+  if (!known) known = object;  // else the same, for whoever compares
   if (const auto bounded = life_.peer()->has_drivers(object->getDrivers().size() > 0); !bounded)
     return refuse(bounded.error().what);
   configure();  // Before the declaration is seen: who waits for it sees what follows from it.
@@ -292,22 +324,34 @@ void LinkState::configure() {
         const auto why = "its configuration is wrong: "
                          + (wrong ? location_error(options().name, *wrong, places) : err.what);
         // What an earlier process has taken is right; something else is wrong, and may pass.
-        if (memory_->was_configured)
+        if (memory_->was_configured || memory_->earlier)
           life_.kill(why);
         else
-          refuse(why);
+          refuse(why, true);
       });
 }
 
 void LinkState::configured() {
-  log::info("plugin", "{} {} runs", title(), view(memory_->declaration->getVersion()));
   memory_->was_configured = true;
-  set_state(PluginState::running);
+  memory_->patience = options().patience.declaration;
+  if (std::exchange(memory_->earlier, {})) retire_names();
   actor::send_self_after(self_, options().patience.ping_interval, PingDue{life_.number()});
+  // Tasks of drivers that nobody has taken for ended are the process's before anything else is.
+  recovers_ = true;
+  drivers_.recover([this, life = life_.number()] {
+    if (life_.is(life) && life_.runs()) runs();
+  });
+}
+
+void LinkState::runs() {
+  recovers_ = false;
+  log::info("plugin", "{} {} runs", title(), view(memory_->declaration->getVersion()));
+  set_state(PluginState::running);
   for (const auto fingerprinter : memory_->declaration->getFingerprinters())
     actor::send_self(self_, FactsDue{life_.number(), copy(fingerprinter.getName())});
   if (memory_->served && memory_->served->gate) start_actors();
   waiting_.admit();
+  std::exchange(reconfiguring_, {}).deliver(plugin_link::Reconfigured{});
   if (!options().providers) return;
   for (const auto each : memory_->declaration->getServiceProviders())
     options().providers->began(copy(each.getName()));
@@ -317,41 +361,6 @@ void LinkState::configured() {
 void LinkState::forget_names() const {
   if (options().job_types) options().job_types->forget(options().name);
   if (options().providers) options().providers->forget(options().name);
-}
-
-/// The next process gets it: at once if one runs, when it has answered what it was asked.
-actor::Answer<plugin_link::Reconfigured> LinkState::reconfigure(
-    const plugin_link::Reconfigure& msg) {
-  if (memory_->declaration) {
-    const auto checked
-        = check_config(options().name, memory_->declaration->getConfig(), msg.config, msg.places);
-    if (!checked) return checked.error();
-  }
-  memory_->options.make_peer = msg.make_peer;
-  memory_->options.config = msg.config;
-  memory_->options.places = msg.places;
-  memory_->options.api = msg.api;
-  memory_->was_configured = false;
-  if (stopped_ || state_ == PluginState::restarting) return plugin_link::Reconfigured{};
-  const bool is_gone = !life_.is_there();
-  if (state_ == PluginState::refused) set_state(PluginState::starting);
-  memory_->refusal.clear();
-  replacing_ = true;
-  if (is_gone)
-    spawn();
-  else if (life_.runs())
-    replace_due({life_.number(), 0});
-  return plugin_link::Reconfigured{};
-}
-
-void LinkState::replace_due(const ReplaceDue& msg) {
-  if (!life_.is(msg.life) || !replacing_ || !life_.runs()) return;
-  const bool is_busy = questions_.open() > (questions_.is_open(ping_) ? 1U : 0U);
-  if (is_busy && msg.waited < most_replace_waits) {
-    actor::send_self_after(self_, replace_interval, ReplaceDue{msg.life, msg.waited + 1});
-    return;
-  }
-  shut_down();
 }
 
 void LinkState::start_actors() {
@@ -411,6 +420,7 @@ void LinkState::shut_down() {
 
 actor::Answer<plugin_link::Stopped> LinkState::stop() {
   const bool is_first = !std::exchange(stopped_, true);
+  if (next_) drop_next({Errc::cancelled, fmt::format("{} ends", title())});
   forget_names();
   waiting_.fail_all({Errc::unavailable, fmt::format("{} ends", title())});
   if (!life_.is_there()) return plugin_link::Stopped{};

@@ -13,10 +13,15 @@
 // Ends:   with the agent, after Stop.
 //
 //     starting ──declaration──▶ configuring ──done──▶ running ──hung up──▶ restarting ──▶ starting
-//         └───────── says nonsense, or its configuration is wrong ────▶ refused
+//         └───────── says nonsense, or its configuration is wrong ────▶ refused ──time──▶ starting
 //
-// A new configuration (Reconfigure) is another process, too: nothing more is asked of the old one,
-// which ends when it has answered.
+// Refused for what time can mend, as silence on a busy machine, it is tried again, later and with
+// more patience each time; for what it says, when its file or its block is another one.
+//
+// Another file or another configuration (Reconfigure) is another process: it is started beside the
+// old one, and when it has said what it is nothing more is asked of the old one, which ends when it
+// has answered. The new one is told of the drivers' tasks, and asked what has come meanwhile. One
+// that does not get so far changes nothing: the old one goes on, or begins anew.
 //
 // A plugin can hurt nobody but itself. What comes is checked before it is read (frames.hpp); who
 // talks too much waits (`Allowance`); who does not answer a ping is killed; what it says of tasks
@@ -94,14 +99,17 @@ struct Serve {
   std::function<void(std::string message, std::map<std::string, std::string> details)> node_event;
 };
 
-/// Goes on with another configuration: in another process. One that was refused is tried again. An
-/// error says what of it is wrong, and nothing has changed.
+/// Goes on with another file or configuration: in another process. One that does not run is started
+/// at once. Answered when the other one runs; an error says why it does not, and then all is as it
+/// was.
 struct Reconfigure {
   using is_message = void;
   MakePeer make_peer;
   std::string config;
   std::map<std::string, std::string> places;
-  std::string api{};
+  std::string api{};  ///< What it may do by the agent's API.
+  /// Whether what it says it brings can be used here. On the link's thread. Empty: anything can.
+  std::function<Result<>(schema::plugin::Declaration::Reader)> check{};
 };
 
 struct Reconfigured {

@@ -37,6 +37,9 @@ constexpr std::uint64_t memory_of_plugin = std::uint64_t{512} << 20;
 /// A plugin of Nomad's is asked what it is by another program, which gives up earlier.
 constexpr auto nomad_declaration = 10s;
 
+/// For a successor to say what it is, and for what is open to be answered before its turn.
+constexpr auto longest_upgrade = 60s;
+
 std::int64_t wall_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -73,6 +76,10 @@ std::string directory_of(const config::AgentConfig& config, const std::string& p
   return fmt::format("{}/plugins/{}", config.data_dir, plugin);
 }
 
+std::string directory_of_copies(const config::AgentConfig& config) {
+  return directory_of(config, ".files");  // No plugin's name begins so.
+}
+
 /// What stands before the file's own path: a plugin of Nomad's speaks by another program.
 Result<> add_bridge(ProcessOptions& process,
                     const PluginFile& file,
@@ -99,7 +106,6 @@ Result<ProcessOptions> process_of(const PluginFile& file,
   process.program = programs.host;
   process.directory = directory_of(config, file.name);
   process.memory_bytes = memory_of_plugin;
-  NOMAD_TRY(storage::make_directory(config.data_dir + "/plugins", storage::passable_mode));
   NOMAD_TRY(storage::make_private_directory(process.directory));
   auto& words = process.arguments;
   if (!block.user.empty()) {
@@ -133,34 +139,39 @@ std::vector<std::string> sdk_places(const std::string& host_program) {
   return places;
 }
 
-/// How it begins: in a process or on a thread, each time anew.
+/// How it begins, by what was taken of its file: in a process or on a thread, each time anew.
 Result<MakePeer> peer_of(const std::shared_ptr<PluginLoop>& loop,
-                         const PluginFile& file,
+                         PluginFile file,
+                         const std::shared_ptr<const PluginCopy>& copy,
                          const config::AgentConfig& config,
                          const config::PluginBlock& block,
                          const LoaderPrograms& programs) {
+  file.path = copy->path();
   auto process = NOMAD_TRY(process_of(file, config, block, programs));
   if (block.isolated)
-    return MakePeer{[loop, process = std::move(process)](ProcessEvents events) {
+    return MakePeer{[loop, copy, process = std::move(process)](ProcessEvents events) {
       return std::make_unique<SocketPeer>(loop, process_body(process), std::move(events));
     }};
   LibraryOptions library{file.path, sdk_places(programs.host)};
-  return MakePeer{[name = file.name, library = std::move(library)](ProcessEvents events) {
+  return MakePeer{[name = file.name, copy, library = std::move(library)](ProcessEvents events) {
     return std::make_unique<ThreadPeer>(name, serve_library(library), std::move(events));
   }};
 }
 
-/// Why it is not to be started; empty: it is.
-std::string problem_of(const PluginFile& file, const config::PluginBlock& settings) {
-  if (!file.refusal.empty()) return file.refusal;
+/// The file as it is now; an error says why it is not to be started.
+Result<std::shared_ptr<const PluginCopy>> take_file(const PluginFile& file,
+                                                    const config::AgentConfig& config,
+                                                    const config::PluginBlock& settings) {
+  const auto refused = [](std::string why) { return Error{Errc::rejected, std::move(why)}; };
+  if (!file.refusal.empty()) return refused(file.refusal);
   if (!settings.isolated && !file.is_library)
-    return "isolated = false: a program runs in a process of its own only";
+    return refused("isolated = false: a program runs in a process of its own only");
   if (!settings.isolated && (!settings.user.empty() || settings.confined))
-    return "isolated = false: a user and what confines it need a process of its own";
-  if (file.is_library)
-    if (const auto mark = check_library(file.path, !settings.isolated); !mark)
-      return mark.error().what;
-  return {};
+    return refused("isolated = false: a user and what confines it need a process of its own");
+  auto copy = NOMAD_TRY(PluginCopy::make(file.path, directory_of_copies(config)));
+  // Of the copy, which nobody changes any more.
+  if (file.is_library) NOMAD_TRY(check_library(copy->path(), !settings.isolated));
+  return copy;
 }
 
 }  // namespace
@@ -196,7 +207,11 @@ Result<std::unique_ptr<PluginLoader>> PluginLoader::load(const actor::Owner& own
   if (config.plugin_dir.empty()) return std::unique_ptr<PluginLoader>{};
   std::unique_ptr<PluginLoader> loader{new PluginLoader{owner.system(), options}};
   const auto files = NOMAD_TRY(find_plugins(config.plugin_dir));
-  NOMAD_TRY(loader->look(owner, config, files));
+  const auto copies = directory_of_copies(config);
+  NOMAD_TRY(storage::make_directories(
+      {{config.data_dir + "/plugins", storage::passable_mode}, {copies, storage::passable_mode}}));
+  clear_copies(copies);
+  loader->look(owner, config, files);
   return loader;
 }
 
@@ -220,28 +235,34 @@ Result<std::optional<client::PluginCatalog>> PluginLoader::reload(
     each = loaded_.erase(each);
     has_changed_ = true;
   }
-  NOMAD_TRY(look(owner, config, files));
-  if (!has_changed_ || !base_) return std::optional<client::PluginCatalog>{};
-  auto catalog = *base_;
-  enter_all(catalog);
-  return std::optional{std::move(catalog)};
+  look(owner, config, files);
+  states_->wait_for_all(declared_by_);
+  return look_again();
+}
+
+std::optional<client::PluginCatalog> PluginLoader::look_again() {
+  if (!base_) return std::nullopt;
+  const auto present = usable();
+  for (const auto& each : loaded_)
+    has_changed_ = has_changed_ || !is_entered(each, present);
+  if (!std::exchange(has_changed_, false)) return std::nullopt;
+  return enter_all();
 }
 
 /// Starts what is new among the files, and sees to what is known already.
-Result<> PluginLoader::look(const actor::Owner& owner,
-                            const config::AgentConfig& config,
-                            const std::vector<PluginFile>& files) {
+void PluginLoader::look(const actor::Owner& owner,
+                        const config::AgentConfig& config,
+                        const std::vector<PluginFile>& files) {
   auto blocks = config.plugin_blocks;
   for (const auto& file : files) {
     const auto block = blocks.extract(file.name);
     const auto settings = block.empty() ? config::PluginBlock{} : block.mapped();
-    const auto problem = problem_of(file, settings);
+    if (!file.older.empty())
+      log::info("plugin", "plugin {} is that of {}, which came later than {}", file.name, file.path,
+                file.older);
     const auto known = std::ranges::find(loaded_, file.name, &Loaded::name);
     if (known != loaded_.end()) {
-      if (!problem.empty())
-        log::error("plugin", "plugin {} goes on as it was: {}", file.name, problem);
-      else if (reconfigure(config, *known, file, settings))
-        has_changed_ = true;
+      reconfigure(config, *known, file, settings);
       continue;
     }
     states_->update(file.name, [&](PluginStatus& status) {
@@ -249,10 +270,8 @@ Result<> PluginLoader::look(const actor::Owner& owner,
       status.isolated = settings.isolated;
       status.since = wall_clock();
     });
-    const auto started = problem.empty() ? start(owner, config, file, settings)
-                                         : Result<>{Error{Errc::rejected, problem}};
+    const auto started = start(owner, config, file, settings);
     if (!started) refuse(file.name, started.error().what);
-    has_changed_ = has_changed_ || started;
   }
   refuse_absent(blocks);
   auto patience = options_.patience.declaration;
@@ -260,7 +279,6 @@ Result<> PluginLoader::look(const actor::Owner& owner,
     patience = std::max(patience, each.patience);
   // The links give up a moment earlier, each by itself.
   declared_by_ = std::chrono::steady_clock::now() + patience + 500ms;
-  return {};
 }
 
 Result<> PluginLoader::start(const actor::Owner& owner,
@@ -271,7 +289,8 @@ Result<> PluginLoader::start(const actor::Owner& owner,
     loop_ = std::make_shared<PluginLoop>();
     loop_->start();
   }
-  auto peer = NOMAD_TRY(peer_of(loop_, file, config, settings, options_.programs));
+  const auto copy = NOMAD_TRY(take_file(file, config, settings));
+  auto peer = NOMAD_TRY(peer_of(loop_, file, copy, config, settings, options_.programs));
   LinkOptions link{.name = file.name,
                    .make_peer = std::move(peer),
                    .config = settings.config,
@@ -295,39 +314,54 @@ Result<> PluginLoader::start(const actor::Owner& owner,
         = std::max<std::chrono::nanoseconds>(link.patience.declaration, nomad_declaration);
   const auto patience = link.patience.declaration;
   auto facts = link.facts;
-  loaded_.push_back(
-      {file.name, settings, spawn_plugin_link(owner, std::move(link)), std::move(facts), patience});
+  loaded_.push_back({file.name, settings, file.path, copy->stamp(),
+                     spawn_plugin_link(owner, std::move(link)), std::move(facts), patience});
   if (served_) actor::tell(loaded_.back().link, plugin_link::Serve{*served_});
   return {};
 }
 
-/// Gives a plugin that is loaded its block, if that has changed or it was refused. Whether it may
-/// bring something that it did not bring before.
-bool PluginLoader::reconfigure(const config::AgentConfig& config,
+/// Lets a plugin that is loaded go on with its file and its block, if one of them is another one,
+/// or it was refused.
+void PluginLoader::reconfigure(const config::AgentConfig& config,
                                Loaded& known,
                                const PluginFile& file,
                                const config::PluginBlock& settings) {
-  const bool was_refused = state_of(known.name) == PluginState::refused;
-  if (!was_refused && known.settings == settings) return false;
-  const auto peer = peer_of(loop_, file, config, settings, options_.programs);
+  const bool is_refused = states_->state_of(known.name) == PluginState::refused;
+  const bool is_same = file.path == known.path && stamp_of(file.path) == known.stamp;
+  if (is_same && !is_refused && known.settings == settings) return;
+  const auto keeps = [&](const Error& err) {
+    log::error("plugin", "plugin {} keeps its {}: {}", known.name,
+               is_same ? "configuration" : "version", err.what);
+  };
+  const auto copy = take_file(file, config, settings);
+  if (!copy) return keeps(copy.error());
+  auto peer = peer_of(loop_, file, *copy, config, settings, options_.programs);
+  if (!peer) return keeps(peer.error());
+  plugin_link::Reconfigure order{std::move(*peer), settings.config, settings.places, settings.api, {}};
+  if (base_)
+    order.check = [catalog = catalog_without(known.name), link = known.link,
+                   facts = known.facts](schema::plugin::Declaration::Reader says) -> Result<> {
+      NOMAD_TRY(with_plugin(catalog, says, link, facts));
+      return {};
+    };
   Result<> outcome;
-  if (peer) {
-    keep_user(file.name, settings);
-    actor::Outsider self{*system_};
-    self.request(known.link, 3s,
-                 plugin_link::Reconfigure{*peer, settings.config, settings.places, settings.api})
-        .receive([](const plugin_link::Reconfigured&) {},
-                 [&outcome](const Error& err) { outcome = err; });
-  } else {
-    outcome = peer.error();
+  keep_user(file.name, settings);
+  actor::Outsider self{*system_};
+  self.request(known.link, longest_upgrade, std::move(order))
+      .receive([](const plugin_link::Reconfigured&) {},
+               [&outcome](const Error& err) { outcome = err; });
+  if (!outcome) {
+    keep_user(file.name, known.settings);
+    return keeps(outcome.error());
   }
-  if (outcome) {
-    known.settings = settings;
-    states_->update(known.name, [&](PluginStatus& status) { status.isolated = settings.isolated; });
-    return was_refused;
-  }
-  log::error("plugin", "plugin {} keeps its configuration: {}", known.name, outcome.error().what);
-  return false;
+  known.settings = settings;
+  known.path = file.path;
+  known.stamp = (*copy)->stamp();
+  known.entered = {};  // What its drivers can do may be something else, too.
+  states_->update(known.name, [&](PluginStatus& status) {
+    status.path = file.path;
+    status.isolated = settings.isolated;
+  });
 }
 
 /// What it may do by the agent's ports is what it may do by its link.
@@ -337,10 +371,30 @@ void PluginLoader::keep_user(const std::string& name, const config::PluginBlock&
     options_.kept_users->keep(name, user->uid, settings.api);
 }
 
-PluginState PluginLoader::state_of(const std::string& name) const {
-  const auto all = states_->list();
-  const auto status = std::ranges::find(all, name, &PluginStatus::name);
-  return status == all.end() ? PluginState::starting : status->state;
+/// What the others bring.
+client::PluginCatalog PluginLoader::catalog_without(const std::string& name) const {
+  auto catalog = *base_;
+  for (const auto& each : loaded_)
+    if (each.name != name && each.entered)
+      if (auto wider = with_plugin(catalog, *each.entered, each.link, each.facts))
+        catalog = std::move(*wider);
+  return catalog;
+}
+
+/// What those say of themselves that have said it and are not refused.
+PluginLoader::Declarations PluginLoader::usable() const {
+  Declarations all;
+  for (const auto& status : states_->list())
+    if (status.state != PluginState::refused && status.declaration)
+      all.emplace(status.name, status.declaration);
+  return all;
+}
+
+/// Whether the catalog has of the plugin what is usable.
+bool PluginLoader::is_entered(const Loaded& each, const Declarations& present) {
+  const auto says = present.find(each.name);
+  if (says == present.end()) return !each.entered;
+  return each.entered && each.entered.is_same(says->second);
 }
 
 void PluginLoader::refuse(const std::string& name, const std::string& problem) {
@@ -371,22 +425,26 @@ PluginLoader::~PluginLoader() {
 void PluginLoader::enter(client::PluginCatalog& catalog) {
   catalog.providers = options_.providers;
   base_ = catalog;
-  enter_all(catalog);
+  states_->wait_for_all(declared_by_);
+  catalog = enter_all();
 }
 
-void PluginLoader::enter_all(client::PluginCatalog& catalog) {
-  states_->wait_for_all(declared_by_);
-  const auto all = states_->list();
-  for (const auto& each : loaded_) {
-    const auto status = std::ranges::find(all, each.name, &PluginStatus::name);
-    if (status == all.end() || status->state == PluginState::refused || !status->declaration)
-      continue;
-    auto wider = with_plugin(catalog, *status->declaration, each.link, each.facts);
-    if (wider)
+client::PluginCatalog PluginLoader::enter_all() {
+  auto catalog = *base_;
+  const auto present = usable();
+  for (auto& each : loaded_) {
+    const auto says = present.find(each.name);
+    each.entered = says == present.end() ? Object<schema::plugin::Declaration>{} : says->second;
+    if (!each.entered) continue;
+    auto wider = with_plugin(catalog, *each.entered, each.link, each.facts);
+    if (wider) {
       catalog = std::move(*wider);
-    else
-      actor::tell(each.link, plugin_link::Refuse{wider.error().what});
+      continue;
+    }
+    each.entered = {};
+    actor::tell(each.link, plugin_link::Refuse{wider.error().what});
   }
+  return catalog;
 }
 
 void PluginLoader::close_api() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "actors/plugin/plugin_link.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/net/kept_users.hpp"
+#include "runtime/plugin/plugin_copy.hpp"
 #include "runtime/plugin/plugin_file.hpp"
 
 namespace nomad::plugin {
@@ -53,12 +55,17 @@ public:
   /// catalog as it was is kept, for `reload`.
   void enter(client::PluginCatalog& catalog);
 
-  /// Looks at the directory and the blocks again: what is new, or was refused, is started; what is
-  /// configured otherwise goes on in another process; what is gone waits for `end_leaving`. Gives
-  /// the catalog that holds from now on, if what the plugins of a client bring has changed. Blocks
-  /// as `enter` does. The error is that of a directory that can't be read.
+  /// Looks at the directory and the blocks again: what is new, or was refused, is started; whose
+  /// file or block is another one goes on in another process; what is gone waits for `end_leaving`.
+  /// Gives the catalog that holds from now on, if what the plugins of a client bring has changed.
+  /// Blocks as `enter` does, and until each successor runs. The error is that of a directory that
+  /// can't be read.
   Result<std::optional<client::PluginCatalog>> reload(const actor::Owner& owner,
                                                       const config::AgentConfig& config);
+
+  /// The catalog that holds from now on, if a plugin has said since the last look what it is, or is
+  /// not used any more. Does not block.
+  std::optional<client::PluginCatalog> look_again();
 
   /// Ends those that `reload` no longer found, when nobody asks them any more.
   void end_leaving();
@@ -75,12 +82,17 @@ public:
   void stop();
 
 private:
+  using Declarations = std::map<std::string, Object<schema::plugin::Declaration>>;
+
   struct Loaded {
     std::string name;
     config::PluginBlock settings;
+    std::string path;  ///< Of its file in the directory.
+    FileStamp stamp;   ///< Of the file when it was taken.
     PluginLink link;
     std::shared_ptr<PluginFacts> facts;
-    std::chrono::nanoseconds patience{0};  ///< With its declaration.
+    std::chrono::nanoseconds patience{0};           ///< With its declaration.
+    Object<schema::plugin::Declaration> entered{};  ///< What of it is in the catalog.
   };
 
   PluginLoader(actor::System& system, const LoaderOptions& options)
@@ -92,18 +104,20 @@ private:
                  const config::AgentConfig& config,
                  const PluginFile& file,
                  const config::PluginBlock& settings);
-  Result<> look(const actor::Owner& owner,
-                const config::AgentConfig& config,
-                const std::vector<PluginFile>& files);
+  void look(const actor::Owner& owner,
+            const config::AgentConfig& config,
+            const std::vector<PluginFile>& files);
   void refuse(const std::string& name, const std::string& problem);
   void refuse_absent(const std::map<std::string, config::PluginBlock>& blocks);
-  bool reconfigure(const config::AgentConfig& config,
+  void reconfigure(const config::AgentConfig& config,
                    Loaded& known,
                    const PluginFile& file,
                    const config::PluginBlock& settings);
   void keep_user(const std::string& name, const config::PluginBlock& settings) const;
-  PluginState state_of(const std::string& name) const;
-  void enter_all(client::PluginCatalog& catalog);
+  client::PluginCatalog catalog_without(const std::string& name) const;
+  Declarations usable() const;
+  static bool is_entered(const Loaded& each, const Declarations& present);
+  client::PluginCatalog enter_all();
   void end(std::vector<Loaded> those);
 
   actor::System* system_;
@@ -113,7 +127,7 @@ private:
   std::shared_ptr<PluginStates> states_ = std::make_shared<PluginStates>();
   std::vector<Loaded> loaded_;
   std::vector<Loaded> leaving_;
-  bool has_changed_ = false;                   ///< Which plugins there are, since the last look.
+  bool has_changed_ = false;                   ///< What a client has of them, since the last look.
   std::optional<client::PluginCatalog> base_;  ///< Without those of plugins.
   std::optional<plugin_link::Serve> served_;
   std::chrono::steady_clock::time_point declared_by_{};  ///< Those that were started last.

@@ -43,6 +43,12 @@ std::vector<PluginStatus> PluginStates::list() const {
   return all;
 }
 
+std::optional<PluginState> PluginStates::state_of(const std::string& name) const {
+  const std::lock_guard lock{guard_};
+  const auto known = plugins_.find(name);
+  return known == plugins_.end() ? std::nullopt : std::optional{known->second.state};
+}
+
 bool PluginStates::wait_for_all(std::chrono::steady_clock::time_point deadline) const {
   std::unique_lock lock{guard_};
   return changed_.wait_until(lock, deadline, [this] {

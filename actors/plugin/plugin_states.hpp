@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ enum class PluginState : std::uint8_t {
   configuring,  ///< It looks at its configuration.
   running,
   restarting,  ///< Its process is gone, another one follows.
-  refused,     ///< It is not started again before the agent is.
+  refused,     ///< It is not used. Tried again later if time may mend why, else at SIGHUP.
 };
 
 std::string_view to_string(PluginState state);
@@ -55,6 +56,9 @@ public:
 
   /// By their names.
   std::vector<PluginStatus> list() const;
+
+  /// Nothing: there is no such plugin.
+  std::optional<PluginState> state_of(const std::string& name) const;
 
   /// Returns when each has said what it is, or was refused; false: some have not by then.
   bool wait_for_all(std::chrono::steady_clock::time_point deadline) const;

@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
-#include "actors/plugin/allowance.hpp"
 #include "actors/plugin/plugin_states.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/plugin/allowance.hpp"
 #include "runtime/telemetry/registry.hpp"
 
 namespace nomad::plugin {

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,14 @@ public:
   void forget(std::string_view plugin) {
     const std::lock_guard lock{guard_};
     std::erase_if(entries_, [plugin](const auto& each) { return each.second.plugin == plugin; });
+  }
+
+  /// The plugin brings others no more.
+  void keep_only(std::string_view plugin, const std::set<std::string>& names) {
+    const std::lock_guard lock{guard_};
+    std::erase_if(entries_, [&](const auto& each) {
+      return each.second.plugin == plugin && !names.contains(each.first);
+    });
   }
 
   std::optional<Entry> find(std::string_view name) const {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,6 +19,7 @@
 
 #include "runtime/base/files/bounded.hpp"
 #include "runtime/host/process/unique_fd.hpp"
+#include "runtime/plugin/plugin_copy.hpp"
 #include "runtime/plugin/sdk/mark.hpp"
 
 namespace nomad::plugin {
@@ -130,6 +133,47 @@ std::string others_with_file(const std::filesystem::directory_entry& entry) {
   return failure ? failure.message() : others_with(target.parent_path(), true);
 }
 
+bool is_digit(char sign) {
+  return sign >= '0' && sign <= '9';
+}
+
+/// "stamp.so", and "stamp.so.2".
+bool is_library_name(std::string_view file) {
+  const auto at = file.rfind(".so");
+  if (at == std::string_view::npos) return false;
+  return std::ranges::all_of(file.substr(at + 3),
+                             [](char sign) { return is_digit(sign) || sign == '.'; });
+}
+
+/// "stamp" of "stamp-1" and "stamp_v1", behind which more of the number comes.
+std::string_view without_number(std::string_view name) {
+  auto rest = name;
+  while (!rest.empty() && is_digit(rest.back()))
+    rest.remove_suffix(1);
+  if (rest.size() == name.size()) return name;
+  if (rest.ends_with('v')) rest.remove_suffix(1);
+  return rest.size() > 1 && (rest.back() == '-' || rest.back() == '_')
+             ? rest.substr(0, rest.size() - 1)
+             : name;
+}
+
+/// Whether `later` is the one that holds, of two files with one name.
+bool precedes(const PluginFile& one, const PluginFile& later) {
+  const auto rank = [](const PluginFile& file) {
+    return std::tuple{file.refusal.empty(), stamp_of(file.path).changed, file.path};
+  };
+  return rank(one) < rank(later);
+}
+
+/// What editors, packages and people leave beside a file.
+bool is_put_aside(std::string_view file) {
+  if (file.starts_with('.') || file.ends_with('~')) return true;
+  constexpr std::string_view endings[] = {
+      ".bak",     ".old",    ".orig",    ".save",     ".swp",      ".tmp",      ".part",     ".new",
+      ".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-new", ".dpkg-tmp", ".dpkg-dist"};
+  return std::ranges::any_of(endings, [file](auto ending) { return file.ends_with(ending); });
+}
+
 struct Mapping {
   void* at = MAP_FAILED;
   std::size_t size = 0;
@@ -155,9 +199,11 @@ bool is_plugin_name(std::string_view name) {
 }
 
 std::string plugin_name(std::string_view file) {
-  const bool is_library = file.ends_with(".so");
   auto name = file.substr(0, file.find('.'));
-  if (is_library && name.starts_with("lib")) name.remove_prefix(3);
+  if (is_library_name(file) && name.starts_with("lib")) name.remove_prefix(3);
+  if (const auto dot = file.find('.');
+      dot != std::string_view::npos && dot + 1 < file.size() && is_digit(file[dot + 1]))
+    name = without_number(name);
   return is_plugin_name(name) ? std::string{name} : std::string{};
 }
 
@@ -200,8 +246,8 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
   for (const auto& file : *files) {
     std::error_code unknown;
     const fs::directory_entry entry{fs::path{directory} / file, unknown};
-    if (!entry.is_regular_file(unknown)) continue;
-    const bool is_library = file.ends_with(".so");
+    if (!entry.is_regular_file(unknown) || is_put_aside(file)) continue;
+    const bool is_library = is_library_name(file);
     if (!is_library && ::access(entry.path().c_str(), X_OK) != 0) continue;
     PluginFile plugin{plugin_name(file), entry.path(), is_library};
     if (plugin.name.empty()) {
@@ -212,9 +258,9 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
     }
     if (plugin.refusal.empty()) plugin.refusal = others_with_file(entry);
     const auto [known, is_new] = found.emplace(plugin.name, plugin);
-    if (!is_new)
-      known->second.refusal = fmt::format("two files have its name: \"{}\" and \"{}\"",
-                                          known->second.path, plugin.path);
+    if (is_new) continue;
+    if (precedes(known->second, plugin)) std::swap(known->second, plugin);
+    known->second.older = plugin.path;
   }
   std::vector<PluginFile> all;
   for (auto& [name, plugin] : found)

@@ -15,13 +15,15 @@ struct PluginFile {
   std::string path;         ///< "/opt/nomad/plugins/stamp.so"
   bool is_library = false;  ///< Loaded by nomadctl-plugin-host; else a program of its own.
   std::string refusal{};    ///< Why it is not started; empty: it is.
+  std::string older{};      ///< Another file of its name, which came before it and is passed over.
 };
 
 /// Names are of 1 to 64 of [a-z0-9_-] and begin with a letter.
 bool is_plugin_name(std::string_view name);
 
 /// The name of a file: "stamp" of "stamp.so", "libstamp.so" and of a program "stamp"; of a program
-/// of an interpreter "stamp.py". Empty: it is no plugin's.
+/// of an interpreter "stamp.py"; of a version "stamp.2.so", "stamp-1.2.so", "stamp_v1.2.so" or
+/// "stamp.so.2". Empty: it is no plugin's.
 std::string plugin_name(std::string_view file);
 
 /// Whether a program is a plugin of Nomad's (go-plugin), which needs nomadctl-go-plugin to speak
@@ -30,8 +32,10 @@ std::string plugin_name(std::string_view file);
 bool is_nomad_plugin(const PluginFile& plugin);
 
 /// The plugins of a directory, by their names. Files that are no libraries and can't be executed
-/// are passed over; what can't be a plugin for another reason is there with its refusal. The error
-/// says why the directory can't be read.
+/// are passed over, as are hidden ones and those that are put aside ("stamp.so.bak"); what can't be
+/// a plugin for another reason is there with its refusal. Of two files with one name it is the one
+/// that came last, by its time of change, of those that are not refused. The error says why the
+/// directory can't be read.
 Result<std::vector<PluginFile>> find_plugins(const std::string& directory);
 
 /// Whether the library may be loaded by this agent's plugin host; the error says why not. `abi` is

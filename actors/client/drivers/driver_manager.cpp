@@ -76,6 +76,7 @@ private:
   }
 
   void spawn(const std::string& driver);
+  void ask_what(const std::string& driver);
   void ask_how(const std::string& driver);
   void described(const std::string& driver, const driver::Answered& answer);
   void give_up(const std::string& driver, const std::string& fault);
@@ -123,13 +124,18 @@ void ManagerState::spawn(const std::string& driver) {
   slot.since = now();
   slot.fault = {};
   slot.is_asked = false;
-  const auto life = slot.life = ++last_life_;
+  slot.life = ++last_life_;
+  ask_what(driver);
+}
+
+void ManagerState::ask_what(const std::string& driver) {
+  const auto& slot = slots_.at(driver);
   self_->request(slot.actor, ask_timeout, driver::describe())
       .then(
-          [this, driver, life](const driver::Answered& answer) {
+          [this, driver, life = slot.life](const driver::Answered& answer) {
             if (slot_of(driver, life) != nullptr) described(driver, answer);
           },
-          [this, driver, life](const Error& err) {
+          [this, driver, life = slot.life](const Error& err) {
             if (slot_of(driver, life) != nullptr)
               give_up(driver, "it did not say what it is: " + err.what);
           });
@@ -143,7 +149,7 @@ void ManagerState::described(const std::string& driver, const driver::Answered& 
       = Object<schema::plugin::DriverDescription>::freeze(answer.answer->getDescription());
   slot.known.driver = slot.actor;
   publish();
-  ask_how(driver);
+  if (!slot.is_asked) ask_how(driver);
 }
 
 // -- how they feel -------------------------------------------------------------------------------
@@ -250,7 +256,11 @@ void ManagerState::set_catalog(const driver_manager::SetCatalog& msg) {
     each = slots_.erase(each);
   }
   for (const auto& [driver, entry] : wanted) {
-    if (slots_.contains(driver)) continue;
+    if (const auto known = slots_.find(driver); known != slots_.end()) {
+      // Its plugin may be another version, which can do other things.
+      if (known->second.known.driver) ask_what(driver);
+      continue;
+    }
     add(driver);
     spawn(driver);
   }

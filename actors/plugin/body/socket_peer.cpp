@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "actors/plugin/allowance.hpp"
+#include "runtime/plugin/allowance.hpp"
 
 namespace nomad::plugin {
 namespace {

@@ -8,6 +8,7 @@
 //        nomadctl-plugin-host --bound PID --user … [--memory BYTES]   gives another process of that
 //        user a bound of its memory for good; without one, lifts it
 // options: --user UID:GID:GROUP,…, --confine, --path PATH, --memory BYTES (confine.hpp)
+#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -47,7 +48,13 @@ int serve(void* describe) {
 
 int become_program(const std::vector<std::string>& words) {
   const auto pointers = nomad::host::pointers_to(words);
-  execv(pointers.front(), pointers.data());
+  // Another thread of the agent may have begun a process while the file was copied, which holds it
+  // open for a moment.
+  for (int tries = 0; tries < 100; ++tries) {
+    execv(pointers.front(), pointers.data());
+    if (errno != ETXTBSY) break;
+    usleep(10'000);
+  }
   std::perror(pointers.front());
   return exit_not_loaded;
 }

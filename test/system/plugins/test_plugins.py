@@ -728,14 +728,16 @@ class ReloadTest(DriverTest):
         self.assertEqual(self.stamped(agent, "b"), ["wrote local/second"])
         self.configure(agent, '"second"', '"a/b"')
         self.reload(agent)
-        self.wait_for(agent, "stamp", "refused")
+        self.assertIn("plugin stamp keeps its configuration", agent.log())
+        self.wait_for(agent, "stamp", "running")
+        self.assertEqual(self.stamped(agent, "e"), ["wrote local/second"])
         self.configure(agent, '"a/b"', '"third"')
         self.reload(agent)
         self.wait_for(agent, "stamp", "running")
         self.assertEqual(self.stamped(agent, "c"), ["wrote local/third"])
         self.configure(agent, "file = ", "flie = ")
         self.reload(agent)
-        self.assertIn("plugin stamp keeps its configuration", agent.log())
+        self.assertIn("flie", agent.log().split("plugin stamp keeps its configuration")[-1])
         self.assertEqual(self.stamped(agent, "d"), ["wrote local/third"])
 
     def test_new_plugins_come_and_removed_ones_end(self):
@@ -880,7 +882,7 @@ class BadPluginTest(Case):
             f.write(f'plugin_dir = "{agent.plugin_dir}"\nplugin "absent" {{\n}}\n')
         agent.start()
         expected = {
-            "hangs": "it did not say what it is within 3s", "throws": "describing itself it threw: it has a bad day",
+            "hangs": "it did not say what it is within", "throws": "describing itself it threw: it has a bad day",
             "nonsense": '"../../etc" can\'t be the name of a hook', "replaces": 'there is a driver "raw_exec" already',
             "text": "it is no library", "empty": "the file is empty", "elsewhere": "it was built for aarch64",
             "older": "version 7 of the SDK", "another": 'it calls itself "probe"', "absent": "no file of",

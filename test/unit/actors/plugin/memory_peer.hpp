@@ -23,7 +23,7 @@ struct MemoryPlugin {
   Result<> bounded{};               ///< What is answered to that.
   int refusals = 0;                 ///< Of what it has asked.
   std::size_t handled = 0;          ///< Bytes.
-  plugin::ProcessEvents events;     ///< Of the present life.
+  plugin::ProcessEvents events;     ///< Of the newest life.
   std::function<void(int)> poll{};  ///< Lets it look at what it watches, for so many ms.
 };
 
@@ -31,7 +31,8 @@ class MemoryPeer final : public plugin::PluginPeer {
 public:
   MemoryPeer(MemoryPlugin& of, plugin::ProcessEvents events) : of_{of} {
     ++of_.lives;
-    of_.events = std::move(events);
+    events_ = std::move(events);
+    of_.events = events_;
     if (!of_.describe) return;
     of_.describe(plugin_);
     session_ = std::make_unique<plugin::Session>(
@@ -53,13 +54,13 @@ public:
     auto words = kj::heapArray<capnp::word>(body.size() / sizeof(capnp::word));
     std::memcpy(words.begin(), body.data(), body.size());
     const auto outcome = session_->take({words.begin(), words.size()}, plugin::Nanoseconds{0});
-    if (!outcome) of_.events.ended(outcome.error());
-    if (outcome && session_->is_over()) of_.events.ended({Errc::unavailable, "it hung up"});
+    if (!outcome) events_.ended(outcome.error());
+    if (outcome && session_->is_over()) events_.ended({Errc::unavailable, "it hung up"});
   }
 
   void handled(std::size_t bytes) override { of_.handled += bytes; }
 
-  void kill() override { of_.events.ended({Errc::cancelled, "it was ended"}); }
+  void kill() override { events_.ended({Errc::cancelled, "it was ended"}); }
 
   Result<> has_drivers(bool has_some) override {
     of_.has_drivers = has_some;
@@ -73,10 +74,11 @@ private:
     const auto words = capnp::messageToFlatArray(message);
     const auto bytes = words.asBytes();
     auto frame = plugin::decode_frame({reinterpret_cast<const char*>(bytes.begin()), bytes.size()});
-    if (frame) of_.events.frame(std::move(*frame), bytes.size());
+    if (frame) events_.frame(std::move(*frame), bytes.size());
   }
 
   MemoryPlugin& of_;
+  plugin::ProcessEvents events_;
   plugin::Plugin plugin_;
   std::unique_ptr<plugin::Session> session_;
 };

@@ -1,58 +1,22 @@
 #include "actors/plugin/plugin_link.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <doctest/doctest.h>
 
+#include "actors/core/actor_registry.hpp"
 #include "test/unit/actors/plugin/link_fixture.hpp"
+#include "test/unit/actors/plugin/two_hooks.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
 using plugin::PluginState;
+using test::run_of;
+using test::Runner;
+using test::two_hooks;
 
 namespace {
-
-/// A hook that leaves its phase open, and one that answers.
-void two_hooks(plugin::Plugin& plugin) {
-  plugin.is("p", "1.2.3")
-      .task_hook({.name = "answers", .phases = {plugin::Phase::PRESTART}},
-                 plugin::hook_of([](plugin::HookHost& host,
-                                    const plugin::HookCall& call) -> Result<plugin::HookAnswer> {
-                   host.event("Test", call.alloc_id() + '/' + call.task());
-                   return plugin::HookAnswer{.environment = {{"A", "1"}}};
-                 }))
-      .task_hook({.name = "waits", .phases = {plugin::Phase::PRESTART}}, [](plugin::HookHost&) {
-        struct Waits final : plugin::Hook {
-          void run(const plugin::HookCall&, const plugin::HookReply& reply) override {
-            open.push_back(reply);
-          }
-
-          std::vector<plugin::HookReply> open;
-        };
-
-        return std::make_unique<Waits>();
-      });
-}
-
-/// What a runner is to its hooks.
-struct Runner {
-  std::shared_ptr<std::vector<std::string>> told = std::make_shared<std::vector<std::string>>();
-
-  client::PluginHost spawn(test::ActorFixture& fixture) const {
-    return fixture.adopt(actor::spawn(
-        fixture.system(),
-        [told = told](client::PluginHost::pointer) -> client::PluginHost::behavior_type {
-          return {
-              [told](const client::plugin_host::Notice& msg) {
-                told->push_back(copy(msg.notice->getAllocId()) + ':'
-                                + copy(msg.notice->getEvent().getMessage()));
-              },
-              [](const client::plugin_host::Ask&) -> actor::Answer<client::plugin_host::Answered> {
-                return client::plugin_host::Answered{};
-              }};
-        }));
-  }
-};
 
 /// A runner that answers no question.
 client::PluginHost spawn_silent_host(test::ActorFixture& fixture) {
@@ -70,14 +34,6 @@ client::PluginHost spawn_silent_host(test::ActorFixture& fixture) {
       }));
 }
 
-plugin::plugin_link::RunHook run_of(const test::LinkFixture& fixture,
-                                    std::uint64_t instance,
-                                    const char* hook,
-                                    const client::PluginHost& host) {
-  return {instance, hook, fixture.phase(plugin::Phase::PRESTART), test::LinkFixture::scope().place,
-          host};
-}
-
 }  // namespace
 
 TEST_CASE_FIXTURE(test::LinkFixture,
@@ -85,6 +41,14 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   start(two_hooks);
   CHECK(status().state == PluginState::running);
   CHECK(copy(status().declaration->getVersion()) == "1.2.3");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: who lists the actors sees whose it is") {
+  start(two_hooks);
+  const auto all = actor::list_actors(system());
+  const auto link = std::ranges::find(all, "plugin_link", &actor::ActorInfo::name);
+  REQUIRE(link != all.end());
+  CHECK(link->about == "p");
 }
 
 TEST_CASE_FIXTURE(test::LinkFixture,
@@ -399,93 +363,6 @@ TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: facts are asked for again at 
   CHECK(facts->get("f").attributes.at("n") == "1");
   advance(11s);
   CHECK(facts->get("f").attributes.at("n") == "2");
-}
-
-namespace {
-
-/// Tells its configuration by a variable of the task.
-void configured_hook(plugin::Plugin& plugin) {
-  auto color = std::make_shared<std::string>();
-  two_hooks(plugin);
-  plugin.config({{.name = "color"}})
-      .on_configure([color](const plugin::Config& config) -> Result<> {
-        *color = config.text("color");
-        if (*color == "grey") return Error{Errc::invalid_argument, "no color"};
-        return {};
-      })
-      .task_hook({.name = "colors", .phases = {plugin::Phase::PRESTART}},
-                 plugin::hook_of([color](plugin::HookHost&,
-                                         const plugin::HookCall&) -> Result<plugin::HookAnswer> {
-                   return plugin::HookAnswer{.environment = {{"COLOR", *color}}};
-                 }));
-}
-
-std::string color_of(test::LinkFixture& fixture, const plugin::PluginLink& link) {
-  static std::uint64_t instance = 100;
-  const auto answer
-      = fixture.ask<client::hook::Answered>(link, run_of(fixture, ++instance, "colors", {}));
-  if (!answer->has_value()) return "no answer";
-  if (!(*answer)->has_value()) return (*answer)->error().what;
-  return copy((**answer)->answer->getEnvironment()[0].getValue());
-}
-
-}  // namespace
-
-TEST_CASE_FIXTURE(test::LinkFixture,
-                  "plugin link: another configuration is another process, at once") {
-  const auto link = start(configured_hook, R"({"color":"red"})");
-  CHECK(color_of(*this, link) == "red");
-
-  const auto done = ask<plugin::plugin_link::Reconfigured>(
-      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"blue"})", {}});
-
-  REQUIRE(done->has_value());
-  CHECK((*done)->has_value());
-  CHECK(plugin.lives == 2);
-  CHECK(status().restarts == 0);
-  CHECK(color_of(*this, link) == "blue");
-}
-
-TEST_CASE_FIXTURE(test::LinkFixture,
-                  "plugin link: what is open is answered by the old process, what comes then by "
-                  "the new one") {
-  const auto link = start(configured_hook, R"({"color":"red"})");
-  const auto open = ask<client::hook::Answered>(link, run_of(*this, 1, "waits", {}));
-  ask<plugin::plugin_link::Reconfigured>(
-      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"blue"})", {}});
-  const auto next = ask<client::hook::Answered>(link, run_of(*this, 2, "colors", {}));
-  CHECK(plugin.lives == 1);
-  CHECK_FALSE(next->has_value());
-
-  actor::tell(link, plugin::plugin_link::CloseHook{1});
-  advance(1s);
-
-  CHECK(open->has_value());
-  CHECK(plugin.lives == 2);
-  REQUIRE(next->has_value());
-  CHECK(view((**next)->answer->getEnvironment()[0].getValue()) == "blue");
-}
-
-TEST_CASE_FIXTURE(test::LinkFixture,
-                  "plugin link: a configuration against its fields changes nothing; one that it "
-                  "refuses can be mended") {
-  const auto link = start(configured_hook, R"({"color":"red"})");
-  const auto wrong = ask<plugin::plugin_link::Reconfigured>(
-      link, plugin::plugin_link::Reconfigure{
-                make_peer(), R"({"colour":"blue"})", {{"colour", "a.hcl:7"}}});
-  REQUIRE(wrong->has_value());
-  CHECK((*wrong)->error().what.find("a.hcl:7") != std::string::npos);
-  CHECK(color_of(*this, link) == "red");
-
-  ask<plugin::plugin_link::Reconfigured>(
-      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"grey"})", {}});
-  CHECK(status().state == PluginState::refused);
-  CHECK(status().problem == "its configuration is wrong: no color");
-
-  ask<plugin::plugin_link::Reconfigured>(
-      link, plugin::plugin_link::Reconfigure{make_peer(), R"({"color":"green"})", {}});
-  CHECK(status().state == PluginState::running);
-  CHECK(color_of(*this, link) == "green");
 }
 
 TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: once it has stopped no other process follows") {

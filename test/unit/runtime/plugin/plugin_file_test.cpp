@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
+#include "runtime/plugin/plugin_copy.hpp"
 #include "runtime/plugin/sdk/mark.hpp"
 #include "test/support/temp_dir.hpp"
 
@@ -67,6 +68,12 @@ TEST_CASE("plugin files: libraries and programs have the names of their files") 
   CHECK(plugin::plugin_name("stamp.py") == "stamp");
   CHECK(plugin::plugin_name("stamp") == "stamp");
   CHECK(plugin::plugin_name("libfoo") == "libfoo");
+  CHECK(plugin::plugin_name("stamp.2.so") == "stamp");
+  CHECK(plugin::plugin_name("stamp-1.2.3.so") == "stamp");
+  CHECK(plugin::plugin_name("stamp_v1.2.so") == "stamp");
+  CHECK(plugin::plugin_name("libstamp.so.2") == "stamp");
+  CHECK(plugin::plugin_name("stamp-2.so") == "stamp-2");
+  CHECK(plugin::plugin_name("s3-4.py") == "s3-4");
   CHECK(plugin::plugin_name(".hidden").empty());
   CHECK(plugin::plugin_name("../x.so").empty());
   CHECK(plugin::plugin_name("Stamp.so").empty());
@@ -80,6 +87,8 @@ TEST_CASE("plugin files: what can't be a plugin is passed over, or says why") {
   write(dir.path() + "/Three.so", "");
   write(dir.path() + "/four.so", "");
   write(dir.path() + "/libfour.so", "");
+  write(dir.path() + "/five.so.bak", "", 0755);
+  write(dir.path() + "/.six.so.X1", "", 0755);
   write(dir.path() + "/open.so", "", 0666);
 
   const auto found = plugin::find_plugins(dir.path());
@@ -89,7 +98,33 @@ TEST_CASE("plugin files: what can't be a plugin is passed over, or says why") {
   for (const auto& each : *found)
     all << each.name << (each.is_library ? " library" : " program")
         << (each.refusal.empty() ? ";" : " refused;");
-  CHECK(all.str() == "Three.so library refused;four library refused;one library;open library refused;two program;");
+  CHECK(all.str()
+        == "Three.so library refused;four library;one library;open library refused;two program;");
+}
+
+TEST_CASE("plugin files: of two with one name the last that came and may be used holds") {
+  const test::TempDir dir;
+  const auto at = [&dir](const char* name) { return dir.path() + '/' + name; };
+  const auto held = [&] {
+    const auto found = plugin::find_plugins(dir.path());
+    REQUIRE((found && found->size() == 1));
+    return found->front().path.substr(dir.path().size() + 1);
+  };
+  // The kernel's clock of files has steps.
+  const auto change_after = [&at](const char* name, const char* other) {
+    do
+      REQUIRE(::chmod(at(name).c_str(), 0644) == 0);
+    while (plugin::stamp_of(at(name)).changed <= plugin::stamp_of(at(other)).changed);
+  };
+  write(at("one.2.so"), "");
+  write(at("one.so"), "");
+  change_after("one.so", "one.2.so");
+  CHECK(held() == "one.so");
+  REQUIRE(::rename(at("one.2.so").c_str(), at("one.3.so").c_str()) == 0);
+  change_after("one.3.so", "one.so");
+  CHECK(held() == "one.3.so");
+  REQUIRE(::chmod(at("one.3.so").c_str(), 0666) == 0);
+  CHECK(held() == "one.so");
 }
 
 TEST_CASE("plugin files: others may not change what the agent runs, wherever a link leads") {
