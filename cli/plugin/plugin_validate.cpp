@@ -6,6 +6,8 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,6 +29,7 @@
 #include "runtime/plugin/frames.hpp"
 #include "runtime/plugin/plugin_file.hpp"
 #include "runtime/plugin/said.hpp"
+#include "runtime/plugin/sdk/config_check.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -121,7 +124,8 @@ private:
   std::vector<Frame> frames_;
 };
 
-Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file) {
+/// `shows`: what it prints is shown.
+Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file, bool shows) {
   const auto program = NOMAD_TRY(find_program("nomadctl-plugin-host", "../runtime/plugin/host"));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -136,13 +140,14 @@ Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file) {
     words.push_back(file.name);
   }
   words.push_back(file.path);
-  const auto spawned
-      = NOMAD_TRY(host::spawn({.program = program,
-                               .arguments = std::move(words),
-                               .environment = host::own_environment(),
-                               .descriptors = {{0, 0}, {1, 1}, {2, 2}, {theirs.get(), 3}},
-                               .directory = "",
-                               .group = host::ProcessGroup::callers}));
+  std::vector<std::pair<int, int>> descriptors{{theirs.get(), 3}};
+  if (shows) descriptors.insert(descriptors.end(), {{0, 0}, {1, 1}, {2, 2}});
+  const auto spawned = NOMAD_TRY(host::spawn({.program = program,
+                                              .arguments = std::move(words),
+                                              .environment = host::own_environment(),
+                                              .descriptors = std::move(descriptors),
+                                              .directory = "",
+                                              .group = host::ProcessGroup::callers}));
   return std::make_unique<Trial>(ours.release(), spawned.pid);
 }
 
@@ -237,17 +242,28 @@ Result<> try_provider(Trial& trial, capnp::Text::Reader provider) {
   });
 }
 
-/// The conversation that every plugin must be able to have.
-Result<> try_out(Trial& trial, const std::string& name, const std::string& config) {
-  const auto first = NOMAD_TRY(trial.next().within("what it is"));
-  if (!first->isDeclaration())
+/// With a declaration that agents take.
+Result<Frame> ask_what_it_is(Trial& trial, const std::string& name) {
+  const auto first = trial.next();
+  if (!first)
+    return Error{Errc::rejected, fmt::format("it is no plugin: it did not say what it is ({})",
+                                             first.error().what)};
+  if (!(*first)->isDeclaration())
     return Error{Errc::rejected, "it does not begin by saying what it is"};
+  NOMAD_TRY(plugin::check_declaration((*first)->getDeclaration(), name));
+  return *first;
+}
+
+/// The conversation that every plugin must be able to have.
+Result<> try_out(Trial& trial, const std::string& name, const std::string& given) {
+  const auto first = NOMAD_TRY(ask_what_it_is(trial, name));
   const auto is = first->getDeclaration();
-  NOMAD_TRY(plugin::check_declaration(is, name));
   print_declaration(is);
   passed("it says what it is");
   NOMAD_TRY(trial.ask([](FrameBuilder to) { to.setPing(); }).within("a ping"));
   passed("it answers a ping");
+  const auto config = NOMAD_TRY(plugin::apply_config(plugin::fields_of(is.getConfig()), given)
+                                    .within("its configuration (-config)"));
   const TrialDirectory directory;
   if (directory.path().empty()) return errno_error("making a directory", errno);
   NOMAD_TRY(trial
@@ -306,8 +322,10 @@ Result<> try_out(Trial& trial, const std::string& name, const std::string& confi
 }  // namespace
 
 Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
-  Arguments parser{"plugin validate [options] <file>",
-                   "Says whether a file is a plugin that agents of this release take."};
+  Arguments parser{
+      "plugin validate [options] <file>",
+      "Says whether a file is a plugin that agents of this release take. A library is looked "
+      "at; a program is started and asked what it is, for nothing else tells."};
   auto& run = parser.flag("run", "Starts it, and tries what an agent would say to it.");
   auto& config = parser.option("config", "Its configuration, as JSON, for -run.", "{}");
   if (auto code = parser.parse(arguments, one_word("<file>"))) return *code;
@@ -319,9 +337,9 @@ Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
   const bool is_library = file.ends_with(".so");
   if (is_library)
     NOMAD_TRY(plugin::check_library(path).within(path));
-  else if (::access(path.c_str(), X_OK) != 0)
+  else if (std::filesystem::is_directory(path) || ::access(path.c_str(), X_OK) != 0)
     return mistake(fmt::format("{} is neither a library (.so) nor a program", path));
-  if (!run) {
+  if (is_library && !run) {
     std::cout << fmt::format("{} can be a plugin of this release; -run tries it\n", path);
     return 0;
   }
@@ -329,8 +347,14 @@ Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
   if (whole == nullptr) return errno_error(path, errno);
   const std::string absolute = whole;
   ::free(whole);
-  const auto trial = NOMAD_TRY(start_trial({name, absolute, is_library}));
-  NOMAD_TRY(try_out(*trial, name, config).within(path));
+  const auto trial = NOMAD_TRY(start_trial({name, absolute, is_library}, run));
+  if (run) {
+    NOMAD_TRY(try_out(*trial, name, config).within(path));
+    return 0;
+  }
+  const auto says = NOMAD_TRY(ask_what_it_is(*trial, name).within(path));
+  std::cout << fmt::format("{} is plugin {} {}; -run tries it\n", path, name,
+                           plugin::said(view(says->getDeclaration().getVersion())));
   return 0;
 }
 

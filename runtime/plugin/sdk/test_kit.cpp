@@ -6,6 +6,7 @@
 
 #include <poll.h>
 
+#include "runtime/plugin/sdk/config_check.hpp"
 #include "runtime/plugin/sdk/session.hpp"
 #include "runtime/plugin/sdk/wire.hpp"
 
@@ -117,6 +118,24 @@ public:
   const Plugin& described(const std::function<void(Plugin&)>& describe) {
     describe(plugin);
     return plugin;
+  }
+
+  /// As the driver gets it.
+  Result<std::string> task_config(const std::string& driver, const std::string& given) {
+    std::vector<ConfigField> fields;
+    const auto described = ask(
+        [&](FrameBuilder frame) {
+          auto to = frame.initAskDriver();
+          to.setDriver(text_of(driver));
+          to.initRequest().setDescribe();
+        },
+        [&](FrameReader frame) {
+          if (frame.isDriverAnswer() && frame.getDriverAnswer().isDescription())
+            fields = fields_of(frame.getDriverAnswer().getDescription().getConfig());
+        });
+    reading = {};  // what it refers to is gone
+    if (!described) return described.error();
+    return apply_config(fields, given.empty() ? "{}" : given);
   }
 
   /// Asks, and looks at the answer if it comes at once.
@@ -251,9 +270,11 @@ const Plugin& TestAgent::plugin() const {
 }
 
 Result<> TestAgent::configure(const std::string& json, const Surroundings& around) {
+  const auto config = apply_config(core_->plugin.fields, json);
+  if (!config) return config.error();
   return core_->ask([&](FrameBuilder frame) {
     auto to = frame.initConfigure();
-    to.setConfig(text_of(json));
+    to.setConfig(text_of(*config));
     to.setDataDir(text_of(around.data_dir));
     to.setNode(text_of(around.node));
     to.setAgentVersion(text_of(around.agent_version));
@@ -295,11 +316,20 @@ Result<> TestAgent::ask_driver(
     const std::string& driver,
     const std::function<void(schema::plugin::DriverRequest::Builder)>& fill,
     const std::function<void(schema::plugin::DriverAnswer::Reader)>& read) {
+  capnp::MallocMessageBuilder message;
+  auto request = message.initRoot<schema::plugin::DriverRequest>();
+  fill(request);
+  if (request.isStartTask()) {
+    auto task = request.getStartTask();
+    const auto config = core_->task_config(driver, copy(task.getConfig()));
+    if (!config) return config.error();
+    task.setConfig(text_of(*config));
+  }
   const auto outcome = core_->ask(
       [&](FrameBuilder frame) {
         auto to = frame.initAskDriver();
         to.setDriver(text_of(driver));
-        fill(to.initRequest());
+        to.setRequest(request);
       },
       [&](FrameReader frame) {
         if (read) read(frame.getDriverAnswer());

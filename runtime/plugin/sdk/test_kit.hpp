@@ -50,14 +50,16 @@ public:
 
   const Plugin& plugin() const;
 
-  /// `json` as the agent makes it of the configuration: checked, durations as nanoseconds.
+  /// `json` as the configuration has it: checked against the plugin's fields as an agent does.
+  /// Durations are texts ("10s"), or nanoseconds.
   Result<> configure(const std::string& json = "{}", const Surroundings& around = {});
 
   /// The error of a phase that is not answered yet is `timeout`; a later `take_answer` may have it.
   Result<HookAnswer> run_hook(const std::string& hook, Phase phase, const TestTask& task = {});
   Result<HookAnswer> take_answer();
 
-  /// As `run_hook`. `fill` makes the request, `read` looks at the answer.
+  /// As `run_hook`. `fill` makes the request, `read` looks at the answer. The configuration of a
+  /// task that is to start is checked against the driver's fields, as an agent does.
   Result<> ask_driver(const std::string& driver,
                       const std::function<void(schema::plugin::DriverRequest::Builder)>& fill,
                       const std::function<void(schema::plugin::DriverAnswer::Reader)>& read = {});

@@ -248,6 +248,13 @@ telemetry {{
                                   capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("passed  it ends when it is told to", done.stdout)
+        for file, words, why in ((Samples.library("webhook"), ["-run", "-config", "not json"], "its configuration is no JSON"),
+                                 (Samples.library("webhook"), ["-run"], 'missing required argument "url"'),
+                                 (Samples.library("webhook"), ["-run", "-config", '{"url":"a","ulr":"b"}'], 'is named "ulr"'),
+                                 ("/bin/ls", [], "it is no plugin"), ("/bin/ls", ["-run"], "it is no plugin"), ("/bin", [], "neither a library")):
+            done = subprocess.run([harness.BINARY, "plugin", "validate", *words, file], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn(why, done.stderr)
 
 
 class SchedulerTest(Case):

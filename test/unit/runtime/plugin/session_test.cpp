@@ -49,6 +49,16 @@ TEST_CASE("session: a function is asked, answers, and sees the task's meta and e
   CHECK(agent.events().at(0).message == "red");
 }
 
+TEST_CASE("session: the test kit checks configurations as an agent does") {
+  TestAgent agent{[](Plugin& plugin) {
+    plugin.is("p", "1").config({{.name = "wait", .kind = ConfigKind::DURATION, .required = true}});
+  }};
+  CHECK_FALSE(agent.configure("not json"));
+  CHECK_FALSE(agent.configure("{}"));
+  CHECK_FALSE(agent.configure(R"({"wiat":"1s"})"));
+  CHECK(agent.configure(R"({"wait":"1s"})"));
+}
+
 TEST_CASE(
     "session: what throws is the failure of what was asked, and the next question is served") {
   TestAgent agent{[](Plugin& plugin) {
