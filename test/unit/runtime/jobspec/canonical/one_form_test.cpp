@@ -104,6 +104,10 @@ void check_one_form(const value& name, object job) {
   CHECK_MESSAGE(::nomad::object::same_meaning(*known, *again), nomad::to_json(*known)
                                                                    << "\n"
                                                                    << nomad::to_json(*again));
+  auto parsed = canonical_tree(job);  // what jobs/parse answers, which clients register
+  REQUIRE(parsed.has_value());
+  complete(*parsed);
+  CHECK(admitted(*parsed).freeze().equals(known));
   Random random{42};
   for (int round = 0; round < 20; ++round) {
     object other = round % 2 == 0 ? job : answer_to(job);
