@@ -114,7 +114,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_kind_routes(routes);
   add_variable_routes(routes, server.keyring);
   add_keyring_routes(routes, server.keyring);
-  add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files});
+  add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files, server.keyring});
   add_search_routes(routes);
   add_decision_routes(routes, server.decisions);
   add_operator_routes(routes, agent);

@@ -1,4 +1,5 @@
 // operator snapshot save, restore, inspect, state.
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -7,13 +8,16 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdlib.h>
 
 #include "cli/api_command.hpp"
 #include "cli/new_file.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/object/json_codec.hpp"
+#include "runtime/security/unopened_keys.hpp"
 #include "runtime/state/restore.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"
@@ -124,11 +128,72 @@ Result<state::Tables> read_tables(const std::string& path) {
   return restored.take();
 }
 
+/// What of a snapshot its readers need keys for that are not in it.
+struct Sealed {
+  std::size_t variables = 0;
+  std::vector<std::string> keys{};  ///< Ids of root keys.
+};
+
+Result<Sealed> read_sealed(const std::string& path) {
+  auto reader = NOMAD_TRY(storage::SnapshotReader::open(path));
+  const auto name = state::to_string(state::Table::variables);
+  const auto names = NOMAD_TRY(reader->tables());
+  if (std::ranges::find(names, name) == names.end()) return Sealed{};  // of no rows
+  state::Restore restored;
+  NOMAD_TRY(reader->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
+    return restored.row(state::Table::variables, key, bytes);
+  }));
+  const auto tables = NOMAD_TRY(restored.take());
+  Sealed out;
+  for (const auto& [id, count] : security::variables_by_key(tables.variables.all())) {
+    out.variables += count;
+    out.keys.push_back(id);
+  }
+  return out;
+}
+
+/// Says that the keys of variables are not in the file; nothing of one without variables.
+std::string note_of_keys(const Sealed& sealed) {
+  if (sealed.variables == 0) return {};
+  return fmt::format(
+      "The file holds {} variable{}, sealed with root key{} {}, which opens only on the servers "
+      "it\n"
+      "was saved on. Keep <data_dir>/server/keystore/holder.key of one of them, or their "
+      "`encrypt`,\n"
+      "apart from the file: without either, other servers can restore the variables but not read "
+      "them.",
+      sealed.variables, sealed.variables == 1 ? "" : "s", sealed.keys.size() == 1 ? "" : "s",
+      fmt::join(sealed.keys, ", "));
+}
+
+/// The note of an archive; nothing where it can't be read, which others tell.
+std::string note_of_archive(const std::string& archive) {
+  const auto unpacked = Unpacked::open(archive);
+  if (!unpacked) return {};
+  const auto sealed = read_sealed((*unpacked)->state_path());
+  return sealed ? note_of_keys(*sealed) : std::string{};
+}
+
+/// What the servers said of keys: "<id>=3,<id>=1".
+void warn_of_unopened(std::string_view keys) {
+  std::cerr << "\nWarning: the leader can't open the root keys of variables that were restored:\n";
+  for (const auto& key : split(keys, ',')) {
+    const auto equals = key.find('=');
+    std::cerr << fmt::format("  root key {}: {} variable(s)\n", key.substr(0, equals),
+                             equals == std::string::npos ? "" : key.substr(equals + 1));
+  }
+  std::cerr << "They can't be read until a server opens the key. For that, "
+            << security::how_to_open_keys << ".\n";
+}
+
 }  // namespace
 
 Result<int> run_snapshot_save(const std::vector<std::string>& arguments) {
-  ApiCommand command{"operator snapshot save [options] <file>",
-                     "Saves the state of the servers, as it is at one moment, to a file."};
+  ApiCommand command{
+      "operator snapshot save [options] <file>",
+      "Saves the state of the servers, as it is at one moment, to a file. Variables are "
+      "in it sealed, and what opens them is not: keep holder.key of a server's "
+      "keystore, or `encrypt`, too."};
   auto& stale = command.flag("stale", "Any server may answer, also without a leader.");
   if (auto code = command.parse(arguments, optional_word("<filename>"))) return *code;
   const auto name = command.positional().empty() ? default_name() : command.positional()[0];
@@ -145,23 +210,31 @@ Result<int> run_snapshot_save(const std::vector<std::string>& arguments) {
   fs::rename(unfinished, name, failure);
   if (failure) return mistake("Failed to finalize snapshot file: " + failure.message());
   std::cout << "State file written to " << name << '\n';
+  if (const auto note = note_of_archive(name); !note.empty()) std::cerr << note << '\n';
   return 0;
 }
 
 Result<int> run_snapshot_restore(const std::vector<std::string>& arguments) {
-  ApiCommand command{"operator snapshot restore [options] <file>",
-                     "Replaces the state of the servers by that of a file. Meant for disaster "
-                     "recovery: what was written since the file was saved is lost."};
+  ApiCommand command{
+      "operator snapshot restore [options] <file>",
+      "Replaces the state of the servers by that of a file. Meant for disaster "
+      "recovery: what was written since the file was saved is lost. Variables can be "
+      "read afterwards if the servers have the same `encrypt` as those that saved it, or "
+      "the holder.key of one of those in a keystore; if not, the command says so, and "
+      "what to do."};
   if (auto code = command.parse(arguments, one_word("<filename>"))) return *code;
   const auto& name = command.positional()[0];
   if (!std::ifstream{name, std::ios::binary})
     return mistake(fmt::format("Error opening snapshot file: \"{}\"",
                                errno_error("open " + name, errno).what));
   auto& api = *NOMAD_TRY(command.connect());
+  if (const auto note = note_of_archive(name); !note.empty()) std::cerr << note << "\n\n";
   const auto response = NOMAD_TRY(
       api.send_file("PUT", "/v1/operator/snapshot", name).within("Failed to get restore snapshot"));
   if (response.status / 100 != 2) return fail("Failed to get restore snapshot", refusal(response));
-  std::cout << "Snapshot Restored\n";
+  std::cout << "Snapshot Restored\n" << std::flush;
+  if (const auto keys = response.header("X-Nomad-Unopened-Keys"); !keys.empty())
+    warn_of_unopened(keys);
   return 0;
 }
 
@@ -179,6 +252,9 @@ Result<int> run_snapshot_inspect(const std::vector<std::string>& arguments) {
                       {"Term", std::to_string(meta.term)},
                       {"Version", std::to_string(meta.version)}})
             << '\n';
+  const auto sealed
+      = NOMAD_TRY(read_sealed(unpacked->state_path()).within("Error verifying snapshot"));
+  if (const auto note = note_of_keys(sealed); !note.empty()) std::cout << '\n' << note << '\n';
   return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/security/key_files.hpp"
+#include "runtime/security/unopened_keys.hpp"
 
 namespace nomad::security {
 namespace {
@@ -174,7 +175,8 @@ Result<Secret> Keyring::unwrap_root_key(schema::RootKey::Reader key) const {
     for (const auto& pair : pairs_)
       if (auto content = unwrap(pair, sealed)) return root_key_in(*content, id);
   }
-  return Error{Errc::corrupt, "root key " + std::string{id} + " is not wrapped for this server"};
+  return Error{Errc::corrupt, "root key " + std::string{id} + " is not wrapped for this server: "
+                                  + std::string{how_to_open_keys}};
 }
 
 Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::RootKey>& key) {

@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import tempfile
 import unittest
@@ -38,6 +39,45 @@ class OperatorCase(unittest.TestCase):
     def status_of(self, server, other):
         members = (server.try_get("/v1/agent/members") or {}).get("Members", [])
         return {m["Name"]: m["Status"] for m in members}.get(other.name + ".global")
+
+
+class RestoredKeysTest(unittest.TestCase):
+    """A snapshot of another cluster: its variables open only with a key file of that one."""
+
+    def test_what_cannot_be_read_is_told_and_mended(self):
+        old = harness.Agent()
+        self.addCleanup(old.destroy)
+        old.start()
+        self.assertEqual(0, old.run("var", "put", "app/config", "user=ann").returncode)
+        saved = os.path.join(old.dir, "saved.snap")
+        done = old.run("operator", "snapshot", "save", saved)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("1 variable, sealed with root key", done.stderr)
+        key_file = glob.glob(f"{old.dir}/data/server/keystore/*.key")[0]
+        key_id = old.get("/v1/operator/keyring/keys").json[0]["KeyID"]
+        shown = old.run("operator", "snapshot", "inspect", saved).stdout
+        self.assertIn(key_id, shown)
+        self.assertIn("holder.key", shown)
+
+        new = harness.Agent()
+        self.addCleanup(new.destroy)
+        new.start()
+        done = new.run("operator", "snapshot", "restore", saved)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("Snapshot Restored", done.stdout)
+        for part in ("1 variable, sealed", f"root key {key_id}: 1 variable(s)", "server/keystore"):
+            self.assertIn(part, done.stderr)
+        read = new.run("var", "get", "app/config")
+        self.assertEqual(1, read.returncode)
+        for part in (key_id, "holder.key", "restart that agent"):
+            self.assertIn(part, read.stderr)
+
+        shutil.copy(key_file, f"{new.dir}/data/server/keystore/old.key")
+        new.stop()
+        new.start()
+        wait_until(lambda: "ann" in new.run("var", "get", "app/config").stdout, what="the variable")
+        done = new.run("operator", "snapshot", "restore", saved)
+        self.assertNotIn("Warning", done.stderr)
 
 
 class LookTest(OperatorCase):

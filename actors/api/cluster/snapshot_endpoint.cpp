@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include "actors/api/http/read_options.hpp"
@@ -14,6 +15,8 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/restore_commands.hpp"
+#include "runtime/security/keyring.hpp"
+#include "runtime/security/unopened_keys.hpp"
 #include "runtime/state/tables.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"
@@ -148,9 +151,26 @@ Result<std::shared_ptr<const net::BodyFile>> archive_of(const net::Request& requ
   return std::shared_ptr<const net::BodyFile>{std::move(file)};
 }
 
+/// The root keys of the archive's variables that this server can't open, each with the number of
+/// its variables: "<id>=3,<id>=1".
+std::string unopened_keys(const state::Tables& tables, const ArchiveParts& parts) {
+  std::string out;
+  if (!parts.keyring) return out;
+  for (const auto& [id, count] : security::variables_by_key(tables.variables.all())) {
+    const auto* key = tables.root_keys.find(id);
+    if (key == nullptr || !parts.keyring->opens(*key))
+      out += fmt::format("{}{}={}", out.empty() ? "" : ",", id, count);
+  }
+  return out;
+}
+
+struct PreparedRestore {
+  std::vector<Object<schema::Command>> commands;
+  std::string unopened;  ///< `unopened_keys`
+};
+
 /// The commands that bring the archive's state, after all of it was verified and put together once.
-Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call,
-                                                             const ArchiveParts& parts) {
+Result<PreparedRestore> prepare_restore(const Call& call, const ArchiveParts& parts) {
   const auto archive = NOMAD_TRY(archive_of(call.request(), parts.files.get()));
   const auto home = NOMAD_TRY(PrivateDirectory::make(parts.directory));
   const auto meta = NOMAD_TRY(storage::read_archive(archive->path(), home->file("state")));
@@ -169,7 +189,7 @@ Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call,
   }
   const auto newest = std::max(*std::max_element(tables.indexes.begin(), tables.indexes.end()),
                                meta.index + tables.index_offset);
-  return commands.finish(newest);
+  return PreparedRestore{commands.finish(newest), unopened_keys(tables, parts)};
 }
 
 /// Drops what a restore that failed has kept aside. If this server does not lead any more, the next
@@ -186,28 +206,33 @@ void abandon_restore(const Call& call, const access::Allowed& allowed, const std
 
 Outcome restore_here(Call& call, const ArchiveParts& parts) {
   const auto allowed = NOMAD_TRY(authorize(call.asking, {}));
-  auto commands = prepare_restore(call, parts);
-  if (!commands) {
+  auto prepared = prepare_restore(call, parts);
+  if (!prepared) {
     log::warn("api", "a snapshot from {} is refused: {}", call.asking.who.describe(),
-              commands.error().what);
-    auto refusal = commands.error().within("failed to restore from snapshot");
+              prepared.error().what);
+    auto refusal = prepared.error().within("failed to restore from snapshot");
     if (refusal.code == Errc::corrupt) refusal.code = Errc::invalid_argument;  // it is the caller's
     return refusal;
   }
   log::info("api", "restoring a snapshot from {}", call.asking.who.describe());
+  if (!prepared->unopened.empty())
+    log::warn("api",
+              "this server can't open the root keys of variables that the snapshot holds: {}",
+              prepared->unopened);
   const auto shared = share(std::move(call));
   const auto& writer = *shared->context->state.writer;
-  const auto id = copy(commands->front()->getRestoreBegin());
-  writer.propose_all(allowed, std::move(*commands), Turns::here(),
-                     [shared, allowed, id](const Result<server::Committed>& done) {
-                       if (!done) abandon_restore(*shared, allowed, id);
-                       shared->turns().post([shared, done] {
-                         if (done)
-                           shared->send(Answer::empty());
-                         else
-                           shared->fail(done.error().within("failed to restore from snapshot"));
-                       });
-                     });
+  const auto id = copy(prepared->commands.front()->getRestoreBegin());
+  writer.propose_all(
+      allowed, std::move(prepared->commands), Turns::here(),
+      [shared, allowed, id, keys = prepared->unopened](const Result<server::Committed>& done) {
+        if (!done) abandon_restore(*shared, allowed, id);
+        shared->turns().post([shared, done, keys] {
+          if (!done) return shared->fail(done.error().within("failed to restore from snapshot"));
+          auto answer = Answer::empty();
+          if (!keys.empty()) answer.headers.push_back({"X-Nomad-Unopened-Keys", keys});
+          shared->send(std::move(answer));
+        });
+      });
   return later;
 }
 

@@ -127,10 +127,11 @@ struct MetricsSources {
   std::shared_ptr<const ClusterAccess> cluster;  ///< Null: this agent is no server.
 };
 
-/// Where archives of snapshots are kept on their way.
+/// Where archives of snapshots are kept on their way, and what tells whether their variables open.
 struct ArchiveParts {
-  std::string directory;                  ///< Empty: none are taken.
-  std::shared_ptr<net::BodyFiles> files;  ///< Null: likewise.
+  std::string directory;                       ///< Empty: none are taken.
+  std::shared_ptr<net::BodyFiles> files;       ///< Null: likewise.
+  std::shared_ptr<security::Keyring> keyring;  ///< Null: nobody can tell.
 };
 
 void add_job_routes(Routes& routes, JobParts parts);
