@@ -19,6 +19,7 @@ struct Member {
   protocol @11 :UInt32;
   raftProtocol @12 :UInt32;
   nonVoter @13 :Bool;
+  serfAddress @14 :Text;   # As it is shown; what else knows a server by it may look there.
 }
 
 struct Table {

@@ -216,6 +216,17 @@ Result<std::shared_ptr<const client::TemplateSettings>> template_settings(
   return std::shared_ptr<const client::TemplateSettings>{std::move(settings)};
 }
 
+/// It may be mounted later, so that the node offers it all the same; tasks that mount it fail till
+/// then.
+void warn_of_missing(const std::string& name, const std::string& path) {
+  std::error_code failure;
+  if (std::filesystem::exists(path, failure)) return;
+  log::warn("client",
+            "host_volume \"{}\": there is no path \"{}\"{}: tasks that mount the volume will fail; "
+            "create or mount it",
+            name, path, failure ? " (" + failure.message() + ")" : "");
+}
+
 Result<client::ClientOptions> client_options(const config::AgentConfig& config,
                                              const std::string& executor_path,
                                              const std::string& http_address) {
@@ -236,8 +247,10 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
                                           fmt::format("client.{}.nomad", config.region));
   options.cgroup_parent = from.cgroup_parent;
   options.meta = from.meta;
-  for (const auto& [name, volume] : from.host_volumes)
+  for (const auto& [name, volume] : from.host_volumes) {
     options.host_volumes[name] = {volume.path, volume.read_only};
+    warn_of_missing(name, volume.path);
+  }
   options.fingerprint = fingerprint_options(from, http_address);
   options.network = NOMAD_TRY(network_options(from));
   NOMAD_TRY(take_reserved(from, options));

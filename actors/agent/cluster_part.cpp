@@ -45,6 +45,7 @@ cluster::MemberInfo member_info(const config::AgentConfig& config,
           .datacenter = config.datacenter,
           .rpc_address = rpc_address,
           .http_address = options.http_address,
+          .serf_address = config.advertise.serf,
           .build = "1.6.5",
           .expect = static_cast<std::uint32_t>(config.server.bootstrap_expect),
           .non_voter = config.server.non_voting_server};

@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 
 constexpr auto write_timeout = 10s;
 
+constexpr auto complaint_pause = 1min;
+
 /// A server that does not lead acts at every third look only: mostly the leader was there first.
 constexpr unsigned patience_of_followers = 3;
 
@@ -48,6 +50,8 @@ struct KeyringRotatorState {
   Random random{0};
   bool leads = false;
   unsigned looks_as_follower = 0;
+  std::string told;  ///< The last problem that was warned of.
+  std::chrono::steady_clock::time_point told_at{};
   unsigned writing = 0;  ///< Commands without an answer; the next look waits for them.
 
   void write(const Object<schema::Command>& command, std::string what) {
@@ -59,11 +63,19 @@ struct KeyringRotatorState {
             },
             [this, what = std::move(what)](const Error& err) {
               --writing;  // tried again at the next look
-              const auto why = err;
-              const bool is_worth_saying = leads && why.code != Errc::conflict;
-              log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring",
-                         what + ": " + why.what);
+              complain(what + ": " + err.what, leads && err.code != Errc::conflict);
             });
+  }
+
+  /// What goes on failing is tried at each look, and said once a minute.
+  void complain(const std::string& problem, bool is_worth_saying) {
+    const auto now = self->now();
+    if (is_worth_saying && problem == told && now < told_at + complaint_pause)
+      is_worth_saying = false;
+    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring", problem);
+    if (!is_worth_saying) return;
+    told = problem;
+    told_at = now;
   }
 
   /// Whether the state knows this server by the key that it has.

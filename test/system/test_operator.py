@@ -93,6 +93,13 @@ class LookTest(OperatorCase):
             for server in self.servers:
                 self.assertIn(server.name + ".global", shown)
 
+        with self.subTest("members are shown with their serf ports, also by others"):
+            ports = {m["Name"]: m["Port"] for m in follower.try_get("/v1/agent/members")["Members"]}
+            for server in self.servers:
+                self.assertEqual(server.try_get("/v1/agent/self")["member"]["Port"],
+                                 ports[server.name + ".global"])
+                self.assertNotEqual(server.rpc, ports[server.name + ".global"])
+
         with self.subTest("snapshot save and inspect"):
             cluster.register(self.servers, "kept", 0)
             saved = os.path.join(self.cluster.root, "saved.snap")

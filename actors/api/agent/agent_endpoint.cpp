@@ -38,8 +38,8 @@ void append_self(std::string& out, const AgentParts& parts) {
   const auto& agent = parts.agent;
   if (parts.cluster)
     for (const auto& member : *parts.cluster->members->members())
-      if (member.id == agent.server_id) return append_member(out, member, agent);
-  append_member(out, member_of(agent), agent);
+      if (member.id == agent.server_id) return append_member(out, member);
+  append_member(out, member_of(agent));
 }
 
 /// What the health and self pages need to know, asked for one after the other. Empty where this

@@ -49,9 +49,8 @@ Outcome list_members(Call& call, const AgentParts& parts) {
   const auto& agent = parts.agent;
   const auto members = members_of(parts);
   JsonObject object;
-  append_json_list(
-      object.raw("Members"), one_of_each_name(*members),
-      [&](std::string& to, const MemberInfo& member) { append_member(to, member, agent); });
+  append_json_list(object.raw("Members"), one_of_each_name(*members),
+                   [](std::string& to, const MemberInfo& member) { append_member(to, member); });
   object.text("ServerDC", agent.datacenter)
       .text("ServerName", agent.name)
       .text("ServerRegion", agent.region);

@@ -21,18 +21,17 @@ std::pair<std::string, std::uint16_t> split_address(const std::string& address) 
 
 }  // namespace
 
-void append_member(std::string& out, const cluster::MemberInfo& member, const AgentInfo& agent) {
+void append_member(std::string& out, const cluster::MemberInfo& member) {
   const auto [host, rpc_port] = split_address(member.rpc_address);
-  const auto [serf_host, serf_port] = split_address(agent.serf_address);
-  const bool is_self = member.id == agent.server_id;
+  const auto [serf_host, serf_port] = split_address(member.serf_address);
   JsonObject object{out};
   object.text("Addr", host)
       .number("DelegateCur", 4)
       .number("DelegateMax", 5)
       .number("DelegateMin", 2)
       .text("Name", member.name)
-      // Membership runs over the RPC port; ours is shown as configured, for those who compare it.
-      .number("Port", is_self ? serf_port : rpc_port)
+      // Membership runs over the RPC port; this one is shown as Nomad's users know it.
+      .number("Port", serf_port == 0 ? rpc_port : serf_port)
       .number("ProtocolCur", 2)
       .number("ProtocolMax", 5)
       .number("ProtocolMin", 1)
@@ -60,6 +59,7 @@ cluster::MemberInfo member_of(const AgentInfo& agent) {
           .datacenter = agent.datacenter,
           .rpc_address = agent.rpc_address,
           .http_address = agent.http_address,
+          .serf_address = agent.serf_address,
           .build = agent.version,
           .expect = 1};
 }

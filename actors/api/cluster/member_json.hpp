@@ -9,8 +9,8 @@
 
 namespace nomad::api {
 
-/// Appends one member as JSON; `agent` says where this agent's gossip address would be.
-void append_member(std::string& out, const cluster::MemberInfo& member, const AgentInfo& agent);
+/// Appends one member as JSON.
+void append_member(std::string& out, const cluster::MemberInfo& member);
 
 /// This agent as a member, when it has no table of members.
 cluster::MemberInfo member_of(const AgentInfo& agent);

@@ -211,7 +211,10 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   }
   if (!key)
     return write->call->fail(
-        {Errc::unavailable, "variable error: encrypt: keyring has not been initialized yet"});
+        {Errc::unavailable,
+         "variable error: encrypt: keyring has not been initialized yet: the leader makes the "
+         "first "
+         "key once it can write, and its log says what hinders it, such as a full disk"});
   const auto sealed
       = write->keyring->seal_variable(key, write->ns, write->path, write->items, unix_now());
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));

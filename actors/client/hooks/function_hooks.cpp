@@ -1,5 +1,7 @@
 #include "actors/client/hooks/function_hooks.hpp"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "actors/client/hooks/function_hook.hpp"
@@ -73,6 +75,16 @@ Result<schema::HostVolume::Reader> find_volume(const HookCall& call,
                            source)};
 }
 
+Result<> check_volume_path(schema::HostVolume::Reader volume) {
+  const auto path = copy(volume.getPath());
+  if (::access(path.c_str(), F_OK) == 0) return {};
+  auto missing = errno_error(
+      fmt::format("host volume \"{}\": \"{}\" on this client", view(volume.getName()), path), errno,
+      Errc::unavailable);
+  missing.what += "; create or mount it";
+  return missing;
+}
+
 /// Looked at before each start: the node may have been configured anew.
 Result<HookResult> mount_volumes(const HookCall& call) {
   const auto group = workload::find_group(*call.scope.job, call.scope.alloc->task_group());
@@ -89,6 +101,7 @@ Result<HookResult> mount_volumes(const HookCall& call) {
       const auto volume = entry.getValue();
       if (entry.getKey() != mount.getVolume() || view(volume.getType()) != "host") continue;
       const auto place = NOMAD_TRY(find_volume(call, volume));
+      NOMAD_TRY(check_volume_path(place));
       result.mounts.push_back(
           {.task_path = env.replace(view(mount.getDestination())),
            .host_path = copy(place.getPath()),

@@ -88,10 +88,16 @@ void Autopilot::judge(const LogStatus& log,
     }
     const bool follows = row.last_contact < config.last_contact_threshold
                          && row.last_index + config.max_trailing_logs >= log.last_index;
-    row.healthy = row.status == MemberStatus::alive && (is_self || (row.last_term > 0 && follows));
     const auto before = seen_.find(member.id);
     auto& now_seen = seen[member.id];
-    now_seen = before == seen_.end() ? Seen{row.healthy, now, Time{0}} : before->second;
+    if (before != seen_.end()) now_seen = before->second;
+    if (row.last_index >= log.last_index || row.last_index != now_seen.index)
+      now_seen.at_index_since = now;
+    now_seen.index = row.last_index;
+    const bool takes_entries = now - now_seen.at_index_since < stuck_after;
+    row.healthy = row.status == MemberStatus::alive
+                  && (is_self || (row.last_term > 0 && follows && takes_entries));
+    if (before == seen_.end()) now_seen.healthy = row.healthy, now_seen.since = now;
     if (now_seen.healthy != row.healthy) now_seen.healthy = row.healthy, now_seen.since = now;
     // Of one that the table does not know (yet), only the log can say that it is there.
     const bool heard = row.last_term > 0 && row.last_contact < config.last_contact_threshold;

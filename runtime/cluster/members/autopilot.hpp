@@ -34,6 +34,10 @@ struct AutopilotConfig {
 /// How long a server may be silent before it counts as gone for ever (2).
 inline constexpr std::chrono::minutes dead_after{10};
 
+/// How long a server that answers may lag behind without taking one entry more: its disk refuses
+/// them, or can't keep up.
+inline constexpr std::chrono::seconds stuck_after{3};
+
 /// The log as its leader sees it.
 struct LogStatus {
   struct Peer {
@@ -107,6 +111,8 @@ private:
     bool healthy = false;
     Time since{0};       ///< Of `healthy`.
     Time dead_since{0};  ///< Zero: not dead.
+    std::uint64_t index = 0;
+    Time at_index_since{0};  ///< Lagging behind, or since the last look.
   };
 
   Time dead_after_;

@@ -32,6 +32,7 @@ void write(const MemberInfo& from, wire::Member::Builder to) {
   to.setProtocol(1);
   to.setRaftProtocol(3);
   to.setNonVoter(from.non_voter);
+  to.setSerfAddress(text(from.serf_address));
 }
 
 void write(const MemberTable& from, wire::Table::Builder to) {
@@ -51,7 +52,7 @@ Result<MemberTable> read(wire::Table::Reader from) {
   for (const auto row : from.getMembers()) {
     for (const auto words :
          {row.getId(), row.getName(), row.getRegion(), row.getDatacenter(), row.getRpcAddress(),
-          row.getHttpAddress(), row.getBuild(), row.getClusterId()})
+          row.getHttpAddress(), row.getSerfAddress(), row.getBuild(), row.getClusterId()})
       if (words.size() > most_member_text)
         return Error{Errc::too_large, "a text of a member is longer than 512 bytes"};
     if (row.getIncarnation() > most_incarnation)
@@ -64,6 +65,7 @@ Result<MemberTable> read(wire::Table::Reader from) {
                              .datacenter = copy(row.getDatacenter()),
                              .rpc_address = copy(row.getRpcAddress()),
                              .http_address = copy(row.getHttpAddress()),
+                             .serf_address = copy(row.getSerfAddress()),
                              .build = copy(row.getBuild()),
                              .expect = row.getExpect(),
                              .cluster_id = copy(row.getClusterId()),

@@ -48,6 +48,7 @@ struct MemberInfo {
   std::string datacenter{};
   std::string rpc_address{};
   std::string http_address{};
+  std::string serf_address{};  ///< As it is shown; empty: of a server that does not say it.
   std::string build{};
   std::uint32_t expect = 0;  ///< Found a cluster with so many; 0: it does not found one.
   std::string cluster_id{};  ///< Of its log; empty: it has none.

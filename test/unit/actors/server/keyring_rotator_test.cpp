@@ -2,6 +2,7 @@
 #include "actors/server/keyring_rotator.hpp"
 
 #include "runtime/base/clock.hpp"
+#include "runtime/base/log.hpp"
 #include "server_fixture.hpp"
 
 using namespace nomad;
@@ -164,4 +165,20 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: goes on after a refused write") {
   pass(1s);
 
   CHECK(keys() == 1);
+}
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: what goes on failing is said once a minute") {
+  int said = 0;
+  const auto listener = nomad::log::add_listener(
+      nomad::log::Level::warn, [&said](nomad::log::Level, const std::string&) { ++said; });
+  tell(rotator, Lead{true});
+  settle();
+  int refused = 0;
+  for (int i = 0; i < 30; ++i) {
+    refused += refuse() > 0 ? 1 : 0;
+    advance(1s);
+  }
+  CHECK(refused > 10);
+  CHECK(said == 1);
+  nomad::log::remove_listener(listener);
 }

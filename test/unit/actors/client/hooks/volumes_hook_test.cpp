@@ -19,7 +19,7 @@ struct VolumesFixture : ActorFixture {
     auto volumes = place->initHostVolumes(2);
     for (unsigned i = 0; i < 2; ++i) {
       volumes[i].setKey(i == 0 ? "data" : "data[3]");
-      volumes[i].initValue().setPath(i == 0 ? "/srv/data" : "/srv/data3");
+      volumes[i].initValue().setPath(i == 0 ? "/usr" : "/etc");
     }
     auto group = job->getTaskGroups()[0];
     auto volume = group.initVolumes(1)[0];
@@ -71,7 +71,7 @@ private:
 TEST_CASE_FIXTURE(VolumesFixture,
                   "volumes: the node says where a volume is, the task where it wants it") {
   const auto found = mount();
-  CHECK(view(found.getHostPath()) == "/srv/data");
+  CHECK(view(found.getHostPath()) == "/usr");
   CHECK(view(found.getTaskPath()) == "/mnt/web");
   CHECK(view(found.getPropagation()) == "private");
   CHECK_FALSE(found.getReadOnly());
@@ -90,7 +90,7 @@ TEST_CASE_FIXTURE(VolumesFixture, "volumes: read-only if the node, the group or 
 
 TEST_CASE_FIXTURE(VolumesFixture, "volumes: each allocation has its own with per_alloc") {
   volume().setPerAlloc(true);
-  CHECK(view(mount().getHostPath()) == "/srv/data3");
+  CHECK(view(mount().getHostPath()) == "/etc");
 }
 
 TEST_CASE_FIXTURE(
@@ -101,6 +101,16 @@ TEST_CASE_FIXTURE(
   place->getDriver().setMounts(false);
   CHECK(ask_hook().error().what
         == R"(task driver "mock_driver" for "web" does not support host volumes)");
+}
+
+TEST_CASE_FIXTURE(VolumesFixture,
+                  "volumes: one whose path is not there says which, and what to do") {
+  auto data = place->getHostVolumes()[0].getValue();
+  data.setName("data");
+  data.setPath("/no such folder");
+  CHECK(ask_hook().error().what
+        == "host volume \"data\": \"/no such folder\" on this client: No such file or directory; "
+           "create or mount it");
 }
 
 TEST_CASE_FIXTURE(VolumesFixture, "volumes: tasks without one do not wait for the hook") {

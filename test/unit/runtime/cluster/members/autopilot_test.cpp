@@ -53,6 +53,34 @@ struct Cluster {
 
 }  // namespace
 
+TEST_CASE("autopilot: a server that answers and takes no entries is not healthy") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.look();
+  cluster.log.last_index = 1'001;  // b is silent on this one: its disk is read-only
+  cluster.log.peers[1].match_index = 1'001;
+  CHECK_FALSE(cluster.look());
+  CHECK(cluster.autopilot.health().healthy);  // it may be on its way
+  cluster.look(3s);
+  CHECK_FALSE(cluster.autopilot.health().healthy);
+  CHECK(cluster.autopilot.health().failure_tolerance == 0);
+  CHECK_FALSE(cluster.autopilot.health().servers[1].healthy);
+
+  cluster.log.peers[0].match_index = 1'001;
+  cluster.look();
+  CHECK(cluster.autopilot.health().healthy);
+}
+
+TEST_CASE("autopilot: a server that lags behind and catches up is healthy") {
+  Cluster cluster{{"a", "b", "c"}};
+  for (int i = 0; i < 10; ++i) {
+    cluster.log.last_index += 10;
+    for (auto& peer : cluster.log.peers)
+      peer.match_index += 10 - (i == 0 ? 5 : 0);
+    cluster.look(2s);
+    CHECK(cluster.autopilot.health().healthy);
+  }
+}
+
 TEST_CASE("autopilot: a healthy cluster is left alone, and says what it can lose") {
   Cluster cluster{{"a", "b", "c"}};
   CHECK_FALSE(cluster.look());
