@@ -372,6 +372,51 @@ TEST_CASE_FIXTURE(Sorting, "reschedule: batch work whose client is away waits as
   CHECK(reschedule_set(entry(tolerant), input) == "untainted");
 }
 
+TEST_CASE_FIXTURE(Sorting, "work was cut short if its end depends on a task that was told to end") {
+  using Events = std::vector<const char*>;
+  const auto job = [this](bool sidecar, bool leader) {
+    return make_job(1, [=](schema::Job::Builder draft) {
+      auto tasks = draft.getTaskGroups()[0].initTasks(2);
+      tasks[0].setName("main");
+      tasks[0].setLeader(leader);
+      tasks[1].setName("beside");
+      if (sidecar) tasks[1].initLifecycle().setSidecar(true);
+    });
+  };
+  const auto is_cut = [this](const Object<schema::Job>& of, const Events& main,
+                             const Events& beside, bool moves = true) {
+    return cut_short_at(entry(of,
+                              [&](schema::Allocation::Builder alloc) {
+                                alloc.initDesiredTransition().getMigrate().setValue(moves);
+                                auto states = alloc.initTaskStates(2);
+                                for (unsigned i = 0; i < 2; ++i) {
+                                  states[i].setKey(i == 0 ? "main" : "beside");
+                                  const auto& types = i == 0 ? main : beside;
+                                  auto events = states[i].initValue().initEvents(
+                                      static_cast<unsigned>(types.size()));
+                                  for (unsigned j = 0; j < events.size(); ++j) {
+                                    events[j].setType(types[j]);
+                                    events[j].setTime(100 + j);
+                                  }
+                                }
+                              }))
+        .value_or(0);
+  };
+  const Events done{"Started", "Terminated"};
+  const Events done_then_told{"Started", "Terminated", "Killing"};
+  const Events told{"Started", "Killing", "Terminated", "Killed"};
+
+  CHECK(is_cut(job(false, false), told, done) == 101);
+  CHECK(is_cut(job(false, false), told, done, false) == 0);
+  CHECK(is_cut(job(false, false), done, told) == 101);
+  CHECK(is_cut(job(false, false), done_then_told, done) == 0);
+  CHECK(is_cut(job(true, false), done, told) == 0);
+  CHECK(is_cut(job(false, true), done, told) == 0);
+  CHECK(is_cut(job(false, true), told, done) == 101);
+  CHECK(is_cut(job(false, false), {"Received", "Killing"}, done) == 101);
+  CHECK(is_cut(job(false, false), {"Terminated", "Restarting", "Killing"}, done) == 102);
+}
+
 TEST_CASE_FIXTURE(Sorting, "lost allocations may run on until their client gives them up") {
   const auto patient = [this](std::int64_t patience, std::int64_t kill_timeout) {
     return make_job(1, [=](schema::Job::Builder job) {
