@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "cli/output/layout.hpp"
-#include "runtime/base/shorten.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/error_status.hpp"
 #include "runtime/net/tls/tls_context.hpp"

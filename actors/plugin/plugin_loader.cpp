@@ -337,7 +337,8 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
   if (!copy) return keeps(copy.error());
   auto peer = peer_of(loop_, file, *copy, config, settings, options_.programs);
   if (!peer) return keeps(peer.error());
-  plugin_link::Reconfigure order{std::move(*peer), settings.config, settings.places, settings.api, {}};
+  plugin_link::Reconfigure order{
+      std::move(*peer), settings.config, settings.places, settings.api, {}};
   if (base_)
     order.check = [catalog = catalog_without(known.name), link = known.link,
                    facts = known.facts](schema::plugin::Declaration::Reader says) -> Result<> {

@@ -2,7 +2,6 @@
 // is printable, apart so that small programs go without ICU.
 #include <unicode/uchar.h>
 
-#include "runtime/base/shorten.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 

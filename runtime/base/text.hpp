@@ -112,6 +112,10 @@ bool is_printable(char32_t c);
 /// bytes that are no UTF-8 and what Unicode does not count as printable.
 std::string quote(std::string_view text);
 
+/// What quotes somebody's words, such as an error, short enough to be read: of words beyond a
+/// kilobyte the beginning and their length, and in all no more than 64 KiB.
+std::string shorten(std::string_view text);
+
 /// Go's strconv.QuoteRune and %q of a character: in single quotes.
 std::string quote_character(char32_t c);
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "actors/api/http/json_out.hpp"
-#include "runtime/base/shorten.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/error_status.hpp"
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/random.hpp"
-#include "runtime/base/shorten.hpp"
 #include "runtime/base/utf8.hpp"
 
 using namespace nomad;
