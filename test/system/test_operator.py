@@ -100,6 +100,11 @@ class LookTest(OperatorCase):
                                  ports[server.name + ".global"])
                 self.assertNotEqual(server.rpc, ports[server.name + ".global"])
 
+        with self.subTest("a server that is called without its region"):
+            done = follower.run("server", "force-leave", leader.name)
+            self.assertEqual(1, done.returncode)
+            self.assertIn(f'no member is named "{leader.name}": did you mean "{leader.name}.global"?', done.stderr)
+
         with self.subTest("snapshot save and inspect"):
             cluster.register(self.servers, "kept", 0)
             saved = os.path.join(self.cluster.root, "saved.snap")
