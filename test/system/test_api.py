@@ -135,6 +135,26 @@ class Conventions(AgentTest):
 
 
 class Jobs(AgentTest):
+    def test_a_job_put_back_as_it_was_answered_is_no_new_version(self):
+        def without(tree, nothing):
+            if isinstance(tree, list):
+                return [without(element, nothing) for element in tree]
+            if isinstance(tree, dict):
+                return {key: without(value, nothing) for key, value in tree.items() if value not in nothing}
+            return tree
+
+        for kind in ("service", "batch", "system", "sysbatch"):
+            name = f"back-{kind}"
+            self.agent.register(job(name, kind=kind, networks=[{"Mode": "host", "DynamicPorts": [{"Label": "http"}]}]))
+            answered = self.agent.get(f"/v1/job/{name}").json
+            for nothing in ([], [""], [None], [None, "", [], {}]):
+                with self.subTest(kind=kind, left_out=nothing):
+                    body = {"Job": without(answered, nothing), "Diff": True}
+                    plan = self.agent.put(f"/v1/job/{name}/plan", body).json
+                    self.assertEqual("None", plan["Diff"]["Type"])
+                    self.agent.register(body["Job"])
+                    self.assertEqual(0, self.agent.get(f"/v1/job/{name}").json["Version"])
+
     def test_the_same_job_again_is_no_new_version(self):
         first = self.agent.register(job("again"))
         second = self.agent.register(job("again"))
