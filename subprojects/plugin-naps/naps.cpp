@@ -1,6 +1,7 @@
 // A task driver: each task is a shell that sleeps for as long as its job says. The shell is a
 // process of its own and goes on when the plugin's process ends; its number is the handle by which
-// it is found again, and it leaves its exit status in a file.
+// it is found again, and it leaves its exit status in a file. What it
+// writes is in the task's logs.
 #include <cctype>
 #include <fstream>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <nomadctl/plugin/task_driver.hpp>
+#include <nomadctl/plugin/task_logs.hpp>
 
 using namespace nomad;
 using namespace nomad::plugin;
@@ -59,11 +61,16 @@ private:
     Nap nap{.run_id = run_id,
             .handle = {},
             .status_file = host().surroundings().data_dir + '/' + id.alloc_id + '.' + id.task};
-    const auto script = "sleep " + seconds + "; echo $? > '" + nap.status_file + "'";
+    const auto script = "sleep " + seconds + "; code=$?; echo slept for " + seconds
+                        + " s; echo $code > '" + nap.status_file + "'";
+    const auto logs = TaskLogs::open(config);
+    if (!logs) return logs.error();
     nap.pid = fork();
     if (nap.pid < 0) return errno_error("starting a shell", errno, Errc::unavailable);
     if (nap.pid == 0) {
       setsid();
+      dup2(logs->output(), 1);
+      dup2(logs->errors(), 2);
       for (int fd = 3; fd < 64; ++fd)
         close(fd);
       execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);

@@ -1,7 +1,12 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
+
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 #include <nomadctl/plugin/test_kit.hpp>
@@ -19,6 +24,25 @@ void fill_id(schema::plugin::TaskId::Builder id) {
   id.setTask("t");
 }
 
+/// Where an allocation would be.
+struct AllocRoot {
+  std::filesystem::path path = "/tmp/naps-" + std::to_string(getpid());
+
+  AllocRoot() { create_directories(path / "alloc/logs"); }
+
+  ~AllocRoot() { remove_all(path); }
+
+  std::string logs() const {
+    std::ifstream file{path / "alloc/logs/t.stdout.0"};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+};
+
+const AllocRoot& alloc_root() {
+  static const AllocRoot made;
+  return made;
+}
+
 std::string start_nap(TestAgent& agent, const char* config) {
   std::string handle;
   const auto outcome = agent.ask_driver(
@@ -27,6 +51,7 @@ std::string start_nap(TestAgent& agent, const char* config) {
         auto task = request.initStartTask();
         fill_id(task.initId());
         task.setRunId("run-1");
+        task.setAllocRoot(alloc_root().path.string());
         task.setConfig(config);
       },
       [&](auto answer) {
@@ -51,8 +76,11 @@ bool ends(TestAgent& agent) {
 TEST_CASE("a nap ends, and its end is told") {
   TestAgent agent{describe};
   REQUIRE(agent.configure("{}", {.data_dir = "/tmp"}));
-  CHECK_FALSE(start_nap(agent, R"({"length":0})").empty());
+  CHECK_FALSE(start_nap(agent, R"({"length":"0s"})").empty());
   CHECK(ends(agent));
+  for (int tries = 0; tries < 500 && alloc_root().logs().empty(); ++tries)
+    std::this_thread::sleep_for(10ms);
+  CHECK(alloc_root().logs() == "slept for 0 s\n");
 }
 
 TEST_CASE("a nap is found again by another process of the plugin, and can be ended") {

@@ -49,7 +49,38 @@ public:
     return made;
   }
 
+  /// The values of a list, as they stand there.
+  std::vector<std::string_view> elements() {
+    std::vector<std::string_view> made;
+    if (!take('[')) return made;
+    while (!at(']')) {
+      made.push_back(value());
+      if (!take(',')) break;
+    }
+    return made;
+  }
+
+  std::map<std::string, std::string> entries() {
+    std::map<std::string, std::string> made;
+    if (!take('{')) return made;
+    while (!at('}')) {
+      auto name = text();
+      take(':');
+      const auto given = value();
+      made[std::move(name)] = given.starts_with('"') ? Scanner{given}.text() : std::string{given};
+      if (!take(',')) break;
+    }
+    return made;
+  }
+
 private:
+  std::string_view value() {
+    blanks();
+    const auto* const begin = rest_.data();
+    skip();
+    return {begin, static_cast<std::size_t>(rest_.data() - begin)};
+  }
+
   char next() {
     const char first = rest_.front();
     rest_.remove_prefix(1);
@@ -152,6 +183,29 @@ Nanoseconds Config::duration(std::string_view name, Nanoseconds instead) const {
 std::vector<std::string> Config::texts(std::string_view name) const {
   const auto found = member_of(json_, name);
   return found ? Scanner{*found}.texts() : std::vector<std::string>{};
+}
+
+bool Config::has(std::string_view name) const {
+  const auto found = member_of(json_, name);
+  return found && *found != "null";
+}
+
+Config Config::block(std::string_view name) const {
+  const auto found = member_of(json_, name);
+  return found && found->starts_with('{') ? Config{std::string{*found}} : Config{};
+}
+
+std::vector<Config> Config::blocks(std::string_view name) const {
+  std::vector<Config> made;
+  if (const auto found = member_of(json_, name))
+    for (const auto each : Scanner{*found}.elements())
+      made.emplace_back(std::string{each});
+  return made;
+}
+
+std::map<std::string, std::string> Config::map(std::string_view name) const {
+  const auto found = member_of(json_, name);
+  return found ? Scanner{*found}.entries() : std::map<std::string, std::string>{};
 }
 
 Plugin& Plugin::is(std::string its_name, std::string its_version) {

@@ -10,6 +10,7 @@
 // Factories are called later, on the same thread.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,7 +31,9 @@ struct ConfigField {
   std::vector<ConfigField> fields{};  ///< Of a block.
 };
 
-/// What was configured, checked against the fields. JSON, with durations as nanoseconds.
+/// What was configured, checked against the fields. JSON, with durations as nanoseconds. A block is
+/// read as the whole is: `config.block("limits").number("rate")`, and so is any object of JSON,
+/// such as an answer of the API: `Config{answer.body}.blocks("TaskGroups")`.
 class Config {
 public:
   Config() = default;
@@ -45,6 +48,12 @@ public:
   bool boolean(std::string_view name, bool instead = false) const;
   Nanoseconds duration(std::string_view name, Nanoseconds instead = {}) const;
   std::vector<std::string> texts(std::string_view name) const;
+
+  /// What the kinds BLOCK, BLOCKS and MAP give; of an ANY, whichever it is.
+  bool has(std::string_view name) const;
+  Config block(std::string_view name) const;  ///< Empty if it is not there.
+  std::vector<Config> blocks(std::string_view name) const;
+  std::map<std::string, std::string> map(std::string_view name) const;
 
 private:
   std::string json_ = "{}";

@@ -580,7 +580,8 @@ class DriverTest(Case):
         one = job("short", kind="batch")
         one["TaskGroups"][0]["Tasks"][0].update(Driver="naps", Config={"length": "1s"})
         agent.register(one)
-        agent.wait_for_allocs("short", "complete")
+        alloc = agent.wait_for_allocs("short", "complete")[0]["ID"]
+        wait_until(lambda: agent.run("alloc", "logs", alloc).stdout == "slept for 1 s\n", what="its logs")
         self.nap(agent, "wrong", "long")
         wait_until(lambda: any("expected a duration" in e[1] for a in agent.allocs("wrong") for e in self.events(agent, a)),
                    what="the refusal")

@@ -49,6 +49,21 @@ TEST_CASE("session: a function is asked, answers, and sees the task's meta and e
   CHECK(agent.events().at(0).message == "red");
 }
 
+TEST_CASE("session: nested JSON is read as the whole is") {
+  const Config config{
+      R"({"limits":{"rate":5,"names":["a"]},"rules":[{"port":"1"},{"port":"]"}],"tags":{"a":"b\"c","n":7},"no":null})"};
+  CHECK(config.block("limits").number("rate") == 5);
+  CHECK(config.block("limits").texts("names") == std::vector<std::string>{"a"});
+  REQUIRE(config.blocks("rules").size() == 2);
+  CHECK(config.blocks("rules")[1].text("port") == "]");
+  CHECK(config.map("tags") == std::map<std::string, std::string>{{"a", "b\"c"}, {"n", "7"}});
+  CHECK(config.has("tags"));
+  CHECK_FALSE(config.has("no"));
+  CHECK_FALSE(config.has("nothing"));
+  CHECK(config.block("nothing").number("rate", 3) == 3);
+  CHECK(config.blocks("limits").empty());
+}
+
 TEST_CASE("session: the test kit checks configurations as an agent does") {
   TestAgent agent{[](Plugin& plugin) {
     plugin.is("p", "1").config({{.name = "wait", .kind = ConfigKind::DURATION, .required = true}});
