@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto counted_for = 1s;
-constexpr std::uint64_t writes_until_counted = 1'000;
+constexpr std::uint64_t writes_until_counted = 20'000;
 
 /// Namespaces that are remembered; with more, all are counted anew.
 constexpr std::size_t most_namespaces = 10'000;
