@@ -194,8 +194,8 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
 
 /// A server works without, too.
 std::shared_ptr<server::DecisionFeed> ServerPart::keep_decisions(const AgentLinks& links) {
-  auto started
-      = server::start_decision_log(server_, directory_, telemetry::Meter::make(links.metrics));
+  auto started = server::start_decision_log(server_, directory_,
+                                            telemetry::ServerMetrics::make(links.metrics));
   if (!started) {
     log::warn("agent", "what decisions are made from is not kept: {}", started.error().what);
     return nullptr;

@@ -88,7 +88,7 @@ public:
   }
 
 private:
-  enum class Step : std::uint8_t { idle, prerun, running, postrun, over, destroying, gone };
+  enum class Phase : std::uint8_t { idle, prerun, running, postrun, over, destroying, gone };
 
   bool should_run() const;
   void begin_tasks(const Result<>& prerun);
@@ -125,7 +125,7 @@ private:
   std::vector<workload::CheckStanding> checks_;  ///< As a hook told last.
   Object<schema::AllocNetworkStatus> network_;   ///< Likewise, or the host's.
 
-  Step step_ = Step::idle;
+  Phase phase_ = Phase::idle;
   bool review_sent_ = false;
   bool setup_failed_ = false;
   bool waits_delay_ = false;   ///< The group's shutdown_delay is under way.
@@ -165,8 +165,8 @@ bool AllocState::should_run() const {
 // -- life ----------------------------------------------------------------------------------------
 
 void AllocState::launch() {
-  if (step_ != Step::idle) return;
-  step_ = Step::prerun;
+  if (phase_ != Phase::idle) return;
+  phase_ = Phase::prerun;
   if (should_run())
     hooks_.prerun([this](const Result<>& outcome) { begin_tasks(outcome); });
   else
@@ -174,12 +174,12 @@ void AllocState::launch() {
 }
 
 void AllocState::begin_tasks(const Result<>& prerun) {
-  if (step_ != Step::prerun) return;  // The agent ends.
+  if (phase_ != Phase::prerun) return;  // The agent ends.
   if (!prerun) {
     setup_failed_ = true;
     tasks_.tell(task_runner::FailSetup{"failed to setup alloc: " + prerun.error().what});
   }
-  step_ = Step::running;
+  phase_ = Phase::running;
   if (const auto joined = resources_ ? resources_->text(namespace_resource) : std::string{};
       !joined.empty())
     tasks_.tell(task_runner::Joins{joined});
@@ -187,8 +187,8 @@ void AllocState::begin_tasks(const Result<>& prerun) {
 }
 
 void AllocState::start_kill() {
-  if (tasks_.is_killing() || step_ > Step::running) return;
-  if (step_ == Step::idle || step_ == Step::prerun) hooks_.cancel_prerun();
+  if (tasks_.is_killing() || phase_ > Phase::running) return;
+  if (phase_ == Phase::idle || phase_ == Phase::prerun) hooks_.cancel_prerun();
   launch();  // Does nothing unless it is still idle; then the tasks end before they start.
   tasks_.begin_killing();
   hooks_.ask(HookPhase::PRE_KILL, [this] { wait_shutdown_delay(); });
@@ -214,7 +214,7 @@ void AllocState::postrun() {
 }
 
 void AllocState::over() {
-  step_ = Step::over;
+  phase_ = Phase::over;
   hooks_.stop();
   report();
   self_->send(parent_, alloc_runner::Status{facts_.id, tasks_.status().status, true});
@@ -224,19 +224,19 @@ void AllocState::over() {
 actor::Answer<alloc_runner::Done> AllocState::destroy() {
   destroy_promises_.push_back(self_->make_response_promise<alloc_runner::Done>());
   auto answer = destroy_promises_.back();
-  if (step_ == Step::over)
+  if (phase_ == Phase::over)
     run_destroy();
-  else if (step_ != Step::destroying)
+  else if (phase_ != Phase::destroying)
     start_kill();
   return answer;
 }
 
 void AllocState::run_destroy() {
-  step_ = Step::destroying;
+  phase_ = Phase::destroying;
   const auto& for_tasks = *parts_->tasks;
   const auto scope = facts_.scope(for_tasks.node->alloc_root(facts_.id));
   run_destroy_hooks(self_, for_tasks.hooks, scope, [this] {
-    step_ = Step::gone;
+    phase_ = Phase::gone;
     for (const auto& promise : destroy_promises_)
       promise.deliver(alloc_runner::Done{});
     self_->quit();
@@ -244,7 +244,7 @@ void AllocState::run_destroy() {
 }
 
 actor::Answer<alloc_runner::Done> AllocState::detach() {
-  step_ = Step::gone;  // What happens from now on is the next agent's to tell.
+  phase_ = Phase::gone;  // What happens from now on is the next agent's to tell.
   const auto promise = self_->make_response_promise<alloc_runner::Done>();
   hooks_.cancel_prerun();
   tasks_.detach([this, promise] {
@@ -260,7 +260,7 @@ actor::Answer<alloc_runner::Done> AllocState::detach() {
 
 void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> job) {
   if (alloc->alloc_modify_index() < facts_.alloc->alloc_modify_index()) return;
-  if (step_ == Step::over || step_ == Step::destroying || step_ == Step::gone) return;
+  if (phase_ == Phase::over || phase_ == Phase::destroying || phase_ == Phase::gone) return;
   const bool was_stopping = facts_.alloc->is_server_terminal();
   const bool stops = alloc->is_server_terminal();
   const bool new_deployment = alloc->deployment_id() != facts_.alloc->deployment_id();
@@ -276,7 +276,7 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
       facts_.health.reset();
       save_health();
     }
-    if (step_ == Step::running) hooks_.update();  // Otherwise prerun sees what it is now.
+    if (phase_ == Phase::running) hooks_.update();  // Otherwise prerun sees what it is now.
     if (new_deployment) request_review();
   }
   tasks_.tell(task_runner::Assign{facts_.alloc, facts_.job});
@@ -293,16 +293,16 @@ void AllocState::reconnect(Object<schema::Allocation> alloc, Object<schema::Job>
 }
 
 void AllocState::report_again() {
-  if (step_ == Step::destroying || step_ == Step::gone) return;
+  if (phase_ == Phase::destroying || phase_ == Phase::gone) return;
   again_ = true;
   request_review();
-  if (step_ != Step::running) return;
+  if (phase_ != Phase::running) return;
   hooks_.update(/*again=*/true);
   tasks_.tell(task_runner::TellServersAgain{});
 }
 
 void AllocState::disk_looked(const alloc_runner::DiskLooked& msg) {
-  if (step_ != Step::running || tasks_.is_killing()) return;
+  if (phase_ != Phase::running || tasks_.is_killing()) return;
   const auto running = tasks_.running();
   auto verdict = disk_.look(
       msg.look,
@@ -340,7 +340,7 @@ void AllocState::health_decided(schema::plugin::Health::Reader health) {
 
 void AllocState::child_down(const actor::Down& down) {
   hooks_.child_down(down);
-  if (step_ != Step::gone && tasks_.child_down(down.source)) request_review();
+  if (phase_ != Phase::gone && tasks_.child_down(down.source)) request_review();
 }
 
 // -- what hooks say and ask ----------------------------------------------------------------------
@@ -390,7 +390,7 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
     case Which::KILL:
       if (request.getTask().size() > 0)
         return kill_task(self_, tasks_.runner_of(view(request.getTask())), request.getKill());
-      if (step_ > Step::running) return Error{Errc::rejected, "the allocation has ended"};
+      if (phase_ > Phase::running) return Error{Errc::rejected, "the allocation has ended"};
       tasks_.tell(task_runner::Tell{read_event(request.getKill())});
       start_kill();
       return plugin_host::Answered{};
@@ -504,14 +504,14 @@ void AllocState::request_review() {
 
 void AllocState::review() {
   review_sent_ = false;
-  if (step_ == Step::gone) return;
+  if (phase_ == Phase::gone) return;
   if (tasks_.react_to_deaths()) start_kill();
   tasks_.advance();
   report();
   if (hooks_.is_watched())
     hooks_.tell({task_states(tasks_.names(), tasks_.states(), setup_failed_, checks_)});
-  if (!tasks_.all_ended() || step_ != Step::running) return;
-  step_ = Step::postrun;
+  if (!tasks_.all_ended() || phase_ != Phase::running) return;
+  phase_ = Phase::postrun;
   if (tasks_.is_killing())
     postrun();
   else

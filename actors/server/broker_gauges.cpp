@@ -6,7 +6,7 @@
 namespace nomad::server {
 namespace {
 
-using ShownGauges = std::vector<telemetry::Meter::Gauge>;
+using ShownGauges = std::vector<telemetry::ServerMetrics::Gauge>;
 
 void show_waiting(ShownGauges& gauges, const cluster::EvalQueue& queue, cluster::TimePoint now) {
   for (const auto& eval : queue.delayed(most_shown_waiting))
@@ -29,9 +29,9 @@ void show_demands(ShownGauges& gauges,
 
 }  // namespace
 
-std::vector<telemetry::Meter::Gauge> broker_gauges(const cluster::EvalQueue& queue,
-                                                   const cluster::BlockedEvals& blocked,
-                                                   cluster::TimePoint now) {
+std::vector<telemetry::ServerMetrics::Gauge> broker_gauges(const cluster::EvalQueue& queue,
+                                                           const cluster::BlockedEvals& blocked,
+                                                           cluster::TimePoint now) {
   ShownGauges gauges;
   const auto show = [&gauges](const std::string& name, std::size_t value) {
     gauges.push_back({name, static_cast<double>(value)});

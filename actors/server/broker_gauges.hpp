@@ -7,7 +7,7 @@
 
 #include "runtime/cluster/blocked/blocked_evals.hpp"
 #include "runtime/cluster/eval_queue.hpp"
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 
 namespace nomad::server {
 
@@ -15,8 +15,8 @@ namespace nomad::server {
 /// those that come first.
 inline constexpr std::size_t most_shown_waiting = 1'000;
 
-std::vector<telemetry::Meter::Gauge> broker_gauges(const cluster::EvalQueue& queue,
-                                                   const cluster::BlockedEvals& blocked,
-                                                   cluster::TimePoint now);
+std::vector<telemetry::ServerMetrics::Gauge> broker_gauges(const cluster::EvalQueue& queue,
+                                                           const cluster::BlockedEvals& blocked,
+                                                           cluster::TimePoint now);
 
 }  // namespace nomad::server

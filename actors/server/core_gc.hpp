@@ -17,7 +17,7 @@
 #include "actors/server/leadership.hpp"
 #include "runtime/cluster/gc_rules.hpp"
 #include "runtime/state/store.hpp"
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 
 namespace nomad::server {
 
@@ -28,7 +28,7 @@ struct CoreGcOptions {
   std::chrono::nanoseconds interval = std::chrono::minutes{5};
   std::chrono::nanoseconds job_interval = std::chrono::minutes{5};  ///< Of jobs.
   cluster::GcThresholds thresholds;
-  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
+  std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
 };
 
 LeaderDuty spawn_core_gc(const actor::Owner& owner,

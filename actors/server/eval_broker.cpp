@@ -417,7 +417,7 @@ struct BrokerState {
 
   void show_gauges() {
     options.metrics->show("eval_broker", broker_gauges(queue, blocked, now()));
-    actor::send_self_after(self, telemetry::Meter::gauge_interval, ShowGauges{});
+    actor::send_self_after(self, telemetry::ServerMetrics::gauge_interval, ShowGauges{});
   }
 
   void due(std::uint64_t timer) {

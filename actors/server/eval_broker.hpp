@@ -22,7 +22,7 @@
 #include "actors/server/leadership.hpp"
 #include "runtime/cluster/eval_queue.hpp"
 #include "runtime/object/object.hpp"
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 #include "schema/eval.capnp.h"
 #include "schema/operator.capnp.h"
 
@@ -108,7 +108,7 @@ struct EvalBrokerOptions {
   std::uint64_t random_seed = 0;
   /// Written by a new leader if the state has none; empty: nothing is.
   Object<schema::SchedulerConfiguration> default_configuration = {};
-  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
+  std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
 };
 
 EvalBroker spawn_eval_broker(const actor::Owner& owner,

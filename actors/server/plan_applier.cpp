@@ -206,13 +206,13 @@ struct ApplierState {
   }
 
   void show_gauges() {
-    std::vector<telemetry::Meter::Gauge> gauges{
+    std::vector<telemetry::ServerMetrics::Gauge> gauges{
         {"plan.queue_depth", static_cast<double>(queue.size())}};
     for (const auto& [node, score] : rejected_nodes.scores(self->now()))
       gauges.push_back(
           {"plan.rejection_tracker.node_score", static_cast<double>(score), {{"node_id", node}}});
     options.metrics->show("plan_applier", std::move(gauges));
-    actor::send_self_after(self, telemetry::Meter::gauge_interval, ShowPlanGauges{});
+    actor::send_self_after(self, telemetry::ServerMetrics::gauge_interval, ShowPlanGauges{});
   }
 };
 

@@ -28,7 +28,7 @@
 #include "runtime/cluster/rejected_nodes.hpp"
 #include "runtime/scheduler/plan/plan_parts.hpp"
 #include "runtime/state/store.hpp"
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 
 namespace nomad::server {
 
@@ -52,7 +52,7 @@ using PlanApplier
 struct PlanApplierOptions {
   scheduler::PartLimits parts = {};
   cluster::RejectedNodeOptions rejected_nodes = {};
-  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
+  std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
 };
 
 PlanApplier spawn_plan_applier(const actor::Owner& owner,

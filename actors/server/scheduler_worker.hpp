@@ -25,7 +25,7 @@
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "runtime/state/store.hpp"
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 
 namespace nomad::server {
 
@@ -35,7 +35,7 @@ struct SchedulerWorkerOptions {
   std::shared_ptr<const JobTypes> job_types{};  ///< Of plugins; null: none.
   std::size_t most_at_once = 32;                ///< Evaluations worked on at the same time.
   std::shared_ptr<DecisionFeed> decisions{};    ///< Who is told of them; null: nobody.
-  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
+  std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
   bool detached = true;  ///< Not in deterministic tests.
 };
 

@@ -73,7 +73,7 @@ Duties start_duties(const Server& server,
   const actor::Owner owner{server};
   const auto& store = parts.store;
   const auto& proposer = parts.proposer;
-  const auto metrics = telemetry::Meter::make(options.metrics);
+  const auto metrics = telemetry::ServerMetrics::make(options.metrics);
   const auto broker = spawn_eval_broker(owner, store, proposer,
                                         {.queue = {},
                                          .random_seed = random.next(),

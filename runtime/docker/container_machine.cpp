@@ -37,13 +37,14 @@ workload::ExitResult exit_of(const Container& container) {
 // -- small ones -----------------------------------------------------------------------------------
 
 ContainerMachine::Stage ContainerMachine::stage() const {
-  if (step_ >= Step::finding) return Stage::ending;
-  if (step_ == Step::ended) return Stage::ended;
+  if (state_ >= State::finding) return Stage::ending;
+  if (state_ == State::ended) return Stage::ended;
   return is_running() ? Stage::running : Stage::starting;
 }
 
 bool ContainerMachine::may_join_network() const {
-  return !was_left_ && step_ != Step::leaving && (start_.joins_network || step_ == Step::looking);
+  return !was_left_ && state_ != State::leaving
+         && (start_.joins_network || state_ == State::looking);
 }
 
 // -- answers --------------------------------------------------------------------------------------
@@ -56,26 +57,26 @@ void ContainerMachine::answered(Round round, const EngineOutcome& outcome) {
     return;
   }
   if (!is_current(round)) return;
-  switch (step_) {
-    case Step::creating:
+  switch (state_) {
+    case State::creating:
       return created(outcome);
-    case Step::name_taken:
+    case State::name_taken:
       return judge_name(outcome);
-    case Step::clearing_name:
+    case State::clearing_name:
       return create_again();
-    case Step::starting:
+    case State::starting:
       return container_started(outcome);
-    case Step::inspecting:
+    case State::inspecting:
       return inspected(outcome);
-    case Step::looking:
+    case State::looking:
       return looked(outcome);
-    case Step::running:  // Whatever the answer was: how the container is, says the container.
+    case State::running:  // Whatever the answer was: how the container is, says the container.
       return look_again();
-    case Step::looking_again:
+    case State::looking_again:
       return judge_end(outcome);
-    case Step::finding:
+    case State::finding:
       return found(outcome);
-    case Step::removing:
+    case State::removing:
       return removed(outcome);
     default:
       return;  // The others ask the engine nothing.
@@ -84,12 +85,12 @@ void ContainerMachine::answered(Round round, const EngineOutcome& outcome) {
 
 void ContainerMachine::ready(Round round, const Result<std::string>& what, bool may_pass) {
   if (!is_current(round)) return;
-  const bool is_network = step_ == Step::network;
+  const bool is_network = state_ == State::network;
   if (!what)
     return fail(
         is_network ? what.error().within("failed to join the group's network") : what.error(),
         may_pass);
-  if (step_ == Step::image) return got_image(*what);
+  if (state_ == State::image) return got_image(*what);
   if (is_network) return prepare(*what);
   body_ = *what;
   tries_ = 0;
@@ -101,20 +102,20 @@ void ContainerMachine::time_over(Round round) {
   if (round == stop_round_) return ask_to_stop();
   if (round == kill_round_) return kill();
   if (!is_current(round)) return;
-  switch (step_) {
-    case Step::create_pause:
+  switch (state_) {
+    case State::create_pause:
       return create();
-    case Step::starting:
+    case State::starting:
       return start_container();
-    case Step::looking:
+    case State::looking:
       return look();
-    case Step::running:
+    case State::running:
       return watch();
-    case Step::looking_again:
+    case State::looking_again:
       return look_again();
-    case Step::finding:
+    case State::finding:
       return find();
-    case Step::removing:
+    case State::removing:
       return remove();
     default:
       return;  // The others wait for no time.
@@ -124,9 +125,9 @@ void ContainerMachine::time_over(Round round) {
 void ContainerMachine::done(Round round, const Result<>& outcome) {
   if (ends_wait(logs_round_, round)) return tell_end();
   if (!is_current(round)) return;
-  if (step_ == Step::opening_logs)
+  if (state_ == State::opening_logs)
     logs_opened(outcome);
-  else if (step_ == Step::forgetting_logs)
+  else if (state_ == State::forgetting_logs)
     leave();
   else
     left();
@@ -138,7 +139,7 @@ void ContainerMachine::start(ContainerStart start) {
   start_ = std::move(start);
   for (const auto& [label, port] : start_.port_map)
     network_.port_map[label] = static_cast<int>(port);
-  step_ = Step::image;
+  state_ = State::image;
   act(GetImage{next()});
 }
 
@@ -146,17 +147,17 @@ void ContainerMachine::got_image(const std::string& image) {
   // By its name, as Nomad: the engine shows that to people.
   image_ = start_.image.empty() ? image : start_.image;
   if (!start_.joins_network) return prepare({});
-  step_ = Step::network;
+  state_ = State::network;
   act(JoinNetwork{next(), image_});
 }
 
 void ContainerMachine::prepare(const std::string& network_container) {
-  step_ = Step::preparing;
+  state_ = State::preparing;
   act(Prepare{next(), image_, network_container});
 }
 
 void ContainerMachine::create() {
-  step_ = Step::creating;
+  state_ = State::creating;
   ++tries_;
   ask(creation_of(traits_.name, body_));
 }
@@ -167,12 +168,12 @@ void ContainerMachine::created(const EngineOutcome& outcome) {
   if (failure_ || is_destroyed_) return wind_up();  // By orders that came meanwhile.
   if (made) {
     if (!start_.keeps_logs) return logs_opened({});
-    step_ = Step::opening_logs;
+    state_ = State::opening_logs;
     return act(OpenLogs{next()});
   }
   const auto& why = made.error();
   if (why.code == Errc::conflict && tries_ < start_tries) {
-    step_ = Step::name_taken;
+    state_ = State::name_taken;
     return ask(inspection_of(traits_.name));
   }
   if (outcome.refusal.may_pass() && tries_ < start_tries) return create_again();
@@ -190,7 +191,7 @@ void ContainerMachine::logs_opened(const Result<>& outcome) {
 }
 
 void ContainerMachine::create_again() {
-  step_ = Step::create_pause;
+  state_ = State::create_pause;
   wait(first_start_pause * (1 << tries_));
 }
 
@@ -205,20 +206,20 @@ void ContainerMachine::judge_name(const EngineOutcome& outcome) {
   if (!owner.empty() && !is_ours)
     return fail({Errc::conflict, fmt::format("container {} is another agent's", container->name)},
                 /*recoverable=*/false);
-  step_ = Step::clearing_name;
+  state_ = State::clearing_name;
   // By its id: the name may be another one's when a slow engine comes to it.
   ask(removal_of(container->id));
 }
 
 void ContainerMachine::start_container() {
-  step_ = Step::starting;
+  state_ = State::starting;
   ++tries_;
   ask({.method = "POST", .target = container_path(container_) + "/start"});
 }
 
 void ContainerMachine::container_started(const EngineOutcome& outcome) {
   if (outcome) {
-    step_ = Step::inspecting;
+    state_ = State::inspecting;
     return ask(inspection_of(container_));
   }
   const bool passes = outcome.refusal.may_pass();
@@ -245,7 +246,7 @@ void ContainerMachine::fail(Error err, bool recoverable) {
 void ContainerMachine::recover(std::string run_id, const std::string& container) {
   start_.run_id = std::move(run_id);
   container_ = container.empty() ? traits_.name : container;
-  step_ = Step::looking;
+  state_ = State::looking;
   look();
 }
 
@@ -296,13 +297,13 @@ void ContainerMachine::run(const Container& container) {
 // -- its end --------------------------------------------------------------------------------------
 
 void ContainerMachine::watch() {
-  step_ = Step::running;
+  state_ = State::running;
   ask({.method = "POST", .target = container_path(container_) + "/wait?condition=not-running"},
       for_ever);
 }
 
 void ContainerMachine::look_again() {
-  step_ = Step::looking_again;
+  state_ = State::looking_again;
   ask(inspection_of(container_));
 }
 
@@ -314,13 +315,13 @@ void ContainerMachine::judge_end(const EngineOutcome& outcome) {
   // The engine is away, or has not found itself yet.
   if (!container) return wait(look_pause);
   if (!container->running) return end(exit_of(*container));
-  step_ = Step::running;
+  state_ = State::running;
   wait(look_pause);
 }
 
 /// What it has written is to be in its files when its end is heard of, if the engine gives it out.
 void ContainerMachine::end(workload::ExitResult result) {
-  step_ = Step::ended;
+  state_ = State::ended;
   result_ = std::move(result);
   stop_round_ = kill_round_ = 0;
   if (!has_logs_) return tell_end();
@@ -342,11 +343,11 @@ bool ContainerMachine::stop(const std::string& signal, Nanoseconds grace) {
     act(Wait{kill_round_ = next_round(), stop_grace_ + (signal.empty() ? kill_pause : 0s)});
     return true;
   }
-  if (step_ == Step::ended) return true;
-  if (step_ == Step::looking || stage() == Stage::ending) return false;
+  if (state_ == State::ended) return true;
+  if (state_ == State::looking || stage() == Stage::ending) return false;
   Failure stopped{{Errc::cancelled, "the task was stopped while it was started"}, false};
   failure_ = std::move(stopped);
-  if (step_ != Step::creating) wind_up();
+  if (state_ != State::creating) wind_up();
   return true;
 }
 
@@ -367,18 +368,18 @@ void ContainerMachine::destroy() {
   is_destroyed_ = true;
   const bool somebody_waits
       = stage() == Stage::starting || (stage() == Stage::ending && !was_left_);
-  if (somebody_waits && step_ != Step::idle)
+  if (somebody_waits && state_ != State::idle)
     act(TellFailed{{Errc::cancelled, "the task was destroyed while it was looked for"}, false});
-  if (step_ == Step::creating) return;  // (3)
-  is_removed_ = step_ == Step::ended && !traits_.removes;
-  if (step_ == Step::looking) container_.clear();
+  if (state_ == State::creating) return;  // (3)
+  is_removed_ = state_ == State::ended && !traits_.removes;
+  if (state_ == State::looking) container_.clear();
   wind_up();
 }
 
 // -- nothing is to be left ------------------------------------------------------------------------
 
 void ContainerMachine::wind_up() {
-  if (step_ == Step::running) act(Withdraw{round_});
+  if (state_ == State::running) act(Withdraw{round_});
   if (std::exchange(has_logs_, false)) act(CloseLogs{});
   stop_round_ = kill_round_ = logs_round_ = 0;
   act(ReleaseImage{});
@@ -398,7 +399,7 @@ void ContainerMachine::wind_up() {
 /// (3) What was asked for may have been made, and be known to the engine alone; so may be what an
 /// earlier agent has left.
 void ContainerMachine::find() {
-  step_ = Step::finding;
+  state_ = State::finding;
   ++tries_;
   ask(inspection_of(traits_.name), look_time);
 }
@@ -419,7 +420,7 @@ void ContainerMachine::found(const EngineOutcome& outcome) {
 }
 
 void ContainerMachine::remove() {
-  step_ = Step::removing;
+  state_ = State::removing;
   ++tries_;
   ask(removal_of(container_), remove_time);
 }
@@ -427,7 +428,7 @@ void ContainerMachine::remove() {
 void ContainerMachine::removed(const EngineOutcome& outcome) {
   if (!outcome && outcome.error().code != Errc::not_found) return not_removed(outcome.error());
   is_removed_ = true;
-  step_ = Step::forgetting_logs;
+  state_ = State::forgetting_logs;
   act(ForgetLogs{next()});
 }
 
@@ -445,7 +446,7 @@ void ContainerMachine::not_removed(const Error& why) {
 
 void ContainerMachine::leave() {
   if (was_left_ || (!start_.joins_network && !is_destroyed_)) return left();
-  step_ = Step::leaving;
+  state_ = State::leaving;
   act(LeaveNetwork{next()});
 }
 
@@ -457,11 +458,11 @@ void ContainerMachine::left() {
       act(TellFailed{failure_->error, failure_->recoverable});
   }
   if (is_removed_) {
-    step_ = Step::over;
+    state_ = State::over;
     act(End{});
     return;
   }
-  step_ = container_.empty() ? Step::finding : Step::removing;
+  state_ = container_.empty() ? State::finding : State::removing;
   wait(look_pause);
 }
 

@@ -222,7 +222,7 @@ public:
   bool may_join_network() const;
 
 private:
-  enum class Step : std::uint8_t {
+  enum class State : std::uint8_t {
     idle,
     image,
     network,
@@ -286,11 +286,11 @@ private:
   void leave();
   void left();
 
-  bool is_running() const { return step_ == Step::running || step_ == Step::looking_again; }
+  bool is_running() const { return state_ == State::running || state_ == State::looking_again; }
 
   ContainerTraits traits_;
   ContainerStart start_;
-  Step step_ = Step::idle;
+  State state_ = State::idle;
   Round logs_round_ = 0;  ///< 0: nothing is waited for. So the others.
   Round stop_round_ = 0;
   Round kill_round_ = 0;

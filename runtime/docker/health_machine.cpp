@@ -17,7 +17,7 @@ void HealthMachine::ask_health(bool may_be_there) {
   if (presence_ == Presence::never && !may_be_there && !somebody_asks_)
     return act(health_action::TellAsked{{.description = not_there}});
   somebody_asks_ = true;
-  if (step_ == Step::idle || step_ == Step::pause) look();
+  if (state_ == State::idle || state_ == State::pause) look();
 }
 
 // -- answers --------------------------------------------------------------------------------------
@@ -25,12 +25,12 @@ void HealthMachine::ask_health(bool may_be_there) {
 void HealthMachine::answered(Round round, const EngineOutcome& outcome) {
   if (ends_wait(watch_round_, round)) return watch_ended();
   if (!is_current(round)) return;
-  switch (step_) {
-    case Step::version:
+  switch (state_) {
+    case State::version:
       return got_version(outcome);
-    case Step::information:
+    case State::information:
       return got_information(outcome);
-    case Step::network:
+    case State::network:
       return got_network(outcome);
     default:
       return;  // The others ask the engine nothing.
@@ -50,7 +50,7 @@ void HealthMachine::time_over(Round round) {
 // -- looking --------------------------------------------------------------------------------------
 
 void HealthMachine::look() {
-  step_ = Step::version;
+  state_ = State::version;
   ask({.target = "/version"}, health_time);
 }
 
@@ -70,7 +70,7 @@ void HealthMachine::got_version(const EngineOutcome& outcome) {
            .attributes = traits_.attributes};
   seen_.attributes["driver.docker"] = "true";
   seen_.attributes["driver.docker.version"] = version->version;
-  step_ = Step::information;
+  state_ = State::information;
   ask({.target = "/info"}, health_time);
 }
 
@@ -83,7 +83,7 @@ void HealthMachine::got_information(const EngineOutcome& outcome) {
   attributes["driver.docker.runtimes"] = join(info->runtimes, ",");
   attributes["driver.docker.os_type"] = info->os_type;
   attributes["driver.docker.cgroup_driver"] = info->cgroup_driver;
-  step_ = Step::network;
+  state_ = State::network;
   ask({.target = "/networks/bridge"}, health_time);
 }
 
@@ -115,7 +115,7 @@ void HealthMachine::failed(const std::string& why) {
 }
 
 void HealthMachine::finish(EngineHealth health) {
-  step_ = Step::idle;
+  state_ = State::idle;
   const bool is_news = health != told_;
   told_ = health;
   if (std::exchange(somebody_asks_, false))
@@ -123,7 +123,7 @@ void HealthMachine::finish(EngineHealth health) {
   else if (is_news)
     act(health_action::TellChange{std::move(health)});  // (2)
   if (presence_ != Presence::gone) return;
-  step_ = Step::pause;  // (3)
+  state_ = State::pause;  // (3)
   wait(health_pause);
 }
 
@@ -141,7 +141,7 @@ void HealthMachine::watch_soon() {
 
 void HealthMachine::watch_ended() {
   watch_success_round_ = 0;
-  if (step_ == Step::idle && is_there()) look();
+  if (state_ == State::idle && is_there()) look();
 }
 
 }  // namespace nomad::docker

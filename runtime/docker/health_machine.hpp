@@ -108,7 +108,7 @@ public:
   bool is_there() const { return presence_ == Presence::there; }
 
 private:
-  enum class Step : std::uint8_t { idle, version, information, network, pause };
+  enum class State : std::uint8_t { idle, version, information, network, pause };
   enum class Presence : std::uint8_t { never, gone, there };
 
   void look();
@@ -123,7 +123,7 @@ private:
   void watch_ended();
 
   HealthTraits traits_;
-  Step step_ = Step::idle;
+  State state_ = State::idle;
   Presence presence_ = Presence::never;
   EngineHealth seen_{};  ///< By the look that is under way.
   EngineHealth told_{};  ///< The newest.

@@ -55,7 +55,7 @@ void ImageMachine::get(ImageOrder order) {
 
 void ImageMachine::forget(const std::string& user) {
   const auto get = gets_.extract(user);
-  if (!get || get.mapped().step != Step::pulling) return;
+  if (!get || get.mapped().state != State::pulling) return;
   const auto pull = pulls_.find(get.mapped().order.name.text());
   auto& users = pull->second.users;
   users.erase(user);
@@ -91,7 +91,7 @@ void ImageMachine::ready(Round round, const Result<std::string>& what) {
   const auto found = find_awaiting(gets_, round);
   if (found == gets_.end()) return;
   auto& get = found->second;
-  if (get.step == Step::finding_auth) return found_auth(get, what);
+  if (get.state == State::finding_auth) return found_auth(get, what);
   if (!what) return tell(get.order.user, what.error(), is_away(what.error()));
   look(get);
 }
@@ -110,8 +110,8 @@ void ImageMachine::time_over(Round round) {
 // -- getting --------------------------------------------------------------------------------------
 
 void ImageMachine::look(Get& get) {
-  get.step = is_any_removing() ? Step::held : Step::looking;  // (4)
-  if (get.step == Step::looking)
+  get.state = is_any_removing() ? State::held : State::looking;  // (4)
+  if (get.state == State::looking)
     act(engine_action::Ask{get.round = next_round(), image_inspection(get.order.name.text()),
                            engine_patience});
 }
@@ -132,10 +132,10 @@ void ImageMachine::fetch(Get& get) {
   ++get.tries;
   const auto& order = get.order;
   if (is_loaded(order)) {
-    get.step = Step::loading;
+    get.state = State::loading;
     act(image_action::Load{get.round = next_round(), order.user});
   } else if (order.needs_auth) {
-    get.step = Step::finding_auth;
+    get.state = State::finding_auth;
     act(image_action::FindAuth{get.round = next_round(), order.user});
   } else {
     pull(get, {});
@@ -158,7 +158,7 @@ void ImageMachine::found_auth(Get& get, const Result<std::string>& auth) {
 }
 
 void ImageMachine::pull(Get& get, const std::string& auth) {
-  get.step = Step::pulling;
+  get.state = State::pulling;
   const auto& order = get.order;
   act(image_action::TellUser{order.user, "Downloading image"});
   auto& pull = pulls_[order.name.text()];
@@ -212,7 +212,7 @@ void ImageMachine::delay(Kept& kept, Nanoseconds pause) {
 
 void ImageMachine::remove(const std::string& id, Kept& kept) {
   const bool somebody_looks = std::ranges::any_of(
-      gets_, [](const auto& entry) { return entry.second.step == Step::looking; });
+      gets_, [](const auto& entry) { return entry.second.state == State::looking; });
   if (somebody_looks) return delay(kept, removal_pause);  // (4)
   kept.keeping = Keeping::removing;
   ++kept.tries;
@@ -226,7 +226,7 @@ void ImageMachine::removed(const std::string& id, const EngineOutcome& outcome) 
   judge_removal(id, outcome);
   if (is_any_removing()) return;
   for (auto& [user, get] : gets_)
-    if (get.step == Step::held) look(get);
+    if (get.state == State::held) look(get);
 }
 
 /// (3)

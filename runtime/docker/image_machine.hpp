@@ -146,12 +146,12 @@ public:
   bool is_idle() const { return gets_.empty() && pulls_.empty() && kept_.empty(); }
 
 private:
-  enum class Step : std::uint8_t { held, looking, loading, finding_auth, pulling };
+  enum class State : std::uint8_t { held, looking, loading, finding_auth, pulling };
   enum class Keeping : std::uint8_t { used, delayed, removing };
 
   struct Get {
     ImageOrder order;
-    Step step = Step::looking;
+    State state = State::looking;
     bool was_fetched = false;  ///< Loaded or pulled: nothing else is tried.
     int tries = 0;
     int removals = 0;  ///< `removals_` when it was fetched.

@@ -17,7 +17,7 @@ constexpr auto infra_removal_pause = std::chrono::seconds{1};
 
 void InfraMachine::join(InfraSpec spec) {
   is_wanted_ = somebody_joins_ = true;
-  const bool begins = step_ == Step::resting || step_ == Step::removal_pause;
+  const bool begins = state_ == State::resting || state_ == State::removal_pause;
   if (begins || is_leaving()) spec_ = std::move(spec);
   if (!begins) return;
   tries_ = 0;  // Those before were of its removal.
@@ -27,30 +27,30 @@ void InfraMachine::join(InfraSpec spec) {
 void InfraMachine::leave() {
   is_wanted_ = false;
   somebody_leaves_ = true;
-  if (step_ == Step::resting) find();
+  if (state_ == State::resting) find();
 }
 
 // -- answers --------------------------------------------------------------------------------------
 
 void InfraMachine::answered(Round round, const EngineOutcome& outcome) {
   if (!is_current(round)) return;
-  switch (step_) {
-    case Step::looking:
+  switch (state_) {
+    case State::looking:
       return looked(outcome);
-    case Step::replacing:
+    case State::replacing:
       if (breaks_off()) return;
       if (!outcome && is_away(outcome.error())) return fail(outcome);
       return make();
-    case Step::making:
+    case State::making:
       return made(outcome);
-    case Step::starting:
+    case State::starting:
       if (breaks_off()) return;
       return outcome ? inspect() : fail(outcome);
-    case Step::inspecting:
+    case State::inspecting:
       return inspected(outcome);
-    case Step::finding:
+    case State::finding:
       return found(outcome);
-    case Step::removing:
+    case State::removing:
       return removed(outcome);
     default:
       return;  // The others ask the engine nothing.
@@ -60,16 +60,16 @@ void InfraMachine::answered(Round round, const EngineOutcome& outcome) {
 void InfraMachine::compared(Round round, bool is_inside) {
   if (!is_current(round) || breaks_off()) return;
   if (is_inside) return tell_joined(container_, false);
-  if (step_ == Step::comparing_found) return replace();
+  if (state_ == State::comparing_found) return replace();
   judge_entry();
 }
 
 void InfraMachine::time_over(Round round) {
   if (!is_current(round)) return;
-  if (step_ == Step::removal_pause) return find();
+  if (state_ == State::removal_pause) return find();
   if (breaks_off()) return;
-  if (step_ == Step::name_pause) return look();
-  if (step_ == Step::entry_pause) inspect();
+  if (state_ == State::name_pause) return look();
+  if (state_ == State::entry_pause) inspect();
 }
 
 // -- joining --------------------------------------------------------------------------------------
@@ -78,14 +78,14 @@ bool InfraMachine::is_ours(const Container& container) const {
   return label_of(container, label::agent) == traits_.agent;
 }
 
-void InfraMachine::go(Step step, EngineRequest request) {
-  step_ = step;
+void InfraMachine::go(State state, EngineRequest request) {
+  state_ = state;
   ask(std::move(request));
 }
 
 void InfraMachine::look() {
   container_.clear();
-  go(Step::looking, inspection_of(traits_.name));
+  go(State::looking, inspection_of(traits_.name));
 }
 
 void InfraMachine::looked(const EngineOutcome& outcome) {
@@ -98,17 +98,17 @@ void InfraMachine::looked(const EngineOutcome& outcome) {
         Error{Errc::conflict, fmt::format("container {} is another agent's", traits_.name)}, false);
   container_ = container->id;
   if (!container->running) return replace();
-  compare(Step::comparing_found, *container);
+  compare(State::comparing_found, *container);
 }
 
 /// By its id: the name may be another one's when a slow engine comes to it.
 void InfraMachine::replace() {
-  go(Step::replacing, removal_of(std::exchange(container_, {})));
+  go(State::replacing, removal_of(std::exchange(container_, {})));
 }
 
 void InfraMachine::make() {
   ++tries_;
-  go(Step::making, creation_of(traits_.name, boost::json::serialize(infra_body(spec_))));
+  go(State::making, creation_of(traits_.name, boost::json::serialize(infra_body(spec_))));
 }
 
 void InfraMachine::made(const EngineOutcome& outcome) {
@@ -116,28 +116,28 @@ void InfraMachine::made(const EngineOutcome& outcome) {
   if (made) container_ = *made;
   if (breaks_off()) return;
   if (!made && made.error().code == Errc::conflict && tries_ < name_tries) {
-    step_ = Step::name_pause;
+    state_ = State::name_pause;
     return wait(name_pause_time);
   }
   if (!made) return fail(outcome ? EngineOutcome{made.error()} : outcome);
   tries_ = 0;
   entry_pauses_.reset();
-  go(Step::starting, {.method = "POST", .target = container_path(container_) + "/start"});
+  go(State::starting, {.method = "POST", .target = container_path(container_) + "/start"});
 }
 
 void InfraMachine::inspect() {
-  go(Step::inspecting, inspection_of(container_));
+  go(State::inspecting, inspection_of(container_));
 }
 
 void InfraMachine::inspected(const EngineOutcome& outcome) {
   if (breaks_off()) return;
   const auto container = container_of(outcome);
   if (!container) return fail(outcome ? EngineOutcome{container.error()} : outcome);
-  compare(Step::comparing, *container);
+  compare(State::comparing, *container);
 }
 
-void InfraMachine::compare(Step step, const Container& container) {
-  step_ = step;
+void InfraMachine::compare(State state, const Container& container) {
+  state_ = state;
   seen_ = container;
   act(infra_action::Compare{next(), container.running ? container.pid : 0,
                             spec_.network_namespace});
@@ -145,7 +145,7 @@ void InfraMachine::compare(Step step, const Container& container) {
 
 void InfraMachine::judge_entry() {
   if (seen_.running && ++tries_ < entry_looks) {
-    step_ = Step::entry_pause;
+    state_ = State::entry_pause;
     return wait(entry_pauses_.next());
   }
   tell_joined(
@@ -160,7 +160,7 @@ void InfraMachine::fail(const EngineOutcome& outcome) {
 }
 
 void InfraMachine::tell_joined(const Result<std::string>& container, bool may_pass) {
-  step_ = Step::resting;
+  state_ = State::resting;
   tries_ = 0;
   somebody_joins_ = false;
   act(infra_action::TellJoined{container, may_pass});
@@ -179,7 +179,7 @@ bool InfraMachine::breaks_off() {
 void InfraMachine::find() {
   tries_ = is_leaving() ? tries_ + 1 : 1;
   if (!container_.empty()) return remove();
-  go(Step::finding, inspection_of(traits_.name));
+  go(State::finding, inspection_of(traits_.name));
 }
 
 void InfraMachine::found(const EngineOutcome& outcome) {
@@ -192,7 +192,7 @@ void InfraMachine::found(const EngineOutcome& outcome) {
 }
 
 void InfraMachine::remove() {
-  go(Step::removing, removal_of(container_));
+  go(State::removing, removal_of(container_));
 }
 
 void InfraMachine::removed(const EngineOutcome& outcome) {
@@ -210,7 +210,7 @@ void InfraMachine::not_removed(const Error& why) {
   }
   if (is_wanted_) return left();  // Whoever joins looks for it.
   tell_left();
-  step_ = Step::removal_pause;
+  state_ = State::removal_pause;
   wait(infra_removal_pause);
 }
 
@@ -219,7 +219,7 @@ void InfraMachine::tell_left() {
 }
 
 void InfraMachine::left() {
-  step_ = Step::resting;
+  state_ = State::resting;
   tries_ = 0;
   container_.clear();
   if (somebody_joins_ && !is_wanted_)

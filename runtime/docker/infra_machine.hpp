@@ -107,7 +107,7 @@ public:
   void time_over(Round round);
 
 private:
-  enum class Step : std::uint8_t {
+  enum class State : std::uint8_t {
     resting,
     looking,
     comparing_found,
@@ -131,13 +131,13 @@ private:
   void made(const EngineOutcome& outcome);
   void inspect();
   void inspected(const EngineOutcome& outcome);
-  void compare(Step step, const Container& container);
+  void compare(State state, const Container& container);
   void judge_entry();
   void fail(const EngineOutcome& outcome);
   void tell_joined(const Result<std::string>& container, bool may_pass);
 
   // leaving
-  bool is_leaving() const { return step_ >= Step::finding; }
+  bool is_leaving() const { return state_ >= State::finding; }
 
   bool breaks_off();
   void find();
@@ -149,11 +149,11 @@ private:
   void left();
 
   bool is_ours(const Container& container) const;
-  void go(Step step, EngineRequest request);
+  void go(State state, EngineRequest request);
 
   InfraTraits traits_;
   InfraSpec spec_{};
-  Step step_ = Step::resting;
+  State state_ = State::resting;
   std::string container_{};  ///< Its id, once it is known.
   bool is_wanted_ = false;   ///< The last order was to join.
   bool somebody_joins_ = false;

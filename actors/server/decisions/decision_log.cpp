@@ -62,7 +62,7 @@ struct DecisionLogState {
   Self self = nullptr;
   std::shared_ptr<storage::RowRing> ring;
   std::shared_ptr<DecisionFeed> feed;
-  std::shared_ptr<telemetry::Meter> metrics;
+  std::shared_ptr<telemetry::ServerMetrics> metrics;
   std::string directory;  ///< Where room is asked for; empty: it is not.
   bool gathers = false;
   std::optional<std::chrono::steady_clock::time_point> complained;
@@ -137,7 +137,7 @@ struct DecisionLogState {
 DecisionLogSelf::behavior_type decision_log(DecisionLogState::Self self,
                                             std::shared_ptr<storage::RowRing> ring,
                                             std::shared_ptr<DecisionFeed> feed,
-                                            std::shared_ptr<telemetry::Meter> metrics,
+                                            std::shared_ptr<telemetry::ServerMetrics> metrics,
                                             std::string directory) {
   auto& state = self->state;
   state.self = self;
@@ -162,7 +162,7 @@ DecisionLogSelf::behavior_type decision_log(DecisionLogState::Self self,
 
 Result<StartedDecisionLog> start_decision_log(const actor::Owner& owner,
                                               const std::string& directory,
-                                              std::shared_ptr<telemetry::Meter> metrics) {
+                                              std::shared_ptr<telemetry::ServerMetrics> metrics) {
   auto opened = NOMAD_TRY(storage::RowRing::open(directory + "/decisions.db", kept_decisions));
   auto ring = std::make_shared<storage::RowRing>(std::move(opened));
   const auto newest = NOMAD_TRY(ring->newest());
@@ -174,7 +174,7 @@ Result<StartedDecisionLog> start_decision_log(const actor::Owner& owner,
 
 StartedDecisionLog start_decision_log_inline(const actor::Owner& owner,
                                              std::shared_ptr<storage::RowRing> ring,
-                                             std::shared_ptr<telemetry::Meter> metrics) {
+                                             std::shared_ptr<telemetry::ServerMetrics> metrics) {
   const auto newest = ring->newest();
   auto feed = std::make_shared<DecisionFeed>(newest ? *newest : 0);
   auto spawned = actor::spawn<actor::Policy::restart>(owner, decision_log, std::move(ring), feed,

@@ -18,7 +18,7 @@
 #include "actors/server/decisions/decision_feed.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/storage/row_ring.hpp"
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 #include "schema/decision.capnp.h"
 
 namespace nomad::server {
@@ -59,11 +59,11 @@ struct StartedDecisionLog {
 /// Opens `<directory>/decisions.db` and starts the actor. The error is the file's.
 Result<StartedDecisionLog> start_decision_log(const actor::Owner& owner,
                                               const std::string& directory,
-                                              std::shared_ptr<telemetry::Meter> metrics);
+                                              std::shared_ptr<telemetry::ServerMetrics> metrics);
 
 /// The same over a ring that tests have opened, without a thread.
 StartedDecisionLog start_decision_log_inline(const actor::Owner& owner,
                                              std::shared_ptr<storage::RowRing> ring,
-                                             std::shared_ptr<telemetry::Meter> metrics);
+                                             std::shared_ptr<telemetry::ServerMetrics> metrics);
 
 }  // namespace nomad::server

@@ -21,7 +21,7 @@
 #include "actors/server/leadership.hpp"
 #include "actors/server/nodes/known_server.hpp"
 #include "runtime/cluster/lease_table.hpp"
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 
 namespace nomad::server {
 
@@ -47,7 +47,7 @@ struct HeartbeatOptions {
   std::chrono::milliseconds scan_interval{1'000};  ///< Worst-case delay of a report.
   std::uint64_t random_seed = 0;
   KnownServers servers{};  ///< Told with each lease; empty: nobody.
-  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
+  std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
 };
 
 HeartbeatTracker spawn_heartbeat_tracker(const actor::Owner& owner,

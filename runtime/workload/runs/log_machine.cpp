@@ -13,12 +13,12 @@ constexpr Nanoseconds long_life = 30s;
 }  // namespace
 
 void LogMachine::begin() {
-  if (step_ == Step::idle) take_output();
+  if (state_ == State::idle) take_output();
 }
 
 void LogMachine::take_output() {
-  const bool is_again = step_ == Step::pausing;
-  step_ = Step::taking;
+  const bool is_again = state_ == State::pausing;
+  state_ = State::taking;
   is_rest_ = has_ended_;
   if (is_rest_) ++rests_;
   actions_.push_back(Take{round_ = ++rounds_, is_rest_});
@@ -26,12 +26,12 @@ void LogMachine::take_output() {
 }
 
 void LogMachine::stopped(Round round, Stop stop, const std::string& why) {
-  if (!awaits(round) || step_ != Step::taking) return;  // (1)
+  if (!awaits(round) || state_ != State::taking) return;  // (1)
   round_ = success_round_ = 0;
   if (stop == Stop::broken_off) {
     if (has_ended_ && !is_rest_) return take_output();  // (3)
     if (rests_ < rest_tries) {
-      step_ = Step::pausing;
+      state_ = State::pausing;
       actions_.push_back(Wait{round_ = ++rounds_, pauses_.next()});
       return;
     }
@@ -47,13 +47,13 @@ void LogMachine::time_over(Round round) {
     return pauses_.reset();
   }
   if (round == patience_round_) return complete();
-  if (awaits(round) && step_ == Step::pausing) take_output();
+  if (awaits(round) && state_ == State::pausing) take_output();
 }
 
 void LogMachine::task_ended() {
   if (std::exchange(has_ended_, true)) return;
-  if (step_ == Step::idle || step_ == Step::over) return complete();
-  if (step_ == Step::pausing) take_output();
+  if (state_ == State::idle || state_ == State::over) return complete();
+  if (state_ == State::pausing) take_output();
   actions_.push_back(Wait{patience_round_ = ++rounds_, rest_patience});
 }
 
@@ -68,8 +68,8 @@ void LogMachine::complete() {
 }
 
 void LogMachine::close() {
-  if (step_ == Step::taking || step_ == Step::pausing) actions_.push_back(Close{});
-  step_ = Step::over;
+  if (state_ == State::taking || state_ == State::pausing) actions_.push_back(Close{});
+  state_ = State::over;
   round_ = success_round_ = patience_round_ = 0;
 }
 

@@ -94,14 +94,14 @@ public:
   std::vector<LogAction> take() { return std::exchange(actions_, {}); }
 
 private:
-  enum class Step : std::uint8_t { idle, taking, pausing, over };
+  enum class State : std::uint8_t { idle, taking, pausing, over };
 
   void take_output();
   void end();
   void complete();
 
   std::vector<LogAction> actions_;
-  Step step_ = Step::idle;
+  State state_ = State::idle;
   Round rounds_ = 0;          ///< The newest.
   Round round_ = 0;           ///< 0: nothing is waited for. So the others.
   Round success_round_ = 0;   ///< One that lasts until then makes the next pause short.

@@ -192,7 +192,8 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   auto ring = storage::RowRing::open(uploads.file("decisions.db"));
   REQUIRE(ring.has_value());
   auto decisions = server::start_decision_log_inline(
-      system_, std::make_shared<storage::RowRing>(std::move(*ring)), telemetry::Meter::make({}));
+      system_, std::make_shared<storage::RowRing>(std::move(*ring)),
+      telemetry::ServerMetrics::make({}));
   decisions_ = std::move(decisions.log);
   decision_feed = std::move(decisions.feed);
   options.server.decisions = decisions_;

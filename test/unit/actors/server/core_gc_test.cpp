@@ -23,7 +23,7 @@ struct GcFixture : ServerFixture {
                                        .interval = 5min,
                                        .job_interval = 5h,
                                        .thresholds = cluster::GcThresholds::none(),
-                                       .metrics = telemetry::Meter::make(metrics)}));
+                                       .metrics = telemetry::ServerMetrics::make(metrics)}));
 
   void end_evals(unsigned count) {
     write([&](schema::Command::Builder command) {

@@ -446,7 +446,7 @@ TEST_CASE_FIXTURE(SchedulingFixture, "a periodic job is launched at its times") 
 TEST_CASE_FIXTURE(SchedulingFixture,
                   "what workers and the applier do is measured by Nomad's names") {
   const auto registry = std::make_shared<telemetry::Registry>(telemetry::Options{});
-  const auto metrics = telemetry::Meter::make(registry);
+  const auto metrics = telemetry::ServerMetrics::make(registry);
   const auto measured_applier
       = adopt(spawn_plan_applier(system(), store, proposer, 7, {.metrics = metrics}));
   SchedulerWorkerOptions options;

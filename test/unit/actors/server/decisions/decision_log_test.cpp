@@ -20,7 +20,7 @@ struct DecisionLogFixture : SchedulingFixture {
   std::shared_ptr<storage::RowRing> ring = std::make_shared<storage::RowRing>(
       std::move(storage::RowRing::open(dir.file("decisions.db"), {}).value()));
   StartedDecisionLog started
-      = start_decision_log_inline(system(), ring, telemetry::Meter::make(registry));
+      = start_decision_log_inline(system(), ring, telemetry::ServerMetrics::make(registry));
 
   DecisionLogFixture() { adopt(started.log); }
 
@@ -143,7 +143,8 @@ TEST_CASE_FIXTURE(
   settle();
   advance(150ms);
   CHECK(ring->newest().value() == 2);
-  const auto later = start_decision_log_inline(system(), ring, telemetry::Meter::make(nullptr));
+  const auto later
+      = start_decision_log_inline(system(), ring, telemetry::ServerMetrics::make(nullptr));
   adopt(later.log);
   CHECK(later.feed->next_number() == 3);
 }

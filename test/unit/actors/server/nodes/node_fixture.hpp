@@ -16,8 +16,11 @@ struct NodeFixture : ServerFixture {
   NodeDoor endpoint = adopt(spawn_node_endpoint(system(), store, proposer, lease, 3));
   std::shared_ptr<telemetry::Registry> metrics
       = std::make_shared<telemetry::Registry>(telemetry::Options{});
-  HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(
-      system(), store, proposer, {.leases = {}, .metrics = telemetry::Meter::make(metrics)}));
+  HeartbeatTracker tracker = adopt(
+      spawn_heartbeat_tracker(system(),
+                              store,
+                              proposer,
+                              {.leases = {}, .metrics = telemetry::ServerMetrics::make(metrics)}));
   std::string id = make_uuid(random);
 
   NodeFixture() {

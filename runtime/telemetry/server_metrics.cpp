@@ -1,4 +1,4 @@
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 
 #include <utility>
 
@@ -11,8 +11,8 @@ std::string full_name(std::string_view name) {
 
 }  // namespace
 
-std::shared_ptr<Meter> Meter::make(std::shared_ptr<Registry> registry) {
-  const std::shared_ptr<Meter> metrics{new Meter{registry}};
+std::shared_ptr<ServerMetrics> ServerMetrics::make(std::shared_ptr<Registry> registry) {
+  const std::shared_ptr<ServerMetrics> metrics{new ServerMetrics{registry}};
   if (!registry) return metrics;
   registry->add_collector([weak = std::weak_ptr{metrics}](Gauges& into) {
     const auto all = weak.lock();
@@ -25,7 +25,7 @@ std::shared_ptr<Meter> Meter::make(std::shared_ptr<Registry> registry) {
   return metrics;
 }
 
-void Meter::measure(std::string_view name, std::chrono::nanoseconds took) {
+void ServerMetrics::measure(std::string_view name, std::chrono::nanoseconds took) {
   if (!registry_) return;
   Sample* sample = nullptr;
   {
@@ -38,16 +38,16 @@ void Meter::measure(std::string_view name, std::chrono::nanoseconds took) {
   sample->observe(std::chrono::duration<double, std::milli>{took}.count());
 }
 
-void Meter::count(std::string_view name, std::uint64_t more) {
+void ServerMetrics::count(std::string_view name, std::uint64_t more) {
   if (registry_) registry_->counter(full_name(name)).add(static_cast<double>(more));
 }
 
-void Meter::count_rejected(const std::string& node_id) {
+void ServerMetrics::count_rejected(const std::string& node_id) {
   if (registry_)
     registry_->passing_counter(full_name("plan.node_rejected"), {{"node_id", node_id}})->add();
 }
 
-void Meter::show(std::string_view owner, std::vector<Gauge> gauges) {
+void ServerMetrics::show(std::string_view owner, std::vector<Gauge> gauges) {
   if (!registry_) return;
   const std::scoped_lock lock{guard_};
   gauges_.insert_or_assign(std::string{owner}, std::move(gauges));

@@ -1,4 +1,4 @@
-#include "runtime/telemetry/meter.hpp"
+#include "runtime/telemetry/server_metrics.hpp"
 
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ TEST_CASE("meter: gauges are what each owner said last, times are milliseconds")
   constexpr std::int64_t later = start + 1'000'000'000;
   const auto registry = std::make_shared<Registry>(Options{});
   registry->advance(start);
-  auto meter = Meter::make(registry);
+  auto meter = ServerMetrics::make(registry);
   meter->show("broker", {{"broker.total_ready", 3}, {"broker.gone", 1}});
   meter->show("applier", {{"plan.queue_depth", 7}});
   meter->show("broker", {{"broker.total_ready", 4}});
@@ -28,7 +28,7 @@ TEST_CASE("meter: gauges are what each owner said last, times are milliseconds")
 }
 
 TEST_CASE("meter: without a registry nothing happens") {
-  const auto meter = Meter::make(nullptr);
+  const auto meter = ServerMetrics::make(nullptr);
   meter->show("broker", {{"broker.total_ready", 3}});
   meter->measure("plan.apply", 1ms);
   meter->count_rejected("node");

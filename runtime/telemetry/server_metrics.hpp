@@ -1,5 +1,6 @@
-// Meter: what the actors of a server measure, under Nomad's names ("nomad.nomad.plan.evaluate"). An
-// actor can't be asked while metrics are shown, so it says its gauges by itself, each second.
+// ServerMetrics: what the actors of a server measure, under Nomad's names
+// ("nomad.nomad.plan.evaluate"). An actor can't be asked while metrics are shown, so it says its
+// gauges by itself, each second.
 //
 // Thread-safe; shared by those actors. Without a registry nothing is kept. Times are milliseconds.
 //
@@ -19,7 +20,7 @@
 
 namespace nomad::telemetry {
 
-class Meter {
+class ServerMetrics {
 public:
   struct Gauge {
     std::string name;
@@ -31,7 +32,7 @@ public:
   static constexpr std::chrono::seconds gauge_interval{1};
 
   /// Gauges are shown as long as this lives.
-  static std::shared_ptr<Meter> make(std::shared_ptr<Registry> registry);
+  static std::shared_ptr<ServerMetrics> make(std::shared_ptr<Registry> registry);
 
   /// `name` without prefixes: "plan.evaluate".
   void measure(std::string_view name, std::chrono::nanoseconds took);
@@ -46,7 +47,7 @@ public:
   void show(std::string_view owner, std::vector<Gauge> gauges);
 
 private:
-  explicit Meter(std::shared_ptr<Registry> registry) : registry_{std::move(registry)} {}
+  explicit ServerMetrics(std::shared_ptr<Registry> registry) : registry_{std::move(registry)} {}
 
   const std::shared_ptr<Registry> registry_;
   std::mutex guard_;
