@@ -1,6 +1,6 @@
 // sprig: passwords, keys, certificates and encryption.
 //
-// What takes long costs steps, so that a rendering ends after some seconds at most; what comes out
+// What takes long costs work, so that a rendering ends after some seconds at most; what comes out
 // is as secret as variables are.
 #include <array>
 #include <limits>
@@ -19,15 +19,16 @@
 namespace nomad::templates::sprig_crypto_family {
 namespace {
 
-// Steps, of the five million that a rendering has: some 100,000 for a tenth of a second.
-constexpr std::uint64_t bcrypt_steps = 100'000;
-constexpr std::uint64_t scrypt_steps = 200'000;
-constexpr std::uint64_t short_key_steps = 300'000;
-constexpr std::uint64_t long_key_steps = 1'500'000;
-constexpr std::uint64_t signature_steps = 50'000;
+// Work: as much as is done with bytes meanwhile, some 40 MiB in a tenth of a second. Nothing stops
+// one of these.
+constexpr std::uint64_t bcrypt_work = std::uint64_t{40} << 20U;
+constexpr std::uint64_t scrypt_work = std::uint64_t{80} << 20U;
+constexpr std::uint64_t short_key_work = std::uint64_t{120} << 20U;
+constexpr std::uint64_t long_key_work = Work::at_once;
+constexpr std::uint64_t signature_work = std::uint64_t{20} << 20U;
 
 std::string secret(Context& context, std::string text) {
-  context.secrets().push_back(text);
+  context.secrets().insert(text);
   return text;
 }
 
@@ -35,7 +36,7 @@ std::string secret(Context& context, std::string text) {
 
 /// sprig's answers an error as text.
 Result<std::string> bcrypt_hash(Context& context, std::string_view password) {
-  NOMAD_TRY(context.step(bcrypt_steps));
+  NOMAD_TRY(context.work().take_at_once(bcrypt_work));
   const auto salt = NOMAD_TRY(context.sources())->random(16);
   const auto hash = bcrypt(password, bcrypt_default_cost, salt);
   if (!hash) return "failed to encrypt string with bcrypt: " + hash.error().what;
@@ -109,7 +110,7 @@ Result<std::string> derive_password(Context& context,
     return function_error("the counter is from 0 to 4294967295");
   const auto patterns = patterns_of(type);
   if (patterns.empty()) return "cannot find password template " + std::string{type};
-  NOMAD_TRY(context.step(scrypt_steps));
+  NOMAD_TRY(context.work().take_at_once(scrypt_work));
   const std::string seed{master_seed};
   const std::string salt = seed + big_endian(user.size()) + std::string{user};
   std::array<unsigned char, 64> key{};
@@ -136,7 +137,7 @@ Result<std::string> derive_password(Context& context,
 
 Result<PrivateKey> new_key(Context& context, KeyKind kind, unsigned bits) {
   const bool takes_long = kind == KeyKind::dsa || bits > 2048;
-  NOMAD_TRY(context.step(takes_long ? long_key_steps : short_key_steps));
+  NOMAD_TRY(context.work().take_at_once(takes_long ? long_key_work : short_key_work));
   return make_key(kind, bits);
 }
 
@@ -185,7 +186,7 @@ Result<std::vector<std::string>> only_texts(Context& context,
 }
 
 Result<CertificateSpec> spec_of(Context& context, std::string_view common_name, std::int64_t days) {
-  NOMAD_TRY(context.step(signature_steps));
+  NOMAD_TRY(context.work().take_at_once(signature_work));
   Sources& sources = *NOMAD_TRY(context.sources());
   return CertificateSpec{.common_name = common_name,
                          .days = days,
