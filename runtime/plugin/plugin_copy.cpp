@@ -136,12 +136,15 @@ Result<std::shared_ptr<const PluginCopy>> PluginCopy::make(const std::string& pa
   };
   if (!S_ISREG(is.st_mode) || !is_elf(from.get()) || !may_run_in(directory))
     return made(path, false);
-  const auto copy
-      = fmt::format("{}/{}-{}", directory, ++number, fs::path{path}.filename().string());
+  // In a folder of its own, so that the process has the name of the file.
+  const auto folder = fmt::format("{}/{}", directory, ++number);
+  const auto copy = fmt::format("{}/{}", folder, fs::path{path}.filename().string());
+  if (::mkdir(folder.c_str(), 0711) != 0 || ::chmod(folder.c_str(), 0711) != 0)
+    return errno_error("making " + folder, errno);
+  auto own = made(copy, true);
   const host::UniqueFd to{
       ::open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!to) return errno_error("making " + copy, errno);
-  auto own = made(copy, true);
   const auto looks_beside = NOMAD_TRY(copy_bytes(from.get(), to.get(), path, copy));
   if (looks_beside) return made(path, false);
   if (::geteuid() == 0 && ::fchown(to.get(), is.st_uid, is.st_gid) != 0)
@@ -151,14 +154,16 @@ Result<std::shared_ptr<const PluginCopy>> PluginCopy::make(const std::string& pa
 }
 
 PluginCopy::~PluginCopy() {
-  if (is_own_) ::unlink(path_.c_str());
+  if (!is_own_) return;
+  ::unlink(path_.c_str());
+  ::rmdir(fs::path{path_}.parent_path().c_str());
 }
 
 void clear_copies(const std::string& directory) {
   std::error_code failure;
   for (const auto& left : fs::directory_iterator{directory, failure}) {
     std::error_code unknown;
-    fs::remove(left.path(), unknown);
+    fs::remove_all(left.path(), unknown);
   }
 }
 

@@ -526,7 +526,7 @@ class InProcessTest(Case):
         with open(agent.config_path, "w") as f:
             f.write(text.replace('"here"', '"there"'))
         agent.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "begins anew with another configuration" in agent.log(), what="the next thread")
+        wait_until(lambda: "plugin stamp 1.0.0 follows" in agent.log(), what="the next thread")
         self.wait_for(agent, "stamp", "running")
         again = shell_job("again", "sleep 1000")
         agent.register(again)

@@ -124,7 +124,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
                            = {}) {
     plugin.describe = std::move(describe);
     const auto done = ask<plugin::plugin_link::Reconfigured>(
-        link, plugin::plugin_link::Reconfigure{make_peer(), "{}", {}, std::move(check)});
+        link, plugin::plugin_link::Reconfigure{make_peer(), "{}", {}, {}, std::move(check)});
     REQUIRE(done->has_value());
     return done->value() ? copy(status().declaration->getVersion()) : done->value().error().what;
   };
