@@ -245,16 +245,19 @@ private:
   bool begin_tunnel(ResponseHeadReader::Head& head,
                     unsigned number,
                     std::shared_ptr<net::RpcStream> stream) {
-    if (!upgrades_ || !stream) {
+    if (!upgrades_) {
       break_off("an answer for another protocol, which was not asked for");
       return false;
     }
     if (!begin_answer(Phase::tunneling, number)) return false;
     tunnel_ = call_.responder.tunnel(std::move(head.response));
-    stream->on_writable([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->input_.send();
-    });
-    input_.begin(std::move(stream), [this](std::size_t count) { tunnel_.taken(count); });
+    if (stream) {  // Else it has ended already: all that it said is here, and nobody hears the
+                   // client.
+      stream->on_writable([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->input_.send();
+      });
+      input_.begin(std::move(stream), [this](std::size_t count) { tunnel_.taken(count); });
+    }
     tunnel_.on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
       if (const auto self = weak.lock()) self->input_.add(bytes, last);
     });
