@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/object/flat_json.hpp"
+
 namespace nomad::object {
 
 namespace {
@@ -32,6 +34,54 @@ bool is_empty_json(capnp::Text::Reader text) {
   return text.size() == 0 || text == "{}";
 }
 
+bool same_value(const JsonNode& a, const JsonNode& b, EmptyMember empty);
+
+bool same_members(const JsonNode& a, const JsonNode& b, EmptyMember empty) {
+  const auto counted = [empty](const JsonNode& object) {
+    auto keys = sorted_keys(object);
+    if (empty == EmptyMember::is_absent)
+      std::erase_if(keys, [](const JsonNode* key) {
+        const auto& value = key[1];
+        const bool is_list = value.is(JsonKind::array) || value.is(JsonKind::object);
+        return value.is(JsonKind::null) || (is_list && value.size == 0);
+      });
+    return keys;
+  };
+  return std::ranges::equal(
+      counted(a), counted(b), [empty](const JsonNode* left, const JsonNode* right) {
+        return left->text() == right->text() && same_value(left[1], right[1], empty);
+      });
+}
+
+bool same_value(const JsonNode& a, const JsonNode& b, EmptyMember empty) {
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case JsonKind::null:
+      return true;
+    case JsonKind::boolean:
+      return a.boolean == b.boolean;
+    case JsonKind::integer:
+      return a.integer == b.integer;
+    case JsonKind::natural:
+      return a.natural == b.natural;
+    case JsonKind::real:
+      return a.real == b.real;
+    case JsonKind::text:
+      return a.text() == b.text();
+    case JsonKind::object:
+      return same_members(a, b, empty);
+    case JsonKind::array:
+      break;
+  }
+  if (a.size != b.size) return false;
+  auto other = b.elements().begin();
+  for (const JsonNode& element : a.elements()) {
+    if (!same_value(element, *other, empty)) return false;
+    ++other;
+  }
+  return true;
+}
+
 const StructPlan* plan_of_elements(const ValuePlan& value) {
   return value.shape == Shape::map ? value.fields : value.element->fields;
 }
@@ -57,7 +107,9 @@ bool same_behind(const ValuePlan& value, Pointer a, Pointer b) {
     case Shape::raw_json: {
       const auto left = a.getAs<capnp::Text>();
       const auto right = b.getAs<capnp::Text>();
-      return left == right || (is_empty_json(left) && is_empty_json(right));
+      return (is_empty_json(left) && is_empty_json(right))
+             || same_json({left.begin(), left.size()}, {right.begin(), right.size()},
+                          EmptyMember::counts);
     }
     case Shape::base64:
       return a.getAs<capnp::Data>() == b.getAs<capnp::Data>();
@@ -95,6 +147,13 @@ void drop_empty_behind(capnp::AnyPointer::Builder pointer, const ValuePlan& valu
 }
 
 }  // namespace
+
+bool same_json(std::string_view a, std::string_view b, EmptyMember empty) {
+  if (a == b) return true;
+  const auto left = FlatJson::read(a);
+  const auto right = FlatJson::read(b);
+  return left && right && same_value(left->root(), right->root(), empty);
+}
 
 Struct struct_at(Slot slot, Struct of) {
   return pointer_at(slot, of).getAs<capnp::AnyStruct>();

@@ -7,6 +7,8 @@
 // older than that form, so that "is it the same?" asks `same_meaning`. Pure; any thread.
 #pragma once
 
+#include <string_view>
+
 #include "runtime/object/plan.hpp"
 #include "runtime/object/raw_struct.hpp"
 
@@ -19,6 +21,13 @@ bool same_meaning(const StructPlan& plan, capnp::AnyStruct::Reader a, capnp::Any
 
 /// The same of one of their fields, whatever the schema calls it.
 bool same_field(const FieldPlan& field, capnp::AnyStruct::Reader a, capnp::AnyStruct::Reader b);
+
+/// What members of JSON objects are that are null or have no elements.
+enum class EmptyMember : std::uint8_t { counts, is_absent };
+
+/// Whether two JSON texts say the same: in whatever order members are, and with whatever white
+/// space. Older servers stored them otherwise.
+bool same_json(std::string_view a, std::string_view b, EmptyMember empty);
 
 /// The struct behind a pointer, or one of zeros.
 capnp::AnyStruct::Reader struct_at(Slot slot, capnp::AnyStruct::Reader of);

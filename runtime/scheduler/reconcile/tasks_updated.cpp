@@ -158,15 +158,18 @@ bool same_spreads(Job job_a, Group a, Job job_b, Group b) {
 }
 
 /// Connect of the group's services; its proxies are built once.
-std::vector<std::tuple<std::string_view, std::string_view, std::string_view>> connect_of(
-    Group group) {
-  std::vector<std::tuple<std::string_view, std::string_view, std::string_view>> all;
-  for (const auto service : group.getServices()) {
-    if (service.getConnect().size() > 0)
-      all.emplace_back(view(service.getName()), view(service.getPortLabel()),
-                       view(service.getConnect()));
-  }
-  return all;
+bool same_connect(Group a, Group b) {
+  const auto collect = [](Group group) {
+    std::vector<schema::Service::Reader> all;
+    for (const auto service : group.getServices())
+      if (service.getConnect().size() > 0) all.push_back(service);
+    return all;
+  };
+  return std::ranges::equal(collect(a), collect(b), [](auto x, auto y) {
+    return x.getName() == y.getName() && x.getPortLabel() == y.getPortLabel()
+           && object::same_json(view(x.getConnect()), view(y.getConnect()),
+                                object::EmptyMember::is_absent);
+  });
 }
 
 /// Beside what annotations say: ports of networks have no values yet, names and meta are compared
@@ -182,7 +185,7 @@ bool same_group(Job job_a, Group a, Job job_b, Group b) {
   return a.getTasks().size() == b.getTasks().size() && same_fields(comparisons().group, a, b)
          && same_networks(a.getNetworks(), b.getNetworks())
          && merged_affinities(job_a, a) == merged_affinities(job_b, b)
-         && same_spreads(job_a, a, job_b, b) && connect_of(a) == connect_of(b);
+         && same_spreads(job_a, a, job_b, b) && same_connect(a, b);
 }
 
 std::optional<Task> find_task(Group group, capnp::Text::Reader name) {

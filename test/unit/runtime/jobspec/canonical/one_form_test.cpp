@@ -166,6 +166,18 @@ TEST_CASE("one form: what was stored before there was one compares by its meanin
   CHECK(::nomad::object::same_meaning(old.reader(), *now));
   task.setUser("somebody");
   CHECK_FALSE(::nomad::object::same_meaning(old.reader(), *now));
+  task.setUser("");
+  nomad::Draft<nomad::schema::Job> other{now};
+  const auto configure = [](auto& draft, const char* config) {
+    draft->getTaskGroups()[0].getTasks()[0].setConfig(config);
+    return draft.freeze();
+  };
+  const auto same = [&](const char* before, const char* after) {
+    return ::nomad::object::same_meaning(*configure(old, before), *configure(other, after));
+  };
+  CHECK(same(R"({"a": [1, {"c":2,"b":"x"}],"d":null})", R"({"d":null,"a":[1,{"b":"x","c":2}]})"));
+  CHECK_FALSE(same(R"({"entrypoint":[]})", "{}"));  // which a driver tells apart
+  CHECK_FALSE(same(R"({"a":[1,2]})", R"({"a":[2,1]})"));
 }
 
 TEST_CASE("one form: a number that is absent is not 0") {

@@ -240,4 +240,13 @@ TEST_CASE_FIXTURE(Harness, "of a service only Connect makes new allocations nece
   };
   CHECK(scheduler::tasks_updated(*with_connect(""), *with_connect("{}"), "api"));
   CHECK_FALSE(scheduler::tasks_updated(*with_connect("{}"), *with_connect("{}"), "api"));
+  // As an older release has stored it.
+  const auto now = with_connect(R"({"Native":false,"SidecarService":{"Port":"a","Tags":null}})");
+  const auto says = [&](const char* connect) {
+    return !scheduler::tasks_updated(*with_connect(connect), *now, "api");
+  };
+  CHECK(says(R"({"SidecarService": {"Tags":[],"Port":"a"}, "Native":false})"));
+  CHECK_FALSE(says(R"({"Native":false,"SidecarService":{"Port":"a","Tags":["b"]}})"));
+  CHECK_FALSE(says(R"({"Native":false,"SidecarService":{"Port":"b","Tags":null}})"));
+  CHECK_FALSE(says("no JSON"));
 }
