@@ -1,9 +1,10 @@
 #include "runtime/state/scaling_policies.hpp"
 
+#include <capnp/any.h>
+
 #include "runtime/base/ids.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/entries.hpp"
-#include "runtime/object/meaning.hpp"
 
 namespace nomad::state {
 
@@ -25,6 +26,19 @@ std::string policy_id(schema::Job::Reader job,
   name = join_key(name, type, number_key(index));
   Random random{policy_hash(name)};
   return make_uuid(random);
+}
+
+/// Whether both ask for the same. Byte for byte: replicas of every release have to judge alike, and
+/// what is registered is in one form.
+bool same_policy(schema::ScalingPolicy::Reader a, schema::ScalingPolicy::Reader b) {
+  Draft<schema::ScalingPolicy> left{a};
+  Draft<schema::ScalingPolicy> right{b};
+  for (auto* draft : {&left, &right}) {
+    (*draft)->setId("");
+    (*draft)->setCreateIndex(0);
+    (*draft)->setModifyIndex(0);
+  }
+  return capnp::AnyStruct::Reader{left.reader()} == capnp::AnyStruct::Reader{right.reader()};
 }
 
 Object<schema::ScalingPolicy> find_policy(const Object<schema::Job>& job,
@@ -69,7 +83,7 @@ void name_policies(schema::Job::Builder job, const Object<schema::Job>& existing
     const auto type = view(policy.asReader().getType());
     const auto known = find_policy(existing, name, type);
     if (known) {
-      const bool is_same = object::same_meaning(*known, policy.asReader());
+      const bool is_same = same_policy(*known, policy.asReader());
       policy.setId(known->getId());
       policy.setCreateIndex(known->getCreateIndex());
       policy.setModifyIndex(is_same ? known->getModifyIndex() : index);
