@@ -158,13 +158,16 @@ private:
     }
   }
 
-  /// An operator who stops an allocation asks for the same move, but means that it is to end.
+  /// An operator who stops an allocation asks for the same move, but means that it is to end. The
+  /// servers' indexes tell the one from the other: the client's clock may be any.
   static bool was_drained(const AllocEntry& entry, schema::Node::Reader node) {
-    const auto ended = cut_short_at(entry);
-    if (!ended || !node.hasLastDrain()) return false;
-    const auto drained = node.getLastDrain().getStartedAt();
-    constexpr std::int64_t second = 1'000'000'000;  // The start is kept in whole seconds.
-    return entry.alloc().create_time() < drained + second && drained <= *ended;
+    if (!was_cut_short(entry)) return false;
+    const auto alloc = entry.alloc();
+    for (const auto event : node.getEvents())
+      if (view(event.getSubsystem()) == "Drain" && event.getCreateIndex() > alloc.create_index()
+          && event.getCreateIndex() <= alloc.alloc_modify_index())
+        return true;
+    return false;
   }
 
   const Attempt& attempt_;

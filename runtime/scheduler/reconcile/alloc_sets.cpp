@@ -41,8 +41,8 @@ bool decides_end(schema::TaskGroup::Reader group, std::string_view name) {
   return has_leader ? is_leader : !is_sidecar;
 }
 
-/// When it was told to end, if it had not ended by itself before that.
-std::optional<std::int64_t> killed_at(schema::TaskState::Reader task) {
+/// Whether it was told to end before it had ended by itself.
+bool was_killed(schema::TaskState::Reader task) {
   bool is_over = false;
   for (const auto event : task.getEvents()) {
     const auto type = view(event.getType());
@@ -51,9 +51,9 @@ std::optional<std::int64_t> killed_at(schema::TaskState::Reader task) {
     else if (type == "Restarting" || type == "Started")
       is_over = false;
     else if (type == "Killing" && !is_over)
-      return event.getTime();
+      return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 const AllocSet& sorted(AllocSet& set) {
@@ -71,15 +71,15 @@ std::string_view AllocEntry::name() const {
   return alloc().name();
 }
 
-std::optional<std::int64_t> cut_short_at(const AllocEntry& entry) {
+bool was_cut_short(const AllocEntry& entry) {
   const auto alloc = entry.alloc();
-  if (!alloc.wants_migration()) return std::nullopt;
+  if (!alloc.wants_migration()) return false;
   const auto group = find_group(entry.job(), alloc.task_group());
   for (const auto task : alloc.task_states()) {
     if (group && !decides_end(*group, view(task.getKey()))) continue;
-    if (const auto since = killed_at(task.getValue())) return since;
+    if (was_killed(task.getValue())) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 AllocSet difference(const AllocSet& from, const AllocSet& without) {
@@ -227,7 +227,7 @@ Filter judge_batch(const AllocEntry& entry) {
   const auto alloc = entry.alloc();
   switch (alloc.desired_status()) {
     case DesiredStatus::STOP:
-      return ran_successfully(alloc) && !cut_short_at(entry) ? Filter::untainted : Filter::ignore;
+      return ran_successfully(alloc) && !was_cut_short(entry) ? Filter::untainted : Filter::ignore;
     case DesiredStatus::EVICT:
       return Filter::ignore;
     case DesiredStatus::RUN:

@@ -41,10 +41,9 @@ std::int64_t last_unknown(const AllocEntry& alloc);
 /// Away for longer than its group tolerates.
 bool is_expired(const AllocEntry& alloc, std::int64_t now);
 
-/// When it was ended to be moved, by a drain or an operator, before its work was done; none if it
-/// was not. Unlike in Nomad 1.6 such work does not count as done: it begins anew where there is
-/// room.
-std::optional<std::int64_t> cut_short_at(const AllocEntry& alloc);
+/// Whether it was ended to be moved, by a drain or an operator, before its work was done. Unlike in
+/// Nomad 1.6 such work does not count as done: it begins anew where there is room.
+bool was_cut_short(const AllocEntry& alloc);
 
 /// Was away and has not been dealt with since it is back.
 bool needs_reconnect(const AllocEntry& alloc);

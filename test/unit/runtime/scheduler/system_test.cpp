@@ -181,6 +181,7 @@ TEST_CASE_FIXTURE(SystemHarness, "what a drain cut short of a sysbatch job begin
       auto update = command.initNodeDrainUpdate();
       update.setNodeId(text(node));
       update.setUpdatedAt(now / second);
+      update.initEvent().setSubsystem("Drain");
       if (begins) update.initDrainStrategy();
       update.setMarkEligible(!begins);
     });
@@ -195,6 +196,10 @@ TEST_CASE_FIXTURE(SystemHarness, "what a drain cut short of a sysbatch job begin
   REQUIRE(live().empty());
 
   SUBCASE("it was ended") {
+    SUBCASE("") {}
+    SUBCASE("by a client whose clock is behind") {
+      now -= 3600 * second;
+    }
     report_killed(first, {"Started", "Killing", "Terminated", "Killed"});
     drain(false);
     process(evaluate(EvalTrigger::NODE_UPDATE));
