@@ -70,6 +70,9 @@ void Autopilot::judge(const LogStatus& log,
   ClusterHealth health;
   std::size_t healthy_voters = 0;
   std::map<std::string, Seen> seen;
+  // Of a time when nobody looked it can't be told who took nothing.
+  const bool watches = now - looked_at_ <= longest_blink;
+  looked_at_ = now;
   for (const auto& member : log.configuration.members) {
     const auto* server = find(servers, member.id);
     const bool is_self = member.id == log.self;
@@ -91,7 +94,7 @@ void Autopilot::judge(const LogStatus& log,
     const auto before = seen_.find(member.id);
     auto& now_seen = seen[member.id];
     if (before != seen_.end()) now_seen = before->second;
-    if (row.last_index >= log.last_index || row.last_index != now_seen.index)
+    if (row.last_index >= log.last_index || row.last_index != now_seen.index || !watches)
       now_seen.at_index_since = now;
     now_seen.index = row.last_index;
     const bool takes_entries = now - now_seen.at_index_since < stuck_after;

@@ -38,6 +38,9 @@ inline constexpr std::chrono::minutes dead_after{10};
 /// them, or can't keep up.
 inline constexpr std::chrono::seconds stuck_after{3};
 
+/// Between two looks: what was longer ago is no look at the same thing.
+inline constexpr std::chrono::seconds longest_blink{2};
+
 /// The log as its leader sees it.
 struct LogStatus {
   struct Peer {
@@ -116,6 +119,7 @@ private:
   };
 
   Time dead_after_;
+  Time looked_at_{0};
   std::map<std::string, Seen> seen_;
   ClusterHealth health_;
   std::optional<raft::MemberChange> next_;
