@@ -84,9 +84,10 @@ bool Membership::accept(const Speaker& speaker, const MemberInfo& news, Time now
   auto& row = found->second;
   const bool answers = row.info.status == MemberStatus::alive;
   if (news.status == MemberStatus::left && answers && !is_own_word) return false;  // (4)
-  const bool wins
-      = std::pair{news.incarnation, news.status} > std::pair{row.info.incarnation, row.info.status};
-  if (!wins) return false;
+  const auto order = std::pair{news.incarnation, news.status}
+                     <=> std::pair{row.info.incarnation, row.info.status};
+  const bool corrects = is_own_word && order == 0 && news != row.info;  // (8)
+  if (order <= 0 && !corrects) return false;
   if (row.info.status != news.status) row.since = now;
   if (news.incarnation > row.info.incarnation) row.failures = 0;
   row.info = news;

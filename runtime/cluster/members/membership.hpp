@@ -21,6 +21,8 @@
 // (7) A caller of another region is believed about its own servers alone; of others that are
 //     unknown here it may say that they are there, never of ours. But what it says of ourselves is
 //     answered (2): otherwise a server that it took for failed would stay so there.
+// (8) Of two rows that are equal by (1) the server's own word counts: another one, of an older
+//     release, may have passed its row on without what it does not know.
 #pragma once
 
 #include <chrono>

@@ -60,6 +60,22 @@ TEST_CASE("membership: tables spread, and nothing is news twice") {
   CHECK(a.others().size() == 2);
 }
 
+TEST_CASE("membership: what others leave out of a row its server puts right") {
+  auto info = server("a");
+  info.serf_address = "a:4648";
+  Membership a{info, {}, Random{7}, 0s};
+  auto b = make("b");
+  auto without = server("a");
+  without.incarnation = a.find("a")->incarnation;
+  REQUIRE(b.merge(rows({server("c"), without}), "global", 1s));
+  CHECK(b.find("a")->serf_address.empty());
+  CHECK(b.merge(a.table(), "global", 2s));
+  CHECK(b.find("a")->serf_address == "a:4648");
+  CHECK_FALSE(b.merge(a.table(), "global", 3s));
+  b.merge(rows({server("c"), without}), "global", 4s);
+  CHECK(b.find("a")->serf_address == "a:4648");
+}
+
 TEST_CASE("membership: a server fails after two rounds without an answer, and comes back") {
   auto a = make("a");
   auto b = make("b");
