@@ -79,12 +79,14 @@ std::string_view to_string(Checksum::Kind kind) {
   return std::ranges::find(kinds, kind, &KnownKind::kind)->name;
 }
 
-Result<ChecksumSpec> parse_checksum(std::string_view text) {
+Result<ChecksumSpec> parse_checksum(std::string_view given) {
+  const auto text = trim(given);
   const auto colon = text.find(':');
   if (colon == text.npos) return ChecksumSpec{NOMAD_TRY(by_length(text)), {}};
   if (text.substr(0, colon) == "file") {
-    if (text.size() == colon + 1) return wrong("file: names no file");
-    return ChecksumSpec{{}, std::string{text.substr(colon + 1)}};
+    const auto file = trim(text.substr(colon + 1));
+    if (file.empty()) return wrong("file: names no file");
+    return ChecksumSpec{{}, std::string{file}};
   }
   return ChecksumSpec{NOMAD_TRY(of_kind(text.substr(0, colon), text.substr(colon + 1))), {}};
 }

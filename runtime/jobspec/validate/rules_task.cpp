@@ -262,6 +262,22 @@ std::string check_hexadecimal(std::string_view text) {
   return text.size() % 2 == 1 ? "encoding/hex: odd length hex string" : "";
 }
 
+/// What the fetcher would refuse on every node.
+std::string check_checksum_file(std::string_view source) {
+  if (source.empty()) return "checksum file has no source";
+  const std::string lower = to_lower(source);
+  std::string_view url = lower;
+  const auto takes = [&url](std::string_view start) {
+    const bool is_it = url.starts_with(start);
+    if (is_it) url.remove_prefix(start.size());
+    return is_it;
+  };
+  static_cast<void>(takes("http::") || takes("https::"));
+  const bool is_known = takes("http://") || takes("https://");
+  if (is_known && !url.empty() && url.front() != '/') return {};
+  return "checksum file must be given by an http or https address; got " + quote(source);
+}
+
 /// "" or what is wrong with an artifact's checksum, "type:hexadecimal value", or "file:" and where
 /// a file of checksums is. (Nomad refuses the latter here, and takes it in the source's query.)
 std::string check_checksum(std::string_view given) {
@@ -270,8 +286,7 @@ std::string check_checksum(std::string_view given) {
   const std::size_t first = given.find_first_not_of(blanks);
   if (first == std::string_view::npos) return "checksum value cannot be empty";
   const std::string_view text = given.substr(first, given.find_last_not_of(blanks) - first + 1);
-  if (text.starts_with("file:"))
-    return text.size() == 5 ? "checksum file has no source" : std::string{};
+  if (text.starts_with("file:")) return check_checksum_file(trim(text.substr(5), blanks));
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || text.find(':', colon + 1) != std::string_view::npos)
     return "checksum must be given as \"type:value\"; got " + quote(text);

@@ -27,6 +27,8 @@ TEST_CASE("checksum: what was given is understood") {
   CHECK(parse_checksum(std::string(64, 'a'))->value->kind == Checksum::Kind::sha256);
   CHECK(parse_checksum("sha512:" + std::string(128, 'a'))->value->kind == Checksum::Kind::sha512);
   CHECK(parse_checksum("file:https://h/SUMS")->file == "https://h/SUMS");
+  CHECK(parse_checksum(" file: https://h/SUMS\n")->file == "https://h/SUMS");
+  CHECK(parse_checksum("\t" + std::string{abc_sha1} + " ")->value->kind == Checksum::Kind::sha1);
   for (const char* bad : {"", "abc", "md5:", "md5:xyz", "crc32:00000000",
                           "file:", "sha256:900150983cd24fb0d6963f7d28e17f72"})
     CHECK_MESSAGE(!parse_checksum(bad), bad);
