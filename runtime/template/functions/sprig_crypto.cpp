@@ -23,8 +23,7 @@ namespace {
 // one of these.
 constexpr std::uint64_t bcrypt_work = std::uint64_t{40} << 20U;
 constexpr std::uint64_t scrypt_work = std::uint64_t{80} << 20U;
-constexpr std::uint64_t short_key_work = std::uint64_t{120} << 20U;
-constexpr std::uint64_t long_key_work = Work::at_once;
+constexpr std::uint64_t curve_key_work = std::uint64_t{1} << 20U;
 constexpr std::uint64_t signature_work = std::uint64_t{20} << 20U;
 
 std::string secret(Context& context, std::string text) {
@@ -136,9 +135,8 @@ Result<std::string> derive_password(Context& context,
 // --- keys and certificates -----------------------------------------------------------------------
 
 Result<PrivateKey> new_key(Context& context, KeyKind kind, unsigned bits) {
-  const bool takes_long = kind == KeyKind::dsa || bits > 2048;
-  NOMAD_TRY(context.work().take_at_once(takes_long ? long_key_work : short_key_work));
-  return make_key(kind, bits);
+  NOMAD_TRY(context.work().take_at_once(curve_key_work));  // of others more, as they are made
+  return make_key(kind, context.work(), bits);
 }
 
 Result<std::string> private_key(Context& context, std::string_view type) {

@@ -54,23 +54,52 @@ PrivateKey key_of(int type, const std::string& bytes) {
   return key;
 }
 
+/// The search for a prime goes on as long as there is work for one more candidate.
+struct Search {
+  Work& work;
+  std::uint64_t of_candidate;
+
+  /// What a test of one takes: a millisecond with 2048 bits, and it grows by the square at least.
+  Search(Work& taken_from, std::uint64_t prime_bits)
+      : work{taken_from}, of_candidate{prime_bits * prime_bits / 8} {}
+
+  void watch(EVP_PKEY_CTX* context) {
+    EVP_PKEY_CTX_set_app_data(context, this);
+    EVP_PKEY_CTX_set_cb(context, [](EVP_PKEY_CTX* at) -> int {
+      constexpr int candidate_is_tested = 1;  // BN_GENCB's
+      if (EVP_PKEY_CTX_get_keygen_info(at, 0) != candidate_is_tested) return 1;
+      auto& self = *static_cast<Search*>(EVP_PKEY_CTX_get_app_data(at));
+      return self.work.take(self.of_candidate).has_value() ? 1 : 0;
+    });
+  }
+};
+
 /// What was made with `parameters` as a pattern, or of `kind` alone.
-PrivateKey generated(const KeyContext& context, int bits) {
+PrivateKey generated(const KeyContext& context, int bits, Search* search = nullptr) {
   EVP_PKEY* key = nullptr;
-  if (context == nullptr || EVP_PKEY_keygen_init(context.get()) <= 0
-      || (bits != 0 && EVP_PKEY_CTX_set_rsa_keygen_bits(context.get(), bits) <= 0)
+  if (context == nullptr || EVP_PKEY_keygen_init(context.get()) <= 0) return nullptr;
+  if (search != nullptr) search->watch(context.get());
+  if ((bits != 0 && EVP_PKEY_CTX_set_rsa_keygen_bits(context.get(), bits) <= 0)
       || EVP_PKEY_keygen(context.get(), &key) <= 0)
     return nullptr;
   return PrivateKey{key};
 }
 
-PrivateKey make_dsa_key() {
+PrivateKey make_rsa_key(Work& work, unsigned bits) {
+  Search search{work, bits / 2};
+  return generated(KeyContext{EVP_PKEY_CTX_new_from_name(nullptr, "RSA", nullptr)},
+                   static_cast<int>(bits), &search);
+}
+
+PrivateKey make_dsa_key(Work& work) {
   constexpr int prime_bits = 2048;
   constexpr int subprime_bits = 256;
   const KeyContext rules{EVP_PKEY_CTX_new_from_name(nullptr, "DSA", nullptr)};
   EVP_PKEY* made = nullptr;
-  if (rules == nullptr || EVP_PKEY_paramgen_init(rules.get()) <= 0
-      || EVP_PKEY_CTX_set_dsa_paramgen_bits(rules.get(), prime_bits) <= 0
+  Search search{work, prime_bits};
+  if (rules == nullptr || EVP_PKEY_paramgen_init(rules.get()) <= 0) return nullptr;
+  search.watch(rules.get());
+  if (EVP_PKEY_CTX_set_dsa_paramgen_bits(rules.get(), prime_bits) <= 0
       || EVP_PKEY_CTX_set_dsa_paramgen_q_bits(rules.get(), subprime_bits) <= 0
       || EVP_PKEY_paramgen(rules.get(), &made) <= 0)
     return nullptr;
@@ -80,15 +109,14 @@ PrivateKey make_dsa_key() {
 
 }  // namespace
 
-Result<PrivateKey> make_key(KeyKind kind, unsigned bits) {
+Result<PrivateKey> make_key(KeyKind kind, Work& work, unsigned bits) {
   PrivateKey key;
   switch (kind) {
     case KeyKind::rsa:
-      key = generated(KeyContext{EVP_PKEY_CTX_new_from_name(nullptr, "RSA", nullptr)},
-                      static_cast<int>(bits));
+      key = make_rsa_key(work, bits);
       break;
     case KeyKind::dsa:
-      key = make_dsa_key();
+      key = make_dsa_key(work);
       break;
     case KeyKind::ecdsa:
       key.reset(EVP_EC_gen("P-256"));
@@ -97,6 +125,7 @@ Result<PrivateKey> make_key(KeyKind kind, unsigned bits) {
       key = generated(KeyContext{EVP_PKEY_CTX_new_from_name(nullptr, "ED25519", nullptr)}, 0);
       break;
   }
+  NOMAD_TRY(work.take(0));  // it may have been refused for a candidate
   if (key == nullptr) return function_error("OpenSSL makes no such key here");
   return key;
 }

@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 
 #include "runtime/base/result.hpp"
+#include "runtime/base/work.hpp"
 
 namespace nomad::templates {
 
@@ -21,8 +22,10 @@ using PrivateKey = std::unique_ptr<EVP_PKEY, FreeKey>;
 enum class KeyKind : std::uint8_t { rsa, dsa, ecdsa, ed25519 };
 
 /// A new one, of OpenSSL's random numbers: RSA of `bits` bits, DSA of 2048 and 256, ECDSA on P-256.
-/// RSA of 4096 bits takes seconds.
-Result<PrivateKey> make_key(KeyKind kind, unsigned bits = 2048);
+///
+/// RSA of 4096 bits takes seconds: work is taken for each candidate of its primes, so that it ends
+/// when nobody wants it any more.
+Result<PrivateKey> make_key(KeyKind kind, Work& work, unsigned bits = 2048);
 
 /// The first block of the text. Errors are in sprig's words. Longer keys than 8192 bits are
 /// refused: what is done with them takes too long.

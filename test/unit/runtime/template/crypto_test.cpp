@@ -97,7 +97,8 @@ TEST_CASE("crypto: private keys are in the forms that Go writes") {
   CHECK(key("ed25519").starts_with("-----BEGIN PRIVATE KEY-----\n"));
   CHECK(key("odd") == "Unknown type odd");
   for (const auto kind : {KeyKind::rsa, KeyKind::ecdsa, KeyKind::ed25519}) {
-    const auto made = make_key(kind, 1024);
+    Work work{std::uint64_t{1} << 30U};
+    const auto made = make_key(kind, work, 1024);
     REQUIRE(made.has_value());
     const auto pem = write_key(*made);
     REQUIRE(pem.has_value());
@@ -164,8 +165,21 @@ TEST_CASE("crypto: what a rendering can have made is bounded") {
                  {.work = std::uint64_t{100} << 20U})
             .find("more work than is allowed")
         != std::string::npos);
-  CHECK(rendered("{{sprig_genPrivateKey \"\"}}", {.work = 1 << 20}).find("more work")
+  CHECK(rendered("{{sprig_genPrivateKey \"\"}}", {.work = 1 << 21}).find("more work")
         != std::string::npos);
+}
+
+TEST_CASE("crypto: a key that nobody wants any more is not made to its end") {
+  for (const auto kind : {KeyKind::rsa, KeyKind::dsa}) {
+    int looks = 0;
+    Work work{std::uint64_t{4} << 30U, [&looks]() -> Result<void> {
+                if (++looks < 3) return {};
+                return Error{Errc::cancelled, "nobody wants it"};
+              }};
+    const auto made = make_key(kind, work, 4096);
+    CHECK(made.error().what == "nobody wants it");
+    CHECK(looks == 3);
+  }
 }
 
 TEST_CASE("spew: shows types and lengths") {
