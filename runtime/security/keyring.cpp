@@ -192,8 +192,8 @@ Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::Roo
   return opened_.emplace(std::string{id}, shared).first->second;
 }
 
-bool Keyring::opens(const Object<schema::RootKey>& key) {
-  return material(key).has_value();
+bool Keyring::opens(const Object<schema::RootKey>& key) const {
+  return key && unwrap_root_key(*key).has_value();
 }
 
 Object<schema::RootKey> Keyring::rewrap(const Object<schema::RootKey>& key,

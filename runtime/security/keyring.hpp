@@ -59,7 +59,7 @@ public:
                                         const Holders& holders);
 
   /// Whether this server can unwrap `key`.
-  bool opens(const Object<schema::RootKey>& key);
+  bool opens(const Object<schema::RootKey>& key) const;
 
   /// What becomes of wraps for secrets other than this server's. While a secret is being changed,
   /// servers differ: the leader's is the one that counts, or two servers would undo each other's

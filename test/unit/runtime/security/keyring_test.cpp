@@ -85,6 +85,19 @@ TEST_CASE("keyring: a server opens a key only if it was wrapped for it") {
   CHECK(stranger->open_variable(key, sealed(*one, key)).has_error());
 }
 
+TEST_CASE("keyring: to ask whether it opens a key changes nothing") {
+  const auto one = server("one");
+  const auto ours = one->make_root_key(key_id, 4, {});
+  const auto asked = server("asked");
+  const auto shared = one->make_root_key(key_id, 4, {asked->holder()});
+  const auto of_archive = server("two")->make_root_key(key_id, 4, {asked->holder()});
+
+  CHECK(asked->opens(of_archive));  // of the same name
+  CHECK(asked->open_variable(shared, sealed(*one, shared)).has_value());
+  CHECK_FALSE(asked->opens(ours));
+  CHECK_FALSE(asked->opens({}));
+}
+
 TEST_CASE("keyring: wraps are added for newcomers, dropped for those who left, and else kept") {
   const auto one = server("one");
   const auto two = server("two");
