@@ -356,11 +356,19 @@ void BridgeDriver::await_end(const TaskId& id, const RunPtr& run) {
         if (!is_running(run)) return;
         if (response == nullptr && why.error.code == Errc::unavailable)
           return await_end_later(id, run, why);
-        runs_.ended(run->number, response != nullptr
-                                     ? run_end(*response)
-                                     : workload::ExitResult{.code = -1, .error = why.error.what});
-        if (run->usage) run->usage->end();
+        ended(run, response != nullptr ? run_end(*response)
+                                       : workload::ExitResult{.code = -1, .error = why.error.what});
       });
+}
+
+/// Who follows its logs leaves when the end is told, so that they are complete first.
+void BridgeDriver::ended(const RunPtr& run, workload::ExitResult result) {
+  run->has_ended = true;
+  logs_.finish(run->kept.logs(), [this, run, result = std::move(result)] {
+    if (!is_known(run)) return;
+    runs_.ended(run->number, result);
+    if (run->usage) run->usage->end();
+  });
 }
 
 /// With the program this process ends, and the next one recovers the task. One that lives, and
@@ -389,8 +397,7 @@ void BridgeDriver::tell_end(const TaskRun& run) {
 
 void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverReply& reply) {
   const auto id = task_id(order.getId());
-  const auto* const there = runs_.find(id);
-  if (there != nullptr && there->stage == Stage::ended) return answer_done(reply);
+  if (const auto there = find(id); there && there->has_ended) return answer_done(reply);
   const auto run = find_running(id);
   if (!run) return reject(reply, no_task());
   const Nanoseconds grace{std::max<std::int64_t>(order.getGrace(), 0)};

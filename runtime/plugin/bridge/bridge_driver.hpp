@@ -62,6 +62,7 @@ private:
     drivers::KeptRun kept{};
     BackOff pauses{std::chrono::seconds{1}, std::chrono::seconds{30}};  ///< Of its questions.
     bool is_told_of = false;               ///< That the driver was away.
+    bool has_ended = false;                ///< Told when its logs are complete.
     std::function<void()> forget_end{};    ///< Withdraws the question for its end.
     std::shared_ptr<UsageReader> usage{};  ///< Null: nobody has asked.
 
@@ -94,6 +95,7 @@ private:
   void ask_recovery(const TaskId& id, const RunPtr& run, Nanoseconds until);
   void recovery_failed(const TaskId& id, const RunPtr& run, Nanoseconds until, const Refusal& why);
   void await_end(const TaskId& id, const RunPtr& run);
+  void ended(const RunPtr& run, workload::ExitResult result);
   void await_end_later(const TaskId& id, const RunPtr& run, const Refusal& why);
   void stop(schema::plugin::StopTask::Reader order, const DriverReply& reply);
   void end_by_force(const TaskId& id, const RunPtr& run);
@@ -120,7 +122,9 @@ private:
 
   bool is_known(const RunPtr& run) const { return runs_.find(run->number) != nullptr; }
 
-  bool is_running(const RunPtr& run) const { return runs_.is_running(run->number); }
+  bool is_running(const RunPtr& run) const {
+    return !run->has_ended && runs_.is_running(run->number);
+  }
 
   void watch_health();
   void watch_events();

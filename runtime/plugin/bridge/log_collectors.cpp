@@ -193,7 +193,10 @@ void LogCollectors::carry_out(const KeepingPtr& one) {
                               remove_fifos(one->process);
                               kept_.erase(one->process.out());
                             },
-                            [](const Complete&) {},  // Ends of tasks do not wait for it here.
+                            [&](const Complete&) {
+                              for (const auto& told : std::exchange(one->complete, {}))
+                                told();
+                            },
                             [&](const TellUser& told) { warn(told.text); }},
                  action);
 }
@@ -268,13 +271,18 @@ void LogCollectors::watch(const drivers::LogCollector& process, Renewed renewed)
   if ((*one)->process.pid() != process.pid()) (*one)->renewed((*one)->process);
 }
 
-void LogCollectors::finish(const drivers::LogCollector& process) {
+void LogCollectors::finish(const drivers::LogCollector& process, std::function<void()> complete) {
   const auto found = process.out().empty() ? Result<KeepingPtr>{Error{Errc::not_found, "no path"}}
                                            : find(process);
-  if (!found) return terminate(process);
+  if (!found) {
+    terminate(process);
+    if (complete) complete();
+    return;
+  }
   const auto one = *found;
   one->renewed = nullptr;
   one->is_finishing = true;
+  if (complete) one->complete.push_back(std::move(complete));
   one->machine.task_ended();
   carry_out(one);
   if (one->end) terminate(one->process);

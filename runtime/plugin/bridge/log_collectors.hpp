@@ -53,8 +53,9 @@ public:
   void watch(const drivers::LogCollector& process, Renewed renewed);
 
   /// It reads what is left, and ends. If it has ended, another one does. Whatever has its number
-  /// now but is another process is let be.
-  void finish(const drivers::LogCollector& process);
+  /// now but is another process is let be. `complete` is called once, in this turn or a later one:
+  /// when all is in the files, or nothing more can come, or that has lasted ten seconds.
+  void finish(const drivers::LogCollector& process, std::function<void()> complete = {});
 
 private:
   struct Keeping {
@@ -63,6 +64,7 @@ private:
     std::vector<host::UniqueFd> held{};  ///< The reading ends of the FIFOs.
     host::UniqueFd end{};                ///< A pidfd, which is watched.
     Renewed renewed{};
+    std::vector<std::function<void()>> complete{};  ///< Who waits for the machine's `Complete`.
     bool is_finishing = false;  ///< Whichever reads is to read what is left, and end.
   };
 

@@ -148,9 +148,14 @@ TEST_CASE_FIXTURE(CollectorsFixture,
   kill(kept->process);
   REQUIRE(::write(writer.get(), "last\n", 5) == 5);
   writer.reset();
-  collectors.finish(kept->process);
-  CHECK(loop.serve([&] { return !has_fifos(); }));
-  CHECK(kept_output() == "last\n");
+  std::string when_complete;
+  collectors.finish(kept->process, [&] { when_complete = kept_output(); });
+  CHECK(loop.serve([&] { return !when_complete.empty(); }));
+  CHECK(when_complete == "last\n");
+  CHECK_FALSE(has_fifos());
+  bool is_told = false;
+  collectors.finish(kept->process, [&] { is_told = true; });  // there is nothing more
+  CHECK(is_told);
   CHECK(loop.serve([&] { return !loop.is_watching(); }));
 }
 
