@@ -106,13 +106,19 @@ private:
   void beat() {
     if (!stream_) return;
     if (!std::exchange(has_written_, false) && !style_.plain) body_.write("{}");
+    beat_later();
+    if (!std::exchange(is_asking_, true)) ask_whether_ended();
+  }
+
+  /// The node may be slow to answer, or never do.
+  void ask_whether_ended() {
     context_->asker.ask<client::client_api::AllocDir>(
         style_.node, client::client_api::AllocDirOf{*style_.alloc}, ask_timeout,
         turns_.callback(
             [self = this->shared_from_this()](const Result<client::client_api::AllocDir>& dir) {
               const bool gone = !dir && dir.error().code == Errc::not_found;
-              if (gone || (dir && dir->ended)) return self->end();
-              self->beat_later();
+              self->is_asking_ = false;
+              if (gone || (dir && dir->ended)) self->end();
             }));
   }
 
@@ -135,6 +141,7 @@ private:
   const FollowStyle style_;
   bool is_waiting_ = false;
   bool has_written_ = false;
+  bool is_asking_ = false;  ///< Whether the allocation has ended.
 };
 
 }  // namespace nomad::api
