@@ -220,11 +220,11 @@ Result<std::shared_ptr<const client::TemplateSettings>> template_settings(
 /// then.
 void warn_of_missing(const std::string& name, const std::string& path) {
   std::error_code failure;
-  if (std::filesystem::exists(path, failure)) return;
+  if (std::filesystem::exists(path, failure) || failure) return;  // it may be there
   log::warn("client",
-            "host_volume \"{}\": there is no path \"{}\"{}: tasks that mount the volume will fail; "
+            "host_volume \"{}\": there is no path \"{}\": tasks that mount the volume will fail; "
             "create or mount it",
-            name, path, failure ? " (" + failure.message() + ")" : "");
+            name, path);
 }
 
 Result<client::ClientOptions> client_options(const config::AgentConfig& config,

@@ -75,12 +75,14 @@ Result<schema::HostVolume::Reader> find_volume(const HookCall& call,
                            source)};
 }
 
+/// One whose folders this agent may not search can still be mounted by who mounts it.
 Result<> check_volume_path(schema::HostVolume::Reader volume) {
   const auto path = copy(volume.getPath());
-  if (::access(path.c_str(), F_OK) == 0) return {};
+  const int failure = ::access(path.c_str(), F_OK) == 0 ? 0 : errno;
+  if (failure != ENOENT && failure != ENOTDIR) return {};
   auto missing = errno_error(
-      fmt::format("host volume \"{}\": \"{}\" on this client", view(volume.getName()), path), errno,
-      Errc::unavailable);
+      fmt::format("host volume \"{}\": \"{}\" on this client", view(volume.getName()), path),
+      failure, Errc::unavailable);
   missing.what += "; create or mount it";
   return missing;
 }

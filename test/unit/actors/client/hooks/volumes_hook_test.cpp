@@ -1,6 +1,9 @@
 // Volumes of the host: where a task finds them.
+#include <filesystem>
+
 #include "actors/client/hooks/function_hooks.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
+#include "test/unit/runtime/host/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -111,6 +114,14 @@ TEST_CASE_FIXTURE(VolumesFixture,
   CHECK(ask_hook().error().what
         == "host volume \"data\": \"/no such folder\" on this client: No such file or directory; "
            "create or mount it");
+}
+
+TEST_CASE_FIXTURE(VolumesFixture,
+                  "volumes: one whose path this agent can't look at is left to who mounts it") {
+  const host::TempDir loop;
+  std::filesystem::create_symlink(loop / "data", loop / "data");
+  place->getHostVolumes()[0].getValue().setPath((loop / "data").c_str());
+  CHECK(view(mount().getHostPath()) == loop / "data");
 }
 
 TEST_CASE_FIXTURE(VolumesFixture, "volumes: tasks without one do not wait for the hook") {
