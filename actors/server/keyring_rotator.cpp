@@ -1,5 +1,7 @@
 #include "actors/server/keyring_rotator.hpp"
 
+#include <map>
+
 #include "actors/core/supervise.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
@@ -50,8 +52,8 @@ struct KeyringRotatorState {
   Random random{0};
   bool leads = false;
   unsigned looks_as_follower = 0;
-  std::string told;  ///< The last problem that was warned of.
-  std::chrono::steady_clock::time_point told_at{};
+  /// When was warned of last, by what failed.
+  std::map<std::string, std::chrono::steady_clock::time_point> told_at;
   unsigned writing = 0;  ///< Commands without an answer; the next look waits for them.
 
   void write(const Object<schema::Command>& command, std::string what) {
@@ -63,19 +65,18 @@ struct KeyringRotatorState {
             },
             [this, what = std::move(what)](const Error& err) {
               --writing;  // tried again at the next look
-              complain(what + ": " + err.what, leads && err.code != Errc::conflict);
+              complain(what, err.what, leads && err.code != Errc::conflict);
             });
   }
 
   /// What goes on failing is tried at each look, and said once a minute.
-  void complain(const std::string& problem, bool is_worth_saying) {
+  void complain(const std::string& what, const std::string& why, bool is_worth_saying) {
     const auto now = self->now();
-    if (is_worth_saying && problem == told && now < told_at + complaint_pause)
-      is_worth_saying = false;
-    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring", problem);
-    if (!is_worth_saying) return;
-    told = problem;
-    told_at = now;
+    const auto told = told_at.find(what);
+    if (told != told_at.end() && now < told->second + complaint_pause) is_worth_saying = false;
+    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring",
+               what + ": " + why);
+    if (is_worth_saying) told_at[what] = now;
   }
 
   /// Whether the state knows this server by the key that it has.

@@ -175,7 +175,8 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: what goes on failing is said once 
   settle();
   int refused = 0;
   for (int i = 0; i < 30; ++i) {
-    refused += refuse() > 0 ? 1 : 0;
+    const Error why{Errc::unavailable, "behind index " + std::to_string(i)};
+    refused += refuse(why) > 0 ? 1 : 0;
     advance(1s);
   }
   CHECK(refused > 10);

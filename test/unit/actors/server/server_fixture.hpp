@@ -73,10 +73,10 @@ struct ServerFixture : ActorFixture {
   }
 
   /// Fails what is proposed by now, as a server that lost leadership does.
-  std::size_t refuse() {
+  std::size_t refuse(const Error& why = no_leader()) {
     auto proposals = log->take();
     for (auto& proposal : proposals)
-      proposal.callback(no_leader());
+      proposal.callback(why);
     settle();
     return proposals.size();
   }
