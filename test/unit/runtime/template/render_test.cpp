@@ -97,6 +97,17 @@ TEST_CASE("render: values of variables are not shown by errors") {
   CHECK(error.what.find("admin") == std::string::npos);
 }
 
+TEST_CASE("render: a long message is shown by its beginning, and no half of a value") {
+  for (std::size_t before = 65'440; before < 65'520; ++before) {
+    const auto error = render("{{with nomadVar \"app/config\"}}{{parseInt (print (sprig_repeat "
+                              + std::to_string(before)
+                              + " \"x\") .user.Value (sprig_repeat 2000 \"y\"))}}{{end}}")
+                           .error();
+    CHECK(error.what.size() < 66'000);
+    CHECK(error.what.find("xa") == std::string::npos);
+  }
+}
+
 TEST_CASE("render: the clock is the sources'") {
   CHECK(render("{{timestamp}}")->text == "2023-11-14T22:13:20Z");
   CHECK(render("{{timestamp \"unix\"}}")->text == "1700000000");
