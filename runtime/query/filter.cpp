@@ -1,5 +1,6 @@
 #include "runtime/query/filter.hpp"
 
+#include <bit>
 #include <map>
 #include <utility>
 #include <vector>
@@ -57,23 +58,6 @@ Result<bool> is_equal(const Value& value, const std::string& text) {
       break;
   }
   return refuse("unable to find suitable primitive comparison function for matching");
-}
-
-Result<bool> contains(const Value& value, const Expression& match) {
-  if (value.kind == Value::Kind::text)
-    return find_text(value.text, match.value) != std::string_view::npos;
-  if (value.kind == Value::Kind::map) return value.entry(match.value).has_value();
-  if (value.kind != Value::Kind::list)
-    return refuse("Cannot perform in/contains operations on type " + std::string{value.kind_name()}
-                  + " for selector: \"" + match.selector.text() + '"');
-  for (unsigned i = 0; i < value.size(); ++i) {
-    const auto element = value.element(i);
-    if (element.kind == Value::Kind::object || element.kind == Value::Kind::list)
-      return refuse("unable to find suitable primitive comparison function for \"in\" comparison");
-    auto same = is_equal(element, match.value);
-    if (!same || *same) return same;
-  }
-  return false;
 }
 
 /// A name that any/all gave: for another path, or for a value of its own.
@@ -159,9 +143,9 @@ private:
     const auto& value = *found;
     switch (node.op) {
       case MatchOp::equal:
-        return is_equal(value, node.value);
+        return equals(value, node.value);
       case MatchOp::not_equal:
-        return negate(is_equal(value, node.value));
+        return negate(equals(value, node.value));
       case MatchOp::in:
         return contains(value, node);
       case MatchOp::not_in:
@@ -176,6 +160,38 @@ private:
         return negate(matches(value, node));
     }
     return refuse("Invalid match operation");
+  }
+
+  /// `is_equal`, once its bytes are paid for: texts of different lengths are not read.
+  Result<bool> equals(const Value& value, const std::string& text) {
+    if (value.kind != Value::Kind::text || value.text.size() == text.size())
+      NOMAD_TRY(work_.take(text.size()));
+    return is_equal(value, text);
+  }
+
+  Result<bool> contains(const Value& value, const Expression& match) {
+    if (value.kind == Value::Kind::text) {
+      NOMAD_TRY(work_.take(value.text.size() + match.value.size()));
+      return find_text(value.text, match.value) != std::string_view::npos;
+    }
+    if (value.kind == Value::Kind::map) {
+      NOMAD_TRY(work_.take(Work::times(std::bit_width(value.size()), match.value.size())));
+      return value.entry(match.value).has_value();
+    }
+    if (value.kind != Value::Kind::list)
+      return refuse("Cannot perform in/contains operations on type "
+                    + std::string{value.kind_name()} + " for selector: \"" + match.selector.text()
+                    + '"');
+    for (unsigned i = 0; i < value.size(); ++i) {
+      NOMAD_TRY(work_.take(Work::step));
+      const auto element = value.element(i);
+      if (element.kind == Value::Kind::object || element.kind == Value::Kind::list)
+        return refuse(
+            "unable to find suitable primitive comparison function for \"in\" comparison");
+      auto same = equals(element, match.value);
+      if (!same || *same) return same;
+    }
+    return false;
   }
 
   static Result<bool> negate(Result<bool> result) {
@@ -215,6 +231,7 @@ private:
                     + "\" cannot be used as a placeholder for both the index and the value");
     for (unsigned i = 0; i < value.size(); ++i) {
       const auto outer = locals_.size();
+      if (value.kind == Value::Kind::map) NOMAD_TRY(work_.take(value.key(i).size()));
       name_element(node, value, i);
       auto result = evaluate(*node.left);
       locals_.resize(outer);

@@ -213,6 +213,32 @@ TEST_CASE("filter: a row takes what its texts and patterns say, and no more than
   CHECK(cheap->matches(alloc.reader(), {}, little).error().code == Errc::too_large);
 }
 
+TEST_CASE("filter: comparing costs the bytes that are compared") {
+  const std::string long_text(1'000'000, 'a');
+  Draft<schema::Allocation> alloc;
+  alloc->setName(long_text);
+  Draft<schema::Namespace> ns;
+  auto drivers = ns->initCapabilities().initEnabledTaskDrivers(20'000);
+  for (unsigned i = 0; i < drivers.size(); ++i)
+    drivers.set(i, "exec");
+  const auto cost = [](const std::string& text, capnp::DynamicStruct::Reader row) {
+    Work work{1U << 30U};
+    const auto found = Filter::compile(text)->matches(row, {}, work);
+    CHECK(found.has_value());
+    return work.used();
+  };
+
+  CHECK(cost("Name contains `b`", alloc.reader()) > 1'000'000);
+  CHECK(cost("`b` not in Name", alloc.reader()) > 1'000'000);
+  CHECK(cost("Name == \"" + long_text + '"', alloc.reader()) > 1'000'000);
+  CHECK(cost("Name == `b`", alloc.reader()) < 1'000);
+  CHECK(cost("Capabilities.EnabledTaskDrivers contains `java`", ns.reader()) > 20'000 * Work::step);
+  std::string many = "Name contains `b`";
+  for (int i = 0; i < 100; ++i)
+    many += " or Name contains `b`";
+  CHECK(Filter::compile(many)->matches(alloc.reader()).error().code == Errc::too_large);
+}
+
 TEST_CASE("filter: all its patterns together are bounded") {
   std::string text = "Name matches `\\pL{50}`";
   for (int i = 0; i < 400; ++i)
