@@ -6,6 +6,7 @@
 #include <re2/re2.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/base/threads/processor_time.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/text/letters.hpp"
 #include "runtime/text/re2_words.hpp"
@@ -19,8 +20,8 @@ using Groups = std::vector<re2::StringPiece>;
 constexpr std::uint64_t pattern_byte_cost = 256;
 /// How many instructions of a program cost as much as to read a byte.
 constexpr std::uint64_t instructions_per_unit = 4;
-/// For each match RE2 may have read on to the end of the text; it seldom does.
-constexpr std::uint64_t bytes_ahead_per_unit = 8;
+/// Bytes that matches may have read before it is seen how many it was: some milliseconds.
+constexpr std::uint64_t looks_after = std::uint64_t{1} << 22U;
 
 bool is_name_character(char32_t c) {
   return c == '_' || is_unicode_letter(c) || is_unicode_digit(c);
@@ -72,6 +73,28 @@ void expand(std::string& out, const RE2& regex, const Groups& groups, std::strin
   }
 }
 
+/// Looking for a match reads to its end, or on to the end of the text, as the pattern says. RE2
+/// does not tell, so what it took is seen by the clock: a nanosecond is about a byte.
+class Matching {
+public:
+  explicit Matching(Work& work) : work_{work} {}
+
+  /// After each match; `rest` bytes may have been read for it.
+  Result<void> pay(std::uint64_t rest) {
+    NOMAD_TRY(work_.take(Work::step));
+    may_have_read_ += rest;
+    if (may_have_read_ < looks_after) return {};
+    may_have_read_ = 0;
+    const auto now = processor_time();
+    return work_.take(static_cast<std::uint64_t>((now - std::exchange(paid_, now)).count()));
+  }
+
+private:
+  Work& work_;
+  std::uint64_t may_have_read_ = 0;
+  std::chrono::nanoseconds paid_ = processor_time();
+};
+
 }  // namespace
 
 Regex::Regex(std::unique_ptr<re2::RE2> compiled) : compiled_{std::move(compiled)} {}
@@ -108,6 +131,7 @@ Result<void> Regex::pay(std::string_view text, Work& work) const {
 template <class Found>
 Result<void> Regex::each_match(std::string_view text, int wanted, Work& work, Found found) const {
   NOMAD_TRY(pay(text, work));
+  Matching matching{work};
   Groups groups(static_cast<std::size_t>(wanted) + 1);
   std::size_t last_end = std::string_view::npos;
   for (std::size_t at = 0; at <= text.size();) {
@@ -119,7 +143,7 @@ Result<void> Regex::each_match(std::string_view text, int wanted, Work& work, Fo
     // An empty match right behind another one does not count.
     const bool counts = end != begin || begin != last_end;
     if (counts && !found(begin, end, groups)) return {};
-    NOMAD_TRY(work.take(Work::step + (text.size() - begin) / bytes_ahead_per_unit));
+    NOMAD_TRY(matching.pay(text.size() - begin));
     last_end = end;
     if (end > at)
       at = end;

@@ -1,6 +1,7 @@
 // Regular expressions as Go's package regexp has them, on RE2. Each is linear in its text, but with
 // a factor that the pattern says, and nothing stops it inside; looking for all matches is quadratic
-// where a pattern has to read to the end for each. So all is paid for before it is done (Work).
+// where a pattern has to read to the end for each. So a pass is paid for before it is done (Work),
+// and the matches after the first by the time that they took.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 #include "actors/client/hooks/render.hpp"
 
 #include <charconv>
-#include <ctime>
 
 #include <sys/random.h>
 
@@ -9,6 +8,7 @@
 
 #include "actors/client/hooks/unsettled.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/threads/processor_time.hpp"
 #include "runtime/config/address_template.hpp"
 #include "runtime/host/beneath.hpp"
 #include "runtime/object/draft.hpp"
@@ -256,20 +256,14 @@ Result<Variables> parse_environment(const TemplateDestination& place, std::strin
   return Variables{variables->begin(), variables->end()};
 }
 
-std::chrono::nanoseconds processor_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
-}
-
-/// A rendering that nobody waits for ends, and one that takes its thread for too long.
-templates::Limits limits_of(const RenderOrder& order) {
-  const auto look
-      = [stopped = order.stopped, end = processor_time() + max_rendering_time]() -> Result<void> {
+/// A rendering that nobody waits for ends, and one that takes its thread for too long: until `end`
+/// for all templates of an order.
+templates::Limits limits_of(const RenderOrder& order, std::chrono::nanoseconds end) {
+  const auto look = [stopped = order.stopped, end]() -> Result<void> {
     if (stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
     if (processor_time() < end) return {};
     return Error{Errc::too_large,
-                 fmt::format("the template takes longer than {}s", max_rendering_time.count())};
+                 fmt::format("the templates take longer than {}s", max_rendering_time.count())};
   };
   return {.output = max_template_output,
           .made = 4 * max_template_output,
@@ -280,12 +274,13 @@ templates::Limits limits_of(const RenderOrder& order) {
 Result<> render_one(const RenderOrder& order,
                     std::size_t index,
                     schema::Template::Reader of,
+                    std::chrono::nanoseconds end,
                     RenderResult& into) {
   const auto& place = (*order.places)[index];
   const auto parsed = parse_template(of, place, order);
   if (!parsed) return template_failed(parsed.error());
   TaskSources sources{order};
-  auto text = parsed->render(sources, limits_of(order));
+  auto text = parsed->render(sources, limits_of(order, end));
   if (!text) return template_failed(text.error());
   auto asked = asked_of_cluster(text->dependencies, order);
   if (!asked) return template_failed(asked.error());
@@ -371,10 +366,11 @@ bool reads_environment(capnp::List<schema::Template>::Reader templates,
 Result<RenderResult> render_templates(const RenderOrder& order) {
   RenderResult result;
   const auto all = templates_of(order.scope);
+  const auto end = processor_time() + max_rendering_time;
   for (const auto index : order.which) {
     if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
     if (index >= all.size() || index >= order.places->size()) continue;  // The job is another one.
-    NOMAD_TRY(render_one(order, index, all[static_cast<unsigned>(index)], result));
+    NOMAD_TRY(render_one(order, index, all[static_cast<unsigned>(index)], end, result));
   }
   return result;
 }

@@ -82,6 +82,20 @@ TEST_CASE("regex: looking on to the end for each match ends with the work, and w
   CHECK(looks == 3);
 }
 
+TEST_CASE("regex: many matches in some megabytes are no more work than their text") {
+  std::string text;
+  while (text.size() < 4'000'000)
+    text += "port 8080, ";
+  auto work = plenty();
+
+  const auto found = compiled("[0-9]+").find_all(text, -1, work);
+  REQUIRE(found);
+  CHECK(found->size() == text.size() / 11);
+  const auto replaced = compiled("[0-9]+").replace_all(text, "1", false, text.size(), work);
+  REQUIRE(replaced);
+  CHECK(replaced->starts_with("port 1, port 1, "));
+}
+
 TEST_CASE("regex: a pattern is bounded, and what it is compiled to is paid for") {
   auto work = plenty();
   Work little{50'000};
