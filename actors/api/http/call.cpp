@@ -67,6 +67,16 @@ Context::~Context() {
   stop();
 }
 
+Result<JobGrowth> Context::room_for(std::string_view ns,
+                                    std::string_view job_id,
+                                    std::uint64_t bytes) {
+  if (!state.store) return JobGrowth{};
+  const auto snapshot = state.store->snapshot();
+  auto growth = JobGrowth::of(snapshot, ns, job_id, bytes);
+  NOMAD_TRY(namespaces.check(snapshot, growth, bounds.namespace_bytes, NamespaceUse::Clock::now()));
+  return growth;
+}
+
 std::uint64_t Context::random_below(std::uint64_t bound) {
   const std::lock_guard lock{random_guard_};
   return random_.below(bound);

@@ -59,6 +59,10 @@ struct Context {
   std::atomic<int> asked_plans{0};            ///< Of jobs, that wait for schedulers of plugins.
   std::vector<std::shared_ptr<const void>> parts;  ///< Of families; see Routes::with.
 
+  /// What `bytes` of a version of a job and its source add to its namespace (`namespaces.add`), if
+  /// there is room for them. Thread-safe.
+  Result<JobGrowth> room_for(std::string_view ns, std::string_view job_id, std::uint64_t bytes);
+
   /// A random number below `bound`. Thread-safe.
   std::uint64_t random_below(std::uint64_t bound);
 

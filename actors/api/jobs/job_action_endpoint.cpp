@@ -119,6 +119,24 @@ Result<cluster::ScaleRequest> read_scale(const Call& call) {
   return request;
 }
 
+Object<schema::Job> stored_job(const Call& call, const std::string& ns, const std::string& id) {
+  const auto& store = call.context->state.store;
+  return store ? store->snapshot().job(ns, id) : Object<schema::Job>{};
+}
+
+/// For one more version of the job that the path names, which is about as large as the last one.
+Result<JobGrowth> room_for_version(const Call& call, const std::string& ns) {
+  const auto job = stored_job(call, ns, call.rest);
+  return call.context->room_for(ns, call.rest, job ? job.size_in_bytes() : 0);
+}
+
+/// Counts what was written.
+auto counting(const Call& call, JobGrowth growth) {
+  return [context = call.context, growth = std::move(growth)](const Written<Decision>&) {
+    context->namespaces.add(growth);
+  };
+}
+
 Answer job_dispatched(const Written<Decision>& done) {
   const bool is_new = done.outcome != nullptr;
   JsonObject object;
@@ -150,25 +168,27 @@ Outcome revert_job(Call& call, const JobParts& parts) {
   const auto version = fields.unsigned_integer("JobVersion");
   const auto enforce_prior = fields.maybe_unsigned("EnforcePriorVersion");
   NOMAD_TRY(fields.check());
-  return write(
+  const auto growth = NOMAD_TRY(room_for_version(call, write_namespace(call.request())));
+  return write_and(
       call,
       [=, job = name_of(call), max_count = parts.limits.max_count](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_revert(state, asking, job.ns, job.id, version, enforce_prior,
                                       max_count, seed);
       },
-      evaluated);
+      counting(call, growth), evaluated);
 }
 
 Outcome scale_job(Call& call, const JobParts& parts) {
   const auto request = NOMAD_TRY(read_scale(call));
-  return write(
+  const auto growth = NOMAD_TRY(room_for_version(call, request.ns));
+  return write_and(
       call,
       [request, max_count = parts.limits.max_count](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_scale(state, asking, request, max_count, seed);
       },
-      evaluated);
+      counting(call, growth), evaluated);
 }
 
 Outcome set_job_stability(Call& call) {
@@ -189,20 +209,15 @@ Outcome set_job_stability(Call& call) {
 
 Outcome dispatch_job(Call& call) {
   const auto request = NOMAD_TRY(read_dispatch(call));
-  auto& context = *call.context;
-  if (const auto& store = context.state.store) {
-    const auto snapshot = store->snapshot();
-    if (const auto parent = snapshot.job(request.ns, request.job_id))
-      NOMAD_TRY(context.namespaces.admit(
-          snapshot, request.ns, parent.size_in_bytes() + request.payload.size(),
-          context.bounds.namespace_bytes, NamespaceUse::Clock::now()));
-  }
-  return write(
+  const auto parent = stored_job(call, request.ns, request.job_id);
+  const auto growth = NOMAD_TRY(call.context->room_for(
+      request.ns, "", parent ? parent.size_in_bytes() + request.payload.size() : 0));
+  return write_and(
       call,
       [request](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_dispatch(state, asking, request, seed);
       },
-      job_dispatched);
+      counting(call, growth), job_dispatched);
 }
 
 Outcome force_periodic(Call& call) {

@@ -62,6 +62,7 @@ Outcome write_registration(Call& call,
                            const cluster::RegisterRequest& request,
                            const std::shared_ptr<const jobspec::JobDraft>& draft,
                            JobSource source,
+                           const JobGrowth& growth,
                            std::vector<std::string> warnings) {
   const auto& writer = call.context->state.writer;
   if (!writer) return no_leader();
@@ -75,11 +76,12 @@ Outcome write_registration(Call& call,
   const auto shared = share(std::move(call));
   // The source is kept also when nobody waits for the answer any more.
   auto answer = [shared, source = std::move(source), warnings = std::move(warnings),
-                 ns = copy(request.job->getNamespace())](Result<Written<Decision>> result) {
+                 growth](Result<Written<Decision>> result) {
     const auto turns = shared->turns();
     if (!result) return turns.post([shared, error = result.error()] { shared->fail(error); });
+    shared->context->namespaces.add(growth);
     const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
-    keep_source(*shared->context->state.writer, *done, source, ns, turns,
+    keep_source(*shared->context->state.writer, *done, source, growth.ns, turns,
                 [shared, done, warnings](const std::string& warning) mutable {
                   if (!warning.empty()) warnings.push_back(warning);
                   shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
@@ -109,13 +111,12 @@ Outcome register_here(Call& call, const JobParts& parts) {
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   auto source = NOMAD_TRY(take_source(fields, parts.limits.max_source_bytes));
   request.job = freeze_job(incoming.draft);
-  auto& context = *call.context;
-  if (const auto& store = context.state.store)
-    NOMAD_TRY(context.namespaces.admit(store->snapshot(), view(request.job->getNamespace()),
-                                       request.job.size_in_bytes(), context.bounds.namespace_bytes,
-                                       NamespaceUse::Clock::now()));
+  const auto source_bytes = source.submission ? source.submission.size_in_bytes() : 0;
+  const auto growth = NOMAD_TRY(call.context->room_for(view(request.job->getNamespace()),
+                                                       view(request.job->getId()),
+                                                       request.job.size_in_bytes() + source_bytes));
   const auto draft = std::make_shared<const jobspec::JobDraft>(std::move(incoming.draft));
-  return write_registration(call, request, draft, std::move(source),
+  return write_registration(call, request, draft, std::move(source), growth,
                             std::move(incoming.validation.warnings));
 }
 

@@ -1,5 +1,7 @@
 #include "actors/api/jobs/namespace_use.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace nomad::api {
@@ -13,35 +15,72 @@ constexpr std::uint64_t writes_until_counted = 20'000;
 /// Namespaces that are remembered; with more, all are counted anew.
 constexpr std::size_t most_namespaces = 10'000;
 
+/// Versions that are kept of a job, as applying a registration does.
+constexpr std::size_t kept_versions = 6;
+
+std::uint64_t bytes_of_version(const state::Snapshot& snapshot, const Object<schema::Job>& job) {
+  const auto source
+      = snapshot.job_submission(view(job->getNamespace()), view(job->getId()), job->getVersion());
+  return job.size_in_bytes() + (source ? source.size_in_bytes() : 0);
+}
+
 std::uint64_t bytes_of(const state::Snapshot& snapshot, std::string_view ns) {
   std::uint64_t bytes = 0;
-  for (const auto& entry : snapshot.jobs(ns))
-    bytes += entry.value().size_in_bytes();
+  for (const auto& entry : snapshot.jobs(ns)) {
+    const auto id = view(entry.value()->getId());
+    for (const auto& version : snapshot.job_versions(ns, id))
+      bytes += bytes_of_version(snapshot, version);
+    if (const auto events = snapshot.scaling_events(ns, id)) bytes += events.size_in_bytes();
+  }
   return bytes;
 }
 
 }  // namespace
 
-Result<> NamespaceUse::admit(const state::Snapshot& snapshot,
-                             std::string_view ns,
-                             std::uint64_t bytes,
+JobGrowth JobGrowth::of(const state::Snapshot& snapshot,
+                        std::string_view ns,
+                        std::string_view id,
+                        std::uint64_t bytes) {
+  JobGrowth growth{.ns = std::string{ns}, .bytes = bytes};
+  const auto versions = snapshot.job_versions(ns, id);
+  if (versions.empty()) return growth;
+  growth.is_smaller = bytes <= bytes_of_version(snapshot, versions.front());
+  if (versions.size() >= kept_versions)
+    growth.bytes -= std::min(bytes, bytes_of_version(snapshot, versions.back()));
+  return growth;
+}
+
+Result<> NamespaceUse::check(const state::Snapshot& snapshot,
+                             const JobGrowth& growth,
                              std::uint64_t most,
                              Clock::time_point now) {
   if (most == 0) return {};
+  const auto bound = growth.is_smaller ? 2 * most : most;
+  std::unique_lock lock{guard_};
+  if (uses_.size() >= most_namespaces && !uses_.contains(growth.ns)) uses_.clear();
+  const auto [place, is_new] = uses_.try_emplace(growth.ns);
+  const auto& use = place->second;
+  const bool is_full = use.bytes() + growth.bytes > bound && now - use.at >= counted_for;
+  if (is_new || is_full || snapshot.index() > use.index + writes_until_counted) {
+    place->second = {.counted = use.counted, .added = 0, .index = snapshot.index(), .at = now};
+    lock.unlock();
+    const auto counted = bytes_of(snapshot, growth.ns);
+    lock.lock();
+    uses_[growth.ns].counted = counted;
+  }
+  const auto has = uses_[growth.ns].bytes();
+  if (has + growth.bytes <= bound) return {};
+  return Error{Errc::invalid_argument,
+               fmt::format("namespace \"{}\" has {} bytes of jobs with their versions and sources, "
+                           "with the {} of this one more than the {} that it may have "
+                           "(limits.namespace_jobs_max_mb): purge jobs, or make them smaller",
+                           growth.ns, has, growth.bytes, bound)};
+}
+
+void NamespaceUse::add(const JobGrowth& growth) {
   const std::lock_guard lock{guard_};
-  if (uses_.size() >= most_namespaces) uses_.clear();
-  const auto [place, is_new] = uses_.try_emplace(std::string{ns});
-  auto& use = place->second;
-  const bool is_full = use.bytes + bytes > most && now - use.at >= counted_for;
-  if (is_new || is_full || snapshot.index() > use.index + writes_until_counted)
-    use = {bytes_of(snapshot, ns), snapshot.index(), now};
-  if (use.bytes + bytes > most)
-    return Error{Errc::invalid_argument,
-                 fmt::format("namespace \"{}\" has {} bytes of jobs, with the {} of this one more "
-                             "than the {} that it may have (limits.namespace_jobs_max_mb)",
-                             ns, use.bytes, bytes, most)};
-  use.bytes += bytes;
-  return {};
+  const auto found = uses_.find(growth.ns);
+  if (found != uses_.end()) found->second.added += growth.bytes;
 }
 
 }  // namespace nomad::api

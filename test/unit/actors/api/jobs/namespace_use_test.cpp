@@ -9,32 +9,87 @@ using namespace nomad;
 using namespace nomad::api;
 using namespace std::chrono_literals;
 
-TEST_CASE("namespace_use: jobs are counted once, then added up, and counted again when full") {
+namespace {
+
+struct NamespaceUseFixture {
   ApiFixture fixture;
-  const auto add = [&fixture](const char* id) {
-    fixture.state().run([id](schema::Command::Builder command) {
+  NamespaceUse use;
+  const NamespaceUse::Clock::time_point begin = NamespaceUse::Clock::now();
+
+  void add(const char* id, const std::string& name) {
+    fixture.state().run([&](schema::Command::Builder command) {
       auto job = command.initJobRegister().initJob();
       job.setNamespace("default");
       job.setId(id);
+      job.setName(name);
     });
-  };
-  add("a");
-  const auto one = fixture.state().now().job("default", "a").size_in_bytes();
-  const auto begin = NamespaceUse::Clock::now();
-  NamespaceUse use;
-  const auto admit = [&](std::uint64_t bytes, std::uint64_t most, std::chrono::milliseconds later) {
-    return use.admit(fixture.state().now(), "default", bytes, most, begin + later);
-  };
-  CHECK(admit(100, one + 200, 0ms));
-  CHECK(admit(100, one + 200, 0ms));
-  const auto refused = admit(1, one + 200, 10ms);
+  }
+
+  state::Snapshot now() { return fixture.state().now(); }
+
+  std::uint64_t size(const char* id) { return now().job("default", id).size_in_bytes(); }
+
+  JobGrowth growth(const char* id, std::uint64_t bytes) {
+    return JobGrowth::of(now(), "default", id, bytes);
+  }
+
+  Result<> check(const JobGrowth& growth, std::uint64_t most, std::chrono::milliseconds later) {
+    return use.check(now(), growth, most, begin + later);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(
+    NamespaceUseFixture,
+    "namespace_use: jobs are counted, what was written is added, when full counted again") {
+  add("a", "a");
+  const auto most = size("a") + 200;
+  const JobGrowth hundred{.ns = "default", .bytes = 100};
+
+  CHECK(check(hundred, most, 0ms));
+  CHECK(check(hundred, most, 0ms));
+  use.add(hundred);
+  use.add(hundred);
+  const auto refused = check({.ns = "default", .bytes = 1}, most, 10ms);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::invalid_argument);
   CHECK(refused.error().what.starts_with("namespace \"default\" has "));
   CHECK(refused.error().what.find("limits.namespace_jobs_max_mb") != std::string::npos);
-  // What was admitted and never came is forgotten.
-  CHECK(admit(200, one + 200, 2s));
-  CHECK_FALSE(admit(1, one + 200, 2s));
-  CHECK(admit(1'000'000, 0, 2s));
-  CHECK(use.admit(fixture.state().now(), "other", 150, one + 200, begin));
+  // What has gone meanwhile is forgotten.
+  CHECK(check({.ns = "default", .bytes = 200}, most, 2s));
+  CHECK_FALSE(check({.ns = "default", .bytes = 201}, most, 2s));
+  CHECK(check({.ns = "default", .bytes = 1'000'000}, 0, 2s));
+  CHECK(check({.ns = "other", .bytes = 150}, most, 0ms));
+}
+
+TEST_CASE_FIXTURE(NamespaceUseFixture, "namespace_use: versions and sources count") {
+  add("a", std::string(10'000, 'a'));
+  add("a", std::string(10'000, 'b'));
+  const auto registered = now().job("default", "a")->getJobModifyIndex();
+  fixture.state().run([&](schema::Command::Builder command) {
+    auto source = command.initJobSubmission();
+    source.setNamespace("default");
+    source.setJobId("a");
+    source.setJobModifyIndex(registered);
+    source.setSource(std::string(50'000, 's'));
+  });
+
+  CHECK_FALSE(check({.ns = "default", .bytes = 1}, 70'000, 0ms));
+  CHECK(check({.ns = "default", .bytes = 1}, 75'000, 2s));
+}
+
+TEST_CASE_FIXTURE(NamespaceUseFixture,
+                  "namespace_use: what does not grow is taken when it is full") {
+  add("a", std::string(10'000, 'a'));
+  const auto bytes = size("a");
+
+  CHECK_FALSE(check(growth("b", bytes), bytes, 0ms));
+  CHECK_FALSE(check(growth("a", bytes + 8), bytes, 2s));
+  CHECK(check(growth("a", bytes), bytes, 4s));
+  CHECK(check(growth("a", 100), bytes, 6s));
+  CHECK_FALSE(check(growth("a", bytes), bytes / 2, 8s));
+  for (int i = 0; i < 6; ++i)
+    add("a", std::string(10'000, static_cast<char>('b' + i)));
+  CHECK(growth("a", bytes).bytes <= 64);
 }
