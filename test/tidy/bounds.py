@@ -3,7 +3,8 @@
 Found in the sources: loops over the entries of a folder, reads of bytes that others wrote, reads to
 the end of a stream, whatever evaluates templates, expressions, filters or patterns, and the kinds of
 actors. Each file (each actor) with some of them has a row in docs/internals/bounds.md, which says how
-many there are, by which constants they are bounded, and which test shows it. A new one without a row
+many there are, by which constants they are bounded (one of them in the file or in what it includes),
+and which test shows it. A new one without a row
 fails, a row for what is gone, and one whose constant or test does not exist. A kind of actor whose
 mailbox nobody has shown to be bounded is listed as `open`, with who sends to it: that list only shrinks.
 """
@@ -13,8 +14,8 @@ import re
 PAGE = "docs/internals/bounds.md"
 
 KINDS = {
-    "entries": re.compile(r"::readdir\(|::getdents|\bdirectory_iterator(?: \w+)?\{|recursive_directory_iterator\b\s*$"),
-    "bytes": re.compile(r"(?<![\w>])::(?:read|pread|readv|preadv|recv|recvmsg|recvfrom|fread)\("),
+    "entries": re.compile(r"::readdir\(|::getdents|\b(?:recursive_)?directory_iterator\b(?:(?: \w+)?[{(]|\s*$)"),
+    "bytes": re.compile(r"(?<![\w>])::(?:read|pread|readv|preadv|recv|recvmsg|recvfrom|fread)\(|std::getline\(|\.gcount\(\)"),
     "whole": re.compile(r"istreambuf_iterator|<< *\w*file\w*\.rdbuf\(\)|ifstream\{[^}]*\}\.rdbuf\(\)"),
     "work": re.compile(r"\bRE2::(?:\w*Match|\w*Consume|GlobalReplace|Replace|Extract)\(|(?:\.|->)Match\("
                        r"|\bWork \w+\{|\bEvalBudget \w+[;{]|\bparsed->render\("),
@@ -83,13 +84,25 @@ def check(root, texts):
     return judge({p: t for p, t in texts.items() if p.startswith(("runtime/", "actors/", "cli/"))}, page, tests)
 
 
+def words_near(products):
+    """path -> the words of a source, of its header, and of the headers that these include."""
+    own = {path: set(re.findall(r"\w+", text)) for path, text in products.items()}
+    includes = {path: re.findall(r'#include "([^"]+)"', text) for path, text in products.items()}
+
+    def near(path):
+        files = {path} | set(includes.get(path, ()))
+        files |= set(includes.get(re.sub(r"\.cpp$", ".hpp", path), ()))
+        return set().union(*(own[file] for file in files if file in own))
+
+    return near
+
+
 def judge(products, page, tests):
     found = {}
     for path, text in products.items():
         found |= found_in(path, text)
-    words = set()
-    for text in products.values():
-        words.update(re.findall(r"\w+", text))
+    words = words_near(products)
+    everywhere = set().union(*(words(path) for path in products))
     failures, listed = [], set()
     for kind, what, count, constants, test in rows_of(page):
         if kind == "open":
@@ -104,9 +117,11 @@ def judge(products, page, tests):
             failures.append(f"{PAGE}: {kind} of {what}: the row says {count}, there are {found.get((kind, what), 0)}")
         if not constants:
             failures.append(f"{PAGE}: {kind} of {what} names no bound")
-        for constant in constants:
-            if constant.split("::")[-1] not in words:
-                failures.append(f"{PAGE}: {kind} of {what}: no source has `{constant}`")
+        names = {constant.split("::")[-1] for constant in constants}
+        if gone := names - everywhere:
+            failures.append(f"{PAGE}: {kind} of {what}: no source has {', '.join(sorted(gone))}")
+        elif kind != "actor" and names and not names & words(what):  # a mailbox is bounded by who sends
+            failures.append(f"{PAGE}: {kind} of {what}: neither it nor what it includes has {', '.join(sorted(names))}")
         if why := wrong_test(test, tests):
             failures.append(f"{PAGE}: {kind} of {what}: {why}")
     for kind, what in sorted(found.keys() - listed):
@@ -129,6 +144,8 @@ def self_test():
             return f"nothing was missed without {rows[at]}"
     if judge(source, "\n".join(rows[:-1] + ["| open | `y_actor` | one owner |"]), tests):
         return "an actor that is open was refused"
+    if not judge(source | {"runtime/y.cpp": "int far;"}, rows[0].replace("most", "far"), tests):
+        return "a bound of a source that has nothing to do with it was let pass"
     for old, new in (("`most`", "`gone`"), ("`most`", "much"), ("x_test.cpp`", "z_test.cpp`"), ("ends\"", "goes on\""),
                      ("runtime/x.cpp` |", "runtime/x.cpp` ×2 |")):
         if not judge(source, "\n".join(rows).replace(old, new, 1), tests):
