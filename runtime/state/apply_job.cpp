@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t tracked_versions = 6;
 constexpr unsigned kept_scaling_events = 20;
+/// Of all groups of a job together, but for the newest event.
+constexpr std::uint64_t kept_scaling_bytes = std::uint64_t{1} << 20U;
 
 std::string retained_key(schema::Job::Reader job) {
   return join_key(view(job.getNamespace()), view(job.getId()),
@@ -240,6 +242,25 @@ void Applier::job_scale(schema::JobScale::Reader command) {
   put_scaling_event(command);
 }
 
+namespace {
+
+using GroupEvent = std::pair<std::string_view, schema::ScalingEvent::Reader>;
+
+/// The events of all groups; null: none.
+std::vector<GroupEvent> newest_first(const Object<schema::JobScalingEvents>* of) {
+  std::vector<GroupEvent> events;
+  if (of == nullptr) return events;
+  for (const auto group : (*of)->getScalingEvents())
+    for (const auto event : group.getValue())
+      events.emplace_back(view(group.getKey()), event);
+  std::stable_sort(events.begin(), events.end(), [](const GroupEvent& a, const GroupEvent& b) {
+    return a.second.getCreateIndex() > b.second.getCreateIndex();
+  });
+  return events;
+}
+
+}  // namespace
+
 void Applier::put_scaling_event(schema::JobScale::Reader command) {
   const std::string key = join_key(view(command.getNamespace()), view(command.getJobId()));
   const auto* found = t_.scaling_events.find(key);
@@ -248,12 +269,13 @@ void Applier::put_scaling_event(schema::JobScale::Reader command) {
   Draft<schema::ScalingEvent> newest{command.getEvent()};
   newest->setCreateIndex(index_);
   events.push_back(newest.reader());
-  if (found != nullptr)
-    for (const auto group : (*found)->getScalingEvents())
-      for (const auto event : group.getValue()) {
-        auto& kept = groups[view(group.getKey())];
-        if (kept.size() < kept_scaling_events) kept.push_back(event);
-      }
+  std::uint64_t bytes = 8 * newest.reader().totalSize().wordCount;
+  for (const auto& [group, event] : newest_first(found)) {
+    bytes += 8 * event.totalSize().wordCount;
+    if (bytes > kept_scaling_bytes) break;
+    auto& kept = groups[group];
+    if (kept.size() < kept_scaling_events) kept.push_back(event);
+  }
   Draft<schema::JobScalingEvents> draft;
   draft->setNamespace(command.getNamespace());
   draft->setJobId(command.getJobId());

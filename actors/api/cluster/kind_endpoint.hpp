@@ -72,6 +72,9 @@ Outcome put_kind(Call& call) {
   const auto body = NOMAD_TRY(read_body(call.request()));
   Draft<typename Kind::Type> draft;
   NOMAD_TRY(from_json(body.root(), *draft));
+  // Its lists and meta have no bound else, and there may be any number of them.
+  NOMAD_TRY(
+      call.context->bounds.check_text(title_of<Api>(), draft.reader().totalSize().wordCount * 8));
   if (!call.rest.empty() && Kind::key(draft.reader()) != call.rest)
     return bad_request(std::string{title_of<Api>()} + " name does not match request path");
   return write(

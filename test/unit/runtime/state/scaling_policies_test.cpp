@@ -29,13 +29,18 @@ struct ScalingState : StateFixture {
     return {};
   }
 
-  Outcome tell(std::int64_t count, const char* group = "api", bool registers = false) {
+  Outcome tell(std::int64_t count,
+               const char* group = "api",
+               bool registers = false,
+               const std::string& message = {}) {
     return run([&](auto command) {
       auto scale = command.initJobScale();
       scale.setNamespace("default");
       scale.setJobId("web");
       scale.setTaskGroup(group);
-      scale.initEvent().getCount().setValue(count);
+      auto event = scale.initEvent();
+      event.getCount().setValue(count);
+      event.setMessage(message);
       if (!registers) return;
       auto registration = scale.initRegistration();
       fill(registration.initJob(), JobSpec{.groups = {{"api", count}}});
@@ -172,6 +177,21 @@ TEST_CASE_FIXTURE(ScalingState, "scaling: the newest twenty events of each group
   CHECK(counts("db") == "7 ");
   deregister("web", true);
   CHECK(counts() == "none");
+}
+
+TEST_CASE_FIXTURE(ScalingState, "scaling: events of all groups have a bound, the oldest go") {
+  put(0);
+  const std::string long_text(300'000, 'm');
+  tell(1, "db", false, long_text);
+  tell(2, "api", false, long_text);
+  tell(3, "db", false, long_text);
+  CHECK(counts() + counts("db") == "2 3 1 ");
+  tell(4, "api", false, long_text);
+  CHECK(counts() + counts("db") == "4 2 3 ");
+  tell(5, "web", false, std::string(2'000'000, 'm'));
+  CHECK(counts() + counts("web") == "none of the group5 ");
+  tell(6);
+  CHECK(counts() == "6 ");
 }
 
 TEST_CASE_FIXTURE(ScalingState, "scaling: a count whose registration is refused leaves no event") {

@@ -81,6 +81,23 @@ TEST_CASE("node pools: list their jobs and nodes") {
   CHECK(fixture.json("/v1/node/pool/gpu/nodes").as_array().empty());
 }
 
+TEST_CASE("namespaces and node pools: what they hold has a bound") {
+  ApiFixture fixture;
+  const std::string long_text(70'000, 'm');
+  const auto meta = R"({"Name":"a","Meta":{"k":")" + long_text + "\"}}";
+  std::string drivers = R"({"Name":"a","Capabilities":{"EnabledTaskDrivers":["exec")";
+  for (int i = 0; i < 10'000; ++i)
+    drivers += R"(,"java")";
+
+  for (const auto& [path, body] : {std::pair<std::string, std::string>{"/v1/namespace", meta},
+                                   {"/v1/namespace", drivers + "]}}"},
+                                   {"/v1/node/pools", meta}}) {
+    const auto refused = put(fixture, path.c_str(), body);
+    CHECK(refused.starts_with("400 "));
+    CHECK(refused.find("limits.text_max_kb") != std::string::npos);
+  }
+}
+
 TEST_CASE("namespaces: are put, read, and deleted when nothing is in them") {
   ApiFixture fixture;
   CHECK(put(fixture, "/v1/namespace",
