@@ -96,8 +96,9 @@ class Remover {
 public:
   Remover(int top, dev_t device) : top_(top), device_(device) {}
 
-  void remove(int parent, const std::string& name, int depth) {
-    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return;
+  /// Whether it is gone.
+  bool remove(int parent, const std::string& name, int depth) {
+    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
     if (errno != EISDIR && errno != EPERM) return keep("removing " + name, errno);
 
     struct stat status {};
@@ -107,19 +108,20 @@ public:
     if (status.st_dev != device_) {
       if (!failure_.has_error())
         failure_ = Error{Errc::conflict, "removing " + name + ": something is mounted on it"};
-      return;
+      return false;
     }
     for (bool more = true; more;) {
       const auto entries = entries_of(directory.get());
+      bool any_gone = false;
       for (const std::string& entry : entries) {
-        if (depth < deepest || !move_up(directory.get(), entry))
-          remove(directory.get(), entry, depth + 1);
+        const bool is_moved = depth >= deepest && move_up(directory.get(), entry);
+        any_gone |= is_moved || remove(directory.get(), entry, depth + 1);
       }
-      // What could not be removed would come again.
-      more = entries.size() == most_names && !failure_.has_error();
+      // What could not be removed comes again, before others or behind them.
+      more = entries.size() == most_names && any_gone;
     }
-    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
-      keep("removing " + name, errno);
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
+    return keep("removing " + name, errno);
   }
 
   Result<> outcome() const { return failure_; }
@@ -138,8 +140,9 @@ private:
     return ::renameat(parent, name.c_str(), top_, moved.c_str()) == 0;
   }
 
-  void keep(const std::string& attempt, int error_number) {
+  bool keep(const std::string& attempt, int error_number) {
     if (!failure_.has_error()) failure_ = errno_error(attempt, error_number);
+    return false;
   }
 
   int top_;
@@ -238,11 +241,12 @@ Result<> remove_tree(int parent, const std::string& name) {
   // What was moved up from the depths comes in the next round.
   for (;;) {
     auto entries = entries_of(top.get());
+    bool any_gone = false;
     for (const std::string& entry : entries)
-      remover.remove(top.get(), entry, 0);
-    NOMAD_TRY(remover.outcome());
-    if (entries.empty()) break;
+      any_gone |= remover.remove(top.get(), entry, 0);
+    if (!any_gone) break;
   }
+  NOMAD_TRY(remover.outcome());
   if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
     return errno_error("removing " + name, errno);
   return {};

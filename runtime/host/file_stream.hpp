@@ -99,10 +99,12 @@ inline constexpr std::size_t max_log_names = 50'000;
 inline constexpr std::size_t max_log_files = 10'000;
 
 /// The log files of one output below alloc/logs, by index. Other entries of the directory are
-/// ignored. `not_found` when the directory is missing, `too_large` beyond the bounds above.
+/// ignored. `not_found` when the directory is missing. With more than `max_names` entries those
+/// with the first `max_log_files` numbers; `too_large` if there is none, or with more than so many.
 Result<std::vector<LogFile>> list_log_files(const Beneath& directory,
                                             std::string_view task,
-                                            LogType type);
+                                            LogType type,
+                                            std::size_t max_names = max_log_names);
 
 /// A place in the concatenation of log files.
 struct LogPosition {

@@ -25,6 +25,17 @@ const LogFile* at_or_after(const std::vector<LogFile>& files, std::uint64_t inde
   return found == files.end() ? nullptr : &*found;
 }
 
+/// Those of a directory with too many entries to look through: by their names, from the first on.
+std::vector<LogFile> probe_log_files(const Beneath& directory, const std::string& base) {
+  std::vector<LogFile> files;
+  for (std::uint64_t index = 0; index < max_log_files; ++index) {
+    auto name = base + '.' + std::to_string(index);
+    const auto file = directory.stat(std::string{logs} + '/' + name);
+    if (file && file->mode.front() == '-') files.push_back({index, std::move(name), file->size});
+  }
+  return files;
+}
+
 }  // namespace
 
 Result<LogType> parse_log_type(std::string_view text) {
@@ -35,16 +46,20 @@ Result<LogType> parse_log_type(std::string_view text) {
 
 Result<std::vector<LogFile>> list_log_files(const Beneath& directory,
                                             std::string_view task,
-                                            LogType type) {
+                                            LogType type,
+                                            std::size_t max_names) {
   const auto base = base_of(task, type);
   // A task may put any number of files there.
-  auto entries = NOMAD_TRY(directory.list(
-      logs,
-      {.most = max_log_files,
-       .max_names = max_log_names,
-       .wanted = [](std::string_view name,
-                    std::string_view of) { return executor::log_index(name, of).has_value(); },
-       .of = base}));
+  auto listed = directory.list(logs, {.most = max_log_files,
+                                      .max_names = max_names,
+                                      .wanted =
+                                          [](std::string_view name, std::string_view of) {
+                                            return executor::log_index(name, of).has_value();
+                                          },
+                                      .of = base});
+  if (!listed && listed.error().code == Errc::too_large)
+    if (auto files = probe_log_files(directory, base); !files.empty()) return files;
+  auto entries = NOMAD_TRY(std::move(listed));
   if (!entries.next.empty())
     return Error{Errc::too_large, std::string{logs} + " has more than "
                                       + std::to_string(max_log_files) + " files of " + base};

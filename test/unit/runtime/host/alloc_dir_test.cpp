@@ -194,3 +194,21 @@ TEST_CASE("alloc_dir: a directory of more names than are held at a time goes") {
   CHECK_FALSE(dir.destroy().has_error());
   CHECK_FALSE(fs::exists(dir.root()));
 }
+
+TEST_CASE("alloc_dir: what can't be removed keeps nothing else") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  const std::string kept = dir.root() + "/alloc/data/kept";
+  fs::create_directory(kept);
+  if (::mount("tmpfs", kept.c_str(), "tmpfs", 0, "size=64k") != 0) return;  // not allowed here
+  for (const std::string folder : {"/alloc/data/n", "/alloc/logs/n", "/alloc/tmp/n"})
+    for (int i = 0; i < 10'100; ++i)
+      fs::create_symlink("x", dir.root() + folder + std::to_string(i));
+
+  CHECK(dir.destroy().error().code == Errc::conflict);
+  CHECK(std::distance(fs::directory_iterator{dir.root() + "/alloc/data"}, {}) == 1);
+  CHECK(std::distance(fs::directory_iterator{dir.root() + "/alloc"}, {}) == 1);
+  REQUIRE(::umount(kept.c_str()) == 0);
+  CHECK_FALSE(dir.destroy().has_error());
+}

@@ -160,6 +160,21 @@ TEST_CASE("log files: are found by task, type and number") {
   CHECK(parse_log_type("both").error().code == Errc::invalid_argument);
 }
 
+TEST_CASE("log files: are found by their names beside more files than are looked through") {
+  Logs logs;
+  for (const char* name : {"web.stdout.3", "web.stdout.4"})
+    write_text(logs.path(name), "1");
+  for (std::size_t i = 0; i <= 100; ++i)
+    fs::create_symlink("x", logs.path("n" + std::to_string(i)));
+
+  const auto files = list_log_files(logs.beneath, "web", LogType::stdout_log, 100);
+  REQUIRE(files.has_value());
+  REQUIRE(files->size() == 2);
+  CHECK(files->back().index == 4);
+  CHECK(list_log_files(logs.beneath, "db", LogType::stdout_log, 100).error().code
+        == Errc::too_large);
+}
+
 TEST_CASE("log files: positions count over files from either end") {
   std::vector<LogFile> files = {{3, "", 10}, {4, "", 0}, {6, "", 5}};
 
