@@ -165,7 +165,7 @@ class Requests(AgentTest):
         before = resource.getrlimit(resource.RLIMIT_CORE)
         if 0 <= before[1] < 1 << 20:
             self.skipTest("needs a limit of core files that can be raised")
-        for config, expected in (("", "0"), ("allow_core_files = true\n", str(1 << 20))):
+        for config, expected in (("", "1"), ("allow_core_files = true\n", str(1 << 20))):
             agent = Agent(config)
             self.addCleanup(agent.destroy)
             resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, before[1]))
