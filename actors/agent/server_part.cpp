@@ -212,7 +212,9 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
   nodes_ = server::start_duties(
                server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed},
                {.heartbeats
-                = {.leases = lease_options(config.server), .servers = cluster_->known_servers()},
+                = {.leases = lease_options(config.server),
+                   .servers = cluster_->known_servers(),
+                   .lacks_room = [leader = raft_->leader] { return !leader->read_only().empty(); }},
                 .gc = {.job_interval = config.server.job_gc_interval,
                        .thresholds = gc_thresholds(config.server)},
                 .keyring = {},

@@ -15,6 +15,8 @@ constexpr auto server_timeout = 30s;
 constexpr auto heartbeat_timeout = 10s;
 constexpr auto watch_wait = 5min;
 constexpr auto first_register_retry = 5ms;
+/// Also how often it is told that nothing comes of it.
+constexpr Nanoseconds longest_register_retry = 15s;
 
 /// An answer without news this early means that the servers do not hold the question.
 constexpr auto too_early = 1s;
@@ -99,14 +101,17 @@ void ServerContact::register_failed(const Error& err) {
   ++register_failures_;
   const bool no_servers
       = err.code == Errc::unavailable || err.code == Errc::no_leader || err.code == Errc::timeout;
-  // A server that is read-only because its disk is full, or that has too much to do, takes the node
-  // as soon as it can.
-  const bool passes = no_servers || err.code == Errc::overloaded;
-  const auto longest = parts_.dev || passes ? Nanoseconds{1s} : Nanoseconds{15s};
-  const auto pause
-      = no_servers ? growing(first_register_retry, longest, register_failures_) : longest;
-  if (register_failures_ == 1 || pause == longest)
+  // A server without room on its disk takes the node as soon as it has some; one that has too much
+  // to do is not to be asked by all nodes each second.
+  const auto longest
+      = parts_.dev || no_servers || err.code == Errc::io ? Nanoseconds{1s} : longest_register_retry;
+  auto pause = longest;
+  if (no_servers) pause = growing(first_register_retry, longest, register_failures_);
+  if (err.code == Errc::overloaded) pause = growing(1s, longest, register_failures_);
+  if (register_failures_ == 1 || now() - told_of_registering_ >= longest_register_retry) {
+    told_of_registering_ = now();
     log::warn("client", "registration failed: {}", err.what);
+  }
   actor::send_self_after(self_, workload::with_jitter(pause, parts_.random),
                          RegisterDue{++register_round_});
 }

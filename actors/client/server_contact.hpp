@@ -112,6 +112,7 @@ private:
   std::uint64_t register_round_ = 0;
   std::uint64_t heartbeat_round_ = 0;
   unsigned register_failures_ = 0;
+  Nanoseconds told_of_registering_{0};  ///< When the log was last told of a failure.
   unsigned watch_failures_ = 0;
   unsigned heartbeat_failures_ = 0;
   /// How often in a row the servers said that they wait for reports.

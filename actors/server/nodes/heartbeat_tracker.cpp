@@ -160,13 +160,21 @@ struct TrackerState {
     auto promise = self->make_response_promise<door::Reply>();
     write(decision->command, [this, promise, id, changed = decision->evaluate_after](
                                  Result<Committed> written) mutable {
-      if (!written) return promise.deliver(written.error());
+      if (!written) return promise.deliver(why_not_registered(written.error()));
       if (changed) evaluate(id);
       const auto ttl = renew(id);
       if (!ttl) return promise.deliver(ttl.error());
       promise.deliver(lease(written->index, *ttl, 0, false));
     });
     return promise;
+  }
+
+  /// `io` for want of room: who asks again at once finds it as soon as it is there, and disturbs
+  /// nobody. Beside too much work he would.
+  Error why_not_registered(Error why) const {
+    if (why.code == Errc::overloaded && options.lacks_room && options.lacks_room())
+      why.code = Errc::io;
+    return why;
   }
 
   /// A ready node can do something else than before.

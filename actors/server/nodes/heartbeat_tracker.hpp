@@ -47,6 +47,8 @@ struct HeartbeatOptions {
   std::chrono::milliseconds scan_interval{1'000};  ///< Worst-case delay of a report.
   std::uint64_t random_seed = 0;
   KnownServers servers{};  ///< Told with each lease; empty: nobody.
+  /// Whether writes are refused for want of room on the disk, and not because there are too many.
+  std::function<bool()> lacks_room{};
   std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
 };
 

@@ -40,14 +40,27 @@ TEST_CASE_FIXTURE(ClientFixture, "client: a node the servers do not know registe
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "client: registers soon after a server's disk has room again") {
-  register_refusal
-      = Error{Errc::overloaded, "server \"s\" is read-only: no space left on its disk"};
+  register_refusal = Error{Errc::io, "server \"s\" is read-only: no space left on its disk"};
   start();
   advance(10min);
   const auto so_far = registrations;
   register_refusal.reset();
   advance(2s);
   CHECK(registrations == so_far + 1);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: servers with too much to do are asked less and less") {
+  register_refusal = Error{Errc::overloaded, "too many writes are waiting for the log"};
+  start();
+  advance(2s);
+  CHECK(registrations >= 2);
+  advance(10min);
+  const auto so_far = registrations;
+  advance(2min);
+  CHECK(registrations - so_far <= 15);
+  register_refusal.reset();
+  advance(25s);
+  CHECK(registrations > so_far);
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "client: an assigned allocation runs and is reported at once") {
