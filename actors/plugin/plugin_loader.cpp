@@ -146,7 +146,9 @@ Result<MakePeer> peer_of(const std::shared_ptr<PluginLoop>& loop,
                          const config::AgentConfig& config,
                          const config::PluginBlock& block,
                          const LoaderPrograms& programs) {
-  file.path = copy->path();
+  // The program that runs one of Nomad's begins it as the plugin's user, who may have no way to the
+  // copy.
+  if (block.user.empty() || !is_nomad_plugin(file)) file.path = copy->path();
   auto process = NOMAD_TRY(process_of(file, config, block, programs));
   if (block.isolated)
     return MakePeer{[loop, copy, process = std::move(process)](ProcessEvents events) {

@@ -46,12 +46,53 @@ int serve(void* describe) {
   return code;
 }
 
-int become_program(const std::vector<std::string>& words) {
+/// Where the plugin's file is, to which its user may have no way: what is above the agent's data may
+/// be the agent's alone. Opened while this process is the agent's user.
+class Place {
+public:
+  explicit Place(const std::string& file) : file_{file} {
+    const auto slash = file.rfind('/');
+    if (slash == std::string::npos) return;
+    name_ = file.substr(slash + 1);
+    const int folder = open(file.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    folder_ = fcntl(folder, F_DUPFD_CLOEXEC, nomad::plugin::filter_descriptor + 1);
+    close(folder);
+  }
+
+  Place(const Place&) = delete;
+
+  ~Place() { leave(); }
+
+  /// Returns if the file can't be run; `errno` says why.
+  void run(const std::vector<char*>& words) const {
+    execv(file_.c_str(), words.data());
+    if (errno == EACCES && folder_ >= 0) execveat(folder_, name_.c_str(), words.data(), environ, 0);
+  }
+
+  /// For who takes a path alone.
+  std::string path() const {
+    if (access(file_.c_str(), R_OK) == 0 || folder_ < 0) return file_;
+    return "/proc/self/fd/" + std::to_string(folder_) + "/" + name_;
+  }
+
+  void leave() {
+    if (folder_ >= 0) close(folder_);
+    folder_ = -1;
+  }
+
+private:
+  std::string file_;
+  std::string name_;
+  int folder_ = -1;
+};
+
+int become_program(const Place& place, const std::vector<std::string>& words) {
   const auto pointers = nomad::host::pointers_to(words);
   // Another thread of the agent may have begun a process while the file was copied, which holds it
   // open for a moment.
   for (int tries = 0; tries < 100; ++tries) {
-    execv(pointers.front(), pointers.data());
+    place.run(pointers);
     if (errno != ETXTBSY) break;
     usleep(10'000);
   }
@@ -81,15 +122,17 @@ int main(int count, char** arguments) {
   if (!has_socket())
     return refuse("descriptor 3 is no socket: this program is started by an agent");
   close_range(nomad::plugin::filter_descriptor + 1, ~0U, 0);
+  Place place{orders->words.front()};
   if (const auto confined = nomad::plugin::confine(*orders); !confined)
     return refuse(confined.error().what.c_str());
   close(nomad::plugin::filter_descriptor);
-  if (orders->is_program) return become_program(orders->words);
+  if (orders->is_program) return become_program(place, orders->words);
   // What the plugin starts must not hold the socket: the agent would not see this process's end.
   fcntl(nomad::plugin::agent_socket, F_SETFD, FD_CLOEXEC);
   ignore_broken_pipes();
   // Never closed: code of it may run until the process ends.
-  void* library = dlopen(orders->words.front().c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(place.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  place.leave();
   if (library == nullptr) return refuse(dlerror());
   void* describe = dlsym(library, "nomadctl_plugin_describe");
   if (describe == nullptr) return refuse("the library has no NOMADCTL_PLUGIN");

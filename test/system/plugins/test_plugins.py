@@ -803,6 +803,12 @@ class ConfinedTest(Case):
         self.assertEqual(int(status["CapEff"], 16), 0)
         self.assertEqual(status["NoNewPrivs"], "1")
         self.assertEqual(os.stat(os.path.join(agent.data_dir, "plugins", "tools")).st_uid, 65534)
+        # As of the unit that is shipped: there the user has no way to what runs.
+        os.chmod(agent.data_dir, 0o700)
+        first = plugin["PID"]
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: self.plugin(agent, "tools").get("PID", 0) not in (0, first), what="the next process")
+        plugin = self.wait_for(agent, "tools", "running")
         agent.kill9()
         wait_until(lambda: not os.path.exists(f"/proc/{plugin['PID']}/exe"), what="the plugin's end")
 
