@@ -310,7 +310,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
                    .providers = options_.providers,
                    .unix_now = wall_clock,
                    .patience = options_.patience};
-  keep_user(file.name, settings);
+  NOMAD_TRY(keep_user(file.name, settings));
   if (is_nomad_plugin(file))
     link.patience.declaration
         = std::max<std::chrono::nanoseconds>(link.patience.declaration, nomad_declaration);
@@ -347,14 +347,14 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
       NOMAD_TRY(with_plugin(catalog, says, link, facts));
       return {};
     };
-  Result<> outcome;
-  keep_user(file.name, settings);
+  auto outcome = keep_user(file.name, settings);
+  if (!outcome) return keeps(outcome.error());
   actor::Outsider self{*system_};
   self.request(known.link, longest_upgrade, std::move(order))
       .receive([](const plugin_link::Reconfigured&) {},
                [&outcome](const Error& err) { outcome = err; });
   if (!outcome) {
-    keep_user(file.name, known.settings);
+    static_cast<void>(keep_user(file.name, known.settings));
     return keeps(outcome.error());
   }
   known.settings = settings;
@@ -368,10 +368,11 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
 }
 
 /// What it may do by the agent's ports is what it may do by its link.
-void PluginLoader::keep_user(const std::string& name, const config::PluginBlock& settings) const {
-  if (settings.user.empty() || !options_.kept_users) return;
-  if (const auto user = host::find_user(settings.user))
-    options_.kept_users->keep(name, user->uid, settings.api);
+Result<> PluginLoader::keep_user(const std::string& name,
+                                 const config::PluginBlock& settings) const {
+  if (settings.user.empty() || !options_.kept_users) return {};
+  const auto user = NOMAD_TRY(host::find_user(settings.user));
+  return options_.kept_users->keep(name, user.uid, settings.api);
 }
 
 /// What the others bring.

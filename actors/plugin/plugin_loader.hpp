@@ -113,7 +113,7 @@ private:
                    Loaded& known,
                    const PluginFile& file,
                    const config::PluginBlock& settings);
-  void keep_user(const std::string& name, const config::PluginBlock& settings) const;
+  Result<> keep_user(const std::string& name, const config::PluginBlock& settings) const;
   client::PluginCatalog catalog_without(const std::string& name) const;
   Declarations usable() const;
   static bool is_entered(const Loaded& each, const Declarations& present);

@@ -22,8 +22,8 @@ class KeptUsers {
 public:
   /// What runs as `user` for `whom` is kept to `words`, as long as there is this object and no
   /// other words come: what `whom` has left may outlive it. The agent's own user is kept to
-  /// nothing.
-  void keep(const std::string& whom, uid_t user, std::string words);
+  /// nothing. The error: the kernel does not say whose connections are, so that nobody can be kept.
+  Result<> keep(const std::string& whom, uid_t user, std::string words);
 
   /// What the process at the other end of a connection is kept to; "": nothing. With users in
   /// common what all of them have: nothing but what everybody may do, unless all have the same
@@ -38,7 +38,8 @@ private:
 };
 
 /// Whose the process at the other end of a connection is; nothing: it is none of this machine. An
-/// error: the kernel does not say.
+/// error: the kernel does not say, as of one that has come to this machine by its own translation
+/// of addresses.
 Result<std::optional<uid_t>> user_of_peer(int socket);
 
 }  // namespace nomad::net

@@ -46,8 +46,8 @@ int serve(void* describe) {
   return code;
 }
 
-/// Where the plugin's file is, to which its user may have no way: what is above the agent's data may
-/// be the agent's alone. Opened while this process is the agent's user.
+/// Where the plugin's file is, to which its user may have no way: what is above the agent's data
+/// may be the agent's alone. Opened while this process is the agent's user.
 class Place {
 public:
   explicit Place(const std::string& file) : file_{file} {

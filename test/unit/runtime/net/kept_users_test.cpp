@@ -1,8 +1,10 @@
 #include "runtime/net/kept_users.hpp"
 
 #include <array>
+#include <utility>
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -77,16 +79,16 @@ TEST_CASE("kept users: who has closed already is nobody, and not root") {
   CHECK_FALSE(user_of_peer(gone.server));
   KeptUsers users;
   CHECK(users.limits_of(gone.server).empty());  // nobody is kept to anything: nothing is asked
-  users.keep("stamp", ::getuid() + 1, "read-job");
+  REQUIRE(users.keep("stamp", ::getuid() + 1, "read-job"));
   CHECK(users.limits_of(gone.server) == "node:");
 }
 
 TEST_CASE("kept users: a user is kept to what all that run as it may do") {
   const Connection connection;
   KeptUsers users;
-  users.keep("own", ::geteuid(), "");
+  REQUIRE(users.keep("own", ::geteuid(), ""));
   CHECK(users.limits_of(connection.server).empty());  // the agent's own
-  users.keep("other", ::geteuid() + 1, "");
+  REQUIRE(users.keep("other", ::geteuid() + 1, ""));
   CHECK(users.limits_of(connection.server).empty());
   if (::geteuid() != 0) return;
 
@@ -96,11 +98,34 @@ TEST_CASE("kept users: a user is kept to what all that run as it may do") {
   REQUIRE(::seteuid(0) == 0);
   CHECK(user_of_peer(of_nobody.server).value() == 65534);
   CHECK(users.limits_of(of_nobody.server).empty());
-  users.keep("a", 65534, "read-job");
+  REQUIRE(users.keep("a", 65534, "read-job"));
   CHECK(users.limits_of(of_nobody.server) == "read-job");
-  users.keep("b", 65534, "read-job");
+  REQUIRE(users.keep("b", 65534, "read-job"));
   CHECK(users.limits_of(of_nobody.server) == "read-job");
-  users.keep("b", 65534, "");
+  REQUIRE(users.keep("b", 65534, ""));
   CHECK(users.limits_of(of_nobody.server) == "node:");
   CHECK(users.limits_of(connection.server).empty());
+}
+
+TEST_CASE("kept users: who listens at the other end's port is not who has connected") {
+  if (::geteuid() != 0) return;
+  REQUIRE(::seteuid(65534) == 0);
+  const Descriptor listener{::socket(AF_INET, SOCK_STREAM, 0)};
+  REQUIRE(::seteuid(0) == 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  socklen_t size = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  REQUIRE(::bind(listener.fd, address, size) == 0);
+  REQUIRE(::listen(listener.fd, 1) == 0);
+  REQUIRE(::getsockname(listener.fd, address, &size) == 0);
+  // An end of a connection whose other one is not of this machine's sockets.
+  const Descriptor own{::socket(AF_INET, SOCK_STREAM, 0)};
+  const int on = 1;
+  if (::setsockopt(own.fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof on) != 0) return;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+  REQUIRE(::connect(own.fd, address, sizeof at) == 0);
+  const auto whose = user_of_peer(own.fd);
+  REQUIRE_FALSE(whose);
+  CHECK(whose.error().what == "the other end is gone already");
 }
