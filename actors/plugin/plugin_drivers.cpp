@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/supervise.hpp"
@@ -90,48 +91,75 @@ void PluginDrivers::note(Served& served,
   }
 }
 
-void PluginDrivers::recover(std::function<void()> then) {
-  struct Round {
-    std::size_t open = 1;
-    std::function<void()> then;
+struct PluginDrivers::Round {
+  std::size_t open = 1;
+  std::function<void()> then;
+  std::vector<std::uint64_t> questions{};
 
-    void close() {
-      if (--open == 0) then();
-    }
+  void close() {
+    if (--open == 0) then();
+  }
+};
+
+void PluginDrivers::recover(std::function<void()> then) {
+  struct Wanted {
+    std::string driver;
+    Task task;
   };
 
   const auto round = std::make_shared<Round>();
   round->then = std::move(then);
-  for (auto& [name, served] : served_) {
-    if (!served.has_asked) continue;
-    const auto lost = [this, name = name, round](const std::string& why) {
-      log::error("plugin", "driver {} begins anew, for a task was not found: {}", name, why);
-      auto& of = served_[name];
-      if (of.has_asked) actor::kill(std::exchange(of, {}).actor);
-      round->close();
-    };
-    for (const auto& [id, task] : served.tasks) {
-      if (!task.recovery) continue;
-      const bool has_ended = !task.ended_run.empty()
-                             && view(task.recovery->getRecoverTask().getRunId()) == task.ended_run;
-      ++round->open;
-      questions_.ask(
-          fill_order(name, task.recovery),
-          [this, name = name, usage = task.usage, round, lost,
-           has_ended](schema::plugin::Frame::Reader frame) {
-            const bool is_there = frame.isDriverAnswer() && frame.getDriverAnswer().isRecovered();
-            if (is_there && usage)
-              questions_.ask(
-                  fill_order(name, usage), [](auto) {}, [](const Error&) {});
-            if (has_ended || is_there) return round->close();
-            lost(frame.isDriverAnswer() && frame.getDriverAnswer().isFailed()
-                     ? said(view(frame.getDriverAnswer().getFailed().getMessage()))
-                     : std::string{"it answered something else"});
-          },
-          [lost](const Error& err) { lost(err.what); });
-    }
+  round_ = round;
+  // First all, for what can't be sent is lost at once, and with it what its driver has here.
+  std::vector<Wanted> all;
+  for (const auto& [name, served] : served_)
+    for (const auto& [id, task] : served.tasks)
+      if (served.has_asked && task.recovery) all.push_back({name, task});
+  for (const auto& [driver, task] : all) {
+    if (!served_[driver].has_asked) continue;  // lost meanwhile
+    ++round->open;
+    round->questions.push_back(ask_to_recover(round, driver, task));
   }
   round->close();
+}
+
+std::uint64_t PluginDrivers::ask_to_recover(const std::shared_ptr<Round>& round,
+                                            const std::string& driver,
+                                            const Task& task) {
+  const bool has_ended = !task.ended_run.empty()
+                         && view(task.recovery->getRecoverTask().getRunId()) == task.ended_run;
+  const auto lost = [this, driver](Round& of, const std::string& why) {
+    log::error("plugin", "driver {} begins anew, for a task was not found: {}", driver, why);
+    auto& served = served_[driver];
+    if (served.has_asked) actor::kill(std::exchange(served, {}).actor);
+    of.close();
+  };
+  const std::weak_ptr<Round> present = round;
+  return questions_.ask(
+      fill_order(driver, task.recovery),
+      [this, driver, usage = task.usage, present, lost,
+       has_ended](schema::plugin::Frame::Reader frame) {
+        const auto of = present.lock();
+        if (!of) return;
+        const bool is_there = frame.isDriverAnswer() && frame.getDriverAnswer().isRecovered();
+        if (is_there && usage)
+          questions_.ask(
+              fill_order(driver, usage), [](auto) {}, [](const Error&) {});
+        if (has_ended || is_there) return of->close();
+        lost(*of, frame.isDriverAnswer() && frame.getDriverAnswer().isFailed()
+                      ? said(view(frame.getDriverAnswer().getFailed().getMessage()))
+                      : std::string{"it answered something else"});
+      },
+      [present, lost](const Error& err) {
+        if (const auto of = present.lock()) lost(*of, err.what);
+      });
+}
+
+void PluginDrivers::give_up_recovery(const Error& why) {
+  const auto round = round_;
+  if (!round) return;
+  for (const auto question : std::exchange(round->questions, {}))
+    questions_.fail(question, why);
 }
 
 void PluginDrivers::take_notice(schema::plugin::Notice::Reader notice, std::int64_t unix_now) {

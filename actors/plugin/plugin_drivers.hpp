@@ -3,8 +3,10 @@
 // another one. Part of the PluginLink, called in its turns.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "actors/client/driver.hpp"
@@ -40,6 +42,12 @@ public:
   /// looks after its tasks.
   void recover(std::function<void()> then);
 
+  /// What it has not answered of that is not found.
+  void give_up_recovery(const Error& why);
+
+  /// The next process is told of all of them: what this one does not answer tells nothing.
+  void leave_recovery() { round_.reset(); }
+
   /// The process has ended: so do those that have asked it something.
   void end();
 
@@ -59,6 +67,13 @@ private:
     std::map<client::driver::TaskId, Task> tasks;  ///< Whose notices are passed on.
   };
 
+  /// One telling of all tasks.
+  struct Round;
+
+  std::uint64_t ask_to_recover(const std::shared_ptr<Round>& round,
+                               const std::string& driver,
+                               const Task& task);
+
   void note(Served& served,
             const Object<schema::plugin::DriverRequest>& request,
             schema::plugin::DriverAnswer::Reader answer);
@@ -67,6 +82,7 @@ private:
   Questions& questions_;
   ExecRelay& commands_;
   std::map<std::string, Served> served_;
+  std::shared_ptr<Round> round_;  ///< The newest; null: there is none, or it is left.
 };
 
 }  // namespace nomad::plugin
