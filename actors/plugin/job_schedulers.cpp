@@ -5,6 +5,13 @@
 #include "runtime/object/draft.hpp"
 
 namespace nomad::plugin {
+namespace {
+
+Error type_is_taken(std::string_view type) {
+  return {Errc::conflict, fmt::format("there is a scheduler of jobs of type \"{}\" already", type)};
+}
+
+}  // namespace
 
 Result<> enter_types(const std::shared_ptr<server::JobTypes>& types,
                      schema::plugin::Declaration::Reader declaration,
@@ -17,9 +24,18 @@ Result<> enter_types(const std::shared_ptr<server::JobTypes>& types,
       entry.reads.push_back(copy(target));
     if (types->enter(copy(each.getType()), std::move(entry))) continue;
     types->forget(plugin);
-    return Error{Errc::conflict, fmt::format("there is a scheduler of jobs of type \"{}\" already",
-                                             view(each.getType()))};
+    return type_is_taken(view(each.getType()));
   }
+  return {};
+}
+
+Result<> check_types(const std::shared_ptr<server::JobTypes>& types,
+                     schema::plugin::Declaration::Reader declaration) {
+  if (!types) return {};
+  for (const auto each : declaration.getSchedulers())
+    if (const auto known = types->find(view(each.getType()));
+        known && known->plugin != view(declaration.getName()))
+      return type_is_taken(view(each.getType()));
   return {};
 }
 

@@ -14,6 +14,10 @@ Result<> enter_types(const std::shared_ptr<server::JobTypes>& types,
                      schema::plugin::Declaration::Reader declaration,
                      const server::Decider& decider);
 
+/// The same error, and nothing is entered.
+Result<> check_types(const std::shared_ptr<server::JobTypes>& types,
+                     schema::plugin::Declaration::Reader declaration);
+
 void ask_decision(Questions& questions,
                   const server::decider::Decide& question,
                   const actor::Promise<server::decider::Decided>& promise);

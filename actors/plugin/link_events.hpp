@@ -51,6 +51,12 @@ struct StageDue {
   PluginState stage{};
 };
 
+/// Its drivers have had as much time to find their tasks as they may.
+struct RecoveryDue {
+  using is_message = void;
+  std::uint64_t life = 0;
+};
+
 struct PingDue {
   using is_message = void;
   std::uint64_t life = 0;
@@ -88,6 +94,12 @@ struct FactsDue {
   using is_message = void;
   std::uint64_t life = 0;
   std::string fingerprinter;
+};
+
+/// What was to take another one's place should have.
+struct UpgradeDue {
+  using is_message = void;
+  std::uint64_t life = 0;
 };
 
 /// Whether it may be replaced by now.
@@ -129,6 +141,7 @@ using LinkSelf = actor::WithInternal<PluginLink,
                                      void(link_event::Ended),
                                      void(link_event::ApiHeard),
                                      void(link_event::StageDue),
+                                     void(link_event::RecoveryDue),
                                      void(link_event::PingDue),
                                      void(link_event::PongDue),
                                      void(link_event::StopDue),
@@ -136,6 +149,7 @@ using LinkSelf = actor::WithInternal<PluginLink,
                                      void(link_event::ReapDue),
                                      void(link_event::PauseOver),
                                      void(link_event::FactsDue),
+                                     void(link_event::UpgradeDue),
                                      void(link_event::ReplaceDue)>;
 
 }  // namespace nomad::plugin

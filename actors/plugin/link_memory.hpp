@@ -1,6 +1,7 @@
 // What of a PluginLink outlives an incarnation of the actor. Internal to it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ struct LinkMemory {
     std::map<std::string, std::string> places;
     std::string api;
     Object<schema::plugin::Declaration> declaration;
+    /// Of its successor: whether what that says it brings can be used here.
+    std::function<Result<>(schema::plugin::Declaration::Reader)> check{};
   };
 
   LinkOptions options;  ///< With the present configuration.

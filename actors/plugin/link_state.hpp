@@ -63,12 +63,15 @@ public:
   void ended(const link_event::Ended& msg);
   void reaped(const link_event::ReapDue& msg);
   void stage_due(const link_event::StageDue& msg);
+  void recovery_due(const link_event::RecoveryDue& msg);
   void ping_due(const link_event::PingDue& msg);
   void pong_due(const link_event::PongDue& msg);
   void stop_due(const link_event::StopDue& msg);
   void pause_over(const link_event::PauseOver& msg);
   void facts_due(const link_event::FactsDue& msg);
   void replace_due(const link_event::ReplaceDue& msg);
+
+  void upgrade_due(const link_event::UpgradeDue& msg);
 
   void respawn_due(const link_event::RespawnDue& msg) {
     const bool waits
@@ -89,6 +92,7 @@ private:
     plugin_link::Reconfigure order{};
     actor::Promise<plugin_link::Reconfigured> promise{};
     Object<schema::plugin::Declaration> declaration{};  ///< Empty: it has not said what it is.
+    Nanoseconds patience{0};                            ///< With that.
     int pid = 0;
   };
 
@@ -102,7 +106,9 @@ private:
   bool is_next(std::uint64_t life) const { return next_ && next_->life.is(life); }
 
   actor::Answer<plugin_link::Reconfigured> start_next(const plugin_link::Reconfigure& order);
-  void adopt(const plugin_link::Reconfigure& order);
+  actor::Answer<plugin_link::Reconfigured> adopt(const plugin_link::Reconfigure& order);
+  void follow(const plugin_link::Reconfigure& order);
+  Nanoseconds most_successor_patience() const;
   void next_received(link_event::Received& msg);
   void next_declared(schema::plugin::Declaration::Reader declaration);
   void next_ended(const link_event::Ended& msg);
@@ -112,7 +118,9 @@ private:
   void take_over();
   bool fall_back(const std::string& why);
   void retire_names() const;
+  Result<> check_names(schema::plugin::Declaration::Reader declaration) const;
   Result<> enter_names(schema::plugin::Declaration::Reader declaration);
+  void reject(const std::string& why, bool may_pass = false);
   void set_state(PluginState state, const std::string& problem = {});
 
   void update(const std::function<void(PluginStatus&)>& change) const {

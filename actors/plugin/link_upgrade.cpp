@@ -7,6 +7,7 @@
 //
 // Until the successor is configured there is a way back: before its turn it is dropped, and behind
 // that the earlier one begins anew.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -42,28 +43,54 @@ actor::Answer<plugin_link::Reconfigured> LinkState::reconfigure(
   if (stopped_) return plugin_link::Reconfigured{};
   if (next_ || reconfiguring_.pending())
     return Error{Errc::conflict, "another process is about to take its place already"};
-  if (state_ == PluginState::running && life_.runs()) return start_next(msg);
-  adopt(msg);
-  return plugin_link::Reconfigured{};
+  const bool is_configured = state_ == PluginState::running || recovers_;
+  if (is_configured && life_.runs()) return start_next(msg);
+  return adopt(msg);
 }
 
-/// There is none that would be disturbed.
-void LinkState::adopt(const plugin_link::Reconfigure& order) {
-  memory_->options.make_peer = order.make_peer;
-  memory_->options.config = order.config;
-  memory_->options.places = order.places;
-  memory_->options.api = order.api;
+/// There is none that would be disturbed. One that has worked begins anew if the next one does not.
+actor::Answer<plugin_link::Reconfigured> LinkState::adopt(const plugin_link::Reconfigure& order) {
+  const bool has_worked
+      = memory_->declaration && memory_->was_configured && state_ != PluginState::refused;
+  follow(order);
+  if (has_worked) {
+    memory_->patience = std::min(memory_->patience, most_successor_patience());
+    reconfiguring_ = self_->make_response_promise<plugin_link::Reconfigured>();
+  } else {
+    memory_->earlier.reset();
+  }
+  const auto promise = reconfiguring_;
   memory_->declaration = {};
-  memory_->was_configured = false;
-  memory_->earlier.reset();
   memory_->refusal.clear();
   delay_ = {};
   forget_names();
   set_state(PluginState::starting);
   update([](PluginStatus& status) { status.declaration = {}; });
-  if (!life_.is_there()) return spawn();
-  replacing_ = true;
-  life_.kill("its file or its configuration is another one");
+  replacing_ = life_.is_there();
+  if (replacing_)
+    life_.kill("its file or its configuration is another one");
+  else
+    spawn();
+  if (has_worked) return promise;
+  return plugin_link::Reconfigured{};
+}
+
+/// What is to be started is what was ordered; what was started until now is the earlier one.
+void LinkState::follow(const plugin_link::Reconfigure& order) {
+  auto& options = memory_->options;
+  memory_->earlier = {std::exchange(options.make_peer, order.make_peer),
+                      std::exchange(options.config, order.config),
+                      std::exchange(options.places, order.places),
+                      std::exchange(options.api, order.api),
+                      memory_->declaration,
+                      order.check};
+  memory_->was_configured = false;
+}
+
+/// So that all that follows ends in time: what is open, the end of the old one, the configuration.
+Nanoseconds LinkState::most_successor_patience() const {
+  return plugin_link::longest_upgrade - most_replace_waits * replace_interval
+         - options().patience.stop - options().patience.configuration - 1s;
 }
 
 actor::Answer<plugin_link::Reconfigured> LinkState::start_next(
@@ -75,8 +102,12 @@ actor::Answer<plugin_link::Reconfigured> LinkState::start_next(
   next_->life.begin(life, now());
   const auto promise = next_->promise;
   next_->life.take(peer_of(order.make_peer, life));
-  actor::send_self_after(self_, successor_patience * memory_->patience,
-                         link_event::StageDue{life, PluginState::starting});
+  const auto most = most_successor_patience();
+  next_->patience = std::min<Nanoseconds>(successor_patience * memory_->patience, most);
+  actor::send_self_after(self_, next_->patience, link_event::StageDue{life, PluginState::starting});
+  actor::send_self_after(self_,
+                         plugin_link::longest_upgrade - options().patience.configuration - 1s,
+                         link_event::UpgradeDue{life});
   return promise;
 }
 
@@ -96,6 +127,7 @@ void LinkState::next_declared(schema::plugin::Declaration::Reader declaration) {
     NOMAD_TRY(check_declaration(declaration, options().name));
     NOMAD_TRY(check_config(options().name, declaration.getConfig(), order.config, order.places));
     if (order.check) NOMAD_TRY(order.check(declaration));
+    NOMAD_TRY(check_names(declaration));
     return next_->life.peer()->has_drivers(declaration.getDrivers().size() > 0);
   };
   if (const auto outcome = usable(); !outcome) return drop_next(outcome.error());
@@ -107,8 +139,12 @@ void LinkState::next_declared(schema::plugin::Declaration::Reader declaration) {
 
 void LinkState::next_due() {
   if (next_->declaration) return;
-  drop_next({Errc::timeout, fmt::format("it did not say what it is within {}",
-                                        format_duration(successor_patience * memory_->patience))});
+  drop_next({Errc::timeout,
+             fmt::format("it did not say what it is within {}", format_duration(next_->patience))});
+}
+
+void LinkState::upgrade_due(const link_event::UpgradeDue& msg) {
+  if (is_next(msg.life)) drop_next({Errc::timeout, "the present one did not end in time"});
 }
 
 void LinkState::next_ended(const link_event::Ended& msg) {
@@ -126,7 +162,7 @@ void LinkState::drop_next(const Error& why) {
   log::error("plugin", "{} goes on as it was: {}", title(), why.what);
   if (replacing_ && life_.runs() && !stops_) {
     replacing_ = false;
-    waiting_.admit();
+    if (state_ == PluginState::running) waiting_.admit();
   }
   dropped->promise.deliver(why);
 }
@@ -147,25 +183,19 @@ void LinkState::replace_due(const link_event::ReplaceDue& msg) {
 /// The successor is the plugin's process from now on.
 void LinkState::take_over() {
   auto next = std::move(*std::exchange(next_, {}));
-  auto& memory = *memory_;
-  memory.earlier = {memory.options.make_peer, memory.options.config, memory.options.places,
-                    memory.options.api, memory.declaration};
-  memory.options.make_peer = next.order.make_peer;
-  memory.options.config = next.order.config;
-  memory.options.places = next.order.places;
-  memory.options.api = next.order.api;
-  memory.declaration = next.declaration;
-  memory.was_configured = false;
+  follow(next.order);
+  memory_->declaration = next.declaration;
   reconfiguring_ = next.promise;
   life_ = std::move(next.life);
   begin_anew();
   log::info("plugin", "{} {} follows {}", title(), view(next.declaration->getVersion()),
-            view(memory.earlier->declaration->getVersion()));
+            view(memory_->earlier->declaration->getVersion()));
   enter_api();
   update([&](PluginStatus& status) {
     status.pid = next.pid;
     status.declaration = next.declaration;
   });
+  set_state(PluginState::configuring);  // There is a way back: its drivers stay.
   if (const auto entered = enter_names(*next.declaration); !entered)
     return life_.kill(entered.error().what);
   configure();
@@ -195,6 +225,12 @@ bool LinkState::fall_back(const std::string& why) {
 Result<> LinkState::enter_names(schema::plugin::Declaration::Reader declaration) {
   NOMAD_TRY(enter_types(options().job_types, declaration, server::Decider{self_}));
   return enter_providers(options().providers, declaration, client::ServiceProvider{self_});
+}
+
+/// As entering does, that changes nothing.
+Result<> LinkState::check_names(schema::plugin::Declaration::Reader declaration) const {
+  NOMAD_TRY(check_types(options().job_types, declaration));
+  return check_providers(options().providers, declaration);
 }
 
 /// What it does not bring any more is nobody's; what it brings still was never missing.

@@ -27,6 +27,8 @@ using Message = schema::plugin::Frame;
 constexpr auto intake_pause = 100ms;
 constexpr auto reap_interval = 10ms;
 constexpr unsigned most_pong_waits = 3;
+/// For drivers to find their tasks again. Nothing else is asked meanwhile.
+constexpr auto recovery_patience = 30s;
 constexpr auto most_patience = std::chrono::minutes{2};
 
 }  // namespace
@@ -96,6 +98,7 @@ void LinkState::started(const Started& msg) {
 void LinkState::ended(const Ended& msg) {
   if (is_next(msg.life)) return next_ended(msg);
   if (!life_.is(msg.life) || !life_.ended(msg.why, now())) return;
+  drivers_.leave_recovery();
   questions_.end({Errc::unavailable, fmt::format("{} has ended", title())});
   commands_.end(fmt::format("{} has ended", title()));
   const bool is_followed = replacing_ || (memory_->earlier && state_ == PluginState::configuring);
@@ -162,10 +165,16 @@ void LinkState::refuse(const std::string& why, bool may_pass) {
   life_.kill(why);
 }
 
+/// What begins can't be used: the one before it begins anew, if there is one that has worked.
+void LinkState::reject(const std::string& why, bool may_pass) {
+  if (memory_->earlier) return life_.kill(why);
+  refuse(why, may_pass);
+}
+
 void LinkState::stage_due(const StageDue& msg) {
   if (is_next(msg.life)) return next_due();
   if (!life_.is(msg.life) || state_ != msg.stage || !life_.runs()) return;
-  if (recovers_) return;  // it was configured in time, and pings look after it
+  if (recovers_) return;  // it was configured in time
   const auto time = format_duration(
       msg.stage == PluginState::starting ? memory_->patience : options().patience.configuration);
   const auto why = msg.stage == PluginState::starting
@@ -174,8 +183,14 @@ void LinkState::stage_due(const StageDue& msg) {
   // A busy machine is no fault of the plugin's.
   if (msg.stage == PluginState::starting)
     memory_->patience = std::min<Nanoseconds>(2 * memory_->patience, most_patience);
-  if (!memory_->declaration) return refuse(why, true);
+  if (!memory_->declaration) return reject(why, true);
   life_.kill(why);
+}
+
+void LinkState::recovery_due(const RecoveryDue& msg) {
+  if (!life_.is(msg.life) || !life_.runs() || !recovers_) return;
+  drivers_.give_up_recovery(
+      {Errc::timeout, fmt::format("no answer within {}", format_duration(recovery_patience))});
 }
 
 // -- frames ---------------------------------------------------------------------------------------
@@ -283,16 +298,19 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
   if (state_ != PluginState::starting) return life_.kill("it said twice what it is");
   auto object = Object<schema::plugin::Declaration>::freeze(declaration);
   if (const auto outcome = check_declaration(*object, options().name); !outcome)
-    return refuse(outcome.error().what);
+    return reject(outcome.error().what);
+  if (memory_->earlier && memory_->earlier->check)
+    if (const auto outcome = memory_->earlier->check(*object); !outcome)
+      return reject(outcome.error().what);
   auto& known = memory_->declaration;
   // Of a script that was changed meanwhile: who is to be asked what is settled when plugins are
   // looked at, and nothing is asked of one that has not been.
   if (known && !known.equals(object))
     return refuse("its file is another one than when it was looked at; SIGHUP looks at it again");
-  if (const auto entered = enter_names(*object); !entered) return refuse(entered.error().what);
+  if (const auto entered = enter_names(*object); !entered) return reject(entered.error().what);
   if (!known) known = object;  // else the same, for whoever compares
   if (const auto bounded = life_.peer()->has_drivers(object->getDrivers().size() > 0); !bounded)
-    return refuse(bounded.error().what);
+    return reject(bounded.error().what);
   configure();  // Before the declaration is seen: who waits for it sees what follows from it.
   update([&](PluginStatus& status) { status.declaration = known; });
 }
@@ -300,7 +318,7 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
 void LinkState::configure() {
   const auto config = check_config(options().name, memory_->declaration->getConfig(),
                                    options().config, options().places);
-  if (!config) return refuse(config.error().what);
+  if (!config) return reject(config.error().what);
   set_state(PluginState::configuring);
   actor::send_self_after(self_, options().patience.configuration,
                          StageDue{life_.number(), PluginState::configuring});
@@ -336,8 +354,11 @@ void LinkState::configured() {
   memory_->patience = options().patience.declaration;
   if (std::exchange(memory_->earlier, {})) retire_names();
   actor::send_self_after(self_, options().patience.ping_interval, PingDue{life_.number()});
+  // It has taken the earlier one's place: whoever wants another one yet need not wait.
+  std::exchange(reconfiguring_, {}).deliver(plugin_link::Reconfigured{});
   // Tasks of drivers that nobody has taken for ended are the process's before anything else is.
   recovers_ = true;
+  actor::send_self_after(self_, recovery_patience, RecoveryDue{life_.number()});
   drivers_.recover([this, life = life_.number()] {
     if (life_.is(life) && life_.runs()) runs();
   });
@@ -350,8 +371,7 @@ void LinkState::runs() {
   for (const auto fingerprinter : memory_->declaration->getFingerprinters())
     actor::send_self(self_, FactsDue{life_.number(), copy(fingerprinter.getName())});
   if (memory_->served && memory_->served->gate) start_actors();
-  waiting_.admit();
-  std::exchange(reconfiguring_, {}).deliver(plugin_link::Reconfigured{});
+  if (!replacing_) waiting_.admit();
   if (!options().providers) return;
   for (const auto each : memory_->declaration->getServiceProviders())
     options().providers->began(copy(each.getName()));
@@ -541,6 +561,7 @@ LinkSelf::behavior_type plugin_link_actor(LinkSelf::stateful_pointer<LinkState> 
       [&state](const Ended& msg) { state.ended(msg); },
       [&state](const ApiHeard& msg) { state.api_heard(msg); },
       [&state](const StageDue& msg) { state.stage_due(msg); },
+      [&state](const RecoveryDue& msg) { state.recovery_due(msg); },
       [&state](const PingDue& msg) { state.ping_due(msg); },
       [&state](const PongDue& msg) { state.pong_due(msg); },
       [&state](const StopDue& msg) { state.stop_due(msg); },
@@ -548,6 +569,7 @@ LinkSelf::behavior_type plugin_link_actor(LinkSelf::stateful_pointer<LinkState> 
       [&state](const ReapDue& msg) { state.reaped(msg); },
       [&state](const PauseOver& msg) { state.pause_over(msg); },
       [&state](const FactsDue& msg) { state.facts_due(msg); },
+      [&state](const UpgradeDue& msg) { state.upgrade_due(msg); },
       [&state](const ReplaceDue& msg) { state.replace_due(msg); },
   };
 }

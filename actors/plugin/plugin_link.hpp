@@ -99,9 +99,12 @@ struct Serve {
   std::function<void(std::string message, std::map<std::string, std::string> details)> node_event;
 };
 
+/// A Reconfigure is answered within so much time.
+inline constexpr std::chrono::seconds longest_upgrade{60};
+
 /// Goes on with another file or configuration: in another process. One that does not run is started
-/// at once. Answered when the other one runs; an error says why it does not, and then all is as it
-/// was.
+/// at once. Answered when the other one has its configuration; an error says why it has not, and
+/// then all is as it was. Of one that has never worked, at once.
 struct Reconfigure {
   using is_message = void;
   MakePeer make_peer;

@@ -37,8 +37,8 @@ constexpr std::uint64_t memory_of_plugin = std::uint64_t{512} << 20;
 /// A plugin of Nomad's is asked what it is by another program, which gives up earlier.
 constexpr auto nomad_declaration = 10s;
 
-/// For a successor to say what it is, and for what is open to be answered before its turn.
-constexpr auto longest_upgrade = 60s;
+/// The link answers earlier: what it says of an upgrade is what has come of it.
+constexpr auto upgrade_patience = plugin_link::longest_upgrade + 5s;
 
 std::int64_t wall_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -350,7 +350,7 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
   auto outcome = keep_user(file.name, settings);
   if (!outcome) return keeps(outcome.error());
   actor::Outsider self{*system_};
-  self.request(known.link, longest_upgrade, std::move(order))
+  self.request(known.link, upgrade_patience, std::move(order))
       .receive([](const plugin_link::Reconfigured&) {},
                [&outcome](const Error& err) { outcome = err; });
   if (!outcome) {

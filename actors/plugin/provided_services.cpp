@@ -38,6 +38,10 @@ schema::plugin::ChecksChanged::Check::Status status_of(workload::CheckStatus sta
   }
 }
 
+Error provider_is_taken(std::string_view name) {
+  return {Errc::conflict, fmt::format("there is a provider of services \"{}\" already", name)};
+}
+
 }  // namespace
 
 Result<> enter_providers(const std::shared_ptr<client::ServiceProviders>& providers,
@@ -51,9 +55,18 @@ Result<> enter_providers(const std::shared_ptr<client::ServiceProviders>& provid
             {.plugin = plugin, .provider = provider, .hears_checks = each.getHearsChecks()}))
       continue;
     providers->forget(plugin);
-    return Error{Errc::conflict, fmt::format("there is a provider of services \"{}\" already",
-                                             view(each.getName()))};
+    return provider_is_taken(view(each.getName()));
   }
+  return {};
+}
+
+Result<> check_providers(const std::shared_ptr<client::ServiceProviders>& providers,
+                         schema::plugin::Declaration::Reader declaration) {
+  if (!providers) return {};
+  for (const auto each : declaration.getServiceProviders())
+    if (const auto known = providers->find(view(each.getName()));
+        known && known->plugin != view(declaration.getName()))
+      return provider_is_taken(view(each.getName()));
   return {};
 }
 

@@ -15,6 +15,10 @@ Result<> enter_providers(const std::shared_ptr<client::ServiceProviders>& provid
                          schema::plugin::Declaration::Reader declaration,
                          const client::ServiceProvider& provider);
 
+/// The same error, and nothing is entered.
+Result<> check_providers(const std::shared_ptr<client::ServiceProviders>& providers,
+                         schema::plugin::Declaration::Reader declaration);
+
 using ProviderDone = actor::Promise<client::service_provider::Done>;
 
 void ask_to_register(Questions& questions,

@@ -1,5 +1,9 @@
+#include <utility>
+
 #include <doctest/doctest.h>
 
+#include "actors/client/drivers/driver_objects.hpp"
+#include "actors/plugin/plugin_driver.hpp"
 #include "actors/plugin/plugin_link.hpp"
 #include "test/unit/actors/plugin/link_fixture.hpp"
 #include "test/unit/actors/plugin/two_hooks.hpp"
@@ -37,6 +41,53 @@ std::string color_of(test::LinkFixture& fixture, const plugin::PluginLink& link)
   if (!answer->has_value()) return "no answer";
   if (!(*answer)->has_value()) return (*answer)->error().what;
   return copy((**answer)->answer->getEnvironment()[0].getValue());
+}
+
+/// Finds tasks again while `finds` says so, and is silent about them otherwise.
+std::function<void(plugin::Plugin&)> finding_driver(const std::shared_ptr<bool>& finds) {
+  struct Finds final : plugin::Driver {
+    explicit Finds(std::shared_ptr<bool> does) : finds{std::move(does)} {}
+
+    void ask(schema::plugin::DriverRequest::Reader request,
+             const plugin::DriverReply& reply) override {
+      if (!request.isRecoverTask())
+        return reply(plugin::FillAnswer{[](auto answer) { answer.setDone(); }});
+      if (*finds) return reply(plugin::FillAnswer{[](auto answer) { answer.setRecovered("r"); }});
+      open.push_back(reply);
+    }
+
+    std::shared_ptr<bool> finds;
+    std::vector<plugin::DriverReply> open;
+  };
+
+  return [finds](plugin::Plugin& plugin) {
+    plugin.is("p", "1").driver("d",
+                               [finds](plugin::Host&) { return std::make_unique<Finds>(finds); });
+  };
+}
+
+/// A driver of the plugin's that has been told of a task.
+client::Driver driver_with_task(test::LinkFixture& fixture, const plugin::PluginLink& link) {
+  client::DriverOptions options;
+  options.name = "d";
+  options.host = Runner{}.spawn(fixture);
+  auto driver = fixture.adopt(plugin::spawn_plugin_driver(fixture.system(), link, options));
+  fixture.settle();
+  const auto found
+      = fixture.ask<client::driver::Answered>(driver, client::driver::recover_task({"a1", ""}, {}));
+  CHECK((found->has_value() && found->value()));
+  return driver;
+}
+
+/// What a Reconfigure is answered; "done", or why not.
+std::string reconfigured(test::LinkFixture& fixture,
+                         const plugin::PluginLink& link,
+                         const char* config) {
+  const auto done = fixture.ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{fixture.make_peer(), config, {}, {}});
+  fixture.settle();
+  if (!done->has_value()) return "no answer";
+  return done->value() ? "done" : done->value().error().what;
 }
 
 }  // namespace
@@ -188,4 +239,124 @@ TEST_CASE_FIXTURE(
   plugin.describe = two_hooks;
   advance(11s);
   CHECK(status().state == PluginState::running);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin upgrade: a name that another plugin has disturbs nobody") {
+  const auto finds = std::make_shared<bool>(true);
+  const auto link = start(finding_driver(finds));
+  const auto driver = driver_with_task(*this, link);
+  REQUIRE(job_types->enter("custom", {.plugin = "other"}));
+  const auto brings_type = [finds](plugin::Plugin& next) {
+    finding_driver(finds)(next);
+    next.scheduler({.type = "custom"}, plugin::scheduler_of([](plugin::Host&, auto) {
+                     return Result<plugin::Decision>{plugin::Decision{}};
+                   }));
+  };
+  plugin.describe = brings_type;
+
+  CHECK(reconfigured(*this, link, "{}").find("jobs of type \"custom\" already")
+        != std::string::npos);
+  CHECK_MESSAGE(plugin.lives == 2, "the old one was asked to end");
+  CHECK(status().state == PluginState::running);
+
+  // It is taken while the old one ends.
+  job_types->forget("other");
+  plugin.mute = true;
+  const auto answer = ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{make_peer(), "{}", {}, {}});
+  CHECK_FALSE(answer->has_value());
+  REQUIRE(job_types->enter("custom", {.plugin = "other"}));
+  plugin.mute = false;
+  plugin.describe = finding_driver(finds);
+  advance(3s);
+  REQUIRE(answer->has_value());
+  CHECK_FALSE(answer->value());
+  CHECK(status().state == PluginState::running);
+  const auto still = ask<client::driver::Answered>(driver, client::driver::fingerprint());
+  REQUIRE(still->has_value());
+  CHECK_MESSAGE((*still)->has_value(), "its drivers have ended");
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin upgrade: tasks that are not found again hold up nobody for good") {
+  const auto finds = std::make_shared<bool>(true);
+  const auto link = start(finding_driver(finds));
+  driver_with_task(*this, link);
+  *finds = false;
+  CHECK(reconfigured(*this, link, "{}") == "done");
+  CHECK(status().state == PluginState::configuring);
+  advance(29s);
+  CHECK(status().state == PluginState::configuring);
+  advance(2s);
+  CHECK(status().state == PluginState::running);
+  CHECK(plugin.lives == 2);
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin upgrade: the way back is open while tasks are not found again") {
+  const auto finds = std::make_shared<bool>(true);
+  const auto link = start(finding_driver(finds));
+  const auto driver = driver_with_task(*this, link);
+  *finds = false;
+  CHECK(reconfigured(*this, link, "{}") == "done");
+  *finds = true;
+  const auto back = ask<plugin::plugin_link::Reconfigured>(
+      link, plugin::plugin_link::Reconfigure{make_peer(), "{}", {}, {}});
+  CHECK(plugin.lives == 3);
+  advance(13s);  // what is open has ten seconds
+  REQUIRE(back->has_value());
+  CHECK(back->value());
+  CHECK(status().state == PluginState::running);
+  CHECK(plugin.lives == 3);
+  const auto still = ask<client::driver::Answered>(driver, client::driver::fingerprint());
+  REQUIRE(still->has_value());
+  CHECK((*still)->has_value());
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin upgrade: a driver whose tasks are not found begins anew") {
+  const auto finds = std::make_shared<bool>(true);
+  const auto link = start(finding_driver(finds));
+  const auto driver = driver_with_task(*this, link);
+  for (const char* alloc : {"a2", "a3"})
+    ask<client::driver::Answered>(driver, client::driver::recover_task({alloc, ""}, {}));
+  *finds = false;
+  CHECK(reconfigured(*this, link, "{}") == "done");
+  advance(31s);
+  CHECK(status().state == PluginState::running);
+  const auto gone = ask<client::driver::Answered>(driver, client::driver::fingerprint());
+  REQUIRE(gone->has_value());
+  CHECK_FALSE((*gone)->has_value());
+}
+
+TEST_CASE_FIXTURE(test::LinkFixture,
+                  "plugin upgrade: one that is between two processes keeps what worked, too") {
+  const auto link = start(configured_hook, R"({"color":"red"})");
+  const auto end = [this] {
+    plugin.events.ended({Errc::unavailable, "it hung up"});
+    settle();
+    CHECK(status().state == PluginState::restarting);
+  };
+  const auto keeps = [&](const std::string& why, const char* text) {
+    CAPTURE(why);
+    CHECK(why.find(text) != std::string::npos);
+    CHECK(status().state == PluginState::running);
+    CHECK(color_of(*this, link) == "red");
+  };
+  end();
+  keeps(reconfigured(*this, link, R"({"colour":"blue"})"), "colour");
+  end();
+  keeps(reconfigured(*this, link, R"({"color":"grey"})"), "no color");
+  end();
+  plugin.describe = [is_first = true](plugin::Plugin& next) mutable {
+    if (std::exchange(is_first, false))
+      next.is("other", "3");
+    else
+      configured_hook(next);
+  };
+  keeps(reconfigured(*this, link, R"({"color":"blue"})"), "calls itself");
+  end();
+  CHECK(reconfigured(*this, link, R"({"color":"blue"})") == "done");
+  CHECK(color_of(*this, link) == "blue");
 }
