@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -28,6 +30,7 @@ constexpr std::uint32_t native = AUDIT_ARCH_AARCH64;
 #else
 constexpr std::uint32_t native = AUDIT_ARCH_X86_64;
 #endif
+constexpr std::size_t most_resolv_bytes = 64UL * 1024;
 constexpr std::uint32_t first_of_x32 = 0x4000'0000;  ///< Others have no calls so high.
 
 /// connect(2) is asked about. What runs by another architecture's calls is not let in at all, for
@@ -104,6 +107,18 @@ std::vector<IpBytes> addresses_of_machine() {
       if (const auto ip = ip_of(each->ifa_addr, sizeof(sockaddr_storage))) all.push_back(*ip);
   ::freeifaddrs(list);
   return all;
+}
+
+std::vector<IpBytes> name_servers_of_machine() {
+  std::string text(most_resolv_bytes, '\0');
+  std::size_t size = 0;
+  const host::UniqueFd file{::open("/etc/resolv.conf", O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  while (file && size < text.size()) {
+    const auto got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  return name_servers_of(std::string_view{text}.substr(0, size));
 }
 
 Result<> guard_connections(const ReachJudge& judge) {

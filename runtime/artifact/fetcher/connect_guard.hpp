@@ -16,6 +16,9 @@ namespace nomad::artifact {
 /// Of its interfaces, as they are now. Before the process is confined.
 std::vector<IpBytes> addresses_of_machine();
 
+/// That it asks, by /etc/resolv.conf. Before the process is confined.
+std::vector<IpBytes> name_servers_of_machine();
+
 /// From now on, for this thread and what it starts; `judge` outlives the process. An error: the
 /// kernel can't. This thread must have no new privileges.
 Result<> guard_connections(const ReachJudge& judge);

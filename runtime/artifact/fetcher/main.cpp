@@ -50,7 +50,7 @@ Result<FetchDone> carry_out(Reporter& reporter) {
   const auto order = NOMAD_TRY(receive_order());
   const auto source = NOMAD_TRY(parse_source(order.source));
   // Its guard looks at it as long as there is a process.
-  static const ReachJudge judge{order.reach, addresses_of_machine()};
+  static const ReachJudge judge{order.reach, addresses_of_machine(), name_servers_of_machine()};
   const auto credentials = NOMAD_TRY(read_credentials(source));  // Before they are out of reach.
   NOMAD_TRY(confine(order.confinement, reporter).within("confining nomadctl-artifact"));
   return fetch(order, credentials, judge, reporter);

@@ -9,6 +9,7 @@
 namespace nomad::artifact {
 namespace {
 
+constexpr std::uint16_t name_port = 53;
 constexpr std::array<std::uint8_t, 12> before_ipv4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr std::array<std::uint8_t, 12> before_nat64{0, 0x64, 0xff, 0x9b};
 
@@ -90,8 +91,28 @@ std::optional<IpBytes> ip_of(const sockaddr* address, std::size_t size) {
   return {};
 }
 
-ReachJudge::ReachJudge(const Reach& reach, std::vector<IpBytes> of_machine)
-    : reach_{reach}, own_{std::move(of_machine)} {
+std::vector<IpBytes> name_servers_of(std::string_view resolv_conf) {
+  constexpr std::string_view word = "nameserver", blanks = " \t\r";
+  std::vector<IpBytes> all;
+  while (!resolv_conf.empty()) {
+    auto line = resolv_conf.substr(0, resolv_conf.find('\n'));
+    resolv_conf.remove_prefix(std::min(line.size() + 1, resolv_conf.size()));
+    if (!line.starts_with(word)) continue;
+    line.remove_prefix(word.size());
+    const auto begin = line.find_first_not_of(blanks);
+    if (begin == 0 || begin == std::string_view::npos) continue;
+    line = line.substr(begin);
+    // Of "fe80::1%eth0" the address.
+    if (const auto ip = ip_of(line.substr(0, line.find_first_of(" \t\r%")))) all.push_back(*ip);
+  }
+  if (all.empty()) all = {*ip_of("127.0.0.1"), *ip_of("::1")};
+  return all;
+}
+
+ReachJudge::ReachJudge(const Reach& reach,
+                       std::vector<IpBytes> of_machine,
+                       std::vector<IpBytes> name_servers)
+    : reach_{reach}, own_{std::move(of_machine)}, name_servers_{std::move(name_servers)} {
   for (const auto& text : reach.agent_addresses)
     if (const auto ip = ip_of(text)) own_.push_back(*ip);
 }
@@ -119,6 +140,10 @@ std::optional<std::string> ReachJudge::refuses(IpBytes ip, std::uint16_t port) c
   };
   if (!reach_.agent && std::find(ports.begin(), ports.end(), port) != ports.end() && is_own(ip))
     return refused("the agent's own API", "allow_agent_api");
+  const bool asks_names = port == name_port
+                          && std::any_of(name_servers_.begin(), name_servers_.end(),
+                                         [&](auto server) { return plain(server) == ip; });
+  if (asks_names || port == 0) return {};
   if (!reach_.link_local && is_link_local(ip))
     return refused("a link-local address", "allow_link_local");
   if (!reach_.link_local && tells_keys(ip))

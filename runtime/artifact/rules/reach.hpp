@@ -8,6 +8,8 @@
 //   (2) Link-local addresses, and those where clouds tell machines their keys (with them by
 //       IPv4 in IPv6, too). Refused unless allowed.
 //   (3) Loopback. Allowed unless the configuration forbids it.
+//   (4) But name servers of this machine are asked wherever they are, at port 53: without them no
+//       name leads anywhere. And what connects to port 0 asks the kernel for a route, and nobody.
 //
 // Pure; thread-safe.
 #pragma once
@@ -40,10 +42,15 @@ std::optional<IpBytes> ip_of(std::string_view text);
 /// Nothing for sockets that are none of IP.
 std::optional<IpBytes> ip_of(const sockaddr* address, std::size_t size);
 
+/// The name servers that an /etc/resolv.conf says; without any the machine itself.
+std::vector<IpBytes> name_servers_of(std::string_view resolv_conf);
+
 class ReachJudge {
 public:
-  /// `of_machine`: the addresses of its interfaces.
-  ReachJudge(const Reach& reach, std::vector<IpBytes> of_machine);
+  /// `of_machine`: the addresses of its interfaces. `name_servers`: that it asks.
+  ReachJudge(const Reach& reach,
+             std::vector<IpBytes> of_machine,
+             std::vector<IpBytes> name_servers = {});
 
   /// Whether some address is refused at all.
   bool refuses_any() const { return !reach_.loopback || !reach_.link_local || !reach_.agent; }
@@ -57,6 +64,7 @@ private:
 
   Reach reach_;
   std::vector<IpBytes> own_;
+  std::vector<IpBytes> name_servers_;
 };
 
 }  // namespace nomad::artifact

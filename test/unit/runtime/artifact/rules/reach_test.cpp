@@ -57,6 +57,24 @@ TEST_CASE("artifact reach: loopback is reached unless that is forbidden") {
   CHECK(why({.loopback = false}, "10.0.0.7", 8000).empty());
 }
 
+TEST_CASE("artifact reach: name servers are asked wherever they are, and nothing else of them") {
+  const auto servers = name_servers_of(
+      "# nameserver 169.254.0.9\nsearch a\nnameserver 169.254.169.254\r\n"
+      "nameserver\tfe80::1%eth0 \nnameserver 127.0.0.53\nnameservers 169.254.0.8\nnameserver");
+  CHECK(servers == std::vector{*ip_of("169.254.169.254"), *ip_of("fe80::1"), *ip_of("127.0.0.53")});
+  CHECK(name_servers_of("").size() == 2);
+  const ReachJudge judge{{.loopback = false, .agent_ports = {4646}}, {}, servers};
+  for (const char* ip : {"169.254.169.254", "fe80::1", "127.0.0.53", "::ffff:169.254.169.254"}) {
+    CAPTURE(ip);
+    CHECK_FALSE(judge.refuses(*ip_of(ip), 53));
+    CHECK_FALSE(judge.refuses(*ip_of(ip), 0));
+    for (const std::uint16_t port : {80, 443, 4646})
+      CHECK(judge.refuses(*ip_of(ip), port));
+  }
+  for (const char* ip : {"169.254.169.253", "127.0.0.1", "fe80::2", "168.63.129.16"})
+    CHECK(judge.refuses(*ip_of(ip), 53));
+}
+
 TEST_CASE("artifact reach: sockets as the kernel takes them") {
   const auto judge = judge_of(usual);
   sockaddr_in four{};
