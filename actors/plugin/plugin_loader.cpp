@@ -260,7 +260,7 @@ void PluginLoader::look(const actor::Owner& owner,
     const auto block = blocks.extract(file.name);
     const auto settings = block.empty() ? config::PluginBlock{} : block.mapped();
     if (!file.older.empty())
-      log::info("plugin", "plugin {} is that of {}, which came later than {}", file.name, file.path,
+      log::info("plugin", "plugin {} is that of {}, and not that of {}", file.name, file.path,
                 file.older);
     const auto known = std::ranges::find(loaded_, file.name, &Loaded::name);
     if (known != loaded_.end()) {
@@ -316,7 +316,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
         = std::max<std::chrono::nanoseconds>(link.patience.declaration, nomad_declaration);
   const auto patience = link.patience.declaration;
   auto facts = link.facts;
-  loaded_.push_back({file.name, settings, file.path, copy->stamp(),
+  loaded_.push_back({file.name, settings, file.path, copy,
                      spawn_plugin_link(owner, std::move(link)), std::move(facts), patience});
   if (served_) actor::tell(loaded_.back().link, plugin_link::Serve{*served_});
   return {};
@@ -329,13 +329,14 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
                                const PluginFile& file,
                                const config::PluginBlock& settings) {
   const bool is_refused = states_->state_of(known.name) == PluginState::refused;
-  const bool is_same = file.path == known.path && stamp_of(file.path) == known.stamp;
+  const bool is_same
+      = file.path == known.path && file.refusal.empty() && known.copy->is_of(file.path);
   if (is_same && !is_refused && known.settings == settings) return;
   const auto keeps = [&](const Error& err) {
     log::error("plugin", "plugin {} keeps its {}: {}", known.name,
                is_same ? "configuration" : "version", err.what);
   };
-  const auto copy = take_file(file, config, settings);
+  auto copy = take_file(file, config, settings);
   if (!copy) return keeps(copy.error());
   auto peer = peer_of(loop_, file, *copy, config, settings, options_.programs);
   if (!peer) return keeps(peer.error());
@@ -359,7 +360,7 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
   }
   known.settings = settings;
   known.path = file.path;
-  known.stamp = (*copy)->stamp();
+  known.copy = std::move(*copy);
   known.entered = {};  // What its drivers can do may be something else, too.
   states_->update(known.name, [&](PluginStatus& status) {
     status.path = file.path;

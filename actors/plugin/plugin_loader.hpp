@@ -87,8 +87,8 @@ private:
   struct Loaded {
     std::string name;
     config::PluginBlock settings;
-    std::string path;  ///< Of its file in the directory.
-    FileStamp stamp;   ///< Of the file when it was taken.
+    std::string path;                        ///< Of its file in the directory.
+    std::shared_ptr<const PluginCopy> copy;  ///< Of the file when it was taken.
     PluginLink link;
     std::shared_ptr<PluginFacts> facts;
     std::chrono::nanoseconds patience{0};           ///< With its declaration.

@@ -108,6 +108,24 @@ Result<bool> copy_bytes(int from, int to, const std::string& path, const std::st
   }
 }
 
+bool have_same_bytes(const std::string& one, const std::string& other) {
+  const host::UniqueFd first{::open(one.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const host::UniqueFd second{::open(other.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (!first || !second) return false;
+  std::vector<char> part(part_bytes), like(part_bytes);
+  for (off_t at = 0; at < most_copied_bytes;) {
+    const auto got = ::pread(first.get(), part.data(), part.size(), at);
+    if (got < 0) return false;
+    const auto bytes = static_cast<std::size_t>(got);
+    if (::pread(second.get(), like.data(), std::max<std::size_t>(bytes, 1), at) != got
+        || std::memcmp(part.data(), like.data(), bytes) != 0)
+      return false;
+    if (got == 0) return true;
+    at += got;
+  }
+  return false;
+}
+
 bool is_elf(int file) {
   char magic[4] = {};
   return ::pread(file, magic, sizeof magic, 0) == sizeof magic
@@ -151,6 +169,12 @@ Result<std::shared_ptr<const PluginCopy>> PluginCopy::make(const std::string& pa
     return errno_error("giving away " + copy, errno);
   if (::fchmod(to.get(), is.st_mode & 0555) != 0) return errno_error("protecting " + copy, errno);
   return own;
+}
+
+bool PluginCopy::is_of(const std::string& path) const {
+  const auto now = stamp_of(path);
+  if (now == stamp_) return true;
+  return is_own_ && now.size == stamp_.size && have_same_bytes(path, path_);
 }
 
 PluginCopy::~PluginCopy() {

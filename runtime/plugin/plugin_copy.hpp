@@ -49,6 +49,10 @@ public:
   /// What is to be run.
   const std::string& path() const { return path_; }
 
+  /// Whether the file is still the one that was copied: by its stamp, or for it has the same bytes.
+  /// What runs from where it is, is known by the stamp alone.
+  bool is_of(const std::string& path) const;
+
   /// Of the file that was copied.
   const FileStamp& stamp() const { return stamp_; }
 

@@ -21,6 +21,7 @@
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/plugin/plugin_copy.hpp"
 #include "runtime/plugin/sdk/mark.hpp"
+#include "runtime/scheduler/placement/version.hpp"
 
 namespace nomad::plugin {
 namespace {
@@ -157,12 +158,57 @@ std::string_view without_number(std::string_view name) {
              : name;
 }
 
-/// Whether `later` is the one that holds, of two files with one name.
-bool precedes(const PluginFile& one, const PluginFile& later) {
-  const auto rank = [](const PluginFile& file) {
-    return std::tuple{file.refusal.empty(), stamp_of(file.path).changed, file.path};
+/// What a file's name says of its version, behind the plugin's name; nothing: nothing.
+std::optional<scheduler::Version> version_of(const PluginFile& plugin) {
+  const auto file = std::filesystem::path{plugin.path}.filename().string();
+  std::string_view rest = file;
+  if (plugin.is_library) {
+    if (!rest.starts_with(plugin.name) && rest.starts_with("lib")) rest.remove_prefix(3);
+    const auto ending = rest.rfind(".so");
+    const auto behind = rest.substr(ending + 3);
+    rest = rest.substr(0, ending);
+    if (rest.size() <= plugin.name.size()) rest = behind;
+  }
+  if (rest.starts_with(plugin.name)) rest.remove_prefix(plugin.name.size());
+  if (!rest.empty()) rest.remove_prefix(1);  // "-", "_" or "."
+  // "1.2" of "1.2.py"
+  for (auto dot = rest.rfind('.');
+       dot != std::string_view::npos && dot + 1 < rest.size() && !is_digit(rest[dot + 1]);
+       dot = rest.rfind('.'))
+    rest = rest.substr(0, dot);
+  return scheduler::parse_version(rest);
+}
+
+/// The one that holds, of files with one name, of which there is one at least.
+PluginFile chosen(const std::vector<PluginFile>& files) {
+  struct Ranked {
+    const PluginFile* file;
+    std::optional<scheduler::Version> version;
+    FileStamp stamp;
   };
-  return rank(one) < rank(later);
+
+  const auto came_before = [](const Ranked& one, const Ranked& other) {
+    return std::tie(one.stamp.changed, one.file->path)
+           < std::tie(other.stamp.changed, other.file->path);
+  };
+  const auto is_older = [&](const Ranked& one, const Ranked& other) {
+    const auto order = scheduler::compare(*one.version, *other.version);
+    return order != 0 ? order < 0 : came_before(one, other);
+  };
+  const bool is_usable
+      = std::ranges::any_of(files, [](const auto& file) { return file.refusal.empty(); });
+  std::optional<Ranked> numbered, other;
+  for (const auto& file : files) {
+    if (is_usable && !file.refusal.empty()) continue;
+    const Ranked each{&file, version_of(file), stamp_of(file.path)};
+    auto& best = each.version ? numbered : other;
+    if (!best || (each.version ? is_older(*best, each) : came_before(*best, each))) best = each;
+  }
+  const bool is_numbered = numbered && (!other || came_before(*other, *numbered));
+  auto holds = *(is_numbered ? numbered : other)->file;
+  for (const auto& file : files)
+    if (file.path != holds.path) holds.older = file.path;
+  return holds;
 }
 
 /// What editors, packages and people leave beside a file.
@@ -230,7 +276,7 @@ bool is_nomad_plugin(const PluginFile& plugin) {
 
 Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
   namespace fs = std::filesystem;
-  std::map<std::string, PluginFile> found;
+  std::map<std::string, std::vector<PluginFile>> found;
 
   struct stat place {};
 
@@ -257,14 +303,11 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
                         file, most_name_bytes);
     }
     if (plugin.refusal.empty()) plugin.refusal = others_with_file(entry);
-    const auto [known, is_new] = found.emplace(plugin.name, plugin);
-    if (is_new) continue;
-    if (precedes(known->second, plugin)) std::swap(known->second, plugin);
-    known->second.older = plugin.path;
+    found[plugin.name].push_back(std::move(plugin));
   }
   std::vector<PluginFile> all;
-  for (auto& [name, plugin] : found)
-    all.push_back(std::move(plugin));
+  for (const auto& [name, files_of_name] : found)
+    all.push_back(chosen(files_of_name));
   return all;
 }
 

@@ -15,7 +15,7 @@ struct PluginFile {
   std::string path;         ///< "/opt/nomad/plugins/stamp.so"
   bool is_library = false;  ///< Loaded by nomadctl-plugin-host; else a program of its own.
   std::string refusal{};    ///< Why it is not started; empty: it is.
-  std::string older{};      ///< Another file of its name, which came before it and is passed over.
+  std::string older{};      ///< Another file of its name, which is passed over.
 };
 
 /// Names are of 1 to 64 of [a-z0-9_-] and begin with a letter.
@@ -33,8 +33,9 @@ bool is_nomad_plugin(const PluginFile& plugin);
 
 /// The plugins of a directory, by their names. Files that are no libraries and can't be executed
 /// are passed over, as are hidden ones and those that are put aside ("stamp.so.bak"); what can't be
-/// a plugin for another reason is there with its refusal. Of two files with one name it is the one
-/// that came last, by its time of change, of those that are not refused. The error says why the
+/// a plugin for another reason is there with its refusal. Of files with one name it is, of those
+/// that are not refused, the one of the greatest version by its name; between that and those whose
+/// names say none the one that came last, by its time of change. The error says why the
 /// directory can't be read.
 Result<std::vector<PluginFile>> find_plugins(const std::string& directory);
 

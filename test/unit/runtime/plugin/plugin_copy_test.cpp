@@ -48,6 +48,36 @@ TEST_CASE("plugin copies: what is done to the file changes nothing of what was t
   CHECK_FALSE(plugin::PluginCopy::make(path, copies.path()));
 }
 
+TEST_CASE("plugin copies: the same bytes are the same file, whatever became of its times") {
+  const test::TempDir dir, copies;
+  const auto path = dir.path() + "/one.so";
+  const auto wait_for_clock = [&path](const plugin::FileStamp& from, mode_t mode) {
+    do
+      ::chmod(path.c_str(), mode);
+    while (plugin::stamp_of(path).changed == from.changed);
+  };
+  write_plugin(path, "\177ELF first", 0755);
+  const auto copy = plugin::PluginCopy::make(path, copies.path());
+  REQUIRE(copy);
+  CHECK((*copy)->is_of(path));
+  wait_for_clock((*copy)->stamp(), 0700);
+  CHECK((*copy)->is_of(path));
+  ::unlink(path.c_str());
+  CHECK_FALSE((*copy)->is_of(path));
+  write_plugin(path, "\177ELF first", 0755);
+  CHECK((*copy)->is_of(path));
+  write_plugin(path, "\177ELF other", 0755);
+  wait_for_clock((*copy)->stamp(), 0755);
+  CHECK_FALSE((*copy)->is_of(path));
+
+  write_plugin(path, "#!/bin/sh\n", 0755);
+  const auto script = plugin::PluginCopy::make(path, copies.path());
+  REQUIRE(script);
+  CHECK((*script)->is_of(path));
+  wait_for_clock((*script)->stamp(), 0755);
+  CHECK_FALSE((*script)->is_of(path));
+}
+
 TEST_CASE("plugin copies: scripts, and what looks beside itself, run from where they are") {
   const test::TempDir dir, copies;
   const auto path = dir.path() + "/one.so";

@@ -127,6 +127,33 @@ TEST_CASE("plugin files: of two with one name the last that came and may be used
   CHECK(held() == "one.so");
 }
 
+TEST_CASE("plugin files: of versions in names the greatest holds, whatever their times") {
+  const test::TempDir dir;
+  const auto held_of = [&dir](std::vector<std::string> files) {
+    for (const auto& file : files)
+      write(dir.path() + '/' + file, "", 0755);
+    // The first one is changed after all others.
+    const auto path = dir.path() + '/' + files.front();
+    do
+      REQUIRE(::chmod(path.c_str(), 0755) == 0);
+    while (plugin::stamp_of(path).changed
+           <= plugin::stamp_of(dir.path() + '/' + files.back()).changed);
+    const auto found = plugin::find_plugins(dir.path());
+    REQUIRE((found && found->size() == 1));
+    for (const auto& file : files)
+      ::unlink((dir.path() + '/' + file).c_str());
+    return found->front().path.substr(dir.path().size() + 1);
+  };
+  CHECK(held_of({"one-1.9.so", "one-1.10.so"}) == "one-1.10.so");
+  CHECK(held_of({"one.so.9", "libone.10.so"}) == "libone.10.so");
+  CHECK(held_of({"one_v2.0.so", "one-2.0.1.so"}) == "one-2.0.1.so");
+  CHECK(held_of({"one-1.2.0-rc1.so", "one-1.2.0.so"}) == "one-1.2.0.so");
+  CHECK(held_of({"one-1.9.py", "one-1.10.py"}) == "one-1.10.py");
+  CHECK(held_of({"one-1.2.so", "one_v1.2.so"}) == "one-1.2.so");  // the same: which came last
+  CHECK(held_of({"one.so", "one-1.10.so", "one-1.9.so"}) == "one.so");
+  CHECK(held_of({"one-1.9.so", "one-1.10.so", "one.so"}) != "one-1.9.so");
+}
+
 TEST_CASE("plugin files: others may not change what the agent runs, wherever a link leads") {
   const test::TempDir dir, open;
   write(open.path() + "/target.so", "");
