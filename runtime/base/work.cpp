@@ -3,7 +3,7 @@
 namespace nomad {
 
 Result<void> Work::take_at_once(std::uint64_t units) {
-  if (units > at_once && !refused_)
+  if (units > at_once && most_ != std::numeric_limits<std::uint64_t>::max() && !refused_)
     refused_ = Error{Errc::too_large, "this takes more work at once than is allowed"};
   if (refused_) next_look_ = 0;
   return take(units);

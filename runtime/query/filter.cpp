@@ -272,13 +272,21 @@ Filter::Filter(Filter&&) noexcept = default;
 Filter& Filter::operator=(Filter&&) noexcept = default;
 Filter::~Filter() = default;
 
-Result<Filter> Filter::compile(std::string_view text) {
+Result<Filter> Filter::compile(std::string_view text, std::uint64_t most) {
   auto expression = NOMAD_TRY(parse_filter(text));
   auto compiled = std::make_unique<Compiled>();
   compiled->expression = std::move(expression);
-  Work work{compile_work};
+  Work work{most};
   compiled->compile_patterns(*compiled->expression, work);
   return Filter{std::move(compiled)};
+}
+
+Result<Filter> Filter::compile(std::string_view text) {
+  return compile(text, compile_work);
+}
+
+Result<Filter> Filter::compile_decided(std::string_view text) {
+  return compile(text, unbounded);
 }
 
 Result<bool> Filter::matches(capnp::DynamicStruct::Reader row,

@@ -5,6 +5,8 @@
 // May depend on: runtime/base, runtime/object.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -22,6 +24,10 @@ public:
   /// `1:5 (4): no match found, expected: …`.
   static Result<Filter> compile(std::string_view text);
 
+  /// The same for who applies an entry of the log: without bounds, for all servers have to find the
+  /// same, whatever bounds their releases know. Who decided the entry has kept to them.
+  static Result<Filter> compile_decided(std::string_view text);
+
   Filter(Filter&&) noexcept;
   Filter& operator=(Filter&&) noexcept;
   ~Filter();
@@ -32,6 +38,8 @@ public:
     capnp::DynamicStruct::Reader object;
   };
 
+  /// Work for who applies an entry.
+  static constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
   /// What one row may take of a filter that is given no work.
   static constexpr std::uint64_t row_work = std::uint64_t{1} << 26U;
 
@@ -42,11 +50,12 @@ public:
                        std::span<const Extra> extras,
                        Work& work) const;
 
-  /// By `row_work`: whoever applies an entry has to find the same as all others.
+  /// By `row_work`.
   Result<bool> matches(capnp::DynamicStruct::Reader row) const;
 
 private:
   struct Compiled;
+  static Result<Filter> compile(std::string_view text, std::uint64_t most);
   explicit Filter(std::unique_ptr<const Compiled> compiled);
 
   std::unique_ptr<const Compiled> compiled_;

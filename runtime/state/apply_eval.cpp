@@ -121,7 +121,7 @@ Result<std::vector<Object<schema::Evaluation>>> Applier::evals_to_delete(
     }
     return chosen;
   }
-  const auto filter = NOMAD_TRY(query::Filter::compile(view(command.getFilter())));
+  const auto filter = NOMAD_TRY(query::Filter::compile_decided(view(command.getFilter())));
   std::set<std::string_view> namespaces;
   for (const auto ns : command.getNamespaces())
     namespaces.insert(view(ns));
@@ -133,7 +133,8 @@ Result<std::vector<Object<schema::Evaluation>>> Applier::evals_to_delete(
     if (key > through) break;
     const auto& eval = cursor.value();
     if (key == after || !namespaces.contains(view(eval->getNamespace()))) continue;
-    if (judge.takes(filter, *eval)) chosen.push_back(eval);
+    Work work{query::Filter::unbounded};
+    if (NOMAD_TRY(judge.takes(filter, *eval, work))) chosen.push_back(eval);
   }
   return chosen;
 }

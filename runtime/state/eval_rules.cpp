@@ -57,8 +57,11 @@ bool EvalDeletionJudge::is_safe(schema::Evaluation::Reader eval) {
   return true;
 }
 
-bool EvalDeletionJudge::takes(const query::Filter& filter, schema::Evaluation::Reader eval) {
-  const auto wanted = filter.matches(eval);
+Result<bool> EvalDeletionJudge::takes(const query::Filter& filter,
+                                      schema::Evaluation::Reader eval,
+                                      Work& work) {
+  const auto wanted = filter.matches(eval, {}, work);
+  if (!wanted && wanted.error().code == Errc::too_large) return wanted.error();
   return wanted && *wanted && is_safe(eval);
 }
 

@@ -27,8 +27,8 @@ public:
   bool is_safe(schema::Evaluation::Reader eval);
 
   /// Whether a deletion by filter takes the evaluation: one that the expression cannot be asked of
-  /// stays.
-  bool takes(const query::Filter& filter, schema::Evaluation::Reader eval);
+  /// stays. `too_large`: it takes more work than `work` has.
+  Result<bool> takes(const query::Filter& filter, schema::Evaluation::Reader eval, Work& work);
 
 private:
   void look_at_job(schema::Evaluation::Reader eval);

@@ -202,3 +202,21 @@ TEST_CASE_FIXTURE(Deletion, "an entry ends where it has looked at many that it l
   for (const auto& command : commands)
     CHECK(apply(command).evals_deleted == 1);
 }
+
+TEST_CASE_FIXTURE(Deletion,
+                  "deletions of evaluations: the bounds of filters are kept by who decides") {
+  put_eval({.id = "eval", .status = EvalStatus::COMPLETE});
+  std::string dear = "JobID matches `\\pL{50}`";
+  for (int i = 0; i < 400; ++i)
+    dear += " or JobID matches `\\pL{50}`";
+  const auto refused = cluster::decide_delete_by_filter(now(), anybody(), dear);
+  REQUIRE(refused.has_error());
+  CHECK(refused.error().code == Errc::too_large);
+
+  // What was decided where other bounds hold is applied as it was meant.
+  const auto decided = found("JobID != `x`");
+  REQUIRE(decided.size() == 1);
+  Draft<schema::Command> elsewhere{decided.front()};
+  elsewhere->getEvalDelete().setFilter(dear + " or JobID != `x`");
+  CHECK(apply(elsewhere.freeze()).evals_deleted == 1);
+}
