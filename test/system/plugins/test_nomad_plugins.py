@@ -670,6 +670,22 @@ class RecoveryTest(Case):
         wait_until(lambda: not os.listdir(os.path.join(agent.data_dir, "plugins", NAME, "logs")), what="the end of who keeps logs")
         self.assertIsNone(self.collector(agent, alloc))
 
+    def test_logs_that_are_followed_have_their_last_lines(self):
+        agent = self.with_driver()
+        self.wait_for_health(agent)
+        alloc = self.run_task(agent, "ends", "echo first; sleep 3; echo last", kind="batch")
+        collector = wait_until(lambda: self.collector(agent, alloc), what="who keeps its logs")
+        os.kill(collector, signal.SIGSTOP)
+        followed = []
+        reader = threading.Thread(target=lambda: followed.append(agent.run("alloc", "logs", "-f", alloc).stdout))
+        reader.start()
+        time.sleep(6)  # the task has ended; what keeps its logs has not heard a word of it
+        self.assertEqual(agent.get(f"/v1/allocation/{alloc}").json["ClientStatus"], "running")
+        os.kill(collector, signal.SIGCONT)
+        agent.wait_for_allocs("ends", "complete")
+        reader.join(30)
+        self.assertEqual(followed[0].splitlines()[-1:], ["last"])
+
     def test_no_task_is_started_before_the_driver_has_looked_around(self):
         agent = self.with_driver('    slow = true\n')
         self.wait_for_health(agent)
