@@ -236,7 +236,7 @@ TEST_CASE("logs: whole, from the end, framed and followed over a rotation") {
   CHECK(read_frames(*followed, "dGhyZWUK").find("\"Offset\":14") != std::string::npos);
   write(fixture.directory.file("alloc/logs/server.stdout.1"), "four\n");
   CHECK(read_frames(*followed, "Zm91cgo=").find("server.stdout.1") != std::string::npos);
-  CHECK(read_frames(*followed, "{}") == "{}");  // a heartbeat each second
+  CHECK(read_frames(*followed, "{}") == "{}");           // a heartbeat each second
   const std::lock_guard silence{fixture.played->guard};  // the node answers nothing meanwhile
   CHECK(read_frames(*followed, "{}{}") == "{}{}");
 }
