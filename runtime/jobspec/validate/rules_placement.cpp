@@ -232,7 +232,7 @@ void check_constraints(const DraftBlock& in, Mistakes& out) {
 
 void check_affinities(const DraftBlock& in, bool system_job, Mistakes& out) {
   if (system_job) {
-    if (in.has("Affinities")) out.add("System jobs may not have an affinity block");
+    if (!in.list("Affinities").empty()) out.add("System jobs may not have an affinity block");
     return;
   }
   int position = 0;
@@ -244,7 +244,7 @@ void check_affinities(const DraftBlock& in, bool system_job, Mistakes& out) {
 
 void check_spreads(const DraftBlock& in, bool system_job, Mistakes& out) {
   if (system_job) {
-    if (in.has("Spreads")) out.add("System jobs may not have a spread block");
+    if (!in.list("Spreads").empty()) out.add("System jobs may not have a spread block");
     return;
   }
   int position = 0;

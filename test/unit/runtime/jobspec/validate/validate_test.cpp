@@ -107,6 +107,16 @@ TEST_CASE("the table of rules") {
   CHECK(accepted > 10);
 }
 
+TEST_CASE("system jobs: lists of wishes that are empty are none") {
+  auto job = small_job();
+  job["Type"] = "system";
+  for (object* block : {&job, &group_of(job), &task_of(job)}) {
+    (*block)["Affinities"] = boost::json::array{};
+    (*block)["Spreads"] = boost::json::array{};
+  }
+  CHECK(joined(errors_of(job)) == "");
+}
+
 TEST_CASE("a good job passes") {
   const Validation found = validate(admitted(small_job()).job());
   CHECK(found.ok());
