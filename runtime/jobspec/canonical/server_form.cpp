@@ -191,6 +191,9 @@ void store_update(DraftBlock& job) {
 void store_multiregion(DraftBlock& job) {
   const DraftBlock multiregion = job.child("Multiregion");
   if (!multiregion) return;
+  // One in which nothing stands is none.
+  if (multiregion.list("Regions").empty() && multiregion.child("Strategy").is_zero())
+    return job.clear("Multiregion");
   boost::json::object stored = tree_of(multiregion, block_types().multiregion);
   complete_stored(stored, block_types().multiregion);
   tree::set_default(stored, "Regions", boost::json::array{});

@@ -180,6 +180,19 @@ TEST_CASE("one form: what was stored before there was one compares by its meanin
   CHECK_FALSE(same(R"({"a":[1,2]})", R"({"a":[2,1]})"));
 }
 
+TEST_CASE("one form: a multiregion block in which nothing stands is none") {
+  object job = small_job();
+  const auto without = admitted(job).freeze();
+  for (const char* empty :
+       {"{}", R"({"Regions":[]})", R"({"Strategy":{}})", R"({"Strategy":null,"Regions":null})"}) {
+    CAPTURE(empty);
+    job["Multiregion"] = boost::json::parse(empty);
+    CHECK(admitted(job).freeze().equals(without));
+  }
+  job["Multiregion"] = boost::json::parse(R"({"Regions":[{"Name":"eu"}]})");
+  CHECK_FALSE(admitted(job).freeze().equals(without));
+}
+
 TEST_CASE("one form: a number that is absent is not 0") {
   object job = small_job();
   const auto without = admitted(job).freeze();
