@@ -1,5 +1,5 @@
 // What no field of a job may be, whatever it is for: longer than what is kept of it, with null
-// characters, negative, or so large that sums of it overflow. Nomad takes all of these.
+// characters, a name or key with control characters, negative, or so large that sums of it overflow. Nomad takes all of these.
 #include "runtime/jobspec/validate/bounds.hpp"
 
 #include <algorithm>
@@ -63,6 +63,20 @@ bool has_null(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
+/// In UTF-8: C0, DEL and C1. Null characters have a rule of their own.
+bool has_control(std::string_view text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if ((byte != 0 && byte < 0x20) || byte == 0x7f) return true;
+    if (byte == 0xc2 && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xa0)
+      return true;
+  }
+  return false;
+}
+
+/// Lists of names and of keys.
+constexpr std::array name_lists{"Tags"sv, "CanaryTags"sv, "MetaRequired"sv, "MetaOptional"sv};
+
 /// Of JSON text, where a null character is written as \u0000.
 bool has_escaped_null(std::string_view json) {
   constexpr std::string_view escaped = "\\u0000";
@@ -111,8 +125,10 @@ private:
         if (has_escaped_null(block.text(plan))) add(field, "contains a null character");
         return;
       case Kind::texts:
-        for (const auto text : block.texts(plan))
+        for (const auto text : block.texts(plan)) {
           take(field, view(text));
+          if (is_among(field.json, name_lists)) check_control(field, view(text));
+        }
         return;
       case Kind::text_map:
         return take_map(field, block.list(plan));
@@ -124,13 +140,13 @@ private:
         return;
       case Kind::block_map:
         for (const DraftBlock entry : block.list(plan)) {
-          take(field, entry.text("Key"));
+          take_key(field, entry.text("Key"));
           visit(entry.child("Value"), *field.block);
         }
         return;
       case Kind::texts_map:
         for (const DraftBlock entry : block.list(plan)) {
-          take(field, entry.text("Key"));
+          take_key(field, entry.text("Key"));
           for (const auto text : entry.texts("Value"))
             take(field, view(text));
         }
@@ -156,11 +172,12 @@ private:
   }
 
   void take_field(const Field& field, std::string_view text, bool is_told) {
+    const bool is_name = field.json == "Name" || field.has(Trait::label);
+    if (is_name || field.json == "ID") check_control(field, text);
     if (is_told) {
       bytes_ += text.size();
       return;
     }
-    const bool is_name = field.json == "Name" || field.has(Trait::label);
     if (is_name && text.size() > most_name_bytes)
       add(field, fmt::format("has more than {} bytes", most_name_bytes));
     // A file's content; all other texts become paths, labels, arguments or parts of requests.
@@ -175,10 +192,24 @@ private:
     if (has_null(text)) add(field, "contains a null character");
   }
 
+  void take_key(const Field& field, std::string_view key) {
+    take(field, key);
+    check_control(field, key);
+  }
+
+  /// Names and keys are shown, and are in labels, paths and environments.
+  void check_control(const Field& field, std::string_view name) {
+    if (has_control(name)) add(field, "has a control character in " + quote(name.substr(0, 64)));
+  }
+
   void take_map(const Field& field, const DraftBlocks& entries) {
     const auto before = bytes_;
     bool any_null = false;
     for (const DraftBlock entry : entries) {
+      const std::string_view key = entry.text("Key");
+      check_control(field, key);
+      if (field.json == "Env" && (key.empty() || key.find('=') != key.npos))
+        add(field, "has no variable's name in " + quote(key.substr(0, 64)));
       for (const std::string_view text : {entry.text("Key"), entry.text("Value")}) {
         bytes_ += text.size();
         any_null = any_null || has_null(text);
@@ -233,6 +264,13 @@ void check_bounds(const DraftBlock& job, const Bounds& bounds, Mistakes& out) {
 Result<> Bounds::check_text(std::string_view field, std::uint64_t bytes) const {
   if (text_bytes == 0 || bytes <= text_bytes) return {};
   return Error{Errc::invalid_argument, too_long(field, bytes, text_bytes, "limits.text_max_kb")};
+}
+
+Result<> Bounds::check_key(std::string_view field, std::string_view key) {
+  NOMAD_TRY(check_null(field, key));
+  if (!has_control(key)) return {};
+  return Error{Errc::invalid_argument,
+               fmt::format("{} has a control character in {}", field, quote(key.substr(0, 64)))};
 }
 
 Result<> Bounds::check_null(std::string_view field, std::string_view text) {

@@ -30,12 +30,15 @@ struct Bounds {
   Result<> check_meta(const Entries& meta) const {
     std::uint64_t bytes = 0;
     for (const auto& [key, value] : meta) {
-      NOMAD_TRY(check_null("Meta", key));
+      NOMAD_TRY(check_key("Meta", key));
       NOMAD_TRY(check_null("Meta", value));
       bytes += key.size() + value.size();
     }
     return check_text("Meta", bytes);
   }
+
+  /// Refuses control characters as well, which names and keys may not have.
+  static Result<> check_key(std::string_view field, std::string_view key);
 
   /// Refuses null characters: what has them is cut where a program, a path or a label begins.
   static Result<> check_null(std::string_view field, std::string_view text);

@@ -394,6 +394,52 @@ TEST_CASE("null characters are refused wherever they stand") {
   })));
 }
 
+TEST_CASE("names and keys have no control characters, and variables have names") {
+  const auto errors_with = [](auto change) {
+    object job = small_job();
+    change(job);
+    return joined(errors_of(job));
+  };
+  const auto service = [](const char* member, value of) {
+    return [=](object& job) {
+      group_of(job)["Services"]
+          = boost::json::array{{{"Name", "s"}, {"Provider", "nomad"}, {member, of}}};
+    };
+  };
+  for (const char* bad : {"a\nb", "a\x1b[31m", "\t", "a\x7f", "\xc2\x85"}) {
+    CAPTURE(bad);
+    const auto refused = [&](auto change) {
+      return errors_with(change).find("has a control character in ") != std::string::npos;
+    };
+    CHECK(refused([&](object& job) { job["ID"] = bad; }));
+    CHECK(refused([&](object& job) { job["Name"] = bad; }));
+    CHECK(refused([&](object& job) { job["Meta"] = {{bad, "x"}}; }));
+    CHECK(refused([&](object& job) { group_of(job)["Name"] = bad; }));
+    CHECK(refused([&](object& job) { task_of(job)["Name"] = bad; }));
+    CHECK(refused([&](object& job) { task_of(job)["Env"] = {{bad, "x"}}; }));
+    CHECK(refused([&](object& job) { task_of(job)["Meta"] = {{bad, "x"}}; }));
+    CHECK(refused([&](object& job) {
+      group_of(job)["Volumes"] = {{bad, {{"Name", "v"}, {"Type", "host"}, {"Source", "s"}}}};
+    }));
+    CHECK(refused(service("Tags", boost::json::array{bad})));
+    CHECK(refused(service("CanaryTags", boost::json::array{bad})));
+    CHECK(refused(service("Meta", object{{bad, "x"}})));
+  }
+  for (const char* bad : {"", "=", "A=B"})
+    CHECK(errors_with([&](object& job) { task_of(job)["Env"] = {{bad, "x"}}; })
+              .find("\"t\": env has no variable's name in \"")
+          != std::string::npos);
+
+  CHECK(errors_with([](object& job) {
+          job["ID"] = "team/web";
+          job["Name"] = "web \xc3\xa4/../x";
+          group_of(job)["Name"] = "../g h";
+          job["Meta"] = {{"a=b \xe4\xb8\xad", "1\n2"}, {"", "x"}};
+          task_of(job)["Env"] = {{"a.b-c \xc3\xa4", "1\n2=3"}};
+        })
+        == "");
+}
+
 TEST_CASE("numbers below zero and beyond all measure are refused, each once") {
   const auto mistakes_of = [](const char* block, const char* field, std::int64_t number) {
     object job = small_job();
