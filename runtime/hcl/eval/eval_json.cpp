@@ -1,4 +1,5 @@
-// Values of JSON files: strings are templates wherever there is a context to evaluate them in.
+// Values of JSON files: strings are templates wherever there is a context to evaluate them in, and
+// the file is none of HCL1.
 #include <unordered_map>
 
 #include "runtime/base/text.hpp"
@@ -34,7 +35,8 @@ Value Evaluator::json(const JsonExpr& expression) {
 }
 
 Value Evaluator::json_string(std::string_view text, Span span, const File& file) {
-  if (context_ == nullptr) return Value::string(text);
+  if (context_ == nullptr || file.source().syntax() == Syntax::hcl1_json)
+    return Value::string(text);
   Position origin = file.source().position(span.begin);
   ++origin.byte;  // behind the quote
   ++origin.column;

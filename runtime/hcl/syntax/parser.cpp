@@ -20,7 +20,7 @@ Parsed too_large(std::string file_name, Syntax syntax, const std::string& bound)
   if (syntax == Syntax::native) {
     TreeBuilder builder{*file};
     builder.set_body(builder.arena().make(BodyNode{}));
-  } else if (syntax == Syntax::json) {
+  } else if (is_json(syntax)) {
     TreeBuilder builder{*file};
     builder.set_json(builder.arena().make(JsonNode{}));
   }
@@ -177,10 +177,9 @@ Parsed parse_native_or_json(std::string file_name, std::string text) {
              : parse(std::move(file_name), std::move(text));
 }
 
-Parsed parse_json(std::string file_name, std::string text) {
-  if (text.size() > max_text_bytes)
-    return too_large(std::move(file_name), Syntax::json, most_bytes());
-  auto file = std::make_shared<File>(std::move(file_name), std::move(text), Syntax::json);
+Parsed parse_json(std::string file_name, std::string text, Syntax syntax) {
+  if (text.size() > max_text_bytes) return too_large(std::move(file_name), syntax, most_bytes());
+  auto file = std::make_shared<File>(std::move(file_name), std::move(text), syntax);
   TreeBuilder builder{*file};
   Parsed out;
   builder.set_json(parse_json_tree(builder, out.diagnostics));

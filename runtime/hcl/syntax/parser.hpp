@@ -29,11 +29,12 @@ struct Parsed {
 /// A whole file in native syntax.
 Parsed parse(std::string file_name, std::string text);
 
-/// A whole file in HCL1, the language of older files; to its first mistake.
+/// A whole file in HCL1, the language of older files; to its first mistake. One that begins with
+/// `{`, spaces left aside, is JSON.
 Parsed parse_hcl1(std::string file_name, std::string text);
 
-/// A whole file in JSON syntax.
-Parsed parse_json(std::string file_name, std::string text);
+/// A whole file in JSON syntax, one of the two.
+Parsed parse_json(std::string file_name, std::string text, Syntax syntax = Syntax::json);
 
 /// JSON when the first byte that is no space is `{`, as Nomad decides.
 Parsed parse_native_or_json(std::string file_name, std::string text);

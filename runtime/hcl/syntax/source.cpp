@@ -114,7 +114,7 @@ const std::vector<std::uint32_t>& Source::line_starts() const {
 
 std::size_t Source::columns(std::uint32_t line_start, std::uint32_t byte) const {
   const std::string_view line = std::string_view{text_}.substr(line_start, byte - line_start);
-  if (syntax_ == Syntax::json) return json_columns(line);
+  if (is_json(syntax_)) return json_columns(line);
   if (is_ascii(line)) return line.size();
   if (line.size() > max_cluster_line) return count_code_points(line);
   std::call_once(index_->tokens_once, [this] { index_->tokens = lex(text_, syntax_); });

@@ -48,7 +48,17 @@ constexpr Span cover(Span first, Span last) {
 }
 
 /// How the text is cut into tokens; columns are counted token by token.
-enum class Syntax : std::uint8_t { native, expression, json, bare_template };
+enum class Syntax : std::uint8_t {
+  native,
+  expression,
+  json,
+  hcl1_json,  ///< JSON whose strings are no templates
+  bare_template
+};
+
+inline bool is_json(Syntax syntax) {
+  return syntax == Syntax::json || syntax == Syntax::hcl1_json;
+}
 
 /// A named source text, with the way back from bytes to lines and columns. Immutable once made and
 /// safe to use from any thread.

@@ -70,3 +70,24 @@ TEST_CASE("hcl1 job: it is no HCL2, and mistakes have their place") {
         != std::string::npos);
   CHECK(parse_older("").error.find("Missing job block") != std::string::npos);
 }
+
+TEST_CASE("hcl1 job: what begins with a brace is JSON, whose strings are no templates") {
+  const auto parsed = parse_older(R"(
+ {"job": {"web4": {"datacenters": ["dc1"], "meta": {"a.b": "1"}, "group": {"g": {"count": "2",
+  "task": {"t": {"driver": "raw_exec", "env": {"K": "${attr.kernel.name} %{x $${y}", "N": 1},
+    "config": {"command": "a", "args": ["${NOMAD_PORT_x}", "%{"]},
+    "resources": [{"cpu": 20, "network": [{"port": {"http": {}}}]}]}}}}}}})");
+  REQUIRE_MESSAGE(parsed.ok(), parsed.error);
+  CHECK(parsed.job.at("ID") == "web4");
+  CHECK(parsed.job.at("Meta").at("a.b") == "1");
+  const auto& group = parsed.job.at("TaskGroups").at(0);
+  CHECK(group.at("Count") == 2);
+  const auto& task = group.at("Tasks").at(0);
+  CHECK(task.at("Env").at("K") == "${attr.kernel.name} %{x $${y}");
+  CHECK(task.at("Env").at("N") == "1");
+  CHECK(task.at("Config").at("args").at(1) == "%{");
+  CHECK(task.at("Resources").at("Networks").at(0).at("DynamicPorts").at(0).at("Label") == "http");
+  CHECK_FALSE(parse_older(R"({"job": {"w": {"group": }}})").ok());
+  CHECK_FALSE(parse_older("{").ok());
+  CHECK_FALSE(parse_older(R"({"ID": "web"})").ok());
+}
