@@ -428,7 +428,7 @@ private:
 }  // namespace
 
 Parsed parse_hcl1(std::string file_name, std::string text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n\v\f");
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{')
     return parse_json(std::move(file_name), std::move(text), Syntax::hcl1_json);
   if (text.size() > max_text_bytes) return parse(std::move(file_name), std::move(text));
