@@ -137,7 +137,8 @@ class Requests(AgentTest):
         self.assertIn("limits.job_env_max_kb", refusal("/v1/jobs", {"Job": heavy}))
         self.assertIn("limits.job_env_max_kb", refusal("/v1/jobs", {"Job": dict(job("heavy"), Meta={"a": large})}))
         self.assertIn("1024 bytes", refusal("/v1/jobs", {"Job": job("n" * 1_000_000)}))
-        self.assertIn("(1000", refusal("/v1/namespace", {"Name": "n" * 1_000_000}))
+        self.assertIn("limits.text_max_kb", refusal("/v1/namespace", {"Name": "n" * 1_000_000}))
+        self.assertIn("(60000 bytes)", refusal("/v1/namespace", {"Name": "n" * 60_000}))
         self.agent.register(job("light", kind="batch"))
         scale = {"Error": True, "Message": large, "Target": {"Group": "group"}}
         self.assertIn("limits.text_max_kb", refusal("/v1/job/light/scale", scale))

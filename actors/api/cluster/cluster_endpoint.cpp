@@ -317,7 +317,7 @@ void add_cluster_routes(Routes& routes, AgentParts parts) {
                {{Methods::get, Capability::operator_read, with(read_autopilot)},
                 {Methods::put, Capability::operator_write, write_autopilot}});
   routes.exact("/v1/operator/autopilot/health",
-               {{Methods::get, Capability::operator_read, with(autopilot_health)}});
+               {{Methods::get, Capability::operator_read, with(autopilot_health), Where::leader}});
 }
 
 }  // namespace nomad::api
