@@ -41,6 +41,7 @@ private:
                const std::vector<SystemUpdate>& updates,
                std::vector<SystemPlacement>& place);
   void place_one(Attempt& attempt, const SystemPlacement& placement, const NodeChoice& nodes);
+  void wait_for(const DrainedWork& work, const NodeChoice& nodes);
   void block(Attempt& attempt);
   Step conclude(Attempt& attempt);
 
@@ -58,7 +59,8 @@ private:
   std::map<std::string, MetricBuilder, std::less<>> filtered_;  ///< By group.
   std::map<std::string, std::int64_t, std::less<>> queued_;
   std::map<std::string, std::int64_t, std::less<>> placed_;
-  std::string full_node_;  ///< The first without room for the last such group; empty: none.
+  /// The first without room for the last such group, or that drained work waits for; empty: none.
+  std::string full_node_;
   std::string next_eval_;
   std::optional<Step> finished_;
 };
@@ -110,6 +112,8 @@ Step SystemScheduler::attempt(const Moment& moment) {
     }
     for (const auto& placement : diff.place)
       place_one(ground, placement, nodes);
+    for (const auto& work : diff.waiting)
+      wait_for(work, nodes);
     block(ground);
   }
   auto step = conclude(ground);
@@ -219,9 +223,9 @@ void SystemScheduler::replace(Attempt& attempt,
   attempt.plan.evaluations.push_back(draft.freeze());
 }
 
-/// Waits for room. One evaluation does for all full nodes: it names one, and whatever frees
-/// some of a node whose class is not known to be unfit wakes it. So it is made last, when all
-/// classes are known.
+/// Waits for room, or for drained nodes. One evaluation does for all of them: it names one, and
+/// whatever frees some of a node whose class is not known to be unfit wakes it. So it is made last,
+/// when all classes are known.
 void SystemScheduler::block(Attempt& attempt) {
   if (full_node_.empty()) return;
   attempt.plan.evaluations.push_back(outcome_.make_blocked(
@@ -271,6 +275,16 @@ void SystemScheduler::place_one(Attempt& attempt,
   changes(group).preemptions += selection->preempted.size();
   attempt.place(make_row(row, random_), group, selection->preempted);
   ++placed_[std::string{group}];
+}
+
+/// Work that waits for its node is as work that finds no room: the job is not over.
+void SystemScheduler::wait_for(const DrainedWork& work, const NodeChoice& nodes) {
+  ++queued_[std::string{work.group->name}];
+  if (full_node_.empty()) full_node_ = work.node_id;
+  if (outcome_.coalesce(*work.group)) return;
+  MetricBuilder metrics;
+  metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
+  outcome_.fail(work.group->name, std::move(metrics));
 }
 
 Step SystemScheduler::conclude(Attempt& attempt) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
@@ -40,7 +41,7 @@ public:
     for (const auto* node : nodes.ready)
       ready_.insert(view((*node)->getId()));
     for (const auto* node : nodes.not_ready)
-      not_ready_.insert(view((*node)->getId()));
+      not_ready_.emplace(view((*node)->getId()), node);
   }
 
   SystemDiff run() {
@@ -62,6 +63,7 @@ public:
     }
     for (const auto* node : nodes_.ready)
       fill_node(*node, live, ended);
+    if (is_sysbatch_) await_nodes(live, ended);
     return std::move(diff_);
   }
 
@@ -129,17 +131,21 @@ private:
     ignore(entry);
   }
 
+  template <class Live>
+  static bool is_there(const Live& live, std::string_view node, std::string_view name) {
+    const auto there = live.find(node);
+    return there != live.end()
+           && std::ranges::any_of(there->second, [name](const AllocEntry* entry) {
+                return entry->name() == name;
+              });
+  }
+
   template <class Live, class Ended>
   void fill_node(const Object<schema::Node>& node, const Live& live, const Ended& ended) {
     const auto id = view(node->getId());
-    const auto there = live.find(id);
     const auto before = ended.find(id);
     for (const auto& wanted : wanted_) {
-      const bool is_there
-          = there != live.end() && std::ranges::any_of(there->second, [&](const AllocEntry* entry) {
-              return entry->name() == wanted.name;
-            });
-      if (is_there) continue;
+      if (is_there(live, id, wanted.name)) continue;
       const AllocEntry* previous = nullptr;
       if (before != ended.end()) {
         const auto known = before->second.find(wanted.name);
@@ -158,14 +164,45 @@ private:
     }
   }
 
+  /// Names what is to begin anew on nodes that may not be used now.
+  template <class Live, class Ended>
+  void await_nodes(const Live& live, const Ended& ended) {
+    for (const auto& [id, entries] : live)
+      for (const auto* entry : entries)
+        if (entry->alloc().wants_migration()) await_node(*entry);
+    for (const auto& [id, newest] : ended)
+      for (const auto& [name, entry] : newest)
+        if (!is_there(live, id, name)) await_node(*entry);
+  }
+
+  void await_node(const AllocEntry& entry) {
+    const auto node = not_ready_.find(entry.alloc().node_id());
+    const auto* group = wanted_group(entry);
+    if (node == not_ready_.end() || group == nullptr) return;
+    const auto reader = **node->second;
+    if (!is_in_job_scope(reader, attempt_.job->reader())) return;
+    // What has not ended yet may still be cut short.
+    const bool waits = entry.row->client_terminal ? was_drained(entry, reader)
+                                                  : entry.alloc().wants_migration()
+                                                        && was_drained_by(entry, reader, {});
+    if (waits) diff_.waiting.push_back({group, std::string{node->first}});
+  }
+
   /// An operator who stops an allocation asks for the same move, but means that it is to end. The
   /// servers' indexes tell the one from the other: the client's clock may be any.
   static bool was_drained(const AllocEntry& entry, schema::Node::Reader node) {
-    if (!was_cut_short(entry)) return false;
-    const auto alloc = entry.alloc();
+    return was_cut_short(entry)
+           && was_drained_by(entry, node, entry.alloc().alloc_modify_index());
+  }
+
+  /// Whether a drain of its node began in its time, which is not over without an index.
+  static bool was_drained_by(const AllocEntry& entry,
+                             schema::Node::Reader node,
+                             std::optional<std::uint64_t> end) {
     for (const auto event : node.getEvents())
-      if (view(event.getSubsystem()) == "Drain" && event.getCreateIndex() > alloc.create_index()
-          && event.getCreateIndex() <= alloc.alloc_modify_index())
+      if (view(event.getSubsystem()) == "Drain"
+          && event.getCreateIndex() > entry.alloc().create_index()
+          && (!end || event.getCreateIndex() <= *end))
         return true;
     return false;
   }
@@ -175,7 +212,7 @@ private:
   bool is_sysbatch_;
   std::vector<Wanted> wanted_;
   std::set<std::string_view> ready_;
-  std::set<std::string_view> not_ready_;
+  std::map<std::string_view, const Object<schema::Node>*> not_ready_;
   SystemDiff diff_;
 };
 

@@ -24,6 +24,13 @@ struct SystemUpdate {
   const GroupSpec* group = nullptr;
 };
 
+/// Work of a sysbatch job that a drain cut short, or is about to, and that begins anew once its node
+/// may be used again.
+struct DrainedWork {
+  const GroupSpec* group = nullptr;
+  std::string node_id;
+};
+
 struct SystemDiff {
   std::vector<SystemPlacement> place;
   std::vector<SystemUpdate> update;  ///< The job is newer; in place or not is decided later.
@@ -32,6 +39,7 @@ struct SystemDiff {
   std::vector<const AllocEntry*> stop;
   std::vector<const AllocEntry*> migrate;
   std::vector<const AllocEntry*> lost;
+  std::vector<DrainedWork> waiting;
   std::map<std::string, std::uint64_t, std::less<>> ignored;  ///< By group.
 };
 

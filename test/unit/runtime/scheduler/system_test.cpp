@@ -28,6 +28,15 @@ struct SystemHarness : Harness {
       nodes.insert(std::string{row->alloc->node_id()});
     return nodes;
   }
+
+  std::string job_status() { return copy(state().job("default", "web")->getStatus()); }
+
+  /// What waits is woken, and made to an end.
+  void wake() {
+    const auto current = state();
+    for (const auto& entry : current.evals_by_job("default", "web", EvalStatus::BLOCKED))
+      process(entry.value());
+  }
 };
 
 }  // namespace
@@ -194,6 +203,9 @@ TEST_CASE_FIXTURE(SystemHarness, "what a drain cut short of a sysbatch job begin
   });
   process(evaluate(EvalTrigger::NODE_DRAIN));
   REQUIRE(live().empty());
+  CHECK_MESSAGE(job_status() == "pending", "nothing may forget it");
+  wake();
+  CHECK_MESSAGE(job_status() == "pending", "it has not ended yet");
 
   SUBCASE("it was ended") {
     SUBCASE("") {}
@@ -201,13 +213,35 @@ TEST_CASE_FIXTURE(SystemHarness, "what a drain cut short of a sysbatch job begin
       now -= 3600 * second;
     }
     report_killed(first, {"Started", "Killing", "Terminated", "Killed"});
+    wake();
+    CHECK(job_status() == "pending");
+    set_status(node, schema::NodeStatus::DOWN);
+    wake();
+    CHECK_MESSAGE(job_status() == "pending", "a node that is away comes back");
+    set_status(node, schema::NodeStatus::READY);
     drain(false);
     process(evaluate(EvalTrigger::NODE_UPDATE));
     REQUIRE(live().size() == 1);
     CHECK(live()[0]->alloc->previous() == first->alloc->id());
+    CHECK(job_status() == "running");
+    wake();
+    report(live()[0], ClientStatus::COMPLETE);
+    CHECK(job_status() == "dead");
+  }
+  SUBCASE("its node is no more") {
+    report_killed(first, {"Started", "Killing", "Terminated", "Killed"});
+    wake();
+    CHECK(job_status() == "pending");
+    apply([&](schema::Command::Builder command) {
+      command.initNodeDeregister().initNodeIds(1).set(0, text(node));
+    });
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+    CHECK(job_status() == "dead");
   }
   SUBCASE("it was done just then") {
     report_killed(first, {"Started", "Terminated", "Killing"});
+    wake();
+    CHECK(job_status() == "dead");
     drain(false);
     process(evaluate(EvalTrigger::NODE_UPDATE));
     CHECK(plans.empty());
