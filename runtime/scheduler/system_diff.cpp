@@ -135,9 +135,8 @@ private:
   static bool is_there(const Live& live, std::string_view node, std::string_view name) {
     const auto there = live.find(node);
     return there != live.end()
-           && std::ranges::any_of(there->second, [name](const AllocEntry* entry) {
-                return entry->name() == name;
-              });
+           && std::ranges::any_of(
+               there->second, [name](const AllocEntry* entry) { return entry->name() == name; });
   }
 
   template <class Live, class Ended>
@@ -182,17 +181,16 @@ private:
     const auto reader = **node->second;
     if (!is_in_job_scope(reader, attempt_.job->reader())) return;
     // What has not ended yet may still be cut short.
-    const bool waits = entry.row->client_terminal ? was_drained(entry, reader)
-                                                  : entry.alloc().wants_migration()
-                                                        && was_drained_by(entry, reader, {});
+    const bool waits = entry.row->client_terminal
+                           ? was_drained(entry, reader)
+                           : entry.alloc().wants_migration() && was_drained_by(entry, reader, {});
     if (waits) diff_.waiting.push_back({group, std::string{node->first}});
   }
 
   /// An operator who stops an allocation asks for the same move, but means that it is to end. The
   /// servers' indexes tell the one from the other: the client's clock may be any.
   static bool was_drained(const AllocEntry& entry, schema::Node::Reader node) {
-    return was_cut_short(entry)
-           && was_drained_by(entry, node, entry.alloc().alloc_modify_index());
+    return was_cut_short(entry) && was_drained_by(entry, node, entry.alloc().alloc_modify_index());
   }
 
   /// Whether a drain of its node began in its time, which is not over without an index.

@@ -24,8 +24,8 @@ struct SystemUpdate {
   const GroupSpec* group = nullptr;
 };
 
-/// Work of a sysbatch job that a drain cut short, or is about to, and that begins anew once its node
-/// may be used again.
+/// Work of a sysbatch job that a drain cut short, or is about to, and that begins anew once its
+/// node may be used again.
 struct DrainedWork {
   const GroupSpec* group = nullptr;
   std::string node_id;

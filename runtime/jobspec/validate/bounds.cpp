@@ -1,5 +1,6 @@
 // What no field of a job may be, whatever it is for: longer than what is kept of it, with null
-// characters, a name or key with control characters, negative, or so large that sums of it overflow. Nomad takes all of these.
+// characters, a name or key with control characters, negative, or so large that sums of it
+// overflow. Nomad takes all of these.
 #include "runtime/jobspec/validate/bounds.hpp"
 
 #include <algorithm>

@@ -426,8 +426,9 @@ TEST_CASE("names and keys have no control characters, and variables have names")
     CHECK(refused(service("Meta", object{{bad, "x"}})));
   }
   for (const char* bad : {"", "=", "A=B"})
-    CHECK(errors_with([&](object& job) { task_of(job)["Env"] = {{bad, "x"}}; })
-              .find("\"t\": env has no variable's name in \"")
+    CHECK(errors_with([&](object& job) {
+            task_of(job)["Env"] = {{bad, "x"}};
+          }).find("\"t\": env has no variable's name in \"")
           != std::string::npos);
 
   CHECK(errors_with([](object& job) {
