@@ -46,7 +46,7 @@ void print_dry_run(const View& plan, const JobFile& file) {
       std::cout << fmt::format("- Rolling update, next evaluation will be in {}.\n",
                                short_duration(eval["Wait"].number()));
   const boost::json::value job = file.job;
-  if (const auto next = next_launch(View{job}); !next.empty())
+  if (const auto next = next_launch(View{job}); !next.empty() && next != never_launched)
     std::cout << fmt::format("- If submitted now, next periodic launch would be at {}.\n", next);
   std::cout << '\n';
 }

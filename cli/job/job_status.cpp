@@ -75,7 +75,8 @@ void print_basics(const View& job) {
                {"Periodic", job["Periodic"].members().empty() ? "false" : "true"},
                {"Parameterized", is_parameterized(job) ? "true" : "false"}};
   if (const auto next = next_launch(job); !next.empty())
-    basics.push_back({"Next Periodic Launch", job["Stop"].truth() ? "none (job stopped)" : next});
+    basics.push_back({"Next Periodic Launch",
+                      job["Stop"].truth() ? "none (job stopped)" : std::string{trim(next)}});
   std::cout << pairs(basics) << '\n';
 }
 

@@ -103,7 +103,8 @@ std::string next_launch(const View& job) {
   if (is_parameterized || periodic == nullptr || !periodic->is_object()) return {};
   constexpr std::int64_t second = 1'000'000'000;
   const auto next = jobspec::next_launch(periodic->get_object(), unix_now() / second);
-  if (!next || !*next) return {};
+  if (!next) return {};
+  if (!*next) return std::string{never_launched};
   const auto zone = jobspec::TimeZone::find(job["Periodic"]["TimeZone"].text());
   const std::int64_t offset = zone ? zone->offset_at(**next) : 0;
   return fmt::format("{} ({})", clock_time(**next * second, offset), until(**next * second));

@@ -81,6 +81,31 @@ TEST_CASE_FIXTURE(test::FakeAgent, "job status: a periodic job's next launch is 
   CHECK(out.find("Next Periodic Launch") == std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Planned, "a launch that never comes is shown as Nomad shows it") {
+  for (const char* crons : {R"(["0 4 31 2 *"])", R"(["0 12 1 1 * 2020","0 4 30 2 *"])"}) {
+    CAPTURE(crons);
+    const auto job = std::string{R"({"ID":"cron","Name":"cron","Namespace":"default",)"
+                                 R"("Type":"batch","Periodic":{"Enabled":true,"SpecType":"cron",)"
+                                 R"("TimeZone":"UTC","Specs":)"}
+                     + crons + "}}";
+    answer("GET /v1/jobs", R"([{"ID":"cron","Namespace":"default"}])");
+    answer("GET /v1/job/cron", job);
+    CHECK(run(run_job_status, {"-short", "cron"}) == 0);
+    CHECK(out.find("\nNext Periodic Launch = (-2562047h47m16.854775808s from now)\n") != out.npos);
+
+    std::ofstream{file} << job;
+    answer("PUT /v1/jobs", R"({"JobModifyIndex":7,"EvalID":"","Warnings":""})");
+    CHECK(run(run_job_run, {"-json", file.string()}) == 0);
+    CHECK(out
+          == "Job registration successful\n"
+             "Approximate next launch time:  (-2562047h47m16.854775808s from now)\n");
+    answer("PUT /v1/job/cron/plan", R"({"JobModifyIndex":17,"FailedTGAllocs":null})");
+    CHECK(run(run_job_plan, {"-json", file.string()}) == 0);
+    CHECK(out.find("next periodic launch") == out.npos);
+    std::filesystem::remove(file);
+  }
+}
+
 TEST_CASE_FIXTURE(Parent, "job status: a job with parameters is launched by no clock") {
   CHECK(shown("").find("Previously Launched Jobs") != std::string::npos);
   CHECK(shown(R"(,"ParameterizedJob":{"Payload":"optional"})").find("Dispatched Jobs")
