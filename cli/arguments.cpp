@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/programs.hpp"
 #include "runtime/base/similar_name.hpp"
 
 namespace nomad::cli {
@@ -143,13 +144,13 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments,
 
 int Arguments::misuse(std::string_view problem) const {
   const auto command = usage_.substr(0, usage_.find(" ["));
-  std::cerr << problem << "\nFor additional help try 'nomadctl "
+  std::cerr << problem << "\nFor additional help try '" << program_name() << ' '
             << command.substr(0, command.find(" <")) << " -help'\n";
   return 1;
 }
 
 std::string Arguments::help() const {
-  std::string text = fmt::format("Usage: nomadctl {}\n\n  {}\n", usage_, about_);
+  std::string text = fmt::format("Usage: {} {}\n\n  {}\n", program_name(), usage_, about_);
   const auto options = app_->get_options();
   if (!options.empty()) text += "\nOptions:\n";
   for (const auto* option : options)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/programs.hpp"
 #include "runtime/base/similar_name.hpp"
 
 namespace nomad::cli {
@@ -108,10 +109,11 @@ std::string CommandTree::help(std::string_view group) const {
     return std::ranges::find(common, std::string_view{line.word});
   });
   if (group.empty())
-    return "Usage: nomadctl [-version] [-help] [-autocomplete-(un)install] <command> [args]\n"
+    return as_called(
+               "Usage: nomadctl [-version] [-help] [-autocomplete-(un)install] <command> [args]\n")
            + layout("Common commands", first, width) + layout("Other commands", rest, width);
   const std::string_view summary = summary_of(groups, group);
-  return fmt::format("Usage: nomadctl {} <subcommand> [options] [args]\n{}", group,
+  return fmt::format("Usage: {} {} <subcommand> [options] [args]\n{}", program_name(), group,
                      summary.empty() ? "" : fmt::format("\n  {}.\n", summary))
          + layout("Subcommands", rest, width);
 }

@@ -36,8 +36,9 @@ int answer_for_group(const nomad::cli::CommandTree& commands, Words words) {
     const auto near = commands.nearest(words);
     const std::string path = group.empty() ? group : group + ' ';
     std::cerr << fmt::format(
-        "nomadctl has no command \"{}{}\"{}\n`nomadctl {}-help` lists what there is.\n", path,
-        rest[0], near.empty() ? "." : fmt::format("; did you mean \"{}\"?", near), path);
+        "{0} has no command \"{1}{2}\"{3}\n`{0} {1}-help` lists what there is.\n",
+        nomad::cli::program_name(), path, rest[0],
+        near.empty() ? "." : fmt::format("; did you mean \"{}\"?", near));
   }
   return group.empty() ? 127 : 1;
 }
@@ -46,6 +47,7 @@ int answer_for_group(const nomad::cli::CommandTree& commands, Words words) {
 
 int main(int argc, char** argv) {
   nomad::cli::guard_terminal();
+  if (argc > 0) nomad::cli::note_program_name(argv[0]);
   const nomad::cli::CommandTree commands = nomad::cli::all_commands();
   if (nomad::cli::answer_completion(commands)) return 0;
   std::vector<std::string> words{argv + 1, argv + argc};

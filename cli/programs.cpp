@@ -1,5 +1,6 @@
 #include "cli/programs.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <unistd.h>
@@ -7,6 +8,11 @@
 #include <fmt/format.h>
 
 namespace nomad::cli {
+namespace {
+
+std::string_view called_as = "nomadctl";
+
+}  // namespace
 
 Result<std::string> own_path() {
   std::error_code failure;
@@ -26,6 +32,26 @@ Result<std::string> find_program(std::string_view name, std::string_view built_i
       return path;
   return Error{Errc::not_found, fmt::format("{} is neither beside {} nor in {}/../libexec/nomadctl",
                                             name, self, folder)};
+}
+
+std::string_view program_name() {
+  return called_as;
+}
+
+void note_program_name(std::string_view path) {
+  called_as = path.substr(path.rfind('/') + 1) == "nomad" ? "nomad" : "nomadctl";
+}
+
+std::string as_called(std::string_view text) {
+  constexpr std::string_view own = "nomadctl ";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto found = std::min(text.find(own, at), text.size());
+    out += text.substr(at, found - at);
+    if (found < text.size()) out.append(called_as).append(" ");
+    at = found + own.size();
+  }
+  return out;
 }
 
 }  // namespace nomad::cli

@@ -16,4 +16,12 @@ Result<std::string> own_path();
 /// program's folder. `not_found` says where it should be.
 Result<std::string> find_program(std::string_view name, std::string_view built_in = ".");
 
+/// The name that people called this program by, as far as it is "nomad" or "nomadctl" (before
+/// anything was said of it, too): commands that are shown can be typed as they stand.
+std::string_view program_name();
+/// To be called before anything is shown. `path` is the first word of the command line.
+void note_program_name(std::string_view path);
+/// `text` with each "nomadctl " in it as people called this program. Not for texts of others.
+std::string as_called(std::string_view text);
+
 }  // namespace nomad::cli

@@ -7,6 +7,7 @@
 
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
@@ -106,7 +107,7 @@ Result<int> run_eval_delete(const std::vector<std::string>& arguments) {
   const auto configuration = NOMAD_TRY(api.get("/v1/operator/scheduler/configuration")
                                            .within("Error querying scheduler configuration"));
   if (!configuration.view()["SchedulerConfig"]["PauseEvalBroker"].truth()) {
-    std::cout << how_to_pause;
+    std::cout << as_called(how_to_pause);
     return mistake("Eval broker is not paused");
   }
   return ids.empty() ? delete_by_filter(api, filter, yes) : delete_one(api, ids.front(), yes);

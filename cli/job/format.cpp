@@ -16,6 +16,7 @@
 #include "cli/input.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/terminal_text.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
@@ -77,7 +78,7 @@ public:
                                errors_.size() == 1 ? "" : "s");
       for (const auto& each : errors_)
         std::cerr << "\t* " << each << '\n';
-      std::cerr << "\nFor additional help try 'nomadctl fmt -help'\n";
+      std::cerr << as_called("\nFor additional help try 'nomadctl fmt -help'\n");
     }
     const bool failed = hcl::has_errors(diagnostics_) || !errors_.empty();
     return failed || (flags_.check && any_changed_) ? 1 : 0;

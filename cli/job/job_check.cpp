@@ -12,6 +12,7 @@
 #include "cli/output/describe.hpp"
 #include "cli/output/diff.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/job_draft.hpp"
@@ -93,7 +94,7 @@ int code_of(const View& plan) {
 /// The command that registers what was planned, if nobody has changed the job since: with all that
 /// was given to the plan and is not the plan's own or secret.
 std::string run_command(const Arguments& planned, std::int64_t index) {
-  std::string out = fmt::format("nomad job run -check-index {}", index);
+  std::string out = fmt::format("{} job run -check-index {}", program_name(), index);
   for (const std::string& flag : planned.given()) {
     const std::string_view name = std::string_view{flag}.substr(0, flag.find('='));
     if (name != "-diff" && name != "-verbose" && name != "-token") out += ' ' + shell_word(flag);

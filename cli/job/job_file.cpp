@@ -101,8 +101,9 @@ Error refusal(const jobspec::ParsedJob& parsed,
   older.hcl1 = true;
   if (!is_hcl1 && jobspec::parse_job(name, text, older).ok())
     return {Errc::invalid_argument,
-            "Failed to parse using HCL 2. Use the HCL 1 parser with `nomadctl job run -hcl1`, or "
-            "address the following issues:\n"
+            as_called(
+                "Failed to parse using HCL 2. Use the HCL 1 parser with `nomadctl job run -hcl1`, "
+                "or address the following issues:\n")
                 + rendered};
   return {Errc::invalid_argument,
           fmt::format("Error parsing job file from {}:\n{}", path, rendered)};

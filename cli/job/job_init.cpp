@@ -8,6 +8,7 @@
 #include "cli/api_command.hpp"
 #include "cli/arguments.hpp"
 #include "cli/new_file.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
@@ -112,7 +113,7 @@ Result<int> list_templates(Api& api) {
               "Error retrieving job templates from the server; unable to read variables at path "
               "nomad/job-templates/. Error"));
   if (found.view().items().empty()) return mistake("No variables in nomad/job-templates");
-  std::cout << "Use nomad job init -template=<template> with any of the following:\n";
+  std::cout << as_called("Use nomadctl job init -template=<template> with any of the following:\n");
   for (const auto& variable : found.view().items())
     std::cout << "  " << variable["Path"].text().substr(template_path.size()) << '\n';
   return 0;
@@ -149,7 +150,7 @@ Result<int> run_job_init(const std::vector<std::string>& arguments) {
     return mistake(fmt::format("Job '{}' already exists", path));
   if (connect)
     return mistake("There is no service mesh yet, so that no job with a connect block can run");
-  std::string text{brief ? short_example : full_example};
+  std::string text = as_called(brief ? short_example : full_example);
   if (list || !template_name.empty()) {
     auto& api = *NOMAD_TRY(command.connect());
     if (list) return list_templates(api);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/terminal_text.hpp"
+#include "cli/programs.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
@@ -100,8 +101,8 @@ void print_section(std::string_view name, const std::string& body) {
 void print_page_hint(std::string_view command, const std::string& next_token) {
   if (next_token.empty()) return;
   std::cout << fmt::format(
-      "\nResults have been paginated. To get the next page run:\n\nnomadctl {} -page-token {}\n",
-      command, next_token);
+      "\nResults have been paginated. To get the next page run:\n\n{} {} -page-token {}\n",
+      program_name(), command, next_token);
 }
 
 bool takes_color(int descriptor) {

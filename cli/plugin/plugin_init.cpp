@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/new_file.hpp"
 #include "cli/plugin/samples.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/plugin/plugin_file.hpp"
 
@@ -91,9 +92,9 @@ Result<int> run_plugin_init(const std::vector<std::string>& arguments) {
         "The {0} \"{1}\" is {1}/{1}{2}. To try it (it needs pycapnp; its first line says which "
         "Python "
         "runs it):\n\n"
-        "  nomadctl plugin validate -run {1}/{1}{2}\n\n"
+        "  {3} plugin validate -run {1}/{1}{2}\n\n"
         "Put it into the agent's plugin_dir as it is.\n",
-        kind->first, name, script_ending);
+        kind->first, name, script_ending, program_name());
     return 0;
   }
   std::cout << fmt::format(

@@ -7,6 +7,7 @@
 #include "cli/api.hpp"
 #include "cli/arguments.hpp"
 #include "cli/new_file.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
@@ -53,8 +54,8 @@ Result<int> run_var_init(const std::vector<std::string>& arguments) {
   std::error_code failure;
   if (std::filesystem::exists(name, failure))
     return mistake(fmt::format("File \"{}\" already exists", name));
-  NOMAD_TRY(
-      write_new(name, format == "hcl" ? hcl_example : json_example).within("Failed to write"));
+  NOMAD_TRY(write_new(name, as_called(format == "hcl" ? hcl_example : json_example))
+                .within("Failed to write"));
   if (!quiet) std::cout << "Example variable specification written to " << name << '\n';
   return 0;
 }

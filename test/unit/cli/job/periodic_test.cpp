@@ -6,6 +6,7 @@
 
 #include "cli/api.hpp"
 #include "cli/output/describe.hpp"
+#include "cli/programs.hpp"
 #include "runtime/base/duration.hpp"
 #include "test/unit/cli/fake_agent.hpp"
 
@@ -102,7 +103,6 @@ TEST_CASE_FIXTURE(Planned, "a launch that never comes is shown as Nomad shows it
     answer("PUT /v1/job/cron/plan", R"({"JobModifyIndex":17,"FailedTGAllocs":null})");
     CHECK(run(run_job_plan, {"-json", file.string()}) == 0);
     CHECK(out.find("next periodic launch") == out.npos);
-    std::filesystem::remove(file);
   }
 }
 
@@ -156,8 +156,30 @@ TEST_CASE_FIXTURE(Planned,
                            "-hcl2-strict=false", file.string()})
         == 0);
   const std::string quoted = folder.string() + "/it'\\''s.hcl";
-  CHECK(out.find("nomad job run -check-index 17 -address=http://127.0.0.1:") != std::string::npos);
+  CHECK(out.find("\nnomadctl job run -check-index 17 -address=http://127.0.0.1:")
+        != std::string::npos);
   CHECK(out.find(" -namespace=dev '-var=image=a b' -hcl2-strict=false '" + quoted + "'\n")
         != std::string::npos);
   CHECK(out.find("s3cret") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Planned, "commands that are shown name the program as it was called") {
+  const auto shown = [this] {
+    CHECK(run(run_job_plan, {"-var=image=a", file.string()}) == 0);
+    const std::string plan = out;
+    CHECK(run(run_job_run, {"-help"}) == 0);
+    return plan + out + as_called("`nomadctl job run`, nomadctl-executor");
+  };
+  const auto names = [](const std::string& text, const std::string& name) {
+    return text.find("\n" + name + " job run -check-index 17 ") != std::string::npos
+           && text.find("Usage: " + name + " job run ") != std::string::npos
+           && text.ends_with("`" + name + " job run`, nomadctl-executor");
+  };
+  CHECK(names(shown(), "nomadctl"));
+  note_program_name("/usr/local/bin/nomad");
+  CHECK(names(shown(), "nomad"));
+  note_program_name("./nomadctl");
+  CHECK(names(shown(), "nomadctl"));
+  note_program_name("/tmp/nomad/cluster-tool");
+  CHECK(names(shown(), "nomadctl"));
 }
