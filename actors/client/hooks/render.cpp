@@ -1,5 +1,6 @@
 #include "actors/client/hooks/render.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include <sys/random.h>
@@ -256,31 +257,49 @@ Result<Variables> parse_environment(const TemplateDestination& place, std::strin
   return Variables{variables->begin(), variables->end()};
 }
 
-/// A rendering that nobody waits for ends, and one that takes its thread for too long: until `end`
-/// for all templates of an order.
-templates::Limits limits_of(const RenderOrder& order, std::chrono::nanoseconds end) {
-  const auto look = [stopped = order.stopped, end]() -> Result<void> {
-    if (stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
-    if (processor_time() < end) return {};
+/// How long the templates of an order may be rendered, and whether anybody waits for them.
+class RenderingEnd {
+public:
+  RenderingEnd(const RenderOrder& order, const blocking::Turn& turn)
+      : order_{order},
+        turn_{turn},
+        end_{processor_time()
+             + std::min<std::chrono::nanoseconds>(turn.most.value_or(max_rendering_time),
+                                                  max_rendering_time)} {}
+
+  bool has_come() const { return processor_time() >= end_; }
+
+  Result<> look() const {
+    if (order_.stopped.stop_requested() || turn_.stopped.stop_requested())
+      return Error{Errc::cancelled, "cancelled"};
+    if (!has_come()) return {};
     return Error{Errc::too_large,
                  fmt::format("the templates take longer than {}s", max_rendering_time.count())};
-  };
-  return {.output = max_template_output,
-          .made = 4 * max_template_output,
-          .work = max_rendering_work,
-          .look = look};
-}
+  }
+
+  templates::Limits limits() const {
+    return {.output = max_template_output,
+            .made = 4 * max_template_output,
+            .work = max_rendering_work,
+            .look = [this] { return look(); }};
+  }
+
+private:
+  const RenderOrder& order_;
+  const blocking::Turn& turn_;
+  std::chrono::nanoseconds end_;
+};
 
 Result<> render_one(const RenderOrder& order,
                     std::size_t index,
                     schema::Template::Reader of,
-                    std::chrono::nanoseconds end,
+                    const RenderingEnd& end,
                     RenderResult& into) {
   const auto& place = (*order.places)[index];
   const auto parsed = parse_template(of, place, order);
   if (!parsed) return template_failed(parsed.error());
   TaskSources sources{order};
-  auto text = parsed->render(sources, limits_of(order, end));
+  auto text = parsed->render(sources, end.limits());
   if (!text) return template_failed(text.error());
   auto asked = asked_of_cluster(text->dependencies, order);
   if (!asked) return template_failed(asked.error());
@@ -363,16 +382,24 @@ bool reads_environment(capnp::List<schema::Template>::Reader templates,
   return false;
 }
 
-Result<RenderResult> render_templates(const RenderOrder& order) {
-  RenderResult result;
+Result<bool> render_templates(const RenderOrder& order,
+                              const blocking::Turn& turn,
+                              RenderResult& result) {
   const auto all = templates_of(order.scope);
-  const auto end = processor_time() + max_rendering_time;
+  const RenderingEnd end{order, turn};
   for (const auto index : order.which) {
-    if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
     if (index >= all.size() || index >= order.places->size()) continue;  // The job is another one.
-    NOMAD_TRY(render_one(order, index, all[static_cast<unsigned>(index)], end, result));
+    if (std::ranges::find(result.done, index, &workload::TemplateRendering::index)
+        != result.done.end())
+      continue;  // In an earlier turn.
+    if (turn.most && end.has_come()) return false;
+    NOMAD_TRY(end.look());
+    const auto rendered = render_one(order, index, all[static_cast<unsigned>(index)], end, result);
+    if (!rendered && rendered.error().code != Errc::cancelled && turn.most && end.has_come())
+      return false;
+    NOMAD_TRY(rendered);
   }
-  return result;
+  return true;
 }
 
 }  // namespace nomad::client

@@ -20,6 +20,7 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/client/templates/template_settings.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
 #include "runtime/host/file_news.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/templates/task_templates.hpp"
@@ -92,8 +93,11 @@ struct RenderResult {
   bool noted = false;  ///< There is a note of what the task is still to be told.
 };
 
-/// Renders each of `which`, and writes those that are whole and have another text than their file.
-/// An error is a sentence for users: "Template failed: …".
-Result<RenderResult> render_templates(const RenderOrder& order);
+/// Renders each of `which` that `result` has not, and writes those that are whole and have another
+/// text than their file. False: the turn was too short for all of them, and another one goes on
+/// with the same `result`. An error is a sentence for users: "Template failed: …".
+Result<bool> render_templates(const RenderOrder& order,
+                              const blocking::Turn& turn,
+                              RenderResult& result);
 
 }  // namespace nomad::client

@@ -239,10 +239,15 @@ private:
                       .notes_changes = templates.acts_on_changes(),
                       .unsettled = templates.unsettled()};
     self_
-        ->request(
-            parts_.steps, actor::infinite,
-            blocking::make([order = std::move(order)] { return render_templates(order); },
-                           copy(scope_.job->getNamespace()) + '/' + copy(scope_.job->getId())))
+        ->request(parts_.steps, actor::infinite,
+                  blocking::make_computing(
+                      copy(scope_.job->getNamespace()) + '/' + copy(scope_.job->getId()),
+                      [order = std::move(order), result = std::make_shared<RenderResult>()](
+                          const blocking::Turn& turn) -> Result<std::optional<RenderResult>> {
+                        if (!NOMAD_TRY(render_templates(order, turn, *result)))
+                          return std::optional<RenderResult>{};
+                        return std::optional{std::move(*result)};
+                      }))
         .then([this](const blocking::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
               [this](const Error& err) {
                 machine_->rendered(err, false, now());

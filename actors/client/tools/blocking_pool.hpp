@@ -6,7 +6,8 @@
 // own, up to `max_threads`. Threads beyond the few end when they have nothing to do.
 //
 // What computes for as long as its job likes (renderings) says whose it is: it has a few places of
-// its own, which one owner can't have all, and owners take turns.
+// its own, and owners take turns (workload::ComputeQueue): a short one first, and then, on a thread
+// that gives way to all others, a long one. When the pool ends, what computes is told so.
 //
 // Owns:   its threads, each an actor, and the functions that wait for one.
 // Takes:  RunBlocking, answered when the function has returned. Steps of one caller may run at the
@@ -19,10 +20,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 
 #include "actors/core/actor.hpp"
+#include "runtime/workload/node/compute_queue.hpp"
 
 namespace nomad::client {
 
@@ -40,23 +44,48 @@ struct Outcome {
   }
 };
 
+/// What a step that computes for long may do.
+struct Turn {
+  /// Time of a processor; it gives up its place then. None: the last turn, to the step's own bound.
+  std::optional<std::chrono::nanoseconds> most{};
+  std::stop_token stopped{};
+};
+
 struct RunBlocking {
   using is_message = void;
-  std::function<Result<Outcome>()> run;
+  /// Nothing: the turn was too short. It is called again then, with another one.
+  std::function<Result<std::optional<Outcome>>(const Turn&)> run;
   /// Of a step that computes for long: the job that it is for.
   std::string owner{};
 };
 
+template <class T>
+Outcome boxed(T value) {
+  return {std::make_shared<T>(std::move(value))};
+}
+
 /// Boxes a function that returns Result<> or Result<T>.
 template <class Function>
-RunBlocking make(Function function, std::string owner = {}) {
-  const auto run = [function = std::move(function)]() -> Result<Outcome> {
+RunBlocking make(Function function) {
+  return {[function = std::move(function)](const Turn&) -> Result<std::optional<Outcome>> {
     auto outcome = function();
     if (!outcome) return outcome.error();
     if constexpr (std::is_void_v<typename decltype(outcome)::value_type>)
-      return Outcome{};
+      return std::optional{Outcome{}};
     else
-      return Outcome{std::make_shared<typename decltype(outcome)::value_type>(std::move(*outcome))};
+      return std::optional{boxed(std::move(*outcome))};
+  }};
+}
+
+/// Boxes a function of a Turn that returns Result<std::optional<T>>, as `run` does.
+template <class Function>
+RunBlocking make_computing(std::string owner, Function function) {
+  const auto run
+      = [function = std::move(function)](const Turn& turn) -> Result<std::optional<Outcome>> {
+    auto outcome = function(turn);
+    if (!outcome) return outcome.error();
+    if (!*outcome) return std::optional<Outcome>{};
+    return std::optional{boxed(std::move(**outcome))};
   };
   return {run, std::move(owner)};
 }
@@ -69,8 +98,8 @@ struct BlockingPoolLimits {
   std::size_t places = 2;         ///< At least 1.
   std::size_t max_threads = 256;  ///< With those that are slow.
   std::chrono::milliseconds patience{250};
-  std::size_t long_places = 4;  ///< For steps with an owner.
-  std::size_t of_one_owner = 2;
+  workload::ComputeQueue::Limits computing{};  ///< For steps with an owner.
+  std::chrono::milliseconds first_turn{50};    ///< Of those; time of a processor.
 };
 
 BlockingPool spawn_blocking_pool(const actor::Owner& owner, BlockingPoolLimits limits = {});

@@ -1,7 +1,10 @@
 #include "actors/client/tools/blocking_pool.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
+
+#include <sys/resource.h>
 
 #include <doctest/doctest.h>
 
@@ -78,12 +81,19 @@ TEST_CASE("steps: slow ones give up their places, so that others go on") {
   actor::stop(steps);
 }
 
-TEST_CASE("steps: long ones have places of their own, which one job can't have all") {
+namespace {
+
+Result<std::optional<int>> computed(int value) {
+  return std::optional{value};
+}
+
+}  // namespace
+
+TEST_CASE("steps: what computes has places of its own, of which one job gets one") {
   actor::SystemConfig config;
   actor::System system{config};
   const auto steps = client::spawn_blocking_pool(
-      system,
-      {.places = 1, .max_threads = 16, .patience = 1h, .long_places = 3, .of_one_owner = 2});
+      system, {.places = 1, .max_threads = 16, .patience = 1h, .computing = {.short_places = 2}});
   Gate gate;
   std::atomic<int> begun_of_a = 0;
   std::atomic<int> ended = 0;
@@ -91,18 +101,18 @@ TEST_CASE("steps: long ones have places of their own, which one job can't have a
       = actor::spawn(system, [&](actor::Any::pointer self) -> actor::Any::behavior_type {
           for (const std::string owner : {"a", "a", "a", "a", "b"})
             self->request(steps, 1min,
-                          client::blocking::make(
-                              [&gate, &begun_of_a, owner]() -> Result<> {
+                          client::blocking::make_computing(
+                              owner,
+                              [&gate, &begun_of_a, owner](const client::blocking::Turn&) {
                                 if (owner == "a") ++begun_of_a;
                                 gate.pass();
-                                return {};
-                              },
-                              owner))
+                                return computed(0);
+                              }))
                 .then([&ended](const client::blocking::Outcome&) { ++ended; }, [](const Error&) {});
           return {};
         });
-  gate.wait_for(3);  // With one queue for all, the one of "b" would wait for those of "a".
-  CHECK(begun_of_a == 2);
+  gate.wait_for(2);  // With one queue for all, the one of "b" would wait for those of "a".
+  CHECK(begun_of_a == 1);
 
   actor::Outsider outsider{system};
   int quick = 0;
@@ -116,4 +126,61 @@ TEST_CASE("steps: long ones have places of their own, which one job can't have a
   CHECK(begun_of_a == 4);
   actor::stop(asker);
   actor::stop(steps);
+}
+
+TEST_CASE("steps: what does not end in a short turn gets a long one that gives way") {
+  actor::SystemConfig config;
+  actor::System system{config};
+  const auto steps = client::spawn_blocking_pool(system);
+  std::atomic<int> turns = 0;
+  std::atomic<int> nice_of_long = 0;
+  actor::Outsider outsider{system};
+  const int nice_before = ::getpriority(PRIO_PROCESS, 0);
+  int answer = 0;
+  outsider
+      .request(steps, 1min,
+               client::blocking::make_computing(
+                   "a",
+                   [&](const client::blocking::Turn& turn) -> Result<std::optional<int>> {
+                     ++turns;
+                     if (turn.most) return std::optional<int>{};
+                     nice_of_long = ::getpriority(PRIO_PROCESS, 0);
+                     return computed(5);
+                   }))
+      .receive([&answer](const client::blocking::Outcome& outcome) { answer = outcome.as<int>(); },
+               [](const Error&) {});
+  CHECK(answer == 5);
+  CHECK(turns == 2);
+  CHECK(nice_of_long == std::min(nice_before + 10, 19));
+  actor::stop(steps);
+}
+
+TEST_CASE("steps: the end of all steps is told to what computes") {
+  actor::SystemConfig config;
+  actor::System system{config};
+  const auto steps = client::spawn_blocking_pool(system);
+  std::atomic<int> begun = 0;
+  std::atomic<int> refused = 0;
+  const auto asker
+      = actor::spawn(system, [&](actor::Any::pointer self) -> actor::Any::behavior_type {
+          for (const std::string owner : {"a", "b", "c", "d"})
+            self->request(
+                    steps, 1min,
+                    client::blocking::make_computing(owner,
+                                                     [&begun](const client::blocking::Turn& turn) {
+                                                       ++begun;
+                                                       while (!turn.stopped.stop_requested())
+                                                         std::this_thread::yield();
+                                                       return computed(0);
+                                                     }))
+                .then([](const client::blocking::Outcome&) {}, [&](const Error&) { ++refused; });
+          return {};
+        });
+  while (begun < 2)
+    std::this_thread::yield();
+  actor::stop(steps);
+  while (refused < 4)
+    std::this_thread::yield();
+  CHECK(begun == 2);  // The others never began.
+  actor::stop(asker);
 }

@@ -50,9 +50,12 @@ struct DockerFixture : ActorFixture {
             step();
             return client::blocking::Outcome{};
           }
-          if (!holds_steps) return actor::answer(msg.run());
+          const auto run = [of = msg.run]() -> Result<client::blocking::Outcome> {
+            return *NOMAD_TRY(of({}));
+          };
+          if (!holds_steps) return actor::answer(run());
           auto promise = self->make_response_promise<client::blocking::Outcome>();
-          held_steps.push_back([promise, run = msg.run] { actor::answer(promise, run()); });
+          held_steps.push_back([promise, run] { actor::answer(promise, run()); });
           return promise;
         }};
       }));
