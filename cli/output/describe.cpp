@@ -105,7 +105,7 @@ std::string next_launch(const View& job) {
   const auto next = jobspec::next_launch(periodic->get_object(), unix_now() / second);
   if (!next) return {};
   if (!*next) return std::string{never_launched};
-  const auto zone = jobspec::TimeZone::find(job["Periodic"]["TimeZone"].text());
+  const auto zone = TimeZone::find(job["Periodic"]["TimeZone"].text());
   const std::int64_t offset = zone ? zone->offset_at(**next) : 0;
   return fmt::format("{} ({})", clock_time(**next * second, offset), until(**next * second));
 }

@@ -42,8 +42,8 @@ std::optional<std::int64_t> last_launch(const state::Snapshot& snapshot,
 
 std::optional<std::int64_t> next_periodic_launch(schema::PeriodicConfig::Reader periodic,
                                                  std::int64_t from) {
-  auto found = jobspec::TimeZone::find(view(periodic.getTimeZone()));
-  const auto zone = found ? *found : jobspec::TimeZone{};
+  auto found = TimeZone::find(view(periodic.getTimeZone()));
+  const auto zone = found ? *found : TimeZone{};
   std::optional<std::int64_t> earliest;
   for (const auto spec : specs_of(periodic)) {
     const auto cron = jobspec::CronExpression::parse(spec);

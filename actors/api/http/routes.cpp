@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/api/forward/dispatch.hpp"
+#include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/http/call_metrics.hpp"
 #include "runtime/base/log.hpp"
 

@@ -1,8 +1,7 @@
 // Cron expressions of periodic jobs: five fields, or six with years, or seven with seconds and
 // years; `*`, lists, ranges, steps, names, `L`, `W`, `LW`, `5L`, `5#3`, `@daily` and the like.
 //
-// Pure: the time to start from and the zone are arguments. Zones are those of the system's zone
-// database; looking one up is thread-safe.
+// Pure: the time to start from and the zone are arguments.
 #pragma once
 
 #include <bitset>
@@ -13,31 +12,12 @@
 #include <boost/json/object.hpp>
 
 #include "runtime/base/result.hpp"
+#include "runtime/text/time_zone.hpp"
 
 namespace nomad::jobspec {
 
 /// Seconds since 1970-01-01T00:00:00Z.
 using UnixSeconds = std::int64_t;
-
-/// A zone's offset over time. Cheap to copy; valid for the life of the process.
-class TimeZone {
-public:
-  TimeZone() = default;  ///< UTC
-
-  /// "" and "UTC" are UTC, "Local" the machine's. Error: `unknown time zone Mars/Base`.
-  static Result<TimeZone> find(std::string_view name);
-
-  bool is_utc() const noexcept { return zone_ == nullptr; }
-
-  /// Seconds east of Greenwich at `time`.
-  std::int64_t offset_at(UnixSeconds time) const;
-  /// The instant of a local time counted in seconds as if it were UTC; of a local time that does
-  /// not exist or exists twice, one that uses the offset in force on one side of the change.
-  UnixSeconds instant_of(std::int64_t local) const;
-
-private:
-  const void* zone_ = nullptr;
-};
 
 class CronExpression {
 public:

@@ -1,9 +1,10 @@
-// sprig: dates. The zone of the agent is taken to be UTC; of other zones only UTC is known.
+// sprig: dates. The zone of the agent is taken to be UTC.
 #include "runtime/base/duration.hpp"
 #include "runtime/template/eval/bind.hpp"
 #include "runtime/template/functions/families.hpp"
 #include "runtime/template/functions/time_value.hpp"
 #include "runtime/text/number_text.hpp"
+#include "runtime/text/time_zone.hpp"
 
 namespace nomad::templates::sprig_date_family {
 namespace {
@@ -25,6 +26,15 @@ Result<std::int64_t> instant_of(Context& context, const Value& value) {
   return now_of(context);
 }
 
+/// Zones that are not known are UTC, as in sprig.
+Moment in_zone(std::int64_t unix_nanoseconds, std::string_view name) {
+  const auto zone = name == "Local" ? TimeZone{} : TimeZone::find(name).value_or(TimeZone{});
+  const auto seconds = unix_seconds(unix_nanoseconds);
+  return {.unix_nanoseconds = unix_nanoseconds,
+          .offset = static_cast<int>(zone.offset_at(seconds)),
+          .zone = zone.abbreviation_at(seconds)};
+}
+
 Result<Value> now(Context& context) {
   return time_value(NOMAD_TRY(now_of(context)));
 }
@@ -36,23 +46,24 @@ Result<std::string> date(Context& context, std::string_view layout, const Value&
 Result<std::string> date_in_zone(Context& context,
                                  std::string_view layout,
                                  const Value& time,
-                                 std::string_view) {
-  return date(context, layout, time);
+                                 std::string_view zone) {
+  return format_time(layout, in_zone(NOMAD_TRY(instant_of(context, time)), zone));
 }
 
 Result<std::string> html_date(Context& context, const Value& time) {
   return date(context, "2006-01-02", time);
 }
 
-Result<std::string> html_date_in_zone(Context& context, const Value& time, std::string_view) {
-  return html_date(context, time);
+Result<std::string> html_date_in_zone(Context& context, const Value& time, std::string_view zone) {
+  return date_in_zone(context, "2006-01-02", time, zone);
 }
 
 Result<Value> must_date_modify(std::string_view duration, Time time) {
   const auto by = NOMAD_TRY(parse_duration(duration));
-  const auto sum
-      = static_cast<std::uint64_t>(nanoseconds_of(*time)) + static_cast<std::uint64_t>(by.count());
-  return time_value(static_cast<std::int64_t>(sum));
+  auto moment = moment_of(*time);
+  moment.unix_nanoseconds = static_cast<std::int64_t>(
+      static_cast<std::uint64_t>(moment.unix_nanoseconds) + static_cast<std::uint64_t>(by.count()));
+  return time_value(moment);
 }
 
 Value date_modify(std::string_view duration, Time time) {

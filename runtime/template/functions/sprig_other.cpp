@@ -134,11 +134,17 @@ Result<std::string> expand_environment(Context& context, std::string_view rest) 
   return out + std::string{rest};
 }
 
+/// A name server may take long, and nothing in a rendering waits.
+Result<std::string> host_by_name(std::string_view) {
+  return function_error("not available: templates are rendered without asking the network");
+}
+
 }  // namespace
 
 std::span<const Function> functions() {
   using enum Refusal;
   static const Function table[] = {
+      bind<host_by_name>("sprig_getHostByName"),
       bind<default_value>("sprig_default"),
       bind<is_empty>("sprig_empty"),
       bind<coalesce>("sprig_coalesce"),

@@ -188,7 +188,7 @@ private:
     const bool is_null_pointer = value.is_nil() && (value.is_invalid() || value.type()->is_pointer);
     if (is_null_pointer) return scalar("null");
     if (is_time(value))
-      return scalar(format_time("2006-01-02T15:04:05.999999999Z07:00", nanoseconds_of(value)));
+      return scalar(format_time("2006-01-02T15:04:05.999999999Z07:00", moment_of(value)));
     switch (value.kind()) {
       case Kind::boolean:
         return scalar(value.as_boolean() ? "true" : "false");

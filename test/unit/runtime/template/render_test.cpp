@@ -1,6 +1,8 @@
 #include "runtime/template/render.hpp"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <iterator>
 #include <random>
 
@@ -113,6 +115,61 @@ TEST_CASE("render: the clock is the sources'") {
   CHECK(render("{{timestamp \"unix\"}}")->text == "1700000000");
   CHECK(render("{{timestamp \"2006\"}}")->text == "2023");
   CHECK(render("{{sprig_now | sprig_date \"15:04\"}}")->text == "22:13");
+}
+
+TEST_CASE("render: nothing asks the network, and says so") {
+  CHECK(render("{{sprig_getHostByName \"localhost\"}}")
+            .error()
+            .what.find("templates are rendered without asking the network")
+        != std::string::npos);
+}
+
+TEST_CASE("render: times are shown in zones, and unknown ones are UTC") {
+  const std::string time = "(sprig_toDate \"2006-01-02\" \"2017-12-31\")";
+  const auto shown = [&](const std::string& zone) {
+    return render("{{sprig_dateInZone \"2006-01-02 15:04 MST -0700 Z07:00\" " + time + " \"" + zone
+                  + "\"}}")
+        ->text;
+  };
+  CHECK(shown("America/New_York") == "2017-12-30 19:00 EST -0500 -05:00");
+  CHECK(shown("Asia/Kolkata") == "2017-12-31 05:30 IST +0530 +05:30");
+  for (const char* zone : {"UTC", "", "Local", "Mars/Base", "../etc/passwd", "/etc/localtime"})
+    CHECK(shown(zone) == "2017-12-31 00:00 UTC +0000 Z");
+  CHECK(render("{{sprig_date_in_zone \"15:04\" 0 \"Europe/Berlin\"}}")->text == "01:00");
+  CHECK(render("{{sprig_htmlDateInZone 0 \"America/New_York\"}}")->text == "1969-12-31");
+}
+
+TEST_CASE("render: times are read by any layout of Go's") {
+  const auto read = [](const std::string& layout, const std::string& text) {
+    const auto rendered = render("{{sprig_mustToDate \"" + layout + "\" \"" + text + "\"}}");
+    return rendered ? rendered->text : rendered.error().what;
+  };
+  CHECK(read("2006-01-02 MST", "2017-07-31 EST") == "2017-07-31 00:00:00 +0000 EST");
+  CHECK(read("2006-01-02 MST", "2017-07-31 WITA") == "2017-07-31 00:00:00 +0000 WITA");
+  CHECK(read("2006-01-02 MST", "2017-07-31 UTC") == "2017-07-31 00:00:00 +0000 UTC");
+  CHECK(read("2006-01-02 MST", "2017-07-31 GMT+3") == "2017-07-31 03:00:00 +0300 GMT+3");
+  CHECK(read("2006-01-02 15:04 -0700", "2017-07-31 02:00 +0300")
+        == "2017-07-31 02:00:00 +0300 +0300");
+  CHECK(read("2006-01-02 15:04 -0700 MST", "2017-07-31 02:00 -0500 EST")
+        == "2017-07-31 02:00:00 -0500 EST");
+  CHECK(read("2006-01-02T15:04:05Z07:00", "2017-07-31T02:00:00Z")
+        == "2017-07-31 02:00:00 +0000 UTC");
+  CHECK(read("2006-01-02T15:04:05Z07:00", "2017-07-31T02:00:00.25-05:00")
+        == "2017-07-31 02:00:00.25 -0500 -0500");
+  CHECK(read("Mon Jan _2 15:04:05.000 2006", "Tue FEB  7 01:02:03.456 2017")
+        == "2017-02-07 01:02:03.456 +0000 UTC");
+  CHECK(read("2006 002", "2016 060") == "2016-02-29 00:00:00 +0000 UTC");
+  CHECK(read("2006 __2", "2017  60") == "2017-03-01 00:00:00 +0000 UTC");
+  CHECK(read("06-1-2 3:04PM", "17-7-31 12:30AM") == "2017-07-31 00:30:00 +0000 UTC");
+  for (const auto& [layout, text, why] : std::initializer_list<std::array<std::string, 3>>{
+           {"2006-01-02 MST", "2017-07-31 est",
+            "parsing time \"2017-07-31 est\" as \"2006-01-02 MST\": cannot parse \"est\" as "
+            "\"MST\""},
+           {"2006-01-02", "2017-13-31", "parsing time \"2017-13-31\": month out of range"},
+           {"2006-01-02", "2017-02-30", "parsing time \"2017-02-30\": day out of range"},
+           {"2006-01-02", "2017-02-03x", "parsing time \"2017-02-03x\": extra text: \"x\""},
+           {"2006 002", "2017 366", "parsing time \"2017 366\": day-of-year out of range"}})
+    CHECK(read(layout, text).find(why) != std::string::npos);
 }
 
 TEST_CASE("render: addresses and random texts come from the sources") {

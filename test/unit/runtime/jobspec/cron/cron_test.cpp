@@ -6,10 +6,10 @@
 
 #include "test/unit/runtime/jobspec/cases.hpp"
 
+using nomad::TimeZone;
 using nomad::jobspec::CronExpression;
 using nomad::jobspec::load_json;
 using nomad::jobspec::next_launch;
-using nomad::jobspec::TimeZone;
 using nomad::jobspec::UnixSeconds;
 
 namespace {

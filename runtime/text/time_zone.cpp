@@ -1,15 +1,16 @@
-// Zones through Howard Hinnant's date library, which reads the system's zone database.
+#include "runtime/text/time_zone.hpp"
+
 #include <stdexcept>
 
 #include <date/tz.h>
 
-#include "runtime/jobspec/cron/cron.hpp"
-
-namespace nomad::jobspec {
+namespace nomad {
 
 namespace {
 
-date::sys_seconds at_seconds(UnixSeconds time) {
+// Through Howard Hinnant's date library, which reads the system's zone database.
+
+date::sys_seconds at_seconds(std::int64_t time) {
   return date::sys_seconds{std::chrono::seconds{time}};
 }
 
@@ -37,18 +38,22 @@ Result<TimeZone> TimeZone::find(std::string_view name) {
   return found;
 }
 
-std::int64_t TimeZone::offset_at(UnixSeconds time) const {
+std::int64_t TimeZone::offset_at(std::int64_t time) const {
   return is_utc() ? 0 : zone_of(zone_).get_info(at_seconds(time)).offset.count();
 }
 
-UnixSeconds TimeZone::instant_of(std::int64_t local) const {
+std::string TimeZone::abbreviation_at(std::int64_t time) const {
+  return is_utc() ? "UTC" : zone_of(zone_).get_info(at_seconds(time)).abbrev;
+}
+
+std::int64_t TimeZone::instant_of(std::int64_t local) const {
   if (is_utc()) return local;
   // Nearly right: the offset that holds when the local time is read as UTC.
   const date::sys_info guess = zone_of(zone_).get_info(at_seconds(local));
   if (guess.offset.count() == 0) return local;
-  const UnixSeconds instant = local - guess.offset.count();
+  const std::int64_t instant = local - guess.offset.count();
   if (at_seconds(instant) >= guess.begin && at_seconds(instant) < guess.end) return instant;
   return local - offset_at(instant);
 }
 
-}  // namespace nomad::jobspec
+}  // namespace nomad
