@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -119,6 +122,28 @@ Result<Regex> compile_glob(std::string_view pattern, Work& work) {
   return Regex::compile(out + ")$", work);
 }
 
+/// As Go's filepath.Clean: without "/" at its end.
+fs::path clean(const fs::path& from) {
+  const auto normal = from.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+/// As Go shows what a path is: "drwxr-xr-x".
+std::string shown_mode(mode_t mode) {
+  std::string out = S_ISDIR(mode)    ? "d"
+                    : S_ISFIFO(mode) ? "p"
+                    : S_ISSOCK(mode) ? "S"
+                    : S_ISCHR(mode)  ? "Dc"
+                    : S_ISBLK(mode)  ? "D"
+                                     : "";
+  if ((mode & S_ISUID) != 0) out += 'u';
+  if ((mode & S_ISGID) != 0) out += 'g';
+  if ((mode & S_ISVTX) != 0) out += 't';
+  for (int bit = 8; bit >= 0; --bit)
+    out += (mode >> bit & 1U) != 0 ? "rwx"[(8 - bit) % 3] : '-';
+  return out;
+}
+
 /// What `fileset` looks for: files below `folder` whose path from there is as `pattern` says.
 struct Search {
   fs::path root;    ///< Absolute; names are relative to it.
@@ -127,10 +152,6 @@ struct Search {
 };
 
 Result<Search> search_of(std::string_view path, std::string_view pattern) {
-  const auto clean = [](const fs::path& from) {
-    const auto normal = from.lexically_normal();
-    return normal.has_filename() ? normal : normal.parent_path();
-  };
   std::error_code failure;
   Search search;
   search.root = clean(fs::absolute(path.empty() ? "." : path, failure));
@@ -155,8 +176,17 @@ Result<std::string> LocalFiles::read(std::string_view path) const {
 }
 
 Result<bool> LocalFiles::exists(std::string_view path) const {
-  std::error_code failure;
-  return fs::is_regular_file(NOMAD_TRY(expand_home(path)), failure);
+  const auto file = clean(NOMAD_TRY(expand_home(path.empty() ? "." : path))).string();
+
+  struct stat found {};
+
+  if (::stat(file.c_str(), &found) != 0) {
+    if (errno == ENOENT) return false;
+    return Error{Errc::invalid_argument, fmt::format("failed to stat {}", file)};
+  }
+  if (S_ISREG(found.st_mode)) return true;
+  return Error{Errc::invalid_argument, fmt::format("{} is not a regular file, but \"{}\"", file,
+                                                   shown_mode(found.st_mode))};
 }
 
 Result<std::vector<std::string>> LocalFiles::glob(std::string_view path,
@@ -193,7 +223,7 @@ Result<std::vector<std::string>> LocalFiles::glob(std::string_view path,
 
 Result<std::string> LocalFiles::absolute(std::string_view path) const {
   std::error_code failure;
-  auto absolute = fs::absolute(path, failure).lexically_normal().string();
+  auto absolute = clean(fs::absolute(path.empty() ? "." : path, failure)).string();
   if (failure) return errno_error(fmt::format("absolute path of {}", path), failure.value());
   return absolute;
 }

@@ -87,12 +87,43 @@ TEST_CASE_FIXTURE(Tree, "local files: a tilde is the user's home, and nobody els
   const LocalFiles files;
   CHECK(*files.read("~/a.yml") == "a.yml");
   CHECK(*files.exists("~/a.yml"));
-  CHECK_FALSE(*files.exists("~"));
+  CHECK(files.exists("~").error().what.find(" is not a regular file, but \"d")
+        != std::string::npos);
   CHECK(*files.expand_home("~") == file("."));
   CHECK(*files.expand_home("a~") == "a~");
   for (const auto& refused : {files.expand_home("~root/x"), files.read("~root/x")})
     CHECK(refused.error().what == "cannot expand user-specific home dir");
   setenv("HOME", before.c_str(), 1);
+}
+
+TEST_CASE_FIXTURE(Tree,
+                  "local files: what is there and no regular file is neither there nor missing") {
+  const auto asked = [](const std::string& path) { return LocalFiles{}.exists(path); };
+  CHECK(*asked(file("a.yml")));
+  CHECK(*asked(file("link.yml")));
+  CHECK_FALSE(*asked(file("nothing")));
+  CHECK_FALSE(*asked(file("nothing/../a.txt")));
+  ::chmod(file("sub").c_str(), 0751);
+  CHECK(asked(file("sub/")).error().what
+        == file("sub") + " is not a regular file, but \"drwxr-x--x\"");
+  ::chmod(file("sub").c_str(), 01777);
+  CHECK(asked(file("sub")).error().what
+        == file("sub") + " is not a regular file, but \"dtrwxrwxrwx\"");
+  CHECK(asked("/dev/null").error().what == "/dev/null is not a regular file, but \"Dcrw-rw-rw-\"");
+  CHECK(asked(file("a.yml/x")).error().what == "failed to stat " + file("a.yml/x"));
+}
+
+TEST_CASE_FIXTURE(Tree, "local files: absolute paths are clean") {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(file("."));
+  const auto here = std::filesystem::current_path().string();
+  for (const char* path : {".", "", "./", "sub/.."})
+    CHECK(*LocalFiles{}.absolute(path) == here);
+  for (const char* path : {"sub", "sub/", "./sub/.", "sub//deep/.."})
+    CHECK(*LocalFiles{}.absolute(path) == here + "/sub");
+  CHECK(*LocalFiles{}.absolute("/") == "/");
+  CHECK(*LocalFiles{}.absolute("/..") == "/");
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("input: stdin is read as it is, and what can't be is an error") {
