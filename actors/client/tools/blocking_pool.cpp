@@ -20,7 +20,7 @@ constexpr int background_nice = 10;
 struct RunTurn {
   using is_message = void;
   blocking::RunBlocking step;
-  blocking::Turn turn;
+  blocking::Turn turn{};
   bool gives_way = false;
 };
 
