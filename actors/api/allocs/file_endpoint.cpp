@@ -20,7 +20,7 @@ using host::Beneath;
 constexpr std::size_t whole_file = 1024 * 1024;
 
 /// What is done on the file thread, when it is known where the allocation's files are.
-using Work = std::function<Outcome(Call& call, const AllocDir& dir, host::FileWatcher*)>;
+using Reading = std::function<Outcome(Call& call, const AllocDir& dir, host::FileWatcher*)>;
 
 /// Asks the client for that, and goes on on the file thread.
 Outcome ask_directory(Call& call,
@@ -38,7 +38,7 @@ Outcome ask_directory(Call& call,
   return later;
 }
 
-Outcome with_directory(Call& call, const ClientParts& parts, Work work) {
+Outcome with_directory(Call& call, const ClientParts& parts, Reading work) {
   return ask_directory(call, parts, [work](const SharedCall& shared, const Result<AllocDir>& dir) {
     auto* watcher = shared->context->files->watcher();
     shared->settle(dir ? work(*shared, *dir, watcher) : Outcome{dir.error()});
