@@ -138,22 +138,26 @@ class Requests(AgentTest):
         self.assertIn("limits.job_env_max_kb", refusal("/v1/jobs", {"Job": dict(job("heavy"), Meta={"a": large})}))
         self.assertIn("1024 bytes", refusal("/v1/jobs", {"Job": job("n" * 1_000_000)}))
         self.assertIn("limits.text_max_kb", refusal("/v1/namespace", {"Name": "n" * 1_000_000}))
-        self.assertIn("(60000 bytes)", refusal("/v1/namespace", {"Name": "n" * 60_000}))
+        self.assertIn("(60003 bytes)", refusal("/v1/namespace", {"Name": "n" * 60_000}))
         self.agent.register(job("light", kind="batch"))
         scale = {"Error": True, "Message": large, "Target": {"Group": "group"}}
         self.assertIn("limits.text_max_kb", refusal("/v1/job/light/scale", scale))
         self.still_answers()
 
-    def test_names_that_are_escape_sequences_reach_no_terminal(self):
-        named = dict(job("named", kind="batch"), Name="a\033[2Jb\nforged  service")
-        self.agent.put("/v1/jobs", {"Job": named})
-        for words in (["job", "status"], ["job", "status", "named"], ["job", "run", "-detach", "/nowhere\033[2J"]):
+    def test_texts_that_are_escape_sequences_reach_no_terminal(self):
+        text = "a\033[2Jb\nforged  service"
+        refused = self.agent.request("PUT", "/v1/jobs", {"Job": dict(job("named"), Name=text)})
+        self.assertEqual(400, refused.status)
+        self.assertIn("control character", refused.body)
+        self.agent.register(job("named", kind="batch"))
+        self.agent.put("/v1/job/named/scale", {"Error": True, "Message": text, "Target": {"Group": "group"}})
+        for words in (["job", "scaling-events", "-verbose", "named"], ["job", "run", "-detach", "/nowhere\033[2J"]):
             shown = self.agent.run(*words)
             self.assertNotIn("\033", shown.stdout + shown.stderr, words)
             self.assertNotIn("\nforged", shown.stdout, words)
-        self.assertIn("a\\x1b[2Jb\\nforged", self.agent.run("job", "status", "named").stdout)
-        inspected = json.loads(self.agent.run("job", "inspect", "named").stdout)
-        self.assertEqual(named["Name"], inspected["Job"]["Name"])
+        self.assertIn("a\\x1b[2Jb\\nforged", self.agent.run("job", "scaling-events", "-verbose", "named").stdout)
+        events = self.agent.get("/v1/job/named/scale").json["TaskGroups"]["group"]["Events"]
+        self.assertEqual(text, events[0]["Message"])
 
     def test_an_agent_leaves_no_core_file_and_tasks_keep_their_limit(self):
         def core_limit(limits):

@@ -266,7 +266,7 @@ class Malformed(Asking, AgentTest):
             self.assertEqual(self.agent.get("/v1/jobs").status, 200)
 
     def test_pages_whose_next_id_no_header_may_hold(self):
-        ids = ["page-\x07a", "page-b\r\nX-Evil:1", "page-ü%41"]
+        ids = ["page-\u2028a", "page-b%0d%0aX-Evil:1", "page-ü%41"]
         for each in ids:
             self.agent.register(job(each, count=0))
         try:
