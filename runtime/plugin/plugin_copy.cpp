@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files/bounded.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::plugin {
@@ -184,10 +185,11 @@ PluginCopy::~PluginCopy() {
 }
 
 void clear_copies(const std::string& directory) {
-  std::error_code failure;
-  for (const auto& left : fs::directory_iterator{directory, failure}) {
+  const auto left = names_in(directory);
+  if (!left) return;  // What can't be looked at is in nobody's way.
+  for (const auto& name : *left) {
     std::error_code unknown;
-    fs::remove_all(left.path(), unknown);
+    fs::remove_all(fs::path{directory} / name, unknown);
   }
 }
 
