@@ -11,6 +11,7 @@
 #include "runtime/base/similar_name.hpp"
 #include "runtime/base/whole_number.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/plugin/sdk/config_kind.hpp"
 
 namespace nomad::client {
 namespace {
@@ -94,30 +95,6 @@ std::optional<value> as_map(const value& from) {
   return value(std::move(texts));
 }
 
-std::string_view expectation(ConfigKind kind) {
-  switch (kind) {
-    case ConfigKind::TEXT:
-      return "a text";
-    case ConfigKind::NUMBER:
-      return "a whole number";
-    case ConfigKind::BOOLEAN:
-      return "true or false";
-    case ConfigKind::DURATION:
-      return "a duration such as \"10s\"";
-    case ConfigKind::TEXTS:
-      return "a list of texts";
-    case ConfigKind::BLOCK:
-      return "a block";
-    case ConfigKind::MAP:
-      return "texts under names";
-    case ConfigKind::BLOCKS:
-      return "blocks";
-    case ConfigKind::ANY:
-      return "anything";
-  }
-  return "what this agent does not know: it is older than the driver";
-}
-
 std::optional<value> as_kind(ConfigKind kind, const value& from) {
   switch (kind) {
     case ConfigKind::TEXT:
@@ -178,7 +155,8 @@ Result<value> apply_blocks(ConfigField::Reader field, const value& from, const s
     const auto& each = list == nullptr ? from : (*list)[i];
     const auto where = list == nullptr ? name : fmt::format("{}[{}]", name, i);
     if (!each.is_object())
-      return refused(fmt::format("{}: expected {}", where, expectation(ConfigKind::BLOCK)));
+      return refused(
+          fmt::format("{}: expected {}", where, plugin::expectation_of(ConfigKind::BLOCK)));
     made.push_back(NOMAD_TRY(apply(field.getFields(), each.get_object(), where + '.')));
   }
   return value(std::move(made));
@@ -194,7 +172,7 @@ Result<value> apply_one(ConfigField::Reader field, const value& from, const std:
   } else if (auto made = as_kind(field.getKind(), from)) {
     return std::move(*made);
   }
-  return refused(fmt::format("{}: expected {}", name, expectation(field.getKind())));
+  return refused(fmt::format("{}: expected {}", name, plugin::expectation_of(field.getKind())));
 }
 
 Result<boost::json::object> apply(ConfigFields::Reader fields,

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/plugin/sdk/config_kind.hpp"
+
 namespace nomad::plugin {
 namespace {
 
@@ -200,32 +202,8 @@ std::optional<std::string> nanoseconds_in(std::string_view text) {
   return (is_negative ? "-" : "") + std::to_string(static_cast<std::int64_t>(std::llround(sum)));
 }
 
-std::string_view expected(ConfigKind kind) {
-  switch (kind) {
-    case ConfigKind::TEXT:
-      return "a text";
-    case ConfigKind::NUMBER:
-      return "a whole number";
-    case ConfigKind::BOOLEAN:
-      return "true or false";
-    case ConfigKind::DURATION:
-      return "a duration such as \"10s\"";
-    case ConfigKind::TEXTS:
-      return "a list of texts";
-    case ConfigKind::BLOCK:
-      return "a block";
-    case ConfigKind::MAP:
-      return "texts under names";
-    case ConfigKind::BLOCKS:
-      return "blocks";
-    case ConfigKind::ANY:
-      return "anything";
-  }
-  return "what is not known here";
-}
-
 Error wrong_value(const std::string& name, ConfigKind kind) {
-  return {Errc::invalid_argument, name + ": expected " + std::string{expected(kind)}};
+  return {Errc::invalid_argument, name + ": expected " + std::string{expectation_of(kind)}};
 }
 
 std::optional<std::string> texts_in(const Json& value) {

@@ -2,7 +2,8 @@
 // are declared, every value of its field's kind. For those that stand in an agent's place without
 // being one: the test kit, and `nomadctl plugin validate`.
 //
-// May depend on: what the SDK has. Pure.
+// May depend on: what the SDK has. Pure. Tests: config_location_test, value by value beside the
+// agent.
 #pragma once
 
 #include <string>
