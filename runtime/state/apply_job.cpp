@@ -8,12 +8,12 @@
 
 #include "runtime/state/apply_kind.hpp"
 #include "runtime/state/scaling_policies.hpp"
+#include "runtime/state/tracked_versions.hpp"
 
 namespace nomad::state {
 
 namespace {
 
-constexpr std::size_t tracked_versions = 6;
 constexpr unsigned kept_scaling_events = 20;
 /// Of all groups of a job together, but for the newest event.
 constexpr std::uint64_t kept_scaling_bytes = std::uint64_t{1} << 20U;

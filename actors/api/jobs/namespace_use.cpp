@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/state/tracked_versions.hpp"
+
 namespace nomad::api {
 namespace {
 
@@ -14,9 +16,6 @@ constexpr std::uint64_t writes_until_counted = 20'000;
 
 /// Namespaces that are remembered; with more, all are counted anew.
 constexpr std::size_t most_namespaces = 10'000;
-
-/// Versions that are kept of a job, as applying a registration does.
-constexpr std::size_t kept_versions = 6;
 
 std::uint64_t bytes_of_version(const state::Snapshot& snapshot, const Object<schema::Job>& job) {
   const auto source
@@ -45,7 +44,7 @@ JobGrowth JobGrowth::of(const state::Snapshot& snapshot,
   const auto versions = snapshot.job_versions(ns, id);
   if (versions.empty()) return growth;
   growth.is_smaller = bytes <= bytes_of_version(snapshot, versions.front());
-  if (versions.size() >= kept_versions)
+  if (versions.size() >= state::tracked_versions)
     growth.bytes -= std::min(bytes, bytes_of_version(snapshot, versions.back()));
   return growth;
 }
