@@ -1,7 +1,8 @@
 // sprig: passwords, keys, certificates and encryption.
 //
 // What takes long costs work, so that a rendering ends after some seconds at most; what comes out
-// is as secret as variables are.
+// is as secret as variables are. Tests: crypto_test, with the certificates, keys and bcrypt below
+// it.
 #include <array>
 #include <limits>
 
@@ -232,11 +233,21 @@ Result<Value> authority_with_key(Context& context,
   return authority_of(context, name, days, NOMAD_TRY(given_key(pem)));
 }
 
+/// Of `authority`, or without one of its own key.
+Result<Value> certificate_of(Context& context,
+                             const Result<CertificateSpec>& spec,
+                             const PrivateKey& key,
+                             const Pair* authority = nullptr) {
+  if (!spec) return spec.error();
+  return give(context,
+              NOMAD_TRY(authority == nullptr ? self_signed(*spec, key)
+                                             : signed_by(pair_of(**authority), *spec, key)));
+}
+
 Result<Value> own_certificate(
     Context& context, std::string_view name, Texts addresses, Texts names, std::int64_t days) {
   const auto key = NOMAD_TRY(own_key(context));
-  const auto spec = NOMAD_TRY(spec_of(context, name, addresses, names, days));
-  return give(context, NOMAD_TRY(self_signed(spec, key)));
+  return certificate_of(context, spec_of(context, name, addresses, names, days), key);
 }
 
 Result<Value> own_certificate_with_key(Context& context,
@@ -246,8 +257,7 @@ Result<Value> own_certificate_with_key(Context& context,
                                        std::int64_t days,
                                        std::string_view pem) {
   const auto key = NOMAD_TRY(given_key(pem));
-  const auto spec = NOMAD_TRY(spec_of(context, name, addresses, names, days));
-  return give(context, NOMAD_TRY(self_signed(spec, key)));
+  return certificate_of(context, spec_of(context, name, addresses, names, days), key);
 }
 
 Result<Value> signed_certificate(Context& context,
@@ -257,8 +267,7 @@ Result<Value> signed_certificate(Context& context,
                                  std::int64_t days,
                                  Pair authority) {
   const auto key = NOMAD_TRY(own_key(context));
-  const auto spec = NOMAD_TRY(spec_of(context, name, addresses, names, days));
-  return give(context, NOMAD_TRY(signed_by(pair_of(*authority), spec, key)));
+  return certificate_of(context, spec_of(context, name, addresses, names, days), key, &authority);
 }
 
 Result<Value> signed_certificate_with_key(Context& context,
@@ -269,8 +278,7 @@ Result<Value> signed_certificate_with_key(Context& context,
                                           Pair authority,
                                           std::string_view pem) {
   const auto key = NOMAD_TRY(given_key(pem));
-  const auto spec = NOMAD_TRY(spec_of(context, name, addresses, names, days));
-  return give(context, NOMAD_TRY(signed_by(pair_of(*authority), spec, key)));
+  return certificate_of(context, spec_of(context, name, addresses, names, days), key, &authority);
 }
 
 Result<Value> custom_certificate(Context& context,
