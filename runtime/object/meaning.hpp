@@ -1,7 +1,6 @@
-// What objects mean: nothing, null and empty are one thing. Clients write a text that is not there
-// as
-// "", as null or not at all, a list as [] or null; what they put back must compare as what they
-// got.
+// What objects mean: nothing, null and empty are one thing. Clients write a text that is not
+// there as "", as null or not at all, a list as [] or null; what they put back must compare as
+// what they got. Tests: jobspec's one_form_test, by random jobs; tasks_updated_test.
 //
 // Objects that come in from requests are brought to one form (`drop_empty`). Stored ones may be
 // older than that form, so that "is it the same?" asks `same_meaning`. Pure; any thread.

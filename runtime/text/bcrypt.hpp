@@ -1,4 +1,5 @@
-// bcrypt, for the functions of job files and of templates.
+// bcrypt, for the functions of job files and of templates, whose tests (functions_test,
+// crypto_test) are its own.
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 //
 // It keeps programs that do what they should from addresses that a job, a redirect or a name server
 // leads them to. One that was taken over gets around it: the address can change behind the look.
+// Tests: what it judges by in reach_test, the programs under it in test/system/artifacts.
 #pragma once
 
 #include <string>

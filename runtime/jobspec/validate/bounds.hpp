@@ -3,6 +3,7 @@
 // Whoever may register may fill the servers' memory otherwise, and what a node can't be told, or no
 // program can be started with, would wait there for good. The defaults are far above what people
 // write; operators raise them by `limits`. 0 is no bound.
+// Tests: validate_test.
 #pragma once
 
 #include <cstdint>

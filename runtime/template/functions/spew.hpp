@@ -1,7 +1,6 @@
-// What go-spew makes of values: a dump with types and lengths, and texts of a format whose %v, %+v
-// and
-// %#v are spew's. The addresses of pointers are all the same, as in format.hpp; the capacity of a
-// list is its length.
+// What go-spew makes of values: a dump with types and lengths, and texts of a format whose
+// %v, %+v and %#v are spew's. The addresses of pointers are all the same, as in format.hpp; the
+// capacity of a list is its length. Tests: crypto_test.
 #pragma once
 
 #include <cstddef>
