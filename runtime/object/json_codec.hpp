@@ -17,12 +17,27 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/object/flat_json.hpp"
+#include "runtime/object/flat_struct.hpp"
+#include "runtime/object/object.hpp"
 #include "runtime/object/plan.hpp"
 
 namespace nomad {
 
 /// Appends `object` to `out` as JSON, without white space.
 void append_json(std::string& out, capnp::DynamicStruct::Reader object);
+
+/// The same of what lies in an Object.
+void append_flat_json(std::string& out,
+                      const object::FlatStruct& object,
+                      const object::StructPlan& plan);
+
+/// The same, several times as fast. Not of an empty Object.
+template <class T>
+void append_json(std::string& out, const Object<T>& object) {
+  static const auto& plan = object::plan_of(capnp::Schema::from<T>());
+  const auto* root = reinterpret_cast<const capnp::word*>(object.bytes().data());
+  append_flat_json(out, object::FlatStruct{object::FlatPointer{root}}, plan);
+}
 
 /// Appends the members of `object` without its braces, for answers that add members of their own.
 /// The members are separated by commas; nothing is appended for an object without any.

@@ -1,16 +1,17 @@
-// The writing half of the JSON codec.
+// The writing half of the JSON codec: one writer for whatever Cap'n Proto reads, by its checked
+// readers, and for Objects, whose memory it reads as it is.
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/base64.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/object/flat_struct.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/object/plan.hpp"
 
@@ -18,46 +19,87 @@ namespace nomad {
 namespace {
 
 using object::FieldPlan;
+using object::FlatPointer;
+using object::FlatStruct;
 using object::Shape;
 using object::Slot;
 using object::StructPlan;
 using object::ValuePlan;
-using Pointer = capnp::AnyPointer::Reader;
 
-/// A struct as it lies in memory: values are found by their places in the plan, which costs a
-/// fraction of what asking the schema for each field does.
-class Sections {
+/// Gathers small pieces, so that the text grows by larger ones. Whoever makes one calls `finish`.
+class Pieces {
 public:
-  explicit Sections(capnp::AnyStruct::Reader from)
+  explicit Pieces(std::string& out) : out_{out} {}
+
+  Pieces(const Pieces&) = delete;
+
+  void add(char c) {
+    if (size_ == gathered_.size()) finish();
+    gathered_[size_++] = c;
+  }
+
+  void add(std::string_view text) {
+    if (text.size() > gathered_.size() - size_) {
+      finish();
+      if (text.size() > gathered_.size()) {
+        out_ += text;
+        return;
+      }
+    }
+    if (!text.empty()) std::memcpy(gathered_.data() + size_, text.data(), text.size());
+    size_ += text.size();
+  }
+
+  /// For what writes strings; nothing is gathered when it does.
+  std::string& text() {
+    finish();
+    return out_;
+  }
+
+  void finish() {
+    out_.append(gathered_.data(), size_);
+    size_ = 0;
+  }
+
+private:
+  std::string& out_;
+  std::size_t size_ = 0;
+  std::array<char, 1024> gathered_;
+};
+
+/// The same as FlatPointer and FlatStruct, by Cap'n Proto's checked readers.
+class CheckedPointer {
+public:
+  explicit CheckedPointer(capnp::AnyPointer::Reader from) : from_{from} {}
+
+  bool is_null() const { return from_.isNull(); }
+
+  std::string_view text() const {
+    const auto text = from_.getAs<capnp::Text>();
+    return {text.begin(), text.size()};
+  }
+
+  capnp::AnyPointer::Reader read() const { return from_; }
+
+private:
+  capnp::AnyPointer::Reader from_;
+};
+
+class CheckedStruct {
+public:
+  explicit CheckedStruct(capnp::AnyStruct::Reader from)
       : data_{from.getDataSection()}, pointers_{from.getPointerSection()} {}
 
-  /// The bits of a scalar, a signed one extended; what is not stored is 0.
+  explicit CheckedStruct(const CheckedPointer& pointer)
+      : CheckedStruct{pointer.read().getAs<capnp::AnyStruct>()} {}
+
   std::uint64_t scalar(const Slot& slot) const {
-    if (slot.bits == 1) {
-      const auto byte = slot.offset / 8;
-      return byte < data_.size() ? (data_[byte] >> (slot.offset % 8)) & 1U : 0;
-    }
-    const std::size_t size = slot.bits / 8;
-    const std::size_t at = slot.offset * size;
-    if (at + size > data_.size()) return 0;
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, data_.begin() + at, size);
-    if (!slot.is_signed) return bits;
-    const unsigned unused = 64U - slot.bits;
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << unused) >> unused);
+    return object::scalar_in(data_.begin(), data_.size(), slot);
   }
 
-  Pointer pointer(const Slot& slot) const {
-    return slot.offset < pointers_.size() ? pointers_[slot.offset] : Pointer{};
-  }
-
-  bool is_null(const Slot& slot) const {
-    return slot.offset >= pointers_.size() || pointers_[slot.offset].isNull();
-  }
-
-  /// Whether an optional has a value.
-  bool is_given(const FieldPlan& field) const {
-    return scalar(field.tag) == field.given && (!field.slot.is_pointer() || !is_null(field.slot));
+  CheckedPointer pointer(const Slot& slot) const {
+    return CheckedPointer{slot.offset < pointers_.size() ? pointers_[slot.offset]
+                                                         : capnp::AnyPointer::Reader{}};
   }
 
 private:
@@ -65,27 +107,86 @@ private:
   capnp::List<capnp::AnyPointer>::Reader pointers_;
 };
 
-void append_struct(std::string& out, capnp::AnyStruct::Reader object, const StructPlan& plan);
-void append_pointer(std::string& out, const Pointer& value, const ValuePlan& plan);
+FlatStruct struct_behind(const FlatPointer& pointer) {
+  return FlatStruct{pointer};
+}
 
-void append_base64(std::string& out, capnp::Data::Reader data) {
-  if (data.size() == 0) {
-    out += "null";
-    return;
+CheckedStruct struct_behind(const CheckedPointer& pointer) {
+  return CheckedStruct{pointer};
+}
+
+template <class Each>
+void each_struct(const CheckedPointer& list, Each each) {
+  for (const auto one : list.read().getAs<capnp::AnyList>().as<capnp::List<capnp::AnyStruct>>())
+    each(CheckedStruct{one});
+}
+
+/// Lists of structs that are none in Objects' own form are read as Cap'n Proto does.
+template <class Each>
+void each_struct(const FlatPointer& list, Each each) {
+  if (list.is_struct_list())
+    object::each_flat_struct(list, each);
+  else
+    each_struct(CheckedPointer{list.read()}, each);
+}
+
+template <class Struct>
+bool is_given(const Struct& object, const FieldPlan& field) {
+  return object.scalar(field.tag) == field.given
+         && (!field.slot.is_pointer() || !object.pointer(field.slot).is_null());
+}
+
+/// Appends `text` quoted and escaped to Pieces or a string, by `add(out, piece)`.
+template <class Out, class Add>
+void add_text(Out& out, std::string_view text, Add add) {
+  static constexpr char digits[] = "0123456789abcdef";
+  add(out, "\"");
+  std::size_t written = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    add(out, text.substr(written, i - written));
+    written = i + 1;
+    switch (c) {
+      case '"':
+        add(out, "\\\"");
+        break;
+      case '\\':
+        add(out, "\\\\");
+        break;
+      case '\n':
+        add(out, "\\n");
+        break;
+      case '\r':
+        add(out, "\\r");
+        break;
+      case '\t':
+        add(out, "\\t");
+        break;
+      default: {
+        const char code[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 0xf]};
+        add(out, std::string_view{code, sizeof code});
+      }
+    }
   }
-  out += '"';
-  out += encode_base64({reinterpret_cast<const char*>(data.begin()), data.size()});
-  out += '"';
+  add(out, text.substr(written));
+  add(out, "\"");
 }
 
-std::string_view text_of(const Pointer& value) {
-  const auto text = value.getAs<capnp::Text>();
-  return {text.begin(), text.size()};
+void add_text(Pieces& out, std::string_view text) {
+  add_text(out, text, [](Pieces& to, std::string_view piece) { to.add(piece); });
 }
 
-void append_number(std::string& out, auto number) {
+void add_base64(Pieces& out, capnp::Data::Reader data) {
+  if (data.size() == 0) return out.add("null");
+  out.add('"');
+  out.add(encode_base64({reinterpret_cast<const char*>(data.begin()), data.size()}));
+  out.add('"');
+}
+
+void add_number(Pieces& out, auto number) {
   const fmt::format_int digits{number};
-  out.append(digits.data(), digits.size());
+  out.add(std::string_view{digits.data(), digits.size()});
 }
 
 double real_of(std::uint64_t bits, const Slot& slot) {
@@ -94,141 +195,130 @@ double real_of(std::uint64_t bits, const Slot& slot) {
              : std::bit_cast<double>(bits);
 }
 
-/// What JSON calls the values of an enum; looked up once per thread.
-const std::vector<std::string_view>& names_of(const ValuePlan& plan) {
-  static thread_local std::unordered_map<const ValuePlan*, std::vector<std::string_view>> known;
-  auto& names = known[&plan];
-  if (names.empty())
-    for (const auto enumerant : plan.type.asEnum().getEnumerants())
-      names.push_back(object::json_name(enumerant));
-  return names;
-}
-
 /// Empty for one that a newer release wrote.
 std::string_view name_of(std::uint64_t value, const ValuePlan& plan) {
-  const auto& names = names_of(plan);
-  return value < names.size() ? names[value] : std::string_view{};
+  return value < plan.names->size() ? (*plan.names)[value] : std::string_view{};
 }
 
-void append_scalar(std::string& out, std::uint64_t bits, const Slot& slot, const ValuePlan& plan) {
+void add_scalar(Pieces& out, std::uint64_t bits, const Slot& slot, const ValuePlan& plan) {
   switch (plan.shape) {
     case Shape::boolean:
-      out += bits != 0 ? "true" : "false";
-      return;
+      return out.add(bits != 0 ? std::string_view{"true"} : std::string_view{"false"});
     case Shape::duration:
     case Shape::signed_number:
-      return append_number(out, static_cast<std::int64_t>(bits));
+      return add_number(out, static_cast<std::int64_t>(bits));
     case Shape::real:
-      return append_json_real(out, real_of(bits, slot));
+      return append_json_real(out.text(), real_of(bits, slot));
     case Shape::timestamp:
-      if (bits == 0)
-        out += "null";
-      else
-        out += '"' + format_rfc3339(static_cast<std::int64_t>(bits)) + '"';
-      return;
+      if (bits == 0) return out.add("null");
+      out.add('"');
+      out.add(format_rfc3339(static_cast<std::int64_t>(bits)));
+      return out.add('"');
     case Shape::enumeration:
-      if (bits >= names_of(plan).size()) {
-        out += "null";
-        return;
-      }
-      (out += '"') += name_of(bits, plan);
-      out += '"';
-      return;
+      if (bits >= plan.names->size()) return out.add("null");
+      out.add('"');
+      out.add(name_of(bits, plan));
+      return out.add('"');
     default:
-      return append_number(out, bits);
+      return add_number(out, bits);
   }
 }
 
 /// A list of what is no struct and no text: of few elements, so the schema may be asked.
-void append_scalars(std::string& out, const Pointer& value, const ValuePlan& plan) {
+void add_scalars(Pieces& out, capnp::AnyPointer::Reader value, const ValuePlan& plan) {
   const auto list = value.getAs<capnp::DynamicList>(plan.type.asList());
   const auto& element = *plan.element;
   bool is_first = true;
   for (const auto each : list) {
-    if (!std::exchange(is_first, false)) out += ',';
+    if (!std::exchange(is_first, false)) out.add(',');
     switch (element.shape) {
       case Shape::boolean:
-        out += each.as<bool>() ? "true" : "false";
+        out.add(each.as<bool>() ? std::string_view{"true"} : std::string_view{"false"});
         break;
       case Shape::real:
-        append_json_real(out, each.as<double>());
+        append_json_real(out.text(), each.as<double>());
         break;
       case Shape::base64:
-        append_base64(out, each.as<capnp::Data>());
+        add_base64(out, each.as<capnp::Data>());
         break;
       case Shape::enumeration:
-        append_scalar(out, each.as<capnp::DynamicEnum>().getRaw(), {}, element);
+        add_scalar(out, each.as<capnp::DynamicEnum>().getRaw(), {}, element);
         break;
       case Shape::unsigned_number:
-        append_number(out, each.as<std::uint64_t>());
+        add_number(out, each.as<std::uint64_t>());
         break;
       default:
-        append_number(out, each.as<std::int64_t>());
+        add_number(out, each.as<std::int64_t>());
     }
   }
 }
 
-void append_list(std::string& out, const Pointer& value, const ValuePlan& plan) {
-  out += '[';
+template <class Struct>
+void add_struct(Pieces& out, const Struct& object, const StructPlan& plan);
+template <class Pointer>
+void add_pointer(Pieces& out, const Pointer& value, const ValuePlan& plan);
+
+template <class Pointer>
+void add_list(Pieces& out, const Pointer& value, const ValuePlan& plan) {
+  out.add('[');
   bool is_first = true;
   if (plan.element->shape == Shape::object) {
-    for (const auto each : value.getAs<capnp::AnyList>().as<capnp::List<capnp::AnyStruct>>()) {
-      if (!std::exchange(is_first, false)) out += ',';
-      append_struct(out, each, *plan.element->fields);
-    }
+    each_struct(value, [&](const auto& each) {
+      if (!std::exchange(is_first, false)) out.add(',');
+      add_struct(out, each, *plan.element->fields);
+    });
   } else if (plan.element->shape == Shape::text) {
-    for (const auto each : value.getAs<capnp::List<capnp::Text>>()) {
-      if (!std::exchange(is_first, false)) out += ',';
-      append_json_text(out, {each.begin(), each.size()});
+    for (const auto each : value.read().template getAs<capnp::List<capnp::Text>>()) {
+      if (!std::exchange(is_first, false)) out.add(',');
+      add_text(out, {each.begin(), each.size()});
     }
   } else {
-    append_scalars(out, value, plan);
+    add_scalars(out, value.read(), plan);
   }
-  out += ']';
+  out.add(']');
 }
 
-void append_map(std::string& out, const Pointer& value, const ValuePlan& plan) {
-  out += '{';
+template <class Pointer>
+void add_map(Pieces& out, const Pointer& value, const ValuePlan& plan) {
+  out.add('{');
   const auto& key = plan.fields->at("Key");
   const auto& content = plan.fields->at("Value");
   bool is_first = true;
-  for (const auto each : value.getAs<capnp::AnyList>().as<capnp::List<capnp::AnyStruct>>()) {
-    if (!std::exchange(is_first, false)) out += ',';
-    const Sections entry{each};
-    append_json_text(out, text_of(entry.pointer(key.slot)));
-    out += ':';
+  each_struct(value, [&](const auto& entry) {
+    if (!std::exchange(is_first, false)) out.add(',');
+    add_text(out, entry.pointer(key.slot).text());
+    out.add(':');
     if (!content.slot.is_pointer())
-      append_scalar(out, entry.scalar(content.slot), content.slot, *plan.element);
-    else if (plan.element->shape == Shape::object && entry.is_null(content.slot))
-      out += "null";
+      add_scalar(out, entry.scalar(content.slot), content.slot, *plan.element);
+    else if (plan.element->shape == Shape::object && entry.pointer(content.slot).is_null())
+      out.add("null");
     else
-      append_pointer(out, entry.pointer(content.slot), *plan.element);
-  }
-  out += '}';
+      add_pointer(out, entry.pointer(content.slot), *plan.element);
+  });
+  out.add('}');
 }
 
-void append_pointer(std::string& out, const Pointer& value, const ValuePlan& plan) {
+template <class Pointer>
+void add_pointer(Pieces& out, const Pointer& value, const ValuePlan& plan) {
   switch (plan.shape) {
     case Shape::text:
-      return append_json_text(out, text_of(value));
+      return add_text(out, value.text());
     case Shape::secret_text:
-      out += "\"\"";
-      return;
+      return out.add("\"\"");
     case Shape::raw_json: {
-      const auto json = text_of(value);
-      out += json.empty() ? "null" : json;
-      return;
+      const auto json = value.text();
+      return out.add(json.empty() ? std::string_view{"null"} : json);
     }
     case Shape::base64:
-      return append_base64(out, value.getAs<capnp::Data>());
+      return add_base64(out, value.read().template getAs<capnp::Data>());
     case Shape::object:
-      return append_struct(out, value.getAs<capnp::AnyStruct>(), *plan.fields);
+      return add_struct(out, struct_behind(value), *plan.fields);
     case Shape::list:
-      return append_list(out, value, plan);
+      return add_list(out, value, plan);
     case Shape::map:
-      return append_map(out, value, plan);
+      return add_map(out, value, plan);
     default:
-      out += "null";  // no schema of ours has such a field
+      return out.add("null");  // no schema of ours has such a field
   }
 }
 
@@ -237,22 +327,24 @@ bool is_pointer(Shape shape) {
 }
 
 /// Whether Go's encoder would leave the value out of a field marked `omitempty`.
-bool is_empty(const Sections& object, const FieldPlan& field) {
+template <class Struct>
+bool is_empty(const Struct& object, const FieldPlan& field) {
   const auto& slot = field.slot;
   switch (field.value.shape) {
     case Shape::optional:
-      return !object.is_given(field);
+      return !is_given(object, field);
     case Shape::text:
     case Shape::secret_text:
     case Shape::raw_json:
-      return text_of(object.pointer(slot)).empty();
+      return object.pointer(slot).text().empty();
     case Shape::base64:
-      return object.pointer(slot).getAs<capnp::Data>().size() == 0;
+      return object.pointer(slot).read().template getAs<capnp::Data>().size() == 0;
     case Shape::object:
-      return object.is_null(slot);
+      return object.pointer(slot).is_null();
     case Shape::list:
     case Shape::map:
-      return object.is_null(slot) || object.pointer(slot).getAs<capnp::AnyList>().size() == 0;
+      return object.pointer(slot).is_null()
+             || object.pointer(slot).read().template getAs<capnp::AnyList>().size() == 0;
     case Shape::enumeration:
       return name_of(object.scalar(slot), field.value).empty();
     case Shape::real:
@@ -262,81 +354,62 @@ bool is_empty(const Sections& object, const FieldPlan& field) {
   }
 }
 
-void append_field(std::string& out, const Sections& object, const FieldPlan& field) {
+template <class Struct>
+void add_field(Pieces& out, const Struct& object, const FieldPlan& field) {
   const auto& slot = field.slot;
   const bool is_optional = field.value.shape == Shape::optional;
-  if (is_optional && !object.is_given(field)) {
-    out += "null";
-    return;
-  }
+  if (is_optional && !is_given(object, field)) return out.add("null");
   const auto& value = is_optional ? *field.value.element : field.value;
-  if (!slot.is_pointer())
-    append_scalar(out, object.scalar(slot), slot, value);
-  else if (is_pointer(value.shape) && !field.always && object.is_null(slot))
-    out += "null";
-  else
-    append_pointer(out, object.pointer(slot), value);
+  if (!slot.is_pointer()) return add_scalar(out, object.scalar(slot), slot, value);
+  const auto pointer = object.pointer(slot);
+  if (is_pointer(value.shape) && !field.always && pointer.is_null()) return out.add("null");
+  add_pointer(out, pointer, value);
 }
 
-void append_members(std::string& out, const Sections& object, const StructPlan& plan) {
+template <class Struct>
+void add_members(Pieces& out, const Struct& object, const StructPlan& plan) {
   bool is_first = true;
   for (const FieldPlan& field : plan.fields) {
     if (field.hidden || (field.omit_empty && !field.always && is_empty(object, field))) continue;
-    if (!std::exchange(is_first, false)) out += ',';
-    out += field.quoted_name;
-    append_field(out, object, field);
+    if (!std::exchange(is_first, false)) out.add(',');
+    out.add(field.quoted_name);
+    add_field(out, object, field);
   }
 }
 
-void append_struct(std::string& out, capnp::AnyStruct::Reader object, const StructPlan& plan) {
-  out += '{';
-  append_members(out, Sections{object}, plan);
-  out += '}';
+template <class Struct>
+void add_struct(Pieces& out, const Struct& object, const StructPlan& plan) {
+  out.add('{');
+  add_members(out, object, plan);
+  out.add('}');
 }
 
 }  // namespace
 
 void append_json(std::string& out, capnp::DynamicStruct::Reader object) {
-  append_struct(out, object, object::plan_of(object.getSchema()));
+  Pieces pieces{out};
+  add_struct(pieces, CheckedStruct{capnp::AnyStruct::Reader{object}},
+             object::plan_of(object.getSchema()));
+  pieces.finish();
+}
+
+void append_flat_json(std::string& out,
+                      const object::FlatStruct& object,
+                      const object::StructPlan& plan) {
+  Pieces pieces{out};
+  add_struct(pieces, object, plan);
+  pieces.finish();
 }
 
 void append_json_members(std::string& out, capnp::DynamicStruct::Reader object) {
-  append_members(out, Sections{object}, object::plan_of(object.getSchema()));
+  Pieces pieces{out};
+  add_members(pieces, CheckedStruct{capnp::AnyStruct::Reader{object}},
+              object::plan_of(object.getSchema()));
+  pieces.finish();
 }
 
 void append_json_text(std::string& out, std::string_view text) {
-  static constexpr char digits[] = "0123456789abcdef";
-  out += '"';
-  std::size_t written = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
-    out.append(text, written, i - written);
-    written = i + 1;
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        out += "\\u00";
-        out += digits[c >> 4];
-        out += digits[c & 0xf];
-    }
-  }
-  out.append(text, written, text.size() - written);
-  out += '"';
+  add_text(out, text, [](std::string& to, std::string_view piece) { to += piece; });
 }
 
 void append_json_real(std::string& out, double number) {

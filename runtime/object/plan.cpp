@@ -238,8 +238,12 @@ ValuePlan Planner::plain_plan(capnp::Type type) {
       return {Shape::text, type};
     case Which::DATA:
       return {Shape::base64, type};
-    case Which::ENUM:
-      return {Shape::enumeration, type};
+    case Which::ENUM: {
+      auto& names = names_.emplace_back();
+      for (const auto enumerant : type.asEnum().getEnumerants())
+        names.push_back(json_name(enumerant));
+      return {Shape::enumeration, type, nullptr, nullptr, &names};
+    }
     case Which::STRUCT:
       return {Shape::object, type, &plan(type.asStruct())};
     case Which::LIST: {

@@ -50,6 +50,8 @@ struct ValuePlan {
   capnp::Type type;
   const StructPlan* fields = nullptr;  ///< object, map (of the entry), optional (of the group).
   const ValuePlan* element = nullptr;  ///< list: its elements; map, optional: the value.
+  /// enumeration: what JSON calls its values, by their numbers.
+  const std::vector<std::string_view>* names = nullptr;
 };
 
 /// Where a value stands in its struct: a scalar in the data section, all else behind a pointer.
@@ -145,6 +147,7 @@ private:
 
   std::map<std::uint64_t, std::unique_ptr<StructPlan>> structs_;
   std::deque<ValuePlan> values_;  // stay where they are
+  std::deque<std::vector<std::string_view>> names_;
   std::vector<Extension> extensions_;
   bool is_roomy_ = false;
 };

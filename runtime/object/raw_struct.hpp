@@ -3,17 +3,15 @@
 // each.
 #pragma once
 
-#include <bit>
 #include <cstring>
 #include <string_view>
 
 #include <capnp/any.h>
 
+#include "runtime/object/flat_struct.hpp"
 #include "runtime/object/plan.hpp"
 
 namespace nomad::object {
-
-static_assert(std::endian::native == std::endian::little, "the words of messages are read as is");
 
 /// The scalar at `slot`, in the low bits.
 inline std::uint64_t load(const kj::byte* data, Slot slot) {

@@ -107,7 +107,7 @@ void append_event(std::string& out,
                             append_event_alloc(shown, alloc.reader(), metrics_of(state, *alloc));
                           },
                           [&](const Object<schema::Node>& node) { append_node(shown, *node); },
-                          [&](const auto& other) { append_json(shown, *other); }},
+                          [&](const auto& other) { append_json(shown, other); }},
                event.payload);
   }
   object.text("Topic", event.topic()).text("Type", event.type);

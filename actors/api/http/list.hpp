@@ -120,7 +120,7 @@ Answer list_by_key(
 
 /// For `append`: the whole object.
 inline constexpr auto append_whole
-    = [](std::string& out, const auto& row) { append_json(out, *row); };
+    = [](std::string& out, const auto& row) { append_json(out, row); };
 
 /// For `keep`: every row.
 inline constexpr auto keep_all = [](const auto&) -> Result<bool> { return true; };

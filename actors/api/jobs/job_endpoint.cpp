@@ -24,7 +24,7 @@ using JobRef = Object<schema::Job>;
 void append_summary(std::string& out, const View& snapshot, schema::Job::Reader job) {
   const auto summary = snapshot.job_summary(view(job.getNamespace()), view(job.getId()));
   if (summary && *summary)
-    append_json(out, **summary);
+    append_json(out, *summary);
   else
     out += "null";
 }
@@ -187,7 +187,7 @@ Outcome job_services(Call& call) {
         for (const auto& alloc : snapshot.allocs_by_job(ns, id))
           for (const auto& service : snapshot.services_by_alloc(alloc.value()->alloc->id())) {
             if (out.size() > 1) out += ',';
-            append_json(out, *service.value());
+            append_json(out, service.value());
           }
         return Answer::json(out + ']');
       });

@@ -191,14 +191,14 @@ Outcome plan_answer(const DryRun& planned,
     object.null("CreatedEvals");
   else
     append_json_list(object.raw("CreatedEvals"), planned.created_evals,
-                     [](std::string& to, const auto& eval) { append_json(to, *eval); });
+                     [](std::string& to, const auto& eval) { append_json(to, eval); });
   object.raw("Diff") += diff;
   if (planned.failed_groups.empty()) {
     object.null("FailedTGAllocs");
   } else {
     JsonObject failed{object.raw("FailedTGAllocs")};
     for (const auto& [group, metric] : planned.failed_groups)
-      append_json(failed.member(group), *metric);
+      append_json(failed.member(group), metric);
   }
   object.number("Index", index).number("JobModifyIndex", planned.job_modify_index);
   append_next_launch(object, job);

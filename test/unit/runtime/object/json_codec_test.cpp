@@ -1,6 +1,9 @@
 #include "runtime/object/json_codec.hpp"
 
+#include <random>
+
 #include <boost/json.hpp>
+#include <capnp/dynamic.h>
 #include <doctest/doctest.h>
 
 #include "runtime/object/draft.hpp"
@@ -37,7 +40,90 @@ std::string round_trip(std::string_view text) {
   return problem.empty() ? to_json(*draft.freeze()) : problem;
 }
 
+/// Fills objects of any schema with whatever may stand in them.
+class Filler {
+public:
+  explicit Filler(std::uint32_t seed) : random_{seed} {}
+
+  void fill(capnp::DynamicStruct::Builder object, int depth) {
+    const auto schema = object.getSchema();
+    const auto of_union = schema.getUnionFields();
+    for (const auto field : schema.getNonUnionFields())
+      if (below(4) != 0) fill(object, field, depth);
+    if (of_union.size() != 0) fill(object, of_union[below(of_union.size())], depth);
+  }
+
+private:
+  std::uint32_t below(std::uint32_t bound) { return random_() % bound; }
+
+  std::string text() {
+    std::string made;
+    for (auto left = below(12); left != 0; --left)
+      made += static_cast<char>(below(8) == 0 ? "\n\"\\\x01\x7f/"[below(6)] : 'a' + below(26));
+    return made;
+  }
+
+  void fill(capnp::DynamicStruct::Builder object, capnp::StructSchema::Field field, int depth) {
+    const auto type = field.getType();
+    if (field.getProto().isGroup())
+      return fill(object.init(field).as<capnp::DynamicStruct>(), depth);
+    if (type.isVoid()) return object.set(field, capnp::VOID);
+    if (type.isBool()) return object.set(field, below(2) == 0);
+    if (type.isText()) return object.set(field, text().c_str());
+    if (type.isFloat32() || type.isFloat64()) return object.set(field, below(1000) / 8.0);
+    if (type.isEnum())
+      return object.set(field, capnp::DynamicEnum{type.asEnum().getEnumerants()[0]});
+    if (type.isData()) {
+      const auto bytes = text();
+      const auto* data = reinterpret_cast<const kj::byte*>(bytes.data());
+      return object.set(field, capnp::Data::Reader{data, bytes.size()});
+    }
+    if (depth == 0 && (type.isStruct() || type.isList())) return;
+    if (type.isStruct()) return fill(object.init(field).as<capnp::DynamicStruct>(), depth - 1);
+    if (type.isList()) {
+      const auto count = below(3);
+      auto list = object.init(field, count).as<capnp::DynamicList>();
+      const auto element = type.asList().getElementType();
+      for (std::uint32_t i = 0; i < count; ++i) {
+        if (element.isStruct())
+          fill(list[i].as<capnp::DynamicStruct>(), depth - 1);
+        else if (element.isText())
+          list.set(i, text().c_str());
+        else if (!element.isData() && !element.isEnum() && !element.isList())
+          list.set(i, below(100));
+      }
+      return;
+    }
+    object.set(field, below(2) == 0 ? 0 : below(100));
+  }
+
+  std::mt19937 random_;
+};
+
+template <class T>
+void check_flat(std::uint32_t seed) {
+  Filler filler{seed};
+  Draft<T> draft;
+  typename T::Builder fields = *draft;
+  filler.fill(capnp::DynamicStruct::Builder{fields}, 6);
+  const nomad::Object<T> object = draft.freeze();
+  std::string flat;
+  nomad::append_json(flat, object);
+  REQUIRE(flat == to_json(object.reader()));
+}
+
 }  // namespace
+
+TEST_CASE("json_codec: what is read as it lies in memory is what checked readers read") {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    check_flat<Job>(seed);
+    check_flat<Allocation>(seed);
+    check_flat<Evaluation>(seed);
+    check_flat<Node>(seed);
+    check_flat<TaskState>(seed);
+  }
+}
 
 TEST_CASE("json_codec: JSON survives the way through an object") {
   const char* state
