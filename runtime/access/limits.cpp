@@ -1,8 +1,6 @@
 #include "runtime/access/limits.hpp"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "runtime/base/text.hpp"
 
@@ -11,48 +9,15 @@ namespace {
 
 using enum Capability;
 
-constexpr std::array<std::pair<std::string_view, Capability>, 27> words{{
-    {"list-jobs", list_jobs},
-    {"parse-job", parse_job},
-    {"read-job", read_job},
-    {"submit-job", submit_job},
-    {"dispatch-job", dispatch_job},
-    {"scale-job", scale_job},
-    {"read-job-scaling", read_job_scaling},
-    {"list-scaling-policies", list_scaling_policies},
-    {"read-scaling-policy", read_scaling_policy},
-    {"read-logs", read_logs},
-    {"read-fs", read_fs},
-    {"alloc-lifecycle", alloc_lifecycle},
-    {"alloc-exec", alloc_exec},
-    {"variables-list", variables_list},
-    {"variables-read", variables_read},
-    {"variables-write", variables_write},
-    {"variables-destroy", variables_destroy},
-    {"node-read", node_read},
-    {"node-write", node_write},
-    {"node-pool-read", node_pool_read},
-    {"node-pool-write", node_pool_write},
-    {"node-pool-delete", node_pool_delete},
-    {"agent-read", agent_read},
-    {"agent-write", agent_write},
-    {"operator-read", operator_read},
-    {"operator-write", operator_write},
-    {"management", management},
-}};
-
 constexpr std::string_view of_namespace = "namespace:";
 constexpr std::string_view of_node = "node:";
 
-constexpr std::uint64_t bit(Capability capability) {
-  return std::uint64_t{1} << static_cast<unsigned>(capability);
-}
-
-constexpr std::uint64_t all_of_namespaces() {
-  std::uint64_t all = 0;
-  for (const auto& [word, capability] : words)
-    if (is_namespaced(capability)) all |= bit(capability);
-  return all;
+constexpr CapabilitySet all_of_namespaces() {
+  CapabilitySet all = 0;
+  for (auto place = static_cast<unsigned>(list_jobs); place < static_cast<unsigned>(node_read);
+       ++place)
+    all |= CapabilitySet{1} << place;
+  return all & ~bit(any_in_namespace);
 }
 
 }  // namespace
@@ -71,21 +36,21 @@ Result<> Limits::add(std::string_view word) {
   } else if (word.starts_with(of_node)) {
     node_ = word.substr(of_node.size());
   } else {
-    const auto* const known
-        = std::ranges::find(words, word, [](const auto& each) { return each.first; });
-    if (known == words.end())
+    const auto known = capability_of(word);
+    if (!known || *known == any_in_namespace)
       return Error{Errc::invalid_argument, "\"" + std::string{word} + "\" is no capability"};
-    capabilities_ |= bit(known->second);
+    capabilities_ |= bit(*known);
+    if (*known == read_job) capabilities_ |= bit(read_services);
   }
   return {};
 }
 
 Error Limits::refusal(Capability needed, const Target& target) {
-  const auto* const known
-      = std::ranges::find(words, needed, [](const auto& each) { return each.second; });
+  const auto word = word_of(needed);
+  const bool is_named = !word.empty() && needed != any_in_namespace;
   std::string text = "Permission denied";
-  if (known != words.end()) text += ": it takes \"" + std::string{known->first} + "\"";
-  if (known != words.end() && !target.ns.empty())
+  if (is_named) text += ": it takes \"" + std::string{word} + "\"";
+  if (is_named && !target.ns.empty())
     text += " in the namespace \"" + std::string{target.ns} + "\"";
   return {Errc::permission_denied, text};
 }

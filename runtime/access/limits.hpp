@@ -42,7 +42,7 @@ private:
   Result<> add(std::string_view word);
   bool has(Capability capability) const;
 
-  std::uint64_t capabilities_ = 0;  ///< A bit each.
+  CapabilitySet capabilities_ = 0;
   std::vector<std::string> namespaces_{};
   std::string node_{};
   std::string text_{};

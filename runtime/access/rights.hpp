@@ -34,24 +34,32 @@ public:
   enum class Form : std::uint8_t {
     nothing = 0,
     everything = 1,
-    rule = 2,  ///< Stays in this process.
+    rule = 2,      ///< Stays in this process.
+    policies = 3,  ///< A PolicyRights (policy/policy_rights.hpp).
   };
 
   static const RightsRef& nothing();
   static const RightsRef& everything();
   static RightsRef by(Rule rule);
 
+  virtual ~Rights() = default;
+  Rights(const Rights&) = delete;
+  Rights& operator=(const Rights&) = delete;
+
   bool allow(Capability needed, const Target& target) const {
-    return form_ == Form::everything || (form_ == Form::rule && rule_(needed, target));
+    return form_ == Form::everything || (form_ != Form::nothing && decide(needed, target));
   }
 
   Form form() const { return form_; }
 
-private:
-  explicit Rights(Form form, Rule rule = {}) : form_{form}, rule_{std::move(rule)} {}
+protected:
+  explicit Rights(Form form) : form_{form} {}
 
-  Form form_;
-  Rule rule_;
+private:
+  /// Of those who have neither nothing nor everything.
+  virtual bool decide(Capability, const Target&) const { return false; }
+
+  const Form form_;
 };
 
 }  // namespace nomad::access

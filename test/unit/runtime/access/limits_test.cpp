@@ -33,7 +33,7 @@ TEST_CASE("limits: nothing is left but what a word gives, and what everyone may 
     CHECK(limits_of("management").allow(needed, {.ns = "default"}));
     CHECK(limits_of("read-job").allow(needed, {.ns = "default"})
           == (needed == Capability::none || needed == Capability::read_job
-              || needed == Capability::any_in_namespace));
+              || needed == Capability::read_services || needed == Capability::any_in_namespace));
   }
 }
 
