@@ -52,7 +52,8 @@ struct ImplicitRights {
   friend bool operator==(const ImplicitRights&, const ImplicitRights&) = default;
 };
 
-/// What all of `policies` give together. Of two with one name the later one counts.
+/// What all of `policies` give together. Of two with one name the later one counts. If one of them
+/// is null, because its text could not be read, nothing is given: what it denies is not known.
 RightsRef rights_of(std::vector<NamedPolicy> policies, const ImplicitRights* workload = nullptr);
 
 /// A management token's.

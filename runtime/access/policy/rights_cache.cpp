@@ -1,0 +1,74 @@
+#include "runtime/access/policy/rights_cache.hpp"
+
+#include <algorithm>
+
+#include "runtime/access/policy/policy_rights.hpp"
+
+namespace nomad::access {
+namespace {
+
+void append_part(std::string& out, std::string_view part) {
+  out += std::to_string(part.size()) + ':';
+  out += part;
+}
+
+std::string key_of(const std::vector<NamedPolicy>& policies, const ImplicitRights* workload) {
+  std::string parts;
+  for (const auto& each : policies) {
+    append_part(parts, each.name);
+    append_part(parts, std::to_string(each.modify_index));
+    append_part(parts, each.policy->digest);
+  }
+  if (workload != nullptr) {
+    parts += "of:";
+    for (const auto* part : {&workload->ns, &workload->job_id, &workload->group, &workload->task})
+      append_part(parts, *part);
+  }
+  return policy_digest(parts);
+}
+
+std::size_t weight_of(const Rules& rules) {
+  auto weight = rules.namespaces.size() + rules.node_pools.size() + rules.host_volumes.size();
+  for (const auto& block : rules.namespaces)
+    weight += block.variables ? block.variables->size() : 0;
+  return weight;
+}
+
+/// Of what keeping something takes besides its own size.
+constexpr std::size_t least_bytes = 1'024;
+constexpr std::size_t least_rules = 10;
+
+}  // namespace
+
+Result<PolicyRef> RightsCache::read_policy(std::string_view rules) {
+  const auto key = policy_digest(rules);
+  {
+    const std::lock_guard lock{guard_};
+    if (const auto* const known = policies_.find(key)) return *known;
+  }
+  auto read = NOMAD_TRY(access::read_policy(rules));
+  const std::lock_guard lock{guard_};
+  policies_.keep(key, read, rules.size() + least_bytes);
+  return read;
+}
+
+RightsRef RightsCache::rights_of(std::vector<NamedPolicy> policies,
+                                 const ImplicitRights* workload) {
+  const auto is_unread = [](const NamedPolicy& each) { return each.policy == nullptr; };
+  if (std::ranges::any_of(policies, is_unread)) return Rights::nothing();
+  std::ranges::stable_sort(policies, {}, &NamedPolicy::name);
+  const auto key = key_of(policies, workload);
+  {
+    const std::lock_guard lock{guard_};
+    if (const auto* const known = sets_.find(key)) return *known;
+  }
+  auto weight = least_rules;
+  for (const auto& each : policies)
+    weight += weight_of(each.policy->rules);
+  auto made = access::rights_of(std::move(policies), workload);
+  const std::lock_guard lock{guard_};
+  sets_.keep(key, made, weight);
+  return made;
+}
+
+}  // namespace nomad::access

@@ -1,0 +1,65 @@
+#include "runtime/access/policy/rule_table.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "runtime/access/policy/glob.hpp"
+
+namespace nomad::access {
+namespace {
+
+bool matches(const RuleKey& pattern, const RuleKey& key) {
+  return glob_matches(pattern.name, key.name) && glob_matches(pattern.path, key.path);
+}
+
+/// Sorts by key and unites neighbours of one key.
+void unite(std::vector<RuleTable::Entry>& entries) {
+  std::ranges::stable_sort(entries, {}, &RuleTable::Entry::key);
+  std::vector<RuleTable::Entry> united;
+  for (auto& entry : entries) {
+    if (united.empty() || united.back().key != entry.key) {
+      united.push_back(std::move(entry));
+      continue;
+    }
+    auto& same = united.back();
+    same.given |= entry.given;
+    std::ranges::move(entry.sources, std::back_inserter(same.sources));
+  }
+  united.shrink_to_fit();
+  entries = std::move(united);
+}
+
+}  // namespace
+
+void RuleTable::add(RuleKey key, CapabilitySet given, RuleSource source) {
+  const bool is_pattern = is_glob(key.name) || is_glob(key.path);
+  const auto closeness = literal_size(key.name) + literal_size(key.path);
+  (is_pattern ? patterns_ : names_)
+      .push_back({key, static_cast<std::uint32_t>(closeness), given, {source}});
+}
+
+void RuleTable::seal() {
+  unite(names_);
+  unite(patterns_);
+  std::ranges::sort(patterns_, [](const Entry& a, const Entry& b) {
+    return std::tie(a.closeness, a.key) > std::tie(b.closeness, b.key);
+  });
+  for (const auto* entries : {&names_, &patterns_})
+    for (const auto& entry : *entries)
+      any_ |= entry.effective();
+}
+
+const RuleTable::Entry* RuleTable::exact(RuleKey key) const {
+  const auto found = std::ranges::lower_bound(names_, key, {}, &Entry::key);
+  return found != names_.end() && found->key == key ? &*found : nullptr;
+}
+
+const RuleTable::Entry* RuleTable::closest(RuleKey key) const {
+  const auto found = std::ranges::find_if(
+      patterns_, [&](const Entry& entry) { return matches(entry.key, key); });
+  return found != patterns_.end() ? &*found : nullptr;
+}
+
+}  // namespace nomad::access

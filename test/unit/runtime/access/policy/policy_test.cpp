@@ -1,0 +1,132 @@
+#include "runtime/access/policy/policy.hpp"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "test/unit/runtime/access/policy/policies.hpp"
+
+using namespace nomad;
+using namespace nomad::access;
+
+namespace {
+
+std::string error_of(std::string_view rules) {
+  const auto read = read_policy(rules);
+  return read ? "accepted" : read.error().what;
+}
+
+/// A text and what Nomad says of it, as test/data/policy/rules.txt has it.
+struct Sample {
+  std::string text;
+  std::string verdict;
+  std::string ours;
+};
+
+std::string unescaped(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c != '\\') {
+      out += c;
+      continue;
+    }
+    const char next = line[++i];
+    out += next == 'n' ? '\n' : next == 'r' ? '\r' : next == 't' ? '\t' : next;
+  }
+  return out;
+}
+
+std::vector<Sample> samples() {
+  std::ifstream file{POLICY_TEST_DATA "/rules.txt", std::ios::binary};
+  REQUIRE(file.good());
+  std::vector<Sample> out;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("> "))
+      out.push_back({unescaped(std::string_view{line}.substr(2)), {}, {}});
+    else if (line.starts_with("ours: "))
+      out.back().ours = line.substr(6);
+    else if (!line.empty() && !line.starts_with("# "))
+      out.back().verdict = line;
+  }
+  return out;
+}
+
+/// `RulesJSON` without the text itself.
+std::string shown(const Policy& policy) {
+  auto json = rules_json(policy);
+  return json.substr(0, json.find(",\"Raw\":")) + '}';
+}
+
+}  // namespace
+
+TEST_CASE("policy: texts are taken, shown and refused as Nomad does") {
+  const auto all = samples();
+  CHECK(all.size() > 300);
+  for (const auto& sample : all) {
+    CAPTURE(sample.text);
+    const auto read = read_policy(sample.text);
+    const auto verdict = sample.ours.empty() ? sample.verdict : sample.ours;
+    CHECK(read.has_value() == verdict.starts_with("accepted"));
+    if (!read && verdict.starts_with("refused "))
+      CHECK(read.error().what.find(verdict.substr(8)) == 0);
+    if (read && sample.ours.empty()) CHECK("accepted " + shown(**read) == verdict);
+  }
+}
+
+TEST_CASE("policy: an error says where, and what may have been meant") {
+  CHECK(error_of("namespace \"a\" {\n  capabilities = [\"read-job\", \"sbmit-job\"]\n}")
+        == "Invalid namespace capability 'sbmit-job' in namespace \"a\" (line 2, column 31). Did you "
+           "mean \"submit-job\"?");
+  CHECK(error_of("agent { policy = \"raed\" }")
+        == "Invalid agent policy: \"raed\" (line 1, column 18): it must be one of deny, read, write, "
+           "scale");
+  CHECK(error_of("node_pool \"p\" { policy = \"wrte\" }")
+        == "Invalid node pool policy 'wrte' for 'p' (line 1, column 26). Did you mean \"write\"?");
+  CHECK(error_of("\nnamesapce \"a\" { policy = \"read\" }")
+        == "Invalid policy: \nnamesapce \"a\" { policy = \"read\" } (line 2, column 1). Did you mean "
+           "\"namespace\"?");
+  CHECK(error_of("agent {\n  policy = read\n}")
+        == "Failed to parse ACL Policy: At 2:12: expected a value");
+  CHECK(error_of("{\"agent\": {\"policy\": \"read\"}, }")
+            .starts_with("Failed to parse ACL Policy: At 1:29: Trailing comma in object"));
+  CHECK(error_of("namespace \"a\" { variables { path \"x\" { capabilities = [\"raed\"] } } }")
+        == "Invalid variable capability 'raed' in namespace a (line 1, column 56): it must be one of "
+           "deny, list, read, write, destroy");
+}
+
+TEST_CASE("policy: text, rules and depth are bounded") {
+  const auto repeated = [](std::string_view piece, std::size_t count) {
+    std::string out;
+    for (std::size_t i = 0; i < count; ++i)
+      out += piece;
+    return out;
+  };
+  CHECK(error_of(repeated("# comment\n", 110'000))
+        == "Invalid policy: its rules have 1100000 bytes, and more than 524288 are not allowed");
+  CHECK(read_policy(repeated("namespace \"a\" {}\n", max_policy_rules)).has_value());
+  CHECK(error_of(repeated("namespace \"a\" {}\n", max_policy_rules + 1))
+        == "Invalid policy: it has more than 10000 rules");
+  const auto paths = repeated("path \"a\" {}\n", max_policy_rules);
+  CHECK(error_of("namespace \"a\" { variables {" + paths + "} }")
+        == "Invalid policy: it has more than 10000 rules");
+  const auto deep = repeated("{\"a\":", 40) + "1" + repeated("}", 40);
+  CHECK(error_of(deep).find("values are nested too deeply") != std::string::npos);
+  const auto blocks = repeated("a {", 40) + repeated("}", 40);
+  CHECK(error_of(blocks).find("values are nested too deeply") != std::string::npos);
+  CHECK(error_of("namespace \"" + std::string(200'000, 'a') + "\" {}").size() < 5'000);
+}
+
+TEST_CASE("policy: bytes that are no text are refused") {
+  CHECK(error_of(std::string_view{"agent { policy = \"read\" }\0", 26})
+        == "Failed to parse ACL Policy: At 1:1: expected UTF-8");
+  CHECK(error_of("agent { policy = \"\xff\" }").starts_with("Failed to parse ACL Policy: At 1:1"));
+}
+
+TEST_CASE("policy: the text is kept as it was") {
+  const auto policy = policy_of("agent { policy = \"read\" } # <b>");
+  CHECK(rules_text(*policy) == "agent { policy = \"read\" } # <b>");
+  CHECK(rules_json(*policy).ends_with(R"(,"Raw":"agent { policy = \"read\" } # \u003cb\u003e"})"));
+}
