@@ -9,17 +9,18 @@ namespace nomad::access {
 
 /// A rule of a policy, and what it is to the question.
 struct RuleNote {
-  std::string policy;      ///< Its name.
-  std::string rule;        ///< `namespace "prod-*" { policy = "read" }`
-  std::uint32_t line = 0;  ///< In the policy's text; 0: it is of none.
-  std::string note;        ///< "has submit-job, but matches the name less closely"
+  std::string policy = {};  ///< Its name.
+  std::string rule = {};    ///< `namespace "prod-*" { policy = "read" }`
+  std::uint32_t line = 0;   ///< In the policy's text; 0: it is of none.
+  std::string note = {};    ///< "has submit-job, but matches the name less closely"
 };
 
 struct Explanation {
   bool is_allowed = false;
-  std::string reason;              ///< A sentence.
-  std::vector<RuleNote> deciding;  ///< Those of one name or pattern, of all policies that have it.
-  std::vector<RuleNote> close;     ///< At most `max_close`; the closest first.
+  std::string reason = {};  ///< A sentence.
+  std::vector<RuleNote> deciding
+      = {};  ///< Those of one name or pattern, of all policies that have it.
+  std::vector<RuleNote> close = {};  ///< At most `max_close`; the closest first.
 
   static constexpr std::size_t max_close = 20;
 };
