@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <sodium.h>
-
 #include "runtime/access/policy/policy_rights.hpp"
 #include "runtime/access/policy/rules_reader.hpp"
 #include "runtime/text/json.hpp"
@@ -79,16 +77,6 @@ const PolicyRights* of_policies(const Rights& rights) {
 }
 
 }  // namespace
-
-std::string policy_digest(std::string_view text) {
-  std::string digest(crypto_generichash_BYTES, '\0');
-  crypto_generichash(reinterpret_cast<unsigned char*>(digest.data()), digest.size(),
-                     reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
-  return digest;
-}
-
-Policy::Policy(std::string_view read_text, Rules read_rules)
-    : text{read_text}, digest{policy_digest(read_text)}, rules{std::move(read_rules)} {}
 
 Result<PolicyRef> read_policy(std::string_view rules) {
   if (rules.size() > max_policy_bytes)

@@ -26,15 +26,12 @@ namespace nomad::access {
 
 class Policy {
 public:
-  Policy(std::string_view read_text, Rules read_rules);
+  Policy(std::string_view read_text, Rules read_rules)
+      : text{read_text}, rules{std::move(read_rules)} {}
 
   const std::string text;
-  const std::string digest;  ///< Of the text.
   const Rules rules;
 };
-
-/// A digest that nobody can make two texts of.
-std::string policy_digest(std::string_view text);
 
 /// The levels of a block without a name, least first.
 enum class AccessLevel : std::uint8_t { none, list, read, write, deny };

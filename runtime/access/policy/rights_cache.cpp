@@ -1,30 +1,36 @@
 #include "runtime/access/policy/rights_cache.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/access/policy/policy_rights.hpp"
 
 namespace nomad::access {
 namespace {
 
-void append_part(std::string& out, std::string_view part) {
-  out += std::to_string(part.size()) + ':';
-  out += part;
+void append_text(std::string& out, std::string_view text) {
+  out += std::to_string(text.size()) + ':';
+  out += text;
 }
 
+void append_bytes(std::string& out, const auto& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// What the set is made of. A policy's address is of no other as long as a set that is kept has it.
 std::string key_of(const std::vector<NamedPolicy>& policies, const ImplicitRights* workload) {
-  std::string parts;
-  for (const auto& each : policies) {
-    append_part(parts, each.name);
-    append_part(parts, std::to_string(each.modify_index));
-    append_part(parts, each.policy->digest);
+  std::string key;
+  for (const auto& [name, modify_index, policy] : policies) {
+    append_bytes(key, modify_index);
+    append_bytes(key, policy.get());
+    append_text(key, name);
   }
   if (workload != nullptr) {
-    parts += "of:";
+    key += "of:";
     for (const auto* part : {&workload->ns, &workload->job_id, &workload->group, &workload->task})
-      append_part(parts, *part);
+      append_text(key, *part);
   }
-  return policy_digest(parts);
+  return key;
 }
 
 std::size_t weight_of(const Rules& rules) {
@@ -41,14 +47,13 @@ constexpr std::size_t least_rules = 10;
 }  // namespace
 
 Result<PolicyRef> RightsCache::read_policy(std::string_view rules) {
-  const auto key = policy_digest(rules);
   {
     const std::lock_guard lock{guard_};
-    if (const auto* const known = policies_.find(key)) return *known;
+    if (const auto* const known = policies_.find(rules)) return *known;
   }
   auto read = NOMAD_TRY(access::read_policy(rules));
   const std::lock_guard lock{guard_};
-  policies_.keep(key, read, rules.size() + least_bytes);
+  policies_.keep(read->text, read, rules.size() + least_bytes);
   return read;
 }
 
@@ -57,7 +62,7 @@ RightsRef RightsCache::rights_of(std::vector<NamedPolicy> policies,
   const auto is_unread = [](const NamedPolicy& each) { return each.policy == nullptr; };
   if (std::ranges::any_of(policies, is_unread)) return Rights::nothing();
   std::ranges::stable_sort(policies, {}, &NamedPolicy::name);
-  const auto key = key_of(policies, workload);
+  auto key = key_of(policies, workload);
   {
     const std::lock_guard lock{guard_};
     if (const auto* const known = sets_.find(key)) return *known;
@@ -67,7 +72,7 @@ RightsRef RightsCache::rights_of(std::vector<NamedPolicy> policies,
     weight += weight_of(each.policy->rules);
   auto made = access::rights_of(std::move(policies), workload);
   const std::lock_guard lock{guard_};
-  sets_.keep(key, made, weight);
+  sets_.keep(std::move(key), made, weight);
   return made;
 }
 

@@ -1,9 +1,9 @@
 // RightsCache: policies as they were read, and the rights that sets of them give, shared by all
 // tokens that have the same. Within bounds; what was used longest ago goes first.
 //
-// A policy is known by a digest of its text, and a set by the names, modify indexes and digests of
-// its policies and by the workload, so that nothing has to be told when a policy changes, and the
-// same name and index with another text, as after a restore, are another set.
+// A policy is known by its text, and a set by the names and modify indexes of its policies, by
+// these themselves and by the workload, so that nothing has to be told when a policy changes, and
+// the same name and index with another text, as after a restore, are another set.
 //
 // Thread-safe. Nothing is read or compiled under the lock.
 #pragma once
@@ -23,13 +23,13 @@
 namespace nomad::access {
 
 /// What was used last, by keys, up to a weight in all.
-template <class Value>
+template <class Key, class Value>
 class Recent {
 public:
   explicit Recent(std::size_t most) : most_{most} {}
 
   /// Null: it is not there.
-  const Value* find(const std::string& key) {
+  const Value* find(const Key& key) {
     const auto found = places_.find(key);
     if (found == places_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
@@ -37,10 +37,10 @@ public:
   }
 
   /// What is heavier than all together may be is not kept.
-  void keep(const std::string& key, Value value, std::size_t weight) {
+  void keep(Key key, Value value, std::size_t weight) {
     if (weight > most_ || places_.contains(key)) return;
     entries_.push_front({key, std::move(value), weight});
-    places_.emplace(key, entries_.begin());
+    places_.emplace(std::move(key), entries_.begin());
     for (weight_ += weight; weight_ > most_; entries_.pop_back()) {
       weight_ -= entries_.back().weight;
       places_.erase(entries_.back().key);
@@ -51,7 +51,7 @@ public:
 
 private:
   struct Entry {
-    std::string key;
+    Key key;
     Value value;
     std::size_t weight;
   };
@@ -59,7 +59,7 @@ private:
   const std::size_t most_;
   std::size_t weight_ = 0;
   std::list<Entry> entries_;  ///< Most recently used first.
-  std::unordered_map<std::string, typename std::list<Entry>::iterator> places_;
+  std::unordered_map<Key, typename std::list<Entry>::iterator> places_;
 };
 
 struct RightsCacheLimits {
@@ -78,8 +78,8 @@ public:
 
 private:
   std::mutex guard_;
-  Recent<PolicyRef> policies_;
-  Recent<RightsRef> sets_;
+  Recent<std::string_view, PolicyRef> policies_;  ///< By texts, which they own.
+  Recent<std::string, RightsRef> sets_;
 };
 
 }  // namespace nomad::access

@@ -49,7 +49,7 @@ TEST_CASE("rights cache: what is wrong is not kept, and gives nothing") {
 }
 
 TEST_CASE("rights cache: it is bounded, and forgets what was used longest ago") {
-  Recent<int> recent{10};
+  Recent<std::string, int> recent{10};
   recent.keep("a", 1, 4);
   recent.keep("b", 2, 4);
   REQUIRE(recent.find("a") != nullptr);
