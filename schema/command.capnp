@@ -15,6 +15,7 @@ using Common = import "common.capnp";
 using Variable = import "variable.capnp";
 using Scaling = import "scaling.capnp";
 using Periodic = import "periodic.capnp";
+using Acl = import "acl.capnp";
 
 # Puts a job (its `version`, `status` and indexes are set by apply) and the evaluation that
 # follows from it, in one entry. `evaluation` is null for periodic and parameterized jobs.
@@ -274,6 +275,45 @@ struct JobScale {
   event @4 :Scaling.ScalingEvent;
 }
 
+# Makes the first management token, or with the last one's index as `resetIndex` another one.
+struct AclBootstrapApply {
+  token @0 :Acl.AclToken;
+  resetIndex @1 :UInt64;
+}
+
+# Puts a token whose secret the proposer has sealed. A new one needs an accessor and a secret that
+# nobody has; of one that is stored, secret, times and locality stay.
+struct AclTokenUpsert {
+  token @0 :Acl.AclToken;
+  isNew @1 :Bool;
+}
+
+# Gives a one-time token up: it must be there, be for that token, and have that secret. All others of
+# the token go with it.
+struct AclOneTimeTokenExchange {
+  secretHash @0 :Data;
+  accessorId @1 :Text;
+}
+
+# Removes what has expired, the oldest first, at most `limit` of each.
+struct AclExpire {
+  tokensBefore @0 :Int64;              # Unix nanoseconds
+  oneTimeTokensBefore @1 :Int64;
+  limit @2 :UInt32;
+}
+
+# Secrets that were sealed anew by another root key. One that is another by now is passed over.
+struct AclReseal {
+  struct Sealed {
+    name @0 :Text;                     # of a token its accessor
+    before @1 :Data;                   # as it was sealed
+    keyId @2 :Text;
+    sealed @3 :Data;
+  }
+  tokens @0 :List(Sealed);
+  authMethods @1 :List(Sealed);
+}
+
 # A command that was decided on a state, and what of that was read: applied only if all of it is as it
 # was. Otherwise the outcome is `stale`, and whoever decided decides anew. See runtime/state/reads.
 struct Guarded {
@@ -334,5 +374,20 @@ struct Command {
     jobsReap @39 :JobsReap;
     summariesReconcile @40 :SummariesReconcile;
     guarded @41 :Guarded;
+    aclPolicyUpsert @42 :Acl.AclPolicy;
+    aclPolicyDelete @43 :Text;
+    aclTokenUpsert @44 :AclTokenUpsert;
+    aclTokenDelete @45 :Text;             # its accessor; its one-time tokens go with it
+    aclBootstrap @46 :AclBootstrapApply;
+    aclOneTimeTokenUpsert @47 :Acl.AclOneTimeToken;
+    aclOneTimeTokenExchange @48 :AclOneTimeTokenExchange;
+    aclExpire @49 :AclExpire;
+    aclReseal @50 :AclReseal;
+    aclRoleUpsert @51 :Acl.AclRole;
+    aclRoleDelete @52 :Text;
+    aclAuthMethodUpsert @53 :Acl.AclAuthMethod;
+    aclAuthMethodDelete @54 :Text;        # the rules that name it stay
+    aclBindingRuleUpsert @55 :Acl.AclBindingRule;
+    aclBindingRuleDelete @56 :Text;
   }
 }

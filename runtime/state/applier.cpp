@@ -84,6 +84,15 @@ struct Applier::Entries {
         on<&A::restore_begin, &C::getRestoreBegin>(schema::Command::RESTORE_BEGIN),
         on<&A::restore_rows, &C::getRestoreRows>(schema::Command::RESTORE_ROWS),
         on<&A::restore_finish, &C::getRestoreFinish>(schema::Command::RESTORE_FINISH),
+        on<&A::acl_token_upsert, &C::getAclTokenUpsert>(schema::Command::ACL_TOKEN_UPSERT,
+                                                        "ACLTokenUpserted"),
+        on<&A::acl_token_delete, &C::getAclTokenDelete>(schema::Command::ACL_TOKEN_DELETE,
+                                                        "ACLTokenDeleted"),
+        on<&A::acl_bootstrap, &C::getAclBootstrap>(schema::Command::ACL_BOOTSTRAP),
+        on<&A::acl_one_time_token_exchange, &C::getAclOneTimeTokenExchange>(
+            schema::Command::ACL_ONE_TIME_TOKEN_EXCHANGE),
+        on<&A::acl_expire, &C::getAclExpire>(schema::Command::ACL_EXPIRE, "ACLTokenDeleted"),
+        on<&A::acl_reseal, &C::getAclReseal>(schema::Command::ACL_RESEAL),
         {schema::Command::GUARDED, {do_nothing}},  // `apply` takes out what it wraps
     });
   }

@@ -223,6 +223,19 @@ private:
   DeploymentCounts* deployment_counts(std::string_view deployment_id, std::string_view group);
   void settle_deployments();
 
+  // kinds/apply_acl.cpp
+  std::optional<Error> check_new_token(schema::AclToken::Reader token) const;
+  void acl_bootstrap(schema::AclBootstrapApply::Reader command);
+  void acl_token_upsert(schema::AclTokenUpsert::Reader command);
+  void acl_token_delete(capnp::Text::Reader accessor);
+  void acl_one_time_token_exchange(schema::AclOneTimeTokenExchange::Reader command);
+  void acl_expire(schema::AclExpire::Reader command);
+  void acl_reseal(schema::AclReseal::Reader command);
+  void remove_acl_token(const Object<schema::AclToken>& token);
+  void drop_one_time_tokens(std::string_view accessor);
+  template <class Kind>
+  void reseal(capnp::List<schema::AclReseal::Sealed>::Reader all);
+
   // apply_node.cpp
   void node_register(schema::NodeRegister::Reader command);
   void node_status_update(schema::NodeStatusUpdate::Reader command);

@@ -102,7 +102,8 @@ void Applier::root_key_delete(capnp::Text::Reader id) {
   if (!key) return refuse(Errc::not_found, "root key metadata not found");
   if (key->getState() == schema::RootKeyState::ACTIVE)
     return refuse(Errc::rejected, "active root key cannot be deleted - call rotate first");
-  if (!t_.variables_by_key.prefix(join_key(view(id), "")).empty())
+  if (!t_.variables_by_key.prefix(join_key(view(id), "")).empty()
+      || t_.acl_sealed_by_key.contains(view(id)))
     return refuse(Errc::rejected, "root key in use, cannot delete");
   replace<kind::RootKeys>(key, {});
 }

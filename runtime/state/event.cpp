@@ -27,6 +27,8 @@ std::string_view Event::key() const {
   return with_kind(payload, []<class Kind>(auto object) {
     if constexpr (requires { object.getId(); })
       return view(object.getId());
+    else if constexpr (requires { object.getAccessorId(); })
+      return view(object.getAccessorId());
     else
       return view(object.getName());
   });

@@ -304,6 +304,7 @@ Snapshot::Variables::Range Snapshot::variables(std::string_view ns) const {
 
 bool Snapshot::root_key_in_use(std::string_view id) const {
   note_table(Table::variables);
+  if (tables_->acl_sealed_by_key.contains(id)) return true;
   const std::string prefix = join_key(id, "");
   const auto first = tables_->variables_by_key.lower_bound(prefix);
   return first.valid() && first.key().starts_with(prefix);

@@ -201,7 +201,7 @@ public:
   /// The one that seals; empty before a cluster has one.
   Object<schema::RootKey> active_root_key() const;
   Object<schema::KeyHolder> key_holder(std::string_view server_id) const;
-  /// Whether a variable is sealed with it.
+  /// Whether a variable, or what access control stores, is sealed with it.
   bool root_key_in_use(std::string_view id) const;
 
   // The maps themselves, by the names that Tables has for them.

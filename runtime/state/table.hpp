@@ -11,7 +11,7 @@ namespace nomad::state {
 
 using Index = std::uint64_t;
 
-/// What is stored, and what can be watched: kinds.hpp.
+/// What is stored, and what can be watched: kinds/kind.hpp.
 enum class Table : std::uint32_t;
 
 /// The name of a stored table in snapshots: "jobs".

@@ -14,6 +14,55 @@
 
 namespace nomad::state {
 
+struct Tables;
+
+/// What can be watched and, up to the last of Kinds (kinds.hpp), what is stored. The comment is the
+/// watched key. A new stored table goes behind the last stored one: snapshots hold indexes by
+/// place.
+enum class Table : std::uint32_t {
+  jobs,                  ///< namespace\0id
+  job_versions,          ///< namespace\0id
+  retained_jobs,         ///< (not watched)
+  job_summaries,         ///< namespace\0id
+  nodes,                 ///< id
+  node_pools,            ///< name
+  namespaces,            ///< name
+  allocs,                ///< id
+  alloc_metrics,         ///< (not watched)
+  evals,                 ///< id
+  deployments,           ///< id
+  services,              ///< namespace\0id
+  scheduler_config,      ///< ""
+  variables,             ///< namespace\0path
+  root_keys,             ///< id
+  key_holders,           ///< server id
+  restore_rows,          ///< (not watched)
+  autopilot_config,      ///< ""
+  scaling_events,        ///< namespace\0job id
+  job_submissions,       ///< namespace\0job id
+  periodic_launches,     ///< namespace\0job id
+  acl_policies,          ///< name
+  acl_tokens,            ///< accessor
+  acl_one_time_tokens,   ///< hash of the secret
+  acl_roles,             ///< id
+  acl_auth_methods,      ///< name
+  acl_binding_rules,     ///< id
+  acl_bootstrap,         ///< ""
+  allocs_by_node,        ///< node id: any change of its allocations
+  allocs_for_node,       ///< node id: a change that servers made; what a client waits for
+  allocs_by_job,         ///< namespace\0job id
+  allocs_by_eval,        ///< evaluation id
+  allocs_by_deployment,  ///< deployment id
+  evals_by_job,          ///< namespace\0job id
+  deployments_by_job,    ///< namespace\0job id
+  services_by_name,      ///< namespace\0name
+  services_by_alloc,     ///< allocation id
+  services_by_job,       ///< namespace\0job id
+  scaling_policies,      ///< id
+  draining_nodes,        ///< node id: a drain begins, changes or ends
+  applied,               ///< "": each publication
+};
+
 template <class T>
 using Objects = PersistentMap<Object<T>>;
 

@@ -25,14 +25,16 @@
 //                   command;
 //   missing         the text when there is none to remove.
 //
-// A new kind is a constant of Table behind the last stored one, its descriptor, and its place in
-// Kinds. runtime/cluster/kind_commands.hpp decides on its commands.
+// A new kind is a constant of Table (kind.hpp) behind the last stored one, its descriptor, and its
+// place in Kinds. Those of access control are in acl_kinds.hpp. runtime/cluster/kind_commands.hpp
+// decides on its commands.
 #pragma once
 
 #include <tuple>
 #include <variant>
 #include <vector>
 
+#include "runtime/state/kinds/acl_kinds.hpp"
 #include "runtime/state/kinds/kind.hpp"
 #include "runtime/state/rows.hpp"
 #include "schema/node.capnp.h"
@@ -43,47 +45,6 @@
 #include "schema/variable.capnp.h"
 
 namespace nomad::state {
-
-struct Tables;
-
-/// What can be watched and, up to the last of Kinds, what is stored. The comment is the watched
-/// key. A new stored table goes behind the last stored one: snapshots hold indexes by place.
-enum class Table : std::uint32_t {
-  jobs,                  ///< namespace\0id
-  job_versions,          ///< namespace\0id
-  retained_jobs,         ///< (not watched)
-  job_summaries,         ///< namespace\0id
-  nodes,                 ///< id
-  node_pools,            ///< name
-  namespaces,            ///< name
-  allocs,                ///< id
-  alloc_metrics,         ///< (not watched)
-  evals,                 ///< id
-  deployments,           ///< id
-  services,              ///< namespace\0id
-  scheduler_config,      ///< ""
-  variables,             ///< namespace\0path
-  root_keys,             ///< id
-  key_holders,           ///< server id
-  restore_rows,          ///< (not watched)
-  autopilot_config,      ///< ""
-  scaling_events,        ///< namespace\0job id
-  job_submissions,       ///< namespace\0job id
-  periodic_launches,     ///< namespace\0job id
-  allocs_by_node,        ///< node id: any change of its allocations
-  allocs_for_node,       ///< node id: a change that servers made; what a client waits for
-  allocs_by_job,         ///< namespace\0job id
-  allocs_by_eval,        ///< evaluation id
-  allocs_by_deployment,  ///< deployment id
-  evals_by_job,          ///< namespace\0job id
-  deployments_by_job,    ///< namespace\0job id
-  services_by_name,      ///< namespace\0name
-  services_by_alloc,     ///< allocation id
-  services_by_job,       ///< namespace\0job id
-  scaling_policies,      ///< id
-  draining_nodes,        ///< node id: a drain begins, changes or ends
-  applied,               ///< "": each publication
-};
 
 namespace kind {
 
@@ -520,7 +481,14 @@ using Kinds = std::tuple<kind::Jobs,
                          kind::AutopilotConfig,
                          kind::ScalingEvents,
                          kind::JobSubmissions,
-                         kind::PeriodicLaunches>;
+                         kind::PeriodicLaunches,
+                         kind::AclPolicies,
+                         kind::AclTokens,
+                         kind::AclOneTimeTokens,
+                         kind::AclRoles,
+                         kind::AclAuthMethods,
+                         kind::AclBindingRules,
+                         kind::AclBootstraps>;
 
 inline constexpr std::uint32_t stored_tables = std::tuple_size_v<Kinds>;
 

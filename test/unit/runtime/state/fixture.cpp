@@ -89,6 +89,7 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   const auto number = [](std::uint64_t count) { return fmt::format("{}", count); };
   add(lines, "version_uses", t.version_uses, number);
   add(lines, "alloc_counts_of_nodes", t.alloc_counts_of_nodes, number);
+  add(lines, "acl_sealed_by_key", t.acl_sealed_by_key, number);
   return lines;
 }
 

@@ -29,7 +29,7 @@ public:
   }
 
   void draw(schema::Command::Builder command) {
-    switch (random_.below(22)) {
+    switch (random_.below(23)) {
       case 0:
       case 1:
       case 2:
@@ -84,6 +84,8 @@ public:
         return draw_cleaning(command);
       case 20:
         return draw_job_extra(command);
+      case 21:
+        return draw_token(command);
       default:
         return draw_node(command);
     }
@@ -246,6 +248,43 @@ private:
         variable.setPath(text(name("path", 4)));
         variable.setKeyId(text(name("key", 3)));
         return;
+      }
+    }
+  }
+
+  void fill_token(schema::AclToken::Builder token) {
+    const auto secret = name("secret", 4);
+    token.setAccessorId(text(name("token", 4)));
+    token.setSecretHash({reinterpret_cast<const unsigned char*>(secret.data()), secret.size()});
+    token.setKeyId(text(name("key", 3)));
+    token.setExpirationTime(static_cast<std::int64_t>(random_.below(20)));
+  }
+
+  void draw_token(schema::Command::Builder command) {
+    switch (random_.below(7)) {
+      case 0:
+        return fill_token(command.initAclBootstrap().initToken());
+      case 5: {
+        auto body = command.initAclReseal().initTokens(1)[0];
+        body.setName(text(name("token", 4)));
+        return body.setKeyId(text(name("key", 3)));
+      }
+      case 1:
+        return command.setAclTokenDelete(text(name("token", 4)));
+      case 2:
+        return command.initAclOneTimeTokenUpsert().setAccessorId(text(name("token", 4)));
+      case 3:
+        return command.initAclOneTimeTokenExchange().setAccessorId(text(name("token", 4)));
+      case 4: {
+        auto body = command.initAclExpire();
+        body.setTokensBefore(static_cast<std::int64_t>(random_.below(20)));
+        body.setOneTimeTokensBefore(1);
+        return body.setLimit(2);
+      }
+      default: {
+        auto body = command.initAclTokenUpsert();
+        body.setIsNew(random_.chance(0.7));
+        return fill_token(body.initToken());
       }
     }
   }

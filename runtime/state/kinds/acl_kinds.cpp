@@ -1,0 +1,107 @@
+// What the kinds of access control derive and refuse.
+#include "runtime/state/kinds/acl_kinds.hpp"
+
+#include "runtime/state/tables.hpp"
+
+namespace nomad::state::kind {
+
+namespace {
+
+/// Takes the use of a root key by `before` from the counts, and adds that by `after`.
+template <class T>
+void count_seals(Tables& tables, const Object<T>& before, const Object<T>& after) {
+  const auto key_of
+      = [](const Object<T>& row) { return row ? view(row->getKeyId()) : std::string_view{}; };
+  const auto from = key_of(before);
+  const auto to = key_of(after);
+  if (from == to) return;
+  auto& counts = tables.acl_sealed_by_key;
+  const auto add = [&counts](std::string_view key, std::uint64_t step) {
+    if (key.empty()) return;
+    const auto* found = counts.find(key);
+    const auto count = (found != nullptr ? *found : 0) + step;
+    if (count == 0)
+      counts.erase(key);
+    else
+      counts.insert_or_assign(key, count);
+  };
+  add(from, static_cast<std::uint64_t>(-1));
+  add(to, 1);
+}
+
+}  // namespace
+
+std::optional<std::string> AclPolicies::key_by_job(Reader policy) {
+  if (!policy.hasJobAcl()) return std::nullopt;
+  const auto job = policy.getJobAcl();
+  return join_key(view(job.getNamespace()), view(job.getJobId()), view(policy.getName()));
+}
+
+std::optional<std::string> AclTokens::key_by_expiry(Reader token) {
+  if (token.getExpirationTime() == 0) return std::nullopt;
+  return number_key(static_cast<std::uint64_t>(token.getExpirationTime()))
+      .append(view(token.getAccessorId()));
+}
+
+void AclTokens::derive(Tables& tables,
+                       const Object<Type>& before,
+                       const Object<Type>& after,
+                       const Derivation&) {
+  count_seals(tables, before, after);
+}
+
+void AclAuthMethods::derive(Tables& tables,
+                            const Object<Type>& before,
+                            const Object<Type>& after,
+                            const Derivation&) {
+  count_seals(tables, before, after);
+}
+
+std::optional<Error> AclOneTimeTokens::may_put(const Tables& tables,
+                                               const Object<Type>& stored,
+                                               Reader wanted) {
+  const auto accessor = view(wanted.getAccessorId());
+  if (stored || !tables.acl_tokens.contains(accessor))
+    return Error{Errc::permission_denied, "Permission denied"};
+  std::size_t others = 0;
+  for ([[maybe_unused]] const auto& one :
+       tables.acl_one_time_tokens_by_accessor.prefix(join_key(accessor, "")))
+    if (++others >= most_of_a_token)
+      return Error{Errc::overloaded, "too many one-time tokens of this token wait for their use"};
+  return std::nullopt;
+}
+
+std::optional<Error> AclRoles::may_put(const Tables& tables, const Object<Type>&, Reader wanted) {
+  const auto* other = tables.acl_roles_by_name.find(view(wanted.getName()));
+  if (other != nullptr && (*other)->getId() != wanted.getId())
+    return Error{Errc::rejected,
+                 "ACL role with name " + copy(wanted.getName()) + " already exists"};
+  for (const auto link : wanted.getPolicies())
+    if (!tables.acl_policies.contains(view(link.getName())))
+      return Error{Errc::rejected, "ACL policy not found"};
+  return std::nullopt;
+}
+
+std::optional<Error> AclAuthMethods::may_put(const Tables& tables,
+                                             const Object<Type>&,
+                                             Reader wanted) {
+  const auto key = view(wanted.getKeyId());
+  if (!key.empty() && !tables.root_keys.contains(key))
+    return Error{Errc::unavailable,
+                 "root key \"" + std::string{key} + "\" has been removed; try again"};
+  if (!wanted.getDefault()) return std::nullopt;
+  for (const auto& entry : tables.acl_auth_methods.all())
+    if (entry.value()->getDefault() && entry.value()->getName() != wanted.getName())
+      return Error{Errc::rejected,
+                   "default method already exists: " + copy(entry.value()->getName())};
+  return std::nullopt;
+}
+
+std::optional<Error> AclBindingRules::may_put(const Tables& tables,
+                                              const Object<Type>&,
+                                              Reader wanted) {
+  if (tables.acl_auth_methods.contains(view(wanted.getAuthMethod()))) return std::nullopt;
+  return Error{Errc::rejected, "ACL binding rule insert failed: ACL auth method not found"};
+}
+
+}  // namespace nomad::state::kind
