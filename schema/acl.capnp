@@ -7,12 +7,10 @@
 @0xd5a1c1e3f5b2a91b;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
-using import "annotations.capnp".always;
-using import "annotations.capnp".duration;
+using import "annotations.capnp".durationText;
 using import "annotations.capnp".hidden;
 using import "annotations.capnp".json;
 using import "annotations.capnp".map;
-using import "annotations.capnp".omitEmpty;
 using import "annotations.capnp".secret;
 using import "annotations.capnp".time;
 using Common = import "common.capnp";
@@ -50,8 +48,8 @@ struct AclToken $json("ACLToken") {
   global @6 :Bool;
   hash @7 :Data;
   createTime @8 :Int64 $time;
-  expirationTime @9 :Int64 $time $omitEmpty;  # Unix nanoseconds; 0 is never
-  expirationTtl @10 :Int64 $json("ExpirationTTL") $duration;
+  expirationTime @9 :Int64 $time;  # Unix nanoseconds; 0 is never
+  expirationTtl @10 :Int64 $json("ExpirationTTL") $durationText;
   createIndex @11 :UInt64;
   modifyIndex @12 :UInt64;
   secretHash @13 :Data $hidden;
@@ -85,7 +83,7 @@ struct AclAuthMethodConfig $json("ACLAuthMethodConfig") {
   jwksUrl @1 :Text $json("JWKSURL");
   oidcDiscoveryUrl @2 :Text $json("OIDCDiscoveryURL");
   oidcClientId @3 :Text $json("OIDCClientID");
-  oidcClientSecret @4 :Text $json("OIDCClientSecret") $secret;  # of requests; never stored
+  oidcClientSecret @4 :Text $json("OIDCClientSecret");  # of requests; never stored
   oidcScopes @5 :List(Text) $json("OIDCScopes");
   boundAudiences @6 :List(Text);
   boundIssuer @7 :List(Text);
@@ -93,9 +91,9 @@ struct AclAuthMethodConfig $json("ACLAuthMethodConfig") {
   discoveryCaPem @9 :List(Text);
   jwksCaCert @10 :Text $json("JWKSCACert");
   signingAlgs @11 :List(Text);
-  expirationLeeway @12 :Int64 $duration;
-  notBeforeLeeway @13 :Int64 $duration;
-  clockSkewLeeway @14 :Int64 $duration;
+  expirationLeeway @12 :Int64 $durationText;
+  notBeforeLeeway @13 :Int64 $durationText;
+  clockSkewLeeway @14 :Int64 $durationText;
   claimMappings @15 :List(Common.TextEntry) $map;
   listClaimMappings @16 :List(Common.TextEntry) $map;
 }
@@ -104,7 +102,7 @@ struct AclAuthMethod $json("ACLAuthMethod") {
   name @0 :Text;
   type @1 :Text;                       # OIDC, JWT
   tokenLocality @2 :Text;              # local, global
-  maxTokenTtl @3 :Int64 $json("MaxTokenTTL") $duration;
+  maxTokenTtl @3 :Int64 $json("MaxTokenTTL") $durationText;
   default @4 :Bool;
   config @5 :AclAuthMethodConfig;
   hash @6 :Data;

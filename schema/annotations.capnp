@@ -40,6 +40,9 @@ annotation always @0xb1d2c3e4f5a60009 (field) :Void;
 annotation duration @0xb1d2c3e4f5a6000a (field, group, union) :Void;
 # Int64 nanoseconds; the API also accepts Go's text ("10s") on input, and shows a number.
 
+annotation durationText @0xb1d2c3e4f5a6001b (field) :Void;
+# Int64 nanoseconds that the API shows as Go's text, "" for 0; it accepts a number on input, too.
+
 # What follows is about jobs: how a field looks in job files and requests, and what its change means
 # for running allocations. A field without any of it is an attribute of job files under its own
 # name, may be left out, is then zero, is compared by `job plan` and makes new allocations.

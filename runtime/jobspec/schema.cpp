@@ -255,6 +255,7 @@ private:
         return;
       case Shape::real:
       case Shape::timestamp:
+      case Shape::duration_text:
       case Shape::enumeration:
         break;
     }

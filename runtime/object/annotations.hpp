@@ -37,6 +37,7 @@ enum class Annotation : std::uint64_t {
   unheeded = 0xb1d2c3e4f5a60018,
   refused = 0xb1d2c3e4f5a60019,
   only = 0xb1d2c3e4f5a6001a,
+  duration_text = 0xb1d2c3e4f5a6001b,
 };
 
 /// The annotations of one field, struct or enumerant. Valid as long as its schema, so for ever.

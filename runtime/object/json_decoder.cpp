@@ -64,6 +64,7 @@ private:
   bool read_real(const JsonNode&, capnp::Type, std::string_view go_type, const Location&);
   bool read_time(const JsonNode&, std::string_view go_type, const Location&);
   bool read_duration(const JsonNode&, std::string_view go_type, const Location&);
+  bool read_duration_text(const JsonNode&, std::string_view go_type, const Location&);
   bool read_enum(const JsonNode&, capnp::EnumSchema, const Location&);
   bool read_bytes(const JsonNode&, capnp::AnyPointer::Builder);
   bool read_list(const JsonNode&, const FieldPlan&, capnp::AnyPointer::Builder, const Location&);
@@ -146,6 +147,8 @@ bool Decoder::read_scalar(const JsonNode& source,
       return read_time(source, go_type, location);
     case Shape::duration:
       return read_duration(source, go_type, location);
+    case Shape::duration_text:
+      return read_duration_text(source, go_type, location);
     case Shape::enumeration:
       return read_enum(source, plan.type.asEnum(), location);
     case Shape::text:
@@ -238,6 +241,21 @@ bool Decoder::read_duration(const JsonNode& source,
   return true;
 }
 
+/// What is no duration is told in Go's own words, as its decoders of these do.
+bool Decoder::read_duration_text(const JsonNode& source,
+                                 std::string_view go_type,
+                                 const Location& location) {
+  if (!source.is(JsonKind::text)) return read_duration(source, go_type, location);
+  const auto duration
+      = source.text().empty() ? Result<Nanoseconds>{Nanoseconds{}} : parse_duration(source.text());
+  if (!duration) {
+    problem_ = duration.error().what;
+    return false;
+  }
+  bits_ = static_cast<std::uint64_t>(duration->count());
+  return true;
+}
+
 bool Decoder::read_enum(const JsonNode& source,
                         capnp::EnumSchema schema,
                         const Location& location) {
@@ -286,6 +304,7 @@ bool Decoder::read_pointer(const JsonNode& source,
     case Shape::real:
     case Shape::timestamp:
     case Shape::duration:
+    case Shape::duration_text:
     case Shape::enumeration:
     case Shape::optional:
       return fail(location, "a value of this kind cannot stand here");

@@ -204,6 +204,10 @@ void add_scalar(Pieces& out, std::uint64_t bits, const Slot& slot, const ValuePl
   switch (plan.shape) {
     case Shape::boolean:
       return out.add(bits != 0 ? std::string_view{"true"} : std::string_view{"false"});
+    case Shape::duration_text:
+      out.add('"');
+      if (bits != 0) out.add(format_duration(Nanoseconds{static_cast<std::int64_t>(bits)}));
+      return out.add('"');
     case Shape::duration:
     case Shape::signed_number:
       return add_number(out, static_cast<std::int64_t>(bits));

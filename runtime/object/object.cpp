@@ -47,6 +47,7 @@ void touch(const capnp::DynamicValue::Reader& value, const object::ValuePlan& pl
     case Shape::real:
     case Shape::timestamp:
     case Shape::duration:
+    case Shape::duration_text:
     case Shape::enumeration:
     case Shape::optional:
       return;

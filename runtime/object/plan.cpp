@@ -110,6 +110,7 @@ std::string go_type_of(const ValuePlan& plan, const Annotations& notes) {
     case Shape::timestamp:
       return "time.Time";
     case Shape::duration:
+    case Shape::duration_text:
       return "time.Duration";
     case Shape::object:
       return "api." + plan.fields->name;
@@ -212,6 +213,7 @@ ValuePlan Planner::value_plan(capnp::Type type, capnp::schema::Field::Reader pro
   if (notes.has(Annotation::map)) return map_plan(type);
   if (notes.has(Annotation::time)) return {Shape::timestamp, type};
   if (notes.has(Annotation::duration)) return {Shape::duration, type};
+  if (notes.has(Annotation::duration_text)) return {Shape::duration_text, type};
   if (notes.has(Annotation::raw)) return {Shape::raw_json, type};
   if (notes.has(Annotation::secret)) return {Shape::secret_text, type};
   return plain_plan(type);

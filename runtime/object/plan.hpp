@@ -32,11 +32,12 @@ enum class Shape : std::uint8_t {
   unsigned_number,
   real,
   text,
-  secret_text,  ///< Read, but written as "".
-  raw_json,     ///< Text that holds JSON.
-  base64,       ///< Data.
-  timestamp,    ///< Int64 nanoseconds as RFC 3339; 0 is null.
-  duration,     ///< Int64 nanoseconds that may be read from text too.
+  secret_text,    ///< Read, but written as "".
+  raw_json,       ///< Text that holds JSON.
+  base64,         ///< Data.
+  timestamp,      ///< Int64 nanoseconds as RFC 3339; 0 is null.
+  duration,       ///< Int64 nanoseconds that may be read from text too.
+  duration_text,  ///< The same, written as text; "" for 0.
   enumeration,
   object,  ///< A struct.
   list,

@@ -59,6 +59,7 @@ Value value_of(const capnp::DynamicValue::Reader& source, const ValuePlan& plan)
       break;
     case Shape::signed_number:
     case Shape::duration:
+    case Shape::duration_text:
       value.kind = Kind::signed_number;
       value.signed_number = source.as<std::int64_t>();
       break;

@@ -56,6 +56,7 @@ json::value example(const nomad::object::ValuePlan& plan) {
     case Shape::text:
     case Shape::secret_text:
     case Shape::timestamp:
+    case Shape::duration_text:
     case Shape::enumeration:
       break;
   }
