@@ -43,13 +43,17 @@ std::string wrap_place(std::string_view key_id) {
   return "root key\n" + std::string{key_id};
 }
 
-std::string variable_place(std::string_view ns, std::string_view path, std::string_view key_id) {
-  std::string place{"variable"};
-  for (const auto part : {ns, path, key_id}) {
+std::string join_place(std::string_view kind, std::initializer_list<std::string_view> parts) {
+  std::string place{kind};
+  for (const auto part : parts) {
     place += '\0';
     place += part;
   }
   return place;
+}
+
+std::string variable_place(std::string_view ns, std::string_view path, std::string_view key_id) {
+  return join_place("variable", {ns, path, key_id});
 }
 
 std::span<const std::byte> span_of(capnp::Data::Reader data) {
@@ -259,6 +263,22 @@ Result<Secret> Keyring::open_variable(const Object<schema::RootKey>& key,
                 variable_place(view(variable->getNamespace()), view(variable->getPath()),
                                view(variable->getKeyId())),
                 span_of(variable->getData()));
+}
+
+Result<Bytes> Keyring::seal_secret(const Object<schema::RootKey>& key,
+                                   const SecretPlace& place,
+                                   std::string_view secret) {
+  const auto root_key = NOMAD_TRY(material(key));
+  return seal(*root_key, join_place(place.kind, {place.name, view(key->getKeyId())}),
+              std::as_bytes(std::span{secret}), options_.random);
+}
+
+Result<Secret> Keyring::open_secret(const Object<schema::RootKey>& key,
+                                    const SecretPlace& place,
+                                    capnp::Data::Reader sealed) {
+  const auto root_key = NOMAD_TRY(material(key));
+  return unseal(*root_key, join_place(place.kind, {place.name, view(key->getKeyId())}),
+                span_of(sealed));
 }
 
 }  // namespace nomad::security

@@ -14,7 +14,9 @@
 //
 // (1) A key that was unwrapped once is kept, by its id, until this object goes.
 // (2) A wrap names the id of its key inside, so that wraps of two keys cannot change places.
-// (3) A variable is sealed with its namespace, its path and its key's id as associated data.
+// (3) A variable is sealed with its namespace, its path and its key's id as associated data; a
+// secret
+//     of access control with its kind, the name of what it belongs to, and the key's id.
 //
 // Thread-safe. Draws randomness from what it was given.
 #pragma once
@@ -36,6 +38,16 @@ namespace nomad::security {
 
 /// What the API shows as a key's algorithm.
 inline constexpr std::string_view algorithm = "xchacha20-poly1305";
+
+/// Kinds of what secrets of access control belong to. Part of what is sealed: never changed.
+inline constexpr std::string_view token_seal = "acl token";
+inline constexpr std::string_view auth_method_seal = "acl auth method";
+
+/// What a secret belongs to.
+struct SecretPlace {
+  std::string_view kind;
+  std::string_view name;
+};
 
 struct KeyringOptions {
   std::string server_id;            ///< Names this server's wraps.
@@ -86,6 +98,15 @@ public:
   /// when it is empty, is not for this server, or the seal is broken.
   Result<Secret> open_variable(const Object<schema::RootKey>& key,
                                const Object<schema::Variable>& variable);
+
+  /// A secret's nonce and ciphertext, of a place that `open_secret` must be told again.
+  Result<Bytes> seal_secret(const Object<schema::RootKey>& key,
+                            const SecretPlace& place,
+                            std::string_view secret);
+
+  Result<Secret> open_secret(const Object<schema::RootKey>& key,
+                             const SecretPlace& place,
+                             capnp::Data::Reader sealed);
 
 private:
   explicit Keyring(KeyringOptions options) : options_{std::move(options)} {}

@@ -56,6 +56,22 @@ TEST_CASE("keyring: seals a variable and opens it again") {
   CHECK(*decode_items(*opened) == Items{{"password", "correct horse"}});
 }
 
+TEST_CASE("keyring: a secret opens where it belongs, and nowhere else") {
+  const auto one = server("one");
+  const auto key = one->make_root_key(key_id, 4, {});
+  const auto sealed = one->seal_secret(key, {token_seal, "a"}, "correct horse");
+  REQUIRE(sealed.has_value());
+  CHECK_FALSE(contains(*sealed, "horse"));
+  const capnp::Data::Reader data{reinterpret_cast<const unsigned char*>(sealed->data()),
+                                 sealed->size()};
+
+  CHECK(one->open_secret(key, {token_seal, "a"}, data)->text() == "correct horse");
+  CHECK_FALSE(one->open_secret(key, {token_seal, "b"}, data));
+  CHECK_FALSE(one->open_secret(key, {auth_method_seal, "a"}, data));
+  CHECK_FALSE(one->open_secret({}, {token_seal, "a"}, data));
+  CHECK_FALSE(one->open_secret(server("two")->make_root_key(key_id, 4, {}), {token_seal, "a"}, {}));
+}
+
 TEST_CASE("keyring: a variable moved to another path or namespace does not open") {
   const auto one = server("one");
   const auto key = one->make_root_key(key_id, 4, {});
