@@ -44,6 +44,7 @@ public:
     REQUIRE(server.has_value());
     arguments.insert(arguments.begin(), {"-address", "http://" + server->addresses().front()});
     asked.clear();
+    tokens.clear();
     const Typed input{typed};
     const Capture printed;
     const auto code = command(arguments);
@@ -59,7 +60,8 @@ public:
     return "";
   }
 
-  std::vector<std::string> asked;  ///< "GET /v1/namespaces?prefix=a", of the last run.
+  std::vector<std::string> asked;   ///< "GET /v1/namespaces?prefix=a", of the last run.
+  std::vector<std::string> tokens;  ///< Those of the same requests.
   std::string out;
   std::string err;
 
@@ -70,6 +72,7 @@ private:
     auto line = std::string{request.method} + ' ' + std::string{request.target};
     if (!request.body.empty()) line += ' ' + std::string{request.body};
     asked.push_back(std::move(line));
+    tokens.emplace_back(request.header("X-Nomad-Token"));
     const auto known = answers_.find(std::string{request.method} + ' ' + std::string{request.path});
     net::Response response;
     response.content_type = "application/json";
