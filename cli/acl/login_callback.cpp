@@ -74,8 +74,8 @@ Result<LoginCode> answer_of(const net::Request& request, std::string_view state)
     return stranger("This is no answer to the login that waits here.");
   if (const auto refused = request.parameter_or_empty("error"); !refused.empty()) {
     const auto why = request.parameter_or_empty("error_description");
-    return Error{Errc::permission_denied, fmt::format("the provider refused: {}{}{}", refused,
-                                                      why.empty() ? "" : ": ", why)};
+    return Error{Errc::cancelled, fmt::format("the provider refused: {}{}{}", refused,
+                                              why.empty() ? "" : ": ", why)};
   }
   const auto code = request.parameter_or_empty("code");
   if (code.empty()) return stranger("The answer has no code.");

@@ -26,7 +26,7 @@ struct LoginCode {
 /// browser should be sent to, or has none.
 Result<std::string> state_of_url(const std::string& url);
 
-/// Whether a request is the answer to the login with that state: its code; `permission_denied` if
+/// Whether a request is the answer to the login with that state: its code; `cancelled` if
 /// the provider refused, with its words; `rejected` if it belongs to no login of ours.
 Result<LoginCode> answer_of(const net::Request& request, std::string_view state);
 

@@ -1,0 +1,154 @@
+// acl whoami, acl explain: who the servers take the caller for, and why they allow something or
+// not. Nomad has neither.
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "cli/acl/acl_view.hpp"
+#include "cli/run.hpp"
+#include "runtime/access/capability.hpp"
+#include "runtime/base/similar_name.hpp"
+#include "runtime/base/text.hpp"
+
+namespace nomad::cli {
+namespace {
+
+/// Exit status of a question that is answered with no, which is no failure.
+constexpr int not_allowed = 2;
+
+void add_if_any(Pairs& shown, std::string_view name, const View& value) {
+  if (const auto text = value.text(); !text.empty()) shown.emplace_back(name, text);
+}
+
+void print_table(std::string_view name, const Rows& rows) {
+  if (rows.size() > 1) print_section(name, table(rows));
+}
+
+std::string identity_layout(const View& who) {
+  Pairs shown{{"Type", who["Type"].text()}};
+  add_if_any(shown, "Accessor ID", who["AccessorID"]);
+  add_if_any(shown, "Name", who["Name"]);
+  if (!who["AccessorID"].text().empty()) {
+    shown.emplace_back("Global", who["Global"].truth() ? "true" : "false");
+    shown.emplace_back("Expiry Time", go_time(who["ExpirationTime"], "<none>"));
+  }
+  add_if_any(shown, "Node ID", who["NodeID"]);
+  if (who["Server"].truth()) shown.emplace_back("Server", "true");
+  add_if_any(shown, "Remote", who["Remote"]);
+  return pairs(shown);
+}
+
+void print_identity(const View& who) {
+  std::cout << identity_layout(who) << '\n';
+  if (const auto workload = who["Workload"]; !workload.is_null())
+    print_section("Workload", pairs({{"Namespace", workload["Namespace"].text()},
+                                     {"Job ID", workload["JobID"].text()},
+                                     {"Alloc ID", workload["AllocID"].text()},
+                                     {"Task", workload["Task"].text()}}));
+  Rows policies{{"Name", "Role"}};
+  for (const auto& policy : who["Policies"].items())
+    policies.push_back({policy["Name"].text(), policy["Role"].text()});
+  print_table("Policies", policies);
+  Rows roles{{"ID", "Name"}};
+  for (const auto& role : who["Roles"].items())
+    roles.push_back({role["ID"].text(), role["Name"].text()});
+  print_table("Roles", roles);
+  Rows limits{{"Kept to"}};
+  for (const auto& word : who["Limits"].items())
+    limits.push_back({word.text()});
+  print_table("Limits", limits);
+}
+
+void print_rules(std::string_view name, const View& rules) {
+  Rows rows{{"Policy", "Role", "Line", "Rule", "Note"}};
+  for (const auto& rule : rules.items())
+    rows.push_back({rule["Policy"].text(), rule["Role"].text(),
+                    rule["Line"].number() == 0 ? "" : rule["Line"].text(), rule["Rule"].text(),
+                    rule["Note"].text()});
+  print_table(name, rows);
+}
+
+/// "; did you mean submit-job?", for a word that is no capability.
+std::string near_capability(const std::string& word) {
+  std::vector<std::string_view> words;
+  for (auto one = access::Capability::none;;
+       one = static_cast<access::Capability>(static_cast<std::uint8_t>(one) + 1)) {
+    if (const auto name = access::word_of(one); !name.empty()) words.push_back(name);
+    if (one == access::Capability::management) break;
+  }
+  const auto near = closest_name(word, words);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
+}
+
+/// What may be named besides the capability, by the API's parameters.
+struct Subject {
+  std::array<std::pair<std::string_view, std::string*>, 5> named;
+
+  explicit Subject(Arguments& command)
+      : named{{{"path", &command.option("path", "Of a variable: its path.")},
+               {"node_pool", &command.option("node-pool", "Of a node pool: its name.")},
+               {"host_volume", &command.option("host-volume", "Of a host volume: its name.")},
+               {"plugin", &command.option("plugin", "Of a plugin: its id.")},
+               {"accessor", &command.option("accessor",
+                                            "Asks for the token of this accessor; only management "
+                                            "may. Without, for the token that asks.")}}} {}
+
+  Query query(const std::string& capability) const {
+    Query query{{"capability", capability}};
+    for (const auto& [name, value] : named)
+      if (!value->empty()) query.emplace_back(name, *value);
+    return query;
+  }
+};
+
+/// Flags may follow the capability here, for so it is asked: "submit-job -namespace prod".
+std::vector<std::string> capability_last(std::vector<std::string> arguments) {
+  if (arguments.size() > 1 && !arguments[0].starts_with('-') && arguments[1].starts_with('-'))
+    std::rotate(arguments.begin(), arguments.begin() + 1, arguments.end());
+  return arguments;
+}
+
+}  // namespace
+
+Result<int> run_acl_whoami(const std::vector<std::string>& arguments) {
+  ApiCommand command{"acl whoami [options]",
+                     "Shows who the servers take the caller for, and what gives him his rights."};
+  OutputFlags output{command};
+  if (auto code = command.start(arguments)) return *code;
+  const auto who
+      = NOMAD_TRY(command.api->get("/v1/acl/whoami").within("Error querying who the caller is"));
+  if (auto code = output.print(who.body)) return *code;
+  print_identity(who.view());
+  return 0;
+}
+
+Result<int> run_acl_explain(const std::vector<std::string>& arguments) {
+  ApiCommand command{"acl explain [options] <capability>",
+                     "Says whether a token has a capability, such as submit-job, variables-read or "
+                     "node-write, by which policy, rule and role, and what came close. Exits with "
+                     "2 if it has not."};
+  const Subject subject{command};
+  OutputFlags output{command};
+  if (auto code = command.start(capability_last(arguments), one_word("<capability>"))) return *code;
+  const auto& capability = command.positional()[0];
+  const auto answer = command.api->get("/v1/acl/explain", subject.query(capability));
+  if (!answer) {
+    auto error = answer.error().within("Error explaining");
+    if (!access::capability_of(capability)) error.what += near_capability(capability);
+    return error;
+  }
+  const auto explained = answer->view();
+  const int code = explained["Allowed"].truth() ? 0 : not_allowed;
+  if (const auto printed = output.print(answer->body)) return *printed == 0 ? code : *printed;
+  std::cout << pairs({{"Capability", capability},
+                      {"Allowed", code == 0 ? "true" : "false"},
+                      {"Reason", explained["Reason"].text()}})
+            << '\n';
+  print_rules("Decided by", explained["Deciding"]);
+  print_rules("Came close", explained["Close"]);
+  return code;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,90 @@
+// acl whoami and acl explain: what is asked and shown.
+#include "test/unit/cli/fake_agent.hpp"
+
+using namespace nomad;
+using namespace nomad::cli;
+
+namespace {
+
+const std::string explained_no
+    = R"({"Allowed":false,"Reason":"the rule for namespace \"prod\" does not give submit-job",)"
+      R"("Deciding":[{"Policy":"reader","Role":"","Rule":"namespace \"prod\" { policy = \"read\" }",)"
+      R"("Line":3,"Note":""}],"Close":[{"Policy":"writer","Role":"dev","Rule":)"
+      R"("namespace \"*\" { policy = \"write\" }","Line":1,"Note":"is less close"}]})";
+
+}  // namespace
+
+TEST_CASE("acl whoami: shows who it is, and nothing that there is not") {
+  test::FakeAgent agent;
+  agent.answer(
+      "GET /v1/acl/whoami",
+      R"({"Type":"client","AccessorID":"acc","Name":"ci","Global":false,"ExpirationTime":null,)"
+      R"("Policies":[{"ModifyIndex":7,"Name":"deploy","Role":"dev"}],)"
+      R"("Roles":[{"ID":"id","Name":"dev"}],"NodeID":"","Server":false,"Workload":null,)"
+      R"("Limits":null,"Remote":"127.0.0.1:4"})");
+  CHECK(agent.run(run_acl_whoami, {}) == 0);
+  CHECK(agent.out
+        == "Type        = client\nAccessor ID = acc\nName        = ci\nGlobal      = false\n"
+           "Expiry Time = <none>\nRemote      = 127.0.0.1:4\n\n"
+           "Policies\nName    Role\ndeploy  dev\n\nRoles\nID  Name\nid  dev\n");
+  CHECK(agent.run(run_acl_whoami, {"-t", "{{.Type}}"}) == 0);
+  CHECK(agent.out == "client\n");
+
+  agent.answer("GET /v1/acl/whoami",
+               R"({"Type":"workload","AccessorID":"","Workload":{"Namespace":"prod","JobID":"web",)"
+               R"("AllocID":"al","Task":"t"},"Limits":["read-job"],"Remote":""})");
+  CHECK(agent.run(run_acl_whoami, {}) == 0);
+  CHECK(agent.out
+        == "Type = workload\n\nWorkload\nNamespace = prod\nJob ID    = web\nAlloc ID  = al\n"
+           "Task      = t\n\nLimits\nKept to\nread-job\n");
+}
+
+TEST_CASE("acl explain: asks for what was named, and says which rules decided") {
+  test::FakeAgent agent;
+  agent.answer("GET /v1/acl/explain", explained_no);
+  CHECK(agent.run(run_acl_explain, {"-namespace", "prod", "submit-job"}) == 2);
+  CHECK(agent.asked.at(0) == "GET /v1/acl/explain?namespace=prod&capability=submit-job");
+  CHECK(agent.out
+        == "Capability = submit-job\nAllowed    = false\n"
+           "Reason     = the rule for namespace \"prod\" does not give submit-job\n\n"
+           "Decided by\nPolicy  Role    Line  Rule                                  Note\n"
+           "reader  <none>  3     namespace \"prod\" { policy = \"read\" }  <none>\n\n"
+           "Came close\nPolicy  Role  Line  Rule                                Note\n"
+           "writer  dev   1     namespace \"*\" { policy = \"write\" }  is less close\n");
+  CHECK(agent.run(run_acl_explain, {"-json", "submit-job"}) == 2);
+
+  agent.answer("GET /v1/acl/explain",
+               R"({"Allowed":true,"Reason":"a management token may do everything"})");
+  CHECK(agent.run(run_acl_explain, {"-path", "a/b", "-accessor", "acc", "-node-pool", "gpu",
+                                    "-plugin", "p", "-host-volume", "v", "variables-read"})
+        == 0);
+  CHECK(agent.asked.at(0)
+        == "GET /v1/acl/explain?capability=variables-read&path=a%2Fb&node_pool=gpu&host_volume=v&plugin=p&"
+           "accessor=acc");
+  CHECK(agent.out
+        == "Capability = variables-read\nAllowed    = true\n"
+           "Reason     = a management token may do everything\n");
+}
+
+TEST_CASE("acl explain: flags may follow the capability") {
+  test::FakeAgent agent;
+  agent.answer("GET /v1/acl/explain", explained_no);
+  CHECK(agent.run(run_acl_explain, {"node-write"}) == 2);
+  const auto rotated
+      = [](std::vector<std::string> arguments) { return run_acl_explain(arguments); };
+  const test::Capture printed;
+  CHECK(rotated({"submit-job", "-namespace", "prod", "-help"}).value() == 0);
+  CHECK(rotated({"submit-job", "-no-such"}).value() == 1);
+  CHECK(rotated({"submit-job", "read-job"}).value() == 1);
+}
+
+TEST_CASE("acl explain: of a word that is no capability the nearest one is told") {
+  test::FakeAgent agent;
+  agent.answer("GET /v1/acl/explain", "invalid capability", 400);
+  CHECK(agent.run(run_acl_explain, {"sumbit-job"}) == 1);
+  CHECK(agent.err
+        == "Error explaining: Unexpected response code: 400 (invalid capability); did you mean "
+           "submit-job?");
+  CHECK(agent.run(run_acl_explain, {"submit-job"}) == 1);
+  CHECK(agent.err == "Error explaining: Unexpected response code: 400 (invalid capability)");
+}
