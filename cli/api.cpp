@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/layout.hpp"
+#include "cli/programs.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/error_status.hpp"
 #include "runtime/net/tls/tls_context.hpp"
@@ -207,6 +208,12 @@ std::string segment(std::string_view text) {
 
 int fail(const Error& error) {
   std::cerr << shorten(error.what) << '\n';
+  if (error.code == Errc::permission_denied)
+    std::cerr << fmt::format(
+        "Set NOMAD_TOKEN or -token to a token that may do this; `{} acl explain -help` tells how "
+        "to "
+        "find the right that is missing.\n",
+        program_name());
   return 1;
 }
 

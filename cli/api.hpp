@@ -113,7 +113,8 @@ inline Error mistake(std::string_view what) {
   return {Errc::rejected, std::string{what}};
 }
 
-/// Prints the error to stderr and returns the exit code 1.
+/// Prints the error to stderr, what to do if a right is missing in a line of its own behind it, and
+/// returns the exit code 1.
 int fail(const Error& error);
 
 /// "<what>: <error>".

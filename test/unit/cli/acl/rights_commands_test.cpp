@@ -1,4 +1,5 @@
-// acl whoami and acl explain: what is asked and shown.
+// acl whoami and acl explain: what is asked and shown; and what a refusal says.
+#include "cli/api.hpp"
 #include "test/unit/cli/fake_agent.hpp"
 
 using namespace nomad;
@@ -87,4 +88,16 @@ TEST_CASE("acl explain: of a word that is no capability the nearest one is told"
            "submit-job?");
   CHECK(agent.run(run_acl_explain, {"submit-job"}) == 1);
   CHECK(agent.err == "Error explaining: Unexpected response code: 400 (invalid capability)");
+}
+
+TEST_CASE("fail: a missing right says what to do, in a line of its own") {
+  const test::Capture printed;
+  const auto denied = refusal({403, {}, "Permission denied"}).within("Error listing ACL tokens");
+  CHECK(fail(denied) == 1);
+  CHECK(fail(refusal({404, {}, "job not found"})) == 1);
+  CHECK(printed.err()
+        == "Error listing ACL tokens: Unexpected response code: 403 (Permission denied)\n"
+           "Set NOMAD_TOKEN or -token to a token that may do this; `nomadctl acl explain -help` tells "
+           "how to find the right that is missing.\n"
+           "Unexpected response code: 404 (job not found)\n");
 }
