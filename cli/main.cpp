@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   const nomad::cli::CommandTree commands = nomad::cli::all_commands();
   if (nomad::cli::answer_completion(commands)) return 0;
   std::vector<std::string> words{argv + 1, argv + argc};
+  nomad::cli::hide_secrets(argc, argv);
   const std::string first = words.empty() ? "" : words[0];
   if (first == "-v" || first == "-version" || first == "--version") words[0] = "version";
   if (first == "-autocomplete-install" || first == "--autocomplete-install")

@@ -1,16 +1,30 @@
 #include "cli/programs.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <filesystem>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
+#include "runtime/host/process/spawn.hpp"
+
 namespace nomad::cli {
 namespace {
 
 std::string_view called_as = "nomadctl";
+
+/// The end of a word of the command line, from `value` on.
+void overwrite(char* value) {
+  std::fill_n(value, std::strlen(value), 'x');
+}
+
+bool is_of_secret(std::string_view flag) {
+  return flag.ends_with("token") || flag == "encrypt";
+}
 
 }  // namespace
 
@@ -40,6 +54,33 @@ std::string_view program_name() {
 
 void note_program_name(std::string_view path) {
   called_as = path.substr(path.rfind('/') + 1) == "nomad" ? "nomad" : "nomadctl";
+}
+
+void hide_secrets(int count, char** words) {
+  for (int at = 1; at < count; ++at) {
+    const std::string_view word{words[at]};
+    if (to_lower(word.substr(0, word.find(':'))).ends_with("x-nomad-token")) overwrite(words[at]);
+    if (word.size() < 2 || word[0] != '-') continue;
+    const std::size_t dashes = word[1] == '-' ? 2 : 1;
+    const auto equals = std::min(word.find('='), word.size());
+    if (!is_of_secret(word.substr(dashes, equals - dashes))) continue;
+    if (equals < word.size())
+      overwrite(words[at] + equals + 1);
+    else if (at + 1 < count)
+      overwrite(words[++at]);
+  }
+}
+
+std::vector<std::string> environment_without_secrets() {
+  constexpr std::array secrets{
+      std::string_view{"NOMAD_TOKEN="}, std::string_view{"NOMAD_HTTP_AUTH="},
+      std::string_view{"CONSUL_HTTP_TOKEN="}, std::string_view{"CONSUL_HTTP_AUTH="},
+      std::string_view{"VAULT_TOKEN="}};
+  auto environment = host::own_environment();
+  std::erase_if(environment, [&secrets](const std::string& one) {
+    return std::ranges::any_of(secrets, [&one](auto secret) { return one.starts_with(secret); });
+  });
+  return environment;
 }
 
 std::string as_called(std::string_view text) {

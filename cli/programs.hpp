@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/result.hpp"
 
@@ -21,6 +22,14 @@ Result<std::string> find_program(std::string_view name, std::string_view built_i
 std::string_view program_name();
 /// To be called before anything is shown. `path` is the first word of the command line.
 void note_program_name(std::string_view path);
+/// Overwrites the secrets on the command line, so that no list of processes has them: the values of
+/// flags whose names end in "token", of -encrypt, and of X-Nomad-Token headers. The words have to be
+/// copied before.
+void hide_secrets(int count, char** words);
+
+/// The environment for programs that are none of this project's: this one's without its secrets.
+std::vector<std::string> environment_without_secrets();
+
 /// `text` with each "nomadctl " in it as people called this program. Not for texts of others.
 std::string as_called(std::string_view text);
 

@@ -1,5 +1,4 @@
 // login: credentials of another issuer, or a login at an OpenID provider, for a token.
-#include <algorithm>
 #include <iostream>
 
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include "cli/acl/acl_view.hpp"
 #include "cli/acl/login_callback.hpp"
 #include "cli/input.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/process/spawn.hpp"
@@ -44,14 +44,11 @@ Result<std::string> read_login_token(const std::string& given) {
   return std::string{trim(text)};
 }
 
-/// Has the user's browser show the URL; whether one was found. It isn't told the token that
-/// this command may have been given.
+/// Has the user's browser show the URL; whether one was found.
 bool open_browser(const std::string& url) {
-  auto environment = host::own_environment();
-  std::erase_if(environment, [](const auto& one) { return one.starts_with("NOMAD_"); });
   const auto browser = host::spawn({.program = "xdg-open",
                                     .arguments = {url},
-                                    .environment = std::move(environment),
+                                    .environment = environment_without_secrets(),
                                     .group = host::ProcessGroup::of_own_session,
                                     .searches_path = true});
   return browser.has_value();

@@ -144,7 +144,7 @@ Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file, bool 
   if (shows) descriptors.insert(descriptors.end(), {{0, 0}, {1, 1}, {2, 2}});
   const auto spawned = NOMAD_TRY(host::spawn({.program = program,
                                               .arguments = std::move(words),
-                                              .environment = host::own_environment(),
+                                              .environment = environment_without_secrets(),
                                               .descriptors = std::move(descriptors),
                                               .directory = "",
                                               .group = host::ProcessGroup::callers}));
