@@ -23,8 +23,8 @@ std::string_view program_name();
 /// To be called before anything is shown. `path` is the first word of the command line.
 void note_program_name(std::string_view path);
 /// Overwrites the secrets on the command line, so that no list of processes has them: the values of
-/// flags whose names end in "token", of -encrypt, and of X-Nomad-Token headers. The words have to be
-/// copied before.
+/// flags whose names end in "token", of -encrypt, and of X-Nomad-Token headers. The words have to
+/// be copied before.
 void hide_secrets(int count, char** words);
 
 /// The environment for programs that are none of this project's: this one's without its secrets.
