@@ -36,6 +36,21 @@ std::string duration_or_zero(const View& text) {
   return shown.empty() ? "0s" : shown;
 }
 
+/// What -json and -t are about. A token that never expires has no expiry in JSON, and one that
+/// templates may ask for.
+boost::json::value printed(const OutputFlags& output, const boost::json::value& answer) {
+  auto shown = as_printed(ApiShape::place, answer);
+  const auto settle_expiry = [&output](boost::json::value& one) {
+    if (!one.is_object() || !one.get_object().contains("AccessorID")) return;
+    auto& token = one.get_object();
+    token.emplace("ExpirationTime", nullptr);
+    if (output.json && token["ExpirationTime"].is_null()) token.erase("ExpirationTime");
+  };
+  settle_expiry(shown);
+  if (shown.is_array()) std::ranges::for_each(shown.get_array(), settle_expiry);
+  return shown;
+}
+
 std::string section(std::string_view name) {
   return "\n\n" + title(name) + "\n";
 }
@@ -48,7 +63,7 @@ Result<int> list_acl(const AclList& list, const std::vector<std::string>& argume
   if (auto code = command.start(arguments)) return *code;
   const auto answer
       = NOMAD_TRY(command.api->get(list.path).within("Error listing " + list.objects));
-  if (auto code = output.print(as_printed(ApiShape::place, answer.body))) return *code;
+  if (auto code = output.print(printed(output, answer.body))) return *code;
   Rows rows{list.columns};
   for (const auto& object : answer.view().items())
     rows.push_back(list.row(object));
@@ -69,7 +84,7 @@ Result<int> delete_acl(const AclDeletion& deletion, const std::vector<std::strin
 int show_acl(const OutputFlags& output,
              const boost::json::value& object,
              std::string (*layout)(const View&)) {
-  if (auto code = output.print(as_printed(ApiShape::place, object))) return *code;
+  if (auto code = output.print(printed(output, object))) return *code;
   std::cout << layout(View{object}) << '\n';
   return 0;
 }

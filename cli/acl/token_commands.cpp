@@ -41,13 +41,6 @@ boost::json::array array_of(const std::vector<std::string>& texts) {
   return boost::json::array(texts.begin(), texts.end());
 }
 
-/// What -t may ask for of a token that never expires.
-boost::json::value for_templates(boost::json::value token, const OutputFlags& output) {
-  if (!output.format.empty() && token.is_object())
-    token.get_object().emplace("ExpirationTime", nullptr);
-  return token;
-}
-
 Result<int> show_token(const std::vector<std::string>& arguments,
                        ApiCommand& command,
                        const WordCount& words,
@@ -57,7 +50,7 @@ Result<int> show_token(const std::vector<std::string>& arguments,
   const auto path
       = token_path(command.positional().empty() ? "self" : command.positional().front());
   const auto token = NOMAD_TRY(command.api->get(path).within(complaint));
-  return show_acl(output, for_templates(token.body, output), token_layout);
+  return show_acl(output, token.body, token_layout);
 }
 
 }  // namespace
@@ -81,7 +74,7 @@ Result<int> run_acl_bootstrap(const std::vector<std::string>& arguments) {
   auto& api = *NOMAD_TRY(command.connect());
   const boost::json::object request{{"BootstrapSecret", secret}};
   const auto token = NOMAD_TRY(api.put("/v1/acl/bootstrap", request).within("Error bootstrapping"));
-  return show_made(output, for_templates(token.body, output), token_layout);
+  return show_made(output, token.body, token_layout);
 }
 
 Result<int> run_acl_token_create(const std::vector<std::string>& arguments) {
@@ -106,7 +99,7 @@ Result<int> run_acl_token_create(const std::vector<std::string>& arguments) {
         NOMAD_TRY(parse_duration(ttl).within("Failed to parse TTL as time duration")));
   auto& api = *NOMAD_TRY(command.connect());
   const auto made = NOMAD_TRY(api.put("/v1/acl/token", token).within("Error creating token"));
-  return show_made(output, for_templates(made.body, output), token_layout);
+  return show_made(output, made.body, token_layout);
 }
 
 Result<int> run_acl_token_delete(const std::vector<std::string>& arguments) {
@@ -163,7 +156,7 @@ Result<int> run_acl_token_update(const std::vector<std::string>& arguments) {
   if (global) token["Global"] = *global;
   if (!policies.empty()) token["Policies"] = array_of(policies);
   const auto made = NOMAD_TRY(api.put(path, token).within("Error updating token"));
-  return show_acl(output, for_templates(made.body, output), token_layout);
+  return show_acl(output, made.body, token_layout);
 }
 
 }  // namespace nomad::cli

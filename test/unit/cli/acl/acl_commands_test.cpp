@@ -68,6 +68,11 @@ TEST_CASE_FIXTURE(Access, "acl token info: templates find no expiry where there 
   CHECK(run(run_acl_token_info, {"-t", "{{.AccessorID}} {{if .ExpirationTime}}ends{{end}}", "b"})
         == 0);
   CHECK(out == "b \n");
+  answer("GET /v1/acl/tokens", R"([{"AccessorID":"b","ExpirationTime":null}])");
+  CHECK(run(run_acl_token_list, {"-json"}) == 0);
+  CHECK(out.find("ExpirationTime") == std::string::npos);
+  CHECK(run(run_acl_token_list, {"-t", "{{range .}}{{if .ExpirationTime}}ends{{end}}{{end}}"})
+        == 0);
 }
 
 TEST_CASE_FIXTURE(Access, "acl policy apply: NOMAD_NAMESPACE attaches a policy to nothing") {
