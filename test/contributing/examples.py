@@ -24,7 +24,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-PAGES_OF_COMMANDS = ("docs/CONTRIBUTING.md", "README.md")
+PAGES_OF_COMMANDS = ("docs/CONTRIBUTING.md", "README.md", "docs/security.md")
 PAGE = "docs/CONTRIBUTING.md"
 
 
