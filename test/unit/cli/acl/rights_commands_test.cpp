@@ -68,15 +68,15 @@ TEST_CASE("acl explain: asks for what was named, and says which rules decided") 
 }
 
 TEST_CASE("acl explain: flags may follow the capability") {
-  test::FakeAgent agent;
-  agent.answer("GET /v1/acl/explain", explained_no);
-  CHECK(agent.run(run_acl_explain, {"node-write"}) == 2);
-  const auto rotated
-      = [](std::vector<std::string> arguments) { return run_acl_explain(arguments); };
-  const test::Capture printed;
-  CHECK(rotated({"submit-job", "-namespace", "prod", "-help"}).value() == 0);
-  CHECK(rotated({"submit-job", "-no-such"}).value() == 1);
-  CHECK(rotated({"submit-job", "read-job"}).value() == 1);
+  // What fails would be said where the output is captured, so nothing is checked there.
+  const auto code_of = [](const std::vector<std::string>& arguments) {
+    const test::Capture printed;
+    return run_acl_explain(arguments).value();
+  };
+  CHECK(code_of({"submit-job", "-namespace", "prod", "-help"}) == 0);
+  CHECK(code_of({"submit-job", "-no-such"}) == 1);
+  CHECK(code_of({"submit-job", "read-job"}) == 1);
+  CHECK(code_of({"-", "-", "-"}) == 1);
 }
 
 TEST_CASE("acl explain: of a word that is no capability the nearest one is told") {
@@ -91,13 +91,15 @@ TEST_CASE("acl explain: of a word that is no capability the nearest one is told"
 }
 
 TEST_CASE("fail: a missing right says what to do, in a line of its own") {
-  const test::Capture printed;
+  const auto said = [](const Error& error) {
+    const test::Capture printed;
+    return std::to_string(fail(error)) + ' ' + printed.err();
+  };
   const auto denied = refusal({403, {}, "Permission denied"}).within("Error listing ACL tokens");
-  CHECK(fail(denied) == 1);
-  CHECK(fail(refusal({404, {}, "job not found"})) == 1);
-  CHECK(printed.err()
-        == "Error listing ACL tokens: Unexpected response code: 403 (Permission denied)\n"
-           "Set NOMAD_TOKEN or -token to a token that may do this; `nomadctl acl explain -help` tells "
-           "how to find the right that is missing.\n"
-           "Unexpected response code: 404 (job not found)\n");
+  CHECK(said(denied)
+        == "1 Error listing ACL tokens: Unexpected response code: 403 (Permission denied)\n"
+           "Set NOMAD_TOKEN or -token to a token that may do this; `nomadctl acl explain -help` "
+           "tells how to find the right that is missing.\n");
+  CHECK(said(refusal({404, {}, "job not found"}))
+        == "1 Unexpected response code: 404 (job not found)\n");
 }
