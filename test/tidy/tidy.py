@@ -22,6 +22,7 @@
     file is in allowed.txt.
 14. Loops over entries and bytes of others, evaluations and actors have a bound that a test names
     (bounds.py, docs/internals/bounds.md).
+15. Each text of an error is read by a test, or is listed with why not (error_texts.py, error_texts.txt).
 The length of files only warns. What is let pass all the same, and why, is in allowed.txt, which only
 shrinks.
 """
@@ -32,6 +33,7 @@ import sys
 import allowed as allow_list
 import bounds
 import deciding
+import error_texts
 import functions
 import house
 import papers
@@ -214,13 +216,17 @@ def run(root):
     failures += untested + check_folders(root, allowed)
     failures += long_functions + check_words(texts) + list(check_owners(texts)) + papers.check(root, texts)
     failures += unused.check(texts, allowed) + bounds.check(root, texts)
+    unread, read = error_texts.check(root, texts)
+    failures += unread
     if "--settle" in sys.argv:
+        error_texts.settle(root, texts)
         with open(os.path.join(root, "test/tidy/allowed.txt"), "w") as f:
             f.write(allowed.settled(list_of_allowed))
     failures += allowed.wrong + allowed.needless()
     for line in warnings:
         print(line)
     print(tests)
+    print(read)
     for line in failures:
         print("tidy:", line)
     failed = {line.split(":")[0] for line in failures}
@@ -288,7 +294,7 @@ def self_test():
             pair | {"test/unit/runtime/state/x_test.cpp": ""}, allow_list.Allowed(""))[0]:
         print("self-test: mirrored tests")
         return 1
-    for part in (allow_list, bounds, deciding, functions, house, papers, unused):
+    for part in (allow_list, bounds, deciding, error_texts, functions, house, papers, unused):
         problem = part.self_test()
         if problem:
             print(f"self-test: {part.__name__}: {problem}")
