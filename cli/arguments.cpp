@@ -6,14 +6,37 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/api.hpp"
 #include "cli/programs.hpp"
 #include "runtime/base/similar_name.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/text/number_text.hpp"
 
 namespace nomad::cli {
 namespace {
 
 std::string dashed(std::string_view name) {
   return "--" + std::string{name};
+}
+
+/// A flag's value as CLI11 reads it: that one throws what is no ParseError for a truth value that
+/// it does not know.
+Result<std::string> checked_value(std::string_view name,
+                                  std::string_view type,
+                                  std::string_view value) {
+  if (type.empty()) {
+    const auto truth = parse_bool(value);
+    if (truth) return *truth ? "true" : "false";
+    return mistake(fmt::format("invalid boolean value {} for -{}: expected true or false",
+                               quote(value), name));
+  }
+  if (type != "INT") return std::string{value};
+  const auto number = parse_integer(value, 0);
+  if (number.fault)
+    return mistake(fmt::format("invalid value {} for flag -{}: {}", quote(value), name,
+                               number.fault == NumberFault::range ? "the number is too large"
+                                                                  : "expected a whole number"));
+  return std::to_string(number.value);
 }
 
 }  // namespace
@@ -118,11 +141,22 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
       flag += '=' + arguments[next];
     }
     given_.push_back(flag.substr(1));
-    // Given as a word, an empty text is one that is missing to CLI11.
-    if (takes_value && known->get_type_name().starts_with("TEXT"))
-      known->add_result(flag.substr(flag.find('=') + 1));
-    else
+    const auto sign = flag.find('=');
+    if (sign == std::string::npos) {
       flags.push_back(std::move(flag));
+      continue;
+    }
+    const auto type = takes_value ? known->get_type_name() : std::string{};
+    auto value = checked_value(name, type, std::string_view{flag}.substr(sign + 1));
+    if (!value) {
+      std::cerr << value.error().what << '\n' << help();
+      return 1;
+    }
+    // Given as a word, an empty text is one that is missing to CLI11.
+    if (type.starts_with("TEXT"))
+      known->add_result(std::move(*value));
+    else
+      flags.push_back(dashed(name) + '=' + *value);
   }
   positional_.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
   std::reverse(flags.begin(), flags.end());  // as CLI11 takes them
