@@ -98,8 +98,10 @@ Result<int> run_eval_delete(const std::vector<std::string>& arguments) {
   if (auto code = command.parse(arguments)) return *code;
   const auto& ids = command.positional();
   const std::string invalid = "Error validating command args and flags: ";
-  if (filter.empty() == ids.empty())
+  if (filter.empty() && ids.empty())
     return mistake(invalid + "evaluation ID or filter flag required");
+  if (!filter.empty() && !ids.empty())
+    return mistake(invalid + "evaluation ID and filter flag are mutually exclusive");
   if (ids.size() > 1)
     return mistake(invalid + fmt::format("expected 1 argument, got {}", ids.size()));
   auto& api = *NOMAD_TRY(command.connect());

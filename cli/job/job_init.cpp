@@ -115,7 +115,8 @@ Result<int> list_templates(Api& api) {
   if (found.view().items().empty()) return mistake("No variables in nomad/job-templates");
   std::cout << as_called("Use nomadctl job init -template=<template> with any of the following:\n");
   for (const auto& variable : found.view().items())
-    std::cout << "  " << variable["Path"].text().substr(template_path.size()) << '\n';
+    if (const auto path = variable["Path"].text(); path.starts_with(template_path))
+      std::cout << "  " << path.substr(template_path.size()) << '\n';
   return 0;
 }
 
@@ -149,7 +150,9 @@ Result<int> run_job_init(const std::vector<std::string>& arguments) {
   if (!list && lstat(path.c_str(), &info) == 0)
     return mistake(fmt::format("Job '{}' already exists", path));
   if (connect)
-    return mistake("There is no service mesh yet, so that no job with a connect block can run");
+    return mistake(
+        "There is no service mesh yet, so that no job with a connect block can run: leave out "
+        "-connect");
   std::string text = as_called(brief ? short_example : full_example);
   if (list || !template_name.empty()) {
     auto& api = *NOMAD_TRY(command.connect());

@@ -69,6 +69,8 @@ Result<int> run_scheduler_set_config(const std::vector<std::string>& arguments) 
   auto stored = NOMAD_TRY(api->get(std::string{configuration_path})
                               .within("Error querying for scheduler configuration"));
   const auto before = stored.view()["SchedulerConfig"];
+  if (before.raw() == nullptr || !before.raw()->is_object())
+    return mistake("Error querying for scheduler configuration: the agent's answer has none");
   const auto index = before["ModifyIndex"].number();
   if (check_index && *check_index != index)
     return mistake(
@@ -76,7 +78,8 @@ Result<int> run_scheduler_set_config(const std::vector<std::string>& arguments) 
                     "not match current state value {}",
                     *check_index, index));
   auto config = before.raw()->get_object();
-  auto& preemption = config["PreemptionConfig"].get_object();
+  auto& kept = config["PreemptionConfig"];
+  auto& preemption = kept.is_object() ? kept.get_object() : kept.emplace_object();
   const auto set = [](boost::json::object& to, const char* name, const std::optional<bool>& value) {
     if (value) to[name] = *value;
   };

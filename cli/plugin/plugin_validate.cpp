@@ -335,6 +335,7 @@ Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
   if (name.empty())
     return mistake(fmt::format("\"{}\" gives no name of a plugin: [a-z][a-z0-9_-]*", file));
   const bool is_library = file.ends_with(".so");
+  if (::access(path.c_str(), F_OK) != 0) return errno_error(path, errno);
   if (is_library)
     NOMAD_TRY(plugin::check_library(path).within(path));
   else if (std::filesystem::is_directory(path) || ::access(path.c_str(), X_OK) != 0)

@@ -166,7 +166,8 @@ Result<int> run_operator_api(const std::vector<std::string>& arguments) {
   auto options = NOMAD_TRY(common.client_options().within("Error initializing client"));
   for (const auto& header : headers) {
     const auto colon = header.find(':');
-    if (colon == std::string::npos) return parser.misuse("-H takes name: value");
+    if (colon == std::string::npos)
+      return parser.misuse(fmt::format("-H {}: expected \"name: value\"", quote(header)));
     const auto value = header.find_first_not_of(' ', colon + 1);
     options.headers.push_back(
         {header.substr(0, colon), value == std::string::npos ? "" : header.substr(value)});

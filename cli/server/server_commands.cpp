@@ -158,7 +158,9 @@ Result<int> run_operator_autopilot_set_config(const std::vector<std::string>& ar
   auto* const api = NOMAD_TRY(command.connect());
   const auto stored = api->get("/v1/operator/autopilot/configuration");
   if (!stored) return fail("Error querying for Autopilot configuration", stored.error());
-  if (!stored->body.is_object()) return fail("Error", {Errc::corrupt, "no JSON object came"});
+  if (!stored->body.is_object())
+    return mistake(
+        "Error querying for Autopilot configuration: the agent's answer is no JSON object");
   auto config = stored->body.get_object();
   const auto set = [&config](const char* name, const auto& value) {
     if (value) config[name] = *value;

@@ -183,7 +183,7 @@ Result<int> show_info(const std::vector<std::string>& arguments, bool is_authori
   if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
   const auto pem = NOMAD_TRY(
       read_input(parser.positional()[0]).within(fmt::format("Error reading {} file", what)));
-  const auto text = NOMAD_TRY(net::describe_certificate(pem));
+  const auto text = NOMAD_TRY(net::describe_certificate(pem).within(parser.positional()[0]));
   std::vector<std::pair<std::string, std::string>> rows{{"Serial Number", text.serial},
                                                         {"Issuer CN", text.issuer},
                                                         {"Common Name", text.common_name},
