@@ -201,7 +201,8 @@ Result<std::shared_ptr<const client::TemplateSettings>> template_settings(
   NOMAD_TRY(
       check("nomad_retry", "backoff", from.retry_backoff, "max_backoff", from.retry_max_backoff));
   if (from.block_query_wait < 1s)
-    return Error{Errc::invalid_argument, "client.template.block_query_wait: less than 1s"};
+    return Error{Errc::invalid_argument,
+                 "client.template.block_query_wait: must be at least \"1s\""};
   auto settings = std::make_shared<client::TemplateSettings>();
   if (from.lists_denied) settings->functions = templates::task_functions(from.function_denylist);
   settings->file_sandbox = !from.disable_file_sandbox;

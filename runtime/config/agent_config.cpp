@@ -80,13 +80,15 @@ Result<> validate_server(const AgentConfig& config) {
       && (server.plan_rejection_tracker.node_threshold < 1
           || server.plan_rejection_tracker.node_window <= Nanoseconds{0}))
     return wrong("plan_rejection_tracker: node_threshold and node_window must be greater than 0");
-  if (server.join.retry_interval < 1s) return wrong("retry_interval: must be at least \"1s\"");
-  if (server.join.retry_max < 0) return wrong("retry_max: must be at least 0, which is for ever");
+  if (server.join.retry_interval < 1s)
+    return wrong("server_join.retry_interval: must be at least \"1s\"");
+  if (server.join.retry_max < 0)
+    return wrong("server_join.retry_max: must be at least 0, which is for ever");
   for (const auto& [key, names] : {std::pair{"start_join", &server.join.start_join},
                                    std::pair{"retry_join", &server.join.retry_join}})
     for (const auto& name : *names)
       if (!has_good_port(name))
-        return wrong(fmt::format("{}: \"{}\" has no port from 1 to 65535", key, name));
+        return wrong(fmt::format("server_join.{}: \"{}\" has no port from 1 to 65535", key, name));
   return {};
 }
 
@@ -188,12 +190,13 @@ Result<> validate(const AgentConfig& config) {
   if (config.data_dir.empty() && !config.dev_mode)
     return wrong("Must specify \"data_dir\" config option or \"data-dir\" CLI flag");
   if (!config.data_dir.empty() && config.data_dir[0] != '/')
-    return wrong("data_dir: must be an absolute path");
+    return wrong(fmt::format("data_dir: must be an absolute path, not \"{}\"", config.data_dir));
   NOMAD_TRY(validate_server(config));
   if (config.client.enabled && !config.server.enabled && client_servers(config).empty())
     return wrong("client.servers: a client without a server of its own needs the address of one");
   if (!config.plugin_dir.empty() && config.plugin_dir[0] != '/')
-    return wrong("plugin_dir: must be an absolute path");
+    return wrong(
+        fmt::format("plugin_dir: must be an absolute path, not \"{}\"", config.plugin_dir));
   for (const auto& [name, block] : config.plugin_blocks)
     if (config.plugin_dir.empty()) return wrong(block.unknown);
   NOMAD_TRY(validate_limits(config.limits));

@@ -215,7 +215,7 @@ Outcome read_autopilot(Call& call, const AgentParts& parts) {
 Result<std::int64_t> duration_field(BodyFields& fields, std::string_view name) {
   const auto* value = fields.find(name);
   if (value == nullptr || !value->is(JsonKind::text)) return fields.integer(name);
-  const auto parsed = NOMAD_TRY(parse_duration(value->text()));
+  const auto parsed = NOMAD_TRY(parse_duration(value->text()).within(name));
   return parsed.count();
 }
 
@@ -236,8 +236,10 @@ Result<Object<schema::AutopilotConfiguration>> read_autopilot(const net::Request
   draft->setDisableUpgradeMigration(fields.boolean("DisableUpgradeMigration"));
   draft->setEnableCustomUpgrades(fields.boolean("EnableCustomUpgrades"));
   NOMAD_TRY(fields.check());
-  if (contact < 0 || stabilization < 0 || trailing < 0 || quorum < 0)
-    return Error{Errc::invalid_argument, "a negative number makes no sense here"};
+  for (const auto& [name, value] :
+       {std::pair{"LastContactThreshold", contact}, std::pair{"MaxTrailingLogs", trailing},
+        std::pair{"MinQuorum", quorum}, std::pair{"ServerStabilizationTime", stabilization}})
+    if (value < 0) return Error{Errc::invalid_argument, std::string{name} + " can't be negative"};
   return draft.freeze();
 }
 

@@ -15,6 +15,7 @@
 
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/net/tls/openssl_reason.hpp"
 
 namespace nomad::net {
 namespace {
@@ -36,12 +37,9 @@ struct BioFree {
 using Bio = std::unique_ptr<BIO, BioFree>;
 
 Error failure(const std::string& what) {
-  const auto code = ERR_peek_last_error();
-  const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
-  if (ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE)
-    reason = "no PEM-encoded data found";
+  const auto reason = openssl_reason(ERR_peek_last_error());
   ERR_clear_error();
-  return {Errc::internal, what + ": " + (reason != nullptr ? reason : "no reason given")};
+  return {Errc::internal, what + ": " + reason};
 }
 
 Bio reader(const std::string& text) {

@@ -15,6 +15,7 @@
 
 #include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ip_network.hpp"
+#include "runtime/net/tls/openssl_reason.hpp"
 
 namespace nomad::net {
 namespace {
@@ -61,24 +62,21 @@ BIO_METHOD* socket_method() {
 // -- errors --------------------------------------------------------------------------------------
 
 /// The oldest error that OpenSSL noted for this thread, which is the cause of the others.
-std::string openssl_reason() {
+std::string first_reason() {
   const auto code = ERR_peek_error();
   ERR_clear_error();
-  if (ERR_SYSTEM_ERROR(code))  // of a file that cannot be read; it has no words for those
-    return std::generic_category().message(ERR_GET_REASON(code));
-  const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
-  return reason != nullptr ? reason : "no reason given";
+  return openssl_reason(code);
 }
 
 Error file_error(const std::string& what, const std::string& file) {
-  return {Errc::invalid_argument, what + ' ' + file + ": " + openssl_reason()};
+  return {Errc::invalid_argument, what + ' ' + file + ": " + first_reason()};
 }
 
 /// `invalid_argument`: the peer spoke, but not TLS.
 Error handshake_error(const SSL* ssl) {
   const auto verified = SSL_get_verify_result(ssl);
   const auto cause = ERR_GET_REASON(ERR_peek_error());
-  std::string what = "TLS handshake: " + openssl_reason();
+  std::string what = "TLS handshake: " + first_reason();
   if (verified != X509_V_OK)
     what += std::string{" ("} + X509_verify_cert_error_string(verified) + ')';
   else if (cause == SSL_R_WRONG_VERSION_NUMBER || cause == SSL_R_HTTP_REQUEST)
@@ -116,7 +114,7 @@ Result<ContextRef> make_context(const SSL_METHOD* method,
                                 bool verifies) {
   ERR_clear_error();
   ContextRef context{SSL_CTX_new(method), &SSL_CTX_free};
-  if (!context) return Error{Errc::internal, "TLS: " + openssl_reason()};
+  if (!context) return Error{Errc::internal, "TLS: " + first_reason()};
   const bool only_13 = options.min_version == "tls13";
   if (!only_13 && options.min_version != "tls12")
     return Error{Errc::invalid_argument,
@@ -244,7 +242,7 @@ Result<TlsSession::Outcome> outcome_of(const SSL* ssl, int outcome, std::size_t 
       return TlsSession::Outcome{State::closed, 0};
     default: {
       const auto verified = SSL_get_verify_result(ssl);
-      auto what = "TLS: " + openssl_reason();
+      auto what = "TLS: " + first_reason();
       if (verified != X509_V_OK)
         what += std::string{" ("} + X509_verify_cert_error_string(verified) + ')';
       return Error{Errc::permission_denied, std::move(what)};
@@ -316,7 +314,7 @@ Result<TlsSession> TlsContext::accept(int socket) const {
     context = server_;
   }
   auto* ssl = make_session(context.get(), socket);
-  if (ssl == nullptr) return Error{Errc::internal, "TLS: " + openssl_reason()};
+  if (ssl == nullptr) return Error{Errc::internal, "TLS: " + first_reason()};
   SSL_set_accept_state(ssl);
   return TlsSession{ssl};
 }
@@ -330,7 +328,7 @@ Result<TlsSession> TlsContext::connect(int socket,
     context = client_;
   }
   auto* ssl = make_session(context.get(), socket);
-  if (ssl == nullptr) return Error{Errc::internal, "TLS: " + openssl_reason()};
+  if (ssl == nullptr) return Error{Errc::internal, "TLS: " + first_reason()};
   TlsSession session{ssl};
   SSL_set_connect_state(ssl);
   if (!protocol.empty()) {

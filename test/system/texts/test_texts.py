@@ -3,7 +3,8 @@
 The tables are transcripts beside this file. `NOMAD_REWRITE=1` writes down what is said now, to be reviewed as
 a diff. Lines:
 
-    < name text     a file of the folder in which commands run; \\n and \\t stand for themselves
+    < name text     a file of the folder in which commands run; \\n and \\t stand for themselves, {ports} for a
+                    block of an agent's ports
     @ GET /v1/x {}  what the agent of the following commands answers; the rest it refuses: 500 "broken"
     @ 404 GET …     another status, with that text
     $ job run x     a command; below it its exit code and what it says on stderr, indented by two
@@ -80,8 +81,11 @@ class Transcript:
 
 def written(folder, line):
     name, _, text = line.partition(" ")
+    if "{ports}" in text:
+        text = text.replace("{ports}", "ports {\nhttp = %d\nrpc = %d\nserf = %d\n}\n" % tuple(
+            harness.free_port() for _ in range(3)))
     with open(os.path.join(folder, name), "w") as f:
-        f.write(text.replace("\\n", "\n").replace("\\t", "\t"))
+        f.write(text.replace("{folder}", folder).replace("\\n", "\n").replace("\\t", "\t"))
 
 
 class Commands(unittest.TestCase):
@@ -106,8 +110,9 @@ class Commands(unittest.TestCase):
                 else:
                     words = [word.replace("{folder}", folder).replace("{agent}", address) for word in shlex.split(line)]
                     done = subprocess.run([harness.BINARY, *words], stdin=subprocess.DEVNULL, cwd=folder,
-                                          capture_output=True, text=True, env=environment, timeout=15)
+                                          capture_output=True, text=True, env=environment, timeout=60)
                     said = re.sub(r"\n?Usage: .*", "", done.stderr, flags=re.S)
+                    said = re.sub(r"(?m)^\S+Z \[.*\n", "", said)  # what an agent logs
                     said = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "{time}", said)
                     transcript.said(done.returncode, said.replace(address, "{agent}").replace(folder, "{folder}"))
         transcript.judge(self)
@@ -117,6 +122,9 @@ class Commands(unittest.TestCase):
 
     def test_commands_that_the_agent_refuses(self):
         self.play("refused_commands.txt")
+
+    def test_agents_with_mistakes_in_their_configuration(self):
+        self.play("config.txt")
 
     def test_no_command_aborts_whatever_the_agent_answers(self):
         class Odd(Scripted):
@@ -139,6 +147,29 @@ class Commands(unittest.TestCase):
                                               capture_output=True, text=True, timeout=10,
                                               env=dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{server.server_port}"))
                         self.assertGreaterEqual(done.returncode, 0, done)
+
+
+class Requests(harness.AgentTest):
+    """Of an agent with a job "web" whose allocation is {alloc}, its evaluation {eval}."""
+
+    def test_requests_with_mistakes(self):
+        self.agent.register(harness.job("web"))
+        known = {"{alloc}": self.agent.wait_for_allocs("web", "running")[0]["ID"],
+                 "{eval}": self.agent.get("/v1/job/web/evaluations").json[0]["ID"],
+                 "{node}": self.agent.get("/v1/nodes").json[0]["ID"]}
+        transcript = Transcript("http.txt")
+        for _, line in transcript.asked():
+            for name, value in known.items():
+                line = line.replace(name, value)
+            method, path, body = re.fullmatch(r"(\S+) (\S+) ?(.*)", line).groups()
+            with self.subTest(request=line):
+                answer = self.agent.request(method, path, body or None, timeout=60)
+            text = answer.body
+            for name, value in known.items():
+                text = text.replace(value, name)
+            text = re.sub(r'((?:index|Index|Time)"?: ?)\d+', r"\1{number}", text)
+            transcript.said(answer.status, text if answer.status >= 400 else "")
+        transcript.judge(self)
 
 
 if __name__ == "__main__":

@@ -151,14 +151,15 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   for (const char* bad : {"10.0.0.7:0", "a:", "a:x", "a:65536", "[::1]:-1", "a:1x"}) {
     config.server.join.retry_join = {bad};
     CHECK(validate(config).error().what
-          == "server.retry_join: \"" + std::string{bad} + "\" has no port from 1 to 65535");
+          == "server.server_join.retry_join: \"" + std::string{bad}
+                 + "\" has no port from 1 to 65535");
   }
   config.server.join = {};
   config.server.join.retry_max = -1;
-  CHECK(validate(config).error().what.starts_with("server.retry_max: "));
+  CHECK(validate(config).error().what.starts_with("server.server_join.retry_max: "));
   config.server.join = {};
   config.server.join.retry_interval = std::chrono::milliseconds{999};
-  CHECK(validate(config).error().what.starts_with("server.retry_interval: "));
+  CHECK(validate(config).error().what.starts_with("server.server_join.retry_interval: "));
   config.server.join = {};
   config.bind_addr = "example";
   CHECK(validate(config).error().what == "bind_addr: \"example\" is no IP address");
