@@ -17,6 +17,7 @@ namespace nomad::actor {
 struct ActorStats {
   /// By Priority. What has not begun waits: one number less `begun`.
   std::atomic<std::uint64_t> queued[2] = {};
+  std::atomic<std::uint64_t> seen_begun[2] = {};  ///< `begun`, as a sender has seen it last.
 
   const System* system = nullptr;
   std::uint64_t id = 0;

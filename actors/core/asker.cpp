@@ -9,13 +9,18 @@ struct GatewayState {
 
 Gateway::behavior_type gateway(Gateway::stateful_pointer<GatewayState> self) {
   return {[self](Ask& message) {
-    self->ask(std::move(message.question), std::move(message.then), std::move(message.failed));
+    self->ask(
+        std::move(message.question),
+        [then = std::move(message.then), share = message.share](Mail& reply) { then(reply); },
+        [failed = std::move(message.failed), share = message.share](const Error& error) {
+          failed(error);
+        });
   }};
 }
 
 }  // namespace
 
-Asker::Asker(const Owner& owner, unsigned gateways) {
+Asker::Asker(const Owner& owner, unsigned gateways, std::size_t most) : most_{most} {
   for (unsigned i = 0; i < gateways; ++i)
     gateways_.push_back(spawn<Policy::restart>(owner, gateway));
 }
@@ -26,6 +31,9 @@ Asker::~Asker() {
 
 void Asker::ask(Ask message) {
   if (gateways_.empty()) return;
+  message.share = {open_.get(), [open = open_](const void*) { open->fetch_sub(1); }};
+  if (open_->fetch_add(1) >= most_)
+    return message.failed(Error{Errc::overloaded, "too many questions are open"});
   const auto& gateway = gateways_[next_++ % gateways_.size()];
   if (message.question.priority == Priority::urgent)
     tell_urgent(gateway, std::move(message));

@@ -4,12 +4,13 @@
 //         actor's open questions in order.
 // Takes:  questions from any thread; the callback runs in a gateway and must be quick: it composes
 //         an answer and sends it. What a callback throws is logged, and is this question's failure
-//         alone.
+//         alone. While `most_open` have no answer yet, the next fails at once, on its own thread.
 // Parent: server, restart, or root: the owner of the service or of the Api that asks.
 // Ends:   with `stop`. Questions that are open then are dropped, callbacks and all.
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,18 +26,23 @@ struct Ask {
   Question question;
   Question::OnReply then;
   Question::OnError failed;
+  std::shared_ptr<const void> share;  ///< Of what may be open; until the callback has run.
 };
 
 using Gateway = Interface<void(Ask)>;
 
 class Asker {
 public:
-  explicit Asker(const Owner& owner, unsigned gateways = 4);
+  /// Several for each of a hundred thousand nodes.
+  static constexpr std::size_t most_open = std::size_t{1} << 19U;
+
+  explicit Asker(const Owner& owner, unsigned gateways = 4, std::size_t most = most_open);
   Asker(const Asker&) = delete;
   ~Asker();
 
   /// `done` gets the reply, or the error: an empty or dead handle is `unavailable`, silence
-  /// `timeout`. An urgent question is ahead of normal ones all the way.
+  /// `timeout`, and `overloaded` says that too many questions are open. An urgent question is ahead
+  /// of normal ones all the way.
   template <class Reply, class Handle, Message Request, class Done>
   void ask(const Handle& dest,
            Request request,
@@ -48,9 +54,11 @@ public:
          .then = on_reply<Reply>([done](Reply& reply) mutable {
            guarded("gateway", [&] { done(Result<Reply>{std::move(reply)}); });
          }),
-         .failed = [done](const Error& error) mutable {
-           guarded("gateway", [&] { done(Result<Reply>{error}); });
-         }});
+         .failed =
+             [done](const Error& error) mutable {
+               guarded("gateway", [&] { done(Result<Reply>{error}); });
+             },
+         .share = {}});
   }
 
   void stop();
@@ -58,8 +66,10 @@ public:
 private:
   void ask(Ask message);
 
+  const std::size_t most_;
   std::vector<Gateway> gateways_;
   std::atomic<unsigned> next_{0};
+  std::shared_ptr<std::atomic<std::size_t>> open_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 
 }  // namespace nomad::actor

@@ -7,6 +7,7 @@
 #include <boost/core/demangle.hpp>
 #include <caf/send.hpp>
 #include <caf/to_string.hpp>
+#include <fmt/format.h>
 
 #include "actors/core/caf_bridge.hpp"
 #include "actors/core/ticks.hpp"
@@ -95,8 +96,32 @@ void CafActor::on_exit() {
   unregister_actor(stats_);
 }
 
+/// What the actor counts itself is looked at only when it seems to be far behind: its cache line is
+/// not the senders'.
+bool CafActor::is_full(std::size_t priority) {
+  const auto queued = stats_.queued[priority].load(std::memory_order_relaxed);
+  auto& seen = stats_.seen_begun[priority];
+  if (queued - seen.load(std::memory_order_relaxed) < most_waiting) return false;
+  const auto begun = stats_.begun[priority].load(std::memory_order_relaxed);
+  seen.store(begun, std::memory_order_relaxed);
+  return queued - begun >= most_waiting;
+}
+
+/// Any thread. Who passed the question on is not in the way of the answer.
+void CafActor::refuse(caf::mailbox_element& question) const {
+  const auto next = question.stages.empty() ? question.sender : question.stages.back();
+  if (!question.stages.empty()) question.stages.pop_back();
+  if (!next) return;
+  next->enqueue(caf::make_mailbox_element(
+                    caf::strong_actor_ptr{}, question.mid.response_id(), std::move(question.stages),
+                    to_caf({Errc::overloaded, fmt::format("{} has too much to do", stats_.name)})),
+                nullptr);
+}
+
 void CafActor::enqueue(caf::mailbox_element_ptr element, caf::execution_unit* host) {
-  stats_.queued[element->mid.is_urgent_message() ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
+  const std::size_t priority = element->mid.is_urgent_message() ? 1 : 0;
+  if (element->mid.is_request() && is_full(priority)) return refuse(*element);
+  stats_.queued[priority].fetch_add(1, std::memory_order_relaxed);
   caf::event_based_actor::enqueue(std::move(element), host);
 }
 

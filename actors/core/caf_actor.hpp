@@ -96,6 +96,11 @@ public:
   /// dropped long before, and it takes more memory there than here.
   static constexpr std::chrono::seconds longest_tick{10};
 
+  /// Beyond so many messages in its mailbox, of either priority, an actor takes no more questions:
+  /// whoever asks hears `overloaded` at once. Far above what a healthy agent ever sees; what tells
+  /// an actor something without asking has bounds of its own (docs/internals/bounds.md).
+  static constexpr std::uint64_t most_waiting = std::uint64_t{1} << 17U;
+
   Timer send_after(std::chrono::nanoseconds delay, Mail mail) {
     return wait(delay, std::move(mail));
   }
@@ -134,6 +139,8 @@ private:
     std::size_t next = 0;
   };
 
+  bool is_full(std::size_t priority);
+  void refuse(caf::mailbox_element& question) const;
   Timer wait(std::chrono::nanoseconds delay, Waiting what);
   void arm();
   void tick();

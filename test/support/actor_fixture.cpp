@@ -4,7 +4,10 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/local_actor.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
+
+#include "actors/core/actor_registry.hpp"
 
 namespace nomad::test {
 
@@ -28,6 +31,7 @@ struct ActorFixture::Core {
 ActorFixture::ActorFixture() : core_(std::make_unique<Core>()) {}
 
 ActorFixture::~ActorFixture() {
+  held_.clear();
   for (auto& handle : adopted_)
     actor::kill(handle);
   settle();
@@ -47,7 +51,24 @@ void ActorFixture::settle() {
 }
 
 bool ActorFixture::run_one_message() {
+  auto& jobs = core_->scheduler.jobs;
+  const auto may_run = [this](caf::resumable* job) {
+    const auto* actor = dynamic_cast<caf::local_actor*>(job);
+    return held_.empty() || actor == nullptr || actor->name() != held_;
+  };
+  const auto next = std::ranges::find_if(jobs, may_run);
+  if (next == jobs.end()) return false;
+  auto* const job = *next;
+  jobs.erase(next);
+  jobs.push_front(job);
   return core_->scheduler.try_run_once();
+}
+
+std::uint64_t ActorFixture::fullest(std::string_view kind) {
+  std::uint64_t most = 0;
+  for (const auto& one : actor::list_actors(core_->system))
+    if (one.name == kind) most = std::max(most, one.waiting + one.waiting_urgent);
+  return most;
 }
 
 void ActorFixture::advance(std::chrono::nanoseconds step) {

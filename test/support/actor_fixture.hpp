@@ -8,6 +8,8 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/core/supervise.hpp"
@@ -93,6 +95,13 @@ public:
   /// Lets one actor handle one message; false when none is left.
   bool run_one_message();
 
+  /// From now on actors of that kind handle nothing, as if each took very long: their mailboxes
+  /// fill. "": nobody is held any more.
+  void hold(std::string kind) { held_ = std::move(kind); }
+
+  /// The fullest mailbox of that kind of actors.
+  std::uint64_t fullest(std::string_view kind);
+
   /// Moves the time forward by `step`, stopping at each timer on the way so that actors re-arming
   /// one fire as often as they would in real life.
   void advance(std::chrono::nanoseconds step);
@@ -102,6 +111,7 @@ private:
 
   std::unique_ptr<Core> core_;
   std::vector<actor::Any> adopted_;
+  std::string held_;
 };
 
 }  // namespace nomad::test
