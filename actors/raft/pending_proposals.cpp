@@ -64,9 +64,12 @@ Result<> PendingProposals::check_known(const Bytes& command, const Core& core) c
   return {};
 }
 
-Result<> PendingProposals::check(Bytes& command, std::size_t more, const Core& core) const {
+Result<> PendingProposals::check(Bytes& command, const Entering& more, const Core& core) const {
   NOMAD_TRY(check_size(command));
-  if (waiting_.size() + more >= parts_.options.max_waiting_entries)
+  const auto count = waiting_.size() + more.count;
+  const auto bytes = waiting_bytes_ + more.bytes + command.size();
+  if (count >= parts_.options.max_waiting_entries
+      || (count > 0 && bytes > parts_.options.max_waiting_bytes))
     return Error{Errc::overloaded, "too many writes are waiting for the log"};
   auto known = check_known(command, core);
   if (known) return known;
@@ -76,9 +79,10 @@ Result<> PendingProposals::check(Bytes& command, std::size_t more, const Core& c
   return check_known(command, core);
 }
 
-void PendingProposals::await(Index index, ProposalCallback callback) {
+void PendingProposals::await(Index index, std::size_t bytes, ProposalCallback callback) {
   gathering_.begin(parts_.clock());
-  waiting_.push_back({index, parts_.clock(), std::move(callback)});
+  waiting_.push_back({index, parts_.clock(), bytes, std::move(callback)});
+  waiting_bytes_ += bytes;
 }
 
 void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Outcome> outcomes) {
@@ -90,6 +94,7 @@ void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Out
     if (waiting_.empty() || waiting_.front().index != entry.index) continue;
     measure(parts_.clock() - waiting_.front().since);
     const auto callback = std::move(waiting_.front().callback);
+    waiting_bytes_ -= waiting_.front().bytes;
     waiting_.pop_front();
     outcome.index = entry.index;
     callback(Applied{entry.index, std::move(outcome)});
@@ -108,6 +113,7 @@ void PendingProposals::fail(const Error& reason) {
   gathering_.abandon();
   if (waiting_.empty()) return;
   const auto code = reason.code == Errc::no_leader ? Errc::unavailable : reason.code;
+  waiting_bytes_ = 0;
   const Error unknown{code, reason.what + " (the request may have been carried out)"};
   for (auto& each : std::exchange(waiting_, {}))
     each.callback(unknown);

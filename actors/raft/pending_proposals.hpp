@@ -24,15 +24,22 @@ public:
   /// These are the members from here on. Of who was none before nothing is known.
   void note_members(const Configuration& configuration);
 
+  /// What is about to enter the log together.
+  struct Entering {
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+  };
+
   /// Whether `command` may enter the log, behind `more` that will: `too_large`, or `overloaded`.
   /// All members must be able to apply it, for the log of one that can't would end here: `rejected`
   /// names it, `unavailable` one that has not said yet what it can. Where the state machine has a
   /// form of the command that all of them can apply, it becomes that. A command that has an earlier
   /// form is as large as that.
-  Result<> check(Bytes& command, std::size_t more, const Core& core) const;
+  Result<> check(Bytes& command, const Entering& more, const Core& core) const;
 
-  /// `callback` is answered when the entry is applied, or lost with the leadership.
-  void await(Index index, ProposalCallback callback);
+  /// `callback` is answered when the entry of so many bytes is applied, or lost with the
+  /// leadership.
+  void await(Index index, std::size_t bytes, ProposalCallback callback);
 
   /// Whether what has come in should wait for more of it.
   bool holds_back(std::size_t voters) { return gathering_.holds_back(voters); }
@@ -50,6 +57,7 @@ private:
   struct Waiting {
     Index index;
     Time since;
+    std::size_t bytes;
     ProposalCallback callback;
   };
 
@@ -63,6 +71,7 @@ private:
   /// was applied while it was a member, so that it was in the member's log, too.
   std::map<ServerId, std::uint32_t> proven_;
   std::deque<Waiting> waiting_;               ///< Grows by `await` alone.
+  std::size_t waiting_bytes_ = 0;             ///< Of them: what a disk that stands holds up.
   telemetry::Sample* commit_time_ = nullptr;  ///< Null before the first commit.
   WriteGathering gathering_;                  ///< Its rounds last as long as somebody waits.
 };

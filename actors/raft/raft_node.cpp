@@ -98,8 +98,14 @@ private:
   void hand_over();
   /// For an input that asks for one entry.
   void propose_one(Input input, ProposalCallback callback);
-  /// For an input that asks for as many entries as there are callbacks.
-  void enter(Input input, std::vector<ProposalCallback> callbacks);
+
+  struct Entrant {
+    ProposalCallback callback;
+    std::size_t bytes = 0;
+  };
+
+  /// For an input that asks for as many entries as there are entrants.
+  void enter(Input input, std::vector<Entrant> entrants);
 
   NodeSelf::pointer self_;
   NodeParts parts_;
@@ -219,18 +225,21 @@ void NodeState::drain() {
 void NodeState::propose(std::vector<Proposal> proposals) {
   parts_.counters->proposals += proposals.size();
   ProposeCommands commands;
-  std::vector<ProposalCallback> callbacks;
+  std::vector<Entrant> entrants;
+  PendingProposals::Entering entering;
   for (auto& proposal : proposals) {
-    const auto allowed = read_only_ ? Result<>{*read_only_}
-                                    : proposals_.check(proposal.payload, callbacks.size(), *core_);
+    const auto allowed
+        = read_only_ ? Result<>{*read_only_} : proposals_.check(proposal.payload, entering, *core_);
     if (!allowed) {
       proposal.callback(allowed.error());
       continue;
     }
+    const auto bytes = proposal.payload.size();
+    entering = {entering.count + 1, entering.bytes + bytes};
     commands.payloads.push_back(std::move(proposal.payload));
-    callbacks.push_back(std::move(proposal.callback));
+    entrants.push_back({std::move(proposal.callback), bytes});
   }
-  if (!callbacks.empty()) enter(std::move(commands), std::move(callbacks));
+  if (!entrants.empty()) enter(std::move(commands), std::move(entrants));
 }
 
 void NodeState::change_member(const MemberChange& change, ProposalCallback callback) {
@@ -239,16 +248,16 @@ void NodeState::change_member(const MemberChange& change, ProposalCallback callb
 
 void NodeState::propose_one(Input input, ProposalCallback callback) {
   if (read_only_) return callback(*read_only_);
-  enter(std::move(input), {std::move(callback)});
+  enter(std::move(input), {{std::move(callback), 0}});
 }
 
-void NodeState::enter(Input input, std::vector<ProposalCallback> callbacks) {
+void NodeState::enter(Input input, std::vector<Entrant> entrants) {
   tick_if_due();
   auto out = core_->step(parts_.clock(), std::move(input));
   auto index = out.proposed->value_or(0);
-  for (auto& callback : callbacks) {
+  for (auto& [callback, bytes] : entrants) {
     if (*out.proposed)
-      proposals_.await(index++, std::move(callback));
+      proposals_.await(index++, bytes, std::move(callback));
     else
       callback(out.proposed->error());
   }
