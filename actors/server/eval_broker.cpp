@@ -383,11 +383,22 @@ struct BrokerState {
   }
 
   void applied(const BatchApplied& batch) {
+    const auto news = batch.feed->take();
     if (!leads) return;
-    if (obey_pause() && !paused)
-      for (const auto& outcome : batch.outcomes)
+    if (obey_pause() && !paused) {
+      if (news.missed) begin_anew();
+      for (const auto& outcome : news.outcomes)
         apply(*outcome);
+    }
     work();
+  }
+
+  /// More was applied than the broker could be told of: the state has all of it. What workers have
+  /// is delivered once more.
+  void begin_anew() {
+    log::warn("eval_broker", "too far behind what is applied: it takes in the state anew");
+    forget();
+    establish();
   }
 
   void lead(bool leads_now) {

@@ -20,6 +20,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
 #include "actors/server/leadership.hpp"
+#include "actors/server/outcome_feed.hpp"
 #include "runtime/cluster/eval_queue.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/telemetry/server_metrics.hpp"

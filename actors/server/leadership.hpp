@@ -1,11 +1,7 @@
-// Leadership as the leader's actors hear of it, and what an applied batch brings them.
+// Leadership as the leader's actors hear of it.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "actors/core/actor.hpp"
-#include "runtime/state/store.hpp"
 
 namespace nomad::server {
 
@@ -14,12 +10,6 @@ namespace nomad::server {
 struct Lead {
   using is_message = void;
   bool leads = false;
-};
-
-/// What a batch of commands came to, after it is visible in a snapshot.
-struct BatchApplied {
-  using is_message = void;
-  std::vector<std::shared_ptr<const state::Outcome>> outcomes;
 };
 
 /// An actor that works on the leader only.

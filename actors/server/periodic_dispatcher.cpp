@@ -45,6 +45,7 @@ struct DispatcherState {
   state::Watches::Subscription subscription;
   std::uint64_t term = 0;
   std::uint64_t round = 0;  ///< Of the newest LaunchDue timer.
+  actor::Timer timer{};     ///< That one; there is no other.
 
   std::int64_t now() const { return options.wall_clock(); }
 
@@ -84,7 +85,8 @@ struct DispatcherState {
     if (!next) return;
     const std::chrono::nanoseconds left{*next * second - now()};
     const auto delay = std::clamp<std::chrono::nanoseconds>(left, 0ns, longest_sleep);
-    actor::send_self_after(self, delay, LaunchDue{++round});
+    self->cancel(timer);
+    timer = actor::send_self_after(self, delay, LaunchDue{++round});
   }
 
   void work() {

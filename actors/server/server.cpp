@@ -108,10 +108,11 @@ Duties start_duties(const Server& server,
                                                       .decisions = options.decisions,
                                                       .metrics = metrics,
                                                       .detached = options.detached_workers}));
-  parts.fsm->set_listener([broker, server](auto outcomes) {
+  const auto feed = std::make_shared<OutcomeFeed>(broker);
+  parts.fsm->set_listener([feed, server](auto outcomes) {
     const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
                                       [](const auto& outcome) { return outcome->replaced; });
-    actor::tell(broker, BatchApplied{std::move(outcomes)});
+    feed->add(std::move(outcomes));
     if (replaced) actor::tell(server, StateReplaced{});
   });
   Duties duties{{tracker, nodes, data}, scheduling.helpers};

@@ -82,9 +82,8 @@ public:
     const auto applier = server::spawn_plan_applier(owner, store_, raft_->proposer, 1);
     const auto worker
         = server::spawn_scheduler_worker(owner, store_, raft_->proposer, broker, applier, {});
-    fsm_->set_listener([broker](auto outcomes) {
-      actor::tell(broker, server::BatchApplied{std::move(outcomes)});
-    });
+    const auto feed = std::make_shared<server::OutcomeFeed>(broker);
+    fsm_->set_listener([feed](auto outcomes) { feed->add(std::move(outcomes)); });
     actor::tell(server_, server::AddDuty{broker, {actor::Any{worker}}});
     while (!raft_->lease->holds())
       std::this_thread::sleep_for(1ms);

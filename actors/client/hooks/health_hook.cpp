@@ -75,6 +75,7 @@ struct HookState {
   Object<schema::plugin::TaskStates> tasks;
   std::uint64_t round = 0;
   std::optional<Nanoseconds> timer;
+  actor::Timer look{};  ///< That one; there is no other.
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -133,7 +134,8 @@ struct HookState {
     const auto next = health->next_tick();
     if (!next || timer == next) return;
     timer = next;
-    actor::send_self_after(self, std::max(*next - now(), Nanoseconds{0}), Look{++round});
+    self->cancel(look);
+    look = actor::send_self_after(self, std::max(*next - now(), Nanoseconds{0}), Look{++round});
   }
 };
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include <sodium.h>
 
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/rpc/router.hpp"
 #include "runtime/base/log.hpp"
@@ -40,6 +42,11 @@ struct MembershipState {
 
   using Self = MembershipSelf::stateful_pointer<MembershipState>;
   using Done = std::function<void(Result<cluster::MemberTable>)>;
+
+  struct Hearing {
+    Listener listener;
+    actor::Newest<Listener, MembersChanged> news;
+  };
 
   void start(Self actor,
              rpc::CallTransport to,
@@ -127,8 +134,8 @@ struct MembershipState {
     auto members = std::make_shared<const std::vector<MemberInfo>>(table->members());
     tell_log(*members);
     view->set(members);
-    for (const auto& listener : listeners)
-      self->send(listener, MembersChanged{members});
+    for (auto& [address, hearing] : listeners)
+      hearing.news.tell(self, hearing.listener, MembersChanged{members});
   }
 
   /// A line for each member whose status is news.
@@ -261,7 +268,7 @@ struct MembershipState {
   std::shared_ptr<MemberView> view;
   MembershipActorOptions options;
   std::optional<cluster::Membership> table;
-  std::vector<Listener> listeners;
+  std::map<actor::Address, Hearing> listeners;
   std::map<std::string, std::optional<MemberStatus>> logged;
   std::int64_t join_attempts = 0;
   std::vector<std::string> removed;
@@ -315,9 +322,9 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
       },
       [self](const AddListener& msg) {
         auto& state = self->state;
-        if (std::ranges::find(state.listeners, msg.listener) == state.listeners.end())
-          state.listeners.push_back(msg.listener);
-        self->send(msg.listener, MembersChanged{state.view->members()});
+        auto& hearing = state.listeners[msg.listener.address()];
+        hearing.listener = msg.listener;
+        hearing.news.tell(self, msg.listener, MembersChanged{state.view->members()});
       },
       [self](Beat) { self->state.beat(); },
       [self](Spread) { self->state.spread(); },

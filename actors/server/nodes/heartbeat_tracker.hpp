@@ -21,6 +21,7 @@
 #include "actors/server/leadership.hpp"
 #include "actors/server/nodes/known_server.hpp"
 #include "runtime/cluster/lease_table.hpp"
+#include "runtime/state/store.hpp"
 #include "runtime/telemetry/server_metrics.hpp"
 
 namespace nomad::server {

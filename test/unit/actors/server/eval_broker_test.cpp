@@ -1,6 +1,8 @@
 // The eval broker as workers see it.
 #include "actors/server/eval_broker.hpp"
 
+#include <set>
+
 #include "runtime/base/clock.hpp"
 #include "server_fixture.hpp"
 
@@ -20,7 +22,7 @@ struct BrokerFixture : ServerFixture {
   EvalBroker broker = adopt(spawn_eval_broker(system(), store, proposer, {}));
 
   BrokerFixture() {
-    listeners.push_back(broker);
+    listen(broker);
     tell(broker, Lead{true});
   }
 
@@ -301,4 +303,35 @@ TEST_CASE_FIXTURE(ServerFixture, "a new leader writes the agent's scheduler conf
   tell(broker, Lead{true});
   commit();
   CHECK(view(state().scheduler_configuration()->getSchedulerAlgorithm()) == "binpack");
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "what is applied reaches a slow broker by one message") {
+  hold("eval_broker");
+  for (int i = 0; i < 100; ++i)
+    add_eval("web" + std::to_string(i));
+  CHECK(fullest("eval_broker") == 1);
+
+  hold("");
+  std::size_t delivered = 0;
+  for (; !id_of(dequeue()).empty(); ++delivered)
+    continue;
+  CHECK(delivered == 100);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a broker that is too far behind takes in the state anew") {
+  const auto waiting = dequeue();
+  const auto first = register_job(make_job("web", 1));
+  CHECK(id_of(waiting) == first);
+  hold("eval_broker");
+  const auto second = add_eval("other");
+  const OutcomeFeed::Outcomes many(OutcomeFeed::most_waiting,
+                                   std::make_shared<const state::Outcome>());
+  listeners.front()->add(many);
+  listeners.front()->add(many);
+  CHECK(fullest("eval_broker") == 1);
+
+  hold("");
+  const auto news = std::set{id_of(dequeue()), id_of(dequeue())};
+  CHECK(news == std::set{first, second});  // what a worker had is delivered once more
+  CHECK_FALSE(settle_delivery(waiting));
 }

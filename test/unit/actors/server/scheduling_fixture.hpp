@@ -14,7 +14,7 @@ struct SchedulingFixture : ServerFixture {
   server::PlanApplier applier = adopt(server::spawn_plan_applier(system(), store, proposer, 7));
 
   SchedulingFixture() {
-    listeners.push_back(broker);
+    listen(broker);
     tell(broker, server::Lead{true});
   }
 

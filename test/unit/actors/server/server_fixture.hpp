@@ -31,10 +31,14 @@ struct ServerFixture : ActorFixture {
   std::shared_ptr<raft::ProposalQueue> log = std::make_shared<raft::ProposalQueue>(1000, 1 << 26);
   raft::Proposer proposer{log};
   raft::StateFsm fsm{store};
-  std::vector<server::EvalBroker> listeners;  ///< Told of applied batches.
+  std::vector<std::shared_ptr<server::OutcomeFeed>> listeners;  ///< Told of applied batches.
   Random random{1};
   std::uint64_t index = 10;
   std::size_t entries = 0;  ///< Committed by `commit`.
+
+  void listen(const server::EvalBroker& broker) {
+    listeners.push_back(std::make_shared<server::OutcomeFeed>(broker));
+  }
 
   state::Snapshot state() const { return store->snapshot(); }
 
@@ -67,7 +71,7 @@ struct ServerFixture : ActorFixture {
     for (std::size_t i = 0; i < proposals.size(); ++i)
       proposals[i].callback(raft::Applied{batch[i].index, outcomes[i]});
     for (const auto& listener : listeners)
-      if (!applied.empty()) actor::tell(listener, server::BatchApplied{applied});
+      if (!applied.empty()) listener->add(applied);
     entries += proposals.size();
     return proposals.size();
   }

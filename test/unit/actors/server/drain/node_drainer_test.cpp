@@ -24,7 +24,7 @@ struct DrainerFixture : ServerFixture {
       {.round_period = 200ms, .random_seed = 3, .wall_clock = [time = time] { return *time; }}));
 
   DrainerFixture() {
-    listeners.push_back(broker);
+    listen(broker);
     tell(broker, Lead{true});
     tell(drainer, Lead{true});
     SchedulerWorkerOptions options;

@@ -271,3 +271,38 @@ TEST_CASE_FIXTURE(PilotFixture, "autopilot: the leader takes in a new server, an
   CHECK(changes[2].action == raft::MemberAction::remove);
   CHECK(changes[2].id == "b");
 }
+
+TEST_CASE_FIXTURE(PilotFixture, "membership: a listener that is slow has the newest news alone") {
+  start("a", {});
+  start_pilot("a");
+  start("b", {"a"});
+  advance(5s);
+  hold("autopilot");
+  const auto churn = [this](int times) {
+    for (int i = 0; i < times; ++i) {
+      dead.insert("b");
+      advance(20s);
+      dead.erase("b");
+      advance(20s);
+    }
+  };
+  churn(2);
+  const auto early = fullest("autopilot");
+  churn(20);
+  CHECK(early >= 1);
+  CHECK(fullest("autopilot") <= early + 1);
+}
+
+TEST_CASE_FIXTURE(PilotFixture, "autopilot: asks the log once at a time, and tells what is new") {
+  start("a", {});
+  start_pilot("a");
+  start("b", {"a"});
+  start("c", {"a"});
+  advance(5s);
+  hold("membership");
+  advance(10s);
+  const auto early = fullest("membership");
+  advance(300s);
+  CHECK(early >= 1);
+  CHECK(fullest("membership") <= early + 1);
+}
