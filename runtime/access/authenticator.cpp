@@ -45,7 +45,7 @@ std::shared_ptr<Authenticator> Authenticator::make(AuthenticatorOptions options)
 }
 
 Authenticator::Authenticator(AuthenticatorOptions options)
-    : options_{std::move(options)}, unrestricted_{unrestricted()} {
+    : options_{std::move(options)}, unrestricted_{unrestricted()}, guesses_{options_.guesses} {
   for (std::size_t i = 0; i < shard_count; ++i)
     shards_.push_back(std::make_unique<Shard>(options_.cache));
 }
@@ -92,10 +92,15 @@ void Authenticator::resolve(const Principal& who, Done done) {
     return done(Error{Errc::overloaded, "too many requests wait for what their tokens allow"});
   const auto& token = token_of(who);
   const auto key = hash_.of(token);
+  const bool is_doubtful = is_guessing(who);
   bool is_first = false;
   {
     auto& shard = shard_of(key);
-    const std::lock_guard lock{shard.guard};
+    std::unique_lock lock{shard.guard};
+    if (is_doubtful && !shard.cache.last_known(key, options_.now())) {
+      lock.unlock();
+      return done(Error{Errc::overloaded, "too many unknown tokens come from this address"});
+    }
     auto& waiting = shard.waiting[key];
     is_first = waiting.empty();
     waiting.emplace_back([this, who, done = std::move(done)](const Result<GrantRef>& grant) {
@@ -110,6 +115,24 @@ bool Authenticator::is_fresh(const Principal& who) const {
   const auto& grant = who.grant();
   if (!grant || grant == unrestricted_) return grant != nullptr;
   return grant->index >= newest_index() && options_.now() < grant->until;
+}
+
+void Authenticator::note_refused(const Principal& who) {
+  if (!token_of(who).empty()) guesses_.note(who.caller().remote, options_.now());
+}
+
+bool Authenticator::is_guessing(const Principal& who) const {
+  return guesses_.is_over(who.caller().remote, options_.now());
+}
+
+void Authenticator::look_for_changes(std::function<void()> done) {
+  if (!options_.lookup.elsewhere) return done();
+  const auto once = std::make_shared<Once>(
+      [self = shared_from_this(), done = std::move(done)](const Result<Grant>& found) {
+        if (found) self->note_index(found->index);
+        done();
+      });
+  options_.lookup.elsewhere({}, [once](Result<Grant> found) { (*once)(std::move(found)); });
 }
 
 std::uint64_t Authenticator::newest_index() const {
@@ -160,12 +183,10 @@ void Authenticator::ask_elsewhere(const Key& key, const SecretText& token) {
 }
 
 void Authenticator::found_elsewhere(const Key& key, Result<Grant> found, std::uint64_t asked_at) {
-  if (found) {
-    auto told = told_index_.load();
-    while (told < found->index && !told_index_.compare_exchange_weak(told, found->index)) {
-    }
-  }
-  const auto grant = keep(key, std::move(found), asked_at);
+  if (found) note_index(found->index);
+  const bool is_nobody_there = !found && found.error().code == Errc::unavailable;
+  const auto grant
+      = is_nobody_there ? extend(key, found.error()) : keep(key, std::move(found), asked_at);
   std::vector<std::function<void(const Result<GrantRef>&)>> waiting;
   {
     auto& shard = shard_of(key);
@@ -175,6 +196,25 @@ void Authenticator::found_elsewhere(const Key& key, Result<Grant> found, std::ui
   waiting_ -= waiting.size();
   for (const auto& tell : waiting)
     tell(grant);
+}
+
+/// What is known of a token while nobody can be asked: what it was, if it was one.
+Result<GrantRef> Authenticator::extend(const Key& key, const Error& why) {
+  const auto now = options_.now();
+  const auto newest = newest_index();
+  auto& shard = shard_of(key);
+  const std::lock_guard lock{shard.guard};
+  const auto last = shard.cache.last_known(key, now);
+  if (!last) return why;
+  auto again = std::make_shared<Grant>(*last);
+  again->index = newest;
+  return shard.cache.extend(key, std::move(again), now + options_.extended_for);
+}
+
+void Authenticator::note_index(std::uint64_t index) {
+  auto told = told_index_.load();
+  while (told < index && !told_index_.compare_exchange_weak(told, index)) {
+  }
 }
 
 /// `who` with what was found of his token.

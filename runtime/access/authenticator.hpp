@@ -18,6 +18,10 @@
 // Without `enforces` everybody may do everything, as Nomad has it with ACLs off: tokens are taken
 // as they come and not looked up, but where there must be one.
 //
+// What is known of a token counts for a while after its time when nobody can be asked, and no
+// moment after somebody has said that it is none. Who shows unknown tokens again and again is told
+// apart (GuessLimit): his questions are not passed on, and he may be let wait.
+//
 // Thread-safe. What is kept has a lock for each sixteenth of the tokens.
 #pragma once
 
@@ -35,6 +39,7 @@
 #include "runtime/access/authorize.hpp"
 #include "runtime/access/credentials.hpp"
 #include "runtime/access/grant.hpp"
+#include "runtime/access/guess_limit.hpp"
 
 namespace nomad::access {
 
@@ -53,8 +58,8 @@ struct Lookup {
   /// others can say. Empty: always so.
   std::function<std::optional<Result<Grant>>(std::string_view token)> here = {};
 
-  /// Asks others, and calls back once, on any thread; dropped uncalled it has failed. Empty: nobody
-  /// can be asked.
+  /// Asks others, and calls back once, on any thread; dropped uncalled it has failed. The error
+  /// `unavailable` says that nobody was there to be asked. Empty: nobody can be.
   std::function<void(const SecretText& token, Found found)> elsewhere = {};
 };
 
@@ -62,7 +67,11 @@ struct AuthenticatorOptions {
   bool enforces = true;
   Lookup lookup = {};
   CacheLimits cache = {};  ///< Of each sixteenth of the tokens.
+  GuessLimits guesses = {};
   std::size_t most_waiting = 4096;
+
+  /// For how long what was known of a token is taken again each time that nobody can be asked.
+  std::chrono::milliseconds extended_for{5'000};
   std::function<Time()> now = [] { return std::chrono::steady_clock::now(); };
 };
 
@@ -71,6 +80,9 @@ public:
   using Done = std::function<void(Result<Principal>)>;
 
   static std::shared_ptr<Authenticator> make(AuthenticatorOptions options);
+
+  /// Whether anybody needs rights: the one place that says whether this agent has ACLs on.
+  bool enforces() const { return options_.enforces; }
 
   /// Who shows that, without rights yet.
   Principal identify(const Presented& shown) const;
@@ -86,6 +98,21 @@ public:
 
   /// Whether the rights of `who` are those of now.
   bool is_fresh(const Principal& who) const;
+
+  /// That a request came with a token that is none.
+  void note_refused(const Principal& who);
+
+  /// Whether more of them come from where he is than mistakes explain.
+  bool is_guessing(const Principal& who) const;
+
+  /// The newest index of which anybody has said that rights changed by it.
+  std::uint64_t newest_index() const;
+
+  /// Whether only others can say whether rights have changed.
+  bool asks_others() const { return !options_.lookup.index && options_.lookup.elsewhere; }
+
+  /// Asks them. `newest_index` is the one of then when `done` is called, on any thread.
+  void look_for_changes(std::function<void()> done);
 
 private:
   using Key = TokenHash::Value;
@@ -107,13 +134,12 @@ private:
 
   Shard& shard_of(const Key& key) { return *shards_[key[1] % shards_.size()]; }
 
-  /// The newest index of which anybody has said that rights changed by it.
-  std::uint64_t newest_index() const;
-
   std::optional<Result<GrantRef>> known(const Key& key, std::string_view token);
   Result<GrantRef> keep(const Key& key, Result<Grant> found, std::uint64_t asked_at);
   void ask_elsewhere(const Key& key, const SecretText& token);
   void found_elsewhere(const Key& key, Result<Grant> found, std::uint64_t asked_at);
+  Result<GrantRef> extend(const Key& key, const Error& why);
+  void note_index(std::uint64_t index);
 
   Result<Principal> with(const Principal& who, const Result<GrantRef>& grant) const;
 
@@ -122,6 +148,7 @@ private:
   const GrantRef unrestricted_;
   std::atomic<std::uint64_t> told_index_{0};  ///< The greatest that others' answers came with.
   std::atomic<std::size_t> waiting_{0};
+  GuessLimit guesses_;
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 

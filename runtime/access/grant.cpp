@@ -26,7 +26,7 @@ std::optional<GrantRef> GrantCache::find(const Key& key, std::uint64_t newest, T
   if (found == places_.end()) return {};
   const auto place = found->second;
   if (place->index < newest || place->until <= now) {
-    forget(place);
+    if (!place->grant) forget(place);
     return {};
   }
   auto& entries = list_of(*place);
@@ -34,15 +34,38 @@ std::optional<GrantRef> GrantCache::find(const Key& key, std::uint64_t newest, T
   return place->grant;
 }
 
+GrantRef GrantCache::last_known(const Key& key, Time now) const {
+  const auto found = places_.find(key);
+  if (found == places_.end()) return {};
+  const auto& grant = found->second->grant;
+  return grant && now < grant->ends ? grant : GrantRef{};
+}
+
 GrantRef GrantCache::keep(const Key& key,
                           std::shared_ptr<Grant> grant,
                           std::uint64_t index,
                           Time now) {
-  if (const auto found = places_.find(key); found != places_.end()) forget(found->second);
   const auto latest = now + (grant ? limits_.known_for : limits_.unknown_for);
-  if (grant) grant->until = std::min(grant->until, latest);
+  if (grant) {
+    grant->ends = grant->until;
+    grant->until = std::min(grant->until, latest);
+  }
   Entry entry{key, std::move(grant), index, latest};
   if (entry.grant) entry.until = entry.grant->until;
+  return put(std::move(entry));
+}
+
+GrantRef GrantCache::extend(const Key& key, std::shared_ptr<Grant> grant, Time until) {
+  grant->until = std::min(grant->ends, until);
+  Entry entry{key, std::move(grant), 0, {}};
+  entry.index = entry.grant->index;
+  entry.until = entry.grant->until;
+  return put(std::move(entry));
+}
+
+GrantRef GrantCache::put(Entry entry) {
+  const auto key = entry.key;
+  if (const auto found = places_.find(key); found != places_.end()) forget(found->second);
   auto& entries = list_of(entry);
   auto kept = entry.grant;
   entries.push_front(std::move(entry));

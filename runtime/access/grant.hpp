@@ -4,7 +4,8 @@
 // Rules:
 //   (1) Of a token only a keyed hash is kept, whose key never leaves the process.
 //   (2) An entry counts until its time is over, and only as long as nothing has changed that rights
-//       are read from: its index is the newest one that is known.
+//       are read from: its index is the newest one that is known. What it said then can still be
+//       had, for when nobody can be asked.
 //   (3) At most so many entries of known tokens, and as many of unknown ones: whoever guesses
 //       displaces the guesses of others, and nobody's rights. What was used longest ago goes first.
 //
@@ -20,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/access/caller.hpp"
 #include "runtime/access/rights.hpp"
@@ -29,12 +31,36 @@ namespace nomad::access {
 
 using Time = std::chrono::steady_clock::time_point;
 
+/// A policy that somebody has.
+struct HeldPolicy {
+  std::string name;
+  std::uint64_t modify_index = 0;
+  std::string role = {};  ///< With which it comes; empty: it is the token's own.
+};
+
+struct HeldRole {
+  std::string id;
+  std::string name;
+};
+
+/// What a token is, for whoever asks who he is by it. It decides nothing.
+struct HeldToken {
+  std::string name = {};
+  std::string type = {};  ///< "client" or "management".
+  bool global = false;
+  std::int64_t expires_at = 0;  ///< Unix nanoseconds; 0: it does not end.
+  std::vector<HeldRole> roles = {};
+  std::vector<HeldPolicy> policies = {};
+};
+
 struct Grant {
-  RightsRef rights = Rights::nothing();  ///< Never null.
-  std::string accessor = {};             ///< The token's public name, for logs.
-  Rare<WorkloadIdentity> workload = {};  ///< Whose identity the token is, if a task's.
-  std::uint64_t index = 0;               ///< Of the newest change of what this was read from.
-  Time until = Time::max();              ///< The token ends by itself then.
+  RightsRef rights = Rights::nothing();         ///< Never null.
+  std::string accessor = {};                    ///< The token's public name, for logs.
+  Rare<WorkloadIdentity> workload = {};         ///< Whose identity the token is, if a task's.
+  std::shared_ptr<const HeldToken> token = {};  ///< Null: there is nothing to say of it.
+  std::uint64_t index = 0;   ///< Of the newest change of what this was read from.
+  Time until = Time::max();  ///< The token ends by itself then; of what is kept: it counts so long.
+  Time ends = Time::max();   ///< Of what is kept: the token ends by itself then.
 };
 
 using GrantRef = std::shared_ptr<const Grant>;
@@ -69,9 +95,16 @@ public:
   /// has to be looked up.
   std::optional<GrantRef> find(const Key& key, std::uint64_t newest, Time now);
 
+  /// What was last known of a token that has not ended by itself, however long ago. Null: nothing,
+  /// or that it is none.
+  GrantRef last_known(const Key& key, Time now) const;
+
   /// Keeps what was found of a token: its grant, whose `until` is cut to the time for which it is
   /// kept, or null, as of `index`. Returns what counts from now on.
   GrantRef keep(const Key& key, std::shared_ptr<Grant> grant, std::uint64_t index, Time now);
+
+  /// Keeps a grant that was known, until `until` or its own end. Returns what counts.
+  GrantRef extend(const Key& key, std::shared_ptr<Grant> grant, Time until);
 
   std::size_t size() const { return places_.size(); }
 
@@ -91,6 +124,7 @@ private:
 
   Entries& list_of(const Entry& entry) { return entry.grant ? known_ : unknown_; }
 
+  GrantRef put(Entry entry);
   void forget(Entries::iterator place);
 
   const CacheLimits limits_;

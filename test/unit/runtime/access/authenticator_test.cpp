@@ -254,3 +254,85 @@ TEST_CASE("authenticator: a user's rights are those of his token, whoever passes
   CHECK(later.grant() == nullptr);
   CHECK(Process::text_of(*process.authenticator->at_once(later)) == denied);
 }
+
+TEST_CASE("authenticator: what was known counts while nobody can be asked, and no refused token") {
+  Process process{true, {.known_for = 30s}};
+  process.knows_tokens = false;
+  const auto say = [&](Result<Grant> grant) {
+    auto found = std::move(process.asked.back().second);
+    process.asked.pop_back();
+    found(std::move(grant));
+  };
+  const Error away{Errc::unavailable, "there are none"};
+  auto said = process.resolve("good");
+  say(Grant{.rights = Rights::everything(), .until = process.now + 10min});
+  CHECK(*said == "all");
+
+  process.now += 31s;
+  said = process.resolve("good");
+  say(away);
+  CHECK(*said == "all");
+  CHECK(process.outcome("good") == "all");  // without a question each time
+  process.now += 6s;
+  CHECK(process.outcome("good") == "later");
+  said = process.resolve("good");
+  say(Error{Errc::internal, "broken"});
+  CHECK(*said == "broken");
+  said = process.resolve("good");
+  say(permission_denied());
+  CHECK(*said == denied);
+  process.now += 6s;
+  said = process.resolve("good");
+  say(away);
+  CHECK(*said == "there are none");
+
+  said = process.resolve("stranger");
+  say(away);
+  CHECK(*said == "there are none");
+
+  said = process.resolve("short");
+  say(Grant{.rights = Rights::everything(), .until = process.now + 1min});
+  process.now += 61s;
+  said = process.resolve("short");
+  say(away);
+  CHECK(*said == "there are none");  // it has ended by itself
+}
+
+TEST_CASE("authenticator: a change that others tell of ends what is kept") {
+  Process process;
+  process.knows_tokens = false;
+  const auto said = process.resolve("good");
+  process.asked.back().second(Grant{.rights = Rights::everything(), .index = 5});
+  CHECK(*said == "all");
+  const auto who = process.authenticator->at_once(process.shows("good"))->value();
+  bool is_done = false;
+  process.authenticator->look_for_changes([&] { is_done = true; });
+  process.asked.back().second(Grant{.index = 5});
+  CHECK(is_done);
+  CHECK(process.authenticator->is_fresh(who));
+  process.authenticator->look_for_changes([] {});
+  process.asked.back().second(Grant{.index = 6});
+  CHECK_FALSE(process.authenticator->is_fresh(who));
+  CHECK(process.outcome("good") == "later");
+}
+
+TEST_CASE("authenticator: guesses are not passed on, and whom one knows is not hindered by them") {
+  Process process{true, {.known_for = 1s, .unknown_for = 1ms}};
+  process.knows_tokens = false;
+  const auto good = process.resolve("good");
+  process.asked.back().second(Grant{.rights = Rights::everything()});
+  for (int i = 0; i < 50; ++i) {
+    const auto token = "guess" + std::to_string(i);
+    const auto said = process.resolve(token);
+    process.asked.back().second(permission_denied());
+    CHECK(*said == denied);
+    process.authenticator->note_refused(process.shows(token));
+  }
+  const auto passed_on = process.asked.size();
+  CHECK(process.authenticator->is_guessing(process.shows("guess")));
+  CHECK(*process.resolve("guess") == "too many unknown tokens come from this address");
+  CHECK(process.asked.size() == passed_on);
+  process.now += 2s;
+  CHECK(process.resolve("good")->empty());
+  CHECK(process.asked.size() == passed_on + 1);
+}

@@ -35,7 +35,7 @@ TEST_CASE("grant_cache: a grant and the lack of one are kept, each for its time"
   CHECK_FALSE(cache.find(key(2), 0, start + 5s));
   CHECK(cache.find(key(1), 0, start + 30s - 1ms));
   CHECK_FALSE(cache.find(key(1), 0, start + 30s));
-  CHECK(cache.size() == 0);
+  CHECK(cache.size() == 1);
 }
 
 TEST_CASE("grant_cache: a token that ends earlier is not kept for longer") {
@@ -45,7 +45,7 @@ TEST_CASE("grant_cache: a token that ends earlier is not kept for longer") {
   CHECK_FALSE(cache.find(key(1), 0, start + 1s));
 }
 
-TEST_CASE("grant_cache: what was read before the newest change is forgotten") {
+TEST_CASE("grant_cache: what was read before the newest change does not count") {
   GrantCache cache{small};
   cache.keep(key(1), everything(7), 7, start);
   cache.keep(key(2), nullptr, 7, start);
@@ -53,7 +53,29 @@ TEST_CASE("grant_cache: what was read before the newest change is forgotten") {
   CHECK(cache.find(key(2), 7, start));
   CHECK_FALSE(cache.find(key(1), 8, start));
   CHECK_FALSE(cache.find(key(2), 8, start));
-  CHECK(cache.size() == 0);
+  CHECK(cache.size() == 1);
+}
+
+TEST_CASE("grant_cache: what was last known of a token is had until it ends by itself or is none") {
+  GrantCache cache{small};
+  cache.keep(key(1), everything(7, start + 60s), 7, start);
+  CHECK_FALSE(cache.find(key(1), 8, start + 40s));
+  const auto last = cache.last_known(key(1), start + 40s);
+  REQUIRE(last != nullptr);
+  CHECK(last->ends == start + 60s);
+  CHECK(cache.last_known(key(1), start + 60s) == nullptr);
+
+  auto again = std::make_shared<Grant>(*last);
+  again->index = 8;
+  CHECK(cache.extend(key(1), std::move(again), start + 45s)->until == start + 45s);
+  CHECK(cache.find(key(1), 8, start + 44s));
+  CHECK_FALSE(cache.find(key(1), 8, start + 45s));
+  again = std::make_shared<Grant>(*last);
+  CHECK(cache.extend(key(1), std::move(again), start + 90s)->until == start + 60s);
+
+  cache.keep(key(1), nullptr, 8, start + 41s);
+  CHECK(cache.last_known(key(1), start + 41s) == nullptr);
+  CHECK(cache.last_known(key(2), start) == nullptr);
 }
 
 TEST_CASE("grant_cache: it is bounded, and guesses displace nobody's rights") {
