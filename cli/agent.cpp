@@ -33,10 +33,11 @@ struct AgentFlags {
   std::vector<std::string> config;
   std::vector<std::string> meta;
   std::vector<std::string> servers, join, retry_join;
-  std::optional<std::string> alloc_dir, bind, data_dir, dc, encrypt, log_level, network_interface,
-      node, node_class, node_pool, plugin_dir, region, retry_interval, state_dir;
+  std::optional<std::string> acl_replication_token, alloc_dir, bind, data_dir, dc, encrypt,
+      log_level, network_interface, node, node_class, node_pool, plugin_dir, region, retry_interval,
+      state_dir;
   std::optional<std::int64_t> bootstrap_expect, network_speed, retry_max;
-  std::optional<bool> log_json, rejoin;
+  std::optional<bool> acl_enabled, log_json, rejoin;
   bool client = false;
   bool dev = false;
   bool server = false;
@@ -62,6 +63,10 @@ void add_to(Arguments& parser, AgentFlags& flags) {
   parser.option("encrypt", flags.encrypt,
                 "The key of the servers' membership. Whoever lists processes sees it here: the "
                 "configuration's server.encrypt is safer.");
+  parser.flag("acl-enabled", flags.acl_enabled, "Nobody does what no policy allows him.");
+  parser.option("acl-replication-token", flags.acl_replication_token,
+                "A token of the authoritative region. Whoever lists processes sees it here: the "
+                "configuration's acl.replication_token is safer.");
   parser.option("plugin-dir", flags.plugin_dir, "Where plugins are looked for.");
   parser.flag("client", flags.client, "Runs a client.");
   parser.option("alloc-dir", flags.alloc_dir, "Where allocations have their directories.");
@@ -93,6 +98,8 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
   take(config.log_json, flags.log_json);
   take(config.server.bootstrap_expect, flags.bootstrap_expect);
   take(config.server.encrypt, flags.encrypt);
+  take(config.acl.enabled, flags.acl_enabled);
+  take(config.acl.replication_token, flags.acl_replication_token);
   take(config.server.join.retry_max, flags.retry_max);
   if (flags.retry_interval)
     config.server.join.retry_interval

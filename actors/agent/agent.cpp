@@ -170,6 +170,8 @@ struct Agent::Parts {
     options.metrics = {.registry = metrics,
                        .prometheus = config.telemetry.prometheus_metrics,
                        .of_tasks = config.telemetry.publish_allocation_metrics};
+    options.tokens = {.shortest_life = config.acl.token_min_expiration_ttl,
+                      .longest_life = config.acl.token_max_expiration_ttl};
     options.uploads
         = {.directory = config.data_dir + "/uploads",
            .most_bytes = static_cast<std::uint64_t>(config.limits.snapshot_max_mb) << 20};
@@ -257,7 +259,12 @@ struct Agent::Parts {
                    rpc::RightsLinkOptions{.region = config.region, .servers = [list = server_list] {
                                             return list->addresses();
                                           }});
-    authenticator = access::Authenticator::make({.enforces = false, .lookup = rights->lookup()});
+    const auto known_for
+        = std::min({config.acl.token_ttl, config.acl.policy_ttl, config.acl.role_ttl});
+    authenticator = access::Authenticator::make(
+        {.enforces = config.acl.enabled,
+         .lookup = rights->lookup(),
+         .cache = {.known_for = std::chrono::ceil<std::chrono::milliseconds>(known_for)}});
     auto started = NOMAD_TRY(start_dialer(root, config, links, authenticator));
     dialer.emplace(std::move(started));
     rights->open(dialer->handle());

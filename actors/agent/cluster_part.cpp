@@ -204,8 +204,8 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
     part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
   }
   part.asker_ = std::make_shared<actor::Asker>(owner, 1);
-  part.authenticator_
-      = access::Authenticator::make({.enforces = false, .lookup = cluster::lookup_in(part.store_)});
+  part.authenticator_ = access::Authenticator::make(
+      {.enforces = config.acl.enabled, .lookup = cluster::lookup_in(part.store_)});
   auto router = std::make_shared<rpc::MethodRouter>(config.region, part.authenticator_);
   serve_raft(*router, part.inbox_);
   serve_membership(*router, part.asker_, part.served_membership_);

@@ -27,6 +27,7 @@
 #include "actors/server/decisions/decision_log.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
+#include "runtime/base/duration.hpp"
 #include "runtime/jobspec/validate/bounds.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
@@ -119,6 +120,12 @@ struct MetricsParts {
   bool of_tasks = false;   ///< Whether it shows what each task uses.
 };
 
+/// For how long tokens that end may be made; whether any are needed the Authenticator says.
+struct TokenLimits {
+  Nanoseconds shortest_life = std::chrono::minutes{1};
+  Nanoseconds longest_life = std::chrono::hours{24};
+};
+
 /// For archives of snapshots on their way.
 struct UploadOptions {
   std::string directory = {};  ///< Made, or emptied, at the start. Empty: none are taken.
@@ -146,6 +153,7 @@ struct ApiOptions {
   client::ClientApi client = {};  ///< Of this agent; empty without a client.
   PluginParts plugins = {};
   MetricsParts metrics = {};
+  TokenLimits tokens = {};
   UploadOptions uploads = {};
   WorkerOptions workers = {};
 };

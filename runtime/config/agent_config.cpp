@@ -71,6 +71,8 @@ Result<> validate_server(const AgentConfig& config) {
     return wrong("job_max_source_size: " + size.error().what);
   if (server.bootstrap_expect < 0 || server.bootstrap_expect > 64)
     return wrong("bootstrap_expect: expected 0 to 64");
+  if (server.acl_token_gc_threshold <= Nanoseconds{0})
+    return wrong("acl_token_gc_threshold: must be longer than 0");
   if (server.raft_multiplier < 0 || server.raft_multiplier > 10)
     return wrong("raft_multiplier: expected 1 to 10");
   const auto& algorithm = server.default_scheduler_config.scheduler_algorithm;
@@ -89,6 +91,20 @@ Result<> validate_server(const AgentConfig& config) {
     for (const auto& name : *names)
       if (!has_good_port(name))
         return wrong(fmt::format("server_join.{}: \"{}\" has no port from 1 to 65535", key, name));
+  return {};
+}
+
+Result<> validate_acl(const Acl& acl) {
+  const auto wrong = [](std::string what) {
+    return Error{Errc::invalid_argument, "acl." + std::move(what)};
+  };
+  for (const auto& [name, value] :
+       {std::pair{"token_ttl", acl.token_ttl}, std::pair{"policy_ttl", acl.policy_ttl},
+        std::pair{"role_ttl", acl.role_ttl},
+        std::pair{"token_min_expiration_ttl", acl.token_min_expiration_ttl}})
+    if (value <= Nanoseconds{0}) return wrong(fmt::format("{}: must be longer than 0", name));
+  if (acl.token_min_expiration_ttl >= acl.token_max_expiration_ttl)
+    return wrong("token_min_expiration_ttl: must be shorter than token_max_expiration_ttl");
   return {};
 }
 
@@ -201,6 +217,7 @@ Result<> validate(const AgentConfig& config) {
     if (config.plugin_dir.empty()) return wrong(block.unknown);
   NOMAD_TRY(validate_limits(config.limits));
   NOMAD_TRY(validate_tls(config.tls));
+  NOMAD_TRY(validate_acl(config.acl));
   NOMAD_TRY(validate_client(config.client));
   NOMAD_TRY(log::parse_level(config.log_level));
   return validate_addresses(config);

@@ -77,6 +77,8 @@ struct Server {
   Nanoseconds eval_gc_threshold = 1h;
   Nanoseconds batch_eval_gc_threshold = 24h;
   Nanoseconds deployment_gc_threshold = 1h;
+  Nanoseconds acl_token_gc_threshold = 1h;  ///< Tokens that have ended go after it.
+  std::string authoritative_region;         ///< Whose policies hold in all; empty: its own.
   Nanoseconds heartbeat_grace = 10s;
   Nanoseconds min_heartbeat_ttl = 10s;
   Nanoseconds failover_heartbeat_ttl = 5min;
@@ -253,6 +255,17 @@ struct Tls {
   bool prefer_server_cipher_suites = false;
 };
 
+/// Whether callers need tokens, and how long what is known of one counts where it is not kept.
+struct Acl {
+  bool enabled = false;
+  Nanoseconds token_ttl = 30s;
+  Nanoseconds policy_ttl = 30s;
+  Nanoseconds role_ttl = 30s;
+  Nanoseconds token_min_expiration_ttl = 1min;  ///< Of a token that ends: the shortest life.
+  Nanoseconds token_max_expiration_ttl = 24h;   ///< And the longest.
+  std::string replication_token;                ///< Secret; never shown.
+};
+
 /// `plugin "<name>" { … }` of a plugin in plugin_dir.
 struct PluginBlock {
   bool isolated = true;              ///< In a process of its own.
@@ -300,6 +313,7 @@ struct AgentConfig {
   Telemetry telemetry;
   Limits limits;
   Tls tls;
+  Acl acl;
   TextMap http_api_response_headers;
   /// Ours: names that requests may give as Host, and whose pages may act: of a proxy before the
   /// agent, say. Without any, an agent on loopback is known by IP addresses, as localhost and as

@@ -45,7 +45,8 @@ boost::json::object scheduler_defaults(const SchedulerDefaults& from) {
 }
 
 boost::json::object server(const Server& from) {
-  return {{"AuthoritativeRegion", ""},
+  return {{"ACLTokenGCThreshold", format_duration(from.acl_token_gc_threshold)},
+          {"AuthoritativeRegion", from.authoritative_region},
           {"DataDir", ""},
           {"DefaultSchedulerConfig", scheduler_defaults(from.default_scheduler_config)},
           {"EnabledSchedulers", nullptr},
@@ -252,6 +253,16 @@ boost::json::object tls(const Tls& from) {
           {"VerifyServerHostname", from.verify_server_hostname}};
 }
 
+boost::json::object acl(const Acl& from) {
+  return {{"Enabled", from.enabled},
+          {"PolicyTTL", from.policy_ttl.count()},
+          {"ReplicationToken", from.replication_token.empty() ? "" : "<redacted>"},
+          {"RoleTTL", from.role_ttl.count()},
+          {"TokenMaxExpirationTTL", from.token_max_expiration_ttl.count()},
+          {"TokenMinExpirationTTL", from.token_min_expiration_ttl.count()},
+          {"TokenTTL", from.token_ttl.count()}};
+}
+
 }  // namespace
 
 std::string to_json(const AgentConfig& config) {
@@ -276,7 +287,7 @@ std::string to_json(const AgentConfig& config) {
       {"AdvertiseAddrs", addresses(config.advertise)},
       {"Server", server(config.server)},
       {"Client", client(config.client)},
-      {"ACL", {{"Enabled", false}}},
+      {"ACL", acl(config.acl)},
       {"Audit", {{"Enabled", nullptr}, {"Filters", nullptr}, {"Sinks", nullptr}}},
       {"Autopilot", autopilot(config.autopilot)},
       {"DisableAnonymousSignature", true},

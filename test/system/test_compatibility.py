@@ -166,7 +166,7 @@ server {{
         self.assertIn("Server: true", out)
 
     def test_an_agent_less_safe_than_told_does_not_start(self):
-        for key, text in (("acl {\n  enabled = true\n}\n", "start.hcl:2: acl.enabled: not supported yet: "),
+        for key, text in (("acl {\n  enabld = true\n}\n", 'start.hcl:2: acl.enabld: unknown key; did you mean "enabled"?'),
                           ('tls {\n  tls_cipher_suites = "nonsense"\n}\n', "tls.tls_cipher_suites: not supported yet"),
                           ('plugin "raw_exec" {\n  config {\n    enabled = "tru"\n  }\n}\n',
                            "start.hcl:3: plugin.raw_exec.config.enabled: expected true or false"),

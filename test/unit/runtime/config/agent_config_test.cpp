@@ -119,6 +119,33 @@ TEST_CASE("agent_config: a server's address may leave the port out") {
   CHECK(names == std::vector<std::string>{"a", "b", "c", "d"});
 }
 
+TEST_CASE("agent_config: what is said of tokens is shown but for the secret, and has bounds") {
+  auto config = with_file_text(dev_defaults(), "a.hcl", R"(
+acl {
+  enabled = true
+  token_ttl = "10s"
+  token_max_expiration_ttl = "48h"
+  replication_token = "a-secret"
+}
+server { acl_token_gc_threshold = "2h" })");
+  REQUIRE(config.has_value());
+  CHECK(config->warnings.empty());
+  CHECK(validate(*config).has_value());
+  const auto shown = to_json(*config);
+  CHECK(shown.find(R"("ACL":{"Enabled":true,"PolicyTTL":30000000000,)") != std::string::npos);
+  CHECK(shown.find(R"("ACLTokenGCThreshold":"2h0m0s")") != std::string::npos);
+  CHECK(shown.find(R"("TokenTTL":10000000000)") != std::string::npos);
+  CHECK(shown.find("a-secret") == std::string::npos);
+  config->acl.token_min_expiration_ttl = 48h;
+  CHECK(validate(*config).error().what.starts_with("acl.token_min_expiration_ttl: "));
+  config->acl.token_min_expiration_ttl = 1min;
+  config->acl.token_ttl = 0s;
+  CHECK(validate(*config).error().what.starts_with("acl.token_ttl: "));
+  config->acl.token_ttl = 1s;
+  config->server.acl_token_gc_threshold = 0s;
+  CHECK(validate(*config).error().what.starts_with("server.acl_token_gc_threshold: "));
+}
+
 TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address does not start") {
   CHECK(validate({}).error().what
         == "Must specify either server, client or dev mode for the agent.");

@@ -162,15 +162,14 @@ plugin "raw_exec" {
 client {
   host_volume "a.b" { pth = "/srv" }
 }
-acl { enabled = true }
+acl { enabld = true }
 )");
   REQUIRE(wrong.has_error());
   CHECK(wrong.error().what
         == "a.hcl:2: plugin.raw_exce: unknown key; did you mean \"raw_exec\"?\n"
            "a.hcl:4: plugin.raw_exec.config.enabled: expected true or false\n"
            "a.hcl:7: client.host_volume.a.b.pth: unknown key; did you mean \"path\"?\n"
-           "a.hcl:9: acl.enabled: not supported yet: this release has no ACLs yet; set enabled = "
-           "false");
+           "a.hcl:9: acl.enabld: unknown key; did you mean \"enabled\"?");
 }
 
 TEST_CASE("key_reader: switches that are on stay on, as in Nomad") {
