@@ -143,6 +143,9 @@ public:
 
   void start() {
     body_.on_abandoned([self = shared_from_this()] { self->end(); });
+    rights_ = context_->rights_watch.watch(who_, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->schedule();
+    });
     send("{}\n");
     beat_later();
     schedule();
@@ -269,18 +272,12 @@ private:
     return body_.queued();
   }
 
-  bool has_fresh_rights() {
-    const std::lock_guard lock{guard_};
-    return context_->authenticator->is_fresh(who_);
-  }
-
   void beat_later() {
     context_->timers.call_after(event_heartbeat, [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self) return;
       if (!self->send("{}\n")) return self->end();
       self->beat_later();
-      if (!self->has_fresh_rights()) self->schedule();
     });
   }
 
@@ -306,6 +303,7 @@ private:
   const std::string ns_;
   std::uint64_t after_;  ///< Only `pump` uses it, one at a time.
   std::uint64_t waiter_ = 0;
+  RightsWatch::Watching rights_;
   bool is_scheduled_ = false;
   bool is_done_ = false;
 };

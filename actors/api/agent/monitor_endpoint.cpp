@@ -81,8 +81,18 @@ public:
   Monitor(std::shared_ptr<Context> context, net::BodyStream body, MonitorOptions options)
       : context_{std::move(context)}, body_{std::move(body)}, options_{options} {}
 
-  void start() {
+  /// Until `asking` is refused.
+  void start(const access::Asking& asking) {
     body_.on_abandoned([self = shared_from_this()] { self->end(); });
+    rights_ = context_->rights_watch.keep(
+        asking.who,
+        [needed = asking.needed](const access::Principal& who) -> Result<> {
+          NOMAD_TRY(authorize(who, needed, {}));
+          return {};
+        },
+        [weak = weak_from_this()](const Error&) {
+          if (const auto self = weak.lock()) self->end();
+        });
     const auto id = log::add_listener(
         options_.level, [lines = lines_, json = options_.json](log::Level, const auto& line) {
           lines->add(json ? line_as_json(line) : line);
@@ -143,6 +153,7 @@ private:
   std::mutex guard_;
   net::BodyStream body_;
   const MonitorOptions options_;
+  RightsWatch::Watching rights_;
   const std::shared_ptr<Lines> lines_ = std::make_shared<Lines>();
   std::uint64_t listener_ = 0;
   unsigned quiet_looks_ = 0;
@@ -178,7 +189,7 @@ Outcome monitor(Call& call) {
   const auto options = NOMAD_TRY(monitor_options(call.request()));
   auto body
       = call.responder.stream({.content_type = options.plain ? "text/plain" : "application/json"});
-  std::make_shared<Monitor>(call.context, std::move(body), options)->start();
+  std::make_shared<Monitor>(call.context, std::move(body), options)->start(call.asking);
   return later;
 }
 

@@ -115,6 +115,7 @@ private:
     if (!started) return refuse(started.error());
     phase_ = Phase::running;
     session_ = started->session;
+    keep_rights();
     last_heard_ = Clock::now();
     session_->start(
         {.output
@@ -129,6 +130,35 @@ private:
       pump();
     else
       listen();
+  }
+
+  /// Until the node says that he may not do it any more.
+  void keep_rights() {
+    rights_ = context_->rights_watch.watch(who_,
+                                           later([](Bridge& bridge) { bridge.look_at_rights(); }));
+  }
+
+  void look_at_rights() {
+    if (phase_ != Phase::running) return;
+    context_->authenticator->resolve(
+        who_, turns_.callback([weak = weak_from_this()](const Result<access::Principal>& who) {
+          const auto self = weak.lock();
+          if (!self || self->phase_ != Phase::running) return;
+          if (!who) return self->refuse(who.error());
+          self->who_ = *who;
+          self->ask_whether_allowed();
+        }));
+  }
+
+  void ask_whether_allowed() {
+    context_->asker.ask<client::client_api::AllocDir>(
+        client_, client::client_api::AllocDirOf{request_.alloc_id, {who_, Capability::alloc_exec}},
+        ask_timeout,
+        turns_.callback([weak = weak_from_this()](const Result<client::client_api::AllocDir>& dir) {
+          const auto self = weak.lock();
+          if (!self || self->phase_ != Phase::running) return;
+          if (!dir && dir.error().code == Errc::permission_denied) self->refuse(dir.error());
+        }));
   }
 
   /// The frame of `count` bytes of output.
@@ -302,6 +332,7 @@ private:
 
   // Touched in turns only.
   access::Principal who_;  ///< Until it shakes hands by a token.
+  RightsWatch::Watching rights_;
   Phase phase_ = Phase::shaking_hands;
   net::Tunnel tunnel_;
   std::shared_ptr<host::ExecSession> session_;

@@ -124,8 +124,17 @@ net::Headers protective_headers() {
           {"X-XSS-Protection", "1; mode=block"}};
 }
 
+/// How an allocation's files are followed: as long as it has not ended.
+FollowStyle follow_style(const Call& call, const ClientParts& parts, bool plain, bool follow) {
+  FollowStyle style{.plain = plain, .follow = follow};
+  style.node = parts.client;
+  style.alloc = client::client_api::AllocDirOf{call.rest, call.asking};
+  return style;
+}
+
 /// Sends `limit` bytes (0: all) of a file from `offset` on.
 Outcome send_file(Call& call,
+                  const ClientParts& parts,
                   const AllocDir& dir,
                   const std::string& path,
                   std::uint64_t offset,
@@ -146,16 +155,18 @@ Outcome send_file(Call& call,
   auto body = call.responder.stream(
       {.content_type = safe_content_type(head), .headers = protective_headers()});
   std::make_shared<Follower<host::FileStream>>(call.context, std::move(owned), std::move(stream),
-                                               std::move(body), FollowStyle{.plain = true})
+                                               std::move(body),
+                                               follow_style(call, parts, true, false))
       ->start(nullptr);
   return later;
 }
 
 Outcome cat_file(Call& call, const ClientParts& parts) {
   const auto path = NOMAD_TRY(path_parameter(call));
-  return with_directory(call, parts, [path](Call& asked, const AllocDir& dir, host::FileWatcher*) {
-    return send_file(asked, dir, path, 0, 0);
-  });
+  return with_directory(call, parts,
+                        [path, parts](Call& asked, const AllocDir& dir, host::FileWatcher*) {
+                          return send_file(asked, parts, dir, path, 0, 0);
+                        });
 }
 
 /// A decimal parameter as Go parses it.
@@ -180,10 +191,10 @@ Outcome read_file_at(Call& call, const ClientParts& parts) {
   if (!path || !offset || !limit)
     return !path ? path.error() : !offset ? offset.error() : limit.error();
   return with_directory(call, parts,
-                        [path = *path, offset = *offset, limit = *limit](
+                        [path = *path, offset = *offset, limit = *limit, parts](
                             Call& asked, const AllocDir& dir, host::FileWatcher*) {
                           return send_file(
-                              asked, dir, path, static_cast<std::uint64_t>(offset),
+                              asked, parts, dir, path, static_cast<std::uint64_t>(offset),
                               static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
                         });
 }
@@ -213,15 +224,6 @@ Result<host::StreamOptions> stream_options(const Call& call, bool follows) {
   options.offset = static_cast<std::uint64_t>(*offset);
   options.origin = *origin;
   return options;
-}
-
-/// How an allocation's files are followed: as long as it has not ended.
-FollowStyle follow_style(const Call& call, const ClientParts& parts, bool plain, bool follow) {
-  FollowStyle style{.plain = plain, .follow = follow};
-  if (!follow) return style;
-  style.node = parts.client;
-  style.alloc = client::client_api::AllocDirOf{call.rest, call.asking};
-  return style;
 }
 
 /// Answers with a stream that was opened.

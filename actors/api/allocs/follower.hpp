@@ -25,7 +25,7 @@ namespace nomad::api {
 struct FollowStyle {
   bool plain = false;  ///< Bare bytes instead of frames; no heartbeats.
   bool follow = false;
-  client::ClientApi node{};  ///< Who is asked, with what, if one follows.
+  client::ClientApi node{};  ///< Who is asked, with what, whether it goes on.
   std::optional<client::client_api::AllocDirOf> alloc{};
 };
 
@@ -55,6 +55,12 @@ public:
                                               });
           !watched)
         log::warn("http", "following a file: {}", watched.error().what);
+    if (style_.alloc)
+      rights_ = context_->rights_watch.watch(style_.alloc->asking.who,
+                                             turns_.callback([weak = this->weak_from_this()] {
+                                               if (const auto self = weak.lock())
+                                                 self->look_at_rights();
+                                             }));
     pump();
     if (style_.follow) beat_later();
   }
@@ -118,8 +124,21 @@ private:
             [self = this->shared_from_this()](const Result<client::client_api::AllocDir>& dir) {
               const bool gone = !dir && dir.error().code == Errc::not_found;
               self->is_asking_ = false;
+              if (!dir && dir.error().code == Errc::permission_denied) self->finish();
               if (gone || (dir && dir->ended)) self->end();
             }));
+  }
+
+  /// Who may not read it any more has seen the last of it.
+  void look_at_rights() {
+    if (!stream_) return;
+    context_->authenticator->resolve(
+        style_.alloc->asking.who,
+        turns_.callback([self = this->shared_from_this()](const Result<access::Principal>& who) {
+          if (!who) return self->finish();
+          self->style_.alloc->asking.who = *who;
+          if (self->stream_) self->ask_whether_ended();
+        }));
   }
 
   void end() {
@@ -138,7 +157,8 @@ private:
   std::unique_ptr<host::Beneath> directory_;  ///< The stream refers to it.
   std::unique_ptr<Stream> stream_;            ///< Null once finished.
   net::BodyStream body_;
-  const FollowStyle style_;
+  FollowStyle style_;
+  RightsWatch::Watching rights_;
   bool is_waiting_ = false;
   bool has_written_ = false;
   bool is_asking_ = false;  ///< Whether the allocation has ended.

@@ -143,6 +143,9 @@ private:
       timer_ = context_.timers.call_after(end_ - Clock::now(),
                                           [self = shared_from_this()] { self->wake(); });
       call_.responder.on_abandoned([self = shared_from_this()] { self->abandon(); });
+      rights_ = context_.rights_watch.watch(call_.asking.who, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->wake();
+      });
     }
     const std::lock_guard lock{guard_};
     if (is_done_) return true;
@@ -254,6 +257,7 @@ private:
   Clock::time_point end_;
   bool is_armed_ = false;
   net::TimerQueue::Id timer_;
+  RightsWatch::Watching rights_;
 
   std::mutex guard_;
   state::Watches::Subscription subscription_;

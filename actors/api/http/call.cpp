@@ -21,6 +21,9 @@ constexpr std::size_t archive_capacity = 1024;
 /// How long what the query pool did not take waits before it is tried again.
 constexpr std::chrono::milliseconds retry_pause{50};
 
+/// What a guess of a token costs whoever makes one after the other.
+constexpr std::chrono::seconds guess_pause{1};
+
 class AnswerTurns final : public Turns::Taker, public std::enable_shared_from_this<AnswerTurns> {
 public:
   AnswerTurns(Turns own, std::shared_ptr<Context> context)
@@ -54,6 +57,7 @@ Context::Context(const actor::Owner& owner, const ApiOptions& options)
       system{owner.system()},
       asker{owner},
       timers{options.workers.alarm},
+      rights_watch{authenticator, timers},
       pool{options.workers.query_threads, pool_capacity},
       listings{listing_threads, listing_capacity, listings_of_one_alloc},
       archives{archive_threads, archive_capacity},
@@ -108,13 +112,23 @@ Turns Call::turns() const {
   return Turns{std::make_shared<AnswerTurns>(responder.turns(), context)};
 }
 
+void refuse_unknown(Call call, const Error& why) {
+  auto& authenticator = *call.context->authenticator;
+  const auto& who = call.asking.who;
+  const bool is_none = why.code == Errc::permission_denied && call.request().hops == 0;
+  if (is_none) authenticator.note_refused(who);
+  if (!is_none || !authenticator.is_guessing(who)) return call.fail(why);
+  auto& timers = call.context->timers;
+  timers.call_after(guess_pause, [shared = share(std::move(call)), why] { shared->fail(why); });
+}
+
 void with_rights_later(Call call, std::function<void(Call)> then) {
   auto& authenticator = *call.context->authenticator;
   const auto who = call.asking.who;
   const auto shared = share(std::move(call));
   authenticator.resolve(who, shared->turns().callback([shared, then = std::move(then)](
                                                           const Result<access::Principal>& later) {
-    if (!later) return shared->fail(later.error());
+    if (!later) return refuse_unknown(std::move(*shared), later.error());
     shared->asking.who = *later;
     then(std::move(*shared));
   }));

@@ -19,6 +19,7 @@
 #include "actors/api/http/presented.hpp"
 #include "actors/api/http/read_options.hpp"
 #include "actors/api/http/response_cache.hpp"
+#include "actors/api/http/rights_watch.hpp"
 #include "actors/api/jobs/namespace_use.hpp"
 #include "actors/core/asker.hpp"
 #include "runtime/base/clock.hpp"
@@ -49,6 +50,7 @@ struct Context {
   const actor::System& system;                        ///< Whose actors the agent's are.
   actor::Asker asker;
   net::TimerQueue timers;
+  RightsWatch rights_watch;  ///< For what goes on for long.
   NamespaceUse namespaces;
   net::QueryPool pool;
   net::QueryPool listings;  ///< Of directories, fair to each allocation; logs never wait for them.
@@ -148,6 +150,9 @@ private:
 /// Serves a call, on the thread of its connection: answers it, or takes it over.
 using Handler = Outcome (*)(Call& call);
 
+/// Refuses whose token is none; who guesses tokens waits for it.
+void refuse_unknown(Call call, const Error& why);
+
 /// `with_rights` for those whose rights have to be asked for.
 void with_rights_later(Call call, std::function<void(Call)> then);
 
@@ -157,7 +162,7 @@ template <class Then>
 void with_rights(Call call, Then then) {
   auto now = call.context->authenticator->at_once(call.asking.who);
   if (!now) return with_rights_later(std::move(call), std::move(then));
-  if (!*now) return call.fail(now->error());
+  if (!*now) return refuse_unknown(std::move(call), now->error());
   call.asking.who = std::move(**now);
   then(std::move(call));
 }

@@ -165,8 +165,12 @@ TEST_CASE(
       fixture.tokens->say(access::Grant{.rights = access::Rights::everything(), .index = 2});
       CHECK(answer.get() == 200);
     }
-    SUBCASE("none") {
+    SUBCASE("nobody is there: what was known counts") {
       fixture.tokens->say(Error{Errc::unavailable, "nobody is there"});
+      CHECK(answer.get() == 200);
+    }
+    SUBCASE("none") {
+      fixture.tokens->say(Error{Errc::internal, "broken"});
       CHECK(answer.get() >= 500);
     }
   }
@@ -189,6 +193,48 @@ TEST_CASE("rights: an event stream ends when its caller may not follow it any mo
   for (auto piece = stream->read(10s); piece && !piece->empty(); piece = stream->read(10s))
     got += *piece;
   CHECK(got.find("hidden") == std::string::npos);
+}
+
+TEST_CASE("rights: what goes on ends soon after its caller has lost the right") {
+  RightsFixture fixture;
+  fixture.api.state().register_job({.id = "web"});
+  const auto target = fmt::format("/v1/job/web?index={}", fixture.api.state().index);
+  std::vector<std::future<unsigned>> queries;
+  for (int i = 0; i < 20; ++i)
+    queries.push_back(
+        std::async(std::launch::async, [&] { return fixture.send("GET", target, "t").status; }));
+  auto client = fixture.api.client();
+  std::vector<net::ResponseStream> streams;
+  for (const auto* each : {"/v1/event/stream?topic=Job", "/v1/agent/monitor?plain=true"}) {
+    auto stream = client.open({.target = each});
+    REQUIRE(stream.has_value());
+    streams.push_back(std::move(*stream));
+  }
+  REQUIRE(fixture.api.has_waiting(20));
+
+  const auto begun = std::chrono::steady_clock::now();
+  fixture.tokens->change(access::Rights::nothing());
+  for (auto& query : queries)
+    CHECK(query.get() == 403);
+  for (auto& stream : streams) {
+    auto piece = stream.read(10s);
+    while (piece && !piece->empty())
+      piece = stream.read(10s);
+    CHECK(piece.has_value());
+  }
+  CHECK(std::chrono::steady_clock::now() - begun < 5s);  // a second where there is nothing else
+}
+
+TEST_CASE("rights: who guesses tokens waits for his answers, and others do not") {
+  const RightsFixture fixture;
+  for (int i = 0; i < 50; ++i)
+    CHECK(fixture.send("GET", "/v1/jobs", test::no_token).status == 403);
+  auto begun = std::chrono::steady_clock::now();
+  CHECK(fixture.send("GET", "/v1/jobs", test::no_token).status == 403);
+  CHECK(std::chrono::steady_clock::now() - begun > 900ms);
+  begun = std::chrono::steady_clock::now();
+  CHECK(fixture.send("GET", "/v1/jobs", "t").status == 200);
+  CHECK(std::chrono::steady_clock::now() - begun < 900ms);
 }
 
 TEST_CASE("rights: an archive is not taken in of those who may not send one") {
