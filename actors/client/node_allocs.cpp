@@ -423,11 +423,25 @@ actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
   if (parts_.disable_remote_exec) return Error{Errc::permission_denied, "Permission denied"};
   NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
   if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
+  if (!is_isolated(msg.alloc_id, msg.task))
+    NOMAD_TRY(check_caller(msg.alloc_id, {msg.asking.who, access::Capability::alloc_node_exec}));
   if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
   // Never its arguments: they may hold secrets.
   log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
             msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");
   return pass_on<client_api::ExecStarted>(msg);
+}
+
+/// Whether something keeps the task from its node. Of a task that is not known, whoever is asked
+/// next says that.
+bool NodeAllocs::is_isolated(const std::string& alloc_id, const std::string& task) const {
+  const auto* const entry = ledger_.find(alloc_id);
+  if (!entry) return true;
+  const auto known = workload::find_task(*entry->alloc, *entry->job, task);
+  if (!known) return true;
+  const auto driver = drivers().find(copy(known->getDriver()));
+  return driver != drivers().end()
+         && view(driver->second.capabilities().getFsIsolation()) != "none";
 }
 
 /// The token is looked at first, so that nobody without one learns what is here.

@@ -161,6 +161,7 @@ private:
   }
 
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
+  bool is_isolated(const std::string& alloc_id, const std::string& task) const;
   actor::Answer<client_api::AllocDir> disk_of(const client_api::DiskOf& msg);
 
   /// Who runs them knows how they stand, so also of an allocation that has ended.

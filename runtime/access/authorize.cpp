@@ -1,6 +1,7 @@
 #include "runtime/access/authorize.hpp"
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace nomad::access {
@@ -13,6 +14,41 @@ std::size_t hash_of(const Target& target) {
        {target.ns, target.path, target.node_pool, target.node, target.host_volume, target.plugin})
     value = value * 31 + hash(part);
   return value;
+}
+
+/// Two capabilities that together open what another one opens; one alone, where they are the same.
+struct Way {
+  Capability one;
+  Capability other;
+};
+
+/// What else opens what `needed` opens.
+std::optional<Way> other_way(Capability needed) {
+  using enum Capability;
+  switch (needed) {
+    case parse_job:
+    case scale_job:
+      return Way{submit_job, submit_job};
+    case read_job_scaling:
+      return Way{read_job, read_job};
+    case list_scaling_policies:
+    case read_scaling_policy:
+      return Way{list_jobs, read_job};
+    case read_logs:
+      return Way{read_fs, read_fs};
+    case host_volume_mount_readonly:
+      return Way{host_volume_mount_readwrite, host_volume_mount_readwrite};
+    default:
+      return {};
+  }
+}
+
+/// Whether `allow`, of rights or limits, gives the capability or what else opens the same.
+template <class Allow>
+bool opens(const Allow& allow, Capability needed) {
+  if (allow(needed)) return true;
+  const auto way = other_way(needed);
+  return way && allow(way->one) && allow(way->other);
 }
 
 }  // namespace
@@ -47,11 +83,20 @@ const Error& permission_denied() {
 
 Result<Allowed> authorize(const Principal& who, Capability needed, const Target& target) {
   const bool is_open = who.is_cluster() || needed == Capability::none;
-  if (!is_open && !(who.grant_ && who.grant_->rights->allow(needed, target)))
+  const auto allowed_by = [&target](const auto& source) {
+    return [&](Capability one) { return source.allow(one, target); };
+  };
+  if (!is_open && !(who.grant_ && opens(allowed_by(*who.grant_->rights), needed)))
     return permission_denied();
-  if (const auto* const limits = who.limits(); limits != nullptr && !limits->allow(needed, target))
+  if (const auto* const limits = who.limits();
+      limits != nullptr && !opens(allowed_by(*limits), needed))
     return Limits::refusal(needed, target);
   return Allowed{needed, target, who.is_cluster()};
+}
+
+bool is_manager(const Principal& who) {
+  return who.grant_ && who.limits() == nullptr && !who.grant_->accessor.empty()
+         && who.grant_->rights->form() == Rights::Form::everything;
 }
 
 Allowed own_work(std::string_view duty) {

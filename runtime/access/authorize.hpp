@@ -56,6 +56,7 @@ public:
 private:
   friend class Authenticator;
   friend Result<Allowed> authorize(const Principal&, Capability, const Target&);
+  friend bool is_manager(const Principal& who);
 
   explicit Principal(std::string_view duty) : duty_{duty} {}
 
@@ -91,7 +92,8 @@ private:
 /// What everyone hears who is refused, wherever that is.
 const Error& permission_denied();
 
-/// Whether `who` has `needed` on `target`; `permission_denied` if not.
+/// Whether `who` has `needed` on `target`, or what opens the same: who may submit jobs may parse
+/// them. `permission_denied` if not.
 Result<Allowed> authorize(const Principal& who, Capability needed, const Target& target);
 
 /// Who asks, and what he must be able to do; of what, whoever finds the object says.
@@ -107,6 +109,9 @@ struct Asking {
 inline Result<Allowed> authorize(const Asking& asking, const Target& target) {
   return authorize(asking.who, asking.needed, target);
 }
+
+/// Whether it is a user who may do everything by his token. Not where nobody needs one.
+bool is_manager(const Principal& who);
 
 /// The permission for the cluster's own work.
 Allowed own_work(std::string_view duty);

@@ -40,6 +40,7 @@ struct RegisterRequest {
   std::uint64_t job_modify_index = 0;
   bool preserve_counts = false;
   std::int64_t eval_priority = 0;
+  bool policy_override = false;  ///< Of admission policies that may be passed over.
 };
 
 /// An unchanged specification makes an evaluation and no new version. Refuses what an update cannot
@@ -135,9 +136,9 @@ Decision register_version(const access::Allowed& allowed,
                           std::int64_t eval_priority,
                           const EvalSeed& seed);
 
-/// Whether operators let jobs in at present. Errors: permission_denied. (In Nomad a management
-/// token may always; without ACLs nobody has one.)
-Result<> check_registration_open(const state::Snapshot& snapshot);
+/// Whether operators let jobs in at present, as they always do from who has a management token.
+/// Errors: permission_denied.
+Result<> check_registration_open(const state::Snapshot& snapshot, const access::Principal& who);
 
 /// A version that is brought back, or a group that is scaled up, must keep to the bound of the
 /// present, as registrations do (`jobspec::validate`).

@@ -72,7 +72,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
                               std::int64_t max_count,
                               const EvalSeed& seed) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {request.ns}));
-  NOMAD_TRY(check_registration_open(snapshot));
+  NOMAD_TRY(check_registration_open(snapshot, asking.who));
   NOMAD_TRY(check_request(request));
   const auto job = snapshot.job(request.ns, request.job_id);
   if (!job) return Error{Errc::not_found, fmt::format("job \"{}\" not found", request.job_id)};

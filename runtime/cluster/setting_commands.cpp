@@ -159,8 +159,8 @@ Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,
 }
 
 Result<Decision> decide_node_pool(const access::Asking& asking, schema::NodePool::Reader pool) {
-  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   const auto name = view(pool.getName());
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {.node_pool = name}));
   if (const auto mistakes = pool_mistakes(pool); !mistakes.empty())
     return Error{Errc::invalid_argument,
                  fmt::format("invalid node pool \"{}\": {}", name, jobspec::join_errors(mistakes))};
@@ -185,7 +185,7 @@ Result<Decision> decide_node_pool_delete(const state::Snapshot& snapshot,
                                          const access::Asking& asking,
                                          std::string_view name,
                                          std::string_view region) {
-  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {.node_pool = name}));
   if (name.empty()) return Error{Errc::invalid_argument, "node pool name is empty"};
   const auto state = snapshot.unguarded();  // The log judges it once more (kind::NodePools).
   std::vector<std::string> needed;

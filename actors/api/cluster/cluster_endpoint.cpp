@@ -306,7 +306,7 @@ void add_cluster_routes(Routes& routes, AgentParts parts) {
   routes.exact("/v1/agent/members",
                {{Methods::get, Capability::node_read, with(list_members), Where::server}});
   routes.exact("/v1/agent/join",
-               {{Methods::write, Capability::none, with(join_servers), Where::agent}});
+               {{Methods::write, Capability::agent_write, with(join_servers), Where::agent}});
   routes.exact("/v1/agent/force-leave",
                {{Methods::write, Capability::agent_write, with(force_leave), Where::agent}});
   routes.exact("/v1/operator/raft/configuration",

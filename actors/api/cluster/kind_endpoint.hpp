@@ -8,6 +8,7 @@
 // and, where it has such a thing,
 //   title          "Node pool": the noun where a text begins with it;
 //   nameless       the refusal of a request below `path` that names none;
+//   judged_by_name callers need the right for that one: rows and bodies are judged
 //   ignores_filter its lists leave filters aside;
 //   decide_put(state, asking, object), decide_remove(state, asking, key, region)
 //                  the decision, if that is more than cluster::decide_put and decide_remove.
@@ -115,8 +116,12 @@ Outcome on_named(Call& call) {
 /// Enters the routes of a kind; `more` are operations below its path.
 template <class Api>
 void add_kind(Routes& routes, std::vector<Suffix> more = {}) {
-  std::vector<Operation> listing{{Methods::get, Api::read, list_kind<Api>}};
-  const Operation put{Methods::write, Api::write, put_kind<Api>};
+  constexpr bool judges = requires {
+    Api::judged_by_name;
+  };
+  std::vector<Operation> listing{
+      {Methods::get, Api::read, list_kind<Api>, Where::by_method, judges}};
+  const Operation put{Methods::write, Api::write, put_kind<Api>, Where::by_method, judges};
   if constexpr (requires { Api::create_path; })
     routes.exact(std::string{Api::create_path}, {put});
   else

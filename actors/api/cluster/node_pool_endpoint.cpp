@@ -16,6 +16,7 @@ struct NodePoolApi {
   static constexpr auto read = Capability::node_pool_read;
   static constexpr auto write = Capability::node_pool_write;
   static constexpr auto remove = Capability::node_pool_delete;
+  static constexpr bool judged_by_name = true;
   static constexpr auto decide_remove = cluster::decide_node_pool_delete;
 
   static Result<cluster::Decision> decide_put(const state::Snapshot&,

@@ -183,9 +183,9 @@ Outcome delete_service(Call& call) {
 }  // namespace
 
 void add_service_routes(Routes& routes) {
-  routes.exact("/v1/services", {{Methods::get, Capability::read_job, list_services}});
+  routes.exact("/v1/services", {{Methods::get, Capability::read_services, list_services}});
   routes.below("/v1/service/", {{"",
-                                 {{Methods::get, Capability::read_job, read_service},
+                                 {{Methods::get, Capability::read_services, read_service},
                                   {Methods::remove, Capability::submit_job, delete_service}}}});
 }
 

@@ -92,12 +92,33 @@ private:
   /// The namespace of the query, as Nomad judges it; whatever is found is judged by its own.
   bool refuse() {
     const auto needed = call_.asking.needed;
-    if (!access::is_namespaced(needed) || needed == Capability::any_in_namespace || ns_ == "*")
-      return false;
+    if (!access::is_namespaced(needed) || needed == Capability::any_in_namespace) return false;
+    // Variables are of paths; a list shows those that are the caller's, if any are. Limits know
+    // none.
+    if (needed == Capability::variables_list && call_.asking.who.limits() == nullptr) return false;
     const auto path = read_.path ? std::string_view{*read_.path} : std::string_view{};
-    const auto allowed = authorize(call_.asking, {ns_, path});
-    if (!allowed && release()) call_.fail(allowed.error());
-    return !allowed;
+    const bool is_allowed
+        = ns_ == "*" ? has_somewhere(needed) : authorize(call_.asking, {ns_, path}).has_value();
+    if (!is_allowed && release()) call_.fail(refusal({ns_, path}));
+    return !is_allowed;
+  }
+
+  /// In the caller's own words, where he is kept to something.
+  Error refusal(const access::Target& target) const {
+    const auto allowed = authorize(call_.asking, target);
+    return allowed ? access::permission_denied() : allowed.error();
+  }
+
+  /// Of lists of jobs and what belongs to them; others of all namespaces are empty for who has
+  /// nothing.
+  bool has_somewhere(Capability needed) const {
+    if (needed != Capability::list_jobs && needed != Capability::read_job) return true;
+    bool has = false;
+    const auto snapshot = context_.state.store->snapshot();
+    for (auto cursor = snapshot.rows<state::kind::Namespaces>().lower_bound("");
+         cursor.valid() && !has; cursor.next())
+      has = authorize(call_.asking, {cursor.key()}).has_value();
+    return has;
   }
 
   /// What `look(view)` makes of the state as this caller may see it.

@@ -33,9 +33,10 @@ std::optional<std::string> refuse_page_of(const Call& call, const Operation& ope
   return net::refuse_page(request, call.context->hosts, acts);
 }
 
-/// What a route of no namespace is about: a node, where the request names one.
+/// What a route of no namespace is about: a pool or a node, where the request names one.
 access::Target target_of(const Call& call) {
   const auto& request = call.request();
+  if (request.path.starts_with("/v1/node/pool/")) return {.node_pool = call.rest};
   if (request.path.starts_with("/v1/node/")) return {.node = call.rest};
   if (!request.path.starts_with("/v1/client/")) return {};
   const auto named = request.parameter_or_empty("node_id");
@@ -45,7 +46,7 @@ access::Target target_of(const Call& call) {
 
 /// Serves the call of somebody of whom it is known what he may do.
 void serve(const Operation& operation, Call call) {
-  if (!access::is_namespaced(operation.capability))
+  if (!access::is_namespaced(operation.capability) && !operation.handler_judges)
     if (const auto allowed = authorize(call.asking, target_of(call)); !allowed)
       return call.fail(allowed.error());
   dispatch(

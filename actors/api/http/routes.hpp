@@ -39,6 +39,9 @@ struct Operation {
   Capability capability;
   BoundHandler run;
   Where where = Where::by_method;
+
+  /// Though it is of no namespace, its handler judges: each row of a list, or what a body names.
+  bool handler_judges = false;
   telemetry::Sample* time = nullptr;               ///< Of how long it takes; set by Routes.
   std::vector<telemetry::Counter*> counters = {};  ///< Of how often it is served; the same.
 };

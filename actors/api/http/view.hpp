@@ -114,6 +114,8 @@ public:
     auto row = snapshot_->row<Kind>(key);
     if constexpr (std::is_same_v<Kind, state::kind::Namespaces>)
       NOMAD_TRY(in(key));
+    else if constexpr (std::is_same_v<Kind, state::kind::NodePools>)
+      NOMAD_TRY(access::authorize(verdicts_->who(), needed_, {.node_pool = key}));
     else if constexpr (requires { row.reader().getNamespace(); })
       return if_allowed(std::move(row));
     return row;
@@ -178,6 +180,9 @@ bool View::sees(const Row& row) const {
   if constexpr (std::is_same_v<Row, Object<schema::Variable>>)
     return access::authorize(verdicts_->who(), needed_,
                              {view(object.getNamespace()), view(object.getPath())})
+        .has_value();
+  else if constexpr (std::is_same_v<Row, Object<schema::NodePool>>)
+    return access::authorize(verdicts_->who(), needed_, {.node_pool = view(object.getName())})
         .has_value();
   else if constexpr (std::is_same_v<Row, Object<schema::Namespace>>)
     return judge(view(object.getName())).has_value();

@@ -221,6 +221,9 @@ Outcome dispatch_job(Call& call) {
 }
 
 Outcome force_periodic(Call& call) {
+  // Who may submit jobs may launch them, too, but not dispatch them.
+  if (!authorize(call.asking, {write_namespace(call.request())}))
+    call.asking.needed = Capability::submit_job;
   return write(
       call,
       [job = name_of(call)](const Snapshot& state, const access::Asking& asking,

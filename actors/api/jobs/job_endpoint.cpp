@@ -327,7 +327,7 @@ void add_job_routes(Routes& routes, JobParts parts) {
                             read("/deployment", job_deployment),
                             write("/stable", Capability::submit_job, set_job_stability),
                             {"/scale",
-                             {{Methods::get, Capability::read_job, job_scale_status},
+                             {{Methods::get, Capability::read_job_scaling, job_scale_status},
                               {Methods::write, Capability::scale_job, with(scale_job)}}},
                             read("/services", job_services),
                             read("/submission", job_submission),

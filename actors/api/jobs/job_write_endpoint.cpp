@@ -16,6 +16,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/job_commands.hpp"
+#include "runtime/cluster/job_rights.hpp"
 #include "runtime/hcl/functions/functions.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/cron/cron.hpp"
@@ -103,6 +104,7 @@ Outcome register_here(Call& call, const JobParts& parts) {
   request.job_modify_index = fields.unsigned_integer("JobModifyIndex");
   request.preserve_counts = fields.boolean("PreserveCounts");
   request.eval_priority = fields.integer("EvalPriority");
+  request.policy_override = fields.boolean("PolicyOverride");
   NOMAD_TRY(fields.check());
   if (scales_system_job(incoming.draft.job()))
     return bad_request("Task groups with job type system do not support scaling blocks");
@@ -277,10 +279,15 @@ Outcome plan_here(Call& call, const JobParts& parts) {
   if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, parts, plan_job);
   BodyFields fields{incoming.body, "JobPlanRequest"};
   const bool with_diff = fields.boolean("Diff");
+  const bool overrides = fields.boolean("PolicyOverride");
   NOMAD_TRY(fields.check());
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
   const auto job = freeze_job(incoming.draft);
+  NOMAD_TRY(cluster::authorize_contents(call.asking.who, *job));
+  if (overrides)
+    NOMAD_TRY(
+        authorize(call.asking.who, Capability::sentinel_override, {view(job->getNamespace())}));
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
   const auto state = store->snapshot();
