@@ -127,6 +127,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_file_routes(routes, client);
   add_event_routes(routes);
   add_monitor_routes(routes);
+  add_whoami_routes(routes);
 }
 
 net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options) {

@@ -161,5 +161,6 @@ void add_client_routes(Routes& routes, ClientParts parts);
 void add_file_routes(Routes& routes, ClientParts parts);
 void add_event_routes(Routes& routes);
 void add_monitor_routes(Routes& routes);
+void add_whoami_routes(Routes& routes);
 
 }  // namespace nomad::api
