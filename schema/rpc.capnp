@@ -53,13 +53,30 @@ struct SealedWriteReply {
 
 # Answers Access.Resolve: what the token in the request's head gives. The request has no body.
 struct ResolveReply {
+  struct Policy {
+    name @0 :Text;
+    modifyIndex @1 :UInt64;
+    rules @2 :Text;
+  }
+
+  struct Workload {
+    namespace @0 :Text;
+    jobId @1 :Text;
+    group @2 :Text;
+    task @3 :Text;
+    allocId @4 :Text;
+  }
+
   index @0 :UInt64;                # of the newest change of what it was read from
   accessor @1 :Text;               # the token's public name
   validForMs @2 :UInt64;           # then the token ends by itself; 0: it does not
   union {                          # the rights
     nothing @3 :Void;
     everything @4 :Void;
+    policies @5 :List(Policy);     # and what `implicit` may do without any
   }
+  implicit @6 :Workload;
+  workload @7 :Workload;           # whose identity the token is, if a task's
 }
 
 struct NodeRegisterRequest { node @0 :Node.Node; }

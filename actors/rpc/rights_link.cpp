@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/object/draft.hpp"
 #include "schema/rpc.capnp.h"
 
@@ -20,28 +21,84 @@ using Found = access::Lookup::Found;
 
 constexpr std::chrono::milliseconds transport_slack{1'000};
 
+constexpr std::string_view silence = "the servers do not say what the token allows: ";
+
+/// Somebody was there.
 Error cannot_say(const std::string& why) {
-  return {Errc::unavailable, "the servers do not say what the token allows: " + why};
+  return {Errc::internal, std::string{silence} + why};
 }
 
-Result<access::RightsRef> read_rights(ResolveReply::Reader reply) {
+/// What was known may count then.
+Error nobody_there(const std::string& why) {
+  return {Errc::unavailable, std::string{silence} + why};
+}
+
+access::ImplicitRights read_workload(ResolveReply::Workload::Reader from) {
+  return {.ns = copy(from.getNamespace()),
+          .job_id = copy(from.getJobId()),
+          .group = copy(from.getGroup()),
+          .task = copy(from.getTask())};
+}
+
+Result<access::RightsRef> read_rights(ResolveReply::Reader reply, access::RightsCache& cache) {
   switch (reply.which()) {
     case ResolveReply::NOTHING:
       return Rights::nothing();
     case ResolveReply::EVERYTHING:
       return Rights::everything();
+    case ResolveReply::POLICIES:
+      break;
+    default:
+      return cannot_say("they do so in a newer form");
   }
-  return cannot_say("they do so in a newer form");
+  std::vector<access::NamedPolicy> policies;
+  for (const auto each : reply.getPolicies()) {
+    auto policy = cache.read_policy(view(each.getRules()));
+    if (!policy)
+      return cannot_say("the policy \"" + copy(each.getName())
+                        + "\" cannot be read here: " + policy.error().what);
+    policies.push_back({copy(each.getName()), each.getModifyIndex(), std::move(*policy)});
+  }
+  if (!reply.hasImplicit()) return cache.rights_of(std::move(policies));
+  const auto workload = read_workload(reply.getImplicit());
+  return cache.rights_of(std::move(policies), &workload);
 }
 
-Result<Grant> read_grant(const Bytes& body) {
+Result<Grant> read_grant(const Bytes& body, access::RightsCache& cache) {
   const auto reply = NOMAD_TRY(Object<ResolveReply>::from_bytes(body.view()));
-  Grant grant{.rights = NOMAD_TRY(read_rights(*reply)),
+  Grant grant{.rights = NOMAD_TRY(read_rights(*reply, cache)),
               .accessor = copy(reply->getAccessor()),
               .index = reply->getIndex()};
   if (const auto left = reply->getValidForMs(); left > 0)
     grant.until = net::RpcClock::now() + std::chrono::milliseconds{left};
+  if (const auto task = reply->getWorkload(); reply->hasWorkload())
+    grant.workload = access::WorkloadIdentity{copy(task.getNamespace()), copy(task.getJobId()),
+                                              copy(task.getAllocId()), copy(task.getTask())};
   return grant;
+}
+
+void write_policies(ResolveReply::Builder reply, const Rights& rights) {
+  const auto& policies = access::policies_of(rights);
+  auto list = reply.initPolicies(static_cast<unsigned>(policies.size()));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list[i].setName(text(policies[i].name));
+    list[i].setModifyIndex(policies[i].modify_index);
+    list[i].setRules(text(access::rules_text(*policies[i].policy)));
+  }
+  const auto* const workload = access::workload_of(rights);
+  if (workload == nullptr) return;
+  auto shown = reply.initImplicit();
+  shown.setNamespace(text(workload->ns));
+  shown.setJobId(text(workload->job_id));
+  shown.setGroup(text(workload->group));
+  shown.setTask(text(workload->task));
+}
+
+void write_workload(ResolveReply::Workload::Builder to, const access::WorkloadIdentity& task) {
+  to.setNamespace(text(task.ns));
+  to.setJobId(text(task.job_id));
+  to.setTask(text(task.task));
+  to.setAllocId(text(task.alloc_id));
 }
 
 Result<Bytes> write_grant(const Grant& grant) {
@@ -50,13 +107,20 @@ Result<Bytes> write_grant(const Grant& grant) {
   return make_body<ResolveReply>([&](auto& reply) {
     reply.setIndex(grant.index);
     reply.setAccessor(text(grant.accessor));
-    if (form == Rights::Form::everything)
-      reply.setEverything();
-    else
-      reply.setNothing();
-    if (grant.until == access::Time::max()) return;
+    switch (form) {
+      case Rights::Form::everything:
+        reply.setEverything();
+        break;
+      case Rights::Form::policies:
+        write_policies(reply, *grant.rights);
+        break;
+      default:
+        reply.setNothing();
+    }
+    if (grant.workload) write_workload(reply.initWorkload(), *grant.workload);
+    if (grant.ends == access::Time::max()) return;
     const auto left
-        = std::chrono::duration_cast<std::chrono::milliseconds>(grant.until - net::RpcClock::now());
+        = std::chrono::duration_cast<std::chrono::milliseconds>(grant.ends - net::RpcClock::now());
     reply.setValidForMs(static_cast<std::uint64_t>(std::max<std::int64_t>(1, left.count())));
   });
 }
@@ -77,6 +141,7 @@ struct RightsLink::Shared : std::enable_shared_from_this<Shared> {
   actor::Asker asker;
   std::mutex guard;
   CallTransport transport;
+  access::RightsCache cache;
 
   CallTransport open_transport() {
     const std::lock_guard lock{guard};
@@ -86,7 +151,7 @@ struct RightsLink::Shared : std::enable_shared_from_this<Shared> {
   /// Asks the servers one after the other; what a server itself says counts.
   void ask(const SecretText& token, std::vector<std::string> servers, const Found& found) {
     const auto to = open_transport();
-    if (!to || servers.empty()) return found(cannot_say("there are none"));
+    if (!to || servers.empty()) return found(nobody_there("there are none"));
     Call call;
     call.to = {.address = servers.front(), .region = options.region};
     call.method = Method::access_resolve;
@@ -97,11 +162,15 @@ struct RightsLink::Shared : std::enable_shared_from_this<Shared> {
     asker.ask<Reply>(to, std::move(call), options.patience + transport_slack,
                      [self = shared_from_this(), token, servers = std::move(servers),
                       found](const Result<Reply>& reply) {
-                       if (reply && reply->outcome) return found(read_grant(*reply->outcome));
+                       if (reply && reply->outcome)
+                         return found(read_grant(*reply->outcome, self->cache));
                        const auto& why = reply ? reply->outcome.error() : reply.error();
                        const bool is_said = reply && reply->delivery == Delivery::answered;
                        if (is_said && why.code == Errc::permission_denied) return found(why);
-                       if (servers.empty()) return found(cannot_say(why.what));
+                       if (servers.empty())
+                         return found(is_said && why.code != Errc::no_leader
+                                          ? cannot_say(why.what)
+                                          : nobody_there(why.what));
                        self->ask(token, servers, found);
                      });
   }

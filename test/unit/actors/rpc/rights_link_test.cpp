@@ -3,9 +3,11 @@
 #include "actors/rpc/rights_link.hpp"
 
 #include <map>
+#include <optional>
 
 #include <doctest/doctest.h>
 
+#include "runtime/access/policy/policy.hpp"
 #include "schema/rpc.capnp.h"
 #include "test/support/actor_fixture.hpp"
 
@@ -50,6 +52,17 @@ Result<Grant> stored(std::string_view token) {
   if (token == "good")
     return Grant{.rights = Rights::everything(), .accessor = "acc-1", .index = 7};
   if (token.empty()) return Grant{.rights = Rights::nothing(), .index = 7};
+  if (token == "policies") {
+    const access::ImplicitRights workload{
+        .ns = "prod", .job_id = "web", .group = "api", .task = "server"};
+    return Grant{
+        .rights = access::rights_of(
+            {{"read", 5, access::read_policy(R"(namespace "prod" { policy = "read" })").value()}},
+            &workload),
+        .accessor = "acc-2",
+        .workload = access::WorkloadIdentity{"prod", "web", "alloc-1", "server"},
+        .index = 7};
+  }
   if (token == "rules")
     return Grant{.rights
                  = Rights::by([](access::Capability, const access::Target&) { return true; })};
@@ -113,6 +126,27 @@ TEST_CASE("rights_link: a token gives what the servers say, which is kept") {
     CHECK(test.outcome("guess") == "Permission denied");
     CHECK(*test.calls == 3);
   }
+}
+
+TEST_CASE("rights_link: policies travel in their own words, and a workload with what it is") {
+  RightsFixture test;
+  std::optional<access::Principal> known;
+  test.authenticator->resolve(test.authenticator->identify({.credentials = {.token = "policies"}}),
+                              [&](const Result<access::Principal>& who) { known = who.value(); });
+  test.settle();
+  REQUIRE(known);
+  const auto& grant = *known->grant();
+  CHECK(grant.accessor == "acc-2");
+  REQUIRE(grant.rights->form() == Rights::Form::policies);
+  const auto& policies = access::policies_of(*grant.rights);
+  REQUIRE(policies.size() == 1);
+  CHECK(policies[0].name == "read");
+  CHECK(policies[0].modify_index == 5);
+  CHECK(access::rules_text(*policies[0].policy) == R"(namespace "prod" { policy = "read" })");
+  REQUIRE(access::workload_of(*grant.rights) != nullptr);
+  CHECK(access::workload_of(*grant.rights)->group == "api");
+  REQUIRE(known->caller().workload);
+  CHECK(known->caller().workload->alloc_id == "alloc-1");
 }
 
 TEST_CASE("rights_link: who does not answer is passed over, and when nobody does it is refused") {
