@@ -128,6 +128,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_event_routes(routes);
   add_monitor_routes(routes);
   add_whoami_routes(routes);
+  add_explain_routes(routes);
 }
 
 net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options) {

@@ -17,12 +17,12 @@ struct RuleNote {
 
 struct Explanation {
   bool is_allowed = false;
-  std::string reason = {};  ///< A sentence.
-  std::vector<RuleNote> deciding
-      = {};  ///< Those of one name or pattern, of all policies that have it.
-  std::vector<RuleNote> close = {};  ///< At most `max_close`; the closest first.
+  std::string reason = {};              ///< A sentence.
+  std::vector<RuleNote> deciding = {};  ///< Of one name or pattern, of all policies that have it.
+  std::vector<RuleNote> close = {};     ///< The closest first.
 
-  static constexpr std::size_t max_close = 20;
+  /// Of each of the two lists.
+  static constexpr std::size_t max_notes = 20;
 };
 
 }  // namespace nomad::access

@@ -150,6 +150,7 @@ void add_variable_routes(Routes& routes, std::shared_ptr<security::Keyring> keyr
 void add_keyring_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
 void add_snapshot_routes(Routes& routes, ArchiveParts parts);
 void add_search_routes(Routes& routes);
+void add_explain_routes(Routes& routes);
 void add_decision_routes(Routes& routes, server::DecisionLog decisions);
 void add_operator_routes(Routes& routes, AgentParts parts);
 void add_agent_routes(Routes& routes, AgentParts parts);

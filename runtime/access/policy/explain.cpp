@@ -46,7 +46,8 @@ public:
       explain_any();
     else
       explain_key();
-    if (out_.close.size() > Explanation::max_close) out_.close.resize(Explanation::max_close);
+    for (auto* notes : {&out_.deciding, &out_.close})
+      if (notes->size() > Explanation::max_notes) notes->resize(Explanation::max_notes);
     return std::move(out_);
   }
 
@@ -67,9 +68,12 @@ private:
     return source.path != nullptr ? source.path->given : source.block->given;
   }
 
+  static constexpr std::size_t most_compared = 1'000;
+
   /// The rules of an entry that say what it says as a whole.
   void add_deciding(const Entry& entry) {
     for (const auto& source : entry.sources) {
+      if (out_.deciding.size() >= Explanation::max_notes) return;
       const auto given = given_by_source(source);
       const bool speaks = entry.is_denied()    ? (given & deny_bit) != 0
                           : gives(entry.given) ? gives(given)
@@ -106,18 +110,12 @@ private:
   /// Other patterns that match, which were not the closest.
   void add_less_close(const Entry* chosen, bool is_own) {
     for (const auto& pattern : table().patterns()) {
-      if (&pattern == chosen || !matches(pattern)) continue;
+      if (&pattern == chosen || !matches(pattern.key, question_.key)) continue;
+      if (out_.close.size() >= Explanation::max_notes) return;
       const auto why = is_own ? std::string{"the workload's own right comes before it"}
                               : "but " + rule_for(question_.scope, chosen->key) + " is closer";
       add_close(pattern, verdict_of(pattern) + ", " + why);
     }
-  }
-
-  bool matches(const Entry& pattern) const {
-    RuleTable alone;
-    alone.add(pattern.key, pattern.given, {});
-    alone.seal();
-    return alone.find(question_.key) != nullptr;
   }
 
   /// Rules that would give it, but for something else; those with a like name first.
@@ -125,7 +123,8 @@ private:
     std::vector<std::pair<bool, const Entry*>> others;
     for (const auto* entries : {&table().names(), &table().patterns()})
       for (const auto& entry : *entries)
-        if (gives(entry.effective()) && entry.key != question_.key && !matches(entry))
+        if (others.size() < most_compared && gives(entry.effective())
+            && !matches(entry.key, question_.key))
           others.emplace_back(!is_like(entry.key), &entry);
     std::ranges::stable_sort(others, {}, &std::pair<bool, const Entry*>::first);
     for (const auto& [is_unlike, entry] : others)
@@ -140,7 +139,7 @@ private:
 
   void add_close(const Entry& entry, const std::string& note) {
     for (const auto& source : entry.sources) {
-      if (out_.close.size() >= Explanation::max_close) return;
+      if (out_.close.size() >= Explanation::max_notes) return;
       out_.close.push_back(note_of(source, note));
     }
   }
@@ -151,8 +150,7 @@ private:
         = is_allowed_ ? word_ + " is given for some " + noun : word_ + " is given for no " + noun;
     for (const auto* entries : {&table().names(), &table().patterns()})
       for (const auto& entry : *entries)
-        if (gives(entry.effective()) && out_.deciding.size() < Explanation::max_close)
-          add_deciding(entry);
+        if (gives(entry.effective())) add_deciding(entry);
   }
 
   // -- levels

@@ -10,10 +10,6 @@
 namespace nomad::access {
 namespace {
 
-bool matches(const RuleKey& pattern, const RuleKey& key) {
-  return glob_matches(pattern.name, key.name) && glob_matches(pattern.path, key.path);
-}
-
 /// Sorts by key and unites neighbours of one key.
 void unite(std::vector<RuleTable::Entry>& entries) {
   std::ranges::stable_sort(entries, {}, &RuleTable::Entry::key);
@@ -32,6 +28,10 @@ void unite(std::vector<RuleTable::Entry>& entries) {
 }
 
 }  // namespace
+
+bool matches(const RuleKey& pattern, const RuleKey& key) {
+  return glob_matches(pattern.name, key.name) && glob_matches(pattern.path, key.path);
+}
 
 void RuleTable::add(RuleKey key, CapabilitySet given, RuleSource source) {
   const bool is_pattern = is_glob(key.name) || is_glob(key.path);

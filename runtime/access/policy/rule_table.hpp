@@ -31,6 +31,9 @@ struct RuleKey {
   friend auto operator<=>(const RuleKey&, const RuleKey&) = default;
 };
 
+/// Whether a rule with the name or pattern `pattern` is one for `key`.
+bool matches(const RuleKey& pattern, const RuleKey& key);
+
 /// Where a rule stands.
 struct RuleSource {
   std::uint32_t policy = 0;  ///< Its place in the set.

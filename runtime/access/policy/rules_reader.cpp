@@ -151,7 +151,7 @@ private:
 
   Result<> count() {
     if (++count_ <= most_) return {};
-    return Error{Errc::too_large,
+    return Error{Errc::invalid_argument,
                  "Invalid policy: it has more than " + std::to_string(most_) + " rules"};
   }
 

@@ -139,6 +139,7 @@ inline const std::map<std::string, std::string> opened_by{
     {"PUT /v1/system/reconcile/summaries", "management"},
 
     {"GET /v1/acl/whoami", ""},  // but no token that is none: whoami_test.cpp
+    {"GET /v1/acl/explain", ""},  // but no token that is none: explain_test.cpp
     {"ANY /v1/acl/*", ""},
     {"ANY /v1/sentinel/policies", ""},
     {"ANY /v1/sentinel/policy/*", ""},

@@ -133,7 +133,12 @@ TEST_CASE("explain: it says what the look-up says, and no more than some rules")
       const auto why = explain(*rights, needed, {.ns = ns});
       CHECK(why.is_allowed == rights->allow(needed, {.ns = ns}));
       CHECK_FALSE(why.reason.empty());
-      CHECK(why.close.size() <= Explanation::max_close);
-      CHECK(why.deciding.size() <= Explanation::max_close);
+      CHECK(why.close.size() <= Explanation::max_notes);
+      CHECK(why.deciding.size() <= Explanation::max_notes);
     }
+  std::string same;
+  for (int i = 0; i < 200; ++i)
+    same += "namespace \"a\" { policy = \"write\" }\n";
+  const auto why = explain(*rights_from({same}), submit_job, {.ns = "a"});
+  CHECK(why.deciding.size() == Explanation::max_notes);
 }

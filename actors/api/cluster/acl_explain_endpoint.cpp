@@ -1,0 +1,93 @@
+// GET /v1/acl/explain: whether the sender of a request may do something, by which rules of which
+// policies, and which rules came close. Nomad has nothing like it. Everybody may ask it about
+// himself: the rules that it shows are of policies that he has.
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/access/policy/policy.hpp"
+#include "runtime/base/similar_name.hpp"
+#include "runtime/base/text.hpp"
+
+namespace nomad::api {
+namespace {
+
+struct Explained {
+  Capability capability;
+  access::Target target;  ///< Views into the request.
+};
+
+Result<Capability> asked_capability(std::string_view word) {
+  if (word.empty()) return bad_request("missing capability, such as \"submit-job\"");
+  if (const auto known = access::capability_of(word)) return *known;
+  std::vector<std::string_view> words;
+  for (int i = 1; i <= static_cast<int>(Capability::management); ++i)
+    words.push_back(access::word_of(static_cast<Capability>(i)));
+  const auto near = closest_word(word, words);
+  return bad_request("unknown capability " + quote(word)
+                     + (near.empty() ? "" : "; did you mean " + quote(near) + "?"));
+}
+
+Result<Explained> asked_of(const net::Request& request) {
+  if (!request.parameter_or_empty("accessor").empty())
+    return bad_request("accessor is not taken: ask with the token itself");
+  Explained asked{
+      .capability = NOMAD_TRY(asked_capability(request.parameter_or_empty("capability"))),
+      .target = {}};
+  if (access::is_namespaced(asked.capability)) {
+    const auto ns = request.parameter_or_empty("namespace");
+    asked.target.ns = ns.empty() ? "default" : ns;
+  }
+  asked.target.path = request.parameter_or_empty("path");
+  asked.target.node_pool = request.parameter_or_empty("node_pool");
+  asked.target.host_volume = request.parameter_or_empty("host_volume");
+  asked.target.plugin = request.parameter_or_empty("plugin");
+  const auto word = access::word_of(asked.capability);
+  const auto misses = [&](std::string_view prefix, std::string_view given) {
+    return word.starts_with(prefix) && given.empty();
+  };
+  if (misses("variables-", asked.target.path)) return bad_request("missing path of the variable");
+  if (misses("node-pool-", asked.target.node_pool)) return bad_request("missing node_pool");
+  if (misses("host-volume-", asked.target.host_volume)) return bad_request("missing host_volume");
+  return asked;
+}
+
+void append_note(std::string& out, const access::RuleNote& note) {
+  JsonObject object{out};
+  object.number("Line", note.line).text("Note", note.note).text("Policy", note.policy);
+  object.text("Rule", note.rule);
+}
+
+Answer explain(const access::Principal& who, const Explained& asked) {
+  auto why = access::explain(*who.grant()->rights, asked.capability, asked.target);
+  const auto* const limits = who.limits();
+  if (why.is_allowed && limits != nullptr && !limits->allow(asked.capability, asked.target))
+    why.reason = "the caller is kept from it by his limits: " + limits->text();
+  JsonObject object;
+  object.boolean("Allowed", authorize(who, asked.capability, asked.target).has_value());
+  object.text("Capability", access::word_of(asked.capability));
+  append_json_list(object.raw("Close"), why.close, append_note);
+  object.text("HostVolume", asked.target.host_volume).text("Namespace", asked.target.ns);
+  object.text("NodePool", asked.target.node_pool).text("Path", asked.target.path);
+  object.text("Plugin", asked.target.plugin).text("Reason", why.reason);
+  append_json_list(object.raw("Rules"), why.deciding, append_note);
+  return Answer::json(object.take());
+}
+
+/// Not before he is looked up: a token that is none is nobody.
+Outcome explain_rights(Call& call) {
+  if (!call.context->authenticator->enforces()) return bad_request("ACL support disabled");
+  NOMAD_TRY(asked_of(call.request()));
+  with_rights(std::move(call), [](Call known) {
+    const auto asked = asked_of(known.request());
+    known.send(asked ? explain(known.asking.who, *asked) : Answer::error(asked.error()));
+  });
+  return later;
+}
+
+}  // namespace
+
+void add_explain_routes(Routes& routes) {
+  routes.exact("/v1/acl/explain",
+               {{Methods::get, Capability::none, explain_rights, Where::server}});
+}
+
+}  // namespace nomad::api

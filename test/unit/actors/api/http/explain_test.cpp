@@ -1,0 +1,75 @@
+// GET /v1/acl/explain.
+#include <doctest/doctest.h>
+
+#include "runtime/access/policy/policy.hpp"
+#include "test/unit/actors/api/api_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+
+namespace {
+
+access::RightsRef rights_of_dev() {
+  return access::rights_of(
+      {{"dev", 1, access::read_policy("namespace \"dev-*\" { policy = \"write\" }").value()},
+       {"all", 2, access::read_policy("namespace \"*\" { policy = \"read\" }").value()}});
+}
+
+struct ExplainFixture : ApiFixture {
+  ExplainFixture()
+      : ApiFixture{[](ApiOptions& options) {
+          options.authenticator = access::Authenticator::make(
+              {.lookup
+               = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
+                   if (token.empty()) return access::Grant{};
+                   if (token != "dev") return access::permission_denied();
+                   return access::Grant{.rights = rights_of_dev(), .accessor = "acc-1"};
+                 }}});
+        }} {}
+
+  /// What "dev", or another token, is told.
+  std::string told(const std::string& query, const std::string& token = "dev") {
+    auto client = net::HttpClient::make(
+        {.address = "http://" + address(), .headers = {{"X-Nomad-Token", token}}});
+    auto response = client->send({.target = "/v1/acl/explain?" + query});
+    REQUIRE(response.has_value());
+    return std::to_string(response->status) + ' ' + response->body;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("explain: the rule that decided and what came close") {
+  ExplainFixture fixture;
+  const auto answer = fixture.told("capability=submit-job&namespace=dev-a");
+  CHECK(
+      answer
+      == R"(200 {"Allowed":true,"Capability":"submit-job","Close":[{"Line":1,"Note":"does not give )"
+         R"(submit-job, but the rule for namespace \"dev-*\" is closer","Policy":"all","Rule":)"
+         R"("namespace \"*\" { policy = \"read\" }"}],"HostVolume":"","Namespace":"dev-a",)"
+         R"("NodePool":"","Path":"","Plugin":"","Reason":"the rule for namespace \"dev-*\" gives )"
+         R"(submit-job","Rules":[{"Line":1,"Note":"","Policy":"dev","Rule":"namespace \"dev-*\" { )"
+         R"(policy = \"write\" }"}]})");
+  const auto refused = fixture.told("capability=submit-job");
+  CHECK(refused.starts_with(R"(200 {"Allowed":false,)"));
+  CHECK(refused.find(R"("Namespace":"default")") != std::string::npos);
+  CHECK(refused.find("does not give submit-job") != std::string::npos);
+}
+
+TEST_CASE("explain: questions that are none are refused, and who is nobody") {
+  ExplainFixture fixture;
+  CHECK(fixture.told("") == "400 missing capability, such as \"submit-job\"");
+  CHECK(fixture.told("capability=sbmit-job")
+        == "400 unknown capability \"sbmit-job\"; did you mean \"submit-job\"?");
+  CHECK(fixture.told("capability=variables-read") == "400 missing path of the variable");
+  CHECK(fixture.told("capability=node-pool-read") == "400 missing node_pool");
+  CHECK(fixture.told("capability=host-volume-mount-readonly") == "400 missing host_volume");
+  CHECK(fixture.told("capability=read-job&accessor=acc-1").starts_with("400 accessor"));
+  CHECK(fixture.told("capability=read-job", "guess") == "403 Permission denied");
+  CHECK(fixture.told("capability=read-job", "").starts_with(R"(200 {"Allowed":false,)"));
+}
+
+TEST_CASE("explain: where nobody needs a token there is nothing to say") {
+  ApiFixture fixture;
+  CHECK(fixture.refusal("/v1/acl/explain?capability=read-job") == "400 ACL support disabled");
+}
