@@ -1,11 +1,10 @@
 #include "runtime/cluster/setting_commands.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
-#include <sodium.h>
 
+#include "runtime/cluster/content_hash.hpp"
 #include "runtime/cluster/kind_commands.hpp"
 #include "runtime/jobspec/validate/namespace_rules.hpp"
 
@@ -50,43 +49,6 @@ bool is_place_name(std::string_view name, std::string_view more) {
   return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), fits);
 }
 
-/// The hash by which regions see that one of theirs differs, over all that users say of it.
-class PlaceHash {
-public:
-  PlaceHash() { crypto_generichash_init(&state_, nullptr, 0, sum_.size()); }
-
-  void add(std::string_view part) {
-    crypto_generichash_update(&state_, reinterpret_cast<const unsigned char*>(part.data()),
-                              part.size());
-  }
-
-  void add(capnp::Text::Reader part) { add(view(part)); }
-
-  template <class List>
-  void add_each(List parts) {
-    for (const auto part : parts)
-      add(part);
-  }
-
-  /// In the order of the keys, as they are stored.
-  template <class Entries>
-  void add_entries(Entries entries) {
-    for (const auto entry : entries) {
-      add(entry.getKey());
-      add(entry.getValue());
-    }
-  }
-
-  capnp::Data::Reader finish() {
-    crypto_generichash_final(&state_, sum_.data(), sum_.size());
-    return {sum_.data(), sum_.size()};
-  }
-
-private:
-  crypto_generichash_state state_{};
-  std::array<unsigned char, 32> sum_{};
-};
-
 std::vector<std::string> namespace_mistakes(schema::Namespace::Reader ns) {
   std::vector<std::string> mistakes;
   if (!is_place_name(view(ns.getName()), "-"))
@@ -128,7 +90,7 @@ Result<Decision> decide_namespace(const access::Asking& asking, schema::Namespac
   if (const auto mistakes = namespace_mistakes(ns); !mistakes.empty())
     return Error{Errc::rejected, fmt::format("Invalid namespace \"{}\": {}", view(ns.getName()),
                                              jobspec::join_errors(mistakes))};
-  PlaceHash hash;
+  ContentHash hash;
   hash.add(ns.getName());
   hash.add(ns.getDescription());
   hash.add(ns.getQuota());
@@ -167,7 +129,7 @@ Result<Decision> decide_node_pool(const access::Asking& asking, schema::NodePool
   if (name == "default" || name == "all")
     return Error{Errc::invalid_argument,
                  fmt::format("modifying node pool \"{}\" is not allowed", name)};
-  PlaceHash hash;
+  ContentHash hash;
   hash.add(pool.getName());
   hash.add(pool.getDescription());
   const auto configuration = pool.getSchedulerConfiguration();

@@ -1,19 +1,68 @@
 #include "runtime/cluster/data/stored_rights.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "runtime/access/secret_hash.hpp"
 #include "runtime/base/secret.hpp"
+#include "runtime/cluster/acl/acl_names.hpp"
+#include "runtime/cluster/acl/token_commands.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::cluster {
 
-std::uint64_t stored_rights_index(const state::Snapshot&) {
-  return 0;  // of no table yet
+namespace {
+
+/// What the policies of these names give together. One that cannot be read any more may have
+/// denied something: then nothing is known.
+Result<access::RightsRef> rights_of_names(const state::Snapshot& state,
+                                          const Names& names,
+                                          access::RightsCache& cache) {
+  std::vector<access::NamedPolicy> policies;
+  for (const auto& name : names) {
+    const auto row = state.row<state::kind::AclPolicies>(name);
+    if (!row) continue;
+    auto policy = cache.read_policy(view(row->getRules()));
+    if (!policy) return policy.error().within("ACL policy " + name);
+    policies.push_back({name, row->getModifyIndex(), std::move(*policy)});
+  }
+  if (policies.empty()) return access::Rights::nothing();
+  return cache.rights_of(std::move(policies));
 }
 
-Result<access::Grant> stored_rights(const state::Snapshot& state, std::string_view) {
-  return access::Grant{.rights = access::Rights::everything(), .index = stored_rights_index(state)};
+/// When a token that ends then by the calendar ends by the steady clock.
+access::Time end_of_grant(schema::AclToken::Reader token, const access::Moment& now) {
+  if (token.getExpirationTime() == 0) return access::Time::max();
+  const std::chrono::nanoseconds left{token.getExpirationTime() - now.unix_nanoseconds};
+  return now.steady + std::min<std::chrono::nanoseconds>(left, std::chrono::hours{24 * 365});
+}
+
+}  // namespace
+
+std::uint64_t stored_rights_index(const state::Snapshot& state) {
+  using state::Table;
+  return std::max({state.index(Table::acl_tokens), state.index(Table::acl_policies),
+                   state.index(Table::acl_roles)});
+}
+
+Result<access::Grant> stored_rights(const state::Snapshot& state,
+                                    std::string_view token,
+                                    access::RightsCache& cache,
+                                    const access::Moment& now) {
+  access::Grant grant{.index = stored_rights_index(state)};
+  if (token.empty()) {
+    grant.rights = NOMAD_TRY(rights_of_names(state, {std::string{anonymous_policy}}, cache));
+    return grant;
+  }
+  const auto row = token_of_secret(state, access::secret_hash(token));
+  if (!row || has_expired(*row, now.unix_nanoseconds)) return access::permission_denied();
+  grant.accessor = copy(row->getAccessorId());
+  grant.until = end_of_grant(*row, now);
+  grant.rights = view(row->getType()) == "management"
+                     ? access::management_rights()
+                     : NOMAD_TRY(rights_of_names(state, policies_of_token(state, *row), cache));
+  return grant;
 }
 
 bool is_secret_of_node(const state::Snapshot& state,
@@ -24,13 +73,14 @@ bool is_secret_of_node(const state::Snapshot& state,
 }
 
 access::Lookup lookup_in(std::shared_ptr<const state::Store> store) {
+  const auto cache = std::make_shared<access::RightsCache>();
   return {.index = [store] { return stored_rights_index(store->snapshot()); },
           .is_node =
               [store](std::string_view id, std::string_view secret) {
                 return is_secret_of_node(store->snapshot(), id, secret);
               },
-          .here = [store](std::string_view token) -> std::optional<Result<access::Grant>> {
-            return stored_rights(store->snapshot(), token);
+          .here = [store, cache](std::string_view token) -> std::optional<Result<access::Grant>> {
+            return stored_rights(store->snapshot(), token, *cache);
           }};
 }
 

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "runtime/access/authenticator.hpp"
+#include "runtime/access/moment.hpp"
+#include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/state/snapshot.hpp"
 
 namespace nomad::state {
@@ -17,9 +19,14 @@ namespace nomad::cluster {
 /// The newest index of the tables that `stored_rights` reads.
 std::uint64_t stored_rights_index(const state::Snapshot& state);
 
-/// What a token gives, or "", which is what everyone may do; `permission_denied` when it is none.
-/// This is where policies are to be looked up: until there are any, every token gives everything.
-Result<access::Grant> stored_rights(const state::Snapshot& state, std::string_view token);
+/// What a token gives, or "", which is what everyone may do: all of a management token, else the
+/// policies that the token and its roles name, as far as there are any. `permission_denied` when it
+/// is none, or has expired. Policies are judged as they are in `state`, so that what was changed
+/// counts with the next look; `cache` has those that were read, and what sets of them give.
+Result<access::Grant> stored_rights(const state::Snapshot& state,
+                                    std::string_view token,
+                                    access::RightsCache& cache,
+                                    const access::Moment& now = access::Moment::now());
 
 /// Whether `secret` is that of the node. Never of one that the state does not know.
 bool is_secret_of_node(const state::Snapshot& state,

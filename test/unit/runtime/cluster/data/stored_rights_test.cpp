@@ -1,6 +1,9 @@
 // What a server's own state says of who asks.
 #include "runtime/cluster/data/stored_rights.hpp"
 
+#include "runtime/access/secret_hash.hpp"
+#include "runtime/cluster/acl/acl_names.hpp"
+#include "runtime/cluster/acl/token_commands.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
 using namespace nomad;
@@ -15,6 +18,35 @@ struct Stored : state::StateFixture {
       node.setSecretId("secret-1");
     });
     run([](auto command) { command.initNodeRegister().initNode().setId("n2"); });
+    run([](auto command) { command.initRootKeyUpsert().initKey().setKeyId("k"); });
+  }
+
+  Result<access::Grant> rights(std::string_view token,
+                               const access::Moment& at = access::Moment::now()) {
+    return cluster::stored_rights(now(), token, cache, at);
+  }
+
+  access::RightsCache cache;
+
+  void put_token(std::string_view accessor,
+                 std::string_view secret,
+                 std::string_view type,
+                 std::int64_t expires = 0) {
+    run([&](auto command) {
+      auto upsert = command.initAclTokenUpsert();
+      upsert.setIsNew(true);
+      auto token = upsert.initToken();
+      token.setAccessorId(text(accessor));
+      token.setSecretHash(cluster::data_of(access::secret_hash(secret)));
+      token.setKeyId("k");
+      token.setType(text(type));
+      token.setExpirationTime(expires);
+      if (type == "management") return;
+      token.initPolicies(2).set(0, "p");
+      token.getPolicies().set(1, "gone");
+      token.initRoles(2)[0].setId("r1");
+      token.getRoles()[1].setId("r2");
+    });
   }
 };
 
@@ -29,9 +61,58 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a node is known by its own secret alon
   CHECK_FALSE(cluster::is_secret_of_node(now(), "n3", ""));
 }
 
-TEST_CASE_FIXTURE(Stored, "stored_rights: until there are policies, a token gives everything") {
-  for (const auto* token : {"", "anything"})
-    CHECK(cluster::stored_rights(now(), token).value().rights == access::Rights::everything());
+TEST_CASE_FIXTURE(Stored, "stored_rights: what is no token is refused, and none gives nothing") {
+  put_token("a1", "F65EFADE-f37c-ef03-a52d-5c90a4463493", "management");
+
+  for (const auto* token : {"anything", "a1", "secret-1", "n1"})
+    CHECK(rights(token).error() == access::permission_denied());
+  CHECK(rights("").value().rights == access::Rights::nothing());
+}
+
+TEST_CASE_FIXTURE(Stored, "stored_rights: a management token gives everything, in either case") {
+  put_token("a1", "F65EFADE-f37c-ef03-a52d-5c90a4463493", "management");
+
+  for (const auto* token :
+       {"f65efade-f37c-ef03-a52d-5c90a4463493", "F65EFADE-F37C-EF03-A52D-5C90A4463493"}) {
+    const auto grant = rights(token);
+    REQUIRE(grant.has_value());
+    CHECK(grant->rights->allow(access::Capability::management, {}));
+    CHECK(grant->accessor == "a1");
+    CHECK(grant->until == access::Time::max());
+    CHECK(grant->index == cluster::stored_rights_index(now()));
+  }
+}
+
+TEST_CASE_FIXTURE(Stored, "stored_rights: a token that expires ends at once") {
+  const std::int64_t end = 1'000'000'000'000;
+  put_token("a1", "s", "management", end);
+  const access::Time steady{std::chrono::hours{5}};
+
+  const auto before = rights("s", {end - 7, steady});
+  REQUIRE(before.has_value());
+  CHECK(before->until == steady + std::chrono::nanoseconds{7});
+  CHECK(rights("s", {end + 1, steady}).error() == access::permission_denied());
+}
+
+TEST_CASE_FIXTURE(Stored, "stored_rights: a client token has its own policies and its roles'") {
+  run([](auto command) { command.initAclPolicyUpsert().setName("p"); });
+  run([](auto command) { command.initAclPolicyUpsert().setName("q"); });
+  run([](auto command) {
+    auto role = command.initAclRoleUpsert();
+    role.setId("r1");
+    role.setName("one");
+    role.initPolicies(1)[0].setName("q");
+  });
+  put_token("a1", "s", "client");
+  const auto names
+      = [&] { return cluster::policies_of_token(now(), *now().row<state::kind::AclTokens>("a1")); };
+  CHECK(names() == cluster::Names{"gone", "p", "q"});  // "gone" gives nothing until it is there
+
+  const auto before = cluster::stored_rights_index(now());
+  run([](auto command) { command.setAclRoleDelete("r1"); });
+  CHECK(names() == cluster::Names{"gone", "p"});
+  CHECK(cluster::stored_rights_index(now()) > before);
+  CHECK_FALSE(rights("s")->rights->allow(access::Capability::management, {}));
 }
 
 TEST_CASE_FIXTURE(Stored, "stored_rights: an authenticator of a server reads its newest state") {
@@ -47,7 +128,15 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: an authenticator of a server reads its
     registered.setSecretId("secret-4");
   });
   CHECK(node("secret-4").caller().is_node("n4"));
-  const auto who = authenticator->at_once(node("secret-4"));
-  REQUIRE(who);
-  CHECK(authorize(who->value(), access::Capability::management, {}).has_value());
+  const auto may_manage = [&](const std::string& token) {
+    const auto who
+        = authenticator->at_once(authenticator->identify({.credentials = {.token = token}}));
+    return who && *who && authorize(who->value(), access::Capability::management, {}).has_value();
+  };
+  CHECK_FALSE(may_manage("s"));
+  put_token("a1", "s", "management");
+  CHECK(may_manage("s"));
+  run([](auto command) { command.setAclTokenDelete("a1"); });
+  CHECK_FALSE(may_manage("s"));
+  CHECK_FALSE(may_manage("secret-4"));  // a node's secret is no token
 }

@@ -1,0 +1,96 @@
+// Policies, roles, methods and rules; the texts are tested over HTTP.
+#include "runtime/cluster/acl/acl_commands.hpp"
+
+#include "acl_fixture.hpp"
+
+namespace nomad::cluster {
+
+namespace {
+
+Object<schema::AclAuthMethod> method_with(
+    const std::function<void(schema::AclAuthMethodConfig::Builder)>& fill) {
+  Draft<schema::AclAuthMethod> draft;
+  draft->setName("m");
+  draft->setType("JWT");
+  draft->setTokenLocality("local");
+  draft->setMaxTokenTtl(Nanoseconds{std::chrono::hours{1}}.count());
+  fill(draft->initConfig());
+  return draft.freeze();
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(AclFixture, "acl commands: nothing is decided for who does not manage") {
+  const auto denied = [](const Result<AclDecision>& decision) {
+    return !decision && decision.error() == access::permission_denied();
+  };
+  CHECK(denied(decide_put_policy(stranger, {})));
+  CHECK(denied(decide_delete_policy(now(), stranger, "p")));
+  CHECK(denied(decide_put_role(now(), stranger, {}, "id")));
+  CHECK(denied(decide_put_auth_method(now(), stranger, {}, {}, {}, 1)));
+  CHECK(denied(decide_put_binding_rule(now(), stranger, {}, "id", 1)));
+}
+
+TEST_CASE_FIXTURE(AclFixture, "acl commands: a role that stays as it is writes nothing") {
+  Draft<schema::AclRole> role;
+  role->setName("two");
+  role->initPolicies(1)[0].setName("p");
+  const auto made = decide_put_role(now(), manager, role.reader(), "r2");
+  CHECK(made->id == "r2");
+  apply(made);
+  role->setId("r2");
+
+  CHECK_FALSE(decide_put_role(now(), manager, role.reader(), "r3")->command);
+  role->setDescription("other");
+  CHECK(decide_put_role(now(), manager, role.reader(), "r3")->command);
+}
+
+TEST_CASE_FIXTURE(AclFixture,
+                  "acl commands: each part of a method's configuration is in its hash") {
+  using Config = schema::AclAuthMethodConfig::Builder;
+  const std::vector<std::function<void(Config)>> changes{
+      [](Config) {},
+      [](Config c) { c.initJwtValidationPubKeys(1).set(0, "x"); },
+      [](Config c) { c.setJwksUrl("x"); },
+      [](Config c) { c.setJwksCaCert("x"); },
+      [](Config c) { c.setOidcDiscoveryUrl("x"); },
+      [](Config c) { c.setOidcClientId("x"); },
+      [](Config c) { c.initOidcScopes(1).set(0, "x"); },
+      [](Config c) { c.initBoundAudiences(1).set(0, "x"); },
+      [](Config c) { c.initBoundIssuer(1).set(0, "x"); },
+      [](Config c) { c.initAllowedRedirectUris(1).set(0, "x"); },
+      [](Config c) { c.initDiscoveryCaPem(1).set(0, "x"); },
+      [](Config c) { c.initSigningAlgs(1).set(0, "x"); },
+      [](Config c) { c.setExpirationLeeway(1); },
+      [](Config c) { c.setNotBeforeLeeway(1); },
+      [](Config c) { c.setClockSkewLeeway(1); },
+      [](Config c) { c.initClaimMappings(1)[0].setKey("x"); },
+      [](Config c) { c.initListClaimMappings(1)[0].setKey("x"); },
+  };
+  std::set<std::string> hashes;
+  for (const auto& change : changes) {
+    const auto made = decide_put_auth_method(now(), manager, *method_with(change), {}, {}, 1);
+    REQUIRE(made.has_value());
+    hashes.insert(
+        std::string{state::kind::bytes_of(made->command->getAclAuthMethodUpsert().getHash())});
+  }
+  CHECK(hashes.size() == changes.size());
+}
+
+TEST_CASE_FIXTURE(AclFixture, "acl commands: no client secret is in a command") {
+  Draft<schema::AclAuthMethod> seal;
+  seal->setKeyId("k");
+  seal->setSealed(data_of("sealed"));
+  const auto method = method_with([](auto config) { config.setOidcClientSecret("canary"); });
+  const auto made = decide_put_auth_method(now(), manager, *method, seal.reader(), {}, 1);
+  REQUIRE(made.has_value());
+
+  const auto stored = made->command->getAclAuthMethodUpsert();
+  CHECK(stored.getConfig().getOidcClientSecret().size() == 0);
+  CHECK(state::kind::bytes_of(stored.getSealed()) == "sealed");
+  const auto bytes = made->command.bytes();
+  CHECK(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()}.find("canary")
+        == std::string_view::npos);
+}
+
+}  // namespace nomad::cluster
