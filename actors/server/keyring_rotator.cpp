@@ -121,6 +121,7 @@ struct KeyringRotatorState {
     if (writing != 0) return;
     for (const auto& variable : duties.rekey)
       rekey(snapshot, variable);
+    rekey_acl(snapshot, duties);
     for (const auto& key : duties.retire)
       write(cluster::change_root_key(retired(key)), "retiring a root key");
     for (const auto& id : duties.remove)
@@ -136,6 +137,44 @@ struct KeyringRotatorState {
                               : Result<Object<schema::Variable>>{items.error()};
     if (!sealed) return;  // the key is not ours to open: another leader may do it
     write(cluster::set_variable(*sealed, variable->getModifyIndex()), "sealing a variable anew");
+  }
+
+  /// The secrets of access control, in one entry. Those that are not ours to open stay.
+  void rekey_acl(const state::Snapshot& snapshot, const cluster::KeyringDuties& duties) {
+    Draft<schema::Command> draft;
+    auto body = draft->initAclReseal();
+    const auto tokens = static_cast<unsigned>(duties.rekey_tokens.size());
+    const auto methods = static_cast<unsigned>(duties.rekey_methods.size());
+    auto of_tokens = body.initTokens(tokens);
+    auto of_methods = body.initAuthMethods(methods);
+    unsigned done = 0;
+    for (unsigned i = 0; i < tokens; ++i)
+      done += reseal(snapshot, security::token_seal, *duties.rekey_tokens[i],
+                     view(duties.rekey_tokens[i]->getAccessorId()), of_tokens[i]);
+    for (unsigned i = 0; i < methods; ++i)
+      done += reseal(snapshot, security::auth_method_seal, *duties.rekey_methods[i],
+                     view(duties.rekey_methods[i]->getName()), of_methods[i]);
+    if (done != 0) write(draft.freeze(), "sealing secrets of access control anew");
+  }
+
+  /// 1 if it could be opened, else 0, and `to` names nothing.
+  template <class Row>
+  unsigned reseal(const state::Snapshot& snapshot,
+                  std::string_view kind,
+                  Row row,
+                  std::string_view name,
+                  schema::AclReseal::Sealed::Builder to) {
+    const auto active = snapshot.active_root_key();
+    const auto secret = keyring->open_secret(snapshot.root_key(view(row.getKeyId())), {kind, name},
+                                             row.getSealed());
+    if (!secret) return 0;
+    const auto sealed = keyring->seal_secret(active, {kind, name}, secret->text());
+    if (!sealed) return 0;
+    to.setName(text(name));
+    to.setBefore(row.getSealed());
+    to.setKeyId(active->getKeyId());
+    to.setSealed({reinterpret_cast<const unsigned char*>(sealed->data()), sealed->size()});
+    return 1;
   }
 };
 

@@ -26,6 +26,9 @@ struct Chosen {
   std::vector<std::string> deployments;
   std::vector<std::pair<std::string, std::string>> jobs;
   std::vector<std::string> nodes;
+  std::size_t acl_expiries = 0;  ///< Entries that remove expired tokens.
+  std::int64_t acl_tokens_before = 0;
+  std::int64_t one_time_tokens_before = 0;
 };
 
 /// A question about garbage: what had ended before `limit` (Unix nanoseconds) is old at `now`.
@@ -218,12 +221,37 @@ bool walk(const Map& map, Turn& turn, std::string& from, Look look) {
   return true;
 }
 
+/// How many of an order by times, which the keys begin with, are before `time`.
+std::size_t count_before(const state::PersistentMap<state::Nothing>& by_time, std::int64_t time) {
+  if (time <= 0) return 0;
+  const auto end = state::number_key(static_cast<std::uint64_t>(time));
+  std::size_t count = 0;
+  for (auto at = by_time.lower_bound(""); at.valid() && at.key() < std::string_view{end}; at.next())
+    ++count;
+  return count;
+}
+
+/// Which tokens have expired, the log finds anew: as many entries as they take.
+void choose_acl_tokens(Turn& turn) {
+  const auto& tables = turn.snapshot.tables();
+  const auto before = turn.now - turn.thresholds.acl_token.count();
+  const auto most = std::max(count_before(tables.acl_tokens_by_expiry, before),
+                             count_before(tables.acl_one_time_tokens_by_expiry, turn.now));
+  turn.spend(most);
+  turn.chosen.acl_tokens_before = before;
+  turn.chosen.one_time_tokens_before = turn.now;
+  turn.chosen.acl_expiries = (most + most_reaped_ids - 1) / most_reaped_ids;
+}
+
 bool walk_kind(Turn& turn, GarbageSearch::Kind kind, std::string& from) {
   using enum GarbageSearch::Kind;
   const auto& state = turn.snapshot;
   switch (kind) {
     case jobs:
       return walk(state.jobs_map(), turn, from, [&](const auto& job) { choose_job(turn, job); });
+    case acl_tokens:
+      choose_acl_tokens(turn);
+      return true;
     case evals:
       return walk(state.evals_map(), turn, from, [&](const auto& one) { choose_eval(turn, *one); });
     case allocs:
@@ -278,6 +306,14 @@ std::vector<Object<schema::Command>> entries_for(const Chosen& chosen) {
     return command.initReap().initDeploymentIds(count);
   });
   reap_jobs(chosen, commands);
+  for (std::size_t i = 0; i < chosen.acl_expiries; ++i) {
+    Draft<schema::Command> draft;
+    auto expire = draft->initAclExpire();
+    expire.setTokensBefore(chosen.acl_tokens_before);
+    expire.setOneTimeTokensBefore(chosen.one_time_tokens_before);
+    expire.setLimit(most_reaped_ids);
+    commands.push_back(draft.freeze());
+  }
   in_batches(chosen.nodes, commands, [](auto command, unsigned count) {
     return command.initNodeDeregister().initNodeIds(count);
   });
@@ -288,14 +324,15 @@ std::vector<Object<schema::Command>> entries_for(const Chosen& chosen) {
 
 GcThresholds GcThresholds::none() {
   constexpr Nanoseconds zero{0};
-  return {zero, zero, zero, zero, zero};
+  return {zero, zero, zero, zero, zero, zero};
 }
 
 GarbageSearch::GarbageSearch(const GcThresholds& thresholds, GcKinds kinds)
     : thresholds_{thresholds} {
   if (kinds.jobs) ahead_ = {Kind::jobs};
   if (kinds.others)
-    ahead_.insert(ahead_.end(), {Kind::evals, Kind::allocs, Kind::deployments, Kind::nodes});
+    ahead_.insert(ahead_.end(),
+                  {Kind::acl_tokens, Kind::evals, Kind::allocs, Kind::deployments, Kind::nodes});
 }
 
 std::vector<Object<schema::Command>> GarbageSearch::turn(const state::Snapshot& snapshot,

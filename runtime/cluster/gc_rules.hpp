@@ -6,6 +6,8 @@
 // before it), and what the tasks of a living batch job did, or they would run again. Allocations
 // whose evaluation is gone are collected by themselves, so that none can be left for ever.
 //
+// Tokens of access control go some time after they have expired, one-time tokens at once.
+//
 // Ages are measured by the times in the objects, where Nomad has a table of indexes and times.
 // May depend on: runtime/base, object, state, scheduler. Pure.
 #pragma once
@@ -30,6 +32,7 @@ struct GcThresholds {
   Nanoseconds job = std::chrono::hours{4};
   Nanoseconds deployment = std::chrono::hours{1};
   Nanoseconds node = std::chrono::hours{24};
+  Nanoseconds acl_token = std::chrono::hours{1};  ///< Of one that has expired.
 
   /// Everything that has ended, whatever its age.
   static GcThresholds none();
@@ -48,7 +51,7 @@ inline constexpr std::size_t most_reaped_ids = 256;
 /// newer state: the search goes on behind the row where the last one ended.
 class GarbageSearch {
 public:
-  enum class Kind : std::uint8_t { jobs, evals, allocs, deployments, nodes };
+  enum class Kind : std::uint8_t { jobs, acl_tokens, evals, allocs, deployments, nodes };
 
   explicit GarbageSearch(const GcThresholds& thresholds, GcKinds kinds = {});
 

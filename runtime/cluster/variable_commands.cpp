@@ -151,6 +151,22 @@ bool is_sealed_command(schema::Command::Which which) {
          || which == Which::ROOT_KEY_DELETE || which == Which::KEY_HOLDER_UPSERT;
 }
 
+namespace {
+
+/// Some rows of a kind that this root key has sealed.
+template <class Kind>
+void choose_sealed(const state::Snapshot& snapshot,
+                   std::string_view key,
+                   std::size_t most,
+                   std::vector<state::ObjectOf<Kind>>& chosen) {
+  for (const auto& entry : snapshot.rows<Kind>().all()) {
+    if (chosen.size() >= most) return;
+    if (view(entry.value()->getKeyId()) == key) chosen.push_back(entry.value());
+  }
+}
+
+}  // namespace
+
 KeyringDuties keyring_duties(const state::Snapshot& snapshot,
                              const KeyringThresholds& thresholds,
                              std::int64_t now) {
@@ -175,6 +191,11 @@ KeyringDuties keyring_duties(const state::Snapshot& snapshot,
           if (const auto* found = snapshot.variables_map().find(use.key().substr(prefix.size())))
             duties.rekey.push_back(*found);
         }
+        if (!snapshot.tables().acl_sealed_by_key.contains(entry.key())) break;
+        choose_sealed<state::kind::AclTokens>(snapshot, entry.key(), thresholds.rekeyed_at_once,
+                                              duties.rekey_tokens);
+        choose_sealed<state::kind::AclAuthMethods>(
+            snapshot, entry.key(), thresholds.rekeyed_at_once, duties.rekey_methods);
         break;
       }
     }

@@ -81,8 +81,10 @@ struct KeyringThresholds {
 struct KeyringDuties {
   bool make_key = false;                        ///< There is no active one, or it is too old.
   std::vector<Object<schema::Variable>> rekey;  ///< To be sealed anew with the active key.
-  std::vector<Object<schema::RootKey>> retire;  ///< Rekeying ones that are done.
-  std::vector<std::string> remove;              ///< Unused old keys.
+  std::vector<Object<schema::AclToken>> rekey_tokens;        ///< Their secrets, likewise.
+  std::vector<Object<schema::AclAuthMethod>> rekey_methods;  ///< Their client secrets.
+  std::vector<Object<schema::RootKey>> retire;               ///< Rekeying ones that are done.
+  std::vector<std::string> remove;                           ///< Unused old keys.
 };
 
 KeyringDuties keyring_duties(const state::Snapshot& snapshot,

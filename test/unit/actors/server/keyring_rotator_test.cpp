@@ -183,3 +183,37 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: what goes on failing is said once 
   CHECK(said == 1);
   nomad::log::remove_listener(listener);
 }
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a full rotation seals secrets of tokens anew") {
+  lead();
+  const auto first = state().active_root_key();
+  const auto sealed = keyring->seal_secret(first, {security::token_seal, "a"}, "canary");
+  REQUIRE(sealed.has_value());
+  Draft<schema::Command> command;
+  auto upsert = command->initAclTokenUpsert();
+  upsert.setIsNew(true);
+  auto token = upsert.initToken();
+  token.setAccessorId("a");
+  token.setSecretHash({reinterpret_cast<const unsigned char*>("hash"), 4});
+  token.setKeyId(first->getKeyId());
+  token.setSealed({reinterpret_cast<const unsigned char*>(sealed->data()), sealed->size()});
+  const auto put = ask<SealedWritten>(link, WriteSealed{command.freeze()});
+  commit();
+  REQUIRE(put->value().has_value());
+  const auto rotated = ask<SealedWritten>(
+      link,
+      WriteSealed{cluster::put_root_key(keyring->make_root_key("second", unix_now(), {}), true)});
+  commit();
+  REQUIRE(rotated->value().has_value());
+
+  for (int i = 0; i < 6; ++i)
+    pass(10min);
+
+  const auto stored = state().row<state::kind::AclTokens>("a");
+  CHECK(view(stored->getKeyId()) == "second");
+  const auto opened = keyring->open_secret(state().root_key("second"), {security::token_seal, "a"},
+                                           stored->getSealed());
+  REQUIRE(opened.has_value());
+  CHECK(opened->text() == "canary");
+  CHECK_FALSE(state().root_key(view(first->getKeyId())));  // nothing is sealed with it any more
+}

@@ -17,7 +17,7 @@ using schema::NodeStatus;
 
 namespace {
 
-using Names = std::set<std::string>;
+using Removed = std::set<std::string>;
 
 struct Garbage : StateFixture {
   GcThresholds after{.eval = Nanoseconds{100},
@@ -29,12 +29,12 @@ struct Garbage : StateFixture {
   using Commands = std::vector<Object<schema::Command>>;
 
   /// What is collected at `time`, as "alloc:id", "eval:id"…
-  Names at(std::int64_t time) const { return names_in(collect_garbage(now(), after, time)); }
+  Removed at(std::int64_t time) const { return names_in(collect_garbage(now(), after, time)); }
 
   /// What a search finds that looks at `rows` rows a turn, each of which is written before the
   /// next.
-  std::vector<Names> turns_at(std::int64_t time, std::size_t rows) {
-    std::vector<Names> turns;
+  std::vector<Removed> turns_at(std::int64_t time, std::size_t rows) {
+    std::vector<Removed> turns;
     for (cluster::GarbageSearch search{after}; !search.is_done();) {
       const auto commands = search.turn(now(), time, rows);
       turns.push_back(names_in(commands));
@@ -45,13 +45,14 @@ struct Garbage : StateFixture {
     return turns;
   }
 
-  static Names names_in(const Commands& commands) {
-    Names names;
+  static Removed names_in(const Commands& commands) {
+    Removed names;
     const auto add = [&names](const char* kind, const auto& ids) {
       for (const auto id : ids)
         names.insert(std::string{kind} + copy(id));
     };
     for (const auto& command : commands) {
+      if (command->isAclExpire()) continue;
       if (command->isNodeDeregister()) {
         add("node:", command->getNodeDeregister().getNodeIds());
         continue;
@@ -133,11 +134,11 @@ struct Garbage : StateFixture {
 TEST_CASE_FIXTURE(Garbage, "an evaluation goes when it and its allocations have ended long ago") {
   run_once();
   CHECK(at(2099).empty());
-  CHECK(at(2100) == Names{"alloc:a", "eval:eval"});
+  CHECK(at(2100) == Removed{"alloc:a", "eval:eval"});
 }
 
 TEST_CASE("a failed allocation that nobody will look back at goes while its job lives") {
-  const Names gone{"alloc:a", "eval:eval"};
+  const Removed gone{"alloc:a", "eval:eval"};
   SUBCASE("its group has no policy") {
     Garbage state;
     state.run_once();
@@ -164,7 +165,7 @@ TEST_CASE("a failed allocation stays as long as its replacement has to know its 
     state.fail_under(0, true, {100});
     CHECK(state.at(1'000'000).empty());
     state.replace();
-    CHECK(state.at(1'000'000) == Names{"alloc:a", "eval:eval"});
+    CHECK(state.at(1'000'000) == Removed{"alloc:a", "eval:eval"});
   }
   SUBCASE("the first try is still to come") {
     Garbage state;
@@ -177,8 +178,8 @@ TEST_CASE_FIXTURE(Garbage, "an allocation that was lost from sight goes once it 
   run_once();
   place({{.id = "c", .eval = "other"}});
   stop("c", ClientStatus::UNKNOWN);
-  CHECK(at(2100) == Names{"alloc:a", "eval:eval"});
-  CHECK(at(1'000'100) == Names{"alloc:a", "alloc:c", "eval:eval"});
+  CHECK(at(2100) == Removed{"alloc:a", "eval:eval"});
+  CHECK(at(1'000'100) == Removed{"alloc:a", "alloc:c", "eval:eval"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "an allocation that is not over keeps its evaluation") {
@@ -186,11 +187,11 @@ TEST_CASE_FIXTURE(Garbage, "an allocation that is not over keeps its evaluation"
   place({{.id = "c"}});
   report("c", ClientStatus::RUNNING);
   replace();
-  CHECK(at(2100) == Names{"alloc:a"});
+  CHECK(at(2100) == Removed{"alloc:a"});
   stop("c");
-  CHECK(at(2100) == Names{"alloc:a"});  // its client has not ended it yet
+  CHECK(at(2100) == Removed{"alloc:a"});  // its client has not ended it yet
   report("c", ClientStatus::COMPLETE);
-  CHECK(at(2100) == Names{"alloc:a", "alloc:c", "eval:eval"});
+  CHECK(at(2100) == Removed{"alloc:a", "alloc:c", "eval:eval"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "evaluations that wait stay, whatever their age") {
@@ -200,7 +201,7 @@ TEST_CASE_FIXTURE(Garbage, "evaluations that wait stay, whatever their age") {
   end_eval("failed", 0, EvalStatus::FAILED);
   end_eval("canceled", 0, EvalStatus::CANCELED);
   CHECK(at(99).empty());
-  CHECK(at(100) == Names{"eval:failed", "eval:canceled"});
+  CHECK(at(100) == Removed{"eval:failed", "eval:canceled"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "evaluations of batch jobs are kept for longer") {
@@ -208,7 +209,7 @@ TEST_CASE_FIXTURE(Garbage, "evaluations of batch jobs are kept for longer") {
   end_eval("batch", 0, EvalStatus::COMPLETE, "batch");
   end_eval("sysbatch", 0, EvalStatus::COMPLETE, "sysbatch");
   CHECK(at(199).empty());
-  CHECK(at(200) == Names{"eval:batch", "eval:sysbatch"});
+  CHECK(at(200) == Removed{"eval:batch", "eval:sysbatch"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "what a batch job has done is remembered while the job is there") {
@@ -257,10 +258,10 @@ TEST_CASE("an allocation that was to stop goes when it has, unless it did a batc
     state.stop("c");
     CHECK(state.at(1'000'200).empty());
     state.report("c", ClientStatus::COMPLETE);
-    CHECK(state.at(1'000'200) == (batch ? Names{} : Names{"alloc:c"}));
+    CHECK(state.at(1'000'200) == (batch ? Removed{} : Removed{"alloc:c"}));
     if (!batch) continue;
     state.register_job({.type = "batch"});  // another version: the work is to be done anew
-    CHECK(state.at(1'000'200) == Names{"alloc:c"});
+    CHECK(state.at(1'000'200) == Removed{"alloc:c"});
   }
 }
 
@@ -271,7 +272,7 @@ TEST_CASE_FIXTURE(Garbage, "allocations whose evaluation is gone are collected b
   report("c", ClientStatus::RUNNING);
   report("a", ClientStatus::FAILED);
   CHECK(at(2099).empty());
-  CHECK(at(2100) == Names{"alloc:a"});
+  CHECK(at(2100) == Removed{"alloc:a"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "a deployment goes when it has ended and nothing of it runs") {
@@ -322,8 +323,8 @@ TEST_CASE_FIXTURE(Garbage, "a dead job goes with the last of its evaluations and
   report("b", ClientStatus::COMPLETE);
   CHECK_FALSE(at(1'000'100).contains("job:default/web"));
   report("after-a", ClientStatus::COMPLETE);
-  CHECK(at(1'000'099) == Names{"alloc:a", "eval:eval"});
-  CHECK(at(1'000'100) == Names{"alloc:a", "alloc:b", "alloc:after-a", "eval:eval", "eval:other"});
+  CHECK(at(1'000'099) == Removed{"alloc:a", "eval:eval"});
+  CHECK(at(1'000'100) == Removed{"alloc:a", "alloc:b", "alloc:after-a", "eval:eval", "eval:other"});
   CHECK_FALSE(at(1'000'399).contains("job:default/web"));
   CHECK(at(1'000'400).contains("job:default/web"));
 
@@ -340,7 +341,7 @@ TEST_CASE_FIXTURE(Garbage, "a finished batch job goes with all of it by the thre
   place({{.id = "a"}});
   report("a", ClientStatus::COMPLETE);
   CHECK(at(2399).empty());
-  CHECK(at(2400) == Names{"alloc:a", "eval:eval", "job:default/web"});
+  CHECK(at(2400) == Removed{"alloc:a", "eval:eval", "job:default/web"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "a finished batch job keeps what it did until it goes itself") {
@@ -353,7 +354,7 @@ TEST_CASE_FIXTURE(Garbage, "a finished batch job keeps what it did until it goes
   REQUIRE(job_status("web") == "dead");
   CHECK(at(1'000'000).empty());
   deregister("web", false);
-  CHECK(at(1'000'000) == Names{"alloc:a", "eval:eval"});
+  CHECK(at(1'000'000) == Removed{"alloc:a", "eval:eval"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "a service that died without being stopped is there to be looked at") {
@@ -396,7 +397,7 @@ TEST_CASE_FIXTURE(Garbage, "a job that lives stays, and a parent until it is sto
   CHECK(at(1'000'000).empty());
   deregister("parent", false);
   CHECK(at(399).empty());
-  CHECK(at(400) == Names{"job:default/parent"});
+  CHECK(at(400) == Removed{"job:default/parent"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "a node goes when it has been down for long and holds nothing") {
@@ -420,7 +421,7 @@ TEST_CASE_FIXTURE(Garbage, "a node goes when it has been down for long and holds
   stop("a", ClientStatus::LOST);
   after.eval = after.deployment = after.job = std::chrono::hours{1};
   CHECK(at(105 * second - 1).empty());
-  CHECK(at(105 * second) == Names{"node:node"});
+  CHECK(at(105 * second) == Removed{"node:node"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "without thresholds everything that has ended goes") {
@@ -434,7 +435,7 @@ TEST_CASE_FIXTURE(Garbage, "without thresholds everything that has ended goes") 
     update.setUpdatedAt(0);
   });
   after = GcThresholds::none();
-  CHECK(at(2000) == Names{"alloc:a", "eval:eval", "node:node"});
+  CHECK(at(2000) == Removed{"alloc:a", "eval:eval", "node:node"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "one entry of the log removes no more than a bounded number") {
@@ -464,7 +465,7 @@ TEST_CASE_FIXTURE(Garbage, "a search in turns finds what one does that is made a
   const auto all = at(2000);
   REQUIRE(all.size() > 3);
 
-  Names found;
+  Removed found;
   const auto turns = turns_at(2000, 1);
   for (const auto& turn : turns)
     found.insert(turn.begin(), turn.end());
@@ -478,11 +479,45 @@ TEST_CASE_FIXTURE(Garbage, "a turn looks at no more rows than it may, and sees t
   for (const char* id : {"eval-1", "eval-2", "eval-3", "eval-4"})
     end_eval(id, 1000);
   cluster::GarbageSearch search{after, {.jobs = false, .others = true}};
-  CHECK(names_in(search.turn(now(), 2000, 2)) == Names{"eval:eval-1", "eval:eval-2"});
+  CHECK(names_in(search.turn(now(), 2000, 2)) == Removed{"eval:eval-1", "eval:eval-2"});
   end_eval("eval-0", 1000);  // behind it already
   end_eval("eval-5", 1000);
-  CHECK(names_in(search.turn(now(), 2000, 2)) == Names{"eval:eval-3", "eval:eval-4"});
+  CHECK(names_in(search.turn(now(), 2000, 2)) == Removed{"eval:eval-3", "eval:eval-4"});
   CHECK_FALSE(search.is_done());
-  CHECK(names_in(search.turn(now(), 2000, 2)) == Names{"eval:eval-5"});
+  CHECK(names_in(search.turn(now(), 2000, 2)) == Removed{"eval:eval-5"});
   CHECK(search.is_done());
+}
+
+TEST_CASE_FIXTURE(Garbage, "gc: expired tokens go after a while, one-time tokens at once") {
+  after.acl_token = Nanoseconds{50};
+  run([](auto command) { command.initRootKeyUpsert().initKey().setKeyId("k"); });
+  const auto put = [this](std::string_view accessor, std::int64_t expires) {
+    run([&](auto command) {
+      auto upsert = command.initAclTokenUpsert();
+      upsert.setIsNew(true);
+      auto token = upsert.initToken();
+      token.setAccessorId(text(accessor));
+      token.setSecretHash(
+          {reinterpret_cast<const unsigned char*>(accessor.data()), accessor.size()});
+      token.setKeyId("k");
+      token.setExpirationTime(expires);
+    });
+  };
+  for (int i = 0; i < 300; ++i)  // more than one entry takes
+    put("old" + std::to_string(i), 100);
+  put("later", 1000);
+  put("never", 0);
+  run([](auto command) {
+    auto token = command.initAclOneTimeTokenUpsert();
+    token.setAccessorId("never");
+    token.setExpiresAt(90);
+  });
+  const auto left = [this] { return store.snapshot().rows<kind::AclTokens>().size(); };
+
+  turns_at(120, 1000);
+  CHECK(left() == 302);
+  CHECK(store.snapshot().rows<kind::AclOneTimeTokens>().empty());
+  turns_at(151, 1000);
+  CHECK(left() == 2);
+  CHECK(collect_garbage(now(), after, 151).empty());
 }

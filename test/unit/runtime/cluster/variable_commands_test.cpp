@@ -110,6 +110,32 @@ TEST_CASE("keyring duties: rekeying goes on in portions, then the key retires") 
   CHECK(view(cluster.duties(1).retire[0]->getKeyId()) == "k1");
 }
 
+TEST_CASE("keyring duties: secrets of access control are sealed anew, and keep their key") {
+  VariableCluster cluster;
+  cluster.put_key("k1", RootKeyState::ACTIVE, 0);
+  const auto put_token = [&cluster](std::string_view accessor) {
+    Draft<schema::Command> command;
+    auto upsert = command->initAclTokenUpsert();
+    upsert.setIsNew(true);
+    upsert.initToken().setAccessorId(text(accessor));
+    upsert.getToken().setSecretHash(
+        {reinterpret_cast<const unsigned char*>(accessor.data()), accessor.size()});
+    upsert.getToken().setKeyId("k1");
+    cluster.run(command.freeze());
+  };
+  for (const auto* accessor : {"a", "b", "c"})
+    put_token(accessor);
+  Draft<schema::Command> method;
+  method->initAclAuthMethodUpsert().setName("m");
+  method->getAclAuthMethodUpsert().setKeyId("k1");
+  cluster.run(method.freeze());
+  cluster.put_key("k2", RootKeyState::ACTIVE, 0, true);
+
+  CHECK(cluster.duties(1).rekey_tokens.size() == 2);
+  CHECK(cluster.duties(1).rekey_methods.size() == 1);
+  CHECK(cluster.duties(1).retire.empty());
+}
+
 TEST_CASE("sealed commands: only those of variables and keys") {
   Draft<schema::Command> other;
   other->initNodeDeregister();
