@@ -170,8 +170,10 @@ struct Agent::Parts {
     options.metrics = {.registry = metrics,
                        .prometheus = config.telemetry.prometheus_metrics,
                        .of_tasks = config.telemetry.publish_allocation_metrics};
-    options.tokens = {.shortest_life = config.acl.token_min_expiration_ttl,
-                      .longest_life = config.acl.token_max_expiration_ttl};
+    options.acl = {.enabled = config.acl.enabled,
+                   .bounds = {.least = config.acl.token_min_expiration_ttl,
+                              .most = config.acl.token_max_expiration_ttl},
+                   .reset_file = config.data_dir + "/server/acl-bootstrap-reset"};
     options.uploads
         = {.directory = config.data_dir + "/uploads",
            .most_bytes = static_cast<std::uint64_t>(config.limits.snapshot_max_mb) << 20};

@@ -129,6 +129,10 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_monitor_routes(routes);
   add_whoami_routes(routes);
   add_explain_routes(routes);
+  const AclParts acl{options.acl, server.keyring};
+  add_acl_token_routes(routes, acl);
+  add_acl_policy_routes(routes, acl);
+  add_acl_login_routes(routes, acl);
 }
 
 net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options) {

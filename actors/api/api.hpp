@@ -27,7 +27,7 @@
 #include "actors/server/decisions/decision_log.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
-#include "runtime/base/duration.hpp"
+#include "runtime/cluster/acl/token_bounds.hpp"
 #include "runtime/jobspec/validate/bounds.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
@@ -120,16 +120,17 @@ struct MetricsParts {
   bool of_tasks = false;   ///< Whether it shows what each task uses.
 };
 
-/// For how long tokens that end may be made; whether any are needed the Authenticator says.
-struct TokenLimits {
-  Nanoseconds shortest_life = std::chrono::minutes{1};
-  Nanoseconds longest_life = std::chrono::hours{24};
-};
-
 /// For archives of snapshots on their way.
 struct UploadOptions {
   std::string directory = {};  ///< Made, or emptied, at the start. Empty: none are taken.
   std::uint64_t most_bytes = std::uint64_t{4} << 30;  ///< Of one archive.
+};
+
+/// Of access control.
+struct AclOptions {
+  bool enabled = false;  ///< Without, all its operations say that it is off.
+  cluster::TokenBounds bounds = {};
+  std::string reset_file = {};  ///< The number in it allows one more bootstrap; empty: none does.
 };
 
 struct WorkerOptions {
@@ -153,9 +154,9 @@ struct ApiOptions {
   client::ClientApi client = {};  ///< Of this agent; empty without a client.
   PluginParts plugins = {};
   MetricsParts metrics = {};
-  TokenLimits tokens = {};
   UploadOptions uploads = {};
   WorkerOptions workers = {};
+  AclOptions acl = {};
 };
 
 class Api {

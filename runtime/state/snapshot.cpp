@@ -465,6 +465,11 @@ const Snapshot::Variables& Snapshot::variables_map() const {
   return tables_->variables;
 }
 
+const PersistentMap<Object<schema::AclToken>>& Snapshot::acl_tokens_by_create_map() const {
+  note_table(Table::acl_tokens);
+  return tables_->acl_tokens_by_create;
+}
+
 const PersistentMap<Nothing>& Snapshot::variables_by_key_map() const {
   note_table(Table::variables);
   return tables_->variables_by_key;

@@ -220,6 +220,7 @@ public:
   const Services& services_by_alloc_map() const;
   const Variables& variables_map() const;
   const PersistentMap<Nothing>& variables_by_key_map() const;
+  const PersistentMap<Object<schema::AclToken>>& acl_tokens_by_create_map() const;
 
   /// The rows of a stored table as they are written to disk, in key order, until `row` fails.
   using RowVisitor = std::function<Result<>(std::string_view key, std::span<const std::byte>)>;

@@ -101,7 +101,8 @@ void append_event(std::string& out,
   object.number("Index", index).text("Key", event.key()).text("Namespace", event.ns());
   {
     JsonObject payload{object.raw("Payload")};
-    auto& shown = payload.raw(event.topic());
+    const auto topic = event.topic();
+    auto& shown = payload.raw(topic == "ACLAuthMethod" ? "AuthMethod" : topic);
     std::visit(Overloaded{[&](const Object<schema::Allocation>& alloc) {
                             append_event_alloc(shown, alloc.reader(), metrics_of(state, *alloc));
                           },

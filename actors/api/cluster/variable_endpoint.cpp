@@ -9,6 +9,7 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/secret_answer.hpp"
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/variable_commands.hpp"
@@ -44,15 +45,6 @@ class WipingMemory : public std::pmr::memory_resource {
   }
 };
 
-/// A text that is wiped when the last answer lets go of it.
-std::shared_ptr<const std::string> wiped_later(std::string text) {
-  auto* kept = new std::string{std::move(text)};
-  return {kept, [](std::string* done) {
-            security::wipe(*done);
-            delete done;
-          }};
-}
-
 void append_metadata(JsonObject& object, schema::Variable::Reader variable) {
   object.number("CreateIndex", variable.getCreateIndex())
       .number("CreateTime", variable.getCreateTime());
@@ -85,9 +77,7 @@ Answer variable_answer(unsigned status,
     }
     append_rest(object, variable);
   }
-  Answer answer{.status = status};
-  answer.shared_body = wiped_later(std::move(out));
-  return answer;
+  return secret_answer(status, std::move(out));
 }
 
 /// The answer with the variable's items, opened with `key`.

@@ -137,6 +137,12 @@ struct ArchiveParts {
   std::shared_ptr<security::Keyring> keyring;  ///< Null: nobody can tell.
 };
 
+/// Of access control.
+struct AclParts {
+  AclOptions options;
+  std::shared_ptr<security::Keyring> keyring;  ///< Null: nobody can seal or open secrets here.
+};
+
 void add_job_routes(Routes& routes, JobParts parts);
 void add_alloc_routes(Routes& routes, ClientParts parts);
 void add_eval_routes(Routes& routes);
@@ -163,5 +169,8 @@ void add_file_routes(Routes& routes, ClientParts parts);
 void add_event_routes(Routes& routes);
 void add_monitor_routes(Routes& routes);
 void add_whoami_routes(Routes& routes);
+void add_acl_token_routes(Routes& routes, AclParts parts);
+void add_acl_policy_routes(Routes& routes, AclParts parts);
+void add_acl_login_routes(Routes& routes, AclParts parts);
 
 }  // namespace nomad::api

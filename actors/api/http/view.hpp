@@ -2,16 +2,19 @@
 // namespace of the object that it found, and rows that the caller may not see are not there for
 // him. The capability is that of the route, unless `as` names another.
 //
-// Of nodes, pools and the cluster the route has judged (routes.hpp): they are of no namespace.
+// Of nodes, pools and the cluster the route has judged (routes.hpp): they are of no namespace. Of
+// access control he sees what is his own (cluster::OwnAcl), unless he manages.
 // Lives as long as the snapshot and the verdicts that it was made of; one thread at a time.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "runtime/access/verdicts.hpp"
+#include "runtime/cluster/acl/acl_names.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/state/snapshot.hpp"
 
@@ -88,7 +91,30 @@ public:
     return snapshot_;
   }
 
+  /// What of access control the caller may read.
+  const cluster::OwnAcl& own_acl() const {
+    if (!own_acl_) own_acl_ = std::make_shared<const cluster::OwnAcl>(*snapshot_, verdicts_->who());
+    return *own_acl_;
+  }
+
+  /// The token with that secret: who knows it may read the token.
+  Object<schema::AclToken> acl_token_of(std::string_view secret_hash) const {
+    return cluster::token_of_secret(*snapshot_, secret_hash);
+  }
+
+  /// The name of a role that a token is tied to; empty if there is none any more.
+  std::string acl_role_name(std::string_view id) const {
+    const auto role = snapshot_->row<state::kind::AclRoles>(id);
+    return role ? copy(role->getName()) : std::string{};
+  }
+
   // Single objects; empty if there is none, `permission_denied` if it is not for the caller.
+  Result<Object<schema::AclRole>> acl_role_named(std::string_view name) const {
+    auto role = cluster::role_of_name(*snapshot_, name);
+    if (!own_acl().has_role(role ? view(role->getId()) : "")) return access::permission_denied();
+    return role;
+  }
+
   Result<state::AllocRef> alloc(std::string_view id) const {
     return if_allowed(snapshot_->alloc(id));
   }
@@ -116,7 +142,9 @@ public:
       NOMAD_TRY(in(key));
     else if constexpr (std::is_same_v<Kind, state::kind::NodePools>)
       NOMAD_TRY(access::authorize(verdicts_->who(), needed_, {.node_pool = key}));
-    else if constexpr (requires { row.reader().getNamespace(); })
+    else if constexpr (Kind::name.starts_with("acl_")) {
+      if (!may_read_acl<Kind>(key)) return access::permission_denied();
+    } else if constexpr (requires { row.reader().getNamespace(); })
       return if_allowed(std::move(row));
     return row;
   }
@@ -156,6 +184,19 @@ public:
   void walk(Rows<Map> rows, const Walk& walk, Use use) const;
 
 private:
+  /// Whether the caller may read that of which the key is, whether there is one or not.
+  template <class Kind>
+  bool may_read_acl(std::string_view key) const {
+    if constexpr (std::is_same_v<Kind, state::kind::AclPolicies>)
+      return own_acl().has_policy(key);
+    else if constexpr (std::is_same_v<Kind, state::kind::AclRoles>)
+      return own_acl().has_role(key);
+    else if constexpr (std::is_same_v<Kind, state::kind::AclTokens>)
+      return own_acl().has_token(key);
+    else
+      return own_acl().manages();
+  }
+
   template <class Row>
   Result<Row> if_allowed(Row row) const {
     if (!row) return row;
@@ -172,6 +213,7 @@ private:
   const state::Snapshot* snapshot_;
   access::Verdicts* verdicts_;
   access::Capability needed_;
+  mutable std::shared_ptr<const cluster::OwnAcl> own_acl_{};
 };
 
 template <class Row>
@@ -190,6 +232,14 @@ bool View::sees(const Row& row) const {
     return judge(namespace_of(object)).has_value();
   else if constexpr (requires { object.getNamespace(); })
     return judge(view(object.getNamespace())).has_value();
+  else if constexpr (std::is_same_v<Row, Object<schema::AclPolicy>>)
+    return may_read_acl<state::kind::AclPolicies>(view(object.getName()));
+  else if constexpr (std::is_same_v<Row, Object<schema::AclRole>>)
+    return may_read_acl<state::kind::AclRoles>(view(object.getId()));
+  else if constexpr (std::is_same_v<Row, Object<schema::AclToken>>)
+    return may_read_acl<state::kind::AclTokens>(view(object.getAccessorId()));
+  else if constexpr (std::is_same_v<Row, Object<schema::AclBindingRule>>)
+    return own_acl().manages();
   else
     return true;
 }

@@ -1,0 +1,117 @@
+// What the endpoints of access control share: all of them say so where it is off; what is written
+// is answered as it is stored; and secrets are drawn, sealed and opened on the agent that serves
+// the request, which is the leader where something is written.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "actors/api/http/blocking_read.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/list.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
+#include "actors/roles/no_leader.hpp"
+#include "runtime/cluster/acl/acl_commands.hpp"
+#include "runtime/cluster/kind_commands.hpp"
+#include "runtime/security/keyring.hpp"
+
+namespace nomad::api {
+
+using security::auth_method_seal;
+using security::token_seal;
+
+using AclHandler = Outcome (*)(Call&, const AclParts&);
+
+/// An operation of access control: refused where that is off.
+template <AclHandler run>
+Outcome if_enabled(Call& call, const AclParts& parts) {
+  if (!parts.options.enabled) return bad_request("ACL support disabled");
+  return run(call, parts);
+}
+
+/// The object that the body is.
+template <class T>
+Result<Object<T>> read_object(const Call& call, std::string_view noun) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  Draft<T> draft;
+  NOMAD_TRY(from_json(body.root(), *draft));
+  // Its lists have no bound else, and there may be any number of them.
+  NOMAD_TRY(call.context->bounds.check_text(noun, draft.reader().totalSize().wordCount * 8));
+  return draft.freeze();
+}
+
+/// Calls `go(root key)` as soon as there is one that seals; a new cluster makes its first one when
+/// it has a leader. Fails the call when there is none for long.
+void with_root_key(SharedCall call, std::function<void(const Object<schema::RootKey>&)> go);
+
+/// A secret that nobody can guess, as a UUID.
+std::string draw_secret();
+
+/// Writes what `decide(state, asking)` decides, and answers with what `show(snapshot, decision)`
+/// makes of the state then.
+template <class Decide, class Show>
+Outcome write_acl(Call& call, Decide decide, Show show) {
+  return write(
+      call,
+      [decide = std::move(decide)](const state::Snapshot& state, const access::Asking& asking,
+                                   const cluster::EvalSeed&) { return decide(state, asking); },
+      [context = call.context,
+       show = std::move(show)](const server::Written<cluster::AclDecision>& done) {
+        return show(context->state.store->snapshot(), done).with_index(done.index);
+      });
+}
+
+/// For `show`: the object of a kind, as it is stored.
+template <class Kind>
+Answer show_stored(const state::Snapshot& state,
+                   const server::Written<cluster::AclDecision>& done) {
+  const auto row = state.row<Kind>(done.decision.id);
+  return row ? Answer::json(to_json(*row)) : Answer::empty();
+}
+
+/// For `show`: nothing.
+inline Answer show_nothing(const state::Snapshot&, const server::Written<cluster::AclDecision>&) {
+  return Answer::empty();
+}
+
+/// Removes the one of a kind that the path names. One that is missing Nomad answers with 500.
+template <class Kind>
+Outcome remove_named(Call& call, const AclParts&) {
+  const auto& store = call.context->state.store;
+  if (!store) return no_leader();
+  if (!store->snapshot().row<Kind>(call.rest)) return Answer::text(500, Kind::missing(call.rest));
+  return write(
+      call,
+      [key = call.rest](const state::Snapshot& state, const access::Asking& asking,
+                        const cluster::EvalSeed&) {
+        return cluster::decide_remove<Kind>(state, asking, key);
+      },
+      [](const server::Written<cluster::Decision>& done) {
+        return Answer::empty().with_index(done.index);
+      });
+}
+
+/// The list of a kind: those rows that the caller sees (View), as `append` shows them.
+template <class Kind, class Append>
+Outcome list_acl(Call& call, Append append) {
+  return read_state(call, [append](const ReadOptions& options) -> Result<Read> {
+    const auto filter = NOMAD_TRY(compile_filter(options));
+    return Read{.watch = {state::watch_prefix(Kind::table, options.prefix)},
+                .index = index_from_one<Kind::table>,
+                .answer = [options, filter, append](const View& snapshot) {
+                  return list_by_key(
+                      snapshot, &state::Snapshot::rows<Kind>, options,
+                      [&](const auto& row) { return keeps(filter, *row); },
+                      [&](std::string& out, const auto& row) { append(out, *row); });
+                }};
+  });
+}
+
+/// Bytes as the API shows them.
+void append_base64(JsonObject& object, std::string_view name, capnp::Data::Reader bytes);
+
+}  // namespace nomad::api

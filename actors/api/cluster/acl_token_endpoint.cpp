@@ -1,0 +1,382 @@
+// /v1/acl/bootstrap, /v1/acl/tokens, …/token, …/token/<accessor>, …/token/self and
+// …/token/onetime. A token's secret is shown where it is made, to its holder and to who manages;
+// it is drawn and sealed here, and opened here when it is read.
+#include <charconv>
+
+#include "actors/api/cluster/acl_endpoint.hpp"
+#include "actors/api/http/secret_answer.hpp"
+#include "runtime/access/secret_hash.hpp"
+#include "runtime/base/files/bounded.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/cluster/acl/acl_names.hpp"
+
+namespace nomad::api {
+namespace {
+
+namespace kind = state::kind;
+using TokenRef = Object<schema::AclToken>;
+using WrittenAcl = server::Written<cluster::AclDecision>;
+
+/// A token's new accessor and seal, and the secret itself.
+struct FreshToken {
+  TokenRef row;
+  SecretText secret;
+};
+
+Result<FreshToken> draw_token(const AclParts& parts,
+                              const Object<schema::RootKey>& key,
+                              std::string secret) {
+  FreshToken fresh;
+  fresh.secret = SecretText{std::move(secret)};
+  const auto& text_of_secret = fresh.secret.reveal();
+  const auto accessor = draw_secret();
+  const auto sealed
+      = NOMAD_TRY(parts.keyring->seal_secret(key, {token_seal, accessor}, text_of_secret));
+  Draft<schema::AclToken> draft;
+  draft->setAccessorId(text(accessor));
+  draft->setCreateTime(unix_now());
+  draft->setSecretHash(cluster::data_of(access::secret_hash(text_of_secret)));
+  draft->setKeyId(key->getKeyId());
+  draft->setSealed({reinterpret_cast<const unsigned char*>(sealed.data()), sealed.size()});
+  fresh.row = draft.freeze();
+  return fresh;
+}
+
+/// The names of a token's roles as they are now, without those that are gone.
+using RoleName = std::function<std::string(std::string_view id)>;
+
+RoleName role_names(const state::Snapshot& state) {
+  return [state](std::string_view id) {
+    const auto role = state.row<kind::AclRoles>(id);
+    return role ? copy(role->getName()) : std::string{};
+  };
+}
+
+void append_roles(JsonObject& object, schema::AclToken::Reader token, const RoleName& name_of) {
+  if (!token.hasRoles()) {
+    object.null("Roles");
+    return;
+  }
+  auto& out = object.raw("Roles");
+  out += '[';
+  const auto begin = out.size();
+  for (const auto link : token.getRoles()) {
+    const auto name = name_of(view(link.getId()));
+    if (name.empty()) continue;
+    if (out.size() != begin) out += ',';
+    JsonObject{out}.text("ID", link.getId()).text("Name", name);
+  }
+  out += ']';
+}
+
+void append_ties(JsonObject& object, schema::AclToken::Reader token, const RoleName& name_of) {
+  object.text("Name", token.getName()).text("Type", token.getType());
+  if (token.hasPolicies())
+    append_json_list(
+        object.raw("Policies"), token.getPolicies(),
+        [](std::string& out, capnp::Text::Reader name) { append_json_text(out, view(name)); });
+  else
+    object.null("Policies");
+  append_roles(object, token, name_of);
+  object.boolean("Global", token.getGlobal());
+  append_base64(object, "Hash", token.getHash());
+  append_time(object, "CreateTime", token.getCreateTime());
+  append_time(object, "ExpirationTime", token.getExpirationTime());
+  object.number("CreateIndex", token.getCreateIndex())
+      .number("ModifyIndex", token.getModifyIndex());
+}
+
+void append_token_stub(std::string& out, schema::AclToken::Reader token, const RoleName& name_of) {
+  JsonObject object{out};
+  object.text("AccessorID", token.getAccessorId());
+  append_ties(object, token, name_of);
+}
+
+void append_token(std::string& out,
+                  schema::AclToken::Reader token,
+                  const RoleName& name_of,
+                  std::string_view secret) {
+  JsonObject object{out};
+  const auto ttl = token.getExpirationTtl();
+  object.text("ExpirationTTL", ttl == 0 ? "" : format_duration(Nanoseconds{ttl}))
+      .text("AccessorID", token.getAccessorId())
+      .text("SecretID", secret);
+  append_ties(object, token, name_of);
+}
+
+/// Room for a token and its secret, so that nothing of it is left elsewhere.
+std::string room_for(schema::AclToken::Reader token) {
+  std::string out;
+  out.reserve(1024 + 8 * token.totalSize().wordCount * 4);
+  return out;
+}
+
+Answer token_answer(schema::AclToken::Reader token,
+                    const RoleName& name_of,
+                    std::string_view secret) {
+  auto out = room_for(token);
+  append_token(out, token, name_of, secret);
+  return secret_answer(200, std::move(out));
+}
+
+Result<security::Secret> open_token(const AclParts& parts,
+                                    const Object<schema::RootKey>& key,
+                                    schema::AclToken::Reader token) {
+  if (!parts.keyring) return no_leader();
+  return parts.keyring->open_secret(key, {token_seal, view(token.getAccessorId())},
+                                    token.getSealed());
+}
+
+/// As it is stored now, with the secret that was drawn, or, of one that was there, opened.
+Answer stored_token(const AclParts& parts,
+                    const state::Snapshot& state,
+                    const WrittenAcl& done,
+                    const FreshToken& fresh) {
+  const auto row = state.row<kind::AclTokens>(done.decision.id);
+  if (!row) return Answer::empty();
+  if (row->getAccessorId() == fresh.row->getAccessorId())
+    return token_answer(*row, role_names(state), fresh.secret.reveal());
+  const auto secret = open_token(parts, state.root_key(view(row->getKeyId())), *row);
+  if (!secret) return Answer::error(secret.error().within("token error: decrypt"));
+  return token_answer(*row, role_names(state), secret->text());
+}
+
+/// Draws a token with this secret, and writes what `decide(state, asking, fresh)` decides.
+template <class Decide>
+Outcome write_token(Call& call, const AclParts& parts, std::string secret, Decide decide) {
+  if (!parts.keyring || !call.context->state.store) return no_leader();
+  const auto shared = share(std::move(call));
+  with_root_key(shared, [shared, parts, secret = SecretText{std::move(secret)},
+                         decide](const Object<schema::RootKey>& key) {
+    auto fresh = draw_token(parts, key, secret.reveal());
+    if (!fresh) return shared->fail(fresh.error().within("token error: encrypt"));
+    shared->settle(write_acl(
+        *shared,
+        [decide, row = fresh->row](const state::Snapshot& state, const access::Asking& asking) {
+          return decide(state, asking, row);
+        },
+        [parts, fresh = *fresh](const state::Snapshot& state, const WrittenAcl& done) {
+          return stored_token(parts, state, done, fresh);
+        }));
+  });
+  return later;
+}
+
+/// The number that `file` begins with; 0 without one.
+std::uint64_t reset_index_in(const std::string& file) {
+  const auto content = read_whole_file(file, 1024).value_or("");
+  const auto begin = content.find_first_not_of(" \t\r\n");
+  std::uint64_t index = 0;
+  if (begin != content.npos)
+    std::from_chars(content.data() + begin, content.data() + content.size(), index);
+  return index;
+}
+
+Result<std::string> bootstrap_secret(const net::Request& request) {
+  if (request.body.empty() && !is_chunked(request)) return draw_secret();
+  const auto body = NOMAD_TRY(read_body(request).within("failed to decode request body"));
+  BodyFields fields{body, "ACLTokenBootstrapRequest"};
+  auto secret = fields.text("BootstrapSecret");
+  NOMAD_TRY(fields.check().within("failed to decode request body"));
+  if (secret.empty()) return draw_secret();
+  if (!is_uuid(secret)) return bad_request("invalid acl token");
+  return secret;
+}
+
+Outcome bootstrap(Call& call, const AclParts& parts) {
+  auto secret = NOMAD_TRY(bootstrap_secret(call.request()));
+  if (!call.context->state.store) return no_leader();
+  const bool is_done(call.context->state.store->snapshot().rows<kind::AclBootstraps>());
+  const auto& file = parts.options.reset_file;
+  const auto reset = is_done && !file.empty() ? reset_index_in(file) : 0;
+  return write_token(
+      call, parts, std::move(secret),
+      [reset](const state::Snapshot& state, const access::Asking& asking, const TokenRef& fresh) {
+        return cluster::decide_bootstrap(state, asking, fresh, reset);
+      });
+}
+
+Outcome list_tokens(Call& call, const AclParts&) {
+  const bool only_global = bool_parameter(call.request(), "global").value_or(false);
+  return read_state(call, [only_global](const ReadOptions& options) -> Result<Read> {
+    NOMAD_TRY(check_id_prefix("acl token", options));
+    const auto filter = NOMAD_TRY(compile_filter(options));
+    return Read{.watch = {state::watch_prefix(state::Table::acl_tokens, options.prefix)},
+                .index = index_from_one<state::Table::acl_tokens>,
+                .answer =
+                    [options, filter, only_global](const View& snapshot) {
+                      const auto keep = [&](const TokenRef& token) -> Result<bool> {
+                        if (only_global && !token->getGlobal()) return false;
+                        return keeps(filter, *token);
+                      };
+                      const RoleName name_of
+                          = [&](std::string_view id) { return snapshot.acl_role_name(id); };
+                      const auto append = [&](std::string& out, const TokenRef& token) {
+                        append_token_stub(out, *token, name_of);
+                      };
+                      const auto walk = walk_by_create(options);
+                      if (!options.prefix.empty())
+                        return list_page(snapshot, &state::Snapshot::rows<kind::AclTokens>, walk,
+                                         options, keep, key_as_token, append);
+                      return list_page(
+                          snapshot, &state::Snapshot::acl_tokens_by_create_map, walk, options, keep,
+                          [](std::string_view, const TokenRef& token) {
+                            return query::CreateToken::make(token->getCreateIndex(),
+                                                            view(token->getAccessorId()));
+                          },
+                          append);
+                    },
+                .is_heavy = is_long<&state::Snapshot::acl_tokens_by_create_map>};
+  });
+}
+
+Answer show_token(const AclParts& parts, const View& snapshot, const TokenRef& token) {
+  const auto secret = open_token(parts, snapshot.root_key(view(token->getKeyId())), *token);
+  if (!secret) return Answer::error(secret.error().within("token error: decrypt"));
+  return token_answer(
+      *token, [&](std::string_view id) { return snapshot.acl_role_name(id); }, secret->text());
+}
+
+Outcome read_token(Call& call, const AclParts& parts) {
+  if (call.rest.empty()) return bad_request("Missing Token Accessor");
+  NOMAD_TRY(check_id("acl token", call.rest));
+  return read_state(call, [accessor = call.rest, parts](const ReadOptions&) -> Result<Read> {
+    return read_row<state::Table::acl_tokens>(
+        accessor, "ACL token",
+        [accessor](const View& snapshot) { return snapshot.row<kind::AclTokens>(accessor); },
+        [parts](const View& snapshot, const TokenRef& token) {
+          return show_token(parts, snapshot, token);
+        });
+  });
+}
+
+/// The secret that the caller shows.
+Result<SecretText> shown_secret(const Call& call) {
+  const auto& token = call.asking.who.caller().token;
+  if (!token || token->secret.empty())
+    return Error{Errc::unavailable, "acl token lookup failed: missing secret id"};
+  NOMAD_TRY(check_id("acl token", token->secret.reveal()));
+  return token->secret;
+}
+
+/// The token that the caller shows. Whoever has its secret may see it, also when it has expired.
+Outcome read_self(Call& call, const AclParts&) {
+  const auto secret = NOMAD_TRY(shown_secret(call));
+  call.asking.who = access::Authenticator::with_token(call.asking.who, "");
+  return read_state(call, [secret](const ReadOptions&) -> Result<Read> {
+    const auto hash = access::secret_hash(secret.reveal());
+    auto read = read_row<state::Table::acl_tokens>(
+        "", "ACL token",
+        [hash](const View& snapshot) -> Result<TokenRef> { return snapshot.acl_token_of(hash); },
+        [secret](const View& snapshot, const TokenRef& token) {
+          return token_answer(
+              *token, [&](std::string_view id) { return snapshot.acl_role_name(id); },
+              secret.reveal());
+        });
+    read.watch = {state::watch_prefix(state::Table::acl_tokens, "")};
+    return read;
+  });
+}
+
+Outcome put_token(Call& call, const AclParts& parts) {
+  const auto wanted = NOMAD_TRY(read_object<schema::AclToken>(call, "ACL token"));
+  if (!call.rest.empty() && view(wanted->getAccessorId()) != call.rest)
+    return bad_request("ACL token accessor does not match request path");
+  return write_token(
+      call, parts, draw_secret(),
+      [wanted, bounds = parts.options.bounds](const state::Snapshot& state,
+                                              const access::Asking& asking, const TokenRef& fresh) {
+        return cluster::decide_put_token(state, asking, wanted, fresh, bounds);
+      });
+}
+
+Outcome put_named_token(Call& call, const AclParts& parts) {
+  if (call.rest.empty()) return bad_request("Missing Token Accessor");
+  return put_token(call, parts);
+}
+
+Outcome remove_token(Call& call, const AclParts&) {
+  if (call.rest.empty()) return bad_request("Missing Token Accessor");
+  if (const auto id = check_id("acl token", call.rest); !id)
+    return bad_request("token lookup failed: " + id.error().what);
+  return write_acl(
+      call,
+      [accessor = call.rest](const state::Snapshot& state, const access::Asking& asking) {
+        return cluster::decide_delete_token(state, asking, accessor);
+      },
+      show_nothing);
+}
+
+/// The token's own secret is the right to it.
+Outcome make_one_time_token(Call& call, const AclParts&) {
+  const auto secret = NOMAD_TRY(shown_secret(call));
+  const auto one_time = SecretText{draw_secret()};
+  return write_acl(
+      call,
+      [of = access::secret_hash(secret.reveal()), hash = access::secret_hash(one_time.reveal())](
+          const state::Snapshot& state, const access::Asking& asking) {
+        return cluster::decide_one_time_token(state, asking, of, hash, unix_now());
+      },
+      [one_time](const state::Snapshot& state, const WrittenAcl& done) {
+        const auto row = state.row<kind::AclOneTimeTokens>(access::secret_hash(one_time.reveal()));
+        if (!row) return Answer::error(access::permission_denied());
+        std::string out;
+        out.reserve(512);
+        {
+          JsonObject object{out};
+          object.number("Index", done.index);
+          JsonObject shown{object.raw("OneTimeToken")};
+          shown.text("OneTimeSecretID", one_time.reveal()).members(*row);
+        }
+        return secret_answer(200, std::move(out));
+      });
+}
+
+Outcome exchange_one_time_token(Call& call, const AclParts& parts) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "OneTimeTokenExchangeRequest"};
+  const SecretText secret{fields.text("OneTimeSecretID")};
+  NOMAD_TRY(fields.check());
+  return write_acl(
+      call,
+      [hash = access::secret_hash(secret.reveal())](const state::Snapshot& state,
+                                                    const access::Asking& asking) {
+        return cluster::decide_exchange(state, asking, hash, unix_now());
+      },
+      [parts](const state::Snapshot& state, const WrittenAcl& done) {
+        const auto row = state.row<kind::AclTokens>(done.decision.id);
+        if (!row) return Answer::error(access::permission_denied());
+        const auto secret = open_token(parts, state.root_key(view(row->getKeyId())), *row);
+        if (!secret) return Answer::error(secret.error().within("token error: decrypt"));
+        auto out = room_for(*row);
+        {
+          JsonObject object{out};
+          object.number("Index", done.index);
+          append_token(object.raw("Token"), *row, role_names(state), secret->text());
+        }
+        return secret_answer(200, std::move(out));
+      });
+}
+
+}  // namespace
+
+void add_acl_token_routes(Routes& routes, AclParts parts) {
+  constexpr auto manage = Capability::management;
+  const auto with = routes.with(std::move(parts));
+  routes.exact("/v1/acl/bootstrap",
+               {{Methods::write, Capability::none, with(if_enabled<bootstrap>)}});
+  routes.exact("/v1/acl/tokens", {{Methods::get, manage, with(if_enabled<list_tokens>)}});
+  routes.exact("/v1/acl/token", {{Methods::write, manage, with(if_enabled<put_token>)}});
+  routes.exact("/v1/acl/token/self",
+               {{Methods::get, Capability::none, with(if_enabled<read_self>)}});
+  routes.exact("/v1/acl/token/onetime",
+               {{Methods::write, Capability::none, with(if_enabled<make_one_time_token>)}});
+  routes.exact("/v1/acl/token/onetime/exchange",
+               {{Methods::write, Capability::none, with(if_enabled<exchange_one_time_token>)}});
+  routes.below("/v1/acl/token/", {{"",
+                                   {{Methods::get, Capability::none, with(if_enabled<read_token>)},
+                                    {Methods::write, manage, with(if_enabled<put_named_token>)},
+                                    {Methods::remove, manage, with(if_enabled<remove_token>)}}}});
+}
+
+}  // namespace nomad::api
