@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-
-#include <fmt/format.h>
+#include <map>
 
 #include "cli/acl/acl_view.hpp"
 #include "cli/run.hpp"
-#include "runtime/access/capability.hpp"
-#include "runtime/base/similar_name.hpp"
-#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -61,39 +57,39 @@ void print_identity(const View& who) {
   print_table("Limits", limits);
 }
 
-void print_rules(std::string_view name, const View& rules) {
-  Rows rows{{"Policy", "Role", "Line", "Rule", "Note"}};
-  for (const auto& rule : rules.items())
-    rows.push_back({rule["Policy"].text(), rule["Role"].text(),
-                    rule["Line"].number() == 0 ? "" : rule["Line"].text(), rule["Rule"].text(),
-                    rule["Note"].text()});
-  print_table(name, rows);
+/// Through which roles the caller has his policies; nothing if nobody says so.
+std::map<std::string, std::string> roles_of_policies(Api& api) {
+  std::map<std::string, std::string> roles;
+  const auto who = api.get("/v1/acl/whoami");
+  if (!who) return roles;
+  for (const auto& policy : who->view()["Policies"].items())
+    roles[policy["Name"].text()] = policy["Role"].text();
+  return roles;
 }
 
-/// "; did you mean submit-job?", for a word that is no capability.
-std::string near_capability(const std::string& word) {
-  std::vector<std::string_view> words;
-  for (auto one = access::Capability::none;;
-       one = static_cast<access::Capability>(static_cast<std::uint8_t>(one) + 1)) {
-    if (const auto name = access::word_of(one); !name.empty()) words.push_back(name);
-    if (one == access::Capability::management) break;
+void print_rules(std::string_view name,
+                 const View& rules,
+                 const std::map<std::string, std::string>& roles) {
+  Rows rows{{"Policy", "Role", "Line", "Rule", "Note"}};
+  for (const auto& rule : rules.items()) {
+    const auto policy = rule["Policy"].text();
+    const auto role = roles.find(policy);
+    rows.push_back({policy, role == roles.end() ? "" : role->second,
+                    rule["Line"].number() == 0 ? "" : rule["Line"].text(), rule["Rule"].text(),
+                    rule["Note"].text()});
   }
-  const auto near = closest_name(word, words);
-  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
+  print_table(name, rows);
 }
 
 /// What may be named besides the capability, by the API's parameters.
 struct Subject {
-  std::array<std::pair<std::string_view, std::string*>, 5> named;
+  std::array<std::pair<std::string_view, std::string*>, 4> named;
 
   explicit Subject(Arguments& command)
       : named{{{"path", &command.option("path", "Of a variable: its path.")},
                {"node_pool", &command.option("node-pool", "Of a node pool: its name.")},
                {"host_volume", &command.option("host-volume", "Of a host volume: its name.")},
-               {"plugin", &command.option("plugin", "Of a plugin: its id.")},
-               {"accessor", &command.option("accessor",
-                                            "Asks for the token of this accessor; only management "
-                                            "may. Without, for the token that asks.")}}} {}
+               {"plugin", &command.option("plugin", "Of a plugin: its id.")}}} {}
 
   Query query(const std::string& capability) const {
     Query query{{"capability", capability}};
@@ -125,29 +121,27 @@ Result<int> run_acl_whoami(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_acl_explain(const std::vector<std::string>& arguments) {
-  ApiCommand command{"acl explain [options] <capability>",
-                     "Says whether a token has a capability, such as submit-job, variables-read or "
-                     "node-write, by which policy, rule and role, and what came close. Exits with "
-                     "2 if it has not."};
+  ApiCommand command{
+      "acl explain [options] <capability>",
+      "Says whether the token that asks has a capability, such as submit-job, variables-read or "
+      "node-write, by which policy, rule and role, and what came close. Exits with "
+      "2 if it has not."};
   const Subject subject{command};
   OutputFlags output{command};
   if (auto code = command.start(capability_last(arguments), one_word("<capability>"))) return *code;
   const auto& capability = command.positional()[0];
-  const auto answer = command.api->get("/v1/acl/explain", subject.query(capability));
-  if (!answer) {
-    auto error = answer.error().within("Error explaining");
-    if (!access::capability_of(capability)) error.what += near_capability(capability);
-    return error;
-  }
-  const auto explained = answer->view();
+  const auto answer = NOMAD_TRY(
+      command.api->get("/v1/acl/explain", subject.query(capability)).within("Error explaining"));
+  const auto explained = answer.view();
   const int code = explained["Allowed"].truth() ? 0 : not_allowed;
-  if (const auto printed = output.print(answer->body)) return *printed == 0 ? code : *printed;
+  if (const auto printed = output.print(answer.body)) return *printed == 0 ? code : *printed;
   std::cout << pairs({{"Capability", capability},
                       {"Allowed", code == 0 ? "true" : "false"},
                       {"Reason", explained["Reason"].text()}})
             << '\n';
-  print_rules("Decided by", explained["Deciding"]);
-  print_rules("Came close", explained["Close"]);
+  const auto roles = roles_of_policies(*command.api);
+  print_rules("Decided by", explained["Rules"], roles);
+  print_rules("Came close", explained["Close"], roles);
   return code;
 }
 
