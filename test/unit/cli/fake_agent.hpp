@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/run.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "test/unit/cli/capture.hpp"
 #include "test/unit/cli/typed.hpp"
@@ -22,7 +23,8 @@ class FakeAgent {
 public:
   using Command = Result<int> (*)(const std::vector<std::string>&);
 
-  /// What `method` `path` is answered with from now on; anything else is not found.
+  /// What `method` `path` is answered with from now on; anything else is not found. "@body@" in it
+  /// stands for the request's body, percent-encoded.
   void answer(const std::string& request, std::string body, unsigned status = 200) {
     const std::lock_guard lock{guard_};
     answers_[request] = {status, std::move(body)};
@@ -78,6 +80,8 @@ private:
     response.content_type = "application/json";
     response.status = known == answers_.end() ? 404 : known->second.first;
     response.body = known == answers_.end() ? "not found" : known->second.second;
+    if (const auto at = response.body.find("@body@"); at != std::string::npos)
+      response.body.replace(at, 6, percent_encode(request.body));
     response.headers.push_back({"X-Nomad-Index", "7"});
     if (!next_token_.empty()) response.headers.push_back({"X-Nomad-NextToken", next_token_});
     responder.send(std::move(response));

@@ -70,31 +70,28 @@ struct Login : test::FakeAgent {
     return {std::istreambuf_iterator<char>{file}, {}};
   }
 
-  /// A browser that asks for these targets at the listener, one after the other.
-  void browser_that_asks(const std::string& port, const std::string& targets) {
+  /// From now on servers send browsers to a page whose URL has the state st_1 and tells where the
+  /// listener is; the browser asks for these targets there, one after the other.
+  void browser_that_asks(const std::string& targets) {
+    answer("PUT /v1/acl/oidc/auth-url",
+           R"({"AuthURL":"https://idp.example/authorize?state=st_1&asked=@body@"})");
     browser(
         fmt::format("env > {0}/browsed\n"
+                    "port=$(sed -n 's/.*127.0.0.1%3A\\([0-9]*\\).*/\\1/p' <<< \"$1\")\n"
                     "for target in {1}; do\n"
-                    "  exec 3<>/dev/tcp/127.0.0.1/{2}\n"
+                    "  exec 3<>/dev/tcp/127.0.0.1/$port\n"
                     "  printf 'GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' "
                     "\"$target\" >&3\n"
                     "  cat <&3 > /dev/null\n"
                     "done\n",
-                    dir.path(), targets, port));
+                    dir.path(), targets));
   }
+
+  int log_in() { return run(run_login, {"-method", "sso", "-oidc-callback-addr", "127.0.0.1:0"}); }
 
 private:
   std::string path_before_;
 };
-
-/// A port that nobody listens on, as of now.
-std::string free_port() {
-  const auto callback = LoginCallback::listen("127.0.0.1:0");
-  REQUIRE(callback.has_value());
-  const auto uri = callback->redirect_uri();
-  const auto colon = uri.rfind(':');
-  return uri.substr(colon + 1, uri.find('/', colon) - colon - 1);
-}
 
 }  // namespace
 
@@ -121,35 +118,31 @@ TEST_CASE_FIXTURE(Login, "login: a made token is shown, whatever is wrong with t
 }
 
 TEST_CASE_FIXTURE(Login, "login: the browser comes back with the code of this login") {
-  const auto port = free_port();
-  answer("PUT /v1/acl/oidc/auth-url",
-         R"({"AuthURL":"https://idp.example/authorize?state=st_1&nonce=n"})");
   browser_that_asks(
-      port,
       "'/favicon.ico' '/oidc/callback?code=evil&state=st_0' '/oidc/callback?code=evil' "
       "'/oidc/callback?code=c0de&state=st_1'");
   ::setenv("NOMAD_TOKEN", "5ec2e7", 1);
-  const int code = run(run_login, {"-method", "sso", "-oidc-callback-addr", "127.0.0.1:" + port});
+  const int code = log_in();
   ::unsetenv("NOMAD_TOKEN");
 
   CHECK(code == 0);
   CHECK(out.starts_with("Successfully logged in via OIDC and sso\n\nAccessor ID  = a\n"));
-  CHECK(err.find("https://idp.example/authorize?state=st_1&nonce=n\n") != std::string::npos);
+  CHECK(err.find("https://idp.example/authorize?state=st_1&asked=") != std::string::npos);
   REQUIRE(asked.size() == 3);
-  CHECK(asked[1].starts_with(fmt::format(
-      R"(PUT /v1/acl/oidc/auth-url {{"AuthMethodName":"sso","RedirectURI":"http://127.0.0.1:{}/oidc/callback","ClientNonce":")",
-      port)));
+  const auto where = asked[1].find("/oidc/callback\",\"ClientNonce\":\"");
+  REQUIRE(where != std::string::npos);
+  CHECK(asked[1].starts_with(
+      R"(PUT /v1/acl/oidc/auth-url {"AuthMethodName":"sso","RedirectURI":"http://127.0.0.1:)"));
+  const auto request = asked[1].substr(asked[1].find('{'));
+  CHECK(asked[2].find(request.substr(0, request.size() - 1)) != std::string::npos);
   CHECK(asked[2].ends_with(R"("State":"st_1","Code":"c0de"})"));
   CHECK(browsed().find("PATH=") != std::string::npos);
   CHECK(browsed().find("5ec2e7") == std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Login, "login: a provider that refuses ends it with its words") {
-  const auto port = free_port();
-  answer("PUT /v1/acl/oidc/auth-url", R"({"AuthURL":"https://idp.example/authorize?state=st_1"})");
-  browser_that_asks(port,
-                    "'/oidc/callback?state=st_1&error=access_denied&error_description=not+you'");
-  CHECK(run(run_login, {"-method", "sso", "-oidc-callback-addr", "127.0.0.1:" + port}) == 1);
+  browser_that_asks("'/oidc/callback?state=st_1&error=access_denied&error_description=not+you'");
+  CHECK(log_in() == 1);
   CHECK(err.ends_with("Error performing login: the provider refused: access_denied: not you"));
 }
 
@@ -160,7 +153,7 @@ TEST_CASE_FIXTURE(Login, "login: no browser is sent to what is no page of a prov
         "https://idp.example/authorize", "https://idp.example/?state="}) {
     CAPTURE(url);
     answer("PUT /v1/acl/oidc/auth-url", R"({"AuthURL":")" + url + R"("})");
-    CHECK(run(run_login, {"-method", "sso", "-oidc-callback-addr", "127.0.0.1:0"}) == 1);
+    CHECK(log_in() == 1);
     CHECK(err.starts_with("Error performing login: the "));
     CHECK(browsed().empty());
   }
