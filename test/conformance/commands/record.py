@@ -19,10 +19,10 @@ import time
 import urllib.parse
 import urllib.request
 
-NOMAD, ADDRESS, OUT = sys.argv[1:4]
 CALLBACK_PORT, PROVIDER_PORT = 14649, 14650
 ISSUER = f"http://127.0.0.1:{PROVIDER_PORT}"
 exchanges = []
+server = ""  # The address that the proxy passes on to.
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
@@ -31,7 +31,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
     def pass_on(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {"X-Nomad-Token": self.headers.get("X-Nomad-Token", "")}
-        request = urllib.request.Request(ADDRESS + self.path, body or None, headers, method=self.command)
+        request = urllib.request.Request(server + self.path, body or None, headers, method=self.command)
         try:
             answer = urllib.request.urlopen(request)
         except urllib.error.HTTPError as refused:
@@ -125,8 +125,8 @@ class Provider(http.server.BaseHTTPRequestHandler):
 class Session:
     """Commands that are run one after the other, as they are written down."""
 
-    def __init__(self, folder, proxy):
-        self.folder, self.proxy, self.token, self.runs = folder, proxy, "", []
+    def __init__(self, program, folder, proxy):
+        self.program, self.folder, self.proxy, self.token, self.runs = program, folder, proxy, "", []
 
     def file(self, name, text):
         with open(f"{self.folder}/{name}", "w") as f:
@@ -144,7 +144,7 @@ class Session:
         token = self.token if token is None else token
         environment = {"PATH": self.folder + "/bin:" + os.environ["PATH"], "HOME": self.folder, "TZ": "UTC",
                        "NOMAD_ADDR": self.proxy, "NOMAD_TOKEN": token}
-        done = subprocess.run([NOMAD, *words], input=typed, text=True, capture_output=True, cwd=self.folder, env=environment)
+        done = subprocess.run([self.program, *words], input=typed, text=True, capture_output=True, cwd=self.folder, env=environment)
         self.runs.append({"words": list(words), "typed": typed, "files": files, "token": token, "out": done.stdout,
                           "err": done.stderr, "code": done.returncode, "exchanges": list(exchanges)})
         return done.stdout
@@ -339,7 +339,10 @@ def logins(s, key):
         s.run("login", *words)
 
 
-def main():
+def record(program, address):
+    """The runs of one session, which begins with a bootstrap."""
+    global server
+    server = address
     with tempfile.TemporaryDirectory() as folder:
         key = Provider.key = Key(folder)
         served(Provider, PROVIDER_PORT)
@@ -347,7 +350,7 @@ def main():
         with open(folder + "/bin/xdg-open", "w") as f:
             f.write('#!/bin/sh\n(sleep 0.2; curl -s -L -o /dev/null "$1") >/dev/null 2>&1 &\n')
         os.chmod(folder + "/bin/xdg-open", 0o755)
-        s = Session(folder, served(Proxy))
+        s = Session(os.path.abspath(program), folder, served(Proxy))
         bootstrap(s)
         policies(s)
         role = roles(s)
@@ -355,10 +358,15 @@ def main():
         auth_methods(s, key)
         binding_rules(s)
         logins(s, key)
-        text = json.dumps(s.runs, indent=1).replace(s.proxy, "http://127.0.0.1:4646")
-    with open(OUT, "w") as f:
-        f.write(text + "\n")
-    print(len(s.runs), "runs")
+        return json.loads(json.dumps(s.runs).replace(s.proxy, "http://127.0.0.1:4646"))
 
 
-main()
+def main():
+    runs = record(*sys.argv[1:3])
+    with open(sys.argv[3], "w") as f:
+        f.write(json.dumps(runs, indent=1) + "\n")
+    print(len(runs), "runs")
+
+
+if __name__ == "__main__":
+    main()
