@@ -73,7 +73,9 @@ std::string scp_like(std::string_view text) {
 }
 
 Result<std::string> bucket_of_s3(std::string_view text) {
-  const Error wrong{Errc::invalid_argument, "URL is not a valid S3 URL"};
+  const Error wrong{Errc::invalid_argument,
+                    "URL is not a valid S3 URL; expected "
+                    "https://s3-<region>.amazonaws.com/<bucket>/<key>"};
   const auto slash = text.find('/');
   const auto host = split(text.substr(0, slash), '.');
   const auto rest = std::string{text.substr(slash + 1)};
@@ -89,7 +91,10 @@ Result<std::string> bucket_of_s3(std::string_view text) {
 
 Result<std::string> object_of_gcs(std::string_view text) {
   const auto parts = split(text, '/');
-  if (parts.size() < 5) return Error{Errc::invalid_argument, "URL is not a valid GCS URL"};
+  if (parts.size() < 5)
+    return Error{Errc::invalid_argument,
+                 "URL is not a valid GCS URL; expected "
+                 "https://www.googleapis.com/storage/v1/<bucket>/<object>"};
   return "gcs::https://www.googleapis.com/storage/"
          + join(std::vector(parts.begin() + 2, parts.end()), "/");
 }

@@ -12,7 +12,7 @@ constexpr std::uint32_t permissions = 0777;
 
 Error refused(std::string_view path, std::string_view why) {
   constexpr std::size_t longest = 200;
-  const auto shown = path.substr(0, longest);
+  const auto shown = path.substr(0, std::min(longest, path.find('\0')));
   return {Errc::rejected,
           "the archive's member \"" + std::string{shown} + "\" " + std::string{why}};
 }

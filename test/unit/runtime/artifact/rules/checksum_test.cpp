@@ -19,6 +19,20 @@ Result<Checksum> find(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("checksum: what is wrong is said whole") {
+  const auto url = *parse_url("https://h/a.zip");
+  for (const auto& [text, wanted] : {
+           std::pair{"sha1024:00", "invalid checksum: unsupported checksum type: sha1024"},
+           {"md5:00", "invalid checksum: \"00\" has not the 32 hexadecimal digits of md5"},
+           {"00", "invalid checksum: Unknown type for checksum 00"},
+           {"file:", "invalid checksum: file: names no file"},
+       })
+    CHECK(parse_checksum(text).error().what == wanted);
+  const auto from = *parse_url("https://h/sums");
+  CHECK(find_checksum("", url, from).error().what == "no checksum found in: https://h/sums");
+  CHECK(find_checksum("x y z\n", url, from).error().what == "no checksum found in: https://h/sums");
+}
+
 TEST_CASE("checksum: what was given is understood") {
   const auto given
       = parse_checksum("MD5:" + std::string{"900150983CD24FB0D6963F7D28E17F72"}).value();

@@ -49,6 +49,17 @@ TEST_CASE("artifact reach: link-local addresses, and where clouds tell keys") {
     CHECK(why(usual, ip, 80).empty());
 }
 
+TEST_CASE("artifact reach: what is refused says which key allows it") {
+  const std::string without = ": no artifact is fetched from there without client.artifact.";
+  CHECK(why(usual, "169.254.0.1", 80)
+        == "169.254.0.1:80 is a link-local address" + without + "allow_link_local = true");
+  CHECK(why(usual, "100.100.100.200", 80)
+        == "100.100.100.200:80 is where clouds tell machines their keys" + without
+               + "allow_link_local = true");
+  CHECK(why({.loopback = false}, "127.0.0.1", 80)
+        == "127.0.0.1:80 is a loopback address" + without + "allow_loopback = true");
+}
+
 TEST_CASE("artifact reach: loopback is reached unless that is forbidden") {
   for (const char* ip : {"127.0.0.1", "::1", "0.0.0.0", "::", "::ffff:127.1.2.3"}) {
     CHECK(why({.loopback = false}, ip, 8000).find("allow_loopback") != std::string::npos);

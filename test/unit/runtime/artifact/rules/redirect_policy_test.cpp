@@ -27,11 +27,24 @@ TEST_CASE("redirects: another scheme or port is another origin") {
   }
 }
 
+TEST_CASE("redirects: what leads nowhere is said whole") {
+  for (const auto& [location, wanted] :
+       {std::pair{"", "302 response of http://a/x has no Location"},
+        {"file:///etc/shadow", "http://a/x redirects to the scheme 'file', which is not followed"},
+        {"http:///x", "http://a/x redirects to an address without a host"},
+        {"http://a:x/",
+         "http://a/x redirects badly: parse \"http://a:x/\": invalid port \":x\" after host"}}) {
+    RedirectPolicy policy{*parse_url("http://a/x")};
+    CHECK(policy.follow(302, location).error().what == wanted);
+  }
+}
+
 TEST_CASE("redirects: loops end, and so does what leads nowhere") {
   RedirectPolicy policy{*parse_url("http://a/x")};
   for (int i = 0; i < RedirectPolicy::most; ++i)
     REQUIRE(policy.follow(302, "/x"));
-  CHECK(policy.follow(302, "/x").error().what.find("stopped after 10 redirects") == 0);
+  CHECK(policy.follow(302, "/x").error().what
+        == "stopped after 10 redirects, the last at http://a/x");
   for (const char* location :
        {"", "file:///etc/shadow", "gopher://a/x", "http:///x", "http://a:x/"}) {
     RedirectPolicy other{*parse_url("http://a/x")};

@@ -81,7 +81,9 @@ TEST_CASE("s3: where objects are") {
   CHECK(found.listing("m").text() == "http://127.0.0.1:9000/bucket?marker=m&prefix=k%20l");
   for (const char* bad : {"https://s3.amazonaws.com/", "https://s3.amazonaws.com/bucket",
                           "https://s3.amazonaws.com/bucket/", "http://h//k", "http://h"})
-    CHECK_MESSAGE(!find_s3(*parse_url(bad)), bad);
+    CHECK(
+        find_s3(*parse_url(bad)).error().what
+        == "URL is not a valid S3 URL; expected https://s3-<region>.amazonaws.com/<bucket>/<key>");
 }
 
 TEST_CASE("s3: lists and errors are read") {
@@ -92,8 +94,9 @@ TEST_CASE("s3: lists and errors are read") {
   REQUIRE(list);
   CHECK(list->is_truncated);
   CHECK(list->keys == std::vector<std::string>{"a&b", "c'"});
-  CHECK(!parse_s3_list("<html>"));
-  CHECK(!parse_s3_list("<ListBucketResult><IsTruncated>true</IsTruncated>"));
+  CHECK(parse_s3_list("<html>").error().what == "the answer is no list of objects");
+  CHECK(parse_s3_list("<ListBucketResult><IsTruncated>true</IsTruncated>").error().what
+        == "a list of objects goes on and has none");
   CHECK(s3_error("<Error><Code>NoSuchKey</Code><Message>It is not.</Message></Error>")
         == "NoSuchKey: It is not.");
   CHECK(s3_error("plain").empty());

@@ -100,6 +100,40 @@ TEST_CASE("source: what is none, or what nothing may fetch, says so") {
   CHECK(!parse_source(std::string(70'000, 'a')));
 }
 
+TEST_CASE("source: what is wrong is said whole, with what would do") {
+  for (const auto& [text, wanted] : {
+           std::pair{"", "the source is empty"},
+           {"some/path",
+            "invalid source string: \"some/path\" has no scheme and is no known shorthand; write "
+            "it "
+            "as https://…"},
+           {"file:///etc/passwd",
+            "download not supported for scheme 'file'; known are http, https, git, hg, s3 and gcs"},
+           {"/etc/passwd",
+            "download not supported for scheme 'file': files of the node are not fetched; mount "
+            "them by a host volume"},
+           {"ftp://h/x",
+            "download not supported for scheme 'ftp'; known are http, https, git, hg, s3 and gcs"},
+           {"s3::ssh://h/b/k", "s3 can't fetch by the scheme 'ssh'"},
+           {"http:///x", "\"http:///x\" names no host"},
+           {"https://h/a.zip//../x",
+            "subdirectory component contain path traversal out of the repository"},
+           {"https://h/a?filename=../x", "filename query parameter contain path traversal"},
+           {"git::https://h/a?ref=--upload-pack=id",
+            "the ref \"--upload-pack=id\" begins with a dash: it would be an option"},
+           {"git::https://h/a?ref=a%0ab", "the ref has control characters"},
+           {"a.b.c.s3.d.amazonaws.com/x",
+            "URL is not a valid S3 URL; expected "
+            "https://s3-<region>.amazonaws.com/<bucket>/<key>"},
+           {"www.googleapis.com/storage",
+            "URL is not a valid GCS URL; expected "
+            "https://www.googleapis.com/storage/v1/<bucket>/<object>"},
+       })
+    CHECK(shape(text) == "error: " + std::string{wanted});
+  CHECK(parse_source(std::string(70'000, 'a')).error().what
+        == "the source has more than 65536 bytes");
+}
+
 TEST_CASE("source: a key for ssh is decoded, options take the place of parameters") {
   CHECK(parse_source("git::ssh://h/x?sshkey=a2V5")->ssh_key == "key");
   CHECK(with_options("https://h/x?b=1#f", {{"a", "2&"}, {"b", "3"}}).value()
