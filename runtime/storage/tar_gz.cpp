@@ -154,7 +154,7 @@ struct TarGzReader::Parts {
     if (count >= 0 && static_cast<std::size_t>(count) == size) return size;
     int code = Z_OK;
     const char* what = gzerror(file, &code);
-    if (code == Z_BUF_ERROR) return Error{Errc::corrupt, "the file is truncated"};
+    if (code == Z_BUF_ERROR) return too_short();
     if (count < 0 || code != Z_OK)
       return Error{Errc::corrupt, fmt::format("the file is corrupted: {}", what)};
     return static_cast<std::size_t>(count);
@@ -163,7 +163,13 @@ struct TarGzReader::Parts {
   Result<> take_all(char* to, std::size_t size) {
     const auto count = NOMAD_TRY(take(to, size));
     if (count == size) return {};
-    return Error{Errc::corrupt, "the file is truncated"};
+    return too_short();
+  }
+
+  /// Of a short file of another kind the kind is what matters.
+  Error too_short() const {
+    return {Errc::corrupt,
+            gzdirect(file) != 0 ? "the file is not compressed by gzip" : "the file is truncated"};
   }
 
   /// Reads on to the end, where gzip's checksum is.

@@ -13,11 +13,16 @@ a diff. Lines:
 What differs each time is written as {agent}, {folder}, {id} and the like.
 """
 import contextlib
+import glob
+import gzip
+import hashlib
 import http.server
+import io
 import os
 import re
 import shlex
 import subprocess
+import tarfile
 import tempfile
 import threading
 import unittest
@@ -170,6 +175,139 @@ class Requests(harness.AgentTest):
             text = re.sub(r'((?:index|Index|Time)"?: ?)\d+', r"\1{number}", text)
             transcript.said(answer.status, text if answer.status >= 400 else "")
         transcript.judge(self)
+
+    def inspected(self, members, tail=b""):
+        """What \"operator snapshot inspect\" says of an archive of `members`."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            for name, content in members:
+                head = tarfile.TarInfo(name)
+                head.size = len(content)
+                archive.addfile(head, io.BytesIO(content))
+        return self.inspected_file(packed.getvalue() + tail)
+
+    def inspected_file(self, content):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.snap")
+            with open(path, "wb") as f:
+                f.write(content)
+            done = self.agent.run("operator", "snapshot", "inspect", path)
+            return done.stderr.strip().replace(path, "x.snap")
+
+    def test_snapshots_that_are_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "good.snap")
+            self.agent.run("operator", "snapshot", "save", path, check=True)
+            with open(path, "rb") as f:
+                whole = f.read()
+        with tarfile.open(fileobj=io.BytesIO(whole)) as archive:
+            good = [(member.name, archive.extractfile(member).read()) for member in archive.getmembers()]
+        meta, state, sums = (dict(good)[name] for name in ("meta.json", "state.bin", "SHA256SUMS"))
+
+        def summed(meta, state):
+            return [("meta.json", meta), ("state.bin", state), ("SHA256SUMS", "".join(
+                f"{hashlib.sha256(content).hexdigest()}  {name}\n"
+                for name, content in (("meta.json", meta), ("state.bin", state))).encode())]
+
+        self.assertEqual("", self.inspected(good))
+        unpacked = gzip.decompress(whole)
+        wrong = {
+            "cut": self.inspected_file(whole[:len(whole) // 2]),
+            "no gzip": self.inspected_file(b"not gzip at all, but long enough to look at"),
+            "damaged": self.inspected_file(whole[:-8] + bytes(4) + whole[-4:]),
+            "more behind it": self.inspected_file(gzip.compress(unpacked + b"x" * 512)),
+            "no archive": self.inspected_file(gzip.compress(b"x" * 2048)),
+            "a header's sum": self.inspected_file(gzip.compress(b"n" + unpacked[1:])),
+            "another file": self.inspected([("other", b"x"), *good]),
+            "another sum": self.inspected([("meta.json", meta), ("state.bin", state + b"x"), ("SHA256SUMS", sums)]),
+            "no JSON": self.inspected(summed(b"{", state)),
+            "another's": self.inspected(summed(b"{}", state)),
+        }
+        header = "a file header fails its checksum: this is no snapshot archive"
+        self.maxDiff = None
+        self.assertEqual({name: "Error verifying snapshot: " + text for name, text in {
+            "cut": "the file is truncated",
+            "no gzip": "the file is not compressed by gzip",
+            "damaged": "the file is corrupted: x.snap: incorrect data check",
+            "more behind it": "there is something behind the archive's end",
+            "no archive": header,
+            "a header's sum": header,
+            "another file": 'the archive holds "other", which is no part of one',
+            "another sum": "a file's SHA-256 does not match: the archive is corrupted",
+            "no JSON": "meta.json is no JSON object: the file is corrupted",
+            "another's": "the snapshot was not made by nomadctl: its state cannot be read",
+        }.items()}, wrong)
+
+    def test_libraries_that_are_no_plugins(self):
+        elf = bytearray(open("/proc/self/exe", "rb").read(64))
+        other = bytearray(elf)
+        other[4] = 1  # 32 bits
+        machine = bytearray(elf)
+        machine[18] = 8  # MIPS
+        program = bytearray(elf)
+        program[16] = 2  # no shared library
+        said = {}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in (("empty", b""), ("words", b"not a library\n" * 9), ("bits", bytes(other)),
+                                  ("machine", bytes(machine)), ("program", bytes(program)), ("short", bytes(elf))):
+                path = os.path.join(folder, name + ".so")
+                with open(path, "wb") as f:
+                    f.write(content)
+                done = self.agent.run("plugin", "validate", path)
+                said[name] = re.sub(r"this agent for \S+$", "this agent for another",
+                                    done.stderr.strip().replace(folder + "/", ""))
+            os.mkdir(os.path.join(folder, "d.so"))
+            said["folder"] = self.agent.run("plugin", "validate", folder + "/d.so").stderr.strip().replace(folder + "/", "")
+        no_library = "it is no library: the file is empty, or none"
+        self.maxDiff = None
+        self.assertEqual({name: f"{'d' if name == 'folder' else name}.so: {text}" for name, text in {
+            "empty": no_library,
+            "words": "it is no library: the file does not begin as an ELF file does",
+            "bits": "it was built for 32 bits, this agent has 64",
+            "machine": "it was built for machine 8, this agent for another",
+            "program": "it is no shared library",
+            "short": "it is no plugin: it has no NOMADCTL_PLUGIN",
+            "folder": no_library,
+        }.items()}, said)
+
+
+class Starts(unittest.TestCase):
+    """Of an agent whose data somebody has touched."""
+
+    def said_at_start(self, agent):
+        done = subprocess.run([harness.BINARY, "agent", "-config", agent.config_path], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
+        said = [line for line in done.stderr.split("\n") if line.startswith("==>")] or [done.stderr[-500:]]
+        return said[-1].replace(agent.data_dir, "{data}")
+
+    def test_lists_of_servers_that_recover_nothing(self):
+        agent = harness.Agent().start()
+        self.addCleanup(agent.destroy)
+        agent.stop()
+        path = os.path.join(agent.data_dir, "server/raft/peers.json")
+        said = {}
+        for text in ("{", "{}", "[7]", "[{}]", '[{"id":"a"}]', '[{"id":7,"address":"b"}]', '[{"id":"a","address":"x:1","non_voter":true}]',
+                     '[{"id":"a","address":"x:1"},{"id":"a","address":"y:1"}]'):
+            with open(path, "w") as f:
+                f.write(text)
+            said[text] = self.said_at_start(agent)
+        os.remove(path)
+        both = 'each server needs an "id" and an "address"'
+        self.maxDiff = None
+        self.assertEqual(["==> peers.json: " + text for text in (
+            "incomplete JSON", "expected a list of servers", "each server is an object", both, both,
+            'unexpected "id": expected the texts "id" and "address" and the truth value "non_voter"',
+            "at least one server must be a voter", 'server "a" is named twice')], list(said.values()))
+        key = os.path.join(agent.data_dir, "server/keystore/holder.key")
+        os.chmod(key, 0o644)
+        readable = self.said_at_start(agent)
+        os.chmod(key, 0o600)
+        with open(key, "wb") as f:
+            f.write(b"x")
+        self.assertEqual(f"==> keyring: {key}: a key file must be readable by its owner only (mode 0600)",
+                         readable.replace("{data}", agent.data_dir))
+        self.assertEqual(f"==> keyring: {key}: holds no key, or a damaged one: put back a sound copy",
+                         self.said_at_start(agent).replace("{data}", agent.data_dir))
 
 
 if __name__ == "__main__":
