@@ -15,6 +15,7 @@
 #include "actors/client/hooks/network_hook.hpp"
 #include "actors/client/task/task_commands.hpp"
 #include "actors/client/task/task_config.hpp"
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -132,6 +133,7 @@ private:
   bool again_ = false;         ///< The next report is sent even if it says nothing new.
   std::uint64_t version_ = 0;  ///< Of the last report.
   std::optional<schema::ClientStatus> reported_;
+  actor::Newest<AllocSync, sync::StateChanged> reports_;
   std::vector<actor::Promise<alloc_runner::Done>> destroy_promises_;
 };
 
@@ -239,6 +241,7 @@ void AllocState::run_destroy() {
     phase_ = Phase::gone;
     for (const auto& promise : destroy_promises_)
       promise.deliver(alloc_runner::Done{});
+    reports_.flush(self_);
     self_->quit();
   });
 }
@@ -250,6 +253,7 @@ actor::Answer<alloc_runner::Done> AllocState::detach() {
   tasks_.detach([this, promise] {
     hooks_.ask(HookPhase::SHUTDOWN, [this, promise] {
       promise.deliver(alloc_runner::Done{});
+      reports_.flush(self_);
       self_->quit();
     });
   });
@@ -532,13 +536,15 @@ void AllocState::report() {
                                     .health = facts_.health,
                                     .assigned = *facts_.alloc,
                                     .network = *network_};
-  const bool again = std::exchange(again_, false);
+  // It may stand for one that waits to be told.
+  const auto* waiting = reports_.waiting();
+  const bool again = std::exchange(again_, false) || (waiting != nullptr && waiting->again);
   sync::StateChanged change{facts_.id, ++version_, workload::make_update(about, unix_now()), again};
   if (reported_ == summary.status && !again) {
-    self_->send(context_->sync, std::move(change));
+    reports_.tell(self_, context_->sync, std::move(change));
     return;
   }
-  actor::send_urgent(self_, context_->sync, std::move(change));
+  reports_.tell(self_, context_->sync, std::move(change), actor::Priority::urgent);
   if (std::exchange(reported_, summary.status) != summary.status)
     self_->send(parent_, alloc_runner::Status{facts_.id, summary.status, false});
 }

@@ -2,10 +2,12 @@
 // its way at a time; what comes until it is taken waits, and only the newest of it. So whoever is
 // told has one message in its mailbox of each who tells it, however fast that one changes.
 //
-// A part of the teller's state, used in its turns; it does not move.
+// A part of the teller's state, used in its turns. What waits is dropped with it, unless `flush` is
+// called before.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -16,25 +18,21 @@ namespace nomad::actor {
 template <class Handle, Message M>
 class Newest {
 public:
-  Newest() = default;
-  Newest(const Newest&) = delete;
-  Newest& operator=(const Newest&) = delete;
-
   /// As urgently as the most urgent of those that it stands for.
   void tell(Self* self, const Handle& dest, M message, Priority priority = Priority::normal) {
-    if (waiting_) priority = std::max(priority, waiting_->priority);
-    waiting_.emplace(dest, std::move(message), priority);
-    if (!under_way_) go_on(self);
+    auto& waiting = core_->waiting;
+    if (waiting) priority = std::max(priority, waiting->priority);
+    waiting.emplace(dest, std::move(message), priority);
+    if (!core_->under_way) go_on(self, core_);
   }
 
   /// What would go next; null: nothing waits. Valid until the next call.
-  const M* waiting() const { return waiting_ ? &waiting_->message : nullptr; }
+  const M* waiting() const { return core_->waiting ? &core_->waiting->message : nullptr; }
 
   /// What waits goes now: by who ends, or says something that comes behind it.
   void flush(Self* self) {
-    if (!waiting_) return;
-    auto last = std::exchange(waiting_, std::nullopt);
-    self->send_mail(last->dest.ref(), Mail::of(std::move(last->message)), last->priority);
+    auto last = std::exchange(core_->waiting, std::nullopt);
+    if (last) self->send_mail(last->dest.ref(), Mail::of(std::move(last->message)), last->priority);
   }
 
 private:
@@ -47,20 +45,26 @@ private:
     Priority priority;
   };
 
-  void go_on(Self* self) {
-    if (!waiting_) return;
-    auto next = std::exchange(waiting_, std::nullopt);
-    under_way_ = true;
-    const auto taken = [this, self] {
-      under_way_ = false;
-      go_on(self);
+  struct Core {
+    std::optional<Waiting> waiting;
+    bool under_way = false;
+  };
+
+  static void go_on(Self* self, const std::shared_ptr<Core>& core) {
+    auto next = std::exchange(core->waiting, std::nullopt);
+    if (!next) return;
+    core->under_way = true;
+    const auto taken = [self, weak = std::weak_ptr{core}] {
+      const auto known = weak.lock();
+      if (!known) return;
+      known->under_way = false;
+      go_on(self, known);
     };
     self->request(next->dest, infinite, std::move(next->message), next->priority)
         .then(taken, [taken](const Error&) { taken(); });
   }
 
-  std::optional<Waiting> waiting_;
-  bool under_way_ = false;
+  std::shared_ptr<Core> core_ = std::make_shared<Core>();
 };
 
 }  // namespace nomad::actor

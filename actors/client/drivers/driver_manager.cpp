@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/drivers/driver_objects.hpp"
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -100,6 +101,7 @@ private:
   std::unordered_map<std::string, TaskHost> hosts_;  ///< By allocation and task.
   std::uint64_t last_life_ = 0;
   bool published_ = false;
+  actor::Newest<DriverManagerParent, driver_manager::Changed> news_;
 };
 
 void ManagerState::init(const DriverManagerOptions& options) {
@@ -211,7 +213,7 @@ void ManagerState::publish() {
   auto drivers = std::make_shared<KnownDrivers>();
   for (const auto& [driver, slot] : slots_)
     drivers->emplace(driver, slot.known);
-  self_->send(options_.parent, driver_manager::Changed{std::move(drivers)});
+  news_.tell(self_, options_.parent, driver_manager::Changed{std::move(drivers)});
 }
 
 // -- their deaths --------------------------------------------------------------------------------

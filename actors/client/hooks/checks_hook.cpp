@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/client/hooks/hook_objects.hpp"
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/utf8.hpp"
@@ -111,6 +112,12 @@ public:
     tell_provider();
   }
 
+  /// What was said comes before it.
+  hook::Settled settle() {
+    standings_.flush(self_);
+    return {};
+  }
+
   void watch_again() {
     if (watches_) watch([] {});
   }
@@ -189,7 +196,7 @@ private:
     Draft<schema::plugin::Notice> draft;
     draft->setAllocId(text(alloc_id_));
     write_standings(standings, draft->initChecks(standings.size()));
-    self_->send(host_, plugin_host::Notice{draft.freeze()});
+    standings_.tell(self_, host_, plugin_host::Notice{draft.freeze()});
     tell_provider();
   }
 
@@ -223,6 +230,7 @@ private:
   ChecksSelf::pointer self_;
   ChecksHookParts parts_;
   PluginHost host_;
+  actor::Newest<PluginHost, plugin_host::Notice> standings_;  ///< It tells nothing else.
   std::string alloc_id_;
   std::vector<workload::ServiceCheck> checks_;
   std::vector<workload::RunCheck> results_;
@@ -240,7 +248,7 @@ ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksS
   self->state.init(std::move(parts), std::move(host), scope);
   return {
       [self](const hook::Run& msg) { return self->state.run(msg); },
-      [](hook::Cancel) { return hook::Settled{}; },
+      [self](hook::Cancel) { return self->state.settle(); },
       [self](const hook::TasksChanged& msg) { self->state.tasks_changed(msg); },
       [self](const check::Changed& msg) { self->state.changed(msg); },
       [self](const check::RestartWanted& msg) { self->state.restart(msg); },

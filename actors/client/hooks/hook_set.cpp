@@ -170,9 +170,8 @@ bool HookSet::is_watched() const {
 }
 
 void HookSet::tell(const hook::TasksChanged& change) {
-  for (const auto& [place, slot] : hooks_)
-    if (entries_[place].watches_tasks && slot.actor)
-      self_->send(slot.actor, hook::TasksChanged{change});
+  for (auto& [place, slot] : hooks_)
+    if (entries_[place].watches_tasks && slot.actor) slot.news.tell(self_, slot.actor, change);
 }
 
 /// What is asked now comes behind what was told, and the answer behind what they said to it.
@@ -181,9 +180,10 @@ void HookSet::dismiss_watchers(const std::function<void()>& then) {
   const auto one = [open, then] {
     if (--*open == 0) then();
   };
-  for (const auto& [place, slot] : hooks_) {
+  for (auto& [place, slot] : hooks_) {
     if (!entries_[place].watches_tasks || !slot.actor) continue;
     ++*open;
+    slot.news.flush(self_);
     self_->request(slot.actor, hook::cancel_grace, hook::Cancel{})
         .then([one](const hook::Settled&) { one(); }, [one](const Error&) { one(); });
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/client/hooks/hook.hpp"
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 
 namespace nomad::client {
@@ -96,6 +97,7 @@ private:
     std::map<std::uint64_t, Then> open;  ///< What is not answered, by ticket.
     bool updating = false;
     std::function<void()> next_update{};
+    actor::Newest<Hook, hook::TasksChanged> news{};
 
     bool is_idle() const { return !actor && open.empty() && !updating; }
   };

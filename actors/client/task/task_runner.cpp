@@ -129,6 +129,7 @@ actor::Answer<task_runner::Done> TaskRunnerState::detach() {
       },
       [this, promise] {
         promise.deliver(task_runner::Done{});
+        say_the_rest();
         self_->quit();
       });
   return promise;
@@ -267,14 +268,15 @@ void TaskRunnerState::ask_driver(driver::Ask order,
 }
 
 void TaskRunnerState::perform(const task_action::Publish& it) {
-  self_->send(setup_.parent, task_runner::Changed{setup_.index, it.state});
+  news_.tell(self_, setup_.parent, task_runner::Changed{setup_.index, it.state});
 }
 
 void TaskRunnerState::perform(const task_action::SaveLater& it) {
-  self_->send(setup_.parts->db, client_db::SaveLater{batch(it.row)});
+  later_saves_.save(self_, setup_.parts->db, batch(it.row));
 }
 
 void TaskRunnerState::perform(const task_action::Save& it) {
+  later_saves_.take();  // It is of the same row.
   ask(
       setup_.parts->db, task_save_timeout, client_db::Save{batch(it.row)},
       [this, round = it.round](client_db::Committed&) {
@@ -431,8 +433,15 @@ void TaskRunnerState::perform(const task_action::Log& it) {
 
 void TaskRunnerState::perform(const task_action::End&) {
   actor::send_urgent(self_, setup_.parts->driver_manager, driver_manager::Leave{id()});
+  say_the_rest();
   self_->send(setup_.parent, task_runner::Ended{setup_.index});
   self_->quit();
+}
+
+/// What waits for who has been told of something, before the end.
+void TaskRunnerState::say_the_rest() {
+  later_saves_.flush(self_, setup_.parts->db);
+  news_.flush(self_);
 }
 
 // -- the actor -----------------------------------------------------------------------------------

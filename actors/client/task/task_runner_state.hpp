@@ -11,6 +11,8 @@
 #include "actors/client/task/driver_link.hpp"
 #include "actors/client/task/task_runner.hpp"
 #include "actors/client/task/usage_link.hpp"
+#include "actors/client/tools/later_saves.hpp"
+#include "actors/core/newest.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
@@ -68,6 +70,7 @@ public:
 
 private:
   void carry_out();
+  void say_the_rest();
   void perform(const task_action::Publish& it);
   void perform(const task_action::SaveLater& it);
   void perform(const task_action::Save& it);
@@ -132,6 +135,8 @@ private:
   bool again_ = false;  ///< What requests of hooks say.
   std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
   std::uint64_t last_ticket_ = 0;
+  LaterSaves later_saves_;
+  actor::Newest<TaskRunnerParent, task_runner::Changed> news_;
 };
 
 }  // namespace nomad::client

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/turns.hpp"
 #include "runtime/base/random.hpp"
@@ -87,6 +88,7 @@ private:
     workload::CheckResult result;
     workload::CheckRestart restart;
     Nanoseconds begun{0};  ///< Its run that is under way, or the last.
+    actor::Newest<CheckListener, check::Changed> news{};
   };
 
   struct Alloc {
@@ -270,7 +272,8 @@ void CheckRunnerState::ended(Key key, workload::CheckOutcome outcome) {
   const auto before = std::exchange(watched.result, result_of(std::move(outcome), unix_seconds()));
   const auto& listener = allocs_.at(watched.alloc_id).listener;
   if (before.status != watched.result.status || before.is_warning != watched.result.is_warning)
-    self_->send(listener, check::Changed{watched.alloc_id, {watched.check.id, watched.result}});
+    watched.news.tell(self_, listener,
+                      check::Changed{watched.alloc_id, {watched.check.id, watched.result}});
   if (watched.restart.note(watched.result, watched.begun)) restart(watched, listener);
   schedule_->finished(key, now());
   go_on();

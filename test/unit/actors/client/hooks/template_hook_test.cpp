@@ -219,6 +219,22 @@ TEST_CASE_FIXTURE(TemplateFixture, "template_hook: ten changes within the wait a
   CHECK(said("Restart Signaled").size() == 1);
 }
 
+TEST_CASE_FIXTURE(TemplateFixture,
+                  "template_hook: however often data changes, one that is slow hears of it once") {
+  set_variable("app", {{"port", "0"}});
+  run({{.data = port_of_app, .mode = "noop"}});
+  hold("template_hook");
+  for (int i = 1; i <= 30; ++i) {
+    set_variable("app", {{"port", std::to_string(i)}});
+    advance(1s);
+  }
+  CHECK(fullest("template_hook") <= 2);  // And a timer.
+
+  hold("");
+  advance(10s);
+  CHECK(file() == "port=30");
+}
+
 TEST_CASE_FIXTURE(TemplateFixture, "template_hook: variables of env = true reach the task") {
   set_variable("app", {{"port", "80"}});
   run({{.data = "PORT={{ with nomadVar \"app\" }}{{ .port }}{{ end }}\n",

@@ -164,6 +164,23 @@ TEST_CASE_FIXTURE(CheckFixture, "check_runner: pending at first, then as the pro
   CHECK(shown[0].output == "said");
 }
 
+TEST_CASE_FIXTURE(CheckFixture, "check_runner: who is slow hears the newest of each check") {
+  watch({make_check("c1"), make_check("c2")});
+  let_run(10s, true);
+  heard->changes.clear();
+  hold("actor");  // The listener.
+  for (int i = 0; i < 20; ++i) {
+    let_run(10s, false);
+    let_run(10s, true);
+  }
+  CHECK(fullest("actor") == 2);
+
+  hold("");
+  settle();
+  REQUIRE(heard->changes.size() == 4);
+  CHECK(heard->changes.back().check.result.status == workload::CheckStatus::success);
+}
+
 TEST_CASE_FIXTURE(CheckFixture, "check_runner: what a probe is asked") {
   auto check = make_check("c1");
   check.protocol = "https";
