@@ -5,6 +5,7 @@
 // Threads: any adds; the broker takes.
 #pragma once
 
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <utility>

@@ -133,3 +133,12 @@ TEST_CASE_FIXTURE(Runner, "simulated runner: leaves when told, and has no tasks 
   CHECK(restarted->value().error().code == Errc::rejected);
   CHECK(gone->value().has_value());
 }
+
+TEST_CASE_FIXTURE(Runner, "simulated runner: whatever it has to do, one timer wakes it") {
+  start({.start_time = 1ms, .run_time = 1h, .healthy_after = 20ms, .event_interval = 10ms},
+        in_deployment(test::make_alloc(job, 1)));
+  advance(5ms);
+  hold("simulated_runner");
+  advance(10s);
+  CHECK(fullest("simulated_runner") == 1);
+}
