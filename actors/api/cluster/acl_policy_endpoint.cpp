@@ -111,7 +111,6 @@ Outcome refuse_taken_name(const Call& call, const Object<schema::AclRole>& wante
 }
 
 Outcome put_role(Call& call, const AclParts&) {
-  if (call.rest.find('/') != std::string::npos) return bad_request("invalid URI");
   const auto role = NOMAD_TRY(read_object<schema::AclRole>(call, "ACL role"));
   if (!call.rest.empty() && view(role->getId()) != call.rest)
     return bad_request("ACL role ID does not match request path");
@@ -124,14 +123,22 @@ Outcome put_role(Call& call, const AclParts&) {
       show_stored<kind::AclRoles>);
 }
 
-Outcome put_named_role(Call& call, const AclParts& parts) {
+/// Below a role there is nothing to write.
+Outcome refuse_below(const Call& call) {
+  const auto slash = call.rest.find('/');
   if (call.rest.empty()) return bad_request("missing ACL role ID");
+  if (slash == std::string::npos) return later;
+  if (call.rest.find('/', slash + 1) != std::string::npos) return bad_request("invalid URI");
+  return Answer::text(405, "Invalid method");
+}
+
+Outcome put_named_role(Call& call, const AclParts& parts) {
+  if (auto refused = NOMAD_TRY(refuse_below(call))) return refused;
   return put_role(call, parts);
 }
 
 Outcome remove_role(Call& call, const AclParts& parts) {
-  if (call.rest.empty()) return bad_request("missing ACL role ID");
-  if (call.rest.find('/') != std::string::npos) return bad_request("invalid URI");
+  if (auto refused = NOMAD_TRY(refuse_below(call))) return refused;
   return remove_named<kind::AclRoles>(call, parts);
 }
 

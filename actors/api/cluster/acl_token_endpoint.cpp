@@ -196,10 +196,16 @@ Outcome bootstrap(Call& call, const AclParts& parts) {
       });
 }
 
+/// What is no accessor or secret Nomad refuses with 500, unlike other ids.
+Result<> or_unavailable(const Result<>& checked) {
+  if (!checked) return Error{Errc::unavailable, checked.error().what};
+  return {};
+}
+
 Outcome list_tokens(Call& call, const AclParts&) {
   const bool only_global = bool_parameter(call.request(), "global").value_or(false);
   return read_state(call, [only_global](const ReadOptions& options) -> Result<Read> {
-    NOMAD_TRY(check_id_prefix("acl token", options));
+    NOMAD_TRY(or_unavailable(check_id_prefix("acl token", options)));
     const auto filter = NOMAD_TRY(compile_filter(options));
     return Read{.watch = {state::watch_prefix(state::Table::acl_tokens, options.prefix)},
                 .index = index_from_one<state::Table::acl_tokens>,
@@ -239,7 +245,7 @@ Answer show_token(const AclParts& parts, const View& snapshot, const TokenRef& t
 
 Outcome read_token(Call& call, const AclParts& parts) {
   if (call.rest.empty()) return bad_request("Missing Token Accessor");
-  NOMAD_TRY(check_id("acl token", call.rest));
+  NOMAD_TRY(or_unavailable(check_id("acl token", call.rest)));
   return read_state(call, [accessor = call.rest, parts](const ReadOptions&) -> Result<Read> {
     return read_row<state::Table::acl_tokens>(
         accessor, "ACL token",
@@ -255,7 +261,7 @@ Result<SecretText> shown_secret(const Call& call) {
   const auto& token = call.asking.who.caller().token;
   if (!token || token->secret.empty())
     return Error{Errc::unavailable, "acl token lookup failed: missing secret id"};
-  NOMAD_TRY(check_id("acl token", token->secret.reveal()));
+  NOMAD_TRY(or_unavailable(check_id("acl token", token->secret.reveal())));
   return token->secret;
 }
 

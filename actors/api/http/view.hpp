@@ -233,7 +233,7 @@ bool View::sees(const Row& row) const {
   else if constexpr (requires { object.getNamespace(); })
     return judge(view(object.getNamespace())).has_value();
   else if constexpr (std::is_same_v<Row, Object<schema::AclPolicy>>)
-    return may_read_acl<state::kind::AclPolicies>(view(object.getName()));
+    return own_acl().lists_policy(view(object.getName()));
   else if constexpr (std::is_same_v<Row, Object<schema::AclRole>>)
     return may_read_acl<state::kind::AclRoles>(view(object.getId()));
   else if constexpr (std::is_same_v<Row, Object<schema::AclToken>>)

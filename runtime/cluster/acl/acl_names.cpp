@@ -34,6 +34,7 @@ OwnAcl::OwnAcl(const state::Snapshot& state, const access::Principal& who)
     : manages_{access::authorize(who, access::Capability::management, {}).has_value()} {
   if (manages_ || !who.grant()) return;
   accessor_ = who.grant()->accessor;
+  if (accessor_.empty()) policies_.emplace(anonymous_policy);
   const auto token = state.row<state::kind::AclTokens>(accessor_);
   if (!token) return;
   policies_ = policies_of_token(state, *token);

@@ -35,8 +35,11 @@ public:
 
   bool manages() const { return manages_; }
 
+  /// Lists show the policies that he has; anyone may read the one for who shows no token.
+  bool lists_policy(std::string_view name) const { return manages_ || policies_.contains(name); }
+
   bool has_policy(std::string_view name) const {
-    return manages_ || name == anonymous_policy || policies_.contains(name);
+    return name == anonymous_policy || lists_policy(name);
   }
 
   bool has_role(std::string_view id) const { return manages_ || roles_.contains(id); }

@@ -50,7 +50,7 @@ std::string shown(std::int64_t nanoseconds) {
 
 /// When a new token ends: as it says, or after its time to live; 0 is never.
 std::int64_t end_of(TokenReader token, std::int64_t created) {
-  if (token.getExpirationTime() != 0 || token.getExpirationTtl() <= 0)
+  if (token.getExpirationTime() != 0 || token.getExpirationTtl() == 0)
     return token.getExpirationTime();
   std::int64_t end = 0;
   return __builtin_add_overflow(created, token.getExpirationTtl(), &end) ? INT64_MAX : end;

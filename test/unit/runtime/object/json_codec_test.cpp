@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/object/draft.hpp"
+#include "schema/acl.capnp.h"
 #include "schema/alloc.capnp.h"
 #include "schema/eval.capnp.h"
 #include "schema/job.capnp.h"
@@ -223,4 +224,20 @@ TEST_CASE("parse_json: malformed text and too deep text are refused with their p
   CHECK(nomad::parse_json("{} {}").error().what == "byte 3: unexpected text after the JSON value");
   CHECK(nomad::parse_json("{} \n").has_value());
   CHECK(nomad::parse_json(std::string(100, '[') + std::string(100, ']')).has_error());
+}
+
+TEST_CASE("json: some durations are shown as text, and taken as text or number") {
+  const auto ttl = [](std::string_view value) {
+    Draft<AclAuthMethod> draft;
+    const auto problem = decode(R"({"MaxTokenTTL":)" + std::string{value} + "}", draft);
+    if (!problem.empty()) return problem;
+    const auto shown = boost::json::parse(to_json(*draft.freeze())).at("MaxTokenTTL").as_string();
+    return std::string{shown.data(), shown.size()};
+  };
+  CHECK(ttl("\"90s\"") == "1m30s");
+  CHECK(ttl("90000000000") == "1m30s");
+  CHECK(ttl("\"\"").empty());
+  CHECK(ttl("0").empty());
+  CHECK(ttl("\"x\"") == "time: invalid duration \"x\"");
+  CHECK(ttl("true").starts_with("json: cannot unmarshal"));
 }
