@@ -52,9 +52,13 @@ Result<> check_fields(Fields fields, unsigned depth, unsigned& count) {
     const auto name = view(field.getName());
     if (++count > most_fields)
       return wrong(fmt::format("its configuration has more than {} fields", most_fields));
-    if (name.empty() || said(name, most_bytes) != name || !names.insert(name).second)
-      return wrong(fmt::format("a field of its configuration is named \"{}\", or twice so",
-                               said(name, most_bytes)));
+    if (name.empty() || said(name, most_bytes) != name)
+      return wrong(
+          fmt::format("a field of its configuration is named \"{}\": expected 1 to {} "
+                      "bytes that can be shown",
+                      said(name, most_bytes), most_bytes));
+    if (!names.insert(name).second)
+      return wrong(fmt::format("two fields of its configuration are named \"{}\"", name));
     if (field.getKind() > last_kind)
       return wrong(fmt::format("config.{} has a kind that this agent does not know", said(name)));
     NOMAD_TRY(check_fields(field.getFields(), depth + 1, count));
@@ -93,7 +97,7 @@ Result<> check_hook(Declaration::Hook::Reader hook) {
     if (phase > last_phase)
       return wrong(fmt::format("hook \"{}\" has a phase that this agent does not know", name));
   if (hook.getPatience() < 0 || hook.getPatience() > longest_time)
-    return wrong(fmt::format("hook \"{}\" has no patience, or more than a year's", name));
+    return wrong(fmt::format("the patience of hook \"{}\" is not between 0 and a year", name));
   if (view(hook.getAnnouncement()).size() > most_bytes || view(hook.getMeta()).size() > most_bytes
       || view(hook.getDevices()).size() > 2 * most_bytes)
     return wrong(fmt::format("a text of hook \"{}\" is too long", name));
@@ -126,7 +130,7 @@ Result<> check_declaration(Declaration::Reader declaration, std::string_view nam
   for (const auto each : declaration.getFingerprinters()) {
     NOMAD_TRY(fingerprinters.add(view(each.getName())));
     if (each.getInterval() < 0 || each.getInterval() > longest_time)
-      return wrong(fmt::format("fingerprinter \"{}\" has no interval, or one of more than a year",
+      return wrong(fmt::format("the interval of fingerprinter \"{}\" is not between 0 and a year",
                                view(each.getName())));
   }
   for (const auto actor : declaration.getActors())

@@ -47,8 +47,10 @@ Result<std::vector<host::DeviceGroup>> read_devices(
   for (const auto group : groups) {
     for (const auto name : {view(group.getVendor()), view(group.getType()), view(group.getName())})
       if (!is_name(name))
-        return no_devices(fmt::format("a group of devices has \"{}\" for a vendor, type or name",
-                                      said(name, most_name_of_bytes)));
+        return no_devices(
+            fmt::format("a group of devices has \"{}\" for a vendor, type or name: "
+                        "expected 1 to {} bytes that can be shown, without a slash",
+                        said(name, most_name_of_bytes), most_name_of_bytes));
     auto& to = made.emplace_back(host::DeviceGroup{.vendor = copy(group.getVendor()),
                                                    .type = copy(group.getType()),
                                                    .name = copy(group.getName())});
@@ -59,9 +61,13 @@ Result<std::vector<host::DeviceGroup>> read_devices(
     std::set<std::string_view> ids;
     for (const auto instance : group.getInstances()) {
       const auto id = view(instance.getId());
-      if (id.empty() || id.size() > most_name_of_bytes || said(id) != id || !ids.insert(id).second)
-        return no_devices(fmt::format("a device of {} has the id \"{}\", or two have", title,
-                                      said(id, most_name_of_bytes)));
+      if (id.empty() || id.size() > most_name_of_bytes || said(id) != id)
+        return no_devices(
+            fmt::format("a device of {} has the id \"{}\": expected 1 to {} bytes "
+                        "that can be shown",
+                        title, said(id, most_name_of_bytes), most_name_of_bytes));
+      if (!ids.insert(id).second)
+        return no_devices(fmt::format("two devices of {} have the id \"{}\"", title, id));
       if (++count > most_devices)
         return no_devices(fmt::format("it has found more than {} devices", most_devices));
       to.instances.push_back(

@@ -49,11 +49,12 @@ struct Refusal {
 /// What is wrong with the handshake. Between agents only its key counts: the first has checked the
 /// rest, and not all of it travels.
 std::optional<Refusal> check_handshake(const net::Request& request) {
-  if (request.upgrade().empty())
+  const bool asks = !request.upgrade().empty();
+  if (!asks && !request.header_has("Connection", "upgrade"))
     return Refusal{400,
                    "the client is not using the websocket protocol: 'upgrade' token not found "
                    "in 'Connection' header"};
-  if (!request.header_has("Upgrade", "websocket"))
+  if (!asks || !request.header_has("Upgrade", "websocket"))
     return Refusal{400,
                    "the client is not using the websocket protocol: 'websocket' token not found "
                    "in 'Upgrade' header"};

@@ -176,6 +176,34 @@ class Requests(harness.AgentTest):
             transcript.said(answer.status, text if answer.status >= 400 else "")
         transcript.judge(self)
 
+    def test_requests_with_headers_that_say_too_little(self):
+        exec_path = "/v1/client/allocation/00000000-0000-0000-0000-000000000000/exec?task=t&command=[%22ls%22]"
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}
+
+        def without(name, **other):
+            return {key: value for key, value in dict(upgrade, **other).items() if key != name}
+
+        said = [self.agent.request(*question[:2], headers=question[2]).body.strip().split("\n")[-1] for question in (
+            ("GET", "/v1/jobs", {"Host": "evil.example"}),
+            ("PUT", "/v1/system/gc", {"Origin": "http://evil.example"}),
+            ("PUT", "/v1/system/gc", {"Sec-Fetch-Site": "cross-site"}),
+            ("GET", "/v1/client/gc", {"User-Agent": "Mozilla/5.0"}),
+            ("POST", exec_path, upgrade), ("GET", exec_path, without("Connection")), ("GET", exec_path, without("Upgrade")),
+            ("GET", exec_path, without("Sec-WebSocket-Version")), ("GET", exec_path, without("Sec-WebSocket-Key")))]
+        websocket = "failed to upgrade connection: websocket: "
+        self.maxDiff = None
+        self.assertEqual([
+            'this agent is not known as "evil.example"; ask it by its address, or add the name to http_allowed_hosts',
+            'request origin not allowed: a page of "http://evil.example" may not act on '
+            f'"127.0.0.1:{self.agent.port}"; add its host to http_allowed_hosts if it may',
+            "a page of another origin may not act on this agent",
+            "a browser that does not say whose page asks may not act on this agent by GET; ask by PUT",
+            websocket + "the client is not using the websocket protocol: request method is not GET",
+            websocket + "the client is not using the websocket protocol: 'upgrade' token not found in 'Connection' header",
+            websocket + "the client is not using the websocket protocol: 'websocket' token not found in 'Upgrade' header",
+            websocket + "unsupported version: 13 not found in 'Sec-Websocket-Version' header",
+            websocket + "not a websocket handshake: 'Sec-WebSocket-Key' header is missing or blank"], said)
+
     def inspected(self, members, tail=b""):
         """What \"operator snapshot inspect\" says of an archive of `members`."""
         packed = io.BytesIO()

@@ -112,3 +112,79 @@ TEST_CASE("declared: a hook is asked in phases that there are") {
               }).empty());
   CHECK_FALSE(refusal([](auto is) { is.getHooks()[0].setPatience(-1); }).empty());
 }
+
+TEST_CASE("declared: what is nonsense is said whole") {
+  using Is = Declaration::Builder;
+  const auto nonsense = [](const std::function<void(Is)>& change) {
+    const auto said = refusal(change);
+    const std::string begin = "it declares nonsense: ";
+    return said.starts_with(begin) ? said.substr(begin.size()) : said;
+  };
+  CHECK(nonsense([](Is is) { is.setLinkVersion(2); })
+        == "it speaks version 2 of the protocol, this agent 1");
+  CHECK(nonsense([](Is is) { is.setName("other"); })
+        == "it calls itself \"other\", and its file is that of \"stamp\"");
+  CHECK(nonsense([](Is is) { is.setVersion("1.0\x1b[2J"); })
+        == "its version is too long, or can't be shown");
+  CHECK(nonsense([](Is is) { is.initDrivers(1).set(0, "a b"); })
+        == "\"a b\" can't be the name of a driver: [a-z][a-z0-9_-]*");
+  CHECK(nonsense([](Is is) { is.initConfig(1)[0].setName(""); })
+        == "a field of its configuration is named \"\": expected 1 to 256 bytes that can be "
+"shown");
+  CHECK(nonsense([](Is is) {
+          for (auto field : is.initConfig(2))
+            field.setName("x");
+        })
+        == "two fields of its configuration are named \"x\"");
+  CHECK(nonsense([](Is is) {
+          auto field = is.initConfig(1)[0];
+          field.setName("x");
+          field.setKind(static_cast<schema::plugin::ConfigField::Kind>(99));
+        })
+        == "config.x has a kind that this agent does not know");
+  CHECK(nonsense([](Is is) { is.getHooks()[0].initPhases(0); })
+        == "hook \"stamp\" is asked in no phase");
+  CHECK(nonsense([](Is is) {
+          is.getHooks()[0].initPhases(1).set(0, static_cast<schema::plugin::Phase>(99));
+        })
+        == "hook \"stamp\" has a phase that this agent does not know");
+  CHECK(nonsense([](Is is) { is.getHooks()[0].setPatience(-1); })
+        == "the patience of hook \"stamp\" is not between 0 and a year");
+  CHECK(nonsense([](Is is) { is.getHooks()[0].setMeta(std::string(4096, 'x')); })
+        == "a text of hook \"stamp\" is too long");
+  CHECK(nonsense([](Is is) {
+          auto each = is.initFingerprinters(1)[0];
+          each.setName("f");
+          each.setInterval(-1);
+        })
+        == "the interval of fingerprinter \"f\" is not between 0 and a year");
+  CHECK(nonsense([](Is is) { is.initSchedulers(1)[0].setType("batch"); })
+        == "jobs of type \"batch\" are scheduled by the servers");
+  CHECK(nonsense([](Is is) {
+          auto each = is.initSchedulers(1)[0];
+          each.setType("labels");
+          each.initReads(1).set(0, "rack");
+        })
+        == "the scheduler of type \"labels\" reads \"rack\": expected one such as ${meta.rack}");
+  CHECK(nonsense([](Is is) { is.initServiceProviders(1)[0].setName("consul"); })
+        == "the provider \"consul\" is built in");
+}
+
+TEST_CASE("declared: configurations are bounded, and say so") {
+  CHECK(refusal([](auto is) {
+          auto fields = is.initConfig(plugin::most_fields + 1);
+          for (unsigned i = 0; i < fields.size(); ++i)
+            fields[i].setName("f" + std::to_string(i));
+        })
+        == "it declares nonsense: its configuration has more than "
+               + std::to_string(plugin::most_fields) + " fields");
+  CHECK(refusal([](auto is) {
+          auto fields = is.initConfig(1);
+          for (int depth = 0; depth < 40; ++depth) {
+            fields[0].setName("x");
+            fields = fields[0].initFields(1);
+          }
+          fields[0].setName("x");
+        })
+        == "it declares nonsense: its configuration is nested too deeply");
+}

@@ -72,3 +72,34 @@ TEST_CASE("found devices: nonsense is refused, whole") {
     groups[0].initAttributes(1)[0].setValue(std::string(plugin::most_attribute_bytes + 1, 'x'));
   }));
 }
+
+TEST_CASE("found devices: nonsense is said whole") {
+  const auto said = [](unsigned count, const std::function<void(Groups)>& change) {
+    return read(count, change).error().what;
+  };
+  const auto shown
+      = "expected 1 to " + std::to_string(plugin::most_name_of_bytes) + " bytes that can be shown";
+  CHECK(said(1, [](Groups groups) { groups[0].setVendor("a/b"); })
+        == "a group of devices has \"a/b\" for a vendor, type or name: " + shown
+               + ", without a slash");
+  CHECK(said(2, [](Groups groups) { groups[1].setName("g0"); })
+        == "it has found acme/gadget/g0 twice");
+  CHECK(said(1, [](Groups groups) { groups[0].getInstances()[0].setId(""); })
+        == "a device of acme/gadget/g0 has the id \"\": " + shown);
+  CHECK(said(1,
+             [](Groups groups) {
+               for (auto instance : groups[0].initInstances(2))
+                 instance.setId("same");
+             })
+        == "two devices of acme/gadget/g0 have the id \"same\"");
+  CHECK(said(plugin::most_device_groups + 1, [](Groups) {})
+        == "it has found more than " + std::to_string(plugin::most_device_groups)
+               + " groups of devices");
+  CHECK(said(1,
+             [](Groups groups) {
+               auto instances = groups[0].initInstances(plugin::most_devices + 1);
+               for (unsigned i = 0; i < instances.size(); ++i)
+                 instances[i].setId("i" + std::to_string(i));
+             })
+        == "it has found more than " + std::to_string(plugin::most_devices) + " devices");
+}

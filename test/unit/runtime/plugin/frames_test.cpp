@@ -86,3 +86,16 @@ TEST_CASE("frames: one that is too large is not sent") {
   CHECK(plugin::append_frame(bytes, frame).error().code == Errc::too_large);
   CHECK(bytes.empty());
 }
+
+TEST_CASE("frames: bytes that are none say why") {
+  const auto said = [](std::string_view bytes) {
+    const auto frame = plugin::decode_frame(bytes);
+    return frame ? "" : frame.error().what;
+  };
+  const std::string begin = "what came is no frame: ";
+  CHECK(said(std::string(23, '\0')) == begin + "its length is no multiple of 8");
+  CHECK(said(std::string(plugin::most_frame_bytes + 8, '\0')) == begin + "it is too long");
+  CHECK(said(std::string(24, '\x7f')) == begin + "it has too many segments");
+  CHECK(said(std::string(4, '\0') + '\x01' + std::string(19, '\0'))
+        == begin + "its length is another than it says");
+}
