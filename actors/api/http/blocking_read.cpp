@@ -66,27 +66,22 @@ private:
     }
   }
 
+  /// Whatever came between the look and the wait is looked at by the rights of then.
   void read_or_wait() {
-    do {
-      {
-        const std::lock_guard lock{guard_};
-        if (is_done_) return;
-      }
-      if (refuse()) return;
-      auto snapshot = context_.state.store->snapshot();
-      if (!is_new_enough(snapshot)) {
-        subscribe();
-        snapshot = context_.state.store->snapshot();
-      }
-      const auto& lease = context_.state.lease;
-      if (lease && !is_stale_allowed_ && !lease->holds()) {
-        confirm();
-        return;
-      }
-      if (!is_new_enough(snapshot)) continue;
-      answer(snapshot);
-      return;
-    } while (!wait());
+    {
+      const std::lock_guard lock{guard_};
+      if (is_done_) return;
+    }
+    if (refuse()) return;
+    auto snapshot = context_.state.store->snapshot();
+    if (!is_new_enough(snapshot)) {
+      subscribe();
+      snapshot = context_.state.store->snapshot();
+    }
+    const auto& lease = context_.state.lease;
+    if (lease && !is_stale_allowed_ && !lease->holds()) return confirm();
+    if (is_new_enough(snapshot)) return answer(snapshot);
+    if (!wait()) resume();
   }
 
   /// The namespace of the query, as Nomad judges it; whatever is found is judged by its own.

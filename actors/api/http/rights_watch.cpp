@@ -1,5 +1,6 @@
 #include "actors/api/http/rights_watch.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -55,8 +56,9 @@ struct RightsWatch::State : std::enable_shared_from_this<State> {
   }
 
   void remove(std::uint64_t number) {
+    decltype(entries)::node_type entry;  // goes after the lock
     const std::lock_guard lock{guard};
-    const auto entry = entries.extract(number);
+    entry = entries.extract(number);
     if (entry && entry.mapped().end) timers.cancel(entry.mapped().end);
   }
 
