@@ -440,8 +440,9 @@ bool NodeAllocs::is_isolated(const std::string& alloc_id, const std::string& tas
   const auto known = workload::find_task(*entry->alloc, *entry->job, task);
   if (!known) return true;
   const auto driver = drivers().find(copy(known->getDriver()));
-  return driver != drivers().end()
-         && view(driver->second.capabilities().getFsIsolation()) != "none";
+  if (driver == drivers().end()) return false;
+  const auto isolation = view(driver->second.capabilities().getFsIsolation());
+  return isolation == "chroot" || isolation == "image";
 }
 
 /// The token is looked at first, so that nobody without one learns what is here.

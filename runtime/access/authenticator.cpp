@@ -69,7 +69,8 @@ Principal Authenticator::identify(const Presented& shown) const {
 
 Principal Authenticator::with_token(const Principal& who, std::string token) {
   auto caller = std::make_shared<Caller>(who.caller());
-  caller->token = TokenIdentity{SecretText{std::move(token)}};
+  caller->token = {};
+  if (!token.empty()) caller->token = TokenIdentity{SecretText{std::move(token)}};
   return {std::move(caller), who.needs_token_};
 }
 

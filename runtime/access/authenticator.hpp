@@ -87,7 +87,7 @@ public:
   /// Who shows that, without rights yet.
   Principal identify(const Presented& shown) const;
 
-  /// The same caller, who has shown this token since; without rights yet.
+  /// The same caller, who has shown this token since, or "", which is none; without rights yet.
   static Principal with_token(const Principal& who, std::string token);
 
   /// `who` with the rights of now, or why they are refused; nothing: they have to be asked for.

@@ -2,8 +2,11 @@
 // everybody do everything, or one whose look-up is the test's.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +29,17 @@ inline std::shared_ptr<access::Authenticator> giving(
          if (!rights) return rights.error();
          return access::Grant{.rights = std::move(*rights)};
        }}});
+}
+
+/// Lets everybody do everything while `index` is 1; with the next one no token is one any more.
+inline std::shared_ptr<access::Authenticator> until_revoked(
+    const std::shared_ptr<std::atomic<std::uint64_t>>& index) {
+  return access::Authenticator::make(
+      {.lookup = {.index = [index] { return index->load(); },
+                  .here = [index](std::string_view) -> std::optional<Result<access::Grant>> {
+                    if (*index > 1) return access::permission_denied();
+                    return access::Grant{.rights = access::Rights::everything(), .index = 1};
+                  }}});
 }
 
 /// Gives everyone what the rule allows.

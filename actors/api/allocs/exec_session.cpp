@@ -240,7 +240,7 @@ private:
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
     phase_ = Phase::starting;
     context_->authenticator->resolve(
-        token->empty() ? who_ : access::Authenticator::with_token(who_, std::move(*token)),
+        access::Authenticator::with_token(who_, std::move(*token)),
         turns_.callback([self = shared_from_this()](const Result<access::Principal>& who) {
           self->let_in(who);
         }));

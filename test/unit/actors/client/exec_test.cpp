@@ -1,6 +1,7 @@
 // A command beside a task (`alloc exec`) on its way to the driver: what each actor refuses, and
 // that the driver's session comes back.
 #include <future>
+#include <set>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -107,6 +108,25 @@ TEST_CASE_FIXTURE(ExecFixture, "exec: what the driver's streams bring comes back
   CHECK(asked[0].tty);
   refusal_of_exec = Error{Errc::rejected, "failed to start command: no"};
   CHECK(exec("web").error() == *refusal_of_exec);
+}
+
+TEST_CASE_FIXTURE(ExecFixture, "exec: a task that nothing keeps from its node needs more") {
+  using access::Capability;
+  start();
+  const auto job = make_job({.tasks = {{.name = "mock"}}});
+  assign(make_alloc(job, 1), job);
+  const auto exec_as = [&](const std::set<Capability>& given) {
+    const auto who = nomad::test::somebody(
+        [given](Capability needed, const access::Target&) { return given.contains(needed); });
+    auto answer = ask<ExecStarted>(
+        client, Exec{alloc_id(1), "mock", {{"ls"}, false}, {who, Capability::alloc_exec}});
+    REQUIRE(answer->has_value());
+    return (*answer)->error().what;
+  };
+  CHECK(exec_as({Capability::alloc_exec}) == "Permission denied");
+  CHECK(exec_as({Capability::alloc_node_exec}) == "Permission denied");
+  CHECK(exec_as({Capability::alloc_exec, Capability::alloc_node_exec})
+        == "task driver does not support exec");
 }
 
 TEST_CASE_FIXTURE(ExecFixture, "exec: a driver that forgets the streams is no crash") {

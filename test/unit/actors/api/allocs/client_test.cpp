@@ -241,6 +241,23 @@ TEST_CASE("logs: whole, from the end, framed and followed over a rotation") {
   CHECK(read_frames(*followed, "{}{}") == "{}{}");
 }
 
+TEST_CASE("logs: who may not read them any more has seen the last of what he follows") {
+  const auto index = std::make_shared<std::atomic<std::uint64_t>>(1);
+  ApiFixture fixture{
+      [index](ApiOptions& options) { options.authenticator = test::until_revoked(index); }};
+  const auto log = fixture.directory.file("alloc/logs/server.stdout.0");
+  write(log, "one\n");
+  auto client = fixture.client();
+  auto followed = client.open({.target = fs("logs", "?task=server&type=stdout&follow=true")});
+  REQUIRE(followed.has_value());
+  CHECK(read_frames(*followed, "b25lCg==").find("\"Offset\":4") != std::string::npos);
+  *index = 2;
+  auto piece = followed->read(10s);
+  while (piece && !piece->empty())
+    piece = followed->read(10s);
+  REQUIRE(piece.has_value());  // a proper end
+}
+
 TEST_CASE("logs: refusals") {
   ApiFixture fixture;
   const auto logs = [](const std::string& query) { return fs("logs", query); };

@@ -469,3 +469,14 @@ TEST_CASE("exec: the end of the agent ends the sessions") {
   CHECK(eventually([&] { return fixture.killed == 1; }));
   CHECK(peer.next() == "(closed)");
 }
+
+TEST_CASE("exec: a session ends when its user may not have it any more") {
+  const auto index = std::make_shared<std::atomic<std::uint64_t>>(1);
+  ExecFixture fixture{
+      [index](ApiOptions& options) { options.authenticator = test::until_revoked(index); }};
+  Peer peer{fixture.address(), ExecFixture::target()};
+  fixture.started();
+  *index = 2;
+  CHECK(peer.next() == "close 1008 Permission denied");
+  CHECK(eventually([&] { return fixture.killed == 1; }));
+}
