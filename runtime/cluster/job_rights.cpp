@@ -1,6 +1,6 @@
 #include "runtime/cluster/job_rights.hpp"
 
-#include "runtime/object/object.hpp"
+#include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
 namespace {

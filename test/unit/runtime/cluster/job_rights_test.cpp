@@ -23,7 +23,9 @@ Object<schema::Job> job_with(const std::function<void(schema::TaskGroup::Builder
   return draft.freeze();
 }
 
-Object<schema::Job> with_volume(const std::string& type, bool read_only, bool bidirectional = false) {
+Object<schema::Job> with_volume(const std::string& type,
+                                bool read_only,
+                                bool bidirectional = false) {
   return job_with([&](schema::TaskGroup::Builder group) {
     auto entry = group.initVolumes(1)[0];
     entry.setKey("v");

@@ -118,6 +118,13 @@ Cases object_cases() {
       {"PUT /v1/namespace/*", {"/v1/namespace/bbb" + a, R"({"Name":"bbb"})"}},
       {"DELETE /v1/namespace/*", {"/v1/namespace/bbb" + a}},
       {"GET /v1/node/pool/*/jobs", {"/v1/node/pool/default/jobs?namespace=*", "", "bbb-web"}},
+  };
+}
+
+Cases path_and_search_cases() {
+  const std::string b = "?namespace=bbb";
+  const std::string all = "?namespace=*";
+  return {
       {"GET /v1/vars", {"/v1/vars" + b, "", "bbb/path"}},
       {"GET /v1/vars", {"/v1/vars" + all, "", "bbb/path"}},
       {"GET /v1/var/*", {"/v1/var/bbb/path" + b}},
@@ -155,6 +162,7 @@ Cases node_cases() {
 Cases access_cases() {
   auto cases = job_cases();
   cases.merge(object_cases());
+  cases.merge(path_and_search_cases());
   cases.merge(node_cases());
   cases.merge(scaling_cases());
   return cases;
