@@ -35,6 +35,8 @@ struct Scanned {
   Span span;
 };
 
+constexpr std::size_t most_diagnostics = 20;
+
 constexpr std::string_view number_bytes = "-+.0123456789";
 
 JsonToken punctuation(char c) {
@@ -139,7 +141,12 @@ private:
 
   std::string_view text(Span span) const { return source_.text(span); }
 
+  /// Each mistake has a copy of its line, and its columns are counted from there: a long line full
+  /// of mistakes would take their product.
+  bool has_said_enough() const { return diagnostics_.size() >= most_diagnostics; }
+
   void error(Span span, std::string summary, std::string detail) {
+    if (has_said_enough()) return;
     diagnostics_.push_back(error_at(source_, span, std::move(summary), std::move(detail)));
   }
 
@@ -350,6 +357,7 @@ private:
     const Span span = read().span;
     std::string out;
     if (const auto wrong = unescape(text(span), out)) {
+      if (has_said_enough()) return invalid(span);
       // The place is counted in bytes from the opening quote.
       const auto offset = static_cast<std::uint32_t>(*wrong);
       Diagnostic diagnostic = error_at(source_, {span.begin, span.begin}, "Invalid JSON string",

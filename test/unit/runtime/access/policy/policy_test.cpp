@@ -116,6 +116,8 @@ TEST_CASE("policy: text, rules and depth are bounded") {
   CHECK(error_of(deep).find("values are nested too deeply") != std::string::npos);
   const auto blocks = repeated("a {", 40) + repeated("}", 40);
   CHECK(error_of(blocks).find("values are nested too deeply") != std::string::npos);
+  const auto mistakes = "{\"a\": [" + repeated("x,", 100'000) + "1]}";
+  CHECK(error_of(mistakes).starts_with("Failed to parse ACL Policy: At 1:8: Invalid JSON keyword"));
   CHECK(error_of("namespace \"" + std::string(200'000, 'a') + "\" {}").size() < 5'000);
 }
 
