@@ -95,7 +95,8 @@ cluster::GcThresholds gc_thresholds(const config::Server& server) {
           .batch_eval = server.batch_eval_gc_threshold,
           .job = server.job_gc_threshold,
           .deployment = server.deployment_gc_threshold,
-          .node = server.node_gc_threshold};
+          .node = server.node_gc_threshold,
+          .acl_token = server.acl_token_gc_threshold};
 }
 
 /// Empty if they are what every cluster begins with.

@@ -138,7 +138,7 @@ inline const std::map<std::string, std::string> opened_by{
     {"PUT /v1/system/gc", "management"},
     {"PUT /v1/system/reconcile/summaries", "management"},
 
-    {"GET /v1/acl/whoami", ""},  // but no token that is none: whoami_test.cpp
+    {"GET /v1/acl/whoami", ""},   // but no token that is none: whoami_test.cpp
     {"GET /v1/acl/explain", ""},  // but no token that is none: explain_test.cpp
     // What is the caller's own, or had by a secret that he shows: acl_test.cpp.
     {"PUT /v1/acl/bootstrap", ""},
