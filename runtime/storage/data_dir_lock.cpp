@@ -1,6 +1,11 @@
 #include "runtime/storage/data_dir_lock.hpp"
 
 #include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -13,13 +18,34 @@
 namespace nomad::storage {
 namespace {
 
+/// The pid of who took the lock last; "" when it is not said.
 std::string holder(int file) {
   char text[32];
   const auto count = ::pread(file, text, sizeof text, 0);
   std::string pid;
   for (ssize_t at = 0; at < count && is_digit(text[at]); ++at)
     pid.push_back(text[at]);
-  return pid.empty() ? std::string{} : " (pid " + pid + ")";
+  return pid;
+}
+
+/// Whether that agent is gone. What it was starting when it was killed has the lock until it has
+/// begun.
+bool is_gone(const std::string& pid) {
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(pid.data(), pid.data() + pid.size(), number);
+  return read.ec == std::errc{} && number != 0 && ::kill(static_cast<pid_t>(number), 0) != 0
+         && errno == ESRCH;
+}
+
+/// 0 or errno. Waits for what a killed agent has left behind, two seconds at most.
+int lock_file(int file) {
+  constexpr auto pause = std::chrono::milliseconds{10};
+  for (int left = 200;; --left) {
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) return 0;
+    const int failure = errno;
+    if (failure != EWOULDBLOCK || left == 0 || !is_gone(holder(file))) return failure;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 /// The pid is for the message to a second agent only.
@@ -40,11 +66,11 @@ Result<DataDirLock> DataDirLock::take(const std::string& data_dir) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return errno_error("cannot open \"" + path + "\"", errno);
   DataDirLock lock{file};
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK)
-      return Error{Errc::conflict,
-                   "data_dir \"" + data_dir + "\" is in use by another agent" + holder(file)};
-    return errno_error("cannot lock \"" + path + "\"", errno);
+  if (const int failure = lock_file(file); failure != 0) {
+    if (failure != EWOULDBLOCK) return errno_error("cannot lock \"" + path + "\"", failure);
+    const auto pid = holder(file);
+    return Error{Errc::conflict, "data_dir \"" + data_dir + "\" is in use by another agent"
+                                     + (pid.empty() ? "" : " (pid " + pid + ")")};
   }
   NOMAD_TRY(note_holder(file, path));
   return lock;

@@ -10,9 +10,10 @@ namespace nomad::storage {
 
 class DataDirLock {
 public:
-  /// Takes the lock, creating directory (`passable_mode`) and file as needed. A second agent gets
-  /// `conflict`: `data_dir "/x" is in use by another agent (pid 123)`; otherwise errors name the
-  /// path and the system's reason.
+  /// Takes the lock, creating directory (`passable_mode`) and file as needed. What an agent that
+  /// was killed had just begun to start may have it a moment longer, and is waited for. A second
+  /// agent gets `conflict`: `data_dir "/x" is in use by another agent (pid 123)`; otherwise errors
+  /// name the path and the system's reason.
   static Result<DataDirLock> take(const std::string& data_dir);
 
   DataDirLock(DataDirLock&& other) noexcept;

@@ -3,7 +3,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -217,6 +220,22 @@ TEST_CASE("data_dir_lock: a second agent is told who holds the directory") {
                                        + std::to_string(::getpid()) + ")"});
   }
   CHECK(storage::DataDirLock::take(data_dir));
+}
+
+TEST_CASE("data_dir_lock: what a killed agent has left behind is waited for") {
+  test::TempDir dir;
+  const std::string data_dir = dir.file("data");
+  { const auto first = storage::DataDirLock::take(data_dir); }
+  const int left = ::open((data_dir + "/agent.lock").c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(left >= 0);
+  REQUIRE(::flock(left, LOCK_EX) == 0);
+  REQUIRE(::ftruncate(left, 0) == 0);
+  const std::string_view gone = "1999999999\n";  // above what Linux gives
+  REQUIRE(::pwrite(left, gone.data(), gone.size(), 0) == static_cast<ssize_t>(gone.size()));
+  auto next = std::async(std::launch::async,
+                         [&] { return storage::DataDirLock::take(data_dir).has_value(); });
+  ::close(left);
+  CHECK(next.get());
 }
 
 TEST_CASE("data_dir_lock: a path that cannot be used is named") {
