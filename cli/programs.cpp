@@ -26,6 +26,28 @@ bool is_of_secret(std::string_view flag) {
   return flag.ends_with("token") || flag == "encrypt";
 }
 
+/// A header of a request, alone or behind its flag: `-H=Authorization: Bearer x`.
+bool is_secret_header(std::string_view word) {
+  const auto colon = word.find(':');
+  if (colon == std::string_view::npos) return false;
+  const auto name = to_lower(word.substr(0, colon));
+  return name.ends_with("x-nomad-token") || name.ends_with("authorization");
+}
+
+/// The value of a flag, in its own word or in the next one; null without one.
+char* value_of(int count, char** words, int at, std::string_view flag) {
+  const std::string_view word{words[at]};
+  const auto rest = word.substr(word.starts_with("--") ? 2 : 1);
+  if (rest == flag) return at + 1 < count ? words[at + 1] : nullptr;
+  if (!rest.starts_with(flag) || rest[flag.size()] != '=') return nullptr;
+  return words[at] + word.size() - (rest.size() - flag.size() - 1);
+}
+
+/// Whether that is a configuration itself, and not where it is: auth methods' hold a secret.
+bool is_configuration(const char* value) {
+  return value != nullptr && *value != '@' && *value != '-' && std::strchr(value, '{') != nullptr;
+}
+
 }  // namespace
 
 Result<std::string> own_path() {
@@ -59,8 +81,10 @@ void note_program_name(std::string_view path) {
 void hide_secrets(int count, char** words) {
   for (int at = 1; at < count; ++at) {
     const std::string_view word{words[at]};
-    if (to_lower(word.substr(0, word.find(':'))).ends_with("x-nomad-token")) overwrite(words[at]);
+    if (is_secret_header(word)) overwrite(words[at]);
     if (word.size() < 2 || word[0] != '-') continue;
+    if (char* const value = value_of(count, words, at, "config"); is_configuration(value))
+      overwrite(value);
     const std::size_t dashes = word[1] == '-' ? 2 : 1;
     const auto equals = std::min(word.find('='), word.size());
     if (!is_of_secret(word.substr(dashes, equals - dashes))) continue;

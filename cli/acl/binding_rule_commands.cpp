@@ -110,7 +110,12 @@ Result<int> run_acl_binding_rule_update(const std::vector<std::string>& argument
     return mistake("ACL binding rule bind type must be specified using the -bind-type flag");
   if (!no_merge && given.empty())
     return command.misuse("Please provide at least one update for the ACL binding rule");
-  if (no_merge) rule = {{"ID", rule["ID"]}, {"AuthMethod", rule["AuthMethod"]}};
+  if (no_merge) {
+    boost::json::object kept;
+    for (const auto* name : {"ID", "AuthMethod"})
+      if (const auto* const value = rule.if_contains(name)) kept[name] = *value;
+    rule = std::move(kept);
+  }
   for (const auto& member : given)
     rule[member.key()] = member.value();
   const auto made = NOMAD_TRY(api.put(path, rule).within("Error updating ACL binding rule"));

@@ -38,6 +38,14 @@ TEST_CASE("hide_secrets: tokens and keys leave the command line, all else stays"
         == Words{"nomadctl", "agent", "-encrypt", "xxx"});
   CHECK(shown_words({"nomadctl", "operator", "api", "-H", "x-nomad-TOKEN: s"})
         == Words{"nomadctl", "operator", "api", "-H", "xxxxxxxxxxxxxxxx"});
+  CHECK(shown_words({"nomadctl", "operator", "api", "-H=Authorization: Bearer s", "/v1/x:y"})
+        == Words{"nomadctl", "operator", "api", std::string(26, 'x'), "/v1/x:y"});
+  CHECK(shown_words({"nomadctl", "acl", "auth-method", "create", "-config", R"({"a":1})"})
+        == Words{"nomadctl", "acl", "auth-method", "create", "-config", "xxxxxxx"});
+  CHECK(shown_words({"nomadctl", "acl", "auth-method", "create", R"(-config={"a":1})"})
+        == Words{"nomadctl", "acl", "auth-method", "create", "-config=xxxxxxx"});
+  CHECK(shown_words({"nomadctl", "agent", "-config", "@{x}", "-config=/etc/nomad.d"})
+        == Words{"nomadctl", "agent", "-config", "@{x}", "-config=/etc/nomad.d"});
   CHECK(shown_words({"nomadctl", "-token"}) == Words{"nomadctl", "-token"});
   CHECK(shown_words({"nomadctl", "acl", "token", "info", "-", "--", "acc"})
         == Words{"nomadctl", "acl", "token", "info", "-", "--", "acc"});
