@@ -34,6 +34,38 @@ Result<boost::json::value> workload_of_flags(const ApiCommand& command,
       {"Namespace", command.common.ns}, {"JobID", job}, {"Group", group}, {"Task", task}};
 }
 
+/// The number behind `word` in `text`, and what follows it; 0 if there is none.
+std::uint64_t number_behind(std::string_view word, std::string_view& text) {
+  const auto at = text.find(word);
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + word.size());
+  return leading_number(text);
+}
+
+/// The line of the rules that a complaint is about, with a mark below its place, which servers give
+/// as "(line 2, column 5)" or "At 2:5"; empty if this one gives none.
+std::string marked_line(std::string_view rules, std::string_view complaint) {
+  constexpr std::size_t widest = 120;
+  auto rest = complaint;
+  auto number = number_behind("(line ", rest);
+  auto column = number_behind(", column ", rest);
+  if (number == 0) {
+    rest = complaint;
+    number = number_behind("At ", rest);
+    column = number_behind(":", rest);
+  }
+  const auto lines = split(rules, '\n');
+  if (number == 0 || number > lines.size() || column == 0) return "";
+  const auto line = lines[number - 1];
+  if (line.size() > widest || column > line.size() + 1) return "";
+  std::string blanks{line.substr(0, column - 1)};
+  std::ranges::replace_if(
+      blanks, [](char c) { return c != '\t'; }, ' ');
+  const auto margin = std::to_string(number);
+  return fmt::format("\n\n  {} | {}\n  {} | {}^", margin, line, std::string(margin.size(), ' '),
+                     blanks);
+}
+
 }  // namespace
 
 Result<int> run_acl_policy_apply(const std::vector<std::string>& arguments) {
@@ -50,12 +82,16 @@ Result<int> run_acl_policy_apply(const std::vector<std::string>& arguments) {
     return *code;
   const auto& name = command.positional()[0];
   const auto& path = command.positional()[1];
-  auto rules = NOMAD_TRY(read_input(path).within("Failed to read file"));
+  const auto rules = NOMAD_TRY(read_input(path).within("Failed to read file"));
   boost::json::object policy{{"Name", name}, {"Description", description}, {"Rules", rules}};
   auto workload = NOMAD_TRY(workload_of_flags(command, job, group, task));
   if (!workload.is_null()) policy["JobACL"] = std::move(workload);
   auto& api = *NOMAD_TRY(command.connect());
-  NOMAD_TRY(api.put("/v1/acl/policy/" + segment(name), policy).within("Error writing ACL policy"));
+  if (const auto done = api.put("/v1/acl/policy/" + segment(name), policy); !done) {
+    auto error = done.error().within("Error writing ACL policy");
+    error.what += marked_line(rules, error.what);
+    return error;
+  }
   std::cout << fmt::format("Successfully wrote {} ACL policy!\n", quote(name));
   return 0;
 }

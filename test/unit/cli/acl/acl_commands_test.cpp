@@ -86,6 +86,28 @@ TEST_CASE_FIXTURE(Access, "acl policy apply: NOMAD_NAMESPACE attaches a policy t
   CHECK(asked.empty());
 }
 
+TEST_CASE_FIXTURE(Access, "acl policy apply: shows the place of a mistake in the file") {
+  const auto said = [this](const std::string& complaint, const std::string& rules) {
+    answer("PUT /v1/acl/policy/p", complaint, 400);
+    CHECK(run(run_acl_policy_apply, {"p", file(rules)}) == 1);
+    const auto end = err.find("(" + complaint + ")");
+    REQUIRE(end != std::string::npos);
+    return err.substr(end + complaint.size() + 2);
+  };
+  const std::string rules = "namespace \"a\" {\n\tcapabilities = [\"sbmit-job\"]\n}\n";
+  CHECK(said("Invalid capability 'sbmit-job' (line 2, column 18). Did you mean \"submit-job\"?",
+             rules)
+        == "\n\n  2 | \tcapabilities = [\"sbmit-job\"]\n    | \t                ^");
+  CHECK(said("Failed to parse ACL Policy: At 3:2: expected", rules) == "\n\n  3 | }\n    |  ^");
+  for (const std::string complaint :
+       {"no place", "(line 9, column 1)", "(line 2, column 99)", "(line 0, column 0)", "At x:y",
+        "(line 99999999999999999999, column 1)", "(line 2)", "At 2", "At 4:2"}) {
+    CAPTURE(complaint);
+    CHECK(said(complaint, rules).empty());
+  }
+  CHECK(said("(line 1, column 3)", std::string(5000, 'x')).empty());
+}
+
 TEST_CASE_FIXTURE(
     Access, "acl policy self: to management there are none, to others the list is their own") {
   answer("GET /v1/acl/token/self", stored_token);
