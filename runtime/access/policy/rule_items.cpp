@@ -186,10 +186,7 @@ Result<RuleText> read_items(std::string_view text) {
   ItemMaker maker{parsed.file->source().text()};
   RuleText out;
   if (const auto* root = parsed.file->json(); root != nullptr) {
-    auto value = maker.json(*root, 0);
-    if (value.kind != RuleValue::Kind::object)
-      return Error{Errc::invalid_argument, "At 1:1: the text is no object"};
-    out.items = std::move(value.items);
+    out.items = maker.json(*root, 0).items;  // the parser takes nothing but an object as JSON
     flatten(out.items);
   } else if (const auto* body = parsed.file->body(); body != nullptr) {
     out.items = maker.body(*body, 0);

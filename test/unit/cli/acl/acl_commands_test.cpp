@@ -154,6 +154,48 @@ TEST_CASE_FIXTURE(Access,
       != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Access, "acl commands: an error says what was done") {
+  struct Case {
+    Command command;
+    std::vector<std::string> arguments;
+    std::string refused, said;
+  };
+
+  answer("GET /v1/acl/token/self", stored_token);
+  answer("GET /v1/acl/auth-method/sso", stored_method);
+  answer("GET /v1/acl/binding-rule/r", R"({"ID":"r","AuthMethod":"sso","BindType":"management"})");
+  for (const auto& one : std::vector<Case>{
+           {run_acl_auth_method_update,
+            {"-max-token-ttl", "30m", "sso"},
+            "PUT /v1/acl/auth-method/sso",
+            "Error updating ACL auth method"},
+           {run_acl_binding_rule_update,
+            {"-description", "x", "r"},
+            "PUT /v1/acl/binding-rule/r",
+            "Error updating ACL binding rule"},
+           {run_acl_policy_self, {}, "GET /v1/acl/policies", "Error listing ACL policies"},
+           {run_acl_whoami, {}, "GET /v1/acl/whoami", "Error querying who the caller is"},
+           {run_login, {}, "GET /v1/acl/auth-methods", "Error listing ACL auth methods"}}) {
+    CAPTURE(one.said);
+    answer(one.refused, "it burns", 500);
+    CHECK(run(one.command, one.arguments) == 1);
+    CHECK(err == one.said + ": Unexpected response code: 500 (it burns)");
+  }
+}
+
+TEST_CASE("acl auth-method create: a configuration that can't be read is none") {
+  const auto create = [](const std::string& config) {
+    const auto code
+        = run_acl_auth_method_create({"-name", "x", "-type", "JWT", "-token-locality", "local",
+                                      "-max-token-ttl", "1h", "-config", config});
+    return code ? "done" : code.error().what;
+  };
+  CHECK(create("@/nowhere").starts_with("Error loading configuration: Failed to read file: "));
+  const auto input = test::Typed::opened("/");
+  CHECK(create("-").starts_with("Error loading configuration: Failed to read stdin: "));
+  CHECK(create("[]").starts_with("Unable to parse config: "));
+}
+
 TEST_CASE_FIXTURE(Access, "acl commands: a name can't leave its place in the path") {
   for (const auto* name : {"a/b", "..", "a?b", "a%2Fb"}) {
     CAPTURE(name);

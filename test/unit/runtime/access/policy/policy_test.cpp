@@ -97,6 +97,22 @@ TEST_CASE("policy: an error says where, and what may have been meant") {
            "deny, list, read, write, destroy");
 }
 
+TEST_CASE("policy: blocks have names, and names that look like values have quotes") {
+  CHECK(error_of("namespace { policy = \"read\" }")
+        == "Invalid namespace name '': the block has none (line 1, column 1)");
+  CHECK(error_of("agent { policy = \"read\" }\nnode_pool = \"gpu\"")
+        == "Failed to parse ACL Policy: node_pool must be a block with a name (line 2, column 1)");
+  for (const auto* name : {"5", "true", "false"}) {
+    CAPTURE(name);
+    CHECK(error_of("namespace " + std::string{name} + " { policy = \"read\" }")
+          == "Failed to parse ACL Policy: At 1:11: a name that is a number or a truth value needs "
+             "quotes");
+    CHECK(error_of("namespace \"" + std::string{name} + "\" { policy = \"read\" }") == "accepted");
+  }
+  CHECK(error_of("[]").starts_with("Failed to parse ACL Policy: At 1:1: "));
+  CHECK(error_of("{} []").starts_with("Failed to parse ACL Policy: At 1:"));
+}
+
 TEST_CASE("policy: text, rules and depth are bounded") {
   const auto repeated = [](std::string_view piece, std::size_t count) {
     std::string out;

@@ -18,6 +18,11 @@ Object<schema::AclAuthMethod> method_with(
   return draft.freeze();
 }
 
+template <class T>
+std::string why_not(const Result<T>& decision) {
+  return decision ? std::string{} : decision.error().what;
+}
+
 }  // namespace
 
 TEST_CASE_FIXTURE(AclFixture, "acl commands: nothing is decided for who does not manage") {
@@ -29,6 +34,56 @@ TEST_CASE_FIXTURE(AclFixture, "acl commands: nothing is decided for who does not
   CHECK(denied(decide_put_role(now(), stranger, {}, "id")));
   CHECK(denied(decide_put_auth_method(now(), stranger, {}, {}, {}, 1)));
   CHECK(denied(decide_put_binding_rule(now(), stranger, {}, "id", 1)));
+}
+
+TEST_CASE_FIXTURE(AclFixture, "acl commands: a policy for a task names what the task is in") {
+  struct Case {
+    std::string ns, job, group, task, why;
+  };
+
+  for (const auto& one :
+       std::vector<Case>{{"", "web", "", "", "namespace must be set to set job ID"},
+                         {"prod", "", "front", "", "job ID must be set to set group"},
+                         {"prod", "web", "", "nginx", "group must be set to set task"},
+                         {"", "web", "", "nginx", "namespace must be set to set job ID"},
+                         {"", "", "", "", ""},
+                         {"prod", "", "", "", ""},
+                         {"prod", "web", "front", "nginx", ""}}) {
+    CAPTURE(one.why);
+    Draft<schema::AclPolicy> policy;
+    policy->setName("tied");
+    auto job = policy->initJobAcl();
+    job.setNamespace(text(one.ns));
+    job.setJobId(text(one.job));
+    job.setGroup(text(one.group));
+    job.setTask(text(one.task));
+    CHECK(why_not(decide_put_policy(manager, policy.reader())).find(one.why) != std::string::npos);
+    CHECK(why_not(decide_put_policy(manager, policy.reader())).empty() == one.why.empty());
+  }
+}
+
+TEST_CASE_FIXTURE(AclFixture, "acl commands: a rule for logins says what it gives") {
+  run([](auto command) { command.initAclAuthMethodUpsert().setName("m"); });
+  struct Case {
+    std::string type, name, why;
+  };
+
+  for (const auto& one : std::vector<Case>{{"", "reader", "bind type is missing"},
+                                           {"role", "", "bind name is missing"},
+                                           {"policy", "", "bind name is missing"},
+                                           {"management", "reader", "bind name should be empty"},
+                                           {"Role", "reader", "unsupported bind type: \"Role\""},
+                                           {"role", "reader", ""},
+                                           {"management", "", ""}}) {
+    CAPTURE(one.type);
+    Draft<schema::AclBindingRule> rule;
+    rule->setAuthMethod("m");
+    rule->setBindType(text(one.type));
+    rule->setBindName(text(one.name));
+    const auto why = why_not(decide_put_binding_rule(now(), manager, rule.reader(), "id", 1));
+    CHECK(why.find(one.why) != std::string::npos);
+    CHECK(why.empty() == one.why.empty());
+  }
 }
 
 TEST_CASE_FIXTURE(AclFixture, "acl commands: a role that stays as it is writes nothing") {

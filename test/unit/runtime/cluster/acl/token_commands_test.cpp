@@ -39,6 +39,43 @@ TEST_CASE_FIXTURE(AclFixture, "token commands: a life that does not fit into a c
   CHECK_FALSE(decide_put_token(now(), manager, long_lived.freeze(), fresh("a", INT64_MAX), {}));
 }
 
+TEST_CASE_FIXTURE(AclFixture, "token commands: a token ends after it begins, and stays as it was") {
+  const auto why = [this](const Object<schema::AclToken>& asked, std::int64_t created) {
+    const auto made = decide_put_token(now(), manager, asked, fresh("b", created), {});
+    return made ? std::string{} : made.error().what;
+  };
+  Draft<schema::AclToken> over{wanted()};
+  over->setExpirationTime(999);
+  CHECK(why(over.freeze(), 1000).find("expiration time cannot be before create time")
+        != std::string::npos);
+
+  const auto minute = Nanoseconds{std::chrono::minutes{1}}.count();
+  Draft<schema::AclToken> asked{wanted()};
+  asked->setExpirationTtl(5 * minute);
+  apply(decide_put_token(now(), manager, asked.freeze(), fresh("a"), {}));
+  const auto end = token("a")->getExpirationTime();
+
+  struct Case {
+    std::int64_t ttl, time;
+    std::string why;
+  };
+
+  for (const auto& one : std::vector<Case>{{6 * minute, 0, "cannot update expiration TTL"},
+                                           {-1, 0, "cannot update expiration TTL"},
+                                           {0, end + 1, "cannot update expiration time"},
+                                           {0, 1, "cannot update expiration time"},
+                                           {5 * minute, end, ""}}) {
+    CAPTURE(one.ttl);
+    CAPTURE(one.time);
+    Draft<schema::AclToken> update{wanted("a")};
+    update->setExpirationTtl(one.ttl);
+    update->setExpirationTime(one.time);
+    const auto said = why(update.freeze(), 2000);
+    CHECK(said.find(one.why) != std::string::npos);
+    CHECK(said.empty() == one.why.empty());
+  }
+}
+
 TEST_CASE_FIXTURE(AclFixture, "token commands: an update without an expiry keeps it") {
   Draft<schema::AclToken> asked{wanted()};
   asked->setExpirationTtl(Nanoseconds{std::chrono::minutes{5}}.count());

@@ -170,9 +170,12 @@ TEST_CASE("acl tokens: a new one has an accessor and a secret that nobody has") 
   Acls state;
   REQUIRE_FALSE(state.make_token("a", 0, "s1").error);
 
-  CHECK(state.make_token("a", 0, "s2").error->code == Errc::conflict);
-  CHECK(state.make_token("b", 0, "s1").error->code == Errc::conflict);
-  CHECK(state.make_token("", 0, "s3").error);
+  for (const auto& [accessor, secret] : {std::pair{"a", "s2"}, std::pair{"b", "s1"}}) {
+    const auto twice = state.make_token(accessor, 0, secret);
+    CHECK(twice.error->code == Errc::conflict);
+    CHECK(error_of(twice) == "there is such a token already");
+  }
+  CHECK(error_of(state.make_token("", 0, "s3")) == "a token needs an accessor and a secret");
   CHECK(state.now().rows<kind::AclTokens>().size() == 1);
 }
 
@@ -228,7 +231,9 @@ TEST_CASE("acl one-time tokens: a token has so many at a time") {
   for (std::size_t i = 0; i < kind::AclOneTimeTokens::most_of_a_token; ++i)
     REQUIRE_FALSE(state.make_one_time("a", "x" + std::to_string(i), 10).error);
 
-  CHECK(state.make_one_time("a", "more", 10).error->code == Errc::overloaded);
+  const auto more = state.make_one_time("a", "more", 10);
+  CHECK(more.error->code == Errc::overloaded);
+  CHECK(error_of(more) == "too many one-time tokens of this token wait for their use");
 }
 
 TEST_CASE("acl tokens: what has expired is collected, the oldest first, and nothing else") {
@@ -311,7 +316,7 @@ TEST_CASE("acl binding rules: there is their method") {
       command.getAclBindingRuleUpsert().setAuthMethod("oidc");
     });
   };
-  CHECK(put_rule().error);
+  CHECK(error_of(put_rule()) == "ACL binding rule insert failed: ACL auth method not found");
   state.put_method("oidc", false);
   CHECK_FALSE(put_rule().error);
 }
