@@ -31,6 +31,29 @@ Result<access::RightsRef> rights_of_names(const state::Snapshot& state,
   return cache.rights_of(std::move(policies));
 }
 
+/// What is told to whoever has the token. Policies and roles that are gone give nothing.
+access::HeldToken held_token(const state::Snapshot& state, schema::AclToken::Reader token) {
+  access::HeldToken held;
+  held.name = copy(token.getName());
+  held.type = copy(token.getType());
+  held.global = token.getGlobal();
+  held.expires_at = token.getExpirationTime();
+  const auto hold = [&](std::string_view name, const std::string& role) {
+    const auto policy = state.row<state::kind::AclPolicies>(name);
+    if (policy) held.policies.push_back({std::string{name}, policy->getModifyIndex(), role});
+  };
+  for (const auto name : token.getPolicies())
+    hold(view(name), "");
+  for (const auto link : token.getRoles()) {
+    const auto role = state.row<state::kind::AclRoles>(view(link.getId()));
+    if (!role) continue;
+    held.roles.push_back({copy(role->getId()), copy(role->getName())});
+    for (const auto policy : role->getPolicies())
+      hold(view(policy.getName()), held.roles.back().name);
+  }
+  return held;
+}
+
 /// When a token that ends then by the calendar ends by the steady clock.
 access::Time end_of_grant(schema::AclToken::Reader token, const access::Moment& now) {
   if (token.getExpirationTime() == 0) return access::Time::max();

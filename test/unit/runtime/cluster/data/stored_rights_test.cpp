@@ -91,6 +91,7 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a token that expires ends at once") {
   const auto before = rights("s", {end - 7, steady});
   REQUIRE(before.has_value());
   CHECK(before->until == steady + std::chrono::nanoseconds{7});
+  CHECK(before->token->expires_at == end);
   CHECK(rights("s", {end + 1, steady}).error() == access::permission_denied());
 }
 
@@ -107,6 +108,19 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a client token has its own policies an
   const auto names
       = [&] { return cluster::policies_of_token(now(), *now().row<state::kind::AclTokens>("a1")); };
   CHECK(names() == cluster::Names{"gone", "p", "q"});  // "gone" gives nothing until it is there
+
+  const auto held = rights("s")->token;
+  CHECK(held->type == "client");
+  REQUIRE(held->roles.size() == 1);
+  CHECK(held->roles[0].id == "r1");
+  CHECK(held->roles[0].name == "one");
+  REQUIRE(held->policies.size() == 2);
+  CHECK(held->policies[0].name == "p");
+  CHECK(held->policies[0].role.empty());
+  CHECK(held->policies[1].name == "q");
+  CHECK(held->policies[1].role == "one");
+  CHECK(held->policies[1].modify_index
+        == now().row<state::kind::AclPolicies>("q")->getModifyIndex());
 
   const auto before = cluster::stored_rights_index(now());
   run([](auto command) { command.setAclRoleDelete("r1"); });
