@@ -7,6 +7,7 @@
 
 #include <poll.h>
 
+#include "runtime/net/http/client/request_text.hpp"
 #include "runtime/net/http/http_parser.hpp"
 
 namespace nomad::net {
@@ -19,6 +20,18 @@ std::string url_of(const Endpoint& endpoint) {
   const bool is_v6 = endpoint.host.find(':') != std::string::npos;
   return endpoint.scheme + "://" + (is_v6 ? '[' + endpoint.host + ']' : endpoint.host) + ':'
          + endpoint.port;
+}
+
+/// A line break in a token, say, would end its header and begin another.
+Result<> check_words(const Headers& of_all, const ClientRequest& request) {
+  HttpRequest words;
+  words.method = request.method;
+  words.target = request.target;
+  words.headers = request.headers;
+  words.headers.insert(words.headers.end(), of_all.begin(), of_all.end());
+  if (auto flaw = flaw_of(words); !flaw.empty())
+    return Error{Errc::invalid_argument, std::move(flaw)};
+  return {};
 }
 
 }  // namespace
@@ -243,6 +256,8 @@ Result<> HttpClient::send_pieces(const ClientRequest& request,
 }
 
 Result<ClientResponse> HttpClient::send(const ClientRequest& request) {
+  if (const auto fit = check_words(options_.headers, request); !fit)
+    return explain(request, fit.error());
   bool was_stale = false;
   auto response = exchange(request, was_stale);
   if (!response && was_stale) response = exchange(request, was_stale);
@@ -251,6 +266,8 @@ Result<ClientResponse> HttpClient::send(const ClientRequest& request) {
 }
 
 Result<ResponseStream> HttpClient::open(const ClientRequest& request) {
+  if (const auto fit = check_words(options_.headers, request); !fit)
+    return explain(request, fit.error());
   auto connection = connect(std::nullopt);
   if (!connection) return explain(request, connection.error());
   const Deadline deadline = options_.answer_timeout.count() > 0
@@ -266,6 +283,8 @@ Result<ResponseStream> HttpClient::open(const ClientRequest& request) {
 }
 
 Result<Upgraded> HttpClient::upgrade(const ClientRequest& request) {
+  if (const auto fit = check_words(options_.headers, request); !fit)
+    return explain(request, fit.error());
   auto made = connect(std::nullopt);
   if (!made) return explain(request, made.error());
   auto& connection = **made;

@@ -57,6 +57,24 @@ TEST_CASE("http_client: requests carry their headers and bodies, large ones too"
   CHECK(client.send({.method = "PUT", .target = "/echo"})->body == "");
 }
 
+TEST_CASE("http_client: no header can begin another one, and no path a second request") {
+  TestServer server;
+  const auto address = "http://" + server.address();
+  auto client = HttpClient::make(
+      {.address = address, .headers = {{"X-Nomad-Token", "x\r\nX-Nomad-Token: y"}}});
+  const auto flaw
+      = "Get \"" + address + "/hello\": net/http: invalid header field value for \"X-Nomad-Token\"";
+  CHECK(client->send({.target = "/hello"}).error().what == flaw);
+  CHECK(client->open({.target = "/hello"}).error().what == flaw);
+  CHECK(client->upgrade({.target = "/hello"}).error().what == flaw);
+
+  auto other = server.client();
+  CHECK(other.send({.target = "/hello", .headers = {{"A", "b\n"}}}).has_error());
+  CHECK(other.send({.target = "/hello HTTP/1.1\r\n\r\nGET /hello"}).has_error());
+  CHECK(other.send({.method = "GET /echo HTTP/1.1\r\n\r\nGET", .target = "/hello"}).has_error());
+  CHECK(other.send({.target = "/hello", .headers = {{"A", "b \xc3\xa4"}}})->body == "hello");
+}
+
 TEST_CASE("http_client: a kept connection that the server closed is replaced") {
   TestServer server{{.idle_timeout = 20ms, .tick = 5ms}};
   auto client = server.client();
