@@ -64,6 +64,7 @@ TEST_CASE_FIXTURE(AclFixture, "acl commands: a policy for a task names what the 
 
 TEST_CASE_FIXTURE(AclFixture, "acl commands: a rule for logins says what it gives") {
   run([](auto command) { command.initAclAuthMethodUpsert().setName("m"); });
+
   struct Case {
     std::string type, name, why;
   };
