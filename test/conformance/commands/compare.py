@@ -15,7 +15,10 @@ from record import record
 HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = (  # Parts of commands whose difference is wanted, see recorded_test.cpp.
     "acl bootstrap secret", "acl policy apply -namespace default wrong", "acl role info -json", "acl role info -t",
-    "acl role info -by-name -json", "-config {", "-max-token-ttl soon", "acl token create -json -t")
+    "acl role info -by-name -json", "-config {", "-max-token-ttl soon", "acl token create -json -t",
+    # Our servers say where a policy is wrong, and show nobody a client secret.
+    "acl policy apply wrong wrong.hcl", "acl policy apply torn torn.hcl",
+    "acl auth-method create -name sso -type OIDC -token-locality local -max-token-ttl 1h -config -")
 HINT = "Set NOMAD_TOKEN or -token to a token that may do this"
 BROWSER = "The browser is asked to show the provider"
 
