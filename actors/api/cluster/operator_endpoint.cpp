@@ -142,8 +142,9 @@ Outcome enterprise_only(Call&) {
   return Answer::text(501, "Nomad Enterprise only endpoint");
 }
 
-/// What Nomad says as long as it checks no tokens.
-Outcome acl_disabled(Call&) {
+/// What is no route of access control: Nomad tells there, too, when it checks no tokens.
+Outcome no_acl_route(Call& call) {
+  if (call.context->authenticator->enforces()) return Answer{.status = 404};
   return bad_request("ACL support disabled");
 }
 
@@ -167,7 +168,7 @@ void add_operator_routes(Routes& routes, AgentParts parts) {
   routes.exact("/v1/operator/scheduler/configuration",
                {{Methods::get, Capability::operator_read, read_scheduler_configuration},
                 {Methods::write, Capability::operator_write, write_scheduler_configuration}});
-  routes.below("/v1/acl/", {{"", {{Methods::any, Capability::none, acl_disabled, Where::agent}}}});
+  routes.below("/v1/acl/", {{"", {{Methods::any, Capability::none, no_acl_route, Where::agent}}}});
   routes.exact("/v1/operator/license",
                {{Methods::get, Capability::operator_read, no_license, Where::agent},
                 {Methods::put, Capability::operator_write, enterprise_only, Where::agent}});

@@ -105,6 +105,12 @@ TEST_CASE("acl: where it is off, everything says so") {
     CHECK(fixture.refusal("PUT", path, "{}") == "400 ACL support disabled");
 }
 
+TEST_CASE("acl: where it is on, what is no route is not found") {
+  Acls fixture{false};
+  CHECK(fixture.status_for("", "/v1/acl/none") == "404 ");
+  CHECK(fixture.status_for("", "/v1/acl/") == "404 ");
+}
+
 TEST_CASE("acl bootstrap: happens once, with a secret that may be the operator's") {
   Acls fixture{false};
   CHECK(fixture.status_for("", "/v1/acl/tokens") == "403 Permission denied");
