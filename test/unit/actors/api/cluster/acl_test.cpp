@@ -521,3 +521,18 @@ TEST_CASE("acl binding rules: are of a method, which stays theirs") {
   CHECK(fixture.refused("DELETE", "/v1/acl/binding-rule/" + id)
         == "500 ACL binding rule not found");
 }
+
+TEST_CASE("acl auth methods, binding rules: a path names what the body is of") {
+  Acls fixture;
+  for (const auto* method : {"GET", "PUT", "DELETE"}) {
+    CAPTURE(method);
+    CHECK(fixture.refused(method, "/v1/acl/auth-method/", "{}")
+          == "400 missing ACL auth-method name");
+    CHECK(fixture.refused(method, "/v1/acl/binding-rule/", "{}")
+          == "400 missing ACL binding rule ID");
+  }
+  CHECK(fixture.refused("PUT", "/v1/acl/auth-method/m", R"({"Name":"n"})")
+        == "400 ACL auth-method name does not match request path");
+  CHECK(fixture.refused("PUT", "/v1/acl/binding-rule/r", R"({"ID":"s"})")
+        == "400 ACL binding rule ID does not match request path");
+}

@@ -64,7 +64,8 @@ TEST_CASE("explain: questions that are none are refused, and who is nobody") {
   CHECK(fixture.told("capability=variables-read") == "400 missing path of the variable");
   CHECK(fixture.told("capability=node-pool-read") == "400 missing node_pool");
   CHECK(fixture.told("capability=host-volume-mount-readonly") == "400 missing host_volume");
-  CHECK(fixture.told("capability=read-job&accessor=acc-1").starts_with("400 accessor"));
+  CHECK(fixture.told("capability=read-job&accessor=acc-1")
+        == "400 accessor is not taken: ask with the token itself");
   CHECK(fixture.told("capability=read-job", "guess") == "403 Permission denied");
   CHECK(fixture.told("capability=read-job", "").starts_with(R"(200 {"Allowed":false,)"));
 }
