@@ -28,10 +28,8 @@ Registry& all() {
   return each;
 }
 
-/// What was begun is read first: so it is never more than what was queued.
-std::uint64_t waiting_of(const ActorStats& stats, std::size_t kind) {
-  const auto begun = stats.begun[kind].load();
-  return stats.queued[kind].load() - begun;
+std::uint64_t waiting_of(const ActorStats& stats, std::size_t priority) {
+  return stats.waiting(priority, stats.begun[priority].load(std::memory_order_acquire));
 }
 
 ActorInfo info_of(const ActorStats& stats) {

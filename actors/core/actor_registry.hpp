@@ -33,6 +33,13 @@ struct ActorStats {
   std::atomic<std::uint32_t> restarts{0};
   std::atomic<std::uint64_t> begun[2] = {};
   std::atomic<std::int64_t> longest{0};  ///< In ticks.
+
+  /// What waits, if so many have begun. These may be more than this thread sees to be queued, if
+  /// another one has read them: then nothing waits.
+  std::uint64_t waiting(std::size_t priority, std::uint64_t have_begun) const {
+    const auto all = queued[priority].load(std::memory_order_relaxed);
+    return all > have_begun ? all - have_begun : 0;
+  }
 };
 
 /// One living actor, as it was when the list was made.

@@ -97,14 +97,16 @@ void CafActor::on_exit() {
 }
 
 /// What the actor counts itself is looked at only when it seems to be far behind: its cache line is
-/// not the senders'.
+/// not the senders'. It may have begun more than this thread has seen to be queued.
 bool CafActor::is_full(std::size_t priority) {
-  const auto queued = stats_.queued[priority].load(std::memory_order_relaxed);
+  const auto is_behind = [&](std::uint64_t begun) {
+    return stats_.waiting(priority, begun) >= most_waiting;
+  };
   auto& seen = stats_.seen_begun[priority];
-  if (queued - seen.load(std::memory_order_relaxed) < most_waiting) return false;
-  const auto begun = stats_.begun[priority].load(std::memory_order_relaxed);
+  if (!is_behind(seen.load(std::memory_order_relaxed))) return false;
+  const auto begun = stats_.begun[priority].load(std::memory_order_acquire);
   seen.store(begun, std::memory_order_relaxed);
-  return queued - begun >= most_waiting;
+  return is_behind(begun);
 }
 
 /// Any thread. Who passed the question on is not in the way of the answer.
@@ -133,7 +135,7 @@ caf::resumable::resume_result CafActor::resume(caf::execution_unit* host, std::s
 /// Everything that reaches an actor passes here: messages, answers, timers, ends of others.
 caf::invoke_message_result CafActor::consume(caf::mailbox_element& element) {
   auto& begun = stats_.begun[element.mid.is_urgent_message() ? 1 : 0];
-  begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   auto result = caf::invoke_message_result::consumed;
   if (is_tick(element))
     tick();

@@ -337,6 +337,14 @@ TEST_CASE_FIXTURE(OwnerFixture, "actor registry: says who lives, whose it is and
   CHECK(found[1].handled == 0);
 }
 
+TEST_CASE("actor registry: who seems to have begun more than was queued has nothing to do") {
+  actor::ActorStats stats;
+  stats.queued[1] = 5;
+  CHECK(stats.waiting(1, 3) == 2);
+  CHECK(stats.waiting(1, 5) == 0);
+  CHECK(stats.waiting(1, 7) == 0);
+}
+
 TEST_CASE_FIXTURE(OwnerFixture, "asker: what a callback throws is no other question's business") {
   actor::Asker asker{system(), 1};
   owner<Policy::restart>();
