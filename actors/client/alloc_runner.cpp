@@ -239,9 +239,9 @@ void AllocState::run_destroy() {
   const auto scope = facts_.scope(for_tasks.node->alloc_root(facts_.id));
   run_destroy_hooks(self_, for_tasks.hooks, scope, [this] {
     phase_ = Phase::gone;
+    reports_.flush(self_);  // Before the parent hears it, and tells who takes reports to forget it.
     for (const auto& promise : destroy_promises_)
       promise.deliver(alloc_runner::Done{});
-    reports_.flush(self_);
     self_->quit();
   });
 }
@@ -252,8 +252,8 @@ actor::Answer<alloc_runner::Done> AllocState::detach() {
   hooks_.cancel_prerun();
   tasks_.detach([this, promise] {
     hooks_.ask(HookPhase::SHUTDOWN, [this, promise] {
-      promise.deliver(alloc_runner::Done{});
       reports_.flush(self_);
+      promise.deliver(alloc_runner::Done{});
       self_->quit();
     });
   });

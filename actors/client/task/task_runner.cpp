@@ -128,8 +128,8 @@ actor::Answer<task_runner::Done> TaskRunnerState::detach() {
         log::warn("client", "shutdown of hook {} of task {}: {}", hook.name, task_name_, err.what);
       },
       [this, promise] {
+        say_the_rest();  // Before the agent hears it, and ends who saves it.
         promise.deliver(task_runner::Done{});
-        say_the_rest();
         self_->quit();
       });
   return promise;
