@@ -48,6 +48,11 @@ bool is_tick(const caf::mailbox_element& element) {
          && content.get_as<caf::timeout_msg>(0).type == tick_type;
 }
 
+/// Whether the sender waits for the answer itself.
+bool is_asked(const caf::mailbox_element& element) {
+  return element.mid.is_request() && !element.content().match_elements<Mail, CafActor::News>();
+}
+
 }  // namespace
 
 CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner)
@@ -83,7 +88,8 @@ Ref CafActor::ref() {
 
 caf::behavior CafActor::make_behavior() {
   handlers_ = boot_->begin();
-  return {[this](Mail& mail) { return take(mail); }};
+  return {[this](Mail& mail) { return take(mail); },
+          [this](Mail& mail, News) { return take(mail); }};
 }
 
 void CafActor::on_exit() {
@@ -99,9 +105,8 @@ void CafActor::on_exit() {
 /// What the actor counts itself is looked at only when it seems to be far behind: its cache line is
 /// not the senders'. It may have begun more than this thread has seen to be queued.
 bool CafActor::is_full(std::size_t priority) {
-  const auto is_behind = [&](std::uint64_t begun) {
-    return stats_.waiting(priority, begun) >= most_waiting;
-  };
+  const auto is_behind
+      = [&](std::uint64_t begun) { return stats_.waiting(priority, begun) >= most_waiting; };
   auto& seen = stats_.seen_begun[priority];
   if (!is_behind(seen.load(std::memory_order_relaxed))) return false;
   const auto begun = stats_.begun[priority].load(std::memory_order_acquire);
@@ -225,7 +230,7 @@ caf::result<Mail> CafActor::take_unknown(Mail& mail) {
 void CafActor::fail() {
   const auto reason = thrown_now();
   const auto* element = current_mailbox_element();
-  const bool was_asked = element != nullptr && element->mid.is_request();
+  const bool was_asked = element != nullptr && is_asked(*element);
   if (is_question()) make_response_promise().deliver(to_caf(reason));
   detail::keep(std::exchange(present_, nullptr), {.reply = {}, .error = reason, .later = false});
   const bool may_go_on = boot_->policy() == Policy::restart && !leaves_;

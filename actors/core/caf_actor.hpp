@@ -49,6 +49,10 @@ public:
     Turns::Action action;
   };
 
+  /// Beside a Mail: whoever tells it waits until it is taken, to tell the next. What it makes its
+  /// receiver throw is a crash and no bad question.
+  struct News {};
+
   CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner);
   ~CafActor() override;
 
@@ -188,3 +192,6 @@ void CafActor::run(std::uint32_t incarnation, Work work) {
 
 template <>
 struct caf::allowed_unsafe_message_type<nomad::actor::Mail> : std::true_type {};
+
+template <>
+struct caf::allowed_unsafe_message_type<nomad::actor::CafActor::News> : std::true_type {};

@@ -7,13 +7,35 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "actors/core/actor.hpp"
 
 namespace nomad::actor {
+
+namespace detail {
+
+void tell_news(
+    Self* self, const Ref& dest, Mail mail, Priority priority, const std::function<void()>& taken);
+
+}  // namespace detail
+
+/// Calls `taken` when `message` has been taken, or never will be: by then the teller may have
+/// another.
+template <class Handle, Message M>
+requires Understands<Handle, M> && std::is_void_v<ReplyOf<Handle, M>>
+
+void tell_news(Self* self,
+               const Handle& dest,
+               M message,
+               Priority priority,
+               const std::function<void()>& taken) {
+  detail::tell_news(self, dest.ref(), Mail::of(std::move(message)), priority, taken);
+}
 
 template <class Handle, Message M>
 class Newest {
@@ -60,8 +82,7 @@ private:
       known->under_way = false;
       go_on(self, known);
     };
-    self->request(next->dest, infinite, std::move(next->message), next->priority)
-        .then(taken, [taken](const Error&) { taken(); });
+    tell_news(self, next->dest, std::move(next->message), next->priority, taken);
   }
 
   std::shared_ptr<Core> core_ = std::make_shared<Core>();

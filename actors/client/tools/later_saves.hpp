@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "actors/client/tools/client_db.hpp"
+#include "actors/core/newest.hpp"
 
 namespace nomad::client {
 
@@ -45,8 +46,8 @@ private:
       known->under_way = false;
       go_on(self, db, known);
     };
-    self->request(db, actor::infinite, client_db::SaveLater{std::exchange(core->waiting, {})})
-        .then(taken, [taken](const Error&) { taken(); });
+    actor::tell_news(self, db, client_db::SaveLater{std::exchange(core->waiting, {})},
+                     actor::Priority::normal, taken);
   }
 
   std::shared_ptr<Core> core_ = std::make_shared<Core>();

@@ -6,6 +6,7 @@
 
 #include "actors/core/actor_registry.hpp"
 #include "actors/core/asker.hpp"
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 #include "test/support/actor_fixture.hpp"
 
@@ -231,6 +232,23 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: six crashes within any minute are too ma
   CHECK(sum_of(adders[0]) == 10);
   tell(adders[0], Throw{});
   CHECK(sum_of(adders[0]) == -1);
+}
+
+TEST_CASE_FIXTURE(OwnerFixture, "owner: news that throw are no bad questions") {
+  owner<Policy::restart>();
+  int taken = 0;
+  const auto teller = adopt(
+      actor::spawn(system(), [&taken, to = adders[0]](Top::pointer self) -> Top::behavior_type {
+        return {[self, to, &taken](Add) {
+          actor::tell_news(self, to, Throw{}, actor::Priority::normal, [&taken] { ++taken; });
+        }};
+      }));
+  for (int i = 0; i < 5; ++i)
+    tell(teller, Add{});
+  CHECK(sum_of(adders[0]) == 10);
+  tell(teller, Add{});
+  CHECK(sum_of(adders[0]) == -1);
+  CHECK(taken == 6);  // nobody waits for one that has failed
 }
 
 TEST_CASE_FIXTURE(OwnerFixture, "owner: who is told to end does not begin anew") {
