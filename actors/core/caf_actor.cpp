@@ -127,7 +127,7 @@ void CafActor::refuse(caf::mailbox_element& question) const {
 
 void CafActor::enqueue(caf::mailbox_element_ptr element, caf::execution_unit* host) {
   const std::size_t priority = element->mid.is_urgent_message() ? 1 : 0;
-  if (element->mid.is_request() && is_full(priority)) return refuse(*element);
+  if (element->mid.is_request() && is_full(priority) && is_asked(*element)) return refuse(*element);
   stats_.queued[priority].fetch_add(1, std::memory_order_relaxed);
   caf::event_based_actor::enqueue(std::move(element), host);
 }

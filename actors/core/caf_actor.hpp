@@ -49,8 +49,8 @@ public:
     Turns::Action action;
   };
 
-  /// Beside a Mail: whoever tells it waits until it is taken, to tell the next. What it makes its
-  /// receiver throw is a crash and no bad question.
+  /// Beside a Mail: whoever tells it waits until it is taken, to tell the next. It is never
+  /// refused, and what it makes its receiver throw is a crash and no bad question.
   struct News {};
 
   CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner);

@@ -25,7 +25,7 @@ void tell_news(
 }  // namespace detail
 
 /// Calls `taken` when `message` has been taken, or never will be: by then the teller may have
-/// another.
+/// another. Nobody refuses it, however much he has to do: so a teller has few under way.
 template <class Handle, Message M>
 requires Understands<Handle, M> && std::is_void_v<ReplyOf<Handle, M>>
 

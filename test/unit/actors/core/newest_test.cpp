@@ -132,14 +132,16 @@ TEST_CASE_FIXTURE(BoundFixture, "mailbox: beyond a bound questions are refused a
   CHECK(refused.front().code == Errc::overloaded);
   CHECK(refused.front().what == "slow has too much to do");
 
-  // What is urgent has a bound of its own, and what is told without a question passes.
+  // What is urgent has a bound of its own, and what is told without a question passes: nobody would
+  // tell it again.
   tell(curious, AskMany{1, Priority::urgent});
   tell(slow, Standing{1});
+  tell(teller, Flood{12});
   CHECK(refused.size() == 10);
   hold("");
   settle();
   CHECK(answered == CafActor::most_waiting + 1);
-  CHECK(seen == std::vector{1});
+  CHECK(seen == std::vector{1, 1, 12});
   tell(curious, AskMany{1});
   CHECK(answered == CafActor::most_waiting + 2);
 }
