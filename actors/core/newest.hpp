@@ -1,6 +1,7 @@
 // Newest: how an actor tells another one, again and again, how something is now. One message is on
 // its way at a time; what comes until it is taken waits, and only the newest of it. So whoever is
-// told has one message in its mailbox of each who tells it, however fast that one changes.
+// told has one message in its mailbox of each who tells it, however fast that one changes; and
+// beside a normal one at most one that is urgent, which overtakes it: such messages carry a number.
 //
 // A part of the teller's state, used in its turns. What waits is dropped with it, unless `flush` is
 // called before.
@@ -45,7 +46,7 @@ public:
     auto& waiting = core_->waiting;
     if (waiting) priority = std::max(priority, waiting->priority);
     waiting.emplace(dest, std::move(message), priority);
-    if (!core_->under_way) go_on(self, core_);
+    go_on(self, core_);
   }
 
   /// What would go next; null: nothing waits. Valid until the next call.
@@ -69,17 +70,27 @@ private:
 
   struct Core {
     std::optional<Waiting> waiting;
-    bool under_way = false;
+    bool normal_under_way = false;
+    bool urgent_under_way = false;
+
+    bool may_go_on() const {
+      return waiting && !urgent_under_way
+             && (!normal_under_way || waiting->priority == Priority::urgent);
+    }
+
+    bool& under_way(Priority priority) {
+      return priority == Priority::urgent ? urgent_under_way : normal_under_way;
+    }
   };
 
   static void go_on(Self* self, const std::shared_ptr<Core>& core) {
+    if (!core->may_go_on()) return;
     auto next = std::exchange(core->waiting, std::nullopt);
-    if (!next) return;
-    core->under_way = true;
-    const auto taken = [self, weak = std::weak_ptr{core}] {
+    core->under_way(next->priority) = true;
+    const auto taken = [self, weak = std::weak_ptr{core}, priority = next->priority] {
       const auto known = weak.lock();
       if (!known) return;
-      known->under_way = false;
+      known->under_way(priority) = false;
       go_on(self, known);
     };
     tell_news(self, next->dest, std::move(next->message), next->priority, taken);

@@ -22,6 +22,7 @@ struct Flood {
   using is_message = void;
   int count = 0;
   bool ends = false;  ///< What waits is sent at the end.
+  Priority priority = Priority::normal;
 };
 
 struct Question {
@@ -69,7 +70,7 @@ struct BoundFixture : test::ActorFixture {
       system(), [to = slow](Teller::stateful_pointer<TellerState> self) -> Teller::behavior_type {
         return {[self, to](const Flood& msg) {
           for (int i = 0; i < msg.count; ++i)
-            self->state.news.tell(self, to, Standing{++self->state.last});
+            self->state.news.tell(self, to, Standing{++self->state.last}, msg.priority);
           if (msg.ends) self->state.news.flush(self);
         }};
       }));
@@ -109,6 +110,21 @@ TEST_CASE_FIXTURE(BoundFixture, "newest: what waits goes before the end of who t
   hold("");
   settle();
   CHECK(seen == std::vector{1, 3});
+}
+
+TEST_CASE_FIXTURE(BoundFixture, "newest: what is urgent waits for nothing that is not") {
+  hold("slow");
+  tell(teller, Flood{1});
+  tell(teller, Flood{2});
+  tell(teller, Flood{1, false, Priority::urgent});
+  CHECK(fullest("slow") == 2);
+  tell(teller, Flood{5, false, Priority::urgent});
+  tell(teller, Flood{5});
+  CHECK(fullest("slow") == 2);
+
+  hold("");
+  settle();
+  CHECK(seen == std::vector{4, 1, 14});
 }
 
 TEST_CASE_FIXTURE(BoundFixture, "newest: who has ended keeps nobody from telling another one") {
