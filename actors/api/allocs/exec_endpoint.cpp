@@ -1,5 +1,6 @@
 #include "actors/api/allocs/exec_endpoint.hpp"
 
+#include "actors/api/allocs/exec_handshake.hpp"
 #include "actors/api/allocs/exec_session.hpp"
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
@@ -87,7 +88,6 @@ Result<ExecRequest> exec_request_of(const Call& call) {
   asked.command.command = NOMAD_TRY(parse_command(request.parameter_or_empty("command"))
                                         .within("failed to marshal command into json"));
   asked.command.tty = NOMAD_TRY(flag_of(request, "tty"));
-  asked.handshake = flag_of(request, "ws_handshake");
   return asked;
 }
 
@@ -96,19 +96,20 @@ Result<ExecRequest> exec_request_of(const Call& call) {
 Outcome exec_alloc(Call& call, const ClientParts& parts) {
   const auto asked = NOMAD_TRY(exec_request_of(call));
   if (const auto refusal = check_handshake(call.request())) return handshake_refused(*refusal);
-  const bool comes_later = asked.handshake && *asked.handshake;
   if (call.request().hops == 0) call.tell_failure = refuse_exec;
+  const bool comes_later = NOMAD_TRY(flag_of(call.request(), "ws_handshake"));
   NOMAD_TRY(check_id("alloc", call.rest));
-  const auto go_on = [asked, client = parts.client](Call admitted) {
-    dispatch(Where::alloc_node, std::move(admitted),
-             [asked, client](Call there) { serve_exec(std::move(there), client, asked); });
+  const auto go_on = [asked, client = parts.client](Call known) {
+    known.asking.needed = Capability::alloc_exec;
+    with_rights(std::move(known), [asked, client](Call admitted) {
+      dispatch(Where::alloc_node, std::move(admitted),
+               [asked, client](Call there) { serve_exec(std::move(there), client, asked); });
+    });
   };
-  if (comes_later) {  // judged with the token
+  if (comes_later)
+    read_exec_handshake(std::move(call), go_on);
+  else
     go_on(std::move(call));
-  } else {
-    call.asking.needed = Capability::alloc_exec;
-    with_rights(std::move(call), go_on);
-  }
   return later;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/api/allocs/exec_frames.hpp"
+#include "actors/api/allocs/exec_handshake.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/net/http/websocket.hpp"
@@ -25,19 +26,6 @@ constexpr std::size_t pongs_at_once = 64 * 1024;  ///< Bytes; more pings wait to
 constexpr std::chrono::seconds look_every{5};
 constexpr std::chrono::seconds ping_after{30};
 constexpr std::chrono::seconds gone_after{120};  ///< Of silence.
-constexpr std::chrono::seconds handshake_patience{30};
-
-net::Response switching(const net::Request& request) {
-  return {
-      .status = 101,
-      .headers = {{"Upgrade", "websocket"},
-                  {"Connection", "Upgrade"},
-                  {"Sec-WebSocket-Accept", ws::accept_for(request.header("Sec-WebSocket-Key"))}}};
-}
-
-ws::CloseCode close_code(unsigned status) {
-  return status >= 500 ? ws::CloseCode::internal_error : ws::CloseCode::policy_violation;
-}
 
 class Bridge : public std::enable_shared_from_this<Bridge> {
 public:
@@ -54,7 +42,7 @@ public:
   }
 
 private:
-  enum class Phase : std::uint8_t { shaking_hands, starting, running, over };
+  enum class Phase : std::uint8_t { starting, running, over };
 
   /// What calls `action(bridge, …)` in a turn, as long as this lives.
   template <class Action>
@@ -65,13 +53,7 @@ private:
   }
 
   void begin() {
-    if (!request_.handshake) return refuse(request_.handshake.error());
-    if (*request_.handshake) {
-      started_ = Clock::now();
-      listen();
-    } else {
-      ask();
-    }
+    ask();
     look_later();
   }
 
@@ -79,20 +61,11 @@ private:
     tunnel_.on_data([self = shared_from_this()](std::string_view bytes, bool last) {
       self->turns_.post([self, bytes = std::string{bytes}, last] { self->take(bytes, last); });
     });
-    listens_ = true;
   }
 
   // -- the command
 
-  void let_in(const Result<access::Principal>& who) {
-    if (phase_ == Phase::over) return;
-    if (!who) return refuse(who.error());
-    who_ = *who;
-    ask();
-  }
-
   void ask() {
-    phase_ = Phase::starting;
     if (!client_)
       return refuse({Errc::not_found, "Unknown allocation \"" + request_.alloc_id + '"'});
     const auto& words = request_.command.command;  // never the arguments: they may hold secrets
@@ -126,10 +99,7 @@ private:
          .writable = later([](Bridge& bridge) { bridge.resume(); }),
          .exited
          = later([](Bridge& bridge, const host::ExecResult& result) { bridge.exited(result); })});
-    if (listens_)
-      pump();
-    else
-      listen();
+    listen();
   }
 
   /// Until the node says that he may not do it any more.
@@ -188,8 +158,7 @@ private:
   }
 
   bool takes_input() const {
-    return (phase_ == Phase::shaking_hands || phase_ == Phase::running) && !refused_
-           && pongs_ < pongs_at_once;
+    return phase_ == Phase::running && !refused_ && pongs_ < pongs_at_once;
   }
 
   void pump() {
@@ -217,10 +186,7 @@ private:
         return end();
       case ws::Kind::text:
       case ws::Kind::binary:
-        if (phase_ == Phase::shaking_hands)
-          shake_hands(message.payload);
-        else
-          obey(message.payload);
+        obey(message.payload);
     }
   }
 
@@ -233,17 +199,6 @@ private:
                                       bridge.pump();
                                     }));
     if (!went) end();
-  }
-
-  void shake_hands(std::string_view payload) {
-    auto token = parse_exec_handshake(payload);
-    if (!token) return refuse({Errc::invalid_argument, token.error().what});
-    phase_ = Phase::starting;
-    context_->authenticator->resolve(
-        access::Authenticator::with_token(who_, std::move(*token)),
-        turns_.callback([self = shared_from_this()](const Result<access::Principal>& who) {
-          self->let_in(who);
-        }));
   }
 
   void obey(std::string_view payload) {
@@ -272,10 +227,7 @@ private:
   void look() {
     if (phase_ == Phase::over) return;
     const auto now = Clock::now();
-    if (phase_ == Phase::shaking_hands && now - started_ > handshake_patience)
-      return refuse({Errc::invalid_argument, "the handshake did not come in time"});
-    if (!takes_input() || phase_ != Phase::running)
-      last_heard_ = now;  // it is we who do not listen
+    if (!takes_input()) last_heard_ = now;  // it is we who do not listen
     if (now - last_heard_ > gone_after) {
       log::info("http", "exec beside task \"{}\" of allocation {}: the client is silent",
                 request_.task, request_.alloc_id);
@@ -300,7 +252,7 @@ private:
 
   void refuse(const Error& error) {
     const auto answer = Answer::error(error);
-    close(close_code(answer.status), answer.body);
+    close(exec_close_code(answer.status), answer.body);
   }
 
   void close(ws::CloseCode code, std::string_view reason) {
@@ -331,17 +283,15 @@ private:
   const Turns turns_ = Turns::strand();
 
   // Touched in turns only.
-  access::Principal who_;  ///< Until it shakes hands by a token.
+  access::Principal who_;
   RightsWatch::Watching rights_;
-  Phase phase_ = Phase::shaking_hands;
+  Phase phase_ = Phase::starting;
   net::Tunnel tunnel_;
   std::shared_ptr<host::ExecSession> session_;
   ws::Codec codec_{ws::Side::server, largest_message};
-  bool listens_ = false;
   std::string input_;                 ///< Not understood yet, and not acknowledged.
   std::optional<ExecInput> refused_;  ///< The command did not take it.
   std::size_t pongs_ = 0;             ///< Bytes of pongs that wait.
-  Clock::time_point started_;
   Clock::time_point last_heard_ = Clock::now();
   Clock::time_point last_ping_;
 };
@@ -350,14 +300,6 @@ private:
 
 void serve_exec(Call call, client::ClientApi client, ExecRequest request) {
   std::make_shared<Bridge>(std::move(call), std::move(client), std::move(request))->start();
-}
-
-void refuse_exec(Call& call, const Answer& answer) {
-  auto tunnel = call.responder.tunnel(switching(call.request()));
-  ws::Codec codec{ws::Side::server, largest_message};
-  codec.close(close_code(answer.status), answer.body);
-  tunnel.write(codec.take_output());
-  tunnel.close();
 }
 
 }  // namespace nomad::api

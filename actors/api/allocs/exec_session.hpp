@@ -26,14 +26,11 @@ struct ExecRequest {
   std::string alloc_id;
   std::string task;
   host::ExecCommand command;
-  Result<bool> handshake = false;  ///< The first message brings the token; or why nobody knows.
 };
 
-/// Answers `call`, a websocket's handshake that has been found right, and serves the session.
+/// Answers `call`, a websocket's handshake that has been found right, of a caller with his rights,
+/// and serves the session.
 /// `client` is empty where this agent has none.
 void serve_exec(Call call, client::ClientApi client, ExecRequest request);
-
-/// Answers the handshake, and refuses the session by a close.
-void refuse_exec(Call& call, const Answer& answer);
 
 }  // namespace nomad::api

@@ -3,11 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include "actors/api/forward/api_wire.hpp"
+#include "actors/core/supervise.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/url.hpp"
 #include "runtime/net/http/websocket.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/actors/api/silent_peers.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
@@ -172,6 +175,78 @@ struct ExecFixture : ApiFixture {
   bool refuses = false;
   std::weak_ptr<PlayedSession> session;  ///< Under the guard of `played`.
   std::atomic<int> killed{0};
+};
+
+/// What a server passed on to the node of an allocation, which judges nobody.
+struct PassedOn {
+  std::mutex guard;
+  std::vector<rpc::transport::Call> calls;
+
+  std::vector<rpc::transport::Call> seen() {
+    const std::lock_guard lock{guard};
+    return calls;
+  }
+};
+
+struct FarExecState {
+  static constexpr const char* name = "far_exec";
+};
+
+rpc::Transport::behavior_type play_far_exec(rpc::Transport::stateful_pointer<FarExecState>,
+                                            std::shared_ptr<PassedOn> passed_on) {
+  using namespace rpc::transport;
+  return {
+      [](const rpc::transport::Call&) { return Reply{}; },
+      [](const CallNode&) { return Reply{}; },
+      [passed_on](const OpenStream& msg) {
+        {
+          const std::lock_guard lock{passed_on->guard};
+          passed_on->calls.push_back(msg.call);
+        }
+        msg.done({Error{Errc::rejected, "it is there"}, Delivery::answered});
+        return Opened{std::make_shared<SilentStream>(), [] {}};
+      },
+      [](const Post&) {},
+      [](const HasNode&) { return NodeConnected{true}; },
+      [](const NoteNode&) {},
+  };
+}
+
+/// A server that enforces, and leads; allocations run elsewhere.
+struct FarExec {
+  FarExec() {
+    fixture.emplace([this](ApiOptions& made) {
+      made.authenticator = test::a_only_rights();
+      auto& view = made.peers.view.emplace();
+      view.region = made.agent.region;
+      view.leader_address = [] { return rpc::LeaderAddress{.is_self = true, .rpc_address = {}}; };
+      view.servers_in = [](const std::string&) { return std::vector<std::string>{}; };
+      made.peers.transport = wire;
+      made.peers.nodes = asker = rpc::spawn_node_caller(system, wire, view, "", {});
+    });
+    fixture->state().register_node({.id = uuid(7)});
+    fixture->state().register_job({.id = "web"});
+    fixture->state().place({{.id = own_alloc, .node = uuid(7)}});
+  }
+
+  ~FarExec() {
+    fixture.reset();
+    actor::stop(asker);
+    actor::stop(wire);
+  }
+
+  std::string close_of(const std::string& token) {
+    Peer peer{fixture->address(), ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true")};
+    peer.send(R"({"version":1,"auth_token":")" + token + "\"}");
+    return peer.next();
+  }
+
+  std::shared_ptr<PassedOn> passed_on = std::make_shared<PassedOn>();
+  actor::SystemConfig config;
+  actor::System system{config};
+  rpc::Transport wire = actor::spawn(system, play_far_exec, passed_on);
+  rpc::NodeCaller asker;
+  std::optional<ApiFixture> fixture;
 };
 
 template <class Condition>
@@ -360,12 +435,36 @@ TEST_CASE("exec: who may not act in the allocation's namespace is refused, whene
   fixture.started();
 }
 
+TEST_CASE("exec: the agent that was asked judges who shakes hands, whatever the node does") {
+  FarExec server;
+  CHECK(server.close_of(test::a_only) == "close 1008 Permission denied");
+  CHECK(server.close_of(test::no_token) == "close 1008 Permission denied");
+  CHECK(server.passed_on->seen().empty());
+
+  CHECK(server.close_of("owner") == "close 1008 it is there");
+  const auto calls = server.passed_on->seen();
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].credentials.token == "owner");
+  const auto sent = Object<schema::rpc::ApiRequest>::from_bytes(calls[0].body.view());
+  net::Request there;
+  REQUIRE(read_request(**sent, there));
+  CHECK(there.parameter_or_empty("ws_handshake") == "false");
+  CHECK(there.parameter_or_empty("task") == "server");
+}
+
 TEST_CASE("exec: frames that come with the request are not lost") {
   ExecFixture fixture;
   Peer peer{fixture.address(), ExecFixture::target(),
             Peer::frame(R"({"stdin":{"data":"aGVsbG8K"}})")};
   const auto session = fixture.started();
   CHECK(holds(*session, [&] { return session->input == "hello\n"; }));
+
+  Peer hasty{fixture.address(), ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true"),
+             Peer::frame(R"({"version":1,"auth_token":""})")
+                 + Peer::frame(R"({"stdin":{"data":"aGVsbG8K"}})")};
+  REQUIRE(eventually([&] { return fixture.current() && fixture.current() != session; }));
+  const auto second = fixture.started();
+  CHECK(holds(*second, [&] { return second->input == "hello\n"; }));
 }
 
 TEST_CASE("exec: a client that goes, closes or sends nonsense ends the command") {
