@@ -61,31 +61,6 @@ access::Time end_of_grant(schema::AclToken::Reader token, const access::Moment& 
   return now.steady + std::min<std::chrono::nanoseconds>(left, std::chrono::hours{24 * 365});
 }
 
-/// What `acl whoami` shows of a token. A policy that comes several ways is the token's own, or the
-/// first role's.
-access::HeldToken held_token(const state::Snapshot& state, schema::AclToken::Reader token) {
-  access::HeldToken held{.name = copy(token.getName()),
-                         .type = copy(token.getType()),
-                         .global = token.getGlobal(),
-                         .expires_at = token.getExpirationTime()};
-  Names named;
-  const auto add = [&](std::string_view name, std::string_view role) {
-    const auto row = state.row<state::kind::AclPolicies>(name);
-    if (row && named.emplace(name).second)
-      held.policies.push_back({std::string{name}, row->getModifyIndex(), std::string{role}});
-  };
-  for (const auto name : token.getPolicies())
-    add(view(name), "");
-  for (const auto link : token.getRoles()) {
-    const auto role = state.row<state::kind::AclRoles>(view(link.getId()));
-    if (!role) continue;
-    held.roles.push_back({copy(role->getId()), copy(role->getName())});
-    for (const auto policy : role->getPolicies())
-      add(view(policy.getName()), view(role->getName()));
-  }
-  return held;
-}
-
 }  // namespace
 
 std::uint64_t stored_rights_index(const state::Snapshot& state) {
