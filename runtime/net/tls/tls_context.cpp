@@ -10,6 +10,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -109,6 +110,22 @@ Result<> use_directory(SSL_CTX* context, const std::string& directory) {
   return {};
 }
 
+/// Every certificate of a text.
+Result<> use_pem(SSL_CTX* context, const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> memory{
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free};
+  int count = 0;
+  for (;; ++count) {
+    const std::unique_ptr<X509, decltype(&X509_free)> one{
+        PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr), &X509_free};
+    if (!one) break;
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one.get());
+  }
+  ERR_clear_error();
+  if (count == 0) return Error{Errc::invalid_argument, "the CA certificate is no PEM"};
+  return {};
+}
+
 Result<ContextRef> make_context(const SSL_METHOD* method,
                                 const TlsOptions& options,
                                 bool verifies) {
@@ -133,8 +150,9 @@ Result<ContextRef> make_context(const SSL_METHOD* method,
   if (!options.cert_file.empty()) NOMAD_TRY(use_certificate(context.get(), options));
   if (!options.ca_path.empty())
     NOMAD_TRY(use_directory(context.get(), options.ca_path));
-  else if (options.ca_file.empty() && verifies)  // a megabyte of them
+  else if (options.ca_file.empty() && options.ca_pem.empty() && verifies)  // a megabyte of them
     SSL_CTX_set_default_verify_paths(context.get());
+  if (!options.ca_pem.empty()) NOMAD_TRY(use_pem(context.get(), options.ca_pem));
   if (!options.ca_file.empty()
       && SSL_CTX_load_verify_file(context.get(), options.ca_file.c_str()) != 1)
     return file_error("the CA certificate", options.ca_file);

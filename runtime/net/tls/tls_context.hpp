@@ -25,6 +25,7 @@ struct TlsOptions {
   std::string ca_file = {};     ///< PEM; whom to trust. Empty: the system's, for dialing only.
   std::string cert_file = {};   ///< PEM, with its chain. Needed for listening.
   std::string key_file = {};    ///< PEM.
+  std::string ca_pem = {};      ///< Such certificates themselves, besides or instead of `ca_file`.
   std::string ca_path = {};     ///< A directory of such files, besides or instead of `ca_file`.
   bool verify_incoming = true;  ///< Whoever connects must have a certificate of the CA.
   bool verify_outgoing = true;  ///< Off: whoever answers is believed; for `-tls-skip-verify`.
