@@ -1,0 +1,30 @@
+// Jwt: a signed token as it came, taken apart (RFC 7515, compact form) and not yet believed. What
+// is encoded in two ways is refused: padding, other alphabets, bits left over.
+//
+// May depend on: runtime/base, runtime/text. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/access/login/claims.hpp"
+
+namespace nomad::access {
+
+inline constexpr std::size_t longest_jwt = 64 * 1024;
+inline constexpr std::size_t longest_jwt_header = 8 * 1024;
+
+struct Jwt {
+  std::string algorithm;  ///< As the header says; checked by whoever verifies.
+  std::string key_id;     ///< "" without one.
+  Claims claims;
+  std::string signed_part;  ///< Header and claims as they were signed.
+  std::string signature;
+};
+
+Result<Jwt> parse_jwt(std::string_view token);
+
+/// Base64 of the alphabet for URLs, without padding.
+Result<std::string> decode_jwt_part(std::string_view text);
+
+}  // namespace nomad::access
