@@ -19,12 +19,6 @@ namespace kind = state::kind;
 
 constexpr std::size_t longest_acl_description = 256;
 
-bool is_acl_name(std::string_view name) {
-  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [](char c) {
-    return is_alphanumeric(c) || c == '-';
-  });
-}
-
 Error refused(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
 }

@@ -1,6 +1,16 @@
 #include "runtime/cluster/acl/acl_names.hpp"
 
+#include <algorithm>
+
+#include "runtime/base/text.hpp"
+
 namespace nomad::cluster {
+
+bool is_acl_name(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [](char c) {
+    return is_alphanumeric(c) || c == '-';
+  });
+}
 
 Names policies_of_token(const state::Snapshot& state, schema::AclToken::Reader token) {
   Names names;

@@ -17,6 +17,9 @@ inline constexpr std::string_view anonymous_policy = "anonymous";
 
 using Names = std::set<std::string, std::less<>>;
 
+/// Of policies, roles, methods of signing in: 1 to 128 letters, digits and dashes.
+bool is_acl_name(std::string_view name);
+
 /// The policies that a token names, and those of its roles. There may be none of a name.
 Names policies_of_token(const state::Snapshot& state, schema::AclToken::Reader token);
 
