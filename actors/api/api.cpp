@@ -133,6 +133,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_acl_token_routes(routes, acl);
   add_acl_policy_routes(routes, acl);
   add_acl_login_routes(routes, acl);
+  add_acl_sign_in_routes(routes, acl);
 }
 
 net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options) {

@@ -87,6 +87,8 @@ std::uint64_t Context::random_below(std::uint64_t bound) {
 }
 
 void Context::stop() {
+  for (const auto& end : at_stop)
+    end();
   files->stop();
   timers.stop();
   pool.stop();

@@ -60,6 +60,7 @@ struct Context {
   std::shared_ptr<LeaderWatch> leader_watch;  ///< Of what was passed on to a leader.
   std::atomic<int> asked_plans{0};            ///< Of jobs, that wait for schedulers of plugins.
   std::vector<std::shared_ptr<const void>> parts;  ///< Of families; see Routes::with.
+  std::vector<std::function<void()>> at_stop;      ///< Ends what they have begun; before `pool`.
 
   /// What `bytes` of a version of a job and its source add to its namespace (`namespaces.add`), if
   /// there is room for them. Thread-safe.

@@ -70,6 +70,11 @@ public:
     };
   }
 
+  /// What ends a part that works by itself, such as requests of its own.
+  void at_stop(std::function<void()> end) {
+    if (context_) context_->at_stop.push_back(std::move(end));
+  }
+
   /// Operations on exactly `path`.
   void exact(std::string path, std::vector<Operation> operations);
 
@@ -172,5 +177,6 @@ void add_whoami_routes(Routes& routes);
 void add_acl_token_routes(Routes& routes, AclParts parts);
 void add_acl_policy_routes(Routes& routes, AclParts parts);
 void add_acl_login_routes(Routes& routes, AclParts parts);
+void add_acl_sign_in_routes(Routes& routes, AclParts parts);
 
 }  // namespace nomad::api

@@ -1,0 +1,77 @@
+// Tokens as the API makes and shows them. A secret is drawn, sealed and opened here, on the agent
+// that serves the request.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "actors/api/cluster/acl_endpoint.hpp"
+
+namespace nomad::api {
+
+using TokenRef = Object<schema::AclToken>;
+using WrittenAcl = server::Written<cluster::AclDecision>;
+
+/// A token's new accessor and seal, and the secret itself.
+struct FreshToken {
+  TokenRef row;
+  SecretText secret;
+};
+
+Result<FreshToken> draw_token(const AclParts& parts,
+                              const Object<schema::RootKey>& key,
+                              std::string secret);
+
+/// The names of a token's roles as they are now, without those that are gone.
+using RoleName = std::function<std::string(std::string_view id)>;
+
+RoleName role_names(const state::Snapshot& state);
+
+void append_token_stub(std::string& out, schema::AclToken::Reader token, const RoleName& name_of);
+
+void append_token(std::string& out,
+                  schema::AclToken::Reader token,
+                  const RoleName& name_of,
+                  std::string_view secret);
+
+/// Room for a token and its secret, so that nothing of it is left elsewhere.
+std::string room_for(schema::AclToken::Reader token);
+
+Answer token_answer(schema::AclToken::Reader token,
+                    const RoleName& name_of,
+                    std::string_view secret);
+
+Result<security::Secret> open_token(const AclParts& parts,
+                                    const Object<schema::RootKey>& key,
+                                    schema::AclToken::Reader token);
+
+/// As it is stored now, with the secret that was drawn, or, of one that was there, opened.
+Answer stored_token(const AclParts& parts,
+                    const state::Snapshot& state,
+                    const WrittenAcl& done,
+                    const FreshToken& fresh);
+
+/// Draws a token with this secret, and writes what `decide(state, asking, fresh)` decides.
+template <class Decide>
+Outcome write_token(Call& call, const AclParts& parts, std::string secret, Decide decide) {
+  if (!parts.keyring || !call.context->state.store) return no_leader();
+  const auto shared = share(std::move(call));
+  with_root_key(shared, [shared, parts, secret = SecretText{std::move(secret)},
+                         decide](const Object<schema::RootKey>& key) {
+    auto fresh = draw_token(parts, key, secret.reveal());
+    if (!fresh) return shared->fail(fresh.error().within("token error: encrypt"));
+    shared->settle(write_acl(
+        *shared,
+        [decide, row = fresh->row](const state::Snapshot& state, const access::Asking& asking) {
+          return decide(state, asking, row);
+        },
+        [parts, fresh = *fresh](const state::Snapshot& state, const WrittenAcl& done) {
+          return stored_token(parts, state, done, fresh);
+        }));
+  });
+  return later;
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,287 @@
+#include "actors/api/cluster/login_providers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+#include <fmt/format.h>
+
+#include "runtime/net/http/client/async_http_client.hpp"
+#include "runtime/net/tls/tls_context.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/text/url.hpp"
+
+namespace nomad::api {
+
+namespace {
+
+using namespace std::chrono_literals;
+using ProviderClock = std::chrono::steady_clock;
+using ProviderRef = std::shared_ptr<const LoginProvider>;
+using BodyDone = std::function<void(Result<std::string>)>;
+
+constexpr auto provider_kept_for = 5min;
+constexpr auto provider_asked_anew_after = 10s;
+constexpr std::size_t most_waiting_logins = 64;  ///< For one answer.
+constexpr std::size_t most_kept_providers = 256;
+constexpr int most_provider_redirects = 5;
+constexpr net::HttpLimits provider_limits{
+    .connect = 5s, .header = 10s, .silence = 10s, .whole = 10s, .body_bytes = 1024 * 1024};
+
+Error provider_error(std::string what) {
+  return {Errc::unavailable, std::move(what)};
+}
+
+Result<net::HttpRequest> request_to(const LoginProviders::Question& question, const Url& url) {
+  if (url.scheme != "http" && url.scheme != "https")
+    return provider_error(fmt::format("\"{}\" is no address by http or https", url.shown()));
+  net::HttpRequest request;
+  request.to = {url.scheme, url.host_name(), url.port(), ""};
+  request.target = url.path.empty() ? "/" : url.path;
+  if (!url.query.empty()) request.target += '?' + url.query;
+  request.headers = question.headers;
+  request.headers.push_back({"Accept", "application/json"});
+  if (!question.form.empty()) {
+    request.method = "POST";
+    request.body = question.form;
+    request.headers.push_back({"Content-Type", "application/x-www-form-urlencoded"});
+  }
+  if (url.scheme == "https")
+    request.tls = NOMAD_TRY(net::TlsContext::make({.ca_pem = question.ca_pem}));
+  return request;
+}
+
+/// Where a GET is to be asked instead; by no other scheme.
+Result<std::optional<Url>> moved_to(const LoginProviders::Question& question,
+                                    const Url& url,
+                                    const net::ClientResponse& answer) {
+  const auto status = answer.status;
+  const bool is_moved
+      = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+  if (!is_moved || !question.form.empty()) return std::optional<Url>{};
+  auto to = NOMAD_TRY(resolve_url(url, answer.header("Location")));
+  if (to.scheme != url.scheme)
+    return provider_error(fmt::format("\"{}\" redirects to another scheme", url.shown()));
+  return std::optional{std::move(to)};
+}
+
+/// Whether the token endpoint takes clients by their form and not by a header, which is what a
+/// provider takes that says nothing.
+bool only_posts(const access::Claims& document) {
+  const auto* found = document.if_contains("token_endpoint_auth_methods_supported");
+  if (found == nullptr || !found->is_array()) return false;
+  const auto& all = found->as_array();
+  const auto has = [&all](std::string_view name) {
+    return std::any_of(all.begin(), all.end(), [name](const boost::json::value& one) {
+      return one.is_string()
+             && one.as_string() == boost::json::string_view{name.data(), name.size()};
+    });
+  };
+  return has("client_secret_post") && !has("client_secret_basic");
+}
+
+/// What is behind a discovery document but the keys.
+Result<LoginProvider> read_discovery(std::string_view wanted_issuer, std::string_view json) {
+  const auto document = NOMAD_TRY(access::read_claims(json));
+  LoginProvider provider;
+  provider.issuer = access::text_claim(document, "issuer");
+  provider.authorization_url = access::text_claim(document, "authorization_endpoint");
+  provider.token_url = access::text_claim(document, "token_endpoint");
+  provider.user_info_url = access::text_claim(document, "userinfo_endpoint");
+  provider.posts_secret = only_posts(document);
+  if (provider.issuer != wanted_issuer)
+    return provider_error(
+        fmt::format("oidc: issuer did not match the issuer returned by provider, expected \"{}\" "
+                    "got \"{}\"",
+                    wanted_issuer, provider.issuer));
+  return provider;
+}
+
+std::string key_set_url(std::string_view json) {
+  const auto document = access::read_claims(json);
+  return document ? std::string{access::text_claim(*document, "jwks_uri")} : std::string{};
+}
+
+bool has_key(const LoginProvider& provider, std::string_view id) {
+  if (id.empty()) return true;
+  for (const auto& key : provider.keys)
+    if (key.id().empty() || key.id() == id) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string discovery_ca(schema::AclAuthMethodConfig::Reader config) {
+  std::string pem;
+  for (const auto one : config.getDiscoveryCaPem())
+    pem += copy(one) + '\n';
+  return pem;
+}
+
+class LoginProviders::Core : public std::enable_shared_from_this<Core> {
+public:
+  void find(const Method& method, std::string_view key_id, std::function<void(Found)> done) {
+    const auto key = std::make_pair(copy(method->getName()), method->getModifyIndex());
+    std::unique_lock lock{guard_};
+    if (is_stopped_) return;
+    if (!kept_.contains(key)) make_room(key.first);
+    auto& kept = kept_[key];
+    const auto age = ProviderClock::now() - kept.since;
+    const bool counts = kept.provider && age < provider_kept_for
+                        && (has_key(*kept.provider, key_id) || age < provider_asked_anew_after);
+    if (counts) {
+      const auto provider = kept.provider;
+      lock.unlock();
+      return done(provider);
+    }
+    if (kept.waiting.size() >= most_waiting_logins) {
+      lock.unlock();
+      return done(Error{Errc::overloaded, "too many logins wait for the provider"});
+    }
+    kept.waiting.push_back(std::move(done));
+    if (kept.waiting.size() > 1) return;
+    lock.unlock();
+    learn(method, [weak = weak_from_this(), key](Found found) {
+      if (const auto alive = weak.lock()) alive->learned(key, std::move(found));
+    });
+  }
+
+  void ask(const Question& question, const BodyDone& done) {
+    auto url = parse_url(question.url);
+    if (!url) return done(url.error());
+    hop(question, *url, 0, done);
+  }
+
+  void stop() {
+    std::map<Key, Kept> kept;
+    std::unique_ptr<net::AsyncHttpClient> client;
+    {
+      const std::lock_guard lock{guard_};
+      is_stopped_ = true;
+      kept.swap(kept_);
+      client.swap(client_);
+    }
+    client.reset();  // waits for a handler that runs now
+  }
+
+private:
+  using Key = std::pair<std::string, std::uint64_t>;  ///< A method's name and modify index.
+
+  struct Kept {
+    ProviderRef provider;
+    ProviderClock::time_point since;
+    std::vector<std::function<void(Found)>> waiting;  ///< Not empty: it is being asked.
+  };
+
+  /// Of older forms of the method first, then of any.
+  void make_room(const std::string& name) {
+    std::erase_if(kept_, [&](const auto& entry) {
+      return entry.first.first == name && entry.second.waiting.empty();
+    });
+    if (kept_.size() < most_kept_providers) return;
+    std::erase_if(kept_, [](const auto& entry) { return entry.second.waiting.empty(); });
+  }
+
+  void learned(const Key& key, Found found) {
+    std::vector<std::function<void(Found)>> waiting;
+    {
+      const std::lock_guard lock{guard_};
+      const auto entry = kept_.find(key);
+      if (entry == kept_.end()) return;
+      waiting.swap(entry->second.waiting);
+      if (found) {
+        entry->second.provider = *found;
+        entry->second.since = ProviderClock::now();
+      }
+    }
+    for (const auto& done : waiting)
+      done(found);
+  }
+
+  void learn(const Method& method, std::function<void(Found)> done) {
+    const auto config = method->getConfig();
+    const auto issuer = copy(config.getOidcDiscoveryUrl());
+    if (config.getJwksUrl().size() != 0)
+      return learn_keys({}, {copy(config.getJwksUrl()), copy(config.getJwksCaCert())},
+                        std::move(done));
+    if (issuer.empty()) return done(provider_error("the method names no keys"));
+    auto base = issuer;
+    if (base.ends_with('/')) base.pop_back();
+    const Question document{base + "/.well-known/openid-configuration", discovery_ca(config)};
+    ask(document, [weak = weak_from_this(), issuer, done = std::move(done),
+                   ca = document.ca_pem](const Result<std::string>& body) {
+      const auto alive = weak.lock();
+      if (!alive) return;
+      if (!body) return done(body.error());
+      auto provider = read_discovery(issuer, *body);
+      if (!provider) return done(provider.error());
+      alive->learn_keys(std::move(*provider), {key_set_url(*body), ca}, done);
+    });
+  }
+
+  void learn_keys(LoginProvider provider, const Question& set, std::function<void(Found)> done) {
+    ask(set, [provider = std::move(provider),
+              done = std::move(done)](const Result<std::string>& body) mutable {
+      if (!body) return done(body.error());
+      auto keys = access::read_jwks(*body);
+      if (!keys) return done(keys.error());
+      provider.keys = std::move(*keys);
+      done(std::make_shared<const LoginProvider>(std::move(provider)));
+    });
+  }
+
+  void hop(const Question& question, const Url& url, int hops, const BodyDone& done) {
+    auto request = request_to(question, url);
+    if (!request) return done(request.error());
+    net::HttpHandlers handlers;
+    handlers.ended
+        = [weak = weak_from_this(), question, url, hops, done](const net::HttpOutcome& told) {
+            if (told.failure) return done(told.failure->error());
+            if (told.answer.status == 200) return done(told.answer.body);
+            const auto to = moved_to(question, url, told.answer);
+            if (!to) return done(to.error());
+            const auto alive = weak.lock();
+            if (!alive) return;
+            if (*to && hops < most_provider_redirects)
+              return alive->hop(question, **to, hops + 1, done);
+            done(provider_error(
+                fmt::format("\"{}\" answered with status {}", url.shown(), told.answer.status)));
+          };
+    const std::lock_guard lock{guard_};
+    if (client_) client_->send(std::move(*request), provider_limits, std::move(handlers));
+  }
+
+  std::mutex guard_;
+  bool is_stopped_ = false;
+  std::map<Key, Kept> kept_;
+  std::unique_ptr<net::AsyncHttpClient> client_
+      = std::make_unique<net::AsyncHttpClient>(net::AsyncHttpClientOptions{.thread = "acl-login"});
+};
+
+LoginProviders::LoginProviders() : core_{std::make_shared<Core>()} {}
+
+LoginProviders::~LoginProviders() {
+  core_->stop();
+}
+
+void LoginProviders::find(const Method& method,
+                          std::string_view key_id,
+                          std::function<void(Found)> done) {
+  core_->find(method, key_id, std::move(done));
+}
+
+void LoginProviders::ask(Question question, std::function<void(Result<std::string>)> done) {
+  core_->ask(question, done);
+}
+
+void LoginProviders::stop() {
+  core_->stop();
+}
+
+}  // namespace nomad::api
