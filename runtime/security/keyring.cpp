@@ -281,4 +281,9 @@ Result<Secret> Keyring::open_secret(const Object<schema::RootKey>& key,
                 span_of(sealed));
 }
 
+Result<Secret> Keyring::derive(const Object<schema::RootKey>& key, std::string_view purpose) {
+  const auto root_key = NOMAD_TRY(material(key));
+  return derive_key(root_key->bytes(), purpose);
+}
+
 }  // namespace nomad::security

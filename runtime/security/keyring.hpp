@@ -108,6 +108,9 @@ public:
                              const SecretPlace& place,
                              capnp::Data::Reader sealed);
 
+  /// A key for one purpose, the same on every server that opens `key`.
+  Result<Secret> derive(const Object<schema::RootKey>& key, std::string_view purpose);
+
 private:
   explicit Keyring(KeyringOptions options) : options_{std::move(options)} {}
 

@@ -44,4 +44,7 @@ Outcome write_login(Call& call,
                     const MethodRef& method,
                     access::Claims claims);
 
+/// The two requests of a login by OpenID Connect.
+void add_acl_oidc_routes(Routes& routes, const SignInParts& parts);
+
 }  // namespace nomad::api

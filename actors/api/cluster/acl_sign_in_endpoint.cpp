@@ -120,6 +120,7 @@ Outcome login(Call& call, const SignInParts& parts) {
 void add_acl_sign_in_routes(Routes& routes, AclParts acl) {
   SignInParts parts{std::move(acl), std::make_shared<LoginProviders>()};
   routes.at_stop([providers = parts.providers] { providers->stop(); });
+  add_acl_oidc_routes(routes, parts);
   const auto with = routes.with(std::move(parts));
   routes.exact("/v1/acl/login", {{Methods::write, Capability::none, with(if_signing_in<login>)}});
 }

@@ -155,6 +155,8 @@ inline const std::map<std::string, std::string> opened_by{
     {"PUT /v1/acl/token/onetime", ""},
     {"PUT /v1/acl/token/onetime/exchange", ""},
     {"PUT /v1/acl/login", ""},  // by a token of elsewhere: sign_in_test.cpp
+    {"PUT /v1/acl/oidc/auth-url", ""},
+    {"PUT /v1/acl/oidc/complete-auth", ""},
     {"GET /v1/acl/roles", ""},
     {"PUT /v1/acl/role", "management"},
     {"GET /v1/acl/role/*", ""},
