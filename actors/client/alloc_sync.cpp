@@ -1,5 +1,6 @@
 #include "actors/client/alloc_sync.hpp"
 
+#include "actors/client/tools/later_saves.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
@@ -37,6 +38,7 @@ struct SyncState {
   std::uint64_t round = 0;
   std::optional<Nanoseconds> timer;  ///< When the latest Due fires.
   bool gathers = false;              ///< A Gathered is under way.
+  LaterSaves saves;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -77,9 +79,17 @@ struct SyncState {
       client_db::put_acknowledged(changes, alloc_id, state);
       if (is_client_terminal(state.status)) news.ended.push_back(alloc_id);
     }
-    self->send(setup.db, client_db::SaveLater{std::move(changes)});
+    saves.save(self, setup.db, std::move(changes));
     self->send(setup.parent, std::move(news));
     proceed();
+  }
+
+  /// What was acknowledged may still wait to be saved, and come behind the allocation's erasure.
+  void forget(const std::string& alloc_id) {
+    buffer.forget(alloc_id);
+    storage::ClientBatch changes;
+    client_db::erase_acknowledged(changes, alloc_id);
+    saves.save(self, setup.db, std::move(changes));
   }
 
   void refused(std::size_t count, const Error& err) {
@@ -93,6 +103,10 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
   self->state.buffer = workload::SyncBuffer{setup.timing};
   self->state.random = Random{self->seed(setup.seed)};
   self->state.setup = std::move(setup);
+  actor::on_exit(self, [self] {
+    self->state.saves.flush(self, self->state.setup.db);
+    self->quit();
+  });
 
   return {
       [self](sync::StateChanged& msg) {
@@ -100,7 +114,7 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
         self->state.buffer.put(msg.alloc_id, msg.version, std::move(msg.update));
         if (!std::exchange(self->state.gathers, true)) actor::send_self(self, Gathered{});
       },
-      [self](const sync::Forget& msg) { self->state.buffer.forget(msg.alloc_id); },
+      [self](const sync::Forget& msg) { self->state.forget(msg.alloc_id); },
       [self](sync::Open) {
         self->state.buffer.open();
         self->state.proceed();

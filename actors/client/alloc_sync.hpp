@@ -6,7 +6,8 @@
 // Asks:   the servers to updateAllocs, one at a time; saves what was acknowledged, so that a
 //         restarted agent sends nothing twice.
 // Parent: client, restart. The runners report again.
-// Ends:   by the parent's exit message; what was not sent is sent after the next start.
+// Ends:   by the parent's exit message; what was acknowledged is saved first, what was not sent is
+//         sent after the next start.
 #pragma once
 
 #include <memory>

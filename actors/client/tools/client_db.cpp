@@ -231,6 +231,10 @@ void put_acknowledged(ClientBatch& batch,
             fmt::format("{} {}", static_cast<unsigned>(state.status), state.digest));
 }
 
+void erase_acknowledged(ClientBatch& batch, const std::string& alloc_id) {
+  batch.erase(Bucket::acknowledged, alloc_id);
+}
+
 void put_health(ClientBatch& batch,
                 const std::string& alloc_id,
                 const std::optional<workload::HealthStatus>& health) {

@@ -110,6 +110,7 @@ void put_task(storage::ClientBatch& batch,
 void put_acknowledged(storage::ClientBatch& batch,
                       const std::string& alloc_id,
                       const workload::Acknowledged& state);
+void erase_acknowledged(storage::ClientBatch& batch, const std::string& alloc_id);
 void put_health(storage::ClientBatch& batch,
                 const std::string& alloc_id,
                 const std::optional<workload::HealthStatus>& health);

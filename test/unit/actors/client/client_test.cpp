@@ -186,7 +186,18 @@ TEST_CASE_FIXTURE(ClientFixture, "client: a forgotten allocation is killed and l
   assign(make_alloc(job, 1), job);
   CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
 
+  SUBCASE("at once") {}
+  SUBCASE("while what was acknowledged waits for the disk") {
+    advance(2s);
+    hold("client_db");
+    for (int i = 0; i < 3; ++i) {
+      tell(client, test::signal_tasks(alloc_id(1), "web", "SIGHUP"));
+      advance(2s);
+    }
+  }
   forget(1);
+  advance(10s);
+  hold("");
   advance(1min);
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
   int rows = 0;
