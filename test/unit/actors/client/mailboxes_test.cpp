@@ -17,6 +17,7 @@ struct MailboxFixture : ClientFixture {
   std::uint64_t version = 1;
 
   MailboxFixture() {
+    set_variable("app", {{"port", "80"}});
     start(/*durable=*/true);
     for (int number = 1; number <= allocs; ++number) {
       jobs.push_back(churning_job(number));
@@ -25,7 +26,8 @@ struct MailboxFixture : ClientFixture {
     advance(1s);
   }
 
-  /// Two tasks, one of which ends and begins all the time; a service; a deployment to be judged.
+  /// Two tasks, one of which ends and begins all the time; a service; a template; a deployment to
+  /// be judged.
   static Object<schema::Job> churning_job(int number) {
     Draft<schema::Job> draft{
         make_job({.id = "j" + std::to_string(number),
@@ -36,11 +38,19 @@ struct MailboxFixture : ClientFixture {
     auto service = draft->getTaskGroups()[0].initServices(1)[0];
     service.setName("api");
     service.setProvider("nomad");
+    auto file = draft->getTaskGroups()[0].getTasks()[0].initTemplates(1)[0];
+    file.setEmbeddedTmpl(R"({{ with nomadVar "app" }}{{ .port }}{{ end }})");
+    file.setDestPath("local/app");
+    file.setChangeMode("noop");
+    file.setPerms("0644");
+    file.setLeftDelim("{{");
+    file.setRightDelim("}}");
     return draft.freeze();
   }
 
   void flood(int rounds, bool from_servers) {
     for (int i = 0; i < rounds; ++i) {
+      set_variable("app", {{"port", std::to_string(++version)}});
       for (int number = 1; number <= allocs; ++number) {
         if (from_servers) {
           assign(changed(make_alloc(jobs[static_cast<std::size_t>(number - 1)], number), ++version,
@@ -75,9 +85,9 @@ TEST_CASE("mailboxes: what waits for an actor of a node does not grow with what 
   // Whom servers and users tell directly: by a watch that is answered, by questions.
   const std::set<std::string> told_by_others{"client", "alloc_runner", "task_runner",
                                              "mock_driver"};
-  for (const std::string kind :
-       {"alloc_health_watcher", "alloc_runner", "alloc_sync", "client", "client_db", "data_watcher",
-        "driver_manager", "function_hook", "mock_driver", "services_hook", "task_runner"}) {
+  for (const std::string kind : {"alloc_health_watcher", "alloc_runner", "alloc_sync", "client",
+                                 "client_db", "data_watcher", "driver_manager", "function_hook",
+                                 "mock_driver", "services_hook", "task_runner", "template_hook"}) {
     CAPTURE(kind);
     const bool from_servers = !told_by_others.contains(kind);
     MailboxFixture node;
@@ -87,6 +97,7 @@ TEST_CASE("mailboxes: what waits for an actor of a node does not grow with what 
     const auto early = node.fullest(kind);
     node.flood(60, from_servers);
     // One message of each allocation and task.
+    CHECK(early >= 1);
     CHECK(node.fullest(kind) <= early + 2 * MailboxFixture::allocs);
     node.hold("");
     node.settle();
