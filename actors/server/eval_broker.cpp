@@ -394,10 +394,12 @@ struct BrokerState {
   }
 
   /// More was applied than the broker could be told of: the state has all of it. What workers have
-  /// is delivered once more.
+  /// stays theirs: of one that waits for its plan nothing may be delivered once more.
   void begin_anew() {
     log::warn("eval_broker", "too far behind what is applied: it takes in the state anew");
-    forget();
+    queue.clear_undelivered();
+    blocked.clear();
+    std::erase_if(refusals, [this](const auto& each) { return !queue.outstanding(each.first); });
     establish();
   }
 

@@ -207,6 +207,17 @@ void EvalQueue::clear() {
   *this = EvalQueue{options_};
 }
 
+void EvalQueue::clear_undelivered() {
+  EvalQueue kept{options_};
+  for (const auto& [id, delivery] : outstanding_) {
+    kept.deliveries_.emplace(id, delivery.deliveries);
+    kept.claims_.emplace(job_key(delivery.eval), id);
+  }
+  kept.outstanding_ = std::move(outstanding_);
+  kept.nack_deadlines_ = std::move(nack_deadlines_);
+  *this = std::move(kept);
+}
+
 EvalQueue::Stats EvalQueue::stats() const {
   Stats stats;
   for (const auto& [type, queue] : ready_) {

@@ -132,6 +132,10 @@ public:
   /// Forgets everything; leadership is lost, or the broker is paused.
   void clear();
 
+  /// Forgets everything but what is outstanding, whose workers go on: to take in anew what there
+  /// is.
+  void clear_undelivered();
+
   Stats stats() const;
 
   /// Those that wait for their own time, soonest first, `limit` at most. Not those that wait after

@@ -196,6 +196,27 @@ TEST_CASE_FIXTURE(Fixture, "clear forgets everything") {
   CHECK(queue.stats().outstanding == 0);
 }
 
+TEST_CASE_FIXTURE(Fixture, "what is outstanding outlives that the rest is taken in anew") {
+  queue.enqueue(eval("held", "a", 90), start);
+  queue.enqueue(eval("behind", "a", 80), start);
+  queue.enqueue(eval("gone", "b"), start);
+  CHECK(next() == "held");
+  const auto token = last->token;
+  queue.clear_undelivered();
+  CHECK(next().empty());
+  for (const auto* id : {"held", "behind"})
+    queue.enqueue(eval(id, "a"), start);
+  CHECK(next().empty());
+  CHECK(queue.next_deadline() == start + 60s);
+  CHECK(queue.pause_nack("held", token).has_value());
+  queue.clear_undelivered();
+  CHECK_FALSE(queue.next_deadline());
+  queue.enqueue(eval("behind", "a"), start);
+  CHECK(next().empty());
+  CHECK(queue.ack("held", token, start).has_value());
+  CHECK(next() == "behind");
+}
+
 TEST_CASE("random runs keep the invariants") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
