@@ -23,6 +23,8 @@ constexpr std::chrono::milliseconds transport_slack{1'000};
 
 constexpr std::string_view silence = "the servers do not say what the token allows: ";
 
+constexpr const char* enforced_nowhere = "they do not enforce ACLs";
+
 /// Somebody was there.
 Error cannot_say(const std::string& why) {
   return {Errc::internal, std::string{silence} + why};
@@ -66,6 +68,9 @@ Result<access::RightsRef> read_rights(ResolveReply::Reader reply, access::Rights
 
 Result<Grant> read_grant(const Bytes& body, access::RightsCache& cache) {
   const auto reply = NOMAD_TRY(Object<ResolveReply>::from_bytes(body.view()));
+  // As servers of earlier releases answer for any token with ACLs off. Who manages has an accessor.
+  if (reply->isEverything() && reply->getAccessor().size() == 0)
+    return cannot_say(enforced_nowhere);
   Grant grant{.rights = NOMAD_TRY(read_rights(*reply, cache)),
               .accessor = copy(reply->getAccessor()),
               .index = reply->getIndex()};
@@ -104,6 +109,8 @@ void write_workload(ResolveReply::Workload::Builder to, const access::WorkloadId
 Result<Bytes> write_grant(const Grant& grant) {
   const auto form = grant.rights->form();
   if (form == Rights::Form::rule) return cannot_say("the rights stay in their process");
+  if (form == Rights::Form::everything && grant.accessor.empty())
+    return Error{Errc::internal, enforced_nowhere};
   return make_body<ResolveReply>([&](auto& reply) {
     reply.setIndex(grant.index);
     reply.setAccessor(text(grant.accessor));

@@ -1,7 +1,8 @@
 // Access.Resolve: what a token gives, asked by a process that does not know tokens of a server that
 // does. Both ends of it: the token is that of the request, so whoever is let in by it can be told.
 // Rights travel as the policies that they are made of, in their own words, and are made anew: one
-// that cannot be read here might forbid something, so then nothing is allowed.
+// that cannot be read here might forbid something, so then nothing is allowed. Servers that have
+// ACLs off say nothing of tokens: who asks has them on, and allows nothing until the servers do.
 //
 // Threads: the link's look-ups come on any thread and are answered on a gateway's. A server that
 // cannot be reached is one try; when no server has answered in time the look-up fails: as

@@ -77,9 +77,10 @@ struct RightsFixture : test::ActorFixture {
   std::shared_ptr<access::Authenticator> authenticator
       = access::Authenticator::make({.lookup = link.lookup()});
 
-  RightsFixture() {
+  explicit RightsFixture(bool enforces = true) {
     const auto server = access::Authenticator::make(
-        {.lookup = {.here = [](std::string_view token) -> std::optional<Result<Grant>> {
+        {.enforces = enforces,
+         .lookup = {.here = [](std::string_view token) -> std::optional<Result<Grant>> {
            return stored(token);
          }}});
     auto router = std::make_shared<MethodRouter>("global", server);
@@ -169,6 +170,18 @@ TEST_CASE("rights_link: an answer that is none, or of rights that do not travel,
   (*test.servers)["a:1"] = {.outcome = {Bytes::copy("12345678"), Delivery::answered}};
   CHECK(test.outcome("other") != "");
   CHECK_FALSE(test.outcome("other").starts_with("all"));
+}
+
+TEST_CASE("rights_link: servers that have ACLs off give nobody rights where they are on") {
+  RightsFixture test{false};
+  for (const auto* token : {"good", "guess", ""})
+    CHECK(test.outcome(token) == silence + "they do not enforce ACLs");
+
+  // So do those of an earlier release, which answer.
+  (*test.servers)["a:1"] = {
+      .outcome = {make_body<schema::rpc::ResolveReply>([](auto& reply) { reply.setEverything(); }),
+                  Delivery::answered}};
+  CHECK(test.outcome("guess") == silence + "they do not enforce ACLs");
 }
 
 TEST_CASE("rights_link: before it is open, and after its end, look-ups fail") {
