@@ -1,6 +1,6 @@
 // ContentHash: the hash by which regions see that one of theirs differs, over all that users say of
 // an object, without its indexes and times. BLAKE2b of 32 bytes over the parts one after the other,
-// as Nomad has it.
+// as Nomad has it: other parts may have the same one, so nothing is decided by it.
 #pragma once
 
 #include <array>

@@ -45,6 +45,21 @@ void check_job_acl(std::vector<std::string>& mistakes, schema::AclPolicy::JobAcl
     mistakes.emplace_back("group must be set to set task");
 }
 
+/// Whether a draft says what is stored. The hash would not tell: ["ab"] and ["a", "b"] have one.
+template <class T>
+bool is_stored(typename T::Reader wanted, const Object<T>& stored) {
+  if (!stored) return false;
+  Draft<T> draft{wanted};
+  draft->setHash(stored->getHash());
+  draft->setCreateIndex(stored->getCreateIndex());
+  draft->setModifyIndex(stored->getModifyIndex());
+  if constexpr (requires { draft->setModifyTime(0); }) {
+    draft->setCreateTime(stored->getCreateTime());
+    draft->setModifyTime(stored->getModifyTime());
+  }
+  return draft.freeze().equals(Draft<T>{stored}.freeze());
+}
+
 void set_method_hash(schema::AclAuthMethod::Builder method) {
   const auto all = method.asReader();
   const auto config = all.getConfig();
@@ -216,7 +231,7 @@ Result<AclDecision> decide_put_role(const state::Snapshot& state,
   }
   draft->setHash(hash.finish());
   AclDecision decision{allowed, {}, copy(draft.reader().getId())};
-  if (!stored || stored->getHash() != draft.reader().getHash())
+  if (!is_stored<schema::AclRole>(draft.reader(), stored))
     decision.command = put_command<kind::AclRoles>(draft.reader());
   return decision;
 }
@@ -241,7 +256,7 @@ Result<AclDecision> decide_put_auth_method(const state::Snapshot& state,
   draft->setModifyTime(now);
   set_method_hash(*draft);
   AclDecision decision{allowed, {}, copy(wanted.getName())};
-  if (!stored || stored->getHash() != draft.reader().getHash())
+  if (!is_stored<schema::AclAuthMethod>(draft.reader(), stored))
     decision.command = put_command<kind::AclAuthMethods>(draft.reader());
   return decision;
 }
@@ -258,9 +273,12 @@ Result<AclDecision> decide_put_binding_rule(const state::Snapshot& state,
   Draft<schema::AclBindingRule> draft{wanted};
   draft->setCreateTime(now);
   if (stored) {
-    if (wanted.getBindName().size() == 0) draft->setBindName(stored->getBindName());
-    if (wanted.getBindType().size() == 0) draft->setBindType(stored->getBindType());
-    if (wanted.getAuthMethod().size() == 0) draft->setAuthMethod(stored->getAuthMethod());
+    if (wanted.getBindName().size() == 0 && stored->hasBindName())
+      draft->setBindName(stored->getBindName());
+    if (wanted.getBindType().size() == 0 && stored->hasBindType())
+      draft->setBindType(stored->getBindType());
+    if (wanted.getAuthMethod().size() == 0 && stored->hasAuthMethod())
+      draft->setAuthMethod(stored->getAuthMethod());
     if (draft.reader().getAuthMethod() != stored->getAuthMethod())
       return refused("cannot update auth method for binding rule, create a new rule instead");
     draft->setCreateTime(stored->getCreateTime());
@@ -279,7 +297,7 @@ Result<AclDecision> decide_put_binding_rule(const state::Snapshot& state,
     hash.add(part);
   draft->setHash(hash.finish());
   AclDecision decision{allowed, {}, copy(draft.reader().getId())};
-  if (!stored || stored->getHash() != draft.reader().getHash())
+  if (!is_stored<schema::AclBindingRule>(draft.reader(), stored))
     decision.command = put_command<kind::AclBindingRules>(draft.reader());
   return decision;
 }

@@ -102,6 +102,43 @@ TEST_CASE_FIXTURE(AclFixture, "acl commands: a role that stays as it is writes n
 }
 
 TEST_CASE_FIXTURE(AclFixture,
+                  "acl commands: what has the hash of another is written all the same") {
+  for (const auto* name : {"devops", "dev", "ops"})
+    run([name](auto command) { command.initAclPolicyUpsert().setName(name); });
+  Draft<schema::AclRole> role;
+  role->setName("two");
+  role->initPolicies(1)[0].setName("devops");
+  apply(decide_put_role(now(), manager, role.reader(), "r2"));
+  role->setId("r2");
+  auto links = role->initPolicies(2);
+  links[0].setName("dev");
+  links[1].setName("ops");
+  CHECK(decide_put_role(now(), manager, role.reader(), "r3")->command);
+
+  const auto put = [&](auto fill) {
+    return decide_put_auth_method(now(), manager, *method_with(fill), {}, {}, 1);
+  };
+  const auto one = [](auto config) { config.initBoundAudiences(1).set(0, "ab"); };
+  apply(put(one));
+  CHECK_FALSE(put(one)->command);
+  CHECK(put([](auto config) {
+          auto audiences = config.initBoundAudiences(2);
+          audiences.set(0, "a");
+          audiences.set(1, "b");
+        })->command);
+
+  Draft<schema::AclBindingRule> rule;
+  rule->setAuthMethod("m");
+  rule->setBindType("management");
+  rule->setDescription("dm");
+  apply(decide_put_binding_rule(now(), manager, rule.reader(), "b1", 1));
+  rule->setId("b1");
+  CHECK_FALSE(decide_put_binding_rule(now(), manager, rule.reader(), "b2", 2)->command);
+  rule->setDescription("other");
+  CHECK(decide_put_binding_rule(now(), manager, rule.reader(), "b2", 2)->command);
+}
+
+TEST_CASE_FIXTURE(AclFixture,
                   "acl commands: each part of a method's configuration is in its hash") {
   using Config = schema::AclAuthMethodConfig::Builder;
   const std::vector<std::function<void(Config)>> changes{
