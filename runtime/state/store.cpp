@@ -45,6 +45,45 @@ std::size_t bytes_of(const std::vector<Event>& events) {
   return bytes;
 }
 
+/// The number of the command that first wrote the table: who does not know that one does not know
+/// the table. Of those that came after the first release, the first of which is `scaling_events`;
+/// one that is missing here is taken for the newest.
+std::uint32_t first_writer(Table table) {
+  switch (table) {
+    case Table::scaling_events:
+      return schema::Command::JOB_SCALE;
+    case Table::job_submissions:
+      return schema::Command::JOB_SUBMISSION;
+    case Table::periodic_launches:
+      return schema::Command::PERIODIC_LAUNCH_REGISTER;
+    case Table::acl_policies:
+      return schema::Command::ACL_POLICY_UPSERT;
+    case Table::acl_tokens:
+      return schema::Command::ACL_TOKEN_UPSERT;
+    case Table::acl_one_time_tokens:
+      return schema::Command::ACL_ONE_TIME_TOKEN_UPSERT;
+    case Table::acl_roles:
+      return schema::Command::ACL_ROLE_UPSERT;
+    case Table::acl_auth_methods:
+      return schema::Command::ACL_AUTH_METHOD_UPSERT;
+    case Table::acl_binding_rules:
+      return schema::Command::ACL_BINDING_RULE_UPSERT;
+    case Table::acl_bootstrap:
+      return schema::Command::ACL_BOOTSTRAP;
+    default:
+      return table < Table::scaling_events ? 0 : known_commands() - 1;
+  }
+}
+
+/// The rows of a snapshot: who does not know each of their tables keeps his old state.
+std::uint32_t kind_of_rows(schema::RestoreRows::Reader command) {
+  std::uint32_t kind = schema::Command::RESTORE_ROWS;
+  for (const auto row : command.getRows())
+    if (const auto table = stored_table(view(row.getTable())))
+      kind = std::max(kind, first_writer(*table));
+  return kind;
+}
+
 }  // namespace
 
 Store::Store() : Store(Options{}) {}
@@ -134,6 +173,7 @@ Result<> check_command(schema::Command::Reader command) {
 
 std::uint32_t kind_of(schema::Command::Reader command) {
   const auto number = static_cast<std::uint32_t>(command.which());
+  if (command.isRestoreRows()) return kind_of_rows(command.getRestoreRows());
   if (!command.isGuarded()) return number;
   return std::max(number, static_cast<std::uint32_t>(command.getGuarded().getCommand().which()));
 }

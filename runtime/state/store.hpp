@@ -75,7 +75,8 @@ Result<> check_command(schema::Command::Reader command);
 /// How many kinds of commands this version knows. They are numbered without gaps, from 0.
 std::uint32_t known_commands();
 
-/// The number of a command's kind. What a guarded one wraps counts if that is a later one.
+/// The number of a command's kind. What a guarded one wraps counts if that is a later one, and of
+/// restored rows the commands that first wrote their tables.
 std::uint32_t kind_of(schema::Command::Reader command);
 
 class Store {

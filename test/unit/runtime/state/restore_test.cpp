@@ -80,6 +80,28 @@ Saved sample() {
 
 }  // namespace
 
+TEST_CASE("restore: rows are of the kind of the newest table that they name") {
+  const auto kind_of_rows = [](std::initializer_list<const char*> tables) {
+    Draft<schema::Command> draft;
+    auto rows = draft->initRestoreRows().initRows(static_cast<unsigned>(tables.size()));
+    for (unsigned i = 0; i < rows.size(); ++i)
+      rows[i].setTable(tables.begin()[i]);
+    return kind_of(draft.reader());
+  };
+  using Command = schema::Command;
+  CHECK(kind_of_rows({}) == Command::RESTORE_ROWS);
+  CHECK(kind_of_rows({"jobs", "variables", "gone"}) == Command::RESTORE_ROWS);
+  CHECK(kind_of_rows({"acl_policies", "jobs"}) == Command::ACL_POLICY_UPSERT);
+  CHECK(kind_of_rows({"acl_roles", "acl_tokens"}) == Command::ACL_ROLE_UPSERT);
+
+  // A table that came with a release has a command that came with it, or is refused by more.
+  const auto first = static_cast<std::uint32_t>(Table::acl_policies);
+  for (auto table = first; table < stored_tables; ++table) {
+    const std::string name{to_string(static_cast<Table>(table))};
+    CHECK(kind_of_rows({name.c_str()}) >= Command::ACL_POLICY_UPSERT);
+  }
+}
+
 TEST_CASE("restore: rows replace the state when the last command is applied, and not before") {
   const auto saved = sample();
   StateFixture state;
