@@ -118,9 +118,16 @@ Result<SecretText> shown_secret(const Call& call) {
   return token->secret;
 }
 
-/// The token that the caller shows. Whoever has its secret may see it, also when it has expired.
-Outcome read_self(Call& call, const AclParts&) {
-  const auto secret = NOMAD_TRY(shown_secret(call));
+/// Goes on with who shows that secret of a token.
+Outcome after_token(Call& call, const SecretText& secret, std::function<Outcome(Call&)> then) {
+  const auto& store = call.context->state.store;
+  if (!store) return no_leader();
+  const bool is_one{
+      cluster::token_of_secret(store->snapshot(), access::secret_hash(secret.reveal()))};
+  return after_secret(call, secret, is_one, std::move(then));
+}
+
+Outcome read_token_of(Call& call, const SecretText& secret) {
   call.asking.who = access::Authenticator::with_token(call.asking.who, "");
   return read_state(call, [secret](const ReadOptions&) -> Result<Read> {
     const auto hash = access::secret_hash(secret.reveal());
@@ -135,6 +142,12 @@ Outcome read_self(Call& call, const AclParts&) {
     read.watch = {state::watch_prefix(state::Table::acl_tokens, "")};
     return read;
   });
+}
+
+/// The token that the caller shows. Whoever has its secret may see it, also when it has expired.
+Outcome read_self(Call& call, const AclParts&) {
+  const auto secret = NOMAD_TRY(shown_secret(call));
+  return after_token(call, secret, [secret](Call& known) { return read_token_of(known, secret); });
 }
 
 Outcome put_token(Call& call, const AclParts& parts) {
@@ -166,9 +179,7 @@ Outcome remove_token(Call& call, const AclParts&) {
       show_nothing);
 }
 
-/// The token's own secret is the right to it.
-Outcome make_one_time_token(Call& call, const AclParts&) {
-  const auto secret = NOMAD_TRY(shown_secret(call));
+Outcome write_one_time_token(Call& call, const SecretText& secret) {
   const auto one_time = SecretText{draw_secret()};
   return write_acl(
       call,
@@ -191,11 +202,14 @@ Outcome make_one_time_token(Call& call, const AclParts&) {
       });
 }
 
-Outcome exchange_one_time_token(Call& call, const AclParts& parts) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
-  BodyFields fields{body, "OneTimeTokenExchangeRequest"};
-  const SecretText secret{fields.text("OneTimeSecretID")};
-  NOMAD_TRY(fields.check());
+/// The token's own secret is the right to it.
+Outcome make_one_time_token(Call& call, const AclParts&) {
+  const auto secret = NOMAD_TRY(shown_secret(call));
+  return after_token(call, secret,
+                     [secret](Call& known) { return write_one_time_token(known, secret); });
+}
+
+Outcome write_exchange(Call& call, const AclParts& parts, const SecretText& secret) {
   return write_acl(
       call,
       [hash = access::secret_hash(secret.reveal())](const state::Snapshot& state,
@@ -215,6 +229,20 @@ Outcome exchange_one_time_token(Call& call, const AclParts& parts) {
         }
         return secret_answer(200, std::move(out));
       });
+}
+
+Outcome exchange_one_time_token(Call& call, const AclParts& parts) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "OneTimeTokenExchangeRequest"};
+  const SecretText secret{fields.text("OneTimeSecretID")};
+  NOMAD_TRY(fields.check());
+  const auto& store = call.context->state.store;
+  if (!store) return no_leader();
+  const bool is_one{
+      store->snapshot().row<kind::AclOneTimeTokens>(access::secret_hash(secret.reveal()))};
+  return after_secret(call, secret, is_one, [parts, secret](Call& known) {
+    return write_exchange(known, parts, secret);
+  });
 }
 
 }  // namespace

@@ -62,8 +62,16 @@ private:
       call_.asking.who = *who;
       read_or_wait();
     } else if (release()) {
-      call_.fail(who.error());
+      refuse_sender(who.error());
     }
+  }
+
+  /// At the first look, the token may have been guessed; one that ended while this waited was not.
+  void refuse_sender(const Error& why) {
+    if (is_armed_) return call_.fail(why);
+    auto context = call_.context;
+    refuse_unknown(std::move(call_), why);
+    call_.context = std::move(context);  // this is still there
   }
 
   /// Whatever came between the look and the wait is looked at by the rights of then.

@@ -117,11 +117,29 @@ Turns Call::turns() const {
 void refuse_unknown(Call call, const Error& why) {
   auto& authenticator = *call.context->authenticator;
   const auto& who = call.asking.who;
-  const bool is_none = why.code == Errc::permission_denied && call.request().hops == 0;
+  // Who passes a request on has judged it before, but where its route is for everybody.
+  const bool is_first = call.request().hops == 0 || call.asking.needed == Capability::none;
+  const bool is_none = is_first && why.code == Errc::permission_denied;
   if (is_none) authenticator.note_refused(who);
   if (!is_none || !authenticator.is_guessing(who)) return call.fail(why);
   auto& timers = call.context->timers;
   timers.call_after(guess_pause, [shared = share(std::move(call)), why] { shared->fail(why); });
+}
+
+Outcome after_secret(Call& call,
+                     const SecretText& secret,
+                     bool is_one,
+                     std::function<Outcome(Call&)> then) {
+  if (is_one) return then(call);
+  auto& authenticator = *call.context->authenticator;
+  const auto who = access::Authenticator::with_token(call.asking.who, secret.reveal());
+  authenticator.note_refused(who);
+  if (!authenticator.is_guessing(who)) return then(call);
+  auto& timers = call.context->timers;
+  timers.call_after(guess_pause, [shared = share(std::move(call)), then = std::move(then)] {
+    shared->turns().post([shared, then] { shared->settle(then(*shared)); });
+  });
+  return later;
 }
 
 void with_rights_later(Call call, std::function<void(Call)> then) {

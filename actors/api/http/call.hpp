@@ -154,6 +154,13 @@ using Handler = Outcome (*)(Call& call);
 /// Refuses whose token is none; who guesses tokens waits for it.
 void refuse_unknown(Call call, const Error& why);
 
+/// Goes on with a call that shows a secret without being judged by it. `is_one`: there is such a
+/// secret. If not, that is noted as of any token, and who guesses waits.
+Outcome after_secret(Call& call,
+                     const SecretText& secret,
+                     bool is_one,
+                     std::function<Outcome(Call&)> then);
+
 /// `with_rights` for those whose rights have to be asked for.
 void with_rights_later(Call call, std::function<void(Call)> then);
 

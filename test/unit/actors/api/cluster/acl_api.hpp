@@ -18,12 +18,12 @@ struct ResetFiles {
 };
 
 struct Acls : ResetFiles, ApiFixture {
-  explicit Acls(bool bootstraps = true)
-      : ApiFixture{[this](ApiOptions& options) {
+  explicit Acls(bool bootstraps = true, access::GuessLimits guesses = {})
+      : ApiFixture{[this, guesses](ApiOptions& options) {
           options.acl.enabled = true;
           options.acl.reset_file = files.path() + "/acl-bootstrap-reset";
-          options.authenticator
-              = access::Authenticator::make({.lookup = cluster::lookup_in(options.state.store)});
+          options.authenticator = access::Authenticator::make(
+              {.lookup = cluster::lookup_in(options.state.store), .guesses = guesses});
         }} {
     add_root_key();
     if (!bootstraps) return;

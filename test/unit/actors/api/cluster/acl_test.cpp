@@ -329,6 +329,39 @@ TEST_CASE("acl one-time tokens: give the token's secret once") {
   CHECK(make(no_such).status == 403);
 }
 
+TEST_CASE("acl: who guesses secrets waits on the routes that everybody may use, too") {
+  struct Guess {
+    const char* method;
+    const char* path;
+    std::string body = {};
+  };
+
+  for (const auto& guess : {
+           Guess{"GET", "/v1/acl/policies"},
+           Guess{"GET", "/v1/acl/policy/p"},
+           Guess{"GET", "/v1/acl/roles"},
+           Guess{"GET", "/v1/acl/role/x"},
+           Guess{"GET", "/v1/acl/token/self"},
+           Guess{"PUT", "/v1/acl/token/onetime"},
+           Guess{"PUT", "/v1/acl/token/onetime/exchange",
+                 R"({"OneTimeSecretID":")" + no_such + "\"}"},
+       }) {
+    CAPTURE(guess.path);
+    Acls fixture{true, {.of_one = 3}};
+    const auto is_slow = [&](const std::string& token) {
+      const auto begun = std::chrono::steady_clock::now();
+      const auto answer = fixture.ask(guess.method, guess.path, guess.body, token);
+      CHECK(answer.status >= 403);
+      return std::chrono::steady_clock::now() - begun > std::chrono::milliseconds{900};
+    };
+    int quick = 0;
+    while (quick < 10 && !is_slow(guess.body.empty() ? no_such : ""))
+      ++quick;
+    CHECK(quick >= 2);
+    CHECK(quick < 7);  // twice as many where the window ends meanwhile
+  }
+}
+
 TEST_CASE("acl: neither the state nor an event has a secret") {
   Acls fixture;
   fixture.make_policy("p");
