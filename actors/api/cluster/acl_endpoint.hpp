@@ -95,17 +95,23 @@ Outcome remove_named(Call& call, const AclParts&) {
       });
 }
 
-/// The list of a kind: those rows that the caller sees (View), as `append` shows them.
-template <class Kind, class Append>
-Outcome list_acl(Call& call, Append append) {
-  return read_state(call, [append](const ReadOptions& options) -> Result<Read> {
+/// For `judged` of `list_acl`: who sees a row in the list may read all of it.
+inline constexpr auto whole_row = [](const auto& row) { return row; };
+
+/// The list of a kind: those rows that the caller sees (View), as `append` shows them. The filter
+/// is told no more of a row than `judged(row)` has, or it would tell the caller.
+template <class Kind, class Append, class Judged>
+Outcome list_acl(Call& call, Append append, Judged judged) {
+  return read_state(call, [append, judged](const ReadOptions& options) -> Result<Read> {
     const auto filter = NOMAD_TRY(compile_filter(options));
     return Read{.watch = {state::watch_prefix(Kind::table, options.prefix)},
                 .index = index_from_one<Kind::table>,
-                .answer = [options, filter, append](const View& snapshot) {
+                .answer = [options, filter, append, judged](const View& snapshot) {
                   return list_by_key(
                       snapshot, &state::Snapshot::rows<Kind>, options,
-                      [&](const auto& row) { return keeps(filter, *row); },
+                      [&](const auto& row) -> Result<bool> {
+                        return !filter || NOMAD_TRY(keeps(filter, *judged(row)));
+                      },
                       [&](std::string& out, const auto& row) { append(out, *row); });
                 }};
   });

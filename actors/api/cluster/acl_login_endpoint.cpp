@@ -27,10 +27,22 @@ Answer show_method(const MethodRef& method) {
   return Answer::json(to_json(draft.reader()));
 }
 
+/// What everybody may know of a method.
+MethodRef public_part(const MethodRef& method) {
+  Draft<schema::AclAuthMethod> draft;
+  draft->setName(method->getName());
+  draft->setType(method->getType());
+  draft->setDefault(method->getDefault());
+  draft->setHash(method->getHash());
+  draft->setCreateIndex(method->getCreateIndex());
+  draft->setModifyIndex(method->getModifyIndex());
+  return draft.freeze();
+}
+
 /// Whoever is asked for his token by a client that has an old one still has to find the methods.
 Outcome list_auth_methods(Call& call, const AclParts&) {
   call.asking.who = access::Authenticator::with_token(call.asking.who, "");
-  return list_acl<kind::AclAuthMethods>(call, append_method_stub);
+  return list_acl<kind::AclAuthMethods>(call, append_method_stub, public_part);
 }
 
 Outcome read_auth_method(Call& call, const AclParts&) {
@@ -100,7 +112,7 @@ void append_rule_stub(std::string& out, schema::AclBindingRule::Reader rule) {
 }
 
 Outcome list_binding_rules(Call& call, const AclParts&) {
-  return list_acl<kind::AclBindingRules>(call, append_rule_stub);
+  return list_acl<kind::AclBindingRules>(call, append_rule_stub, whole_row);
 }
 
 Outcome read_binding_rule(Call& call, const AclParts&) {

@@ -32,7 +32,7 @@ Answer show_policy(const View&, const Object<schema::AclPolicy>& policy) {
 }
 
 Outcome list_acl_policies(Call& call, const AclParts&) {
-  return list_acl<kind::AclPolicies>(call, append_policy_stub);
+  return list_acl<kind::AclPolicies>(call, append_policy_stub, whole_row);
 }
 
 Outcome read_acl_policy(Call& call, const AclParts&) {
@@ -70,7 +70,8 @@ Outcome remove_policy(Call& call, const AclParts&) {
 
 Outcome list_roles(Call& call, const AclParts&) {
   return list_acl<kind::AclRoles>(
-      call, [](std::string& out, schema::AclRole::Reader role) { append_json(out, role); });
+      call, [](std::string& out, schema::AclRole::Reader role) { append_json(out, role); },
+      whole_row);
 }
 
 /// Of the role that `find(view)` finds, which lies under `watched`.
