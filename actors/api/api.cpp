@@ -4,6 +4,7 @@
 
 #include "actors/api/agent/server_gauges.hpp"
 #include "actors/api/http/routes.hpp"
+#include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::api {
@@ -129,7 +130,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_monitor_routes(routes);
   add_whoami_routes(routes);
   add_explain_routes(routes);
-  const AclParts acl{options.acl, server.keyring};
+  const AclParts acl{options.acl, server.keyring, std::make_shared<access::RightsCache>()};
   add_acl_token_routes(routes, acl);
   add_acl_policy_routes(routes, acl);
   add_acl_login_routes(routes, acl);

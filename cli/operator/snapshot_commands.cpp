@@ -130,40 +130,48 @@ Result<state::Tables> read_tables(const std::string& path) {
 
 /// What of a snapshot its readers need keys for that are not in it.
 struct Sealed {
-  std::size_t variables = 0;
+  security::SealedCount count;
   std::vector<std::string> keys{};  ///< Ids of root keys.
 };
 
 Result<Sealed> read_sealed(const std::string& path) {
   auto reader = NOMAD_TRY(storage::SnapshotReader::open(path));
-  const auto name = state::to_string(state::Table::variables);
   const auto names = NOMAD_TRY(reader->tables());
-  if (std::ranges::find(names, name) == names.end()) return Sealed{};  // of no rows
   state::Restore restored;
-  NOMAD_TRY(reader->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
-    return restored.row(state::Table::variables, key, bytes);
-  }));
+  for (const auto table :
+       {state::Table::variables, state::Table::acl_tokens, state::Table::acl_auth_methods}) {
+    const auto name = state::to_string(table);
+    if (std::ranges::find(names, name) == names.end()) continue;  // of no rows
+    NOMAD_TRY(reader->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
+      return restored.row(table, key, bytes);
+    }));
+  }
   const auto tables = NOMAD_TRY(restored.take());
   Sealed out;
-  for (const auto& [id, count] : security::variables_by_key(tables.variables.all())) {
-    out.variables += count;
+  for (const auto& [id, count] : security::sealed_by_key(tables)) {
+    out.count.variables += count.variables;
+    out.count.tokens += count.tokens;
+    out.count.auth_methods += count.auth_methods;
     out.keys.push_back(id);
   }
   return out;
 }
 
-/// Says that the keys of variables are not in the file; nothing of one without variables.
+/// Says that the keys of what is sealed are not in the file; nothing of one where nothing is.
 std::string note_of_keys(const Sealed& sealed) {
-  if (sealed.variables == 0) return {};
-  return fmt::format(
-      "The file holds {} variable{}, sealed with root key{} {}, which opens only on the servers "
-      "it\n"
+  if (sealed.keys.empty()) return {};
+  const auto& count = sealed.count;
+  auto note = fmt::format(
+      "The file holds {}, sealed with root key{} {}, which opens only on the servers it\n"
       "was saved on. Keep <data_dir>/server/keystore/holder.key of one of them, or their "
       "`encrypt`,\n"
-      "apart from the file: without either, other servers can restore the variables but not read "
-      "them.",
-      sealed.variables, sealed.variables == 1 ? "" : "s", sealed.keys.size() == 1 ? "" : "s",
-      fmt::join(sealed.keys, ", "));
+      "apart from the file: without either, other servers can restore the {} but not read them.",
+      security::describe(count), sealed.keys.size() == 1 ? "" : "s", fmt::join(sealed.keys, ", "),
+      count.tokens + count.auth_methods == 0 ? "variables" : "secrets");
+  if (count.tokens != 0)
+    note
+        += "\nTokens are good there all the same for who has their secrets, which nobody is shown.";
+  return note;
 }
 
 /// The note of an archive; nothing where it can't be read, which others tell.
@@ -174,13 +182,14 @@ std::string note_of_archive(const std::string& archive) {
   return sealed ? note_of_keys(*sealed) : std::string{};
 }
 
-/// What the servers said of keys: "<id>=3,<id>=1".
+/// What the servers said of keys: "<id>=3 variables; 2 tokens,<id>=1 token".
 void warn_of_unopened(std::string_view keys) {
-  std::cerr << "\nWarning: the leader can't open the root keys of variables that were restored:\n";
+  std::cerr << "\nWarning: the leader can't open root keys of what was restored:\n";
   for (const auto& key : split(keys, ',')) {
     const auto equals = key.find('=');
-    std::cerr << fmt::format("  root key {}: {} variable(s)\n", key.substr(0, equals),
-                             equals == std::string::npos ? "" : key.substr(equals + 1));
+    std::string sealed{equals == std::string::npos ? "" : key.substr(equals + 1)};
+    std::ranges::replace(sealed, ';', ',');
+    std::cerr << fmt::format("  root key {}: {}\n", key.substr(0, equals), sealed);
   }
   std::cerr << "They can't be read until a server opens the key. For that, "
             << security::how_to_open_keys << ".\n";

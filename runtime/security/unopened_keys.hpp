@@ -1,6 +1,6 @@
-// Restored variables whose root key nobody can open: which there may be, and what to do about them.
-// A snapshot holds root keys only wrapped for the servers that it was saved on, and for whoever
-// knows their configured secret.
+// What was restored and whose root key nobody can open: variables, and the secrets of tokens and
+// auth methods. Which there may be, and what to do about them. A snapshot holds root keys only
+// wrapped for the servers that it was saved on, and for whoever knows their configured secret.
 #pragma once
 
 #include <map>
@@ -11,12 +11,39 @@
 
 namespace nomad::security {
 
-/// How many of the rows, entries of a table of variables, each root key has sealed.
-template <class Entries>
-std::map<std::string, std::size_t> variables_by_key(const Entries& rows) {
-  std::map<std::string, std::size_t> out;
-  for (const auto& entry : rows)
-    if (const auto id = view(entry.value()->getKeyId()); !id.empty()) ++out[std::string{id}];
+/// What a root key has sealed.
+struct SealedCount {
+  std::size_t variables = 0;
+  std::size_t tokens = 0;
+  std::size_t auth_methods = 0;
+};
+
+/// What each root key has sealed of the rows of a state::Tables.
+template <class Tables>
+std::map<std::string, SealedCount> sealed_by_key(const Tables& tables) {
+  std::map<std::string, SealedCount> out;
+  const auto count = [&out](const auto& rows, std::size_t SealedCount::*number) {
+    for (const auto& entry : rows.all())
+      if (const auto id = view(entry.value()->getKeyId()); !id.empty())
+        ++(out[std::string{id}].*number);
+  };
+  count(tables.variables, &SealedCount::variables);
+  count(tables.acl_tokens, &SealedCount::tokens);
+  count(tables.acl_auth_methods, &SealedCount::auth_methods);
+  return out;
+}
+
+/// For people: "1 variable, 2 tokens".
+inline std::string describe(const SealedCount& count) {
+  std::string out;
+  const auto add = [&out](std::size_t number, std::string_view noun) {
+    if (number == 0) return;
+    if (!out.empty()) out += ", ";
+    out.append(std::to_string(number)).append(" ").append(noun).append(number == 1 ? "" : "s");
+  };
+  add(count.variables, "variable");
+  add(count.tokens, "token");
+  add(count.auth_methods, "auth method");
   return out;
 }
 

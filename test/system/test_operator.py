@@ -65,7 +65,7 @@ class RestoredKeysTest(unittest.TestCase):
         done = new.run("operator", "snapshot", "restore", saved)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIn("Snapshot Restored", done.stdout)
-        for part in ("1 variable, sealed", f"root key {key_id}: 1 variable(s)", "server/keystore"):
+        for part in ("1 variable, sealed", f"root key {key_id}: 1 variable", "server/keystore"):
             self.assertIn(part, done.stderr)
         read = new.run("var", "get", "app/config")
         self.assertEqual(1, read.returncode)

@@ -8,11 +8,14 @@
 #include <string>
 #include <utility>
 
+#include <sodium/utils.h>
+
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/wiping_memory.hpp"
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/acl/acl_commands.hpp"
@@ -35,13 +38,27 @@ Outcome if_enabled(Call& call, const AclParts& parts) {
 
 /// The object that the body is.
 template <class T>
-Result<Object<T>> read_object(const Call& call, std::string_view noun) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
-  Draft<T> draft;
+Result<> read_draft(const Call& call, std::string_view noun, Draft<T>& draft) {
+  const auto memory = wiping_memory();
+  const auto body = NOMAD_TRY(read_body(call.request(), memory.get()));
   NOMAD_TRY(from_json(body.root(), *draft));
   // Its lists have no bound else, and there may be any number of them.
-  NOMAD_TRY(call.context->bounds.check_text(noun, draft.reader().totalSize().wordCount * 8));
+  return call.context->bounds.check_text(noun, draft.reader().totalSize().wordCount * 8);
+}
+
+/// The same for one without secrets.
+template <class T>
+Result<Object<T>> read_object(const Call& call, std::string_view noun) {
+  Draft<T> draft;
+  NOMAD_TRY(read_draft(call, noun, draft));
   return draft.freeze();
+}
+
+/// Takes a secret out of a draft: nothing of it is left there, nor in what is made of it.
+inline SecretText take_secret(capnp::Text::Builder secret) {
+  SecretText taken{std::string_view{secret.begin(), secret.size()}};
+  sodium_memzero(secret.begin(), secret.size());
+  return taken;
 }
 
 /// Calls `go(root key)` as soon as there is one that seals; a new cluster makes its first one when

@@ -55,28 +55,42 @@ Outcome read_auth_method(Call& call, const AclParts&) {
   });
 }
 
-/// The root key and the sealed client secret; empty if `wanted` brings none.
+/// The client secret that a request brings, which is not in the method any more; empty if it brings
+/// none.
+SecretText take_client_secret(Draft<schema::AclAuthMethod>& wanted) {
+  if (!wanted.reader().getConfig().hasOidcClientSecret()) return {};
+  auto config = wanted->getConfig();
+  if (view(config.asReader().getOidcClientSecret()) == cluster::redacted) return {};
+  auto secret = take_secret(config.getOidcClientSecret());
+  config.setOidcClientSecret("");
+  return secret;
+}
+
+/// The root key and the sealed client secret; empty without one.
 Result<MethodRef> seal_of(const AclParts& parts,
                           const Object<schema::RootKey>& key,
-                          schema::AclAuthMethod::Reader wanted) {
+                          schema::AclAuthMethod::Reader wanted,
+                          const SecretText& secret) {
   Draft<schema::AclAuthMethod> seal;
-  const auto secret = view(wanted.getConfig().getOidcClientSecret());
-  if (secret.empty() || secret == cluster::redacted) return seal.freeze();
+  if (secret.empty()) return seal.freeze();
   const auto sealed = NOMAD_TRY(
-      parts.keyring->seal_secret(key, {auth_method_seal, view(wanted.getName())}, secret));
+      parts.keyring->seal_secret(key, {auth_method_seal, view(wanted.getName())}, secret.reveal()));
   seal->setKeyId(key->getKeyId());
   seal->setSealed({reinterpret_cast<const unsigned char*>(sealed.data()), sealed.size()});
   return seal.freeze();
 }
 
 Outcome put_auth_method(Call& call, const AclParts& parts) {
-  const auto wanted = NOMAD_TRY(read_object<schema::AclAuthMethod>(call, "ACL auth-method"));
+  Draft<schema::AclAuthMethod> draft;
+  NOMAD_TRY(read_draft(call, "ACL auth-method", draft));
+  const auto secret = take_client_secret(draft);
+  const auto wanted = draft.freeze();
   if (!call.rest.empty() && view(wanted->getName()) != call.rest)
     return bad_request("ACL auth-method name does not match request path");
   if (!parts.keyring || !call.context->state.store) return no_leader();
   const auto shared = share(std::move(call));
-  with_root_key(shared, [shared, parts, wanted](const Object<schema::RootKey>& key) {
-    const auto seal = seal_of(parts, key, *wanted);
+  with_root_key(shared, [shared, parts, wanted, secret](const Object<schema::RootKey>& key) {
+    const auto seal = seal_of(parts, key, *wanted, secret);
     if (!seal) return shared->fail(seal.error().within("auth method error: encrypt"));
     shared->settle(write_acl(
         *shared,

@@ -207,7 +207,8 @@ Outcome exchange_code(Call& call,
 }
 
 Outcome complete_oidc(Call& call, const SignInParts& parts) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
+  const auto memory = wiping_memory();
+  const auto body = NOMAD_TRY(read_body(call.request(), memory.get()));
   BodyFields fields{body, "ACLOIDCCompleteAuthRequest"};
   const auto step = std::make_shared<OidcStep>();
   step->login.method = fields.text("AuthMethodName");

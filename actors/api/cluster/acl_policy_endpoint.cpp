@@ -1,7 +1,7 @@
 // /v1/acl/policies, …/policy/<name>, /v1/acl/roles, …/role, …/role/<id>, …/role/name/<name>:
 // written by who manages, and read by him and those who have them.
 #include "actors/api/cluster/acl_endpoint.hpp"
-#include "runtime/access/policy/policy.hpp"
+#include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
 
@@ -19,8 +19,8 @@ void append_policy_stub(std::string& out, schema::AclPolicy::Reader policy) {
 }
 
 /// With the rules as they were read.
-Answer show_policy(const View&, const Object<schema::AclPolicy>& policy) {
-  const auto rules = access::read_policy(view(policy->getRules()));
+Answer show_policy(access::RightsCache& policies, const Object<schema::AclPolicy>& policy) {
+  const auto rules = policies.read_policy(view(policy->getRules()));
   if (!rules) return Answer::error(rules.error());
   std::string out;
   {
@@ -35,14 +35,20 @@ Outcome list_acl_policies(Call& call, const AclParts&) {
   return list_acl<kind::AclPolicies>(call, append_policy_stub, whole_row);
 }
 
-Outcome read_acl_policy(Call& call, const AclParts&) {
+/// On the query pool: to read the rules of one, and to write them as JSON, takes a while.
+Outcome read_acl_policy(Call& call, const AclParts& parts) {
   if (call.rest.empty()) return bad_request("Missing Policy Name");
-  return read_state(call, [name = call.rest](const ReadOptions&) -> Result<Read> {
-    return read_row<state::Table::acl_policies>(
-        name, "ACL policy",
-        [name](const View& snapshot) { return snapshot.row<kind::AclPolicies>(name); },
-        show_policy);
-  });
+  return read_state(
+      call, [name = call.rest, policies = parts.policies](const ReadOptions&) -> Result<Read> {
+        auto read = read_row<state::Table::acl_policies>(
+            name, "ACL policy",
+            [name](const View& snapshot) { return snapshot.row<kind::AclPolicies>(name); },
+            [policies](const View&, const Object<schema::AclPolicy>& policy) {
+              return show_policy(*policies, policy);
+            });
+        read.is_heavy = [](const View&) { return true; };
+        return read;
+      });
 }
 
 Outcome put_policy(Call& call, const AclParts&) {

@@ -35,7 +35,7 @@ Outcome write_login(Call& call,
   login->method_index = method->getModifyIndex();
   login->claims = std::move(claims);
   return write_token(
-      call, parts.acl, draw_secret(),
+      call, parts.acl, SecretText{draw_secret()},
       [login, bounds = parts.acl.options.bounds](const state::Snapshot& state,
                                                  const access::Asking&, const TokenRef& fresh) {
         return cluster::decide_login(state, *login, fresh, bounds);
@@ -95,7 +95,8 @@ Outcome verify_login(Call& call, const SignInParts& parts, const JwtLogin& login
 }
 
 Outcome login(Call& call, const SignInParts& parts) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
+  const auto memory = wiping_memory();
+  const auto body = NOMAD_TRY(read_body(call.request(), memory.get()));
   BodyFields fields{body, "ACLLoginRequest"};
   const auto name = fields.text("AuthMethodName");
   const auto token = fields.text("LoginToken");

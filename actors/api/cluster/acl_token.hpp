@@ -22,7 +22,7 @@ struct FreshToken {
 
 Result<FreshToken> draw_token(const AclParts& parts,
                               const Object<schema::RootKey>& key,
-                              std::string secret);
+                              const SecretText& secret);
 
 /// The names of a token's roles as they are now, without those that are gone.
 using RoleName = std::function<std::string(std::string_view id)>;
@@ -47,28 +47,36 @@ Result<security::Secret> open_token(const AclParts& parts,
                                     const Object<schema::RootKey>& key,
                                     schema::AclToken::Reader token);
 
-/// As it is stored now, with the secret that was drawn, or, of one that was there, opened.
+/// As it is stored now, with the secret that was drawn, or, of one that was there, opened. One that
+/// does not open, as after a restore on other servers, is left out: the change has been made.
 Answer stored_token(const AclParts& parts,
                     const state::Snapshot& state,
                     const WrittenAcl& done,
                     const FreshToken& fresh);
 
 /// Draws a token with this secret, and writes what `decide(state, asking, fresh)` decides.
+/// `written` is called then, whoever still waits for the answer.
 template <class Decide>
-Outcome write_token(Call& call, const AclParts& parts, std::string secret, Decide decide) {
+Outcome write_token(
+    Call& call,
+    const AclParts& parts,
+    const SecretText& secret,
+    Decide decide,
+    std::function<void()> written = [] {}) {
   if (!parts.keyring || !call.context->state.store) return no_leader();
   const auto shared = share(std::move(call));
-  with_root_key(shared, [shared, parts, secret = SecretText{std::move(secret)},
-                         decide](const Object<schema::RootKey>& key) {
-    auto fresh = draw_token(parts, key, secret.reveal());
+  with_root_key(shared, [shared, parts, secret, decide,
+                         written](const Object<schema::RootKey>& key) {
+    auto fresh = draw_token(parts, key, secret);
     if (!fresh) return shared->fail(fresh.error().within("token error: encrypt"));
-    shared->settle(write_acl(
+    shared->settle(write_and(
         *shared,
-        [decide, row = fresh->row](const state::Snapshot& state, const access::Asking& asking) {
-          return decide(state, asking, row);
-        },
-        [parts, fresh = *fresh](const state::Snapshot& state, const WrittenAcl& done) {
-          return stored_token(parts, state, done, fresh);
+        [decide, row = fresh->row](const state::Snapshot& state, const access::Asking& asking,
+                                   const cluster::EvalSeed&) { return decide(state, asking, row); },
+        [written](const WrittenAcl&) { written(); },
+        [context = shared->context, parts, fresh = *fresh](const WrittenAcl& done) {
+          const auto state = context->state.store->snapshot();
+          return stored_token(parts, state, done, fresh).with_index(done.index);
         }));
   });
   return later;

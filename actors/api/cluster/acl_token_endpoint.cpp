@@ -2,12 +2,14 @@
 // …/token/onetime. A token's secret is shown where it is made, to its holder and to who manages;
 // it is drawn and sealed here, and opened here when it is read.
 #include <charconv>
+#include <filesystem>
 
 #include "actors/api/cluster/acl_token.hpp"
 #include "actors/api/http/secret_answer.hpp"
 #include "runtime/access/secret_hash.hpp"
 #include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
 
 namespace nomad::api {
@@ -25,27 +27,44 @@ std::uint64_t reset_index_in(const std::string& file) {
   return index;
 }
 
-Result<std::string> bootstrap_secret(const net::Request& request) {
-  if (request.body.empty() && !is_chunked(request)) return draw_secret();
-  const auto body = NOMAD_TRY(read_body(request).within("failed to decode request body"));
+Result<SecretText> bootstrap_secret(const net::Request& request) {
+  if (request.body.empty() && !is_chunked(request)) return SecretText{draw_secret()};
+  const auto memory = wiping_memory();
+  const auto body
+      = NOMAD_TRY(read_body(request, memory.get()).within("failed to decode request body"));
   BodyFields fields{body, "ACLTokenBootstrapRequest"};
-  auto secret = fields.text("BootstrapSecret");
+  SecretText secret{fields.text("BootstrapSecret")};
   NOMAD_TRY(fields.check().within("failed to decode request body"));
-  if (secret.empty()) return draw_secret();
-  if (!is_uuid(secret)) return bad_request("invalid acl token");
+  if (secret.empty()) return SecretText{draw_secret()};
+  if (!is_uuid(secret.reveal())) return bad_request("invalid acl token");
   return secret;
 }
 
+/// What it allowed is done: it must not allow the same to whoever comes after a snapshot from
+/// before was restored.
+void remove_reset_file(const std::string& file) {
+  std::error_code failure;
+  std::filesystem::remove(file, failure);
+  if (failure)
+    log::warn("api", "remove \"{}\": a bootstrap has used it, and it can't be removed: {}", file,
+              failure.message());
+}
+
 Outcome bootstrap(Call& call, const AclParts& parts) {
-  auto secret = NOMAD_TRY(bootstrap_secret(call.request()));
+  const auto secret = NOMAD_TRY(bootstrap_secret(call.request()));
   if (!call.context->state.store) return no_leader();
   const bool is_done(call.context->state.store->snapshot().rows<kind::AclBootstraps>());
   const auto& file = parts.options.reset_file;
   const auto reset = is_done && !file.empty() ? reset_index_in(file) : 0;
   return write_token(
-      call, parts, std::move(secret),
+      call, parts, secret,
       [reset](const state::Snapshot& state, const access::Asking& asking, const TokenRef& fresh) {
         return cluster::decide_bootstrap(state, asking, fresh, reset);
+      },
+      [file, reset, run = run_blocking(call.context)] {
+        if (reset == 0) return;
+        std::function<void()> job = [file] { remove_reset_file(file); };
+        if (!run(job)) job();  // before somebody restores a snapshot
       });
 }
 
@@ -151,11 +170,15 @@ Outcome read_self(Call& call, const AclParts&) {
 }
 
 Outcome put_token(Call& call, const AclParts& parts) {
-  const auto wanted = NOMAD_TRY(read_object<schema::AclToken>(call, "ACL token"));
+  Draft<schema::AclToken> draft;
+  NOMAD_TRY(read_draft(call, "ACL token", draft));
+  if (draft.reader().hasSecretId()) take_secret(draft->getSecretId());
+  draft->setSecretId("");
+  const auto wanted = draft.freeze();
   if (!call.rest.empty() && view(wanted->getAccessorId()) != call.rest)
     return bad_request("ACL token accessor does not match request path");
   return write_token(
-      call, parts, draw_secret(),
+      call, parts, SecretText{draw_secret()},
       [wanted, bounds = parts.options.bounds](const state::Snapshot& state,
                                               const access::Asking& asking, const TokenRef& fresh) {
         return cluster::decide_put_token(state, asking, wanted, fresh, bounds);
@@ -209,6 +232,19 @@ Outcome make_one_time_token(Call& call, const AclParts&) {
                      [secret](Call& known) { return write_one_time_token(known, secret); });
 }
 
+/// Whether the secret of the one-time token's token opens: a try that could not show it does not
+/// use the one-time token up. Without one there is nothing to open.
+Result<> check_exchange(const AclParts& parts,
+                        const state::Snapshot& state,
+                        const Object<schema::AclOneTimeToken>& one_time) {
+  if (!one_time) return {};
+  const auto token = state.row<kind::AclTokens>(view(one_time->getAccessorId()));
+  if (!token) return {};
+  const auto opened = open_token(parts, state.root_key(view(token->getKeyId())), *token);
+  if (!opened) return opened.error().within("token error: decrypt");
+  return {};
+}
+
 Outcome write_exchange(Call& call, const AclParts& parts, const SecretText& secret) {
   return write_acl(
       call,
@@ -232,14 +268,17 @@ Outcome write_exchange(Call& call, const AclParts& parts, const SecretText& secr
 }
 
 Outcome exchange_one_time_token(Call& call, const AclParts& parts) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
+  const auto memory = wiping_memory();
+  const auto body = NOMAD_TRY(read_body(call.request(), memory.get()));
   BodyFields fields{body, "OneTimeTokenExchangeRequest"};
   const SecretText secret{fields.text("OneTimeSecretID")};
   NOMAD_TRY(fields.check());
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
-  const bool is_one{
-      store->snapshot().row<kind::AclOneTimeTokens>(access::secret_hash(secret.reveal()))};
+  const auto state = store->snapshot();
+  const auto one_time = state.row<kind::AclOneTimeTokens>(access::secret_hash(secret.reveal()));
+  NOMAD_TRY(check_exchange(parts, state, one_time));
+  const bool is_one{one_time};
   return after_secret(call, secret, is_one, [parts, secret](Call& known) {
     return write_exchange(known, parts, secret);
   });

@@ -151,15 +151,17 @@ Result<std::shared_ptr<const net::BodyFile>> archive_of(const net::Request& requ
   return std::shared_ptr<const net::BodyFile>{std::move(file)};
 }
 
-/// The root keys of the archive's variables that this server can't open, each with the number of
-/// its variables: "<id>=3,<id>=1".
+/// The root keys of what the archive has sealed that this server can't open, each with what it has
+/// sealed: "<id>=3 variables; 2 tokens,<id>=1 token".
 std::string unopened_keys(const state::Tables& tables, const ArchiveParts& parts) {
   std::string out;
   if (!parts.keyring) return out;
-  for (const auto& [id, count] : security::variables_by_key(tables.variables.all())) {
+  for (const auto& [id, count] : security::sealed_by_key(tables)) {
     const auto* key = tables.root_keys.find(id);
-    if (key == nullptr || !parts.keyring->opens(*key))
-      out += fmt::format("{}{}={}", out.empty() ? "" : ",", id, count);
+    if (key != nullptr && parts.keyring->opens(*key)) continue;
+    auto sealed = security::describe(count);
+    std::ranges::replace(sealed, ',', ';');
+    out += fmt::format("{}{}={}", out.empty() ? "" : ",", id, sealed);
   }
   return out;
 }
@@ -216,8 +218,7 @@ Outcome restore_here(Call& call, const ArchiveParts& parts) {
   }
   log::info("api", "restoring a snapshot from {}", call.asking.who.describe());
   if (!prepared->unopened.empty())
-    log::warn("api",
-              "this server can't open the root keys of variables that the snapshot holds: {}",
+    log::warn("api", "this server can't open root keys of what the snapshot holds: {}",
               prepared->unopened);
   const auto shared = share(std::move(call));
   const auto& writer = *shared->context->state.writer;

@@ -10,6 +10,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/secret_answer.hpp"
+#include "actors/api/http/wiping_memory.hpp"
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/variable_commands.hpp"
@@ -28,22 +29,6 @@ using Keyring = std::shared_ptr<security::Keyring>;
 /// A new cluster makes its first root key as soon as it has a leader: writes wait for that.
 constexpr auto key_patience = 5s;
 constexpr auto key_pause = 20ms;
-
-/// Memory that is wiped when it is given back.
-class WipingMemory : public std::pmr::memory_resource {
-  void* do_allocate(std::size_t size, std::size_t alignment) override {
-    return ::operator new (size, std::align_val_t{alignment});
-  }
-
-  void do_deallocate(void* at, std::size_t size, std::size_t alignment) override {
-    sodium_memzero(at, size);
-    ::operator delete (at, std::align_val_t{alignment});
-  }
-
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-    return this == &other;
-  }
-};
 
 void append_metadata(JsonObject& object, schema::Variable::Reader variable) {
   object.number("CreateIndex", variable.getCreateIndex())
@@ -162,8 +147,8 @@ struct PendingWrite {
 };
 
 Result<security::Secret> read_items(const net::Request& request, std::string& ns) {
-  WipingMemory memory;
-  const auto body = NOMAD_TRY(read_body(request, &memory));
+  const auto memory = wiping_memory();
+  const auto body = NOMAD_TRY(read_body(request, memory.get()));
   BodyFields fields{body, "VariableDecrypted"};
   if (auto named = fields.text("Namespace"); !named.empty() && ns == "default")
     ns = std::move(named);

@@ -19,6 +19,10 @@
 #include "runtime/net/http/router.hpp"
 #include "runtime/telemetry/registry.hpp"
 
+namespace nomad::access {
+class RightsCache;
+}
+
 namespace nomad::api {
 
 /// Sets of methods.
@@ -145,7 +149,8 @@ struct ArchiveParts {
 /// Of access control.
 struct AclParts {
   AclOptions options;
-  std::shared_ptr<security::Keyring> keyring;  ///< Null: nobody can seal or open secrets here.
+  std::shared_ptr<security::Keyring> keyring;     ///< Null: nobody can seal or open secrets here.
+  std::shared_ptr<access::RightsCache> policies;  ///< As they were read to be shown.
 };
 
 void add_job_routes(Routes& routes, JobParts parts);

@@ -61,6 +61,40 @@ void append_job_stub(std::string& out,
       .text("Type", job.getType());
 }
 
+/// What the list shows of a job.
+JobRef listed_part(schema::Job::Reader job, bool with_meta) {
+  Draft<schema::Job> draft;
+  draft->setId(job.getId());
+  draft->setName(job.getName());
+  draft->setNamespace(job.getNamespace());
+  draft->setDatacenters(job.getDatacenters());
+  draft->setNodePool(job.getNodePool());
+  draft->setParentId(job.getParentId());
+  draft->setPriority(job.getPriority());
+  draft->setStatus(job.getStatus());
+  draft->setStatusDescription(job.getStatusDescription());
+  draft->setStop(job.getStop());
+  draft->setSubmitTime(job.getSubmitTime());
+  draft->setType(job.getType());
+  if (with_meta) draft->setMeta(job.getMeta());
+  draft->setCreateIndex(job.getCreateIndex());
+  draft->setModifyIndex(job.getModifyIndex());
+  draft->setJobModifyIndex(job.getJobModifyIndex());
+  return draft.freeze();
+}
+
+/// Whether the filter keeps a job. Who may list jobs and not read them learns no more of one by
+/// filters than the list shows him.
+Result<bool> keeps_job(const View& snapshot,
+                       const RowFilter& filter,
+                       const JobRef& job,
+                       bool with_meta) {
+  if (!filter) return true;
+  if (snapshot.as(Capability::read_job).judge(view(job->getNamespace())))
+    return keeps(filter, *job);
+  return keeps(filter, *listed_part(*job, with_meta));
+}
+
 std::uint64_t jobs_index(const View& snapshot) {
   return std::max(snapshot.index(Table::jobs), snapshot.index(Table::job_summaries));
 }
@@ -287,7 +321,7 @@ Result<Read> job_list(const ReadOptions& options,
                         [&](const JobRef& job) -> Result<bool> {
                           if (!view(job->getId()).starts_with(options.prefix)) return false;
                           if (wanted && !wanted(*job)) return false;
-                          return keeps(filter, *job);
+                          return keeps_job(snapshot, filter, job, with_meta);
                         },
                         [](std::string_view, const JobRef& job) {
                           return query::NameToken::make(view(job->getNamespace()),

@@ -221,6 +221,7 @@ void ApiFixture::apply() {
   {
     const std::lock_guard lock{played->guard};
     for (auto& proposal : log_->take()) {
+      if (played->keeps_commands) played->commands.push_back(proposal.payload);
       if (played->refusal) {
         answers.emplace_back(std::move(proposal.callback), *played->refusal);
         continue;

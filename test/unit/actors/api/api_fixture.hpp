@@ -33,7 +33,9 @@ struct Played {
   std::string alloc_ns = "default";
   bool task_started = true;
   client::client_api::CheckReports checks;
-  bool leads = true;  ///< Whether a read index is granted.
+  bool keeps_commands = false;
+  std::vector<Bytes> commands;  ///< What was written to the log, if they are kept.
+  bool leads = true;            ///< Whether a read index is granted.
   std::function<void()> before_read_index = [] {};
 };
 

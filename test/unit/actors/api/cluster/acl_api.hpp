@@ -12,6 +12,8 @@
 
 namespace nomad::api {
 
+inline const std::string no_such = "11111111-2222-4333-8444-555555555555";
+
 /// Before the API, which reads them.
 struct ResetFiles {
   test::TempDir files;
