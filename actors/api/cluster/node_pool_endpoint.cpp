@@ -32,14 +32,15 @@ Result<> check_no_prefix(const ReadOptions& options) {
 }
 
 Outcome pool_nodes(Call& call) {
-  NOMAD_TRY(access::authorize(call.asking.who, Capability::node_read, {}));
   const auto stub = NOMAD_TRY(node_stub_options(call.request()));
   return read_state(call, [&, name = call.rest](const ReadOptions& options) -> Result<Read> {
     NOMAD_TRY(check_no_prefix(options));
     const auto filter = NOMAD_TRY(compile_filter(options));
-    return node_list(options, stub, filter, [name](schema::Node::Reader node) {
+    auto read = node_list(options, stub, filter, [name](schema::Node::Reader node) {
       return name == "all" || view(node.getNodePool()) == name;
     });
+    read.also = Capability::node_read;
+    return read;
   });
 }
 

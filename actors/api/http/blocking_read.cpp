@@ -92,10 +92,12 @@ private:
     if (!wait()) resume();
   }
 
-  /// The namespace of the query, as Nomad judges it; whatever is found is judged by its own.
+  /// The namespace of the query, as Nomad judges it; whatever is found is judged by its own. What
+  /// is of none, as the route judged it.
   bool refuse() {
     const auto needed = call_.asking.needed;
-    if (!access::is_namespaced(needed) || needed == Capability::any_in_namespace) return false;
+    if (!access::is_namespaced(needed)) return refuse_by_route();
+    if (needed == Capability::any_in_namespace) return false;
     // Variables are of paths; a list shows those that are the caller's, if any are. Limits know
     // none.
     if (needed == Capability::variables_list && call_.asking.who.limits() == nullptr) return false;
@@ -104,6 +106,15 @@ private:
         = ns_ == "*" ? has_somewhere(needed) : authorize(call_.asking, {ns_, path}).has_value();
     if (!is_allowed && release()) call_.fail(refusal({ns_, path}));
     return !is_allowed;
+  }
+
+  bool refuse_by_route() {
+    if (call_.handler_judges) return false;
+    auto allowed = authorize(call_.asking, call_.route_target());
+    if (allowed && read_.also != Capability::none)
+      allowed = authorize(call_.asking.who, read_.also, {});
+    if (!allowed && release()) call_.fail(allowed.error());
+    return !allowed;
   }
 
   /// In the caller's own words, where he is kept to something.
@@ -208,6 +219,8 @@ private:
       if (release()) call_.fail(no_leader());
       return;
     }
+    // The index took its time: what he might do before it may be his no more.
+    if (!context_.authenticator->is_fresh(call_.asking.who)) return attempt();
     const auto snapshot = context_.state.store->snapshot();
     if (is_new_enough(snapshot))
       answer(snapshot);

@@ -6,7 +6,8 @@
 // lease, a read index is asked for first, unless the client allows stale answers.
 //
 // Its caller must have the route's capability in the namespace of the query; the view (view.hpp)
-// judges what is found besides. Both are judged anew whenever the read is looked at, by the rights
+// judges what is found besides; for a route of no namespace, what the route was judged by. All is
+// judged anew whenever the read is looked at, by the rights
 // that the caller has then, and who is refused does not wait.
 #pragma once
 
@@ -28,6 +29,9 @@ struct Read {
 
   /// Of variables: judged with the namespace.
   access::Rare<std::string> path = {};
+
+  /// What it needs besides the capability of a route of no namespace.
+  access::Capability also = access::Capability::none;
 
   /// The index of what is asked for; cheap. Becomes X-Nomad-Index.
   std::function<std::uint64_t(const View&)> index;

@@ -110,6 +110,16 @@ Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string
       responder{std::move(answerer)},
       rest{rest_of_path} {}
 
+access::Target Call::route_target() const {
+  const auto& path = request().path;
+  if (path.starts_with("/v1/node/pool/")) return {.node_pool = rest};
+  if (path.starts_with("/v1/node/")) return {.node = rest};
+  if (!path.starts_with("/v1/client/")) return {};
+  const auto named = request().parameter_or_empty("node_id");
+  const auto& forward = context->forward;
+  return {.node = named.empty() && forward ? std::string_view{forward->agent.node_id} : named};
+}
+
 Turns Call::turns() const {
   return Turns{std::make_shared<AnswerTurns>(responder.turns(), context)};
 }

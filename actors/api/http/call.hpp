@@ -91,6 +91,9 @@ public:
   /// What follows the route's pattern in the path, without the operation's suffix: an id.
   std::string rest;
 
+  /// Of a route of no namespace: its handler judges what it finds, and nobody before.
+  bool handler_judges = false;
+
   /// The node elsewhere that it is about and that the handler is to ask; empty: this agent's own.
   std::string node = {};
 
@@ -103,6 +106,10 @@ public:
   std::function<void(Call call, const Error& why)> when_unserved;
 
   const net::Request& request() const { return responder.request(); }
+
+  /// What a route of no namespace is about: a pool or a node, where the request names one. Valid as
+  /// long as this is not moved.
+  access::Target route_target() const;
 
   /// Where the answer goes out: those of the request's connection, or the query pool's if another
   /// agent passed it on. What waits is bounded by the requests that do, and is dropped when the

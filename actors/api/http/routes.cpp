@@ -33,21 +33,10 @@ std::optional<std::string> refuse_page_of(const Call& call, const Operation& ope
   return net::refuse_page(request, call.context->hosts, acts);
 }
 
-/// What a route of no namespace is about: a pool or a node, where the request names one.
-access::Target target_of(const Call& call) {
-  const auto& request = call.request();
-  if (request.path.starts_with("/v1/node/pool/")) return {.node_pool = call.rest};
-  if (request.path.starts_with("/v1/node/")) return {.node = call.rest};
-  if (!request.path.starts_with("/v1/client/")) return {};
-  const auto named = request.parameter_or_empty("node_id");
-  const auto& forward = call.context->forward;
-  return {.node = named.empty() && forward ? std::string_view{forward->agent.node_id} : named};
-}
-
 /// Serves the call of somebody of whom it is known what he may do.
 void serve(const Operation& operation, Call call) {
   if (!access::is_namespaced(operation.capability) && !operation.handler_judges)
-    if (const auto allowed = authorize(call.asking, target_of(call)); !allowed)
+    if (const auto allowed = authorize(call.asking, call.route_target()); !allowed)
       return call.fail(allowed.error());
   dispatch(
       operation.where, std::move(call),
@@ -68,6 +57,7 @@ void run(const std::vector<Operation>& operations, Call call) {
     if (!fits(operation.methods, asked)) continue;
     if (const auto why = refuse_page_of(call, operation)) return call.send(Answer::text(403, *why));
     call.asking.needed = operation.capability;
+    call.handler_judges = operation.handler_judges;
     const bool reads = asked == Methods::get;
     if (operation.capability == Capability::none && call.asking.who.limits() != nullptr && !reads)
       call.asking.needed = Capability::agent_write;  // what all may do, he who is kept to something

@@ -143,6 +143,40 @@ TEST_CASE("access: a blocking query is judged again when there is news") {
   CHECK(answer.get() == 403);
 }
 
+TEST_CASE("access: a read of no namespace is judged again, too, by all that opened it") {
+  for (const auto& [path, needed] :
+       {std::pair<std::string, Capability>{"/v1/nodes", Capability::node_read},
+        {"/v1/node/pool/default/nodes", Capability::node_pool_read},
+        {"/v1/node/pool/default/nodes", Capability::node_read}}) {
+    const auto& url = path;
+    CAPTURE(url);
+    const auto taken = std::make_shared<std::atomic<Capability>>(Capability::none);
+    ApiFixture fixture{[&](ApiOptions& options) {
+      options.authenticator = test::allowing(
+          [taken](Capability one, const access::Target&) { return one != *taken; });
+    }};
+    fixture.state().register_node({.id = own_node, .pool = "default"});
+    const auto target = fmt::format("{}?index={}", url, fixture.state().index);
+    auto answer = std::async(std::launch::async, [&] { return fixture.get(target).status; });
+    REQUIRE(fixture.has_waiting(1));
+
+    *taken = needed;
+    fixture.state().register_node({.id = uuid(7), .pool = "default"});
+
+    CHECK(answer.get() == 403);
+  }
+}
+
+TEST_CASE("access: rights that went while the leader made sure are gone") {
+  const auto index = std::make_shared<std::atomic<std::uint64_t>>(1);
+  ApiFixture fixture{
+      [&](ApiOptions& options) { options.authenticator = test::until_revoked(index); }};
+  fixture.state().register_job({.id = "web"});
+  fixture.lease->set(0);
+  fixture.played->before_read_index = [index] { *index = 2; };
+  CHECK(fixture.get("/v1/jobs").status == 403);
+}
+
 TEST_CASE("access: a lost check-and-set shows the items only to who may read them") {
   TwoNamespaces fixture;
   const auto put = [&](const std::string& token) {
