@@ -66,6 +66,7 @@ Outcome read_alloc(Call& call) {
           return Answer::json(std::move(out));
         });
     read.cacheable = true;
+    read.by_object = true;
     return read;
   });
 }

@@ -98,6 +98,7 @@ private:
     const auto needed = call_.asking.needed;
     if (!access::is_namespaced(needed)) return refuse_by_route();
     if (needed == Capability::any_in_namespace) return false;
+    if (read_.by_object) return refuse_without_any(needed);
     // Variables are of paths; a list shows those that are the caller's, if any are. Limits know
     // none.
     if (needed == Capability::variables_list && call_.asking.who.limits() == nullptr) return false;
@@ -106,6 +107,13 @@ private:
         = ns_ == "*" ? has_somewhere(needed) : authorize(call_.asking, {ns_, path}).has_value();
     if (!is_allowed && release()) call_.fail(refusal({ns_, path}));
     return !is_allowed;
+  }
+
+  /// Who may see none of any namespace hears the same of what there is and of what there is not.
+  bool refuse_without_any(Capability needed) {
+    const bool has_any = authorize(call_.asking, {ns_}).has_value() || has_somewhere(needed);
+    if (!has_any && release()) call_.fail(refusal({ns_}));
+    return !has_any;
   }
 
   bool refuse_by_route() {

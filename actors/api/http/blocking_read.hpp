@@ -30,6 +30,9 @@ struct Read {
   /// Of variables: judged with the namespace.
   access::Rare<std::string> path = {};
 
+  /// What is found by an id is judged by its own namespace, whatever the query names.
+  bool by_object = false;
+
   /// What it needs besides the capability of a route of no namespace.
   access::Capability also = access::Capability::none;
 

@@ -177,6 +177,18 @@ TEST_CASE("access: rights that went while the leader made sure are gone") {
   CHECK(fixture.get("/v1/jobs").status == 403);
 }
 
+TEST_CASE("access: an allocation needs no namespace") {
+  TwoNamespaces fixture;
+  const auto of = [&](const std::string& token, const std::string& id) {
+    return fixture.as(token, "GET", "/v1/allocation/" + id, "").status;
+  };
+  CHECK(of(test::a_only, uuid(103)) == 200);
+  CHECK(of(test::a_only, own_alloc) == 403);
+  CHECK(of(test::a_only, uuid(9)) == 404);
+  CHECK(of(test::nothing, own_alloc) == 403);
+  CHECK(of(test::nothing, uuid(9)) == 403);
+}
+
 TEST_CASE("access: a lost check-and-set shows the items only to who may read them") {
   TwoNamespaces fixture;
   const auto put = [&](const std::string& token) {
