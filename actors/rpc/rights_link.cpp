@@ -66,12 +66,15 @@ Result<access::RightsRef> read_rights(ResolveReply::Reader reply, access::Rights
   return cache.rights_of(std::move(policies), &workload);
 }
 
-Result<Grant> read_grant(const Bytes& body, access::RightsCache& cache) {
+/// Of no token, what cannot be read here gives nothing: by the answer's index changes are noticed.
+Result<Grant> read_grant(const Bytes& body, access::RightsCache& cache, bool is_of_token) {
   const auto reply = NOMAD_TRY(Object<ResolveReply>::from_bytes(body.view()));
   // As servers of earlier releases answer for any token with ACLs off. Who manages has an accessor.
   if (reply->isEverything() && reply->getAccessor().size() == 0)
     return cannot_say(enforced_nowhere);
-  Grant grant{.rights = NOMAD_TRY(read_rights(*reply, cache)),
+  auto rights = read_rights(*reply, cache);
+  if (!rights && is_of_token) return rights.error();
+  Grant grant{.rights = rights ? std::move(*rights) : Rights::nothing(),
               .accessor = copy(reply->getAccessor()),
               .index = reply->getIndex()};
   if (const auto left = reply->getValidForMs(); left > 0)
@@ -170,7 +173,7 @@ struct RightsLink::Shared : std::enable_shared_from_this<Shared> {
                      [self = shared_from_this(), token, servers = std::move(servers),
                       found](const Result<Reply>& reply) {
                        if (reply && reply->outcome)
-                         return found(read_grant(*reply->outcome, self->cache));
+                         return found(read_grant(*reply->outcome, self->cache, !token.empty()));
                        const auto& why = reply ? reply->outcome.error() : reply.error();
                        const bool is_said = reply && reply->delivery == Delivery::answered;
                        if (is_said && why.code == Errc::permission_denied) return found(why);

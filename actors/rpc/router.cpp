@@ -118,14 +118,16 @@ void MethodRouter::serve(const net::RpcPeer& peer, Inbound inbound) const {
                              ? Error{Errc::unavailable, "No path to region"}
                              : no_leader());
   }
+  if (found->second->look_up == LookUp::by_handler)
+    return found->second->run(who, std::move(inbound));
   if (const auto now = authenticator_->at_once(who)) {
     if (!*now) return inbound.reply(now->error());
-    return (*found->second)(**now, std::move(inbound));
+    return found->second->run(**now, std::move(inbound));
   }
   authenticator_->resolve(who, [handle = found->second, inbound = std::move(inbound)](
                                    const Result<access::Principal>& later) {
     if (!later) return inbound.reply(later.error());
-    (*handle)(*later, inbound);
+    handle->run(*later, inbound);
   });
 }
 

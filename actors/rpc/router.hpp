@@ -6,7 +6,9 @@
 // parameter of every kind of handler, and the router has had it from the Authenticator
 // (runtime/access), and checked the method's `Access`, before it calls. Requests that another
 // server must serve go to the Forwarder (forwarder.hpp) instead of the handler: that server looks
-// up what the token gives. Here it is looked up before the handler runs, which may be later.
+// up what the token gives. Here it is looked up before the handler runs, which may be later, if the
+// handler takes a Principal: a token that is none, or of which nobody can say anything, keeps no
+// other method from running. Methods that pass on what users ask look up when they know what it is.
 //
 // Bodies are Cap'n Proto in flat form and pass a full check before a handler sees them.
 //
@@ -116,6 +118,12 @@ private:
   ReplyTo reply_;
 };
 
+/// When what a Principal may do by his token is found out.
+enum class LookUp : std::uint8_t {
+  first,       ///< Before the handler; who shows a token that is none is refused.
+  by_handler,  ///< The handler has a Principal without rights, and looks up if it needs any.
+};
+
 /// Takes a request that must be served elsewhere, and answers it.
 using Forward = std::function<void(const Caller&, Inbound)>;
 
@@ -141,15 +149,18 @@ public:
   /// The same with the whole Inbound, whose body is taken out: for deadline, connection, stream.
   /// Its caller may be a Principal.
   template <class Request, class Handler>
-  void on_inbound(Method method, Handler handler) {
+  void on_inbound(Method method, Handler handler, LookUp look_up = LookUp::first) {
     constexpr bool takes_principal
         = std::is_invocable_v<Handler, const access::Principal&, Object<Request>, Inbound>;
     using Who = std::conditional_t<takes_principal, access::Principal, Caller>;
-    on_raw(method, [handler = std::move(handler)](const Who& who, Inbound inbound) {
-      auto request = Object<Request>::from_bytes(inbound.body.view());
-      if (!request) return inbound.reply(request.error());
-      handler(who, std::move(*request), std::move(inbound));
-    });
+    on_raw(
+        method,
+        [handler = std::move(handler)](const Who& who, Inbound inbound) {
+          auto request = Object<Request>::from_bytes(inbound.body.view());
+          if (!request) return inbound.reply(request.error());
+          handler(who, std::move(*request), std::move(inbound));
+        },
+        look_up);
   }
 
   /// A one-way method. The bytes are unchecked: the handler must check them.
@@ -157,13 +168,14 @@ public:
 
   /// `handler(const Caller&, Inbound)`, or `handler(const access::Principal&, Inbound)`.
   template <class Handler>
-  void on_raw(Method method, Handler handler) {
+  void on_raw(Method method, Handler handler, LookUp look_up = LookUp::first) {
     if constexpr (std::is_invocable_v<Handler, const access::Principal&, Inbound>)
-      add(method, std::move(handler));
+      add(method, {std::move(handler), look_up});
     else
-      add(method, [handler = std::move(handler)](const access::Principal& who, Inbound inbound) {
-        handler(who.caller(), std::move(inbound));
-      });
+      add(method, {[handler = std::move(handler)](const access::Principal& who, Inbound inbound) {
+                     handler(who.caller(), std::move(inbound));
+                   },
+                   LookUp::by_handler});
   }
 
   /// Without it, requests for elsewhere fail with "No path to region" or "No cluster leader".
@@ -179,7 +191,10 @@ public:
   const std::string& region() const { return region_; }
 
 private:
-  using Handle = std::function<void(const access::Principal&, Inbound)>;
+  struct Handle {
+    std::function<void(const access::Principal&, Inbound)> run;
+    LookUp look_up;
+  };
 
   void add(Method method, Handle handler);
   bool is_for_elsewhere(const MethodInfo& method, const Inbound& inbound) const;

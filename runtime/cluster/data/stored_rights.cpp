@@ -75,7 +75,8 @@ Result<access::Grant> stored_rights(const state::Snapshot& state,
                                     const access::Moment& now) {
   access::Grant grant{.index = stored_rights_index(state)};
   if (token.empty()) {
-    grant.rights = NOMAD_TRY(rights_of_names(state, {std::string{anonymous_policy}}, cache));
+    const auto rights = rights_of_names(state, {std::string{anonymous_policy}}, cache);
+    grant.rights = rights ? *rights : access::Rights::nothing();
     return grant;
   }
   const auto row = token_of_secret(state, access::secret_hash(token));

@@ -21,8 +21,9 @@ std::uint64_t stored_rights_index(const state::Snapshot& state);
 
 /// What a token gives, or "", which is what everyone may do: all of a management token, else the
 /// policies that the token and its roles name, as far as there are any. `permission_denied` when it
-/// is none, or has expired. Policies are judged as they are in `state`, so that what was changed
-/// counts with the next look; `cache` has those that were read, and what sets of them give.
+/// is none, or has expired. A policy of everyone's that cannot be read gives nothing. Policies are
+/// judged as they are in `state`, so that what was changed counts with the next look; `cache` has
+/// those that were read, and what sets of them give.
 Result<access::Grant> stored_rights(const state::Snapshot& state,
                                     std::string_view token,
                                     access::RightsCache& cache,

@@ -254,6 +254,20 @@ TEST_CASE("router: a token is looked up where its request is served, before the 
   CHECK(served == 3);
   CHECK(with("late")->value().text() == "all");  // it is kept
 
+  // Who takes no Principal, or looks up himself, is kept from nothing by any token.
+  router.on_raw(Method::raft_message,
+                [&](const Caller&, const Inbound& inbound) { inbound.reply(Bytes{}); });
+  router.on_raw(
+      Method::api_forward,
+      [&](const access::Principal& who, const Inbound& inbound) {
+        CHECK(who.grant() == nullptr);
+        inbound.reply(Bytes{});
+      },
+      LookUp::by_handler);
+  for (const auto method : {Method::raft_message, Method::api_forward})
+    for (const auto* token : {"bad", "late", "good", ""})
+      CHECK(ask(router, server, method, {}, "global", {.token = token})->has_value());
+
   // What goes elsewhere is passed on with its token, whatever that is: it is judged there.
   int passed_on = 0;
   router.set_forward([&](const Caller&, const Inbound& inbound) {

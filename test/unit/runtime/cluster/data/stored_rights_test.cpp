@@ -67,6 +67,14 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: what is no token is refused, and none 
   for (const auto* token : {"anything", "a1", "secret-1", "n1"})
     CHECK(rights(token).error() == access::permission_denied());
   CHECK(rights("").value().rights == access::Rights::nothing());
+
+  // Nor does a policy of everyone's that cannot be read any more, which is no error.
+  run([](auto command) {
+    auto policy = command.initAclPolicyUpsert();
+    policy.setName("anonymous");
+    policy.setRules("nonsense {");
+  });
+  CHECK(rights("").value().rights == access::Rights::nothing());
 }
 
 TEST_CASE_FIXTURE(Stored, "stored_rights: a management token gives everything, in either case") {
