@@ -107,7 +107,8 @@ void RemoteRequests::add_to_server(rpc::MethodRouter& router) const {
       [shared = shared_](const access::Principal& agent, const Object<ApiRequest>& request,
                          const rpc::Inbound& inbound) {
         serve(shared, agent, request, inbound, false);
-      });
+      },
+      rpc::LookUp::by_handler);
 }
 
 void RemoteRequests::add_to_client(rpc::MethodRouter& router) const {
@@ -116,7 +117,8 @@ void RemoteRequests::add_to_client(rpc::MethodRouter& router) const {
       [shared = shared_](const access::Principal& agent, const Object<ApiRequest>& request,
                          const rpc::Inbound& inbound) {
         serve(shared, agent, request, inbound, true);
-      });
+      },
+      rpc::LookUp::by_handler);
 }
 
 void RemoteRequests::open(net::HttpRouter routes,

@@ -14,7 +14,7 @@ using access::Capability;
 /// another agent passed on the RPC layer has taken these (`Request::who`).
 access::Presented presented_by(const net::Request& request);
 
-/// Who sent `request`: for one that another agent passed on, with the rights that were found then.
+/// Who sent `request`, without rights yet.
 access::Principal sender_of(const net::Request& request, const access::Authenticator& by);
 
 }  // namespace nomad::api
