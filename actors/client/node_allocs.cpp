@@ -420,16 +420,27 @@ client_api::AllocCounts NodeAllocs::counts() const {
 }
 
 actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
-  if (parts_.disable_remote_exec) return Error{Errc::permission_denied, "Permission denied"};
-  NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
+  NOMAD_TRY(check_exec({msg.alloc_id, msg.task, msg.asking.who}));
   if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
-  if (!is_isolated(msg.alloc_id, msg.task))
-    NOMAD_TRY(check_caller(msg.alloc_id, {msg.asking.who, access::Capability::alloc_node_exec}));
   if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
   // Never its arguments: they may hold secrets.
   log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
             msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");
   return pass_on<client_api::ExecStarted>(msg);
+}
+
+Result<> NodeAllocs::check_exec(const client_api::MayExec& msg) const {
+  using access::Capability;
+  if (parts_.disable_remote_exec) return access::permission_denied();
+  NOMAD_TRY(check_caller(msg.alloc_id, {msg.who, Capability::alloc_exec}));
+  if (!is_isolated(msg.alloc_id, msg.task))
+    NOMAD_TRY(check_caller(msg.alloc_id, {msg.who, Capability::alloc_node_exec}));
+  return {};
+}
+
+actor::Answer<client_api::ExecAllowed> NodeAllocs::may_exec(const client_api::MayExec& msg) const {
+  NOMAD_TRY(check_exec(msg));
+  return client_api::ExecAllowed{};
 }
 
 /// Whether something keeps the task from its node. Of a task that is not known, whoever is asked

@@ -75,6 +75,7 @@ public:
         [this](client_api::ReadAllocUsage& msg) { return pass_on<client_api::AllocUsage>(msg); },
         [this](client_api::AllocDirOf& msg) { return pass_on<client_api::AllocDir>(msg); },
         [this](client_api::Exec& msg) { return exec(msg); },
+        [this](const client_api::MayExec& msg) { return may_exec(msg); },
         [this](const client_api::DiskOf& msg) { return disk_of(msg); },
         [this](const client_api::AllocChecks& msg) { return checks(msg); },
         [this](const alloc_runner::Status& msg) { status_changed(msg); },
@@ -161,6 +162,8 @@ private:
   }
 
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
+  Result<> check_exec(const client_api::MayExec& msg) const;
+  actor::Answer<client_api::ExecAllowed> may_exec(const client_api::MayExec& msg) const;
   bool is_isolated(const std::string& alloc_id, const std::string& task) const;
   actor::Answer<client_api::AllocDir> disk_of(const client_api::DiskOf& msg);
 

@@ -188,6 +188,19 @@ struct ExecStarted {
   std::shared_ptr<host::ExecSession> session;
 };
 
+/// Whether `who` may have commands run beside that task, as `Exec` judges it: asked again while one
+/// runs. `permission_denied` when not.
+struct MayExec {
+  using is_message = void;
+  std::string alloc_id;
+  std::string task;
+  access::Principal who;
+};
+
+struct ExecAllowed {
+  using is_message = void;
+};
+
 }  // namespace client_api
 
 using ClientApi = actor::Interface<door::NodeReply(door::NodeAsk),
@@ -197,6 +210,7 @@ using ClientApi = actor::Interface<door::NodeReply(door::NodeAsk),
                                    client_api::AllocDir(client_api::AllocDirOf),
                                    client_api::AllocDir(client_api::DiskOf),
                                    client_api::ExecStarted(client_api::Exec),
+                                   client_api::ExecAllowed(client_api::MayExec),
                                    client_api::LocalNode(client_api::GetNode),
                                    client_api::AllocCounts(client_api::CountAllocs),
                                    client_api::ClientMetrics(client_api::ReadMetrics)>;

@@ -15,7 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 namespace ws = net::websocket;
 using client::client_api::Exec;
+using client::client_api::ExecAllowed;
 using client::client_api::ExecStarted;
+using client::client_api::MayExec;
 using host::ExecEvents;
 using Clock = std::chrono::steady_clock;
 
@@ -121,13 +123,13 @@ private:
   }
 
   void ask_whether_allowed() {
-    context_->asker.ask<client::client_api::AllocDir>(
-        client_, client::client_api::AllocDirOf{request_.alloc_id, {who_, Capability::alloc_exec}},
-        ask_timeout,
-        turns_.callback([weak = weak_from_this()](const Result<client::client_api::AllocDir>& dir) {
+    context_->asker.ask<ExecAllowed>(
+        client_, MayExec{request_.alloc_id, request_.task, who_}, ask_timeout,
+        turns_.callback([weak = weak_from_this()](const Result<ExecAllowed>& allowed) {
           const auto self = weak.lock();
           if (!self || self->phase_ != Phase::running) return;
-          if (!dir && dir.error().code == Errc::permission_denied) self->refuse(dir.error());
+          if (!allowed && allowed.error().code == Errc::permission_denied)
+            self->refuse(allowed.error());
         }));
   }
 

@@ -92,6 +92,10 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         if (!session) return session.error();
         return ca::ExecStarted{std::move(*session)};
       },
+      [p](const ca::MayExec& m) -> actor::Answer<ca::ExecAllowed> {
+        NOMAD_TRY(access::authorize(m.who, access::Capability::alloc_exec, {p->alloc_ns}));
+        return ca::ExecAllowed{};
+      },
       [p](const door::NodeAsk& m) -> actor::Answer<door::NodeReply> {
         {
           const std::lock_guard lock{p->guard};

@@ -121,6 +121,11 @@ TEST_CASE_FIXTURE(ExecFixture, "exec: a task that nothing keeps from its node ne
     auto answer = ask<ExecStarted>(
         client, Exec{alloc_id(1), "mock", {{"ls"}, false}, {who, Capability::alloc_exec}});
     REQUIRE(answer->has_value());
+    // Whether he may goes by the same, while a command runs, too.
+    auto allowed = ask<client::client_api::ExecAllowed>(
+        client, client::client_api::MayExec{alloc_id(1), "mock", who});
+    REQUIRE(allowed->has_value());
+    CHECK((*allowed)->has_value() == ((*answer)->error().what != "Permission denied"));
     return (*answer)->error().what;
   };
   CHECK(exec_as({Capability::alloc_exec}) == "Permission denied");
