@@ -130,7 +130,7 @@ Result<Bytes> write_grant(const Grant& grant) {
     if (grant.workload) write_workload(reply.initWorkload(), *grant.workload);
     if (grant.ends == access::Time::max()) return;
     const auto left
-        = std::chrono::duration_cast<std::chrono::milliseconds>(grant.ends - net::RpcClock::now());
+        = std::chrono::ceil<std::chrono::milliseconds>(grant.ends - net::RpcClock::now());
     reply.setValidForMs(static_cast<std::uint64_t>(std::max<std::int64_t>(1, left.count())));
   });
 }

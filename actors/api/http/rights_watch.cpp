@@ -16,6 +16,10 @@ constexpr auto look_interval = 200ms;
 /// The same where others have to be asked.
 constexpr auto ask_interval = 400ms;
 
+/// Whoever goes on after his token's end is told again so often: the clock by which it ended may be
+/// another one's.
+constexpr auto end_interval = 500ms;
+
 /// Until a look is tried again that nobody had time for.
 constexpr auto look_again_after = 300ms;
 
@@ -47,8 +51,7 @@ struct RightsWatch::State : std::enable_shared_from_this<State> {
     auto& entry = entries[number];
     entry.look = shared;
     if (ends != access::Time::max())
-      entry.end = timers.call_after(std::max<Clock::duration>(ends - Clock::now(), 0ms),
-                                    [shared] { (*shared)(); });
+      end_later(number, entry, std::max<Clock::duration>(ends - Clock::now(), 0ms));
     // A change since he was looked up is one that he has to be told of.
     if (grant) seen_index = std::min(is_ticking ? seen_index : UINT64_MAX, grant->index);
     if (!std::exchange(is_ticking, true)) tick_later();
@@ -60,6 +63,25 @@ struct RightsWatch::State : std::enable_shared_from_this<State> {
     const std::lock_guard lock{guard};
     entry = entries.extract(number);
     if (entry && entry.mapped().end) timers.cancel(entry.mapped().end);
+  }
+
+  /// With the lock.
+  void end_later(std::uint64_t number, Entry& entry, Clock::duration pause) {
+    entry.end = timers.call_after(pause, [weak = weak_from_this(), number] {
+      if (const auto self = weak.lock()) self->ended(number);
+    });
+  }
+
+  void ended(std::uint64_t number) {
+    std::shared_ptr<const Look> look;
+    {
+      const std::lock_guard lock{guard};
+      const auto entry = entries.find(number);
+      if (entry == entries.end()) return;
+      look = entry->second.look;
+      end_later(number, entry->second, end_interval);
+    }
+    (*look)();
   }
 
   /// With the lock.

@@ -268,3 +268,25 @@ TEST_CASE("rights: an archive is not taken in of those who may not send one") {
   fixture.tokens->say(access::Grant{.rights = access::Rights::everything()});
   CHECK(brings_archive(head, *authenticator));
 }
+
+TEST_CASE("rights: what goes on after its token's end is looked at until it has ended") {
+  std::atomic<int> asked{0};
+  const auto authenticator = access::Authenticator::make(
+      {.lookup = {.here = [&](std::string_view) -> std::optional<Result<access::Grant>> {
+         if (++asked > 2) return access::permission_denied();  // whose clock is behind
+         return access::Grant{.rights = access::Rights::everything(),
+                              .until = std::chrono::steady_clock::now() + 50ms};
+       }}});
+  const auto who = test::who_shows("short", *authenticator);
+  net::TimerQueue timers;
+  RightsWatch watch{authenticator, timers};
+  std::atomic<bool> is_refused{false};
+  const auto kept = watch.keep(
+      who, [](const access::Principal&) { return Result<>{}; },
+      [&](const Error&) {
+        is_refused = true;
+        test::note_change();
+      });
+  CHECK(test::eventually([&] { return is_refused.load(); }));
+  timers.stop();
+}
