@@ -100,11 +100,15 @@ Outcome exec_alloc(Call& call, const ClientParts& parts) {
   const bool comes_later = NOMAD_TRY(flag_of(call.request(), "ws_handshake"));
   NOMAD_TRY(check_id("alloc", call.rest));
   const auto go_on = [asked, client = parts.client](Call known) {
-    known.asking.needed = Capability::alloc_exec;
-    with_rights(std::move(known), [asked, client](Call admitted) {
+    const auto serve = [asked, client](Call admitted) {
       dispatch(Where::alloc_node, std::move(admitted),
                [asked, client](Call there) { serve_exec(std::move(there), client, asked); });
-    });
+    };
+    known.asking.needed = Capability::alloc_exec;
+    if (is_of_other_region(known))
+      serve(std::move(known));
+    else
+      with_rights(std::move(known), serve);
   };
   if (comes_later)
     read_exec_handshake(std::move(call), go_on);

@@ -257,7 +257,7 @@ void dispatch_until(Where where, Call call, const Run& run, Clock::time_point gi
   Situation now;
   now.where = where;
   now.is_read = request.method == "GET" || request.method == "HEAD";
-  now.other_region = !region.empty() && region != context->region;
+  now.other_region = is_of_other_region(call);
   now.has_server = context->state.store != nullptr || !view;
   now.leads = leads(*context);
   now.takes_stale = !now.leads && takes_stale(request);
@@ -282,6 +282,11 @@ void dispatch_until(Where where, Call call, const Run& run, Clock::time_point gi
 }
 
 }  // namespace
+
+bool is_of_other_region(const Call& call) {
+  const auto region = call.request().parameter_or_empty("region");
+  return !region.empty() && region != call.context->region && !call.request().is_for_this_node;
+}
 
 void dispatch(Where where, Call call, const Run& run) {
   dispatch_until(where, std::move(call), where == Where::named ? if_named(run) : run,

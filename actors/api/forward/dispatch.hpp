@@ -9,6 +9,10 @@
 
 namespace nomad::api {
 
+/// Whether the request names a region that is not ours: unless it is about this agent itself, it is
+/// passed on to there, and judged there.
+bool is_of_other_region(const Call& call);
+
 /// `run` serves it here.
 void dispatch(Where where, Call call, const Run& run);
 

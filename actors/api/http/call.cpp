@@ -127,9 +127,7 @@ Turns Call::turns() const {
 void refuse_unknown(Call call, const Error& why) {
   auto& authenticator = *call.context->authenticator;
   const auto& who = call.asking.who;
-  // Who passes a request on has judged it before, but where its route is for everybody.
-  const bool is_first = call.request().hops == 0 || call.asking.needed == Capability::none;
-  const bool is_none = is_first && why.code == Errc::permission_denied;
+  const bool is_none = why.code == Errc::permission_denied;
   if (is_none) authenticator.note_refused(who);
   if (!is_none || !authenticator.is_guessing(who)) return call.fail(why);
   auto& timers = call.context->timers;

@@ -48,6 +48,12 @@ void serve(const Operation& operation, Call call) {
       });
 }
 
+/// What another region serves, that region judges by its own tokens.
+void pass_to_region(const Operation& operation, Call call) {
+  dispatch(operation.where, std::move(call),
+           [](Call here) { here.fail(bad_request("No path to region")); });
+}
+
 void run(const std::vector<Operation>& operations, Call call) {
   // The query stays out of the log: it may carry a token.
   const auto& request = call.request();
@@ -61,6 +67,8 @@ void run(const std::vector<Operation>& operations, Call call) {
     const bool reads = asked == Methods::get;
     if (operation.capability == Capability::none && call.asking.who.limits() != nullptr && !reads)
       call.asking.needed = Capability::agent_write;  // what all may do, he who is kept to something
+    if (operation.where != Where::agent && is_of_other_region(call) && !request.needs_token)
+      return pass_to_region(operation, std::move(call));
     if (call.asking.needed == Capability::none) return serve(operation, std::move(call));
     return with_rights(std::move(call),
                        [operation](Call admitted) { serve(operation, std::move(admitted)); });

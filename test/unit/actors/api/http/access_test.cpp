@@ -177,6 +177,20 @@ TEST_CASE("access: rights that went while the leader made sure are gone") {
   CHECK(fixture.get("/v1/jobs").status == 403);
 }
 
+TEST_CASE("access: what another region is to serve is not judged by the tokens of this one") {
+  TwoNamespaces fixture;
+  for (const auto* url : {"/v1/jobs", "/v1/nodes", "/v1/agent/members", "/v1/client/stats"}) {
+    const auto& target = url;
+    CAPTURE(target);
+    const auto answer = fixture.as(test::no_token, "GET", target + std::string{"?region=eu"}, "");
+    CHECK(answer.body == "No path to region");
+    CHECK(fixture.as(test::no_token, "GET", target + std::string{"?region=global"}, "").status
+          == 403);
+  }
+  // What is about this agent stays here.
+  CHECK(fixture.as(test::no_token, "GET", "/v1/agent/self?region=eu", "").status == 403);
+}
+
 TEST_CASE("access: an allocation needs no namespace") {
   TwoNamespaces fixture;
   const auto of = [&](const std::string& token, const std::string& id) {
