@@ -2,7 +2,6 @@
 
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
-#include "actors/rpc/rights_link.hpp"
 #include "actors/server/members/raft_carrier.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
@@ -173,6 +172,25 @@ rpc::LeaderAddress ready_leader(const std::shared_ptr<const raft::LeaderView>& l
   return {.is_self = known.leads, .rpc_address = std::move(known.leader_address)};
 }
 
+/// Whom to ask for what has not come here yet; empty: nobody leads, or this server does.
+std::vector<std::string> other_leader(const std::shared_ptr<const raft::LeaderView>& leader) {
+  auto known = ready_leader(leader);
+  if (known.is_self || known.rpc_address.empty()) return {};
+  return {std::move(known.rpc_address)};
+}
+
+/// Who leads knows all tokens; any other server asks him for those that it does not find.
+access::Lookup lookup_of(std::shared_ptr<const state::Store> store,
+                         const actor::Latest<std::shared_ptr<const raft::LeaderLease>>& lease,
+                         const rpc::RightsLink& link) {
+  auto lookup = cluster::lookup_in(std::move(store), [lease] {
+    const auto held = lease.get();
+    return held && held->holds();
+  });
+  lookup.elsewhere = link.lookup().elsewhere;
+  return lookup;
+}
+
 /// The servers of our region that are alive, for client nodes and `Status.Peers`.
 std::vector<server::KnownServer> alive_servers(const server::MemberView& members,
                                                const std::string& region,
@@ -204,8 +222,13 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
     part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
   }
   part.asker_ = std::make_shared<actor::Asker>(owner, 1);
-  part.authenticator_ = access::Authenticator::make(
-      {.enforces = config.acl.enabled, .lookup = cluster::lookup_in(part.store_)});
+  part.rights_.emplace(
+      owner, rpc::RightsLinkOptions{.region = config.region, .servers = [leader = part.leader_] {
+                                      return other_leader(leader.get());
+                                    }});
+  part.authenticator_
+      = access::Authenticator::make({.enforces = config.acl.enabled,
+                                     .lookup = lookup_of(part.store_, part.lease_, *part.rights_)});
   auto router = std::make_shared<rpc::MethodRouter>(config.region, part.authenticator_);
   serve_raft(*router, part.inbox_);
   serve_membership(*router, part.asker_, part.served_membership_);
@@ -232,6 +255,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   };
   part.forwarder_
       = rpc::spawn_forwarder(owner, part.transport(), view, {.random_seed = part.random_.next()});
+  part.rights_->open(part.transport());
   part.address_ = advertised_address(config, part.link_.address);
   part.node_caller_
       = rpc::spawn_node_caller(owner, part.transport(), view, part.address_, part.own_node_);
@@ -302,6 +326,7 @@ void ClusterPart::stop() {
   node_caller_ = rpc::NodeCaller{};
   if (nodes_) nodes_->stop();
   if (sealed_) sealed_->stop();
+  if (rights_) rights_->stop();
   if (link_.stop) link_.stop();
   if (asker_) asker_->stop();
   link_ = {};

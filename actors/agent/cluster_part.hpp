@@ -17,6 +17,7 @@
 #include "actors/roles/node_door.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/node_caller.hpp"
+#include "actors/rpc/rights_link.hpp"
 #include "actors/server/autopilot.hpp"
 #include "actors/server/members/membership.hpp"
 #include "actors/server/nodes/node_service.hpp"
@@ -99,6 +100,7 @@ private:
 
   std::string address_;
   std::shared_ptr<state::Store> store_;
+  std::optional<rpc::RightsLink> rights_;  ///< Asks the leader for tokens that have not come here.
   std::shared_ptr<access::Authenticator> authenticator_;
   std::shared_ptr<actor::Asker> asker_;  ///< For the handlers of the transport.
 

@@ -115,7 +115,7 @@ void Authenticator::resolve(const Principal& who, Done done) {
 bool Authenticator::is_fresh(const Principal& who) const {
   const auto& grant = who.grant();
   if (!grant || grant == unrestricted_) return grant != nullptr;
-  return grant->index >= newest_index() && options_.now() < grant->until;
+  return grant->index == newest_index() && options_.now() < grant->until;
 }
 
 void Authenticator::note_refused(const Principal& who) {
@@ -184,8 +184,10 @@ void Authenticator::ask_elsewhere(const Key& key, const SecretText& token) {
 }
 
 void Authenticator::found_elsewhere(const Key& key, Result<Grant> found, std::uint64_t asked_at) {
-  if (found) note_index(found->index);
-  const bool is_nobody_there = !found && found.error().code == Errc::unavailable;
+  const bool has_tables = options_.lookup.index != nullptr;
+  if (found && has_tables) found->index = asked_at;  // and no longer: these tables say the rest
+  if (found && !has_tables) note_index(found->index);
+  const bool is_nobody_there = !found && found.error().code == Errc::unavailable && !has_tables;
   const auto grant
       = is_nobody_there ? extend(key, found.error()) : keep(key, std::move(found), asked_at);
   std::vector<std::function<void(const Result<GrantRef>&)>> waiting;
@@ -212,10 +214,16 @@ Result<GrantRef> Authenticator::extend(const Key& key, const Error& why) {
   return shard.cache.extend(key, std::move(again), now + options_.extended_for);
 }
 
+/// The greatest counts, because answers overtake each other, until all have been less for a while.
 void Authenticator::note_index(std::uint64_t index) {
-  auto told = told_index_.load();
-  while (told < index && !told_index_.compare_exchange_weak(told, index)) {
+  const std::lock_guard lock{told_guard_};
+  if (index < told_index_) {
+    const auto now = options_.now();
+    if (!behind_since_) behind_since_ = now;
+    if (now - *behind_since_ < options_.late_for) return;
   }
+  behind_since_.reset();
+  told_index_ = index;
 }
 
 /// `who` with what was found of his token.

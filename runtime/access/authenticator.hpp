@@ -47,8 +47,9 @@ namespace nomad::access {
 struct Lookup {
   using Found = std::function<void(Result<Grant>)>;
 
-  /// The newest index of the tables that rights are read from; empty: there are none here, and
-  /// what others say counts until its time is over, or they say more.
+  /// The newest index of the tables that rights are read from; what others say counts until that
+  /// is another one. Empty: there are none here, and it counts until its time is over, or they say
+  /// more; and when nobody can be asked, what they said last.
   std::function<std::uint64_t()> index = {};
 
   /// Whether that is the node's secret. Empty: this process knows no node's.
@@ -72,6 +73,10 @@ struct AuthenticatorOptions {
 
   /// For how long what was known of a token is taken again each time that nobody can be asked.
   std::chrono::milliseconds extended_for{5'000};
+
+  /// For how long others' answers must be of older indexes than before until those count: they are
+  /// no late answers then, but of servers that were made anew from a backup.
+  std::chrono::milliseconds late_for{10'000};
   std::function<Time()> now = [] { return std::chrono::steady_clock::now(); };
 };
 
@@ -105,7 +110,8 @@ public:
   /// Whether more of them come from where he is than mistakes explain.
   bool is_guessing(const Principal& who) const;
 
-  /// The newest index of which anybody has said that rights changed by it.
+  /// The newest index of which anybody has said that rights changed by it. It falls where the
+  /// servers' falls.
   std::uint64_t newest_index() const;
 
   /// Whether only others can say whether rights have changed.
@@ -146,7 +152,9 @@ private:
   const AuthenticatorOptions options_;
   const TokenHash hash_;
   const GrantRef unrestricted_;
-  std::atomic<std::uint64_t> told_index_{0};  ///< The greatest that others' answers came with.
+  std::atomic<std::uint64_t> told_index_{0};  ///< That others' answers came with; see note_index.
+  std::mutex told_guard_;
+  std::optional<Time> behind_since_;  ///< All answers since have come with lesser ones.
   std::atomic<std::size_t> waiting_{0};
   GuessLimit guesses_;
   std::vector<std::unique_ptr<Shard>> shards_;

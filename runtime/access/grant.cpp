@@ -25,7 +25,7 @@ std::optional<GrantRef> GrantCache::find(const Key& key, std::uint64_t newest, T
   const auto found = places_.find(key);
   if (found == places_.end()) return {};
   const auto place = found->second;
-  if (place->index < newest || place->until <= now) {
+  if (place->index != newest || place->until <= now) {
     if (!place->grant) forget(place);
     return {};
   }

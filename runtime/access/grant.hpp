@@ -4,8 +4,8 @@
 // Rules:
 //   (1) Of a token only a keyed hash is kept, whose key never leaves the process.
 //   (2) An entry counts until its time is over, and only as long as nothing has changed that rights
-//       are read from: its index is the newest one that is known. What it said then can still be
-//       had, for when nobody can be asked.
+//       are read from: its index is the newest one that is known (which may fall: restored state).
+//       What it said then can still be had, for when nobody can be asked.
 //   (3) At most so many entries of known tokens, and as many of unknown ones: whoever guesses
 //       displaces the guesses of others, and nobody's rights. What was used longest ago goes first.
 //

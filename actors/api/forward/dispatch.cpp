@@ -249,19 +249,26 @@ void try_again_unserved(Where where, Call& call, const Run& run, Clock::time_poi
   };
 }
 
+Situation situation_of(Where where, const Call& call) {
+  const auto& context = call.context;
+  const auto& request = call.request();
+  Situation now;
+  now.where = where;
+  now.is_read = request.method == "GET" || request.method == "HEAD";
+  now.other_region = is_of_other_region(call);
+  now.has_server = context->state.store != nullptr || !context->forward->view;
+  now.leads = leads(*context);
+  now.takes_stale = !now.leads && takes_stale(request);
+  now.is_for_this_node = request.is_for_this_node;
+  return now;
+}
+
 void dispatch_until(Where where, Call call, const Run& run, Clock::time_point give_up) {
   const auto context = call.context;
   const auto& view = context->forward->view;
   const auto& request = call.request();
   const auto region = request.parameter_or_empty("region");
-  Situation now;
-  now.where = where;
-  now.is_read = request.method == "GET" || request.method == "HEAD";
-  now.other_region = is_of_other_region(call);
-  now.has_server = context->state.store != nullptr || !view;
-  now.leads = leads(*context);
-  now.takes_stale = !now.leads && takes_stale(request);
-  now.is_for_this_node = request.is_for_this_node;
+  const auto now = situation_of(where, call);
   const auto destination = destination_of(now);
   if (destination == Destination::here) {
     const bool by_leader = where == Where::leader || where == Where::by_method;
@@ -286,6 +293,10 @@ void dispatch_until(Where where, Call call, const Run& run, Clock::time_point gi
 bool is_of_other_region(const Call& call) {
   const auto region = call.request().parameter_or_empty("region");
   return !region.empty() && region != call.context->region && !call.request().is_for_this_node;
+}
+
+bool goes_to_leader(Where where, const Call& call) {
+  return destination_of(situation_of(where, call)) == Destination::leader;
 }
 
 void dispatch(Where where, Call call, const Run& run) {

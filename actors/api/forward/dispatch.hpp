@@ -13,6 +13,9 @@ namespace nomad::api {
 /// passed on to there, and judged there.
 bool is_of_other_region(const Call& call);
 
+/// Whether this server passes it on to the leader, as things stand.
+bool goes_to_leader(Where where, const Call& call);
+
 /// `run` serves it here.
 void dispatch(Where where, Call call, const Run& run);
 

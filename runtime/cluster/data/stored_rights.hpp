@@ -2,6 +2,7 @@
 // answers by itself. Pure.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -34,7 +35,10 @@ bool is_secret_of_node(const state::Snapshot& state,
                        std::string_view node_id,
                        std::string_view secret);
 
-/// These, of the newest state in `store`.
-access::Lookup lookup_in(std::shared_ptr<const state::Store> store);
+/// These, of the newest state in `store`. A token that is not in it may be known to the leader all
+/// the same: unless `knows_all` says that nothing is missing here, only others can say that it is
+/// none. Empty: nothing ever is.
+access::Lookup lookup_in(std::shared_ptr<const state::Store> store,
+                         std::function<bool()> knows_all = {});
 
 }  // namespace nomad::cluster

@@ -21,18 +21,22 @@ struct Process {
   std::vector<std::pair<std::string, Lookup::Found>> asked;
   std::shared_ptr<Authenticator> authenticator;
 
-  explicit Process(bool enforces = true, CacheLimits cache = {}, std::size_t most_waiting = 100) {
+  explicit Process(bool enforces = true,
+                   CacheLimits cache = {},
+                   std::size_t most_waiting = 100,
+                   bool has_tables = true) {
     authenticator = Authenticator::make(
         {.enforces = enforces,
-         .lookup = {.index = [this] { return index; },
-                    .is_node
-                    = [](std::string_view id,
-                         std::string_view secret) { return id == "n1" && secret == "node-secret"; },
-                    .here = [this](std::string_view token) { return find(token); },
-                    .elsewhere =
-                        [this](const SecretText& token, Lookup::Found found) {
-                          asked.emplace_back(token.reveal(), std::move(found));
-                        }},
+         .lookup
+         = {.index = has_tables ? [this] { return index; } : std::function<std::uint64_t()>{},
+            .is_node
+            = [](std::string_view id,
+                 std::string_view secret) { return id == "n1" && secret == "node-secret"; },
+            .here = [this](std::string_view token) { return find(token); },
+            .elsewhere =
+                [this](const SecretText& token, Lookup::Found found) {
+                  asked.emplace_back(token.reveal(), std::move(found));
+                }},
          .cache = cache,
          .most_waiting = most_waiting,
          .now = [this] { return now; }});
@@ -210,7 +214,7 @@ TEST_CASE("authenticator: as many wait as may, and the others are told") {
 }
 
 TEST_CASE("authenticator: what others say by a newer index ends what they said before") {
-  Process process;
+  Process process{true, {}, 100, false};
   process.knows_tokens = false;
   process.resolve("a");
   process.asked.at(0).second(Grant{.rights = Rights::everything(), .index = 5});
@@ -256,7 +260,7 @@ TEST_CASE("authenticator: a user's rights are those of his token, whoever passes
 }
 
 TEST_CASE("authenticator: what was known counts while nobody can be asked, and no refused token") {
-  Process process{true, {.known_for = 30s}};
+  Process process{true, {.known_for = 30s}, 100, false};
   process.knows_tokens = false;
   const auto say = [&](Result<Grant> grant) {
     auto found = std::move(process.asked.back().second);
@@ -298,8 +302,48 @@ TEST_CASE("authenticator: what was known counts while nobody can be asked, and n
   CHECK(*said == "there are none");  // it has ended by itself
 }
 
-TEST_CASE("authenticator: a change that others tell of ends what is kept") {
+TEST_CASE("authenticator: servers that were made anew with a lesser index are believed in time") {
+  Process process{true, {.known_for = 10min}, 100, false};
+  process.knows_tokens = false;
+  const auto hear = [&](std::uint64_t index) {
+    process.authenticator->look_for_changes([] {});
+    process.asked.back().second(Grant{.index = index});
+    return process.authenticator->newest_index();
+  };
+  const auto said = process.resolve("good");
+  process.asked.back().second(Grant{.rights = Rights::everything(), .index = 50});
+  CHECK(*said == "all");
+  CHECK(hear(7) == 50);  // a late answer
+  process.now += 20s;
+  CHECK(hear(50) == 50);
+  CHECK(hear(7) == 50);
+  process.now += 9s;
+  CHECK(hear(8) == 50);
+  CHECK(process.outcome("good") == "all");
+  process.now += 1s;
+  CHECK(hear(8) == 8);
+  CHECK(process.outcome("good") == "later");  // what the servers of before have said
+}
+
+TEST_CASE("authenticator: a server takes what another one says until its own tables change") {
   Process process;
+  process.knows_tokens = false;
+  process.index = 3;
+  auto said = process.resolve("new");
+  process.asked.back().second(Grant{.rights = Rights::everything(), .index = 9});
+  CHECK(*said == "all");
+  CHECK(process.outcome("new") == "all");
+  CHECK(process.authenticator->newest_index() == 3);
+  process.index = 4;
+  CHECK(process.outcome("new") == "later");
+
+  said = process.resolve("new");  // which was deleted here, while nobody leads
+  process.asked.back().second(Error{Errc::unavailable, "there are none"});
+  CHECK(*said == "there are none");
+}
+
+TEST_CASE("authenticator: a change that others tell of ends what is kept") {
+  Process process{true, {}, 100, false};
   process.knows_tokens = false;
   const auto said = process.resolve("good");
   process.asked.back().second(Grant{.rights = Rights::everything(), .index = 5});

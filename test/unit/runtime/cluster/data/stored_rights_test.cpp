@@ -137,6 +137,18 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a client token has its own policies an
   CHECK_FALSE(rights("s")->rights->allow(access::Capability::management, {}));
 }
 
+TEST_CASE_FIXTURE(Stored, "stored_rights: of a token that is not here yet the leader is asked") {
+  put_token("a1", "s", "management");
+  bool knows_all = false;
+  const auto here
+      = cluster::lookup_in({std::shared_ptr<void>{}, &store}, [&] { return knows_all; }).here;
+  CHECK(here("s").value().has_value());
+  CHECK(here("").value().has_value());  // what is between servers never waits for a leader
+  CHECK_FALSE(here("made at the leader").has_value());
+  knows_all = true;
+  CHECK(here("made at the leader").value().error() == access::permission_denied());
+}
+
 TEST_CASE_FIXTURE(Stored, "stored_rights: an authenticator of a server reads its newest state") {
   const auto authenticator = access::Authenticator::make(
       {.lookup = cluster::lookup_in({std::shared_ptr<void>{}, &store})});
