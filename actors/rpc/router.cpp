@@ -88,6 +88,15 @@ Error no_such_method(const MethodInfo* method, std::uint16_t number) {
                       method != nullptr ? std::string{method->name} : std::to_string(number))};
 }
 
+/// Guesses count here as at the HTTP port: of whoever came first, as far as a server says who.
+void refuse(access::Authenticator& authenticator,
+            const access::Principal& who,
+            const Error& why,
+            const Inbound& inbound) {
+  if (why.code == Errc::permission_denied) authenticator.note_refused(who);
+  inbound.reply(why);
+}
+
 void log_refusal(const MethodInfo& method, const Caller& caller, const std::string& own_region) {
   const bool is_foreign = caller.is_server() && caller.peer->region != own_region;
   log::warn("rpc", "refusing {} of {} ({}): {}", method.name, caller.describe(), caller.remote,
@@ -121,14 +130,15 @@ void MethodRouter::serve(const net::RpcPeer& peer, Inbound inbound) const {
   if (found->second->look_up == LookUp::by_handler)
     return found->second->run(who, std::move(inbound));
   if (const auto now = authenticator_->at_once(who)) {
-    if (!*now) return inbound.reply(now->error());
+    if (!*now) return refuse(*authenticator_, who, now->error(), inbound);
     return found->second->run(**now, std::move(inbound));
   }
-  authenticator_->resolve(who, [handle = found->second, inbound = std::move(inbound)](
-                                   const Result<access::Principal>& later) {
-    if (!later) return inbound.reply(later.error());
-    handle->run(*later, inbound);
-  });
+  authenticator_->resolve(who,
+                          [authenticator = authenticator_, who, handle = found->second,
+                           inbound = std::move(inbound)](const Result<access::Principal>& later) {
+                            if (!later) return refuse(*authenticator, who, later.error(), inbound);
+                            handle->run(*later, inbound);
+                          });
 }
 
 }  // namespace nomad::rpc

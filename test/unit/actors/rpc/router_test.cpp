@@ -276,4 +276,13 @@ TEST_CASE("router: a token is looked up where its request is served, before the 
   });
   CHECK(ask(router, server, Method::status_ping, {}, "eu", {.token = "bad"})->has_value());
   CHECK(passed_on == 1);
+
+  const auto is_guessing = [&](const std::string& remote) {
+    return authenticator->is_guessing(authenticator->identify({.remote = remote}));
+  };
+  CHECK_FALSE(is_guessing(server.remote));
+  for (int i = 0; i < 60; ++i)
+    with("bad");
+  CHECK(is_guessing(server.remote));
+  CHECK_FALSE(is_guessing("192.0.2.1:99"));
 }
