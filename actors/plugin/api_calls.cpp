@@ -209,10 +209,11 @@ void ApiGate::close() {
   routes_.reset();
 }
 
-void ApiCalls::open(std::shared_ptr<ApiGate> gate, const std::string& allowed) {
+void ApiCalls::open(std::shared_ptr<ApiGate> gate, const ApiUse& use) {
   gate_ = std::move(gate);
   // There is always a word, for none at all would keep it from nothing.
-  limits_ = fmt::format("node:{} {}", gate_ ? gate_->node_id() : "", allowed);
+  limits_ = fmt::format("node:{} {}", gate_ ? gate_->node_id() : "", use.allowed);
+  token_ = use.token;
 }
 
 void ApiCalls::refuse(std::uint64_t number, const Error& why) {
@@ -245,6 +246,7 @@ void ApiCalls::request(std::uint64_t number,
   request.limits = limits_;
   request.received = std::chrono::steady_clock::now();
   request.add_header("Host", "127.0.0.1");
+  if (!token_.empty()) request.add_header("X-Nomad-Token", token_.reveal());
   if (!request.target.starts_with("/v1/") || !net::split_target(request))
     return refuse(number, {Errc::invalid_argument, "the path does not begin with /v1/"});
   open.emplace(number, exchange);

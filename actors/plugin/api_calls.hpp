@@ -10,6 +10,7 @@
 #include <string>
 
 #include "actors/plugin/body/plugin_peer.hpp"
+#include "runtime/base/secret.hpp"
 #include "runtime/net/http/http_message.hpp"
 #include "runtime/net/http/router.hpp"
 
@@ -34,6 +35,12 @@ private:
   std::shared_mutex guard_;
   std::shared_ptr<const net::HttpRouter> routes_;
   const std::string node_id_;
+};
+
+/// What a plugin may use of the API: what its token gives, as far as that is allowed to it.
+struct ApiUse {
+  std::string allowed{};  ///< Words of access::Limits.
+  SecretText token{};     ///< Empty: none, which gives what everyone may do.
 };
 
 class ApiCalls {
@@ -68,9 +75,9 @@ public:
   ApiCalls(const ApiCalls&) = delete;
   ApiCalls& operator=(const ApiCalls&) = delete;
 
-  /// Before it nothing is served. `allowed`: what of the API the plugin may use, beside reading the
-  /// gate's node: words of access::Limits.
-  void open(std::shared_ptr<ApiGate> gate, const std::string& allowed);
+  /// Before it nothing is served. Beside what `use` says the plugin may read the gate's node, if
+  /// its token may.
+  void open(std::shared_ptr<ApiGate> gate, const ApiUse& use);
 
   void request(std::uint64_t number, schema::plugin::ApiRequest::Reader wanted, bool subscribes);
   void taken(std::uint64_t number, std::size_t bytes);
@@ -89,6 +96,7 @@ private:
   Send send_;
   std::shared_ptr<ApiGate> gate_;
   std::string limits_;  ///< What all requests are kept to.
+  SecretText token_;    ///< With which they come.
   std::map<std::uint64_t, std::shared_ptr<PluginExchange>> requests_;
   std::map<std::uint64_t, std::shared_ptr<PluginExchange>> subscriptions_;
 };

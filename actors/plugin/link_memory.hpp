@@ -17,7 +17,7 @@ struct LinkMemory {
     MakePeer make_peer;
     std::string config;
     std::map<std::string, std::string> places;
-    std::string api;
+    ApiUse api;
     Object<schema::plugin::Declaration> declaration;
     /// Of its successor: whether what that says it brings can be used here.
     std::function<Result<>(schema::plugin::Declaration::Reader)> check{};

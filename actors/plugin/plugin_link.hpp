@@ -110,7 +110,7 @@ struct Reconfigure {
   MakePeer make_peer;
   std::string config;
   std::map<std::string, std::string> places;
-  std::string api{};  ///< What it may do by the agent's API.
+  ApiUse api{};  ///< What it may do by the agent's API.
   /// Whether what it says it brings can be used here. On the link's thread. Empty: anything can.
   std::function<Result<>(schema::plugin::Declaration::Reader)> check{};
 };
@@ -168,7 +168,7 @@ struct LinkOptions {
   std::string config = "{}";  ///< As it was configured; a JSON object.
   /// Where a key of it stands, "start.hcl:7"; "" is the block itself.
   std::map<std::string, std::string> places{};
-  std::string api{};  ///< What of the agent's API it may use: words of access::Limits.
+  ApiUse api{};  ///< What of the agent's API it may use.
   std::string data_dir{};
   std::string node{};
   bool has_client = false;

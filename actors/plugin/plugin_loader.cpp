@@ -176,6 +176,19 @@ Result<std::shared_ptr<const PluginCopy>> take_file(const PluginFile& file,
   return copy;
 }
 
+/// Puts the token that stands in a file into the block, so that another one makes it another block.
+Result<> read_token(const config::AgentConfig& config,
+                    const std::string& name,
+                    config::PluginBlock& settings) {
+  settings.token = NOMAD_TRY(config::token_of(settings));
+  if (config.acl.enabled && settings.token.empty() && !settings.api.empty())
+    log::warn("plugin",
+              "plugin {} has an api block without a token: with ACLs on it may do no more than the "
+              "anonymous policy allows",
+              name);
+  return {};
+}
+
 }  // namespace
 
 Result<client::PluginCatalog> with_plugin(client::PluginCatalog catalog,
@@ -258,13 +271,17 @@ void PluginLoader::look(const actor::Owner& owner,
   auto blocks = config.plugin_blocks;
   for (const auto& file : files) {
     const auto block = blocks.extract(file.name);
-    const auto settings = block.empty() ? config::PluginBlock{} : block.mapped();
+    auto settings = block.empty() ? config::PluginBlock{} : block.mapped();
+    const auto read = read_token(config, file.name, settings);
     if (!file.older.empty())
       log::info("plugin", "plugin {} is that of {}, and not that of {}", file.name, file.path,
                 file.older);
     const auto known = std::ranges::find(loaded_, file.name, &Loaded::name);
     if (known != loaded_.end()) {
-      reconfigure(config, *known, file, settings);
+      if (read)
+        reconfigure(config, *known, file, settings);
+      else
+        log::error("plugin", "plugin {} stays as it was: {}", known->name, read.error().what);
       continue;
     }
     states_->update(file.name, [&](PluginStatus& status) {
@@ -272,7 +289,7 @@ void PluginLoader::look(const actor::Owner& owner,
       status.isolated = settings.isolated;
       status.since = wall_clock();
     });
-    const auto started = start(owner, config, file, settings);
+    const auto started = read ? start(owner, config, file, settings) : read;
     if (!started) refuse(file.name, started.error().what);
   }
   refuse_absent(blocks);
@@ -297,7 +314,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
                    .make_peer = std::move(peer),
                    .config = settings.config,
                    .places = settings.places,
-                   .api = settings.api,
+                   .api = {settings.api, settings.token},
                    .data_dir = directory_of(config, file.name),
                    .node = config.name,
                    .has_client = config.client.enabled,
@@ -341,7 +358,7 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
   auto peer = peer_of(loop_, file, *copy, config, settings, options_.programs);
   if (!peer) return keeps(peer.error());
   plugin_link::Reconfigure order{
-      std::move(*peer), settings.config, settings.places, settings.api, {}};
+      std::move(*peer), settings.config, settings.places, {settings.api, settings.token}, {}};
   if (base_)
     order.check = [catalog = catalog_without(known.name), link = known.link,
                    facts = known.facts](schema::plugin::Declaration::Reader says) -> Result<> {

@@ -12,6 +12,7 @@
 
 #include "runtime/base/duration.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/base/secret.hpp"
 
 namespace nomad::config {
 
@@ -274,6 +275,8 @@ struct PluginBlock {
   bool confined = false;             ///< Its process reaches few files and system calls.
   std::vector<std::string> paths{};  ///< Which a confined one may read and write.
   std::string api{};                 ///< What of the API it may use: words of access::Limits.
+  SecretText token{};                ///< Whose rights its requests have within that; empty: none's.
+  std::string token_file{};          ///< Where that is to be read, instead.
   std::string config = "{}";         ///< What stands in `config`, as a JSON object.
   /// Where its keys stand, "start.hcl:7", by their paths below `config`; "" is the block itself.
   std::map<std::string, std::string> places{};
@@ -282,8 +285,8 @@ struct PluginBlock {
   /// Where it stands is no part of what it says.
   friend bool operator==(const PluginBlock& a, const PluginBlock& b) {
     return a.isolated == b.isolated && a.args == b.args && a.user == b.user
-           && a.confined == b.confined && a.paths == b.paths && a.api == b.api
-           && a.config == b.config;
+           && a.confined == b.confined && a.paths == b.paths && a.api == b.api && a.token == b.token
+           && a.token_file == b.token_file && a.config == b.config;
   }
 };
 
@@ -342,6 +345,9 @@ Result<> validate(const AgentConfig& config);
 /// The servers that a client is told of: `client.servers`, then those of `server_join`, each with a
 /// port.
 std::vector<std::string> client_servers(const AgentConfig& config);
+
+/// What a plugin's requests show: its token, or what stands in `token_file` now; empty: nothing.
+Result<SecretText> token_of(const PluginBlock& plugin);
 
 /// The configuration as /v1/agent/self shows it: PascalCase JSON without secrets.
 std::string to_json(const AgentConfig& config);

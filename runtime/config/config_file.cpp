@@ -153,4 +153,14 @@ Result<AgentConfig> with_path(AgentConfig base, const std::string& path) {
   return base;
 }
 
+Result<SecretText> token_of(const PluginBlock& plugin) {
+  if (plugin.token_file.empty()) return plugin.token;
+  auto text = NOMAD_TRY(read_whole_file(plugin.token_file).within("api.token_file"));
+  constexpr const char* blanks = " \t\r\n";
+  text.erase(text.find_last_not_of(blanks) + 1);
+  if (text.empty() || text.find_first_of(blanks) != std::string::npos)
+    return Error{Errc::rejected, "api.token_file: no token stands in " + plugin.token_file};
+  return SecretText{std::move(text)};
+}
+
 }  // namespace nomad::config

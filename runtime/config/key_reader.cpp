@@ -244,13 +244,35 @@ private:
       }
   }
 
-  /// `api { allow = ["read-job"]; namespaces = ["default"] }`, as words of access::Limits.
+  /// `token = "…"` or `token_file = "/…"` of a plugin's `api` block. Never shows the token.
+  static std::string plugin_token(PluginBlock& block,
+                                  const std::string& key,
+                                  const json::value& value) {
+    if (!is_scalar(value)) return key + ": expected a text";
+    auto given = as_text(value);
+    if (given.empty() || given.find_first_of(" \t\r\n") != std::string::npos)
+      return key + ": it has no blanks and is not empty";
+    if (key == "token_file" && !given.starts_with('/')) return key + ": expected an absolute path";
+    if (key == "token")
+      block.token = SecretText{std::move(given)};
+    else
+      block.token_file = std::move(given);
+    return block.token.empty() || block.token_file.empty() ? ""
+                                                           : "either token or token_file, not both";
+  }
+
+  /// `api { allow = ["read-job"]; namespaces = ["default"] }`, as words of access::Limits; and the
+  /// token.
   static std::string plugin_api(PluginBlock& block, const json::value& value) {
     if (!is_block(value)) return "expected a block";
     for (const auto* part : parts_of(value))
       for (const auto& [key, list] : *part) {
+        if (key == "token" || key == "token_file") {
+          if (auto problem = plugin_token(block, key, list); !problem.empty()) return problem;
+          continue;
+        }
         if (key != "allow" && key != "namespaces")
-          return "unknown key; a plugin's api block has allow and namespaces";
+          return "unknown key; a plugin's api block has allow, namespaces, token and token_file";
         if (!list.is_array() || !std::ranges::all_of(list.get_array(), is_scalar))
           return std::string{key} + ": expected a list of texts";
         for (const auto& item : list.get_array()) {

@@ -21,6 +21,8 @@ struct Api {
     routes.handle("/v1/here", [](net::Responder responder) {
       net::Response response;
       response.headers = {{"X-Nomad-Index", "42"}};
+      CHECK(responder.request().header("X-Nomad-Token") == "f65efade");
+      CHECK(responder.request().limits == "node: read-job");
       response.body = responder.request().method + ' ' + responder.request().body;
       responder.send(std::move(response));
     });
@@ -35,7 +37,7 @@ struct Api {
           fill(*draft);
           sent.push_back(draft.freeze());
         });
-    calls->open(gate, "read-job");
+    calls->open(gate, {"read-job", SecretText{"f65efade"}});
   }
 
   void ask(std::uint64_t number, const char* path, bool subscribes = false) {
@@ -115,7 +117,7 @@ TEST_CASE("api calls: whoever answered is let go of, and so is who is given up")
                   });
     api.calls->open(std::make_shared<plugin::ApiGate>(
                         std::make_shared<const net::HttpRouter>(std::move(routes))),
-                    "");
+                    {});
     api.ask(5, "/v1/later");
   }
   SUBCASE("a stream that has ended") {

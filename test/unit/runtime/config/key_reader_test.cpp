@@ -1,7 +1,11 @@
 // Files are read by the table of keys: each row has the effect, warning or error that it promises.
 #include "runtime/config/key_reader.hpp"
 
+#include <cstdio>
+#include <fstream>
 #include <string>
+
+#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
@@ -247,6 +251,7 @@ plugin "stamp" {
   api {
     allow      = ["read-job", "node-read"]
     namespaces = ["a"]
+    token      = "f65efade"
   }
   config {
     file = "a"
@@ -261,12 +266,34 @@ plugin "stamp" {
   CHECK(block.args == std::vector<std::string>{"-v", "3"});
   CHECK(block.config == R"({"file":"a"})");
   CHECK(block.api == "read-job node-read namespace:a");
+  CHECK(block.token == SecretText{"f65efade"});
+  CHECK(to_json(*config).find("f65efade") == std::string::npos);
+  auto other = block;
+  other.token = SecretText{"another"};
+  CHECK_FALSE(other == block);
   for (const auto* wrong :
        {R"(paths = ["srv"])", R"(confined = "perhaps")", R"(usr = "nobody")",
         R"(user = ["nobody"])", R"(api = "read-job")", R"(api { allow = ["read-jobs"] })",
         R"(api { allow = ["node:x"] })", R"(api { allow = ["read-job management"] })",
-        R"(api { namespaces = ["a management"] })", R"(api { deny = [] })"}) {
+        R"(api { namespaces = ["a management"] })", R"(api { deny = [] })",
+        R"(api { token = ["a"] })", R"(api { token = "" })", R"(api { token = "a b" })",
+        R"(api { token_file = "token" })", R"(api { token = "a" token_file = "/b" })"}) {
     CAPTURE(wrong);
     CHECK_FALSE(with({}, std::string{"plugin \"stamp\" {\n"} + wrong + "\n}\n"));
   }
+}
+
+TEST_CASE("key_reader: a plugin's token may stand in a file, alone") {
+  PluginBlock block{.token_file = "/tmp/" + std::to_string(getpid()) + ".plugin-token"};
+  CHECK(token_of(PluginBlock{.token = SecretText{"a"}}).value() == SecretText{"a"});
+  CHECK(token_of(block).error().what.starts_with("api.token_file: "));
+  const auto token_from = [&](const char* text) {
+    std::ofstream{block.token_file} << text;
+    auto token = token_of(block);
+    std::remove(block.token_file.c_str());
+    return token;
+  };
+  CHECK(token_from("f65efade\n").value() == SecretText{"f65efade"});
+  for (const auto* text : {"", "\n", "a b", "a\nb\n"})
+    CHECK(token_from(text).error().what.find("no token stands in") != std::string::npos);
 }
