@@ -91,6 +91,8 @@ struct DataQuery {
   tag @3 :Text;
   choose @4 :Text;                 # "<number>|<key>"
   known @5 :UInt64;                # the digest of the last answer; 0: none
+  allocId @6 :Text;                # for which task of the node: its rights count; none: nobody's
+  task @7 :Text;
 }
 
 struct Reply {

@@ -224,7 +224,8 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
                 .plans = {.rejected_nodes = rejected_nodes(config.server.plan_rejection_tracker)},
                 .job_types = links.job_types,
                 .decisions = keep_decisions(links),
-                .metrics = links.metrics},
+                .metrics = links.metrics,
+                .enforces_access = cluster_->authenticator()->enforces()},
                random)
                .nodes;
   actor::tell(server_, server::AddDuty{cluster_->autopilot()});

@@ -80,7 +80,8 @@ Duties start_duties(const Server& server,
                                          .default_configuration = options.default_configuration,
                                          .metrics = metrics});
   const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
-  const auto data = spawn_data_endpoint(owner, store, parts.keyring, parts.lease);
+  const auto data
+      = spawn_data_endpoint(owner, store, parts.keyring, parts.lease, options.enforces_access);
   options.heartbeats.random_seed = random.next();
   options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);

@@ -71,6 +71,7 @@ struct DutyOptions {
   std::shared_ptr<const JobTypes> job_types = {};     ///< Of plugins; null: none.
   std::shared_ptr<DecisionFeed> decisions = {};       ///< Who is told of them; null: nobody.
   std::shared_ptr<telemetry::Registry> metrics = {};  ///< Null: nothing is measured.
+  bool enforces_access = true;  ///< Tasks read by their own rights (Authenticator::enforces).
 };
 
 /// What `start_duties` has spawned.

@@ -337,7 +337,8 @@ void SimServer::start_duties(const Proposer& proposer) {
        .workers = 2,
        .detached_workers = false,
        .default_configuration = preempting(),
-       .metrics = {}},
+       .metrics = {},
+       .enforces_access = false},
       random_);
   for (const auto& each : duties.all)
     system_.own(machine_, each);

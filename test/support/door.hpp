@@ -78,9 +78,13 @@ inline door::Ask await_previous(std::string_view node, std::string_view alloc) {
 
 inline door::Ask watch_data(std::string_view node,
                             const templates::ClusterQuery& query,
-                            std::uint64_t known) {
+                            std::uint64_t known,
+                            std::string_view alloc_id = {},
+                            std::string_view task = {}) {
   return door::make_ask(node, [&](auto& ask) {
     auto data = ask.initWatchData();
+    data.setAllocId(text(alloc_id));
+    data.setTask(text(task));
     data.setKind(static_cast<std::uint8_t>(query.kind));
     data.setNamespace(text(query.name_space));
     data.setName(text(query.name));

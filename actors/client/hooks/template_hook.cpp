@@ -314,12 +314,17 @@ private:
 
   // -- following ----------------------------------------------------------------------------------
 
+  /// Asked with the rights of this task.
+  data_watcher::TaskQuery of_task(const ClusterQuery& query) const {
+    return {query, std::string{scope_.alloc->id()}, copy(scope_.place->getTask())};
+  }
+
   std::uint64_t follower() const { return self_->ref().address().id; }
 
   void perform(const template_action::Follow& it) {
     std::erase_if(followed_, [&](const auto& one) {
       if (it.queries.contains(one.first)) return false;
-      self_->send(parts_.data, data_watcher::Unfollow{one.first, follower()});
+      self_->send(parts_.data, data_watcher::Unfollow{of_task(one.first), follower()});
       return true;
     });
     for (const auto& query : it.queries) {
@@ -331,7 +336,7 @@ private:
 
   void perform(const template_action::StopFollowing&) {
     for (const auto& [query, data] : std::exchange(followed_, {}))
-      self_->send(parts_.data, data_watcher::Unfollow{query, follower()});
+      self_->send(parts_.data, data_watcher::Unfollow{of_task(query), follower()});
     forget_files();
   }
 
@@ -339,7 +344,7 @@ private:
     followed.asked = ++questions_;
     self_
         ->request(parts_.data, actor::infinite,
-                  data_watcher::Follow{.query = query,
+                  data_watcher::Follow{.query = of_task(query),
                                        .known = followed.data ? followed.data->digest : 0,
                                        .follower = follower()})
         .then([this,

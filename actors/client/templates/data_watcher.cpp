@@ -14,6 +14,7 @@ namespace {
 
 using data_watcher::Follow;
 using data_watcher::News;
+using data_watcher::TaskQuery;
 using data_watcher::Unfollow;
 using templates::ClusterQuery;
 using Kind = ClusterQuery::Kind;
@@ -24,7 +25,7 @@ constexpr auto held_slack = std::chrono::seconds{60};
 /// The wait after a failed question is over.
 struct AskQueryAgain {
   using is_message = void;
-  ClusterQuery query;
+  TaskQuery query;
   std::uint64_t number = 0;
 };
 
@@ -103,7 +104,7 @@ private:
     bool busy = false;                          ///< There is either.
   };
 
-  void ask(const ClusterQuery& query, Topic& topic) {
+  void ask(const TaskQuery& query, Topic& topic) {
     topic.busy = true;
     topic.number = ++last_;
     const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -117,10 +118,11 @@ private:
             [this, query, number = topic.number](const Error& err) { failed(query, number, err); });
   }
 
-  door::Ask question(const ClusterQuery& query,
+  door::Ask question(const TaskQuery& of,
                      std::uint64_t known,
                      std::chrono::milliseconds wait) const {
     return door::make_ask(options_.node_id, [&](auto& ask) {
+      const auto& query = of.query;
       ask.setMaxWaitMs(static_cast<std::uint64_t>(wait.count()));
       auto data = ask.initWatchData();
       data.setKind(static_cast<std::uint8_t>(query.kind));
@@ -129,10 +131,12 @@ private:
       data.setTag(text(query.tag));
       data.setChoose(text(query.choose));
       data.setKnown(known);
+      data.setAllocId(text(of.alloc_id));
+      data.setTask(text(of.task));
     });
   }
 
-  void answered(const ClusterQuery& query, std::uint64_t number, const door::Reply& answer) {
+  void answered(const TaskQuery& query, std::uint64_t number, const door::Reply& answer) {
     const auto found = topics_.find(query);
     if (found == topics_.end() || found->second.number != number) return;
     auto& topic = found->second;
@@ -142,7 +146,7 @@ private:
       return;
     }
     if (!topic.data || topic.data->digest != answer->getData().getDigest()) {
-      auto data = read_cluster_data(query, answer);
+      auto data = read_cluster_data(query.query, answer);
       if (!data) return failed(query, number, data.error());
       topic.data = std::move(*data);
       tell(topic);
@@ -160,12 +164,12 @@ private:
     });
   }
 
-  void failed(const ClusterQuery& query, std::uint64_t number, const Error& err) {
+  void failed(const TaskQuery& query, std::uint64_t number, const Error& err) {
     const auto found = topics_.find(query);
     if (found == topics_.end() || found->second.number != number) return;
     auto& topic = found->second;
     if (!std::exchange(failing_, true))
-      log::warn("client", "templates wait for the servers: \"{}\": {}", query.name, err.what);
+      log::warn("client", "templates wait for the servers: \"{}\": {}", query.query.name, err.what);
     const auto delay = templates::retry_delay(options_.settings->retry, topic.failed++);
     if (delay) {
       topic.busy = true;
@@ -180,7 +184,7 @@ private:
 
   WatcherSelf::pointer self_;
   DataWatcherOptions options_;
-  std::map<ClusterQuery, Topic> topics_;
+  std::map<TaskQuery, Topic> topics_;
   std::uint64_t last_ = 0;
   bool failing_ = false;  ///< Nothing was answered since somebody read of a failure.
 };

@@ -1,5 +1,6 @@
 // DataWatcher: follows services and variables for the templates of this node's tasks. Whatever is
-// followed is asked of the servers by one question that they hold, however many tasks follow it.
+// followed is asked of the servers by one question of each task that they hold, however many of its
+// templates follow it.
 //
 // Owns:   the newest answers, the questions that are held, the waits after failed ones.
 // Takes:  Follow, answered when there is something else than the follower has, with `timeout` and
@@ -38,6 +39,15 @@ using ClusterDataPtr = std::shared_ptr<const ClusterData>;
 
 namespace data_watcher {
 
+/// A question of a task, whose rights decide about the answer.
+struct TaskQuery {
+  templates::ClusterQuery query{};
+  std::string alloc_id{};
+  std::string task{};
+
+  auto operator<=>(const TaskQuery&) const = default;
+};
+
 struct News {
   using is_message = void;
   ClusterDataPtr data;  ///< Never null.
@@ -45,14 +55,14 @@ struct News {
 
 struct Follow {
   using is_message = void;
-  templates::ClusterQuery query;
+  TaskQuery query;
   std::uint64_t known = 0;     ///< The digest of what the follower has; 0: nothing.
   std::uint64_t follower = 0;  ///< Any number that no other follower has.
 };
 
 struct Unfollow {
   using is_message = void;
-  templates::ClusterQuery query;
+  TaskQuery query;
   std::uint64_t follower = 0;
 };
 

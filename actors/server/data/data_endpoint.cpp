@@ -11,11 +11,13 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/data/node_data.hpp"
+#include "runtime/cluster/data/stored_rights.hpp"
 
 namespace nomad::server {
 namespace {
 
 using namespace std::chrono_literals;
+using cluster::TaskOfNode;
 using templates::ClusterQuery;
 
 /// How long changes of what takes many rows are gathered.
@@ -31,7 +33,7 @@ struct TopicDue {
 struct QuestionOver {
   using is_message = void;
   std::uint64_t topic = 0;
-  std::string node_id;
+  TaskOfNode asker;
   std::uint64_t question = 0;
 };
 
@@ -70,10 +72,12 @@ public:
 
   void init(std::shared_ptr<state::Store> store,
             std::shared_ptr<security::Keyring> keyring,
-            std::shared_ptr<const raft::LeaderLease> lease) {
+            std::shared_ptr<const raft::LeaderLease> lease,
+            bool enforces) {
     store_ = std::move(store);
     keyring_ = std::move(keyring);
     lease_ = std::move(lease);
+    if (enforces) rights_ = std::make_unique<access::RightsCache>();
   }
 
   actor::Answer<door::Reply> answer(const door::Ask& msg) {
@@ -82,14 +86,15 @@ public:
     const auto query = query_of(msg->getWatchData());
     if (static_cast<std::uint8_t>(query.kind) < 1 || query.kind > ClusterQuery::last_kind)
       return Error{Errc::invalid_argument, "templates can't follow that"};
-    const auto node_id = msg.subject();
+    const TaskOfNode asker{msg.subject(), copy(msg->getWatchData().getAllocId()),
+                           copy(msg->getWatchData().getTask())};
     const auto known = msg->getWatchData().getKnown();
     auto& topic = topic_of(query);
-    end(topic, node_id);
+    end(topic, asker);
     const auto snapshot = store_->snapshot();
-    auto read = cluster::read_node_data(snapshot, query);
+    const auto read = judged(snapshot, query, asker, cluster::read_node_data(snapshot, query));
     if (!read || cluster::digest_of(*read) != known) return answer_now(query, snapshot, read);
-    auto& held = held_[node_id];
+    auto& held = held_[asker.node_id];
     if (held >= most_node_questions) {
       forget_if_idle(query);
       return Error{Errc::overloaded, "the node follows too much"};
@@ -99,8 +104,8 @@ public:
     question.promise = self_->make_response_promise<door::Reply>();
     const auto promise = question.promise;
     question.end = actor::send_self_after(self_, msg.max_wait(),
-                                          QuestionOver{topic.number, node_id, question.number});
-    topic.questions.insert_or_assign(node_id, std::move(question));
+                                          QuestionOver{topic.number, asker, question.number});
+    topic.questions.insert_or_assign(asker, std::move(question));
     return promise;
   }
 
@@ -126,9 +131,9 @@ public:
     if (found == by_number_.end()) return;
     const auto query = found->second;
     auto& topic = topics_.at(query);
-    const auto question = topic.questions.find(msg.node_id);
+    const auto question = topic.questions.find(msg.asker);
     if (question == topic.questions.end() || question->second.number != msg.question) return;
-    end(topic, msg.node_id);
+    end(topic, msg.asker);
     forget_if_idle(query);
   }
 
@@ -144,8 +149,18 @@ private:
     std::uint64_t number = 0;
     bool gathers = false;  ///< TopicDue comes.
     state::Watches::Subscription subscription{};
-    std::unordered_map<std::string, Question> questions{};  ///< By node.
+    std::map<TaskOfNode, Question> questions{};
   };
+
+  /// What of it the task may have that asks.
+  Result<cluster::NodeData> judged(const state::Snapshot& snapshot,
+                                   const ClusterQuery& query,
+                                   const TaskOfNode& asker,
+                                   const Result<cluster::NodeData>& read) {
+    if (!rights_ || !read) return read;
+    const auto rights = NOMAD_TRY(cluster::rights_of_task(snapshot, asker, *rights_));
+    return cluster::for_rights(*read, query, *rights);
+  }
 
   /// Watched from before whatever is read of it next.
   Topic& topic_of(const ClusterQuery& query) {
@@ -203,28 +218,40 @@ private:
   void look(const ClusterQuery& query, Topic& topic) {
     subscribe(query, topic);
     const auto snapshot = store_->snapshot();
-    const auto read = cluster::read_node_data(snapshot, query);
-    const auto digest = read ? cluster::digest_of(*read) : 0;
-    std::optional<Result<door::Reply>> data;  // Nothing is opened before somebody needs it.
+    const auto whole = cluster::read_node_data(snapshot, query);
+    std::map<std::uint64_t, Result<door::Reply>> replies;  // Opened once, when somebody needs it.
     for (auto at = topic.questions.begin(); at != topic.questions.end();) {
-      auto& [node, question] = *at;
+      auto& [asker, question] = *at;
+      const auto read = judged(snapshot, query, asker, whole);
+      const auto digest = read ? cluster::digest_of(*read) : 0;
       if (question.known == digest) {
         ++at;
         continue;
       }
-      if (!data) data = read ? reply_of(snapshot, query, *read) : Result<door::Reply>{read.error()};
-      if (lease_ && !lease_->holds()) data = no_leader();
-      release(node, question);
-      actor::answer(question.promise, *data);
+      Result<door::Reply> reply = no_leader();
+      if (!lease_ || lease_->holds()) reply = reply_once(snapshot, query, read, digest, replies);
+      release(asker.node_id, question);
+      actor::answer(question.promise, std::move(reply));
       at = topic.questions.erase(at);
     }
     forget_if_idle(query);
   }
 
-  void end(Topic& topic, const std::string& node_id) {
-    auto question = topic.questions.extract(node_id);
+  Result<door::Reply> reply_once(const state::Snapshot& snapshot,
+                                 const ClusterQuery& query,
+                                 const Result<cluster::NodeData>& read,
+                                 std::uint64_t digest,
+                                 std::map<std::uint64_t, Result<door::Reply>>& replies) const {
+    if (!read) return read.error();
+    const auto known = replies.find(digest);
+    if (known != replies.end()) return known->second;
+    return replies.emplace(digest, reply_of(snapshot, query, *read)).first->second;
+  }
+
+  void end(Topic& topic, const TaskOfNode& asker) {
+    auto question = topic.questions.extract(asker);
     if (question.empty()) return;
-    release(node_id, question.mapped());
+    release(asker.node_id, question.mapped());
     question.mapped().promise.deliver(nothing_new(question.mapped().known));
   }
 
@@ -246,6 +273,7 @@ private:
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<security::Keyring> keyring_;
   std::shared_ptr<const raft::LeaderLease> lease_;  ///< None: always ours.
+  std::unique_ptr<access::RightsCache> rights_;     ///< Null: everybody may read everything.
   std::map<ClusterQuery, Topic> topics_;
   std::unordered_map<std::uint64_t, ClusterQuery> by_number_;
   std::unordered_map<std::string, std::size_t> held_;  ///< Open questions, by node.
@@ -255,8 +283,9 @@ private:
 DataSelf::behavior_type data_endpoint(DataSelf::stateful_pointer<DataState> self,
                                       const std::shared_ptr<state::Store>& store,
                                       const std::shared_ptr<security::Keyring>& keyring,
-                                      const std::shared_ptr<const raft::LeaderLease>& lease) {
-  self->state.init(store, keyring, lease);
+                                      const std::shared_ptr<const raft::LeaderLease>& lease,
+                                      bool enforces) {
+  self->state.init(store, keyring, lease, enforces);
   return {
       [self](const door::Ask& msg) { return self->state.answer(msg); },
       [self](TopicDue msg) { self->state.due(msg.number); },
@@ -269,9 +298,10 @@ DataSelf::behavior_type data_endpoint(DataSelf::stateful_pointer<DataState> self
 NodeDoor spawn_data_endpoint(const actor::Owner& owner,
                              std::shared_ptr<state::Store> store,
                              std::shared_ptr<security::Keyring> keyring,
-                             std::shared_ptr<const raft::LeaderLease> lease) {
+                             std::shared_ptr<const raft::LeaderLease> lease,
+                             bool enforces) {
   return actor::spawn<actor::Policy::restart>(owner, data_endpoint, std::move(store),
-                                              std::move(keyring), std::move(lease));
+                                              std::move(keyring), std::move(lease), enforces);
 }
 
 }  // namespace nomad::server

@@ -2,7 +2,7 @@
 // variables, which it opens for them with the keyring.
 //
 // Owns:   the questions that are held, by what they ask: whatever is asked is watched, read and
-//         opened once, however many nodes wait for it.
+//         opened once, however many tasks wait for it.
 // Takes:  the door's watchData. A change is answered as soon as it is applied; of what takes many
 // rows, the
 //         changes of 50 ms together.
@@ -23,10 +23,12 @@ namespace nomad::server {
 /// Questions that a node may have open.
 inline constexpr std::size_t most_node_questions = 10'000;
 
-/// With a lease, nodes are answered only while it holds.
+/// With a lease, nodes are answered only while it holds. `enforces`: what a task may not read its
+/// node is not told; each answer is judged by the rights of then.
 NodeDoor spawn_data_endpoint(const actor::Owner& owner,
                              std::shared_ptr<state::Store> store,
                              std::shared_ptr<security::Keyring> keyring,
-                             std::shared_ptr<const raft::LeaderLease> lease);
+                             std::shared_ptr<const raft::LeaderLease> lease,
+                             bool enforces);
 
 }  // namespace nomad::server

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/access/authorize.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
@@ -114,6 +115,29 @@ Result<NodeData> read_node_data(const state::Snapshot& snapshot, const ClusterQu
   if (auto variable = snapshot.variable(query.name_space, query.name))
     data.variables.push_back(std::move(variable));
   return data;
+}
+
+Result<NodeData> for_rights(NodeData data,
+                            const templates::ClusterQuery& query,
+                            const access::Rights& rights) {
+  using access::Capability;
+  switch (query.kind) {
+    case Kind::services:
+    case Kind::service:
+      if (rights.allow(Capability::read_services, {.ns = query.name_space})) return data;
+      return access::permission_denied();
+    case Kind::variables:
+      std::erase_if(data.variables, [&](const auto& variable) {
+        return !rights.allow(Capability::variables_list, {.ns = view(variable->getNamespace()),
+                                                          .path = view(variable->getPath())});
+      });
+      return data;
+    case Kind::variable:
+      break;
+  }
+  if (rights.allow(Capability::variables_read, {.ns = query.name_space, .path = query.name}))
+    return data;
+  return access::permission_denied();
 }
 
 std::uint64_t digest_of(const NodeData& data) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/access/rights.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/cluster/data/service_choice.hpp"
 #include "runtime/state/store.hpp"
@@ -26,6 +27,12 @@ struct NodeData {
 /// `invalid_argument` for a choice that is none.
 Result<NodeData> read_node_data(const state::Snapshot& snapshot,
                                 const templates::ClusterQuery& query);
+
+/// The same for somebody with these rights: of lists what he may see. `permission_denied` where he
+/// may not read what he names.
+Result<NodeData> for_rights(NodeData data,
+                            const templates::ClusterQuery& query,
+                            const access::Rights& rights);
 
 /// Never 0.
 std::uint64_t digest_of(const NodeData& data);

@@ -18,7 +18,8 @@ namespace {
 /// denied something: then nothing is known.
 Result<access::RightsRef> rights_of_names(const state::Snapshot& state,
                                           const Names& names,
-                                          access::RightsCache& cache) {
+                                          access::RightsCache& cache,
+                                          const access::ImplicitRights* workload = nullptr) {
   std::vector<access::NamedPolicy> policies;
   for (const auto& name : names) {
     const auto row = state.row<state::kind::AclPolicies>(name);
@@ -27,8 +28,26 @@ Result<access::RightsRef> rights_of_names(const state::Snapshot& state,
     if (!policy) return policy.error().within("ACL policy " + name);
     policies.push_back({name, row->getModifyIndex(), std::move(*policy)});
   }
-  if (policies.empty()) return access::Rights::nothing();
-  return cache.rights_of(std::move(policies));
+  if (policies.empty() && workload == nullptr) return access::Rights::nothing();
+  return cache.rights_of(std::move(policies), workload);
+}
+
+/// The policies that a workload has without a token. Names are compared whole.
+Names policies_of_workload(const state::Snapshot& state, const access::ImplicitRights& workload) {
+  Names names;
+  const auto prefix = state::join_key(workload.ns, workload.job_id, "");
+  for (const auto& entry : state.tables().acl_policies_by_job.prefix(prefix)) {
+    const auto name = entry.key().substr(prefix.size());
+    const auto policy = state.row<state::kind::AclPolicies>(name);
+    if (!policy) continue;
+    const auto job = policy->getJobAcl();
+    const auto fits = [](std::string_view wanted, std::string_view is) {
+      return wanted.empty() || wanted == is;
+    };
+    if (fits(view(job.getGroup()), workload.group) && fits(view(job.getTask()), workload.task))
+      names.emplace(name);
+  }
+  return names;
 }
 
 /// What is told to whoever has the token. Policies and roles that are gone give nothing.
@@ -88,6 +107,23 @@ Result<access::Grant> stored_rights(const state::Snapshot& state,
                      ? access::management_rights()
                      : NOMAD_TRY(rights_of_names(state, policies_of_token(state, *row), cache));
   return grant;
+}
+
+Result<access::RightsRef> rights_of_task(const state::Snapshot& state,
+                                         const TaskOfNode& task,
+                                         access::RightsCache& cache) {
+  const auto row = task.alloc_id.empty() ? state::AllocRef{} : state.alloc(task.alloc_id);
+  if (!row || task.task.empty() || row->alloc->node_id() != task.node_id
+      || row->alloc->is_client_terminal())
+    return access::Rights::nothing();
+  const auto& alloc = row->alloc;
+  access::ImplicitRights workload{.ns = std::string{alloc->ns()},
+                                  .job_id = std::string{alloc->job_id()},
+                                  .group = std::string{alloc->task_group()},
+                                  .task = task.task};
+  const auto job = state.job(workload.ns, workload.job_id);
+  if (job && job->getParentId().size() > 0) workload.job_id = copy(job->getParentId());
+  return rights_of_names(state, policies_of_workload(state, workload), cache, &workload);
 }
 
 bool is_secret_of_node(const state::Snapshot& state,

@@ -30,6 +30,22 @@ Result<access::Grant> stored_rights(const state::Snapshot& state,
                                     access::RightsCache& cache,
                                     const access::Moment& now = access::Moment::now());
 
+/// A task on a node, as the node names it.
+struct TaskOfNode {
+  std::string node_id{};
+  std::string alloc_id{};
+  std::string task{};
+
+  auto operator<=>(const TaskOfNode&) const = default;
+};
+
+/// What a task may do by what it is: read what is its own, and what the policies give that are
+/// attached to its job (a child's: the parent), group or itself. Nothing where its allocation is
+/// not on that node, or has ended there. `corrupt`, or why it is not known, as `stored_rights`.
+Result<access::RightsRef> rights_of_task(const state::Snapshot& state,
+                                         const TaskOfNode& task,
+                                         access::RightsCache& cache);
+
 /// Whether `secret` is that of the node. Never of one that the state does not know.
 bool is_secret_of_node(const state::Snapshot& state,
                        std::string_view node_id,

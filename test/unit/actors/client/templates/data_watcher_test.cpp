@@ -30,7 +30,7 @@ struct Watched : ClientFixture {
   }
 
   Answer<News> follow(std::uint64_t follower, std::uint64_t known = 0) {
-    return ask<News>(watcher, Follow{.query = app, .known = known, .follower = follower});
+    return ask<News>(watcher, Follow{.query = {app}, .known = known, .follower = follower});
   }
 
   std::uint64_t digest_now() { return data[app].digest; }
@@ -73,7 +73,7 @@ TEST_CASE_FIXTURE(Watched, "data_watcher: what nobody follows is not asked for a
   watch();
   const auto known = (**follow(1))->data->digest;
   const auto waits = follow(1, known);
-  tell(watcher, Unfollow{app, 1});
+  tell(watcher, Unfollow{{app}, 1});
   CHECK((*waits)->error().code == Errc::cancelled);
   const int before = data_questions;
   set_variable("app", {{"port", "80"}});

@@ -21,7 +21,7 @@ struct DataFixture : test::ServerFixture {
   std::shared_ptr<security::Keyring> keyring
       = security::Keyring::open({.server_id = "one"}).value();
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
-  NodeDoor endpoint = adopt(spawn_data_endpoint(system(), store, keyring, lease));
+  NodeDoor endpoint = adopt(spawn_data_endpoint(system(), store, keyring, lease, false));
   Object<schema::RootKey> key
       = keyring->make_root_key("11111111-2222-4333-8444-555555555555", 1, {keyring->holder()});
 
@@ -128,4 +128,58 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: what templates can't follow is re
   const auto answer = watch({.kind = Kind{9}}, 0);
   REQUIRE(answer->has_value());
   CHECK((*answer)->error().code == Errc::invalid_argument);
+}
+
+TEST_CASE_FIXTURE(DataFixture, "data_endpoint: with ACLs on, tasks read what is theirs") {
+  const auto judging = adopt(spawn_data_endpoint(system(), store, keyring, lease, true));
+  write([](auto command) {
+    auto job = command.initJobRegister().initJob();
+    job.setId("web");
+    job.setNamespace("default");
+    job.setType("service");
+    job.initTaskGroups(1)[0].setName("api");
+  });
+  write([&](auto command) {
+    auto alloc = command.initPlanResults().initPlans(1)[0].initPlaced(1)[0];
+    alloc.setId("a");
+    alloc.setNamespace("default");
+    alloc.setJobId("web");
+    alloc.setTaskGroup("api");
+    alloc.setNodeId("n1");
+    alloc.setJobCreateIndex(state().job("default", "web")->getCreateIndex());
+  });
+  REQUIRE(state().alloc("a"));
+  put("nomad/jobs/web", "own");
+  put("app", "another's");
+  put_service("s", "front");
+  const auto watch_by
+      = [&](const ClusterQuery& query, std::uint64_t known, const char* node, const char* alloc) {
+          return ask<door::Reply>(judging, test::watch_data(node, query, known, alloc, "server"));
+        };
+  const auto says = [&](const ClusterQuery& query, const char* node, const char* alloc) {
+    const auto answer = watch_by(query, 0, node, alloc);
+    REQUIRE(answer->has_value());
+    return (*answer)->has_value() ? value_of(test::data_in(***answer)) : (*answer)->error().what;
+  };
+  const ClusterQuery own{.kind = Kind::variable, .name_space = "default", .name = "nomad/jobs/web"};
+  const ClusterQuery all{.kind = Kind::variables, .name_space = "*"};
+  CHECK(says(own, "n1", "a") == "own");
+  CHECK(says(own, "n2", "a") == "Permission denied");
+  CHECK(says(own, "n1", "") == "Permission denied");
+  CHECK(says(app, "n1", "a") == "Permission denied");
+  CHECK(says(names, "n1", "a") == "nothing");
+  CHECK(says(names, "n2", "a") == "Permission denied");
+  const auto list = watch_by(all, 0, "n1", "a");
+  REQUIRE((list->has_value() && (*list)->has_value()));
+  const auto seen = test::data_in(***list);
+  CHECK(seen.variables.size() == 1);
+
+  // Changes of what he may not see are none to him.
+  const auto held = watch_by(all, seen.digest, "n1", "a");
+  put("app", "new");
+  advance(50ms);
+  CHECK_FALSE(held->has_value());
+  put("nomad/jobs/web", "new");
+  advance(50ms);
+  CHECK(held->has_value());
 }

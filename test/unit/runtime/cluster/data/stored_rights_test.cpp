@@ -149,6 +149,84 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: of a token that is not here yet the le
   CHECK(here("made at the leader").value().error() == access::permission_denied());
 }
 
+namespace {
+
+struct AttachedPolicies : Stored {
+  using Capability = access::Capability;
+
+  AttachedPolicies() {
+    register_job({.ns = "default"});
+    register_job({.id = "web/dispatch-1", .ns = "default", .parent = "web"});
+    place({{.id = "a", .ns = "default", .node = "n1"},
+           {.id = "child", .job = "web/dispatch-1", .ns = "default", .node = "n1"}});
+  }
+
+  void attach(std::string_view path,
+              std::string_view ns,
+              std::string_view job,
+              std::string_view group = {},
+              std::string_view task = {}) {
+    run([&](auto command) {
+      auto policy = command.initAclPolicyUpsert();
+      policy.setName(text(path));
+      policy.setRules(text("namespace \"default\" { variables { path \"" + std::string{path}
+                           + "\" { capabilities = [\"read\"] } } }"));
+      auto to = policy.initJobAcl();
+      to.setNamespace(text(ns));
+      to.setJobId(text(job));
+      to.setGroup(text(group));
+      to.setTask(text(task));
+    });
+  }
+
+  bool reads(std::string_view path,
+             const cluster::TaskOfNode& task = {"n1", "a", "server"},
+             std::string_view ns = "default") {
+    return cluster::rights_of_task(now(), task, cache)
+        .value()
+        ->allow(Capability::variables_read, {.ns = ns, .path = path});
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(AttachedPolicies, "stored_rights: a task on its node reads its own variables") {
+  for (const auto* path : {"nomad/jobs", "nomad/jobs/web/api/server"}) {
+    CHECK(reads(path));
+    CHECK(reads(path, {"n1", "child", "server"}));
+    CHECK_FALSE(reads(path, {"n2", "a", "server"}));  // which has not got it
+    CHECK_FALSE(reads(path, {"n1", "b", "server"}));
+    CHECK_FALSE(reads(path, {"n1", "", ""}));  // of a node of an older release
+    CHECK_FALSE(reads(path, {"n1", "a", ""}));
+    CHECK_FALSE(reads(path, {"n1", "a", "server"}, "dev"));
+  }
+  CHECK_FALSE(reads("nomad/jobs/web2"));
+  report("a", schema::ClientStatus::COMPLETE);
+  CHECK_FALSE(reads("nomad/jobs"));
+}
+
+TEST_CASE_FIXTURE(AttachedPolicies, "stored_rights: policies are of exactly what they name") {
+  attach("job", "default", "web");
+  attach("group", "default", "web", "api");
+  attach("task", "default", "web", "api", "server");
+  attach("no-ns", "dev", "web");
+  attach("no-job", "default", "we");
+  attach("no-job2", "default", "web2");
+  attach("no-child", "default", "web/dispatch-1");
+  attach("no-group", "default", "web", "ap");
+  attach("no-task", "default", "web", "api", "server2");
+  for (const auto* alloc : {"a", "child"}) {
+    const cluster::TaskOfNode task{"n1", alloc, "server"};
+    for (const auto* path : {"job", "group", "task"})
+      CHECK(reads(path, task));
+    for (const auto* path : {"no-ns", "no-job", "no-job2", "no-child", "no-group", "no-task"}) {
+      CAPTURE(path);
+      CHECK_FALSE(reads(path, task));
+    }
+  }
+  CHECK_FALSE(reads("task", {"n1", "a", "side"}));
+}
+
 TEST_CASE_FIXTURE(Stored, "stored_rights: an authenticator of a server reads its newest state") {
   const auto authenticator = access::Authenticator::make(
       {.lookup = cluster::lookup_in({std::shared_ptr<void>{}, &store})});
