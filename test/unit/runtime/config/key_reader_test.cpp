@@ -295,5 +295,6 @@ TEST_CASE("key_reader: a plugin's token may stand in a file, alone") {
   };
   CHECK(token_from("f65efade\n").value() == SecretText{"f65efade"});
   for (const auto* text : {"", "\n", "a b", "a\nb\n"})
-    CHECK(token_from(text).error().what.find("no token stands in") != std::string::npos);
+    CHECK(token_from(text).error().what.find("api.token_file: no token stands in")
+          != std::string::npos);
 }

@@ -33,7 +33,7 @@ struct PluginCaller : ApiFixture {
         Turns::here(), "p",
         [&](plugin::ApiCalls::Heard what) { heard.set_value(std::move(what.response)); },
         [](const std::function<void(schema::plugin::Frame::Builder)>&) {}};
-    calls.open(std::make_shared<plugin::ApiGate>(api->routes(), own_node), allowed);
+    calls.open(std::make_shared<plugin::ApiGate>(api->routes(), own_node), {allowed, {}});
     Draft<schema::plugin::ApiRequest> draft;
     draft->setMethod(text(method));
     draft->setPath(text(path));
