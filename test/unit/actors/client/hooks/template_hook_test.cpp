@@ -341,12 +341,12 @@ TEST_CASE_FIXTURE(TemplateFixture, "template_hook: a file has the mode that it i
   CHECK((status.st_mode & 07777) == 0600);
 }
 
-TEST_CASE_FIXTURE(TemplateFixture, "template_hook: one question for all tasks of a node") {
+TEST_CASE_FIXTURE(TemplateFixture, "template_hook: one question for all templates of a task") {
   set_variable("app", {{"port", "80"}});
-  make({{.data = port_of_app, .mode = "noop"}});
+  make({{.data = port_of_app, .destination = "local/a", .mode = "noop"},
+        {.data = port_of_app, .destination = "local/b", .mode = "noop"}});
   start();
-  for (int number = 1; number <= 20; ++number)
-    assign(make_alloc(job, number), job);
+  assign(make_alloc(job, 1), job);
   advance(1s);
   CHECK(held_data.size() == 1);
   CHECK(data_questions == 2);  // The answer, and the next change.
