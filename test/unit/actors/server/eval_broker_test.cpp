@@ -1,9 +1,11 @@
 // The eval broker as workers see it.
 #include "actors/server/eval_broker.hpp"
 
+#include <cstdlib>
 #include <set>
 
 #include "runtime/base/clock.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "server_fixture.hpp"
 
 using namespace nomad;
@@ -316,6 +318,18 @@ TEST_CASE_FIXTURE(BrokerFixture, "what is applied reaches a slow broker by one m
   for (; !id_of(dequeue()).empty(); ++delivered)
     continue;
   CHECK(delivered == 100);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture,
+                  "a broker that throws at news hears of the next ones"
+                      * doctest::skip(std::getenv("NOMAD_FAILPOINTS") == nullptr)) {
+  REQUIRE(failpoint::configure("throw_in:eval_broker=error@1").has_value());
+  add_eval("dropped");
+  REQUIRE(failpoint::configure("").has_value());
+  tell(broker, Lead{true});
+  CHECK_FALSE(id_of(dequeue()).empty());  // by the state
+  const auto next = add_eval("next");
+  CHECK(id_of(dequeue()) == next);
 }
 
 TEST_CASE_FIXTURE(BrokerFixture, "a broker that is too far behind takes in the state anew") {
