@@ -344,24 +344,6 @@ TEST_CASE("acl auth methods: are merged with what is stored, and keep a secret t
   CHECK(fixture.refused("DELETE", "/v1/acl/auth-method/x") == "500 ACL auth method not found");
 }
 
-TEST_CASE("acl auth methods: no filter tells what the list does not show") {
-  Acls fixture;
-  fixture.manage("PUT", "/v1/acl/auth-method",
-                 R"({"Name":"m","Type":"OIDC","TokenLocality":"local","MaxTokenTTL":"1h",
-                     "Config":{"OIDCClientID":"canary","BoundAudiences":["canary"]}})");
-  const auto found = [&](const std::string& filter) {
-    return fixture.ask("GET", "/v1/acl/auth-methods?filter=" + filter).body != "[]";
-  };
-  CHECK(found("Name%20==%20m"));
-  CHECK_FALSE(found("Name%20==%20n"));
-  for (const auto* filter :
-       {"Config.OIDCClientID%20==%20canary", "canary%20in%20Config.BoundAudiences",
-        "TokenLocality%20==%20local", "MaxTokenTTL%20!=%200"})
-    CHECK(
-        fixture.ask("GET", std::string{"/v1/acl/auth-methods?filter="} + filter).body.find("\"m\"")
-        == std::string::npos);
-}
-
 TEST_CASE("acl binding rules: are of a method, which stays theirs") {
   Acls fixture;
   fixture.manage("PUT", "/v1/acl/auth-method",
