@@ -1,5 +1,6 @@
 // GET /v1/acl/whoami: who a request's sender is, by what he has shown, and what that gives him;
-// Nomad has it as a call between servers alone. Everybody may ask it about himself.
+// Nomad has it as a call between servers alone. Everybody may ask it about himself. Tests:
+// whoami_test.
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/access/policy/policy.hpp"

@@ -4,6 +4,7 @@
 // own settings decide whether anybody is judged at all.
 //
 // Threads: as those of an Exchange; what the client sends is taken in turns.
+// Tests: exec_test.
 #pragma once
 
 #include <functional>

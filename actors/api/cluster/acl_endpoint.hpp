@@ -1,6 +1,6 @@
 // What the endpoints of access control share: all of them say so where it is off; what is written
 // is answered as it is stored; and secrets are drawn, sealed and opened on the agent that serves
-// the request, which is the leader where something is written.
+// the request, which is the leader where something is written. Tests: acl_test, acl_secrets_test.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // GET /v1/acl/explain: whether the sender of a request may do something, by which rules of which
 // policies, and which rules came close. Nomad has nothing like it. Everybody may ask it about
-// himself: the rules that it shows are of policies that he has.
+// himself: the rules that it shows are of policies that he has. Tests: explain_test.
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/access/policy/policy.hpp"

@@ -1,6 +1,7 @@
 // /v1/acl/auth-methods, …/auth-method/<name>, /v1/acl/binding-rules, …/binding-rule/<id>: how
 // tokens are had by signing in elsewhere. That there is a method, everyone may know; what it is,
-// who manages. A client secret is sealed here, and shown to nobody.
+// who manages. A client secret is sealed here, and shown to nobody. Tests: acl_test,
+// acl_secrets_test.
 #include "actors/api/cluster/acl_endpoint.hpp"
 
 namespace nomad::api {

@@ -1,6 +1,6 @@
 // /v1/acl/oidc/auth-url and …/complete-auth: signing in at an OpenID provider by its authorization
 // code. Nothing is kept between the two. The state names the root key that the proof key is derived
-// from, so that whoever serves the second request makes the same.
+// from, so that whoever serves the second request makes the same. Tests: oidc_sign_in_test.
 #include <fmt/format.h>
 
 #include "actors/api/cluster/acl_sign_in.hpp"

@@ -1,5 +1,6 @@
 // /v1/acl/login: a token for who shows one of a provider that a method trusts. Nobody needs a token
 // for it; the provider's keys are looked for only once the token is one that the method could take.
+// Tests: sign_in_test.
 #include <fmt/format.h>
 
 #include "actors/api/cluster/acl_sign_in.hpp"

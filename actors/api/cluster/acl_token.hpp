@@ -1,5 +1,5 @@
 // Tokens as the API makes and shows them. A secret is drawn, sealed and opened here, on the agent
-// that serves the request.
+// that serves the request. Tests: acl_test.
 #pragma once
 
 #include <functional>

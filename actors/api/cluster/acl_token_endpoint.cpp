@@ -1,6 +1,6 @@
 // /v1/acl/bootstrap, /v1/acl/tokens, …/token, …/token/<accessor>, …/token/self and
 // …/token/onetime. A token's secret is shown where it is made, to its holder and to who manages;
-// it is drawn and sealed here, and opened here when it is read.
+// it is drawn and sealed here, and opened here when it is read. Tests: acl_test, acl_secrets_test.
 #include <charconv>
 #include <filesystem>
 

@@ -7,6 +7,7 @@
 // which is not among those asks anew, at most every ten seconds, whoever sends such.
 //
 // Thread-safe. `done` is called on the client's thread, or at once; it must be quick.
+// Tests: sign_in_test, oidc_sign_in_test.
 #pragma once
 
 #include <functional>

@@ -8,6 +8,7 @@
 //
 // Thread-safe. What is called is called on the thread of the timers, must be quick, and may be
 // called once more while it is being given up.
+// Tests: rights_test.
 #pragma once
 
 #include <cstdint>

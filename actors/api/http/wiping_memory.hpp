@@ -1,5 +1,5 @@
 // Where bodies of requests are laid out that hold secrets: memory that is wiped when it is given
-// back.
+// back. Memory that was given back can be looked at by no test.
 #pragma once
 
 #include <memory>

@@ -2,6 +2,7 @@
 // number, and no name twice, because who signed it and who reads it could mean different ones.
 //
 // May depend on: runtime/base, runtime/text. Pure.
+// Tests: jwt_test.
 #pragma once
 
 #include <cstdint>

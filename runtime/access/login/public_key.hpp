@@ -3,6 +3,7 @@
 // key no ES384. `none` and HMAC are no algorithms here.
 //
 // Verified by OpenSSL. May depend on: runtime/base, runtime/text. Pure; thread-safe.
+// Tests: token_check_test.
 #pragma once
 
 #include <memory>
