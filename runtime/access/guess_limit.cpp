@@ -15,10 +15,11 @@ std::size_t GuessLimit::place_of(std::string_view remote) const {
 }
 
 void GuessLimit::note(std::string_view remote, Time now) {
-  const auto place = place_of(remote);
+  const auto window = window_of(now);
+  auto& own = of_one_[place_of(remote)];
   const std::lock_guard lock{guard_};
-  of_one_[place].add(window_of(now));
-  of_all_.add(window_of(now));
+  own.add(window);
+  if (own.in(window) <= limits_.of_one) of_all_.add(window);
 }
 
 bool GuessLimit::is_over(std::string_view remote, Time now) const {

@@ -17,7 +17,7 @@ namespace nomad::access {
 
 struct GuessLimits {
   unsigned of_one = 50;    ///< Unknown tokens of one address in a window, and
-  unsigned of_all = 2000;  ///< of all: more are guesses.
+  unsigned of_all = 2000;  ///< of all, each up to his own limit: more are guesses.
   std::chrono::milliseconds window{10'000};
 };
 
