@@ -180,6 +180,7 @@ private:
     auto& authenticator = *context_->authenticator;
     if (authenticator.is_fresh(who_)) return send_news();
     authenticator.resolve(who_, [self = shared_from_this()](Result<access::Principal> who) {
+      if (!who && who.error().code == Errc::overloaded) return self->pump_later();
       const bool may_go_on = who && may_follow(*who, self->topics_, self->ns_);
       if (!may_go_on) return self->end();
       {
@@ -187,6 +188,13 @@ private:
         self->who_ = std::move(*who);
       }
       self->submit([self] { self->send_news(); });
+    });
+  }
+
+  /// Nobody had time to say what his rights are.
+  void pump_later() {
+    context_->timers.call_after(RightsWatch::look_again_after, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->submit([self] { self->pump(); });
     });
   }
 

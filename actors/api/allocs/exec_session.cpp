@@ -106,19 +106,12 @@ private:
 
   /// Until the node says that he may not do it any more.
   void keep_rights() {
-    rights_ = context_->rights_watch.watch(who_,
-                                           later([](Bridge& bridge) { bridge.look_at_rights(); }));
-  }
-
-  void look_at_rights() {
-    if (phase_ != Phase::running) return;
-    context_->authenticator->resolve(
-        who_, turns_.callback([weak = weak_from_this()](const Result<access::Principal>& who) {
-          const auto self = weak.lock();
-          if (!self || self->phase_ != Phase::running) return;
-          if (!who) return self->refuse(who.error());
-          self->who_ = *who;
-          self->ask_whether_allowed();
+    rights_ = context_->rights_watch.renew(
+        who_, later([](Bridge& bridge, const Result<access::Principal>& who) {
+          if (bridge.phase_ != Phase::running) return;
+          if (!who) return bridge.refuse(who.error());
+          bridge.who_ = *who;
+          bridge.ask_whether_allowed();
         }));
   }
 

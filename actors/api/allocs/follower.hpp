@@ -56,11 +56,11 @@ public:
           !watched)
         log::warn("http", "following a file: {}", watched.error().what);
     if (style_.alloc)
-      rights_ = context_->rights_watch.watch(style_.alloc->asking.who,
-                                             turns_.callback([weak = this->weak_from_this()] {
-                                               if (const auto self = weak.lock())
-                                                 self->look_at_rights();
-                                             }));
+      rights_ = context_->rights_watch.renew(
+          style_.alloc->asking.who,
+          turns_.callback([weak = this->weak_from_this()](const Result<access::Principal>& who) {
+            if (const auto self = weak.lock()) self->go_on_as(who);
+          }));
     pump();
     if (style_.follow) beat_later();
   }
@@ -130,15 +130,11 @@ private:
   }
 
   /// Who may not read it any more has seen the last of it.
-  void look_at_rights() {
+  void go_on_as(const Result<access::Principal>& who) {
     if (!stream_) return;
-    context_->authenticator->resolve(
-        style_.alloc->asking.who,
-        turns_.callback([self = this->shared_from_this()](const Result<access::Principal>& who) {
-          if (!who) return self->finish();
-          self->style_.alloc->asking.who = *who;
-          if (self->stream_) self->ask_whether_ended();
-        }));
+    if (!who) return finish();
+    style_.alloc->asking.who = *who;
+    ask_whether_ended();
   }
 
   void end() {

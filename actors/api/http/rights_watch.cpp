@@ -20,9 +20,6 @@ constexpr auto ask_interval = 400ms;
 /// another one's.
 constexpr auto end_interval = 500ms;
 
-/// Until a look is tried again that nobody had time for.
-constexpr auto look_again_after = 300ms;
-
 }  // namespace
 
 struct RightsWatch::State : std::enable_shared_from_this<State> {
@@ -148,17 +145,14 @@ RightsWatch::Watching RightsWatch::watch(const access::Principal& who, Look look
   return {state_, state_->add(who, std::move(look))};
 }
 
-RightsWatch::Watching RightsWatch::keep(access::Principal who,
-                                        std::function<Result<>(const access::Principal& who)> judge,
-                                        std::function<void(const Error& why)> refuse) {
-  struct Kept : std::enable_shared_from_this<Kept> {
-    Kept(std::weak_ptr<State> owner, access::Principal caller)
-        : state{std::move(owner)}, who{std::move(caller)} {}
+RightsWatch::Watching RightsWatch::renew(access::Principal who, Tell tell) {
+  struct Renewed : std::enable_shared_from_this<Renewed> {
+    Renewed(std::weak_ptr<State> owner, access::Principal caller, Tell told)
+        : state{std::move(owner)}, who{std::move(caller)}, tell{std::move(told)} {}
 
-    std::weak_ptr<State> state;
-    access::Principal who;
-    std::function<Result<>(const access::Principal& who)> judge;
-    std::function<void(const Error& why)> refuse;
+    const std::weak_ptr<State> state;
+    const access::Principal who;
+    const Tell tell;
 
     void look() {
       const auto open = state.lock();
@@ -166,8 +160,7 @@ RightsWatch::Watching RightsWatch::keep(access::Principal who,
       open->authenticator->resolve(
           who, [self = shared_from_this()](const Result<access::Principal>& now) {
             if (!now && now.error().code == Errc::overloaded) return self->look_later();
-            if (!now) return self->refuse(now.error());
-            if (const auto allowed = self->judge(*now); !allowed) self->refuse(allowed.error());
+            self->tell(now);
           });
     }
 
@@ -181,10 +174,18 @@ RightsWatch::Watching RightsWatch::keep(access::Principal who,
   };
 
   if (!state_->authenticator->enforces()) return {};
-  auto kept = std::make_shared<Kept>(state_, who);
-  kept->judge = std::move(judge);
-  kept->refuse = std::move(refuse);
-  return watch(who, [kept] { kept->look(); });
+  const auto renewed = std::make_shared<Renewed>(state_, who, std::move(tell));
+  return watch(who, [renewed] { renewed->look(); });
+}
+
+RightsWatch::Watching RightsWatch::keep(access::Principal who,
+                                        std::function<Result<>(const access::Principal& who)> judge,
+                                        std::function<void(const Error& why)> refuse) {
+  return renew(std::move(who), [judge = std::move(judge),
+                                refuse = std::move(refuse)](const Result<access::Principal>& now) {
+    if (!now) return refuse(now.error());
+    if (const auto allowed = judge(*now); !allowed) refuse(allowed.error());
+  });
 }
 
 }  // namespace nomad::api

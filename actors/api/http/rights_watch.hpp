@@ -6,11 +6,13 @@
 // times a second while there is anybody to tell; where only servers know it, one question asks
 // them. Where nobody needs rights nothing is registered.
 //
-// Thread-safe. What is called is called on the thread of the timers, must be quick, and may be
-// called once more while it is being given up.
+// Thread-safe. What is called is called on the thread of the timers or of a gateway that brings an
+// answer, maybe on both at once, must be quick, and may be called once more while it is being given
+// up.
 // Tests: rights_test.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +29,10 @@ class RightsWatch {
 
 public:
   using Look = std::function<void()>;
+  using Tell = std::function<void(const Result<access::Principal>& now)>;
+
+  /// Until a look is tried again that nobody had time for.
+  static constexpr std::chrono::milliseconds look_again_after{300};
 
   /// Until it is destroyed, somebody is told.
   class [[nodiscard]] Watching {
@@ -49,6 +55,10 @@ public:
   ~RightsWatch();
 
   Watching watch(const access::Principal& who, Look look);
+
+  /// The same for who needs the caller with his rights of now, which `tell` gets, or why he has
+  /// none. What is too much at the moment is none of these: it is looked at again.
+  Watching renew(access::Principal who, Tell tell);
 
   /// The same for what is ended by losing a right: `judge` is asked with the caller's rights of now
   /// whenever they may be others, and `refuse` called with why he may not go on.

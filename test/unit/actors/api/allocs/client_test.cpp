@@ -9,6 +9,7 @@
 
 #include "runtime/base/log.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/actors/api/busy_looks.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
@@ -256,6 +257,24 @@ TEST_CASE("logs: who may not read them any more has seen the last of what he fol
   while (piece && !piece->empty())
     piece = followed->read(10s);
   REQUIRE(piece.has_value());  // a proper end
+}
+
+TEST_CASE("logs: are followed though nobody has time to look at the reader's rights") {
+  const auto looks = std::make_shared<BusyLooks>();
+  ApiFixture fixture{[looks](ApiOptions& options) { BusyLooks::judge_by(looks, options); }};
+  const auto log = fixture.directory.file("alloc/logs/server.stdout.0");
+  write(log, "one\n");
+  auto client = fixture.client();
+  auto followed = client.open({.target = fs("logs", "?task=server&type=stdout&follow=true")});
+  REQUIRE(followed.has_value());
+  CHECK(read_frames(*followed, "b25lCg==").find("\"Offset\":4") != std::string::npos);
+  REQUIRE(looks->are_refused());
+  CHECK(read_frames(*followed, "{}") == "{}");
+  looks->index = 3;
+  auto piece = followed->read(10s);
+  while (piece && !piece->empty())
+    piece = followed->read(10s);
+  REQUIRE(piece.has_value());
 }
 
 TEST_CASE("logs: refusals") {

@@ -10,6 +10,7 @@
 #include "runtime/net/http/websocket.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/actors/api/busy_looks.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
@@ -578,4 +579,17 @@ TEST_CASE("exec: a session ends when its user may not have it any more") {
   *index = 2;
   CHECK(peer.next() == "close 1008 Permission denied");
   CHECK(eventually([&] { return fixture.killed == 1; }));
+}
+
+TEST_CASE("exec: a session goes on though nobody has time to look at its user's rights") {
+  const auto looks = std::make_shared<BusyLooks>();
+  ExecFixture fixture{[looks](ApiOptions& options) { BusyLooks::judge_by(looks, options); }};
+  Peer peer{fixture.address(), ExecFixture::target()};
+  const auto session = fixture.started();
+  REQUIRE(looks->are_refused());
+  peer.send(R"({"stdin":{"data":"aGVsbG8K"}})");
+  CHECK(holds(*session, [&] { return session->input == "hello\n"; }));
+  CHECK(fixture.killed == 0);
+  looks->index = 3;
+  CHECK(peer.next() == "close 1008 Permission denied");
 }

@@ -10,6 +10,7 @@
 #include "actors/api/http/routes.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/actors/api/busy_looks.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -193,6 +194,22 @@ TEST_CASE("rights: an event stream ends when its caller may not follow it any mo
   for (auto piece = stream->read(10s); piece && !piece->empty(); piece = stream->read(10s))
     got += *piece;
   CHECK(got.find("hidden") == std::string::npos);
+}
+
+TEST_CASE("rights: an event stream goes on though nobody has time to look at its caller's rights") {
+  const auto looks = std::make_shared<BusyLooks>();
+  ApiFixture api{[looks](ApiOptions& options) { BusyLooks::judge_by(looks, options); }};
+  auto client = api.client();
+  auto stream = client.open({.target = "/v1/event/stream?topic=Job"});
+  REQUIRE(stream.has_value());
+  REQUIRE(looks->are_refused());
+  api.state().register_job({.id = "web"});
+  std::string got;
+  while (got.find("web") == std::string::npos) {
+    const auto piece = stream->read(10s);
+    REQUIRE((piece && !piece->empty()));
+    got += *piece;
+  }
 }
 
 TEST_CASE("rights: what goes on ends soon after its caller has lost the right") {
