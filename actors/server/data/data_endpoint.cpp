@@ -92,7 +92,7 @@ public:
     auto& topic = topic_of(query);
     end(topic, asker);
     const auto snapshot = store_->snapshot();
-    const auto read = judged(snapshot, query, asker, cluster::read_node_data(snapshot, query));
+    const auto read = read_for(snapshot, query, asker);
     if (!read || cluster::digest_of(*read) != known) return answer_now(query, snapshot, read);
     auto& held = held_[asker.node_id];
     if (held >= most_node_questions) {
@@ -152,14 +152,24 @@ private:
     std::map<TaskOfNode, Question> questions{};
   };
 
-  /// What of it the task may have that asks.
-  Result<cluster::NodeData> judged(const state::Snapshot& snapshot,
-                                   const ClusterQuery& query,
-                                   const TaskOfNode& asker,
-                                   const Result<cluster::NodeData>& read) {
-    if (!rights_ || !read) return read;
-    const auto rights = NOMAD_TRY(cluster::rights_of_task(snapshot, asker, *rights_));
-    return cluster::for_rights(*read, query, *rights);
+  /// What all hear who have the same rights.
+  struct Seen {
+    Result<cluster::NodeData> data;
+    std::uint64_t digest = 0;
+    std::optional<Result<door::Reply>> reply{};  ///< Made when somebody needs it.
+  };
+
+  /// By which a task is answered.
+  Result<access::RightsRef> rights_of(const state::Snapshot& snapshot, const TaskOfNode& asker) {
+    if (!rights_) return access::Rights::everything();
+    return cluster::rights_of_task(snapshot, asker, *rights_);
+  }
+
+  Result<cluster::NodeData> read_for(const state::Snapshot& snapshot,
+                                     const ClusterQuery& query,
+                                     const TaskOfNode& asker) {
+    const auto rights = NOMAD_TRY(rights_of(snapshot, asker));
+    return cluster::for_rights(NOMAD_TRY(cluster::read_node_data(snapshot, query)), query, *rights);
   }
 
   /// Watched from before whatever is read of it next.
@@ -219,17 +229,18 @@ private:
     subscribe(query, topic);
     const auto snapshot = store_->snapshot();
     const auto whole = cluster::read_node_data(snapshot, query);
-    std::map<std::uint64_t, Result<door::Reply>> replies;  // Opened once, when somebody needs it.
+    std::map<access::RightsRef, Seen> seen;
     for (auto at = topic.questions.begin(); at != topic.questions.end();) {
       auto& [asker, question] = *at;
-      const auto read = judged(snapshot, query, asker, whole);
-      const auto digest = read ? cluster::digest_of(*read) : 0;
-      if (question.known == digest) {
+      const auto rights = rights_of(snapshot, asker);
+      auto* const own = rights ? &seen_by(*rights, query, whole, seen) : nullptr;
+      if (own != nullptr && own->digest == question.known) {
         ++at;
         continue;
       }
       Result<door::Reply> reply = no_leader();
-      if (!lease_ || lease_->holds()) reply = reply_once(snapshot, query, read, digest, replies);
+      if (!lease_ || lease_->holds())
+        reply = own != nullptr ? reply_once(snapshot, query, *own) : rights.error();
       release(asker.node_id, question);
       actor::answer(question.promise, std::move(reply));
       at = topic.questions.erase(at);
@@ -237,15 +248,23 @@ private:
     forget_if_idle(query);
   }
 
+  /// What of `whole` those with these rights may have.
+  static Seen& seen_by(const access::RightsRef& rights,
+                       const ClusterQuery& query,
+                       const Result<cluster::NodeData>& whole,
+                       std::map<access::RightsRef, Seen>& seen) {
+    if (const auto known = seen.find(rights); known != seen.end()) return known->second;
+    auto data = whole ? cluster::for_rights(*whole, query, *rights) : whole;
+    const auto digest = data ? cluster::digest_of(*data) : 0;
+    return seen.emplace(rights, Seen{.data = std::move(data), .digest = digest}).first->second;
+  }
+
   Result<door::Reply> reply_once(const state::Snapshot& snapshot,
                                  const ClusterQuery& query,
-                                 const Result<cluster::NodeData>& read,
-                                 std::uint64_t digest,
-                                 std::map<std::uint64_t, Result<door::Reply>>& replies) const {
-    if (!read) return read.error();
-    const auto known = replies.find(digest);
-    if (known != replies.end()) return known->second;
-    return replies.emplace(digest, reply_of(snapshot, query, *read)).first->second;
+                                 Seen& seen) const {
+    if (!seen.data) return seen.data.error();
+    if (!seen.reply) seen.reply = reply_of(snapshot, query, *seen.data);
+    return *seen.reply;
   }
 
   void end(Topic& topic, const TaskOfNode& asker) {

@@ -1,11 +1,10 @@
 // DataEndpoint: tells client nodes what the templates of their tasks follow: services and
 // variables, which it opens for them with the keyring.
 //
-// Owns:   the questions that are held, by what they ask: whatever is asked is watched, read and
-//         opened once, however many tasks wait for it.
+// Owns:   the questions that are held, by what they ask: whatever is asked is watched and read
+//         once, and judged and opened once for all tasks with the same rights that wait for it.
 // Takes:  the door's watchData. A change is answered as soon as it is applied; of what takes many
-// rows, the
-//         changes of 50 ms together.
+//         rows, the changes of 50 ms together.
 // Parent: server, restart. Nodes ask again.
 // Ends:   by the parent's exit message.
 #pragma once

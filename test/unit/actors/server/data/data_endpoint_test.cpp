@@ -139,16 +139,19 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: with ACLs on, tasks read what is 
     job.setType("service");
     job.initTaskGroups(1)[0].setName("api");
   });
-  write([&](auto command) {
-    auto alloc = command.initPlanResults().initPlans(1)[0].initPlaced(1)[0];
-    alloc.setId("a");
-    alloc.setNamespace("default");
-    alloc.setJobId("web");
-    alloc.setTaskGroup("api");
-    alloc.setNodeId("n1");
-    alloc.setJobCreateIndex(state().job("default", "web")->getCreateIndex());
-  });
-  REQUIRE(state().alloc("a"));
+  const auto place = [&](const char* id, const char* node) {
+    write([&](auto command) {
+      auto alloc = command.initPlanResults().initPlans(1)[0].initPlaced(1)[0];
+      alloc.setId(id);
+      alloc.setNamespace("default");
+      alloc.setJobId("web");
+      alloc.setTaskGroup("api");
+      alloc.setNodeId(node);
+      alloc.setJobCreateIndex(state().job("default", "web")->getCreateIndex());
+    });
+    REQUIRE(state().alloc(id));
+  };
+  place("a", "n1");
   put("nomad/jobs/web", "own");
   put("app", "another's");
   put_service("s", "front");
@@ -182,4 +185,22 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: with ACLs on, tasks read what is 
   put("nomad/jobs/web", "new");
   advance(50ms);
   CHECK(held->has_value());
+
+  // One change, each by his own rights.
+  place("b", "n2");
+  const auto known_to = [&](const char* node, const char* alloc) {
+    const auto answer = watch_by(all, 0, node, alloc);
+    REQUIRE((answer->has_value() && (*answer)->has_value()));
+    return test::data_in(***answer).digest;
+  };
+  const auto nobody = watch_by(all, known_to("n0", ""), "n0", "");
+  const auto first = watch_by(all, known_to("n1", "a"), "n1", "a");
+  const auto second = watch_by(all, known_to("n2", "b"), "n2", "b");
+  put("nomad/jobs/web", "newest");
+  advance(50ms);
+  CHECK_FALSE(nobody->has_value());
+  for (const auto& each : {first, second}) {
+    REQUIRE((each->has_value() && (*each)->has_value()));
+    CHECK(test::data_in(***each).variables.size() == 1);
+  }
 }
