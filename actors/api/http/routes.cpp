@@ -33,21 +33,24 @@ std::optional<std::string> refuse_page_of(const Call& call, const Operation& ope
   return net::refuse_page(request, call.context->hosts, acts);
 }
 
+/// Of a route of no namespace, unless its handler judges.
+Result<> judge_route(const Operation& operation, const Call& call) {
+  if (access::is_namespaced(operation.capability) || operation.handler_judges) return {};
+  NOMAD_TRY(authorize(call.asking, call.route_target()));
+  return {};
+}
+
 /// Serves the call of somebody of whom it is known what he may do. The leader may know a newer
-/// policy of his than this server: what goes there is not refused here, and is judged here only if
-/// it is served here after all. What takes away from his rights, all know.
+/// policy of his than this server: what goes there is not refused here, unless it is served here
+/// after all. What takes away from his rights, all know.
 void serve(const Operation& operation, Call call) {
-  const bool is_judged = !access::is_namespaced(operation.capability) && !operation.handler_judges;
-  if (is_judged)
-    if (const auto allowed = authorize(call.asking, call.route_target()); !allowed)
-      if (call.asking.who.limits() != nullptr || !goes_to_leader(operation.where, call))
-        return call.fail(allowed.error());
+  const auto verdict = judge_route(operation, call);
+  if (!verdict && (call.asking.who.limits() != nullptr || !goes_to_leader(operation.where, call)))
+    return call.fail(verdict.error());
   dispatch(operation.where, std::move(call),
-           [is_judged, serve = operation.run, time = operation.time,
+           [verdict, serve = operation.run, time = operation.time,
             counters = operation.counters](Call here) {
-             if (is_judged)
-               if (const auto allowed = authorize(here.asking, here.route_target()); !allowed)
-                 return here.fail(allowed.error());
+             if (!verdict) return here.fail(verdict.error());
              here.measure_in(time);
              for (auto* counter : counters)
                counter->add();
