@@ -134,16 +134,17 @@ bool is_secret_of_node(const state::Snapshot& state,
 }
 
 access::Lookup lookup_in(std::shared_ptr<const state::Store> store,
-                         std::function<bool()> knows_all) {
+                         std::function<bool()> knows_all,
+                         std::function<access::Moment()> now) {
   const auto cache = std::make_shared<access::RightsCache>();
   return {.index = [store] { return stored_rights_index(store->snapshot()); },
           .is_node =
               [store](std::string_view id, std::string_view secret) {
                 return is_secret_of_node(store->snapshot(), id, secret);
               },
-          .here = [store, cache, knows_all = std::move(knows_all)](
+          .here = [store, cache, knows_all = std::move(knows_all), now = std::move(now)](
                       std::string_view token) -> std::optional<Result<access::Grant>> {
-            auto found = stored_rights(store->snapshot(), token, *cache);
+            auto found = stored_rights(store->snapshot(), token, *cache, now());
             const bool is_unknown = !found && found.error().code == Errc::permission_denied;
             // Asked after the state was read, so that the state had all then.
             if (is_unknown && knows_all && !knows_all()) return {};

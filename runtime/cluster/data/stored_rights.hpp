@@ -28,7 +28,7 @@ std::uint64_t stored_rights_index(const state::Snapshot& state);
 Result<access::Grant> stored_rights(const state::Snapshot& state,
                                     std::string_view token,
                                     access::RightsCache& cache,
-                                    const access::Moment& now = access::Moment::now());
+                                    const access::Moment& now);
 
 /// A task on a node, as the node names it.
 struct TaskOfNode {
@@ -53,8 +53,9 @@ bool is_secret_of_node(const state::Snapshot& state,
 
 /// These, of the newest state in `store`. A token that is not in it may be known to the leader all
 /// the same: unless `knows_all` says that nothing is missing here, only others can say that it is
-/// none. Empty: nothing ever is.
+/// none. Empty: nothing ever is. `now` is the clock that tokens end by.
 access::Lookup lookup_in(std::shared_ptr<const state::Store> store,
-                         std::function<bool()> knows_all = {});
+                         std::function<bool()> knows_all = {},
+                         std::function<access::Moment()> now = &access::Moment::now);
 
 }  // namespace nomad::cluster

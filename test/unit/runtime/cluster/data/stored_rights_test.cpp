@@ -149,6 +149,17 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: of a token that is not here yet the le
   CHECK(here("made at the leader").value().error() == access::permission_denied());
 }
 
+TEST_CASE_FIXTURE(Stored, "stored_rights: a lookup ends tokens by the clock that it has") {
+  put_token("a1", "s", "management", 1'000);
+  std::int64_t time = 999;
+  const auto here = cluster::lookup_in({std::shared_ptr<void>{}, &store}, {}, [&] {
+                      return access::Moment{time, access::Time{}};
+                    }).here;
+  CHECK(here("s").value().has_value());
+  time = 1'001;
+  CHECK(here("s").value().error() == access::permission_denied());
+}
+
 namespace {
 
 struct AttachedPolicies : Stored {
