@@ -132,8 +132,9 @@ Result<int> run_acl_auth_method_create(const std::vector<std::string>& arguments
 
 Result<int> run_acl_auth_method_delete(const std::vector<std::string>& arguments) {
   return delete_acl({.usage = "acl auth-method delete [options] <acl_method_name>",
-                     .about = "Removes an auth method with its binding rules. Tokens of former "
-                              "logins count until they expire.",
+                     .about = "Removes an auth method. Its binding rules stay, and count again "
+                              "for one of its name. Tokens of former logins count until they "
+                              "expire.",
                      .argument = std::string{method_argument},
                      .path = "/v1/acl/auth-method/",
                      .object = "ACL auth method",
