@@ -15,8 +15,7 @@
 // (1) A key that was unwrapped once is kept, by its id, until this object goes.
 // (2) A wrap names the id of its key inside, so that wraps of two keys cannot change places.
 // (3) A variable is sealed with its namespace, its path and its key's id as associated data; a
-// secret
-//     of access control with its kind, the name of what it belongs to, and the key's id.
+//     secret of access control with its kind, the name of what it belongs to, and the key's id.
 //
 // Thread-safe. Draws randomness from what it was given.
 #pragma once
