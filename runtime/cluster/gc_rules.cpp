@@ -221,26 +221,33 @@ bool walk(const Map& map, Turn& turn, std::string& from, Look look) {
   return true;
 }
 
-/// How many of an order by times, which the keys begin with, are before `time`.
-std::size_t count_before(const state::PersistentMap<state::Nothing>& by_time, std::int64_t time) {
+/// How many of an order by times, which the keys begin with, are before `time`, as far as the turn
+/// may look.
+std::size_t count_before(Turn& turn,
+                         const state::PersistentMap<state::Nothing>& by_time,
+                         std::int64_t time) {
   if (time <= 0) return 0;
   const auto end = state::number_key(static_cast<std::uint64_t>(time));
   std::size_t count = 0;
-  for (auto at = by_time.lower_bound(""); at.valid() && at.key() < std::string_view{end}; at.next())
+  for (auto at = by_time.lower_bound("");
+       at.valid() && at.key() < std::string_view{end} && !turn.is_over(); at.next()) {
+    turn.spend(1);
     ++count;
+  }
   return count;
 }
 
-/// Which tokens have expired, the log finds anew: as many entries as they take.
-void choose_acl_tokens(Turn& turn) {
+/// Which tokens have expired, the log finds anew: as many entries as they take. False if the turn
+/// was over before: the next one counts those that are left.
+bool choose_acl_tokens(Turn& turn) {
   const auto& tables = turn.snapshot.tables();
   const auto before = turn.now - turn.thresholds.acl_token.count();
-  const auto most = std::max(count_before(tables.acl_tokens_by_expiry, before),
-                             count_before(tables.acl_one_time_tokens_by_expiry, turn.now));
-  turn.spend(most);
+  const auto most = std::max(count_before(turn, tables.acl_tokens_by_expiry, before),
+                             count_before(turn, tables.acl_one_time_tokens_by_expiry, turn.now));
   turn.chosen.acl_tokens_before = before;
   turn.chosen.one_time_tokens_before = turn.now;
   turn.chosen.acl_expiries = (most + most_reaped_ids - 1) / most_reaped_ids;
+  return !turn.is_over();
 }
 
 bool walk_kind(Turn& turn, GarbageSearch::Kind kind, std::string& from) {
@@ -250,8 +257,7 @@ bool walk_kind(Turn& turn, GarbageSearch::Kind kind, std::string& from) {
     case jobs:
       return walk(state.jobs_map(), turn, from, [&](const auto& job) { choose_job(turn, job); });
     case acl_tokens:
-      choose_acl_tokens(turn);
-      return true;
+      return choose_acl_tokens(turn);
     case evals:
       return walk(state.evals_map(), turn, from, [&](const auto& one) { choose_eval(turn, *one); });
     case allocs:
