@@ -15,6 +15,8 @@
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 
+#include "runtime/text/no_password.hpp"
+
 namespace nomad::access {
 
 namespace {
@@ -127,14 +129,14 @@ bool set_pss(EVP_PKEY_CTX* context, const EVP_MD* digest) {
 KeyRef pem_certificate_key(std::string_view pem) {
   const Ssl<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
   const Ssl<X509, X509_free> certificate{
-      PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr)};
+      PEM_read_bio_X509(memory.get(), nullptr, no_password, nullptr)};
   return certificate ? KeyRef{X509_get_pubkey(certificate.get()), &EVP_PKEY_free} : KeyRef{};
 }
 
 /// Also of "RSA PUBLIC KEY".
 KeyRef pem_public_key(std::string_view pem) {
   const Ssl<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
-  return KeyRef{PEM_read_bio_PUBKEY(memory.get(), nullptr, nullptr, nullptr), &EVP_PKEY_free};
+  return KeyRef{PEM_read_bio_PUBKEY(memory.get(), nullptr, no_password, nullptr), &EVP_PKEY_free};
 }
 
 KeyRef rsa_pem_key(std::string_view pem) {

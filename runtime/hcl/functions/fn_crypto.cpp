@@ -13,6 +13,7 @@
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/text/bcrypt.hpp"
 #include "runtime/text/digest.hpp"
+#include "runtime/text/no_password.hpp"
 
 namespace nomad::hcl {
 
@@ -78,7 +79,6 @@ FunctionResult rsa_decrypt(Args args) {
         "failed to parse key: password protected keys are not supported. Please decrypt the key "
         "prior to use");
   const Memory memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free};
-  const auto no_password = [](char*, int, int, void*) { return -1; };
   const Key key{PEM_read_bio_PrivateKey(memory.get(), nullptr, no_password, nullptr),
                 &EVP_PKEY_free};
   if (key == nullptr) return fail("failed to parse key: no key found");

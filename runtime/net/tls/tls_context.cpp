@@ -17,6 +17,7 @@
 #include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ip_network.hpp"
 #include "runtime/net/tls/openssl_reason.hpp"
+#include "runtime/text/no_password.hpp"
 
 namespace nomad::net {
 namespace {
@@ -110,18 +111,24 @@ Result<> use_directory(SSL_CTX* context, const std::string& directory) {
   return {};
 }
 
-/// Every certificate of a text.
+/// Every certificate of a text; one that is damaged fails them all.
 Result<> use_pem(SSL_CTX* context, const std::string& pem) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> memory{
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free};
   int count = 0;
   for (;; ++count) {
     const std::unique_ptr<X509, decltype(&X509_free)> one{
-        PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr), &X509_free};
+        PEM_read_bio_X509(memory.get(), nullptr, no_password, nullptr), &X509_free};
     if (!one) break;
     X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one.get());
+    ERR_clear_error();
   }
-  ERR_clear_error();
+  const auto last = ERR_peek_last_error();
+  const bool is_at_end
+      = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
+  const auto reason = first_reason();
+  if (!is_at_end)
+    return Error{Errc::invalid_argument, "the CA certificate cannot be read: " + reason};
   if (count == 0) return Error{Errc::invalid_argument, "the CA certificate is no PEM"};
   return {};
 }
@@ -146,6 +153,7 @@ Result<ContextRef> make_context(const SSL_METHOD* method,
   SSL_CTX_set_options(context.get(), flags);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_default_passwd_cb(context.get(), no_password);
   SSL_CTX_set_read_ahead(context.get(), 1);  // readers go on until nothing is left
   if (!options.cert_file.empty()) NOMAD_TRY(use_certificate(context.get(), options));
   if (!options.ca_path.empty())

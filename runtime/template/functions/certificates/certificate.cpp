@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 
 #include "runtime/template/eval/context.hpp"
+#include "runtime/text/no_password.hpp"
 
 namespace nomad::templates {
 
@@ -123,7 +124,6 @@ Result<std::string> write_certificate(X509* certificate) {
 
 Owned<X509> read_certificate(const std::string& pem) {
   const Owned<BIO> in{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
-  const auto no_password = [](char*, int, int, void*) { return -1; };
   return Owned<X509>{PEM_read_bio_X509(in.get(), nullptr, no_password, nullptr)};
 }
 
