@@ -12,6 +12,7 @@
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
+#include "runtime/artifact/rules/redirect_policy.hpp"
 #include "runtime/net/http/client/async_http_client.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 #include "runtime/object/draft.hpp"
@@ -61,10 +62,8 @@ Result<net::HttpRequest> request_to(const LoginProviders::Question& question, co
 Result<std::optional<Url>> moved_to(const LoginProviders::Question& question,
                                     const Url& url,
                                     const net::ClientResponse& answer) {
-  const auto status = answer.status;
-  const bool is_moved
-      = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-  if (!is_moved || !question.form.empty()) return std::optional<Url>{};
+  if (!artifact::RedirectPolicy::is_redirect(answer.status) || !question.form.empty())
+    return std::optional<Url>{};
   auto to = NOMAD_TRY(resolve_url(url, answer.header("Location")));
   if (to.scheme != url.scheme)
     return provider_error(fmt::format("\"{}\" redirects to another scheme", url.shown()));
@@ -72,6 +71,15 @@ Result<std::optional<Url>> moved_to(const LoginProviders::Question& question,
 }
 
 /// Whether the token endpoint takes clients by their form and not by a header, which is what a
+/// What is asked behind a redirect. Headers are for the origin that was meant: another one gets
+/// none, nor does whoever it redirects to.
+LoginProviders::Question redirected(LoginProviders::Question question,
+                                    const Url& from,
+                                    const Url& to) {
+  if (!same_origin(from, to)) question.headers.clear();
+  return question;
+}
+
 /// provider takes that says nothing.
 bool only_posts(const access::Claims& document) {
   const auto* found = document.if_contains("token_endpoint_auth_methods_supported");
@@ -249,7 +257,7 @@ private:
             const auto alive = weak.lock();
             if (!alive) return;
             if (*to && hops < most_provider_redirects)
-              return alive->hop(question, **to, hops + 1, done);
+              return alive->hop(redirected(question, url, **to), **to, hops + 1, done);
             done(provider_error(
                 fmt::format("\"{}\" answered with status {}", url.shown(), told.answer.status)));
           };

@@ -2,9 +2,11 @@
 // that they sign with (a JWKS URL, or the one that a discovery document names) and their addresses.
 //
 // A provider is a stranger: what it answers is bounded in time and size, it may redirect only by
-// its own scheme, and each method asks once at a time, so that one that hangs costs its own logins
-// alone. What was learned is kept for minutes by the method as it was; a token that names a key
-// which is not among those asks anew, at most every ten seconds, whoever sends such.
+// its own scheme (another origin is shown no headers), and each method asks once at a time, so that
+// one that hangs costs its own logins alone. What was learned is kept for minutes by the method as
+// it was; a token that names a key which is not among those asks anew, at most every ten seconds,
+// whoever sends such. A failure is told for a second to all who ask, so that nobody makes servers
+// ask back to back.
 //
 // Thread-safe. `done` is called on the client's thread, or at once; it must be quick.
 // Tests: sign_in_test, oidc_sign_in_test.

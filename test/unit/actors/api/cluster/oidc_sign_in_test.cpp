@@ -27,6 +27,7 @@ public:
   std::atomic<int> token_status{200};
   std::string id_claims = R"(,"groups":["dev"])";
   std::string user_info = R"({"sub":"ann","iss":"x","team":"ops"})";
+  std::string user_info_is_at;  ///< Another origin's URL; "": it is here.
   std::string nonce = "n1";
   std::string audience = "nomad";
   std::string issuer = "";  ///< Instead of the address.
@@ -44,6 +45,10 @@ private:
                     + authorization_name + R"(":")" + address() + R"(/auth","userinfo_endpoint":")"
                     + address() + R"(/me"})");
     if (request.starts_with("GET /keys ")) return answer(R"({"keys":[)" + signer_.jwk() + "]}");
+    if (request.starts_with("GET /me ") && !user_info_is_at.empty()) {
+      visitor.write(test::http_answer(302, "", "Location: " + user_info_is_at + "\r\n"));
+      return;
+    }
     if (request.starts_with("GET /me "))
       return request.find("Authorization: Bearer at1\r\n") == request.npos ? answer("{}", 401)
                                                                            : answer(user_info);
@@ -162,6 +167,25 @@ TEST_CASE("acl oidc: an id token of another login, client or user is refused") {
   fixture.provider.token_status = 400;
   CHECK(fixture.complete("s").status == 500);
   CHECK(fixture.complete("s").body.find("s3") == std::string::npos);
+}
+
+TEST_CASE("acl oidc: a redirect to another origin does not show it the access token") {
+  OidcSignIns fixture;
+  std::string shown;  // read behind the answer to it
+  const test::ScriptedServer stranger{[&](test::Visitor& visitor) {
+    shown = visitor.read_request();
+    visitor.write(shown.starts_with("GET /back ")
+                      ? test::http_answer(200, fixture.provider.user_info)
+                      : test::http_answer(302, "", "Location: /back\r\n"));
+  }};
+  fixture.provider.user_info_is_at = stranger.url("/me");
+  const auto done = fixture.complete("s");
+  CAPTURE(done.body);
+  CHECK(done.status == 200);
+  CHECK(stranger.visits() == 2);
+  CHECK(shown.starts_with("GET /back "));
+  CHECK(shown.find("Authorization") == shown.npos);
+  CHECK(shown.find("at1") == shown.npos);
 }
 
 TEST_CASE("acl oidc: a provider that is not the one, or has no endpoint, is told") {
