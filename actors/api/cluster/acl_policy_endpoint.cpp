@@ -51,17 +51,20 @@ Outcome read_acl_policy(Call& call, const AclParts& parts) {
       });
 }
 
+/// On the query pool: to read up to half a MiB of rules takes a while.
 Outcome put_policy(Call& call, const AclParts&) {
   if (call.rest.empty()) return bad_request("Missing Policy Name");
   const auto policy = NOMAD_TRY(read_object<schema::AclPolicy>(call, "ACL policy"));
   if (view(policy->getName()) != call.rest)
     return bad_request("ACL policy name does not match request path");
-  return write_acl(
-      call,
-      [policy](const state::Snapshot&, const access::Asking& asking) {
-        return cluster::decide_put_policy(asking, *policy);
-      },
-      show_nothing);
+  return on_pool(call, [policy](Call& here) {
+    return write_acl(
+        here,
+        [policy](const state::Snapshot&, const access::Asking& asking) {
+          return cluster::decide_put_policy(asking, *policy);
+        },
+        show_nothing);
+  });
 }
 
 Outcome remove_policy(Call& call, const AclParts&) {
