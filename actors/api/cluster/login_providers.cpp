@@ -29,6 +29,7 @@ using BodyDone = std::function<void(Result<std::string>)>;
 
 constexpr auto provider_kept_for = 5min;
 constexpr auto provider_asked_anew_after = 10s;
+constexpr auto provider_failure_kept_for = 1s;
 constexpr std::size_t most_waiting_logins = 64;  ///< For one answer.
 constexpr std::size_t most_kept_providers = 256;
 constexpr int most_provider_redirects = 5;
@@ -70,7 +71,6 @@ Result<std::optional<Url>> moved_to(const LoginProviders::Question& question,
   return std::optional{std::move(to)};
 }
 
-/// Whether the token endpoint takes clients by their form and not by a header, which is what a
 /// What is asked behind a redirect. Headers are for the origin that was meant: another one gets
 /// none, nor does whoever it redirects to.
 LoginProviders::Question redirected(LoginProviders::Question question,
@@ -80,6 +80,7 @@ LoginProviders::Question redirected(LoginProviders::Question question,
   return question;
 }
 
+/// Whether the token endpoint takes clients by their form and not by a header, which is what a
 /// provider takes that says nothing.
 bool only_posts(const access::Claims& document) {
   const auto* found = document.if_contains("token_endpoint_auth_methods_supported");
@@ -140,13 +141,19 @@ public:
     if (is_stopped_) return;
     if (!kept_.contains(key)) make_room(key.first);
     auto& kept = kept_[key];
-    const auto age = ProviderClock::now() - kept.since;
+    const auto now = ProviderClock::now();
+    const auto age = now - kept.since;
     const bool counts = kept.provider && age < provider_kept_for
                         && (has_key(*kept.provider, key_id) || age < provider_asked_anew_after);
     if (counts) {
       const auto provider = kept.provider;
       lock.unlock();
       return done(provider);
+    }
+    if (kept.failure && now - kept.failed_at < provider_failure_kept_for) {
+      const auto failure = *kept.failure;
+      lock.unlock();
+      return done(failure);
     }
     if (kept.waiting.size() >= most_waiting_logins) {
       lock.unlock();
@@ -184,6 +191,8 @@ private:
   struct Kept {
     ProviderRef provider;
     ProviderClock::time_point since;
+    std::optional<Error> failure;  ///< Of the last question.
+    ProviderClock::time_point failed_at;
     std::vector<std::function<void(Found)>> waiting;  ///< Not empty: it is being asked.
   };
 
@@ -203,9 +212,14 @@ private:
       const auto entry = kept_.find(key);
       if (entry == kept_.end()) return;
       waiting.swap(entry->second.waiting);
+      auto& kept = entry->second;
       if (found) {
-        entry->second.provider = *found;
-        entry->second.since = ProviderClock::now();
+        kept.provider = *found;
+        kept.since = ProviderClock::now();
+        kept.failure.reset();
+      } else {
+        kept.failure = found.error();
+        kept.failed_at = ProviderClock::now();
       }
     }
     for (const auto& done : waiting)

@@ -195,8 +195,8 @@ TEST_CASE("acl oidc: a provider that is not the one, or has no endpoint, is told
         == "500 failed to generate OIDC provider: oidc: issuer did not match the issuer returned by "
            "provider, expected \""
                + fixture.provider.address() + "\" got \"https://other\"");
-  fixture.provider.issuer = "";
-  fixture.provider.authorization_name = "x";
-  CHECK(fixture.refusal_of(fixture.auth_url())
+  OidcSignIns without;
+  without.provider.authorization_name = "x";
+  CHECK(without.refusal_of(without.auth_url())
         == "500 failed to generate auth URL: the provider has no authorization endpoint");
 }

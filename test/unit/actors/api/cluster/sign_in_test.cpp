@@ -1,6 +1,7 @@
 // Signing in over HTTP: by tokens of providers that live in the test, and with those that no
 // provider has made. Statuses and texts are Nomad's.
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -149,7 +150,9 @@ TEST_CASE("acl login: keys of a URL are kept, and looked for anew when one is mi
   CHECK(fixture.said("ci", signer.token("RS256", soon(), R"(,"kid":"a")"))
         == unvalidated + "unable to get validation keys from JWKS: \"" + server.url("/keys")
                + "\" answered with status 500");
+  CHECK(server.visits() == 1);
   status = 200;
+  fixture.make_method("ci", R"({"JWKSURL":")" + server.url("/keys?") + R"("})");
   for (int i = 0; i < 3; ++i)
     CHECK(fixture.login("ci", signer.token("RS256", soon(), R"(,"kid":"a")")).status == 200);
   CHECK(server.visits() == 2);
@@ -189,6 +192,7 @@ TEST_CASE("acl login: a discovery document must be of its issuer") {
                          + "unable to get validation keys from OIDC provider: oidc: "
                            "issuer did not match"));
   is_other = false;
+  fixture.make_method("ci", R"({"BoundAudiences":[],)" + config.substr(1));  // asked anew
   CHECK(fixture.said("ci", signer.token("ES256", soon(R"(,"iss":"x")")))
         == unvalidated + "invalid JWT issuer: x");
   CHECK(fixture.login("ci", signer.token("ES256", soon(R"(,"iss":")" + base + '"'))).status == 200);
@@ -296,6 +300,38 @@ TEST_CASE("acl login: by https the provider's certificate is of the method's aut
   CHECK(fixture.login("ci", token).status == 401);
   make("");
   CHECK(fixture.login("ci", token).status == 401);
+}
+
+TEST_CASE("acl login: a provider that fails is asked once in a second") {
+  const auto signer = test::Signer::rsa();
+  std::atomic<int> status{500};
+  test::ScriptedServer server{[&](test::Visitor& visitor) {
+    visitor.read_request();
+    visitor.write(test::http_answer(status, R"({"keys":[)" + signer.jwk() + "]}"));
+  }};
+  const auto url = server.url("/keys");
+  Draft<schema::AclAuthMethod> draft;
+  draft->setName("m");
+  draft->initConfig().setJwksUrl(text(url));
+  const auto method = draft.freeze();
+  LoginProviders providers;
+  const auto told = [&] {
+    std::promise<std::string> told;
+    providers.find(method, "", [&told](const LoginProviders::Found& found) {
+      told.set_value(found ? "" : found.error().what);
+    });
+    return told.get_future().get();
+  };
+  const auto failed = "\"" + url + "\" answered with status 500";
+  for (int i = 0; i < 3; ++i)
+    CHECK(told() == failed);
+  CHECK(server.visits() == 1);
+  status = 200;
+  CHECK(test::succeeds([&] { return told().empty(); }));
+  CHECK(server.visits() == 2);
+  status = 500;
+  CHECK(told() == "");
+  providers.stop();
 }
 
 TEST_CASE("acl login: of those who wait for one provider there is a bound") {
