@@ -114,10 +114,6 @@ RightsRef rights_of(std::vector<NamedPolicy> policies, const ImplicitRights* wor
   return std::make_shared<PolicyRights>(std::move(policies), workload);
 }
 
-RightsRef management_rights() {
-  return Rights::everything();
-}
-
 const std::vector<NamedPolicy>& policies_of(const Rights& rights) {
   static const std::vector<NamedPolicy> none;
   const auto* const made = of_policies(rights);

@@ -56,9 +56,6 @@ struct ImplicitRights {
 /// is null, because its text could not be read, nothing is given: what it denies is not known.
 RightsRef rights_of(std::vector<NamedPolicy> policies, const ImplicitRights* workload = nullptr);
 
-/// A management token's.
-RightsRef management_rights();
-
 /// The policies that rights are made of, by name, for another agent to make the same; empty where
 /// they are made of none.
 const std::vector<NamedPolicy>& policies_of(const Rights& rights);

@@ -65,11 +65,6 @@ public:
   /// The closest of the patterns that match; null: none does.
   const Entry* closest(RuleKey key) const;
 
-  const Entry* find(RuleKey key) const {
-    const auto* const found = exact(key);
-    return found != nullptr ? found : closest(key);
-  }
-
   /// What any of the entries gives.
   CapabilitySet any() const { return any_; }
 

@@ -104,7 +104,7 @@ Result<access::Grant> stored_rights(const state::Snapshot& state,
   grant.until = end_of_grant(*row, now);
   grant.token = std::make_shared<const access::HeldToken>(held_token(state, *row));
   grant.rights = view(row->getType()) == "management"
-                     ? access::management_rights()
+                     ? access::Rights::everything()
                      : NOMAD_TRY(rights_of_names(state, policies_of_token(state, *row), cache));
   return grant;
 }

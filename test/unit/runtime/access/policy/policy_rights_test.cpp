@@ -51,7 +51,7 @@ quota { policy = "write" }
 plugin { policy = "read" })"});
   const auto every = (CapabilitySet{1} << static_cast<unsigned>(capability_count)) - 1;
   CHECK(allowed_set(*all) == (every & ~bit(management)));
-  CHECK(allowed_set(*management_rights()) == every);
+  CHECK(allowed_set(*Rights::everything()) == every);
 }
 
 TEST_CASE("policy rights: each capability gives itself, and the namespace") {
@@ -261,7 +261,7 @@ TEST_CASE("policy rights: another agent can make the same of what is told") {
   CHECK(rules_text(*policies_of(*rights)[1].policy) == "node { policy = \"read\" }");
   REQUIRE(workload_of(*rights) != nullptr);
   CHECK(*workload_of(*rights) == workload);
-  CHECK(policies_of(*management_rights()).empty());
-  CHECK(workload_of(*management_rights()) == nullptr);
+  CHECK(policies_of(*Rights::everything()).empty());
+  CHECK(workload_of(*Rights::everything()) == nullptr);
   CHECK(workload_of(*rights_from({})) == nullptr);
 }
