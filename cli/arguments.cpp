@@ -176,6 +176,12 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments,
   return std::nullopt;
 }
 
+bool Arguments::is_given(std::string_view name) const {
+  return std::ranges::any_of(given_, [name](std::string_view flag) {
+    return flag.substr(1, flag.find('=') - 1) == name;
+  });
+}
+
 int Arguments::misuse(std::string_view problem) const {
   const auto command = usage_.substr(0, usage_.find(" ["));
   std::cerr << problem << "\nFor additional help try '" << program_name() << ' '

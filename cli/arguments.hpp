@@ -89,6 +89,9 @@ public:
   /// After `parse`: the flags that were given, as "-name" or "-name=value", in their order.
   const std::vector<std::string>& given() const { return given_; }
 
+  /// Whether the flag of this name, without dashes, was given.
+  bool is_given(std::string_view name) const;
+
   /// Prints `problem` and where to find help, to stderr. Returns the exit code, 1.
   int misuse(std::string_view problem) const;
 

@@ -178,18 +178,13 @@ Result<int> run_acl_auth_method_update(const std::vector<std::string>& arguments
   auto& api = *command.api;
   const auto path = "/v1/acl/auth-method/" + segment(command.positional()[0]);
   const auto stored = NOMAD_TRY(api.get(path).within("Error when retrieving ACL auth method"));
-  const auto is_given = [&command](std::string_view flag) {
-    return std::ranges::any_of(command.given(), [flag](std::string_view one) {
-      return one.substr(1, one.find('=') - 1) == flag;
-    });
-  };
   // What is not sent stays: a configuration that was read would bring its secret, or no secret.
   boost::json::object method{
       {"Name", stored.view()["Name"].text()},
       {"Default", flags.is_default.value_or(stored.view()["Default"].truth())}};
-  if (is_given("token-locality")) NOMAD_TRY(flags.put_locality(method));
-  if (is_given("type")) NOMAD_TRY(flags.put_type(method));
-  if (is_given("max-token-ttl")) NOMAD_TRY(flags.put_ttl(method));
+  if (command.is_given("token-locality")) NOMAD_TRY(flags.put_locality(method));
+  if (command.is_given("type")) NOMAD_TRY(flags.put_type(method));
+  if (command.is_given("max-token-ttl")) NOMAD_TRY(flags.put_ttl(method));
   if (!flags.config.empty()) NOMAD_TRY(flags.put_config(method));
   if (method.size() == 2 && !flags.is_default)
     return mistake("Please provide at least one flag to update the ACL auth method");

@@ -23,8 +23,7 @@ Result<boost::json::value> workload_of_flags(const ApiCommand& command,
                                              const std::string& job,
                                              const std::string& group,
                                              const std::string& task) {
-  const bool has_namespace = std::ranges::any_of(
-      command.given(), [](const std::string& flag) { return flag.starts_with("-namespace="); });
+  const bool has_namespace = command.is_given("namespace");
   if (!job.empty() && !has_namespace) return mistake("-namespace is required if -job is set");
   if (!group.empty() && job.empty()) return mistake("-job is required if -group is set");
   if (!task.empty() && group.empty()) return mistake("-group is required if -task is set");
