@@ -57,10 +57,7 @@ bool open_browser(const std::string& url) {
 std::string make_nonce() {
   std::string bytes(20, '\0');
   randombytes_buf(bytes.data(), bytes.size());
-  std::string text;
-  for (const unsigned char byte : bytes)
-    text += fmt::format("{:02x}", byte);
-  return text;
+  return to_hex(bytes);
 }
 
 Result<Answer> log_in_by_jwt(Api& api, const Method& method, const std::string& token) {

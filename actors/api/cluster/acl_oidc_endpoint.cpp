@@ -5,7 +5,7 @@
 
 #include "actors/api/cluster/acl_sign_in.hpp"
 #include "runtime/access/login/oidc.hpp"
-#include "runtime/base/base64.hpp"
+#include "runtime/object/entries.hpp"
 
 namespace nomad::api {
 
@@ -15,13 +15,6 @@ namespace {
 Error oidc_failure(const Error& why, std::string_view attempt) {
   if (why.code == Errc::overloaded || why.code == Errc::no_leader) return why;
   return Error{Errc::unavailable, why.what}.within(attempt);
-}
-
-std::vector<std::string> oidc_texts(capnp::List<capnp::Text>::Reader list) {
-  std::vector<std::string> texts;
-  for (const auto one : list)
-    texts.push_back(copy(one));
-  return texts;
 }
 
 /// What goes through all steps of one login.
@@ -36,7 +29,7 @@ using OidcStepRef = std::shared_ptr<OidcStep>;
 /// The method, which must be of the type and allow the redirect.
 Result<MethodRef> oidc_method(const Call& call, const access::OidcLogin& login) {
   auto method = NOMAD_TRY(sign_in_method(call, login.method, "OIDC"));
-  if (!access::is_allowed_redirect(oidc_texts(method->getConfig().getAllowedRedirectUris()),
+  if (!access::is_allowed_redirect(texts_of(method->getConfig().getAllowedRedirectUris()),
                                    login.redirect_uri))
     return Error{Errc::unavailable,
                  fmt::format("redirect URI \"{}\" is not allowed by auth-method \"{}\"",
@@ -48,9 +41,7 @@ Result<std::string> proof_key(const SignInParts& parts,
                               const Object<schema::RootKey>& key,
                               const access::OidcLogin& login) {
   const auto secret = NOMAD_TRY(parts.acl.keyring->derive(key, access::proof_place(login)));
-  auto text = encode_base64_url(secret.text());
-  text.erase(text.find_last_not_of('=') + 1);
-  return text;
+  return access::encode_jwt_part(secret.text());
 }
 
 Outcome answer_url(const SignInParts& parts,
@@ -67,7 +58,7 @@ Outcome answer_url(const SignInParts& parts,
   JsonObject answer;
   answer.text("AuthURL",
               access::authorization_url(provider.authorization_url, view(config.getOidcClientId()),
-                                        oidc_texts(config.getOidcScopes()), login, verifier));
+                                        texts_of(config.getOidcScopes()), login, verifier));
   return Answer::json(answer.take());
 }
 

@@ -26,6 +26,12 @@ Result<std::string> decode_jwt_part(std::string_view text) {
   return bytes;
 }
 
+std::string encode_jwt_part(std::string_view bytes) {
+  auto text = encode_base64_url(bytes);
+  text.erase(text.find_last_not_of('=') + 1);
+  return text;
+}
+
 Result<Jwt> parse_jwt(std::string_view token) {
   if (token.size() > longest_jwt) return Error{Errc::too_large, "the token is too long"};
   const auto first = token.find('.');

@@ -26,5 +26,6 @@ Result<Jwt> parse_jwt(std::string_view token);
 
 /// Base64 of the alphabet for URLs, without padding.
 Result<std::string> decode_jwt_part(std::string_view text);
+std::string encode_jwt_part(std::string_view bytes);
 
 }  // namespace nomad::access

@@ -30,12 +30,6 @@ std::string without_port(std::string_view uri) {
   return url->text();
 }
 
-std::string url_part(std::string_view bytes) {
-  auto text = encode_base64_url(bytes);
-  text.erase(text.find_last_not_of('=') + 1);
-  return text;
-}
-
 /// As a query writes it.
 std::string form_text(std::string_view text) {
   UrlQuery query;
@@ -52,7 +46,7 @@ std::string half_hash(std::string_view algorithm, std::string_view of) {
   unsigned size = 0;
   EVP_Digest(of.data(), of.size(), reinterpret_cast<unsigned char*>(hash.data()), &size, digest,
              nullptr);
-  return url_part(std::string_view{hash}.substr(0, size / 2));
+  return encode_jwt_part(std::string_view{hash}.substr(0, size / 2));
 }
 
 }  // namespace
@@ -81,7 +75,7 @@ std::string authorization_url(std::string_view endpoint,
     if (one != "openid") scope += ' ' + one;
   UrlQuery query;
   query.set("client_id", client_id);
-  query.set("code_challenge", url_part(sha256(verifier)));
+  query.set("code_challenge", encode_jwt_part(sha256(verifier)));
   query.set("code_challenge_method", "S256");
   query.set("nonce", login.nonce);
   query.set("redirect_uri", login.redirect_uri);

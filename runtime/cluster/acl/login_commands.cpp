@@ -6,6 +6,7 @@
 
 #include "runtime/cluster/acl/acl_names.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
 #include "runtime/query/filter.hpp"
 #include "schema/login.capnp.h"
 
@@ -17,20 +18,6 @@ namespace kind = state::kind;
 
 Nanoseconds leeway_of(std::int64_t nanoseconds) {
   return Nanoseconds{nanoseconds};
-}
-
-std::vector<std::string> texts_of(capnp::List<capnp::Text>::Reader list) {
-  std::vector<std::string> texts;
-  for (const auto one : list)
-    texts.push_back(copy(one));
-  return texts;
-}
-
-access::ClaimMapping mapping_of(capnp::List<schema::TextEntry>::Reader entries) {
-  access::ClaimMapping mapping;
-  for (const auto entry : entries)
-    mapping.emplace(copy(entry.getKey()), copy(entry.getValue()));
-  return mapping;
 }
 
 /// As selectors see them.
@@ -149,9 +136,11 @@ Result<AclDecision> decide_login(const state::Snapshot& state,
     return Error{Errc::conflict,
                  fmt::format("auth-method \"{}\" has changed; sign in again", login.method)};
   const auto config = method->getConfig();
-  const auto claims
-      = NOMAD_TRY(access::map_claims(login.claims, mapping_of(config.getClaimMappings()),
-                                     mapping_of(config.getListClaimMappings())));
+  access::ClaimMapping values;
+  access::ClaimMapping lists;
+  read_entries(config.getClaimMappings(), values);
+  read_entries(config.getListClaimMappings(), lists);
+  const auto claims = NOMAD_TRY(access::map_claims(login.claims, values, lists));
   const auto bindings = NOMAD_TRY(bindings_of(state, login.method, claims));
   if (!bindings.manages && bindings.policies.empty() && bindings.roles.empty())
     return Error{Errc::invalid_argument, "no role or policy bindings matched"};
