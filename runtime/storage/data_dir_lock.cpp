@@ -4,7 +4,6 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -31,10 +30,9 @@ std::string holder(int file) {
 /// Whether that agent is gone. What it was starting when it was killed has the lock until it has
 /// begun.
 bool is_gone(const std::string& pid) {
-  std::uint32_t number = 0;
+  pid_t number = 0;
   const auto read = std::from_chars(pid.data(), pid.data() + pid.size(), number);
-  return read.ec == std::errc{} && number != 0 && ::kill(static_cast<pid_t>(number), 0) != 0
-         && errno == ESRCH;
+  return read.ec == std::errc{} && number > 0 && ::kill(number, 0) != 0 && errno == ESRCH;
 }
 
 /// 0 or errno. Waits for what a killed agent has left behind, two seconds at most.

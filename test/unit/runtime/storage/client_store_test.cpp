@@ -6,7 +6,9 @@
 #include <future>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -223,19 +225,37 @@ TEST_CASE("data_dir_lock: a second agent is told who holds the directory") {
 }
 
 TEST_CASE("data_dir_lock: what a killed agent has left behind is waited for") {
-  test::TempDir dir;
+  const test::TempDir dir;
   const std::string data_dir = dir.file("data");
   { const auto first = storage::DataDirLock::take(data_dir); }
-  const int left = ::open((data_dir + "/agent.lock").c_str(), O_RDWR | O_CLOEXEC);
+  const auto path = data_dir + "/agent.lock";
+  const int left = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   REQUIRE(left >= 0);
-  REQUIRE(::flock(left, LOCK_EX) == 0);
-  REQUIRE(::ftruncate(left, 0) == 0);
-  const std::string_view gone = "1999999999\n";  // above what Linux gives
-  REQUIRE(::pwrite(left, gone.data(), gone.size(), 0) == static_cast<ssize_t>(gone.size()));
-  auto next = std::async(std::launch::async,
-                         [&] { return storage::DataDirLock::take(data_dir).has_value(); });
+  const auto taken_beside = [&](const std::string& holder) {
+    REQUIRE(::flock(left, LOCK_EX) == 0);
+    REQUIRE(::ftruncate(left, 0) == 0);
+    REQUIRE(::pwrite(left, holder.data(), holder.size(), 0)
+            == static_cast<ssize_t>(holder.size()));
+    const int watch = ::inotify_init1(IN_CLOEXEC);
+    REQUIRE(::inotify_add_watch(watch, path.c_str(), IN_ACCESS) >= 0);
+    auto next = std::async(std::launch::async,
+                           [&] { return storage::DataDirLock::take(data_dir).has_value(); });
+    // Who holds the lock is read by whom it was refused.
+    pollfd entry{watch, POLLIN, 0};
+    CHECK(::poll(&entry, 1, 60'000) == 1);
+    REQUIRE(::flock(left, LOCK_UN) == 0);
+    ::close(watch);
+    return next.get();
+  };
+
+  SUBCASE("as long as it has the lock") {
+    CHECK(taken_beside("1999999999\n"));  // above what Linux gives
+  }
+  SUBCASE("and nobody who is no process") {
+    CHECK_FALSE(taken_beside("2294967297\n"));
+    CHECK_FALSE(taken_beside("0\n"));
+  }
   ::close(left);
-  CHECK(next.get());
 }
 
 TEST_CASE("data_dir_lock: a path that cannot be used is named") {
