@@ -5,7 +5,6 @@
 // Threads: any adds; the broker takes.
 #pragma once
 
-#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -19,27 +18,11 @@ namespace nomad::server {
 
 class OutcomeFeed;
 
-/// That a message is on its way. If it is dropped before anybody took, as that is which makes the
-/// broker throw, the next news are told again.
-class OutcomeReport {
-public:
-  OutcomeReport(std::shared_ptr<OutcomeFeed> feed, std::uint64_t number)
-      : feed_{std::move(feed)}, number_{number} {}
-
-  OutcomeReport(const OutcomeReport&) = delete;
-  OutcomeReport& operator=(const OutcomeReport&) = delete;
-  ~OutcomeReport();
-
-private:
-  const std::shared_ptr<OutcomeFeed> feed_;
-  const std::uint64_t number_;
-};
-
 /// Commands were applied, and what they came to is visible in a snapshot.
 struct BatchApplied {
   using is_message = void;
   std::shared_ptr<OutcomeFeed> feed;
-  std::shared_ptr<const OutcomeReport> report = {};
+  std::shared_ptr<const void> under_way = {};  ///< Until nobody has the message any more.
 };
 
 using OutcomeListener = actor::Interface<void(BatchApplied)>;
@@ -58,7 +41,7 @@ public:
   explicit OutcomeFeed(OutcomeListener listener) : listener_(std::move(listener)) {}
 
   void add(Outcomes outcomes) {
-    std::uint64_t number = 0;
+    std::shared_ptr<const void> under_way;
     {
       const std::scoped_lock lock{mutex_};
       if (news_.outcomes.size() + outcomes.size() > most_waiting) {
@@ -67,36 +50,27 @@ public:
         news_.outcomes.insert(news_.outcomes.end(), std::make_move_iterator(outcomes.begin()),
                               std::make_move_iterator(outcomes.end()));
       }
-      if (std::exchange(told_, true)) return;
-      number = ++number_;
+      if (!under_way_.expired()) return;
+      under_way = std::make_shared<const bool>();
+      under_way_ = under_way;
     }
-    const auto self = shared_from_this();
-    actor::tell(listener_, BatchApplied{self, std::make_shared<const OutcomeReport>(self, number)});
+    actor::tell(listener_, BatchApplied{shared_from_this(), std::move(under_way)});
   }
 
   /// All that has come since the last time.
   News take() {
     const std::scoped_lock lock{mutex_};
-    told_ = false;
+    under_way_.reset();
     return std::exchange(news_, {});
-  }
-
-  /// The message of that number is gone.
-  void forget(std::uint64_t number) {
-    const std::scoped_lock lock{mutex_};
-    if (number == number_) told_ = false;
   }
 
 private:
   const OutcomeListener listener_;
   std::mutex mutex_;
   News news_;
-  bool told_ = false;         ///< A BatchApplied is on its way.
-  std::uint64_t number_ = 0;  ///< Of the last one.
+  /// Of the BatchApplied that nobody has taken yet. If it is dropped, as that is which makes the
+  /// broker throw, the next news are told again.
+  std::weak_ptr<const void> under_way_;
 };
-
-inline OutcomeReport::~OutcomeReport() {
-  feed_->forget(number_);
-}
 
 }  // namespace nomad::server
