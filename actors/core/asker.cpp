@@ -9,12 +9,7 @@ struct GatewayState {
 
 Gateway::behavior_type gateway(Gateway::stateful_pointer<GatewayState> self) {
   return {[self](Ask& message) {
-    self->ask(
-        std::move(message.question),
-        [then = std::move(message.then), share = message.share](Mail& reply) { then(reply); },
-        [failed = std::move(message.failed), share = message.share](const Error& error) {
-          failed(error);
-        });
+    self->ask(std::move(message.question), std::move(message.then), std::move(message.failed));
   }};
 }
 
@@ -29,11 +24,14 @@ Asker::~Asker() {
   stop();
 }
 
+std::shared_ptr<const void> Asker::enter() {
+  std::shared_ptr<const void> share{open_.get(),
+                                    [open = open_](const void*) { open->fetch_sub(1); }};
+  return open_->fetch_add(1) < most_ ? share : nullptr;
+}
+
 void Asker::ask(Ask message) {
   if (gateways_.empty()) return;
-  message.share = {open_.get(), [open = open_](const void*) { open->fetch_sub(1); }};
-  if (open_->fetch_add(1) >= most_)
-    return message.failed(Error{Errc::overloaded, "too many questions are open"});
   const auto& gateway = gateways_[next_++ % gateways_.size()];
   if (message.question.priority == Priority::urgent)
     tell_urgent(gateway, std::move(message));

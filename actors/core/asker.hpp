@@ -26,7 +26,6 @@ struct Ask {
   Question question;
   Question::OnReply then;
   Question::OnError failed;
-  std::shared_ptr<const void> share;  ///< Of what may be open; until the callback has run.
 };
 
 using Gateway = Interface<void(Ask)>;
@@ -50,20 +49,28 @@ public:
            Done done,
            Priority priority = Priority::normal) {
     static_assert(std::is_same_v<Reply, ReplyOf<Handle, Request>>);
+    auto share = enter();  // Until the callback has run.
+    if (!share) {
+      guarded("gateway", [&] {
+        done(Result<Reply>{Error{Errc::overloaded, "too many questions are open"}});
+      });
+      return;
+    }
     ask({.question = {dest.ref(), timeout, Mail::of(std::move(request)), priority},
-         .then = on_reply<Reply>([done](Reply& reply) mutable {
+         .then = on_reply<Reply>([done, share](Reply& reply) mutable {
            guarded("gateway", [&] { done(Result<Reply>{std::move(reply)}); });
          }),
          .failed =
-             [done](const Error& error) mutable {
+             [done, share](const Error& error) mutable {
                guarded("gateway", [&] { done(Result<Reply>{error}); });
-             },
-         .share = {}});
+             }});
   }
 
   void stop();
 
 private:
+  /// A share of what may be open; null: nothing more may be.
+  std::shared_ptr<const void> enter();
   void ask(Ask message);
 
   const std::size_t most_;
