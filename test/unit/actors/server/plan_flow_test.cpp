@@ -12,6 +12,14 @@ using plan_applier::SubmitPlan;
 namespace {
 
 struct PlanFlowFixture : SchedulingFixture {
+  /// As if log entries had room for a tenth.
+  void shorten_parts() {
+    PlanApplierOptions options;
+    options.parts.part_bytes /= 10;
+    options.parts.entry_bytes /= 10;
+    applier = adopt(spawn_plan_applier(system(), store, proposer, 9, options));
+  }
+
   /// Registers a job without committing anything; returns its evaluation's id.
   std::string propose_job(const Object<schema::Job>& job) {
     const auto id = make_uuid(random);
@@ -53,13 +61,17 @@ struct PlanFlowFixture : SchedulingFixture {
 }  // namespace
 
 TEST_CASE_FIXTURE(PlanFlowFixture, "a plan that is longer than a log entry is written in parts") {
+  const scheduler::PartLimits limits;
+  CHECK(limits.part_bytes < limits.entry_bytes);
+  CHECK(limits.entry_bytes < raft::RaftOptions{}.max_entry_bytes);
+  shorten_parts();
   for (int i = 0; i < 5; ++i)
     add_node(10);
   start_worker();
   const auto before = entries;
-  const auto id = register_job(make_small_job("many", 30'000));
+  const auto id = register_job(make_small_job("many", 3'000));
   CHECK(eval_status(id) == schema::EvalStatus::COMPLETE);
-  CHECK(live("many").size() == 30'000);
+  CHECK(live("many").size() == 3'000);
   CHECK(entries > before + 2);
   deregister("many");
   CHECK(live("many").empty());
@@ -184,22 +196,23 @@ TEST_CASE_FIXTURE(PlanFlowFixture, "a node that refuses plan after plan becomes 
 }
 
 TEST_CASE_FIXTURE(PlanFlowFixture, "what waits in the applier ends with its leadership") {
+  shorten_parts();
   for (int i = 0; i < 5; ++i)
     add_node(10);
-  const auto plan = plan_of(register_job(make_small_job("many", 30'000)));
+  const auto plan = plan_of(register_job(make_small_job("many", 3'000)));
   const auto answer = ask<PlanApplied>(applier, SubmitPlan{plan});
   commit_once();  // the first part
   settle();
   const auto placed = live("many").size();
   CHECK(placed > 0);
-  CHECK(placed < 30'000);
+  CHECK(placed < 3'000);
   tell(applier, Lead{false});
   tell(applier, Lead{true});
   commit();
   REQUIRE(answer->has_value());
   CHECK((*answer)->error().code == Errc::no_leader);
   start_worker();  // the evaluation is delivered again
-  CHECK(live("many").size() == 30'000);
+  CHECK(live("many").size() == 3'000);
 }
 
 TEST_CASE_FIXTURE(PlanFlowFixture, "what was decided before a leadership is not written in it") {
