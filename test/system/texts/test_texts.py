@@ -1,7 +1,7 @@
 """What users read when something is wrong: the whole text, as the program and its API give it.
 
-The tables are transcripts beside this file. `NOMAD_REWRITE=1` writes down what is said now, to be reviewed as
-a diff. Lines:
+The tables are transcripts beside this file. `NOMAD_REWRITE_TRANSCRIPTS=1` writes down what is said now, to be
+reviewed as a diff. Lines:
 
     < name text     a file of the folder in which commands run; \\n and \\t stand for themselves, {ports} for a
                     block of an agent's ports
@@ -77,7 +77,7 @@ class Transcript:
 
     def judge(self, case):
         now = "\n".join(self.now)
-        if os.environ.get("NOMAD_REWRITE"):
+        if os.environ.get("NOMAD_REWRITE_TRANSCRIPTS"):
             with open(self.path, "w") as f:
                 f.write(now)
         case.maxDiff = None
