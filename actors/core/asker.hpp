@@ -60,10 +60,9 @@ public:
          .then = on_reply<Reply>([done, share](Reply& reply) mutable {
            guarded("gateway", [&] { done(Result<Reply>{std::move(reply)}); });
          }),
-         .failed =
-             [done, share](const Error& error) mutable {
-               guarded("gateway", [&] { done(Result<Reply>{error}); });
-             }});
+         .failed = [done, share](const Error& error) mutable {
+           guarded("gateway", [&] { done(Result<Reply>{error}); });
+         }});
   }
 
   void stop();

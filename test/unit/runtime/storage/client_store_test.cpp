@@ -234,8 +234,7 @@ TEST_CASE("data_dir_lock: what a killed agent has left behind is waited for") {
   const auto taken_beside = [&](const std::string& holder) {
     REQUIRE(::flock(left, LOCK_EX) == 0);
     REQUIRE(::ftruncate(left, 0) == 0);
-    REQUIRE(::pwrite(left, holder.data(), holder.size(), 0)
-            == static_cast<ssize_t>(holder.size()));
+    REQUIRE(::pwrite(left, holder.data(), holder.size(), 0) == static_cast<ssize_t>(holder.size()));
     const int watch = ::inotify_init1(IN_CLOEXEC);
     REQUIRE(::inotify_add_watch(watch, path.c_str(), IN_ACCESS) >= 0);
     auto next = std::async(std::launch::async,
