@@ -536,15 +536,11 @@ void AllocState::report() {
                                     .health = facts_.health,
                                     .assigned = *facts_.alloc,
                                     .network = *network_};
-  // It may stand for one that waits to be told.
-  const auto* waiting = reports_.waiting();
-  const bool again = std::exchange(again_, false) || (waiting != nullptr && waiting->again);
-  sync::StateChanged change{facts_.id, ++version_, workload::make_update(about, unix_now()), again};
-  if (reported_ == summary.status && !again) {
-    reports_.tell(self_, context_->sync, std::move(change));
-    return;
-  }
-  reports_.tell(self_, context_->sync, std::move(change), actor::Priority::urgent);
+  sync::StateChanged change{facts_.id, ++version_, workload::make_update(about, unix_now()),
+                            std::exchange(again_, false)};
+  const bool is_urgent = change.again || reported_ != summary.status;
+  reports_.tell(self_, context_->sync, std::move(change),
+                is_urgent ? actor::Priority::urgent : actor::Priority::normal);
   if (std::exchange(reported_, summary.status) != summary.status)
     self_->send(parent_, alloc_runner::Status{facts_.id, summary.status, false});
 }

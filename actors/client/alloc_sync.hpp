@@ -32,6 +32,8 @@ struct StateChanged {
   std::uint64_t version = 0;
   workload::AllocUpdate update;
   bool again = false;  ///< Send it even if the servers have acknowledged the same before.
+
+  void stand_for(const StateChanged& earlier) { again |= earlier.again; }
 };
 
 /// The servers have forgotten the allocation.

@@ -2,6 +2,7 @@
 // its way at a time; what comes until it is taken waits, and only the newest of it. So whoever is
 // told has one message in its mailbox of each who tells it, however fast that one changes; and
 // beside a normal one at most one that is urgent, which overtakes it: such messages carry a number.
+// A message that has `stand_for` takes over what it needs of the one whose place it takes.
 //
 // A part of the teller's state, used in its turns. What waits is dropped with it, unless `flush` is
 // called before.
@@ -44,13 +45,17 @@ public:
   /// As urgently as the most urgent of those that it stands for.
   void tell(Self* self, const Handle& dest, M message, Priority priority = Priority::normal) {
     auto& waiting = core_->waiting;
-    if (waiting) priority = std::max(priority, waiting->priority);
+    if (waiting) {
+      priority = std::max(priority, waiting->priority);
+      if constexpr (requires { message.stand_for(std::move(waiting->message)); })
+        message.stand_for(std::move(waiting->message));
+    }
     waiting.emplace(dest, std::move(message), priority);
     go_on(self, core_);
   }
 
-  /// What would go next; null: nothing waits. Valid until the next call.
-  const M* waiting() const { return core_->waiting ? &core_->waiting->message : nullptr; }
+  /// What waits will never go: something else has told it.
+  void drop() { core_->waiting.reset(); }
 
   /// What waits goes now: by who ends, or says something that comes behind it.
   void flush(Self* self) {

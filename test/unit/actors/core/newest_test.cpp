@@ -16,12 +16,15 @@ namespace {
 struct Standing {
   using is_message = void;
   int number = 0;
+  int stands_for = 1;
+
+  void stand_for(const Standing& earlier) { stands_for += earlier.stands_for; }
 };
 
 struct Flood {
   using is_message = void;
   int count = 0;
-  bool ends = false;  ///< What waits is sent at the end.
+  enum class End { none, flush, drop } end = End::none;
   Priority priority = Priority::normal;
 };
 
@@ -59,11 +62,15 @@ struct TellerState {
 
 struct BoundFixture : test::ActorFixture {
   std::vector<int> seen;
+  int stood_for = 0;  ///< All of them together.
   std::uint64_t answered = 0;
   std::vector<Error> refused;
   Slow slow = adopt(
       actor::spawn(system(), [this](Slow::stateful_pointer<SlowState>) -> Slow::behavior_type {
-        return {[this](const Standing& msg) { seen.push_back(msg.number); },
+        return {[this](const Standing& msg) {
+                  seen.push_back(msg.number);
+                  stood_for += msg.stands_for;
+                },
                 [](Question) { return Reply{}; }};
       }));
   Teller teller = adopt(actor::spawn(
@@ -71,7 +78,8 @@ struct BoundFixture : test::ActorFixture {
         return {[self, to](const Flood& msg) {
           for (int i = 0; i < msg.count; ++i)
             self->state.news.tell(self, to, Standing{++self->state.last}, msg.priority);
-          if (msg.ends) self->state.news.flush(self);
+          if (msg.end == Flood::End::flush) self->state.news.flush(self);
+          if (msg.end == Flood::End::drop) self->state.news.drop();
         }};
       }));
 
@@ -100,11 +108,12 @@ TEST_CASE_FIXTURE(BoundFixture,
   hold("");
   settle();
   CHECK(seen == std::vector{1, 5001});
+  CHECK(stood_for == 5001);
 }
 
 TEST_CASE_FIXTURE(BoundFixture, "newest: what waits goes before the end of who tells it") {
   hold("slow");
-  tell(teller, Flood{3, true});
+  tell(teller, Flood{3, Flood::End::flush});
   CHECK(fullest("slow") == 2);
 
   hold("");
@@ -112,13 +121,23 @@ TEST_CASE_FIXTURE(BoundFixture, "newest: what waits goes before the end of who t
   CHECK(seen == std::vector{1, 3});
 }
 
+TEST_CASE_FIXTURE(BoundFixture, "newest: what waits may be dropped") {
+  hold("slow");
+  tell(teller, Flood{3, Flood::End::drop});
+  tell(teller, Flood{1});
+  hold("");
+  settle();
+  CHECK(seen == std::vector{1, 4});
+  CHECK(stood_for == 2);
+}
+
 TEST_CASE_FIXTURE(BoundFixture, "newest: what is urgent waits for nothing that is not") {
   hold("slow");
   tell(teller, Flood{1});
   tell(teller, Flood{2});
-  tell(teller, Flood{1, false, Priority::urgent});
+  tell(teller, Flood{1, Flood::End::none, Priority::urgent});
   CHECK(fullest("slow") == 2);
-  tell(teller, Flood{5, false, Priority::urgent});
+  tell(teller, Flood{5, Flood::End::none, Priority::urgent});
   tell(teller, Flood{5});
   CHECK(fullest("slow") == 2);
 
