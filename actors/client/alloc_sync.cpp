@@ -1,6 +1,6 @@
 #include "actors/client/alloc_sync.hpp"
 
-#include "actors/client/tools/later_saves.hpp"
+#include "actors/core/newest.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
@@ -38,7 +38,7 @@ struct SyncState {
   std::uint64_t round = 0;
   std::optional<Nanoseconds> timer;  ///< When the latest Due fires.
   bool gathers = false;              ///< A Gathered is under way.
-  LaterSaves saves;
+  actor::Newest<ClientDb, client_db::SaveLater> saves;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -79,7 +79,7 @@ struct SyncState {
       client_db::put_acknowledged(changes, alloc_id, state);
       if (is_client_terminal(state.status)) news.ended.push_back(alloc_id);
     }
-    saves.save(self, setup.db, std::move(changes));
+    saves.tell(self, setup.db, {std::move(changes)});
     self->send(setup.parent, std::move(news));
     proceed();
   }
@@ -89,7 +89,7 @@ struct SyncState {
     buffer.forget(alloc_id);
     storage::ClientBatch changes;
     client_db::erase_acknowledged(changes, alloc_id);
-    saves.save(self, setup.db, std::move(changes));
+    saves.tell(self, setup.db, {std::move(changes)});
   }
 
   void refused(std::size_t count, const Error& err) {
@@ -104,7 +104,7 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
   self->state.random = Random{self->seed(setup.seed)};
   self->state.setup = std::move(setup);
   actor::on_exit(self, [self] {
-    self->state.saves.flush(self, self->state.setup.db);
+    self->state.saves.flush(self);
     self->quit();
   });
 

@@ -272,11 +272,11 @@ void TaskRunnerState::perform(const task_action::Publish& it) {
 }
 
 void TaskRunnerState::perform(const task_action::SaveLater& it) {
-  later_saves_.save(self_, setup_.parts->db, batch(it.row));
+  later_saves_.tell(self_, setup_.parts->db, {batch(it.row)});
 }
 
 void TaskRunnerState::perform(const task_action::Save& it) {
-  later_saves_.take();  // It is of the same row.
+  later_saves_.drop();  // It is of the same row.
   ask(
       setup_.parts->db, task_save_timeout, client_db::Save{batch(it.row)},
       [this, round = it.round](client_db::Committed&) {
@@ -440,7 +440,7 @@ void TaskRunnerState::perform(const task_action::End&) {
 
 /// What waits for who has been told of something, before the end.
 void TaskRunnerState::say_the_rest() {
-  later_saves_.flush(self_, setup_.parts->db);
+  later_saves_.flush(self_);
   news_.flush(self_);
 }
 

@@ -11,7 +11,7 @@
 #include "actors/client/task/driver_link.hpp"
 #include "actors/client/task/task_runner.hpp"
 #include "actors/client/task/usage_link.hpp"
-#include "actors/client/tools/later_saves.hpp"
+#include "actors/client/tools/client_db.hpp"
 #include "actors/core/newest.hpp"
 #include "runtime/workload/task_machine.hpp"
 
@@ -135,7 +135,7 @@ private:
   bool again_ = false;  ///< What requests of hooks say.
   std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
   std::uint64_t last_ticket_ = 0;
-  LaterSaves later_saves_;
+  actor::Newest<ClientDb, client_db::SaveLater> later_saves_;
   actor::Newest<TaskRunnerParent, task_runner::Changed> news_;
 };
 
