@@ -95,7 +95,7 @@ TEST_CASE("mailboxes: what waits for an actor of a node does not grow with what 
     node.hold(kind);
     node.flood(4, from_servers);
     const auto early = node.fullest(kind);
-    node.flood(60, from_servers);
+    node.flood(15, from_servers);
     // One message of each allocation and task.
     CHECK(early >= 1);
     CHECK(node.fullest(kind) <= early + 2 * MailboxFixture::allocs);
