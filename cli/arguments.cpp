@@ -177,9 +177,8 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments,
 }
 
 bool Arguments::is_given(std::string_view name) const {
-  return std::ranges::any_of(given_, [name](std::string_view flag) {
-    return flag.substr(1, flag.find('=') - 1) == name;
-  });
+  return std::ranges::any_of(
+      given_, [name](std::string_view flag) { return flag.substr(1, flag.find('=') - 1) == name; });
 }
 
 int Arguments::misuse(std::string_view problem) const {

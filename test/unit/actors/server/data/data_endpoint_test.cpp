@@ -130,16 +130,25 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: what templates can't follow is re
   CHECK((*answer)->error().code == Errc::invalid_argument);
 }
 
-TEST_CASE_FIXTURE(DataFixture, "data_endpoint: with ACLs on, tasks read what is theirs") {
-  const auto judging = adopt(spawn_data_endpoint(system(), store, keyring, lease, true));
-  write([](auto command) {
-    auto job = command.initJobRegister().initJob();
-    job.setId("web");
-    job.setNamespace("default");
-    job.setType("service");
-    job.initTaskGroups(1)[0].setName("api");
-  });
-  const auto place = [&](const char* id, const char* node) {
+/// An endpoint that judges, and the job "web" with an allocation "a" on the node "n1".
+struct JudgedFixture : DataFixture {
+  NodeDoor judging = adopt(spawn_data_endpoint(system(), store, keyring, lease, true));
+  const ClusterQuery all{.kind = Kind::variables, .name_space = "*"};
+
+  JudgedFixture() {
+    write([](auto command) {
+      auto job = command.initJobRegister().initJob();
+      job.setId("web");
+      job.setNamespace("default");
+      job.setType("service");
+      job.initTaskGroups(1)[0].setName("api");
+    });
+    place("a", "n1");
+    put("nomad/jobs/web", "own");
+    put("app", "another's");
+  }
+
+  void place(const char* id, const char* node) {
     write([&](auto command) {
       auto alloc = command.initPlanResults().initPlans(1)[0].initPlaced(1)[0];
       alloc.setId(id);
@@ -150,22 +159,24 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: with ACLs on, tasks read what is 
       alloc.setJobCreateIndex(state().job("default", "web")->getCreateIndex());
     });
     REQUIRE(state().alloc(id));
-  };
-  place("a", "n1");
-  put("nomad/jobs/web", "own");
-  put("app", "another's");
+  }
+
+  auto watch_by(const ClusterQuery& query,
+                std::uint64_t known,
+                const char* node,
+                const char* alloc) {
+    return ask<door::Reply>(judging, test::watch_data(node, query, known, alloc, "server"));
+  }
+};
+
+TEST_CASE_FIXTURE(JudgedFixture, "data_endpoint: with ACLs on, tasks read what is theirs") {
   put_service("s", "front");
-  const auto watch_by
-      = [&](const ClusterQuery& query, std::uint64_t known, const char* node, const char* alloc) {
-          return ask<door::Reply>(judging, test::watch_data(node, query, known, alloc, "server"));
-        };
   const auto says = [&](const ClusterQuery& query, const char* node, const char* alloc) {
     const auto answer = watch_by(query, 0, node, alloc);
     REQUIRE(answer->has_value());
     return (*answer)->has_value() ? value_of(test::data_in(***answer)) : (*answer)->error().what;
   };
   const ClusterQuery own{.kind = Kind::variable, .name_space = "default", .name = "nomad/jobs/web"};
-  const ClusterQuery all{.kind = Kind::variables, .name_space = "*"};
   CHECK(says(own, "n1", "a") == "own");
   CHECK(says(own, "n2", "a") == "Permission denied");
   CHECK(says(own, "n1", "") == "Permission denied");
@@ -185,8 +196,10 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: with ACLs on, tasks read what is 
   put("nomad/jobs/web", "new");
   advance(50ms);
   CHECK(held->has_value());
+}
 
-  // One change, each by his own rights.
+TEST_CASE_FIXTURE(JudgedFixture,
+                  "data_endpoint: with ACLs on, a change is told by each one's rights") {
   place("b", "n2");
   const auto known_to = [&](const char* node, const char* alloc) {
     const auto answer = watch_by(all, 0, node, alloc);
