@@ -108,6 +108,25 @@ bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
   return object::same_meaning(a, b);
 }
 
+namespace {
+
+/// What is registered is what stands: it is evaluated, and no version is made.
+Decision evaluated_anew(const access::Allowed& allowed,
+                        schema::Job::Reader stored,
+                        std::int64_t eval_priority,
+                        const EvalSeed& seed) {
+  Decision decision{.allowed = allowed};
+  decision.job_id = copy(stored.getId());
+  decision.job_modify_index = stored.getJobModifyIndex();
+  if (has_no_evals(stored)) return decision;
+  const auto eval = eval_for_job(stored, EvalTrigger::JOB_REGISTER, seed, eval_priority);
+  decision.eval_id = copy(eval->getId());
+  decision.command = eval_update(eval);
+  return decision;
+}
+
+}  // namespace
+
 Result<Decision> decide_register(const state::Snapshot& snapshot,
                                  const access::Asking& asking,
                                  const RegisterRequest& request,
@@ -125,16 +144,7 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
   const bool is_held = !request.enforce_index
                        || (stored && stored->getJobModifyIndex() == request.job_modify_index);
   const bool unchanged = stored && is_held && same_specification(*stored, job);
-  if (unchanged) {
-    Decision decision{.allowed = allowed};
-    decision.job_id = copy(job.getId());
-    decision.job_modify_index = stored->getJobModifyIndex();
-    if (has_no_evals(job)) return decision;
-    const auto eval = eval_for_job(*stored, EvalTrigger::JOB_REGISTER, seed, request.eval_priority);
-    decision.eval_id = copy(eval->getId());
-    decision.command = eval_update(eval);
-    return decision;
-  }
+  if (unchanged) return evaluated_anew(allowed, *stored, request.eval_priority, seed);
   auto decision
       = register_version(allowed, job, EvalTrigger::JOB_REGISTER, request.eval_priority, seed);
   const auto deployment = first_deployment(job, request.eval_priority, *seed.random);
@@ -293,6 +303,8 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   Draft<schema::Job> draft{target};
   draft->setStop(false);
   draft->setVersion(0);  // it stays as stable as it was
+  if (same_specification(*current, draft.reader()))
+    return evaluated_anew(allowed, *current, 0, seed);
   auto decision = register_version(allowed, draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
   Draft<schema::Command> command{decision.command};
   command->getJobRegister().getSourceOf().setValue(version);

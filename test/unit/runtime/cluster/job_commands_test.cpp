@@ -194,6 +194,18 @@ TEST_CASE_FIXTURE(Jobs, "reverting: an older version comes back as a new one tha
   CHECK(registered.getEvaluation().getPriority() == now().job("default", "web")->getPriority());
 }
 
+TEST_CASE_FIXTURE(Jobs, "reverting: a version that says the same as the current one makes none") {
+  put(1);
+  put(2);
+  put(1);
+  const auto decision = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web", 0,
+                                               std::nullopt, 0, seed);
+  REQUIRE(decision);
+  REQUIRE(decision->command->isEvalUpdate());
+  CHECK(decision->command->getEvalUpdate().getEvaluations()[0].getJobId() == "web");
+  CHECK(decision->job_modify_index == now().job("default", "web")->getJobModifyIndex());
+}
+
 TEST_CASE_FIXTURE(Jobs, "reverting: what a stable version comes back as is stable") {
   register_job({.stable = true, .groups = {{"api", 1}}});
   put(2);
