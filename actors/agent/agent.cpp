@@ -152,6 +152,7 @@ struct Agent::Parts {
     options.agent.server_enabled = server.has_value();
     options.agent.client_enabled = client.has_value();
     options.agent.node_id = node_id;
+    options.agent.enable_debug = config.enable_debug;
     shown.set(config::to_json(config));
     options.agent.config_json = [shown = shown] { return shown.get(); };
     options.jobs = {

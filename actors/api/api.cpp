@@ -117,9 +117,11 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_keyring_routes(routes, server.keyring);
   add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files, server.keyring});
   add_search_routes(routes);
+  add_volume_routes(routes);
   add_decision_routes(routes, server.decisions);
   add_operator_routes(routes, agent);
   add_agent_routes(routes, agent);
+  add_host_routes(routes, agent);
   add_actor_routes(routes);
   add_plugin_routes(routes, options.plugins.states);
   add_cluster_routes(routes, agent);

@@ -59,7 +59,8 @@ struct AgentInfo {
   std::string serf_address;  ///< "127.0.0.1:4648"
   bool server_enabled = true;
   bool client_enabled = true;
-  std::string node_id = {};  ///< Of the client; empty without one.
+  bool enable_debug = false;  ///< What describes the machine is shown without ACLs, too.
+  std::string node_id = {};   ///< Of the client; empty without one.
 
   /// The value of `config` in /v1/agent/self: a JSON object in Nomad's spelling, without secrets.
   /// Called on an I/O thread.

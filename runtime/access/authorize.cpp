@@ -1,7 +1,9 @@
 #include "runtime/access/authorize.hpp"
 
+#include <algorithm>
+#include <array>
 #include <functional>
-#include <optional>
+#include <span>
 #include <utility>
 
 namespace nomad::access {
@@ -22,22 +24,33 @@ struct Way {
   Capability other;
 };
 
-/// What else opens what `needed` opens.
-std::optional<Way> other_way(Capability needed) {
+/// What else opens what `needed` opens, each way by itself.
+std::span<const Way> other_ways(Capability needed) {
   using enum Capability;
+  static constexpr std::array by_submission{Way{submit_job, submit_job}};
+  static constexpr std::array by_reading{Way{read_job, read_job}};
+  static constexpr std::array by_both{Way{list_jobs, read_job}};
+  static constexpr std::array by_files{Way{read_fs, read_fs}};
+  static constexpr std::array by_writing{
+      Way{host_volume_mount_readwrite, host_volume_mount_readwrite}};
+  static constexpr std::array by_volumes{Way{csi_read_volume, csi_read_volume},
+                                         Way{csi_mount_volume, csi_mount_volume},
+                                         Way{list_jobs, list_jobs}};
   switch (needed) {
     case parse_job:
     case scale_job:
-      return Way{submit_job, submit_job};
+      return by_submission;
     case read_job_scaling:
-      return Way{read_job, read_job};
+      return by_reading;
     case list_scaling_policies:
     case read_scaling_policy:
-      return Way{list_jobs, read_job};
+      return by_both;
     case read_logs:
-      return Way{read_fs, read_fs};
+      return by_files;
     case host_volume_mount_readonly:
-      return Way{host_volume_mount_readwrite, host_volume_mount_readwrite};
+      return by_writing;
+    case csi_list_volume:
+      return by_volumes;
     default:
       return {};
   }
@@ -47,8 +60,8 @@ std::optional<Way> other_way(Capability needed) {
 template <class Allow>
 bool opens(const Allow& allow, Capability needed) {
   if (allow(needed)) return true;
-  const auto way = other_way(needed);
-  return way && allow(way->one) && allow(way->other);
+  return std::ranges::any_of(
+      other_ways(needed), [&allow](const Way& way) { return allow(way.one) && allow(way.other); });
 }
 
 }  // namespace

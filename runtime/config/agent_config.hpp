@@ -305,6 +305,7 @@ struct AgentConfig {
   bool leave_on_interrupt = false;
   bool leave_on_terminate = false;
   bool dev_mode = false;
+  bool enable_debug = false;       ///< Shows /v1/agent/host without ACLs.
   bool allow_core_files = false;   ///< Ours: of the agent, which hold secrets.
   bool allow_unsafe_bind = false;  ///< Ours: listen beyond loopback without TLS.
   Ports ports;

@@ -17,23 +17,6 @@ namespace nomad::host {
 
 namespace {
 
-// Mount points are written with blanks and the like as \ooo.
-std::string unescape(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    auto octal
-        = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
-    if (text[i] == '\\' && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8
-                                  + (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      result += text[i];
-    }
-  }
-  return result;
-}
-
 constexpr std::uint64_t shortest_window
     = 20;  ///< Kernel ticks, of 10 ms, that shares are measured over.
 
@@ -99,6 +82,22 @@ Result<DiskUsage> disk_usage(const std::string& path) {
   return usage;
 }
 
+std::string unescape_mount(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto octal
+        = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
+    if (text[i] == '\\' && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
+      result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8
+                                  + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
 std::vector<Partition> parse_partitions(std::string_view mountinfo, std::string_view filesystems) {
   std::set<std::string_view> on_devices;
   for (std::string_view line : split(filesystems, '\n')) {
@@ -115,7 +114,7 @@ std::vector<Partition> parse_partitions(std::string_view mountinfo, std::string_
          after = fields(line.substr(dash + 3), file_space);
     if (before.size() < 5 || after.size() < 2) continue;
     if (after[1] == "none" || on_devices.count(after[0]) == 0) continue;
-    partitions.push_back({std::string{after[1]}, unescape(before[4]), std::string{after[0]}});
+    partitions.push_back({std::string{after[1]}, unescape_mount(before[4]), std::string{after[0]}});
   }
   return partitions;
 }

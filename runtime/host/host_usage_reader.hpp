@@ -49,6 +49,9 @@ HostMemory parse_meminfo(std::string_view text);
 /// statfs of the file system that holds `path`; device and mountpoint stay empty.
 Result<DiskUsage> disk_usage(const std::string& path);
 
+/// A mount point as it is: the kernel's lists write blanks and the like as \ooo. Pure.
+std::string unescape_mount(std::string_view text);
+
 /// A mounted block device.
 struct Partition {
   std::string device{};

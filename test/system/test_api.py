@@ -373,5 +373,25 @@ class AllocsAndNodes(AgentTest):
         self.assertEqual(event["Payload"]["Job"]["ID"], "evented")
 
 
+class Machine(AgentTest):
+    config = "enable_debug = true\n"
+
+    def test_the_machine_is_shown_without_secrets(self):
+        here = self.agent.get("/v1/agent/host").json
+        self.assertIn("PATH", here["Environment"])
+        self.assertTrue(here["OS"] and here["Hosts"])
+        self.assertIn("127.0.0.1", [facts["address"] for facts in here["Network"]])
+        node = self.agent.get("/v1/nodes").json[0]["ID"]
+        named = self.agent.get(f"/v1/agent/host?node_id={node}").json
+        self.assertEqual(named["AgentID"], node)
+        self.assertEqual(named["HostData"]["OS"], here["OS"])
+
+    def test_lists_of_volumes_and_plugins_are_empty(self):
+        for kind in ("volumes", "plugins"):
+            self.assertEqual(self.agent.get(f"/v1/{kind}?type=csi").json, [])
+            self.assertEqual(self.agent.get(f"/v1/{kind}").json, [])
+            self.assertEqual(self.agent.get(f"/v1/{kind}?type=other").body, "")
+
+
 if __name__ == "__main__":
     main()

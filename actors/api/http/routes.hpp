@@ -170,6 +170,10 @@ void add_explain_routes(Routes& routes);
 void add_decision_routes(Routes& routes, server::DecisionLog decisions);
 void add_operator_routes(Routes& routes, AgentParts parts);
 void add_agent_routes(Routes& routes, AgentParts parts);
+
+void add_host_routes(Routes& routes, AgentParts parts);
+
+void add_volume_routes(Routes& routes);
 void add_actor_routes(Routes& routes);
 void add_plugin_routes(Routes& routes, std::shared_ptr<const plugin::PluginStates> states);
 void add_cluster_routes(Routes& routes, AgentParts parts);

@@ -40,6 +40,8 @@ Cases job_cases() {
       {"GET /v1/jobs", {"/v1/jobs?namespace=*&filter=ID+contains+%22web%22", "", "bbb-web"}},
       {"PUT /v1/jobs", {"/v1/jobs", job_b}},
       {"PUT /v1/jobs", {"/v1/jobs" + b, job_a}},  // the query's counts for what is registered
+      {"GET /v1/volumes", {"/v1/volumes?type=csi&namespace=bbb"}},
+      {"GET /v1/volumes", {"/v1/volumes?namespace=bbb"}},
       {"PUT /v1/jobs/parse", {"/v1/jobs/parse" + b, R"({"JobHCL":"job \"x\" {}"})"}},
       {"PUT /v1/validate/job", {"/v1/validate/job?namespace=a", job_b}},
       {"PUT /v1/job/*/plan", {"/v1/job/bbb-web/plan", job_b}},

@@ -106,6 +106,9 @@ inline const std::map<std::string, std::string> opened_by{
 
     {"GET /v1/agent/self", "agent-read"},
     {"GET /v1/agent/servers", "agent-read"},
+    {"GET /v1/agent/host", "agent-read"},
+    {"GET /v1/volumes", "csi-list-volume|csi-read-volume|csi-mount-volume|list-jobs"},
+    {"GET /v1/plugins", "plugin-list"},
     {"GET /v1/agent/actors", "agent-read"},
     {"GET /v1/agent/plugins", "agent-read"},
     {"GET /v1/agent/monitor", "agent-read"},

@@ -1,0 +1,62 @@
+// /v1/agent/host: the machine of this agent, or of another that is named.
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/host/host_data.hpp"
+
+namespace nomad::api {
+namespace {
+
+void append_texts(std::string& out, const std::map<std::string, std::string>& texts) {
+  JsonObject object{out};
+  for (const auto& [name, value] : texts)
+    append_json_text(object.member(name), value);
+}
+
+void append_host(std::string& out, const host::HostData& data) {
+  JsonObject object{out};
+  {
+    JsonObject disks{object.raw("Disk")};
+    for (const auto& [path, disk] : data.disks)
+      JsonObject{disks.member(path)}
+          .number("DiskMB", disk.size_mib)
+          .number("UsedMB", disk.used_mib);
+  }
+  append_texts(object.raw("Environment"), data.environment);
+  object.text("Hosts", data.hosts);
+  auto& network = object.raw("Network") += '[';
+  for (const auto& facts : data.network) {
+    if (network.back() != '[') network += ',';
+    append_texts(network, facts);
+  }
+  network += ']';
+  object.text("OS", data.os).text("ResolvConf", data.resolv_conf);
+}
+
+Outcome agent_host(Call& call, const AgentParts& parts) {
+  // Where nobody needs rights, the operator says whether all may see this.
+  if (!call.context->authenticator->enforces() && !parts.agent.enable_debug)
+    return Error{Errc::permission_denied, "Permission denied"};
+  return on_pool(call, [&parts](Call& asked) -> Outcome {
+    const auto data = host::read_host_data();
+    std::string out;
+    // Who names an agent is told of which one it is.
+    const bool is_of_node = asked.request().parameter("node_id") != nullptr;
+    if (!is_of_node && !asked.request().parameter("server_id")) {
+      append_host(out, data);
+    } else {
+      JsonObject object{out};
+      object.text("AgentID", is_of_node ? parts.agent.node_id : parts.agent.server_id);
+      append_host(object.raw("HostData"), data);
+    }
+    return Answer::json(std::move(out));
+  });
+}
+
+}  // namespace
+
+void add_host_routes(Routes& routes, AgentParts parts) {
+  routes.exact("/v1/agent/host", {{Methods::get, Capability::agent_read,
+                                   routes.with(std::move(parts))(agent_host), Where::named}});
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,63 @@
+// What an operator is shown of the machine.
+#include "runtime/host/host_data.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad::host;
+namespace ip = boost::asio::ip;
+
+TEST_CASE("host_data: secrets of the environment are not shown") {
+  const char* const environment[] = {"PATH=/bin:/sbin", "vault_token=s.abc",
+                                     "DB_PASSWORD=a=b", "AWS_ACCESS_KEY_ID=AKIA",
+                                     "EMPTY=",          "LINE",
+                                     "KEYBOARD=de",     nullptr};
+  const auto shown = shown_environment(environment);
+  CHECK(shown.at("PATH") == "/bin:/sbin");
+  CHECK(shown.at("vault_token") == "<redacted>");
+  CHECK(shown.at("DB_PASSWORD") == "<redacted>");
+  CHECK(shown.at("AWS_ACCESS_KEY_ID") == "<redacted>");
+  CHECK(shown.at("EMPTY").empty());
+  CHECK(shown.at("LINE").empty());
+  CHECK(shown.at("KEYBOARD") == "de");
+}
+
+TEST_CASE("host_data: an address of version 4 is described as its users know it") {
+  const auto facts = facts_of(ip::make_network_v4("10.1.2.3/24"));
+  CHECK(facts.at("type") == "IPv4");
+  CHECK(facts.at("string") == "10.1.2.3/24");
+  CHECK(facts.at("network") == "10.1.2.0");
+  CHECK(facts.at("netmask") == "255.255.255.0");
+  CHECK(facts.at("broadcast") == "10.1.2.255");
+  CHECK(facts.at("first_usable") == "10.1.2.1");
+  CHECK(facts.at("last_usable") == "10.1.2.254");
+  CHECK(facts.at("size") == "256");
+  CHECK(facts.at("hex") == "0a010203");
+  CHECK(facts.at("octets") == "10 1 2 3");
+  CHECK(facts.at("uint32") == "167838211");
+  CHECK(facts.at("binary") == "00001010000000010000001000000011");
+
+  const auto alone = facts_of(ip::make_network_v4("10.1.2.3/32"));
+  CHECK(alone.at("string") == "10.1.2.3");
+  CHECK(alone.at("first_usable") == "10.1.2.3");
+  CHECK(alone.at("last_usable") == "10.1.2.3");
+  CHECK(facts_of(ip::make_network_v4("0.0.0.0/0")).at("size") == "4294967296");
+}
+
+TEST_CASE("host_data: an address of version 6 is described as its users know it") {
+  const auto facts = facts_of(ip::make_network_v6("fe80::1:2/64"));
+  CHECK(facts.at("type") == "IPv6");
+  CHECK(facts.at("string") == "fe80::1:2/64");
+  CHECK(facts.at("first_usable") == "fe80::");
+  CHECK(facts.at("last_usable") == "fe80::ffff:ffff:ffff:ffff");
+  CHECK(facts.at("ListenStream") == "\"tcp6\" \"[fe80::1:2]:0\"");
+}
+
+TEST_CASE("host_data: disks are what is mounted but the kernel's own file systems") {
+  CHECK(parse_disk_mounts("/dev/sda1 / ext4 rw 0 0\n"
+                          "proc /proc proc rw 0 0\n"
+                          "/dev/sdb1 /my\\040disk xfs rw 0 0\n"
+                          "broken\n"
+                          "tmpfs /run tmpfs rw 0 0\n")
+        == std::vector<std::string>{"/", "/my disk"});
+  CHECK(parse_disk_mounts("").empty());
+}
