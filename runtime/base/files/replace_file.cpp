@@ -57,7 +57,7 @@ Result<> sync_parent(const std::string& path) {
 }  // namespace
 
 bool is_no_space(int errno_value) {
-  return errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EFBIG;
+  return errno_value == ENOSPC || errno_value == EDQUOT;
 }
 
 Error disk_error(std::string_view attempt, int errno_value) {

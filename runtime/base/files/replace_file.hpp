@@ -17,15 +17,14 @@ enum class Durability : bool {
 
 /// Puts `content` in the place of `path`, readable by its owner alone (0600). It is written to
 /// "<path>.new" first, which is no link and is not left behind by a failure; one writer of a path
-/// at a time. A disk, quota or limit of sizes that is exhausted is `overloaded`, other failures are
-/// `io`. Blocks for as long as the disk does.
+/// at a time. A disk or quota that is exhausted is `overloaded`, other failures are `io`. Blocks for as long as the disk does.
 Result<> replace_file(const std::string& path, std::string_view content, Durability durability);
 
-/// The failure of a system call: `overloaded` where the disk, a quota or a limit of sizes is
-/// exhausted, else `io`.
+/// The failure of a system call: `overloaded` where the disk or a quota is exhausted, else `io`.
 Error disk_error(std::string_view attempt, int errno_value);
 
-/// Whether `errno_value` says that no more bytes fit.
+/// Whether `errno_value` says that no more bytes fit until some are freed. A limit of file sizes is
+/// none of these: nothing that is freed lifts it.
 bool is_no_space(int errno_value);
 
 }  // namespace nomad

@@ -1,4 +1,4 @@
-// FileSizeLimit: what a full disk does to one who writes.
+// FileSizeLimit: what a limit of sizes does to one who writes.
 #pragma once
 
 #include <csignal>
@@ -9,7 +9,7 @@
 
 namespace nomad::test {
 
-/// For one scope no file may grow beyond `bytes`: as a full disk, this refuses to write more.
+/// For one scope no file may grow beyond `bytes`.
 class FileSizeLimit {
 public:
   explicit FileSizeLimit(rlim_t bytes) {

@@ -1,6 +1,7 @@
 // A file that is replaced has its new content or the old one.
 #include "runtime/base/files/replace_file.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -22,7 +23,7 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// As on a full disk: no file of this process grows beyond `bytes`.
+/// No file of this process grows beyond `bytes`.
 class SmallFiles {
 public:
   explicit SmallFiles(rlim_t bytes) {
@@ -69,11 +70,18 @@ TEST_CASE("replace_file: where there is no room the old content stays, and nothi
   {
     const SmallFiles limit{8};
     const auto outcome = replace_file(path, "more than eight bytes", Durability::of_process);
-    CHECK(outcome.error().code == Errc::overloaded);
+    CHECK(outcome.error().code == Errc::io);
     CHECK(outcome.error().what.find(path) != std::string::npos);
   }
   CHECK(read(path) == "old");
   CHECK_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST_CASE("disk_error: room that is missing is waited for, a limit of file sizes is not") {
+  CHECK(disk_error("writing", ENOSPC).code == Errc::overloaded);
+  CHECK(disk_error("writing", EDQUOT).code == Errc::overloaded);
+  CHECK(disk_error("writing", EFBIG).code == Errc::io);
+  CHECK(disk_error("writing", EIO).code == Errc::io);
 }
 
 TEST_CASE("replace_file: a link in its way is not followed") {
