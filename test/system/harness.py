@@ -225,6 +225,7 @@ plugin "raw_exec" {{
 }}
 """ + MORE_CONFIG + config)
         self.process = None
+        self.token = ""  # Of its requests, where ACLs are on.
 
     def start(self, wait=True, flags=()):
         log = open(self.log_path, "ab")
@@ -281,7 +282,8 @@ plugin "raw_exec" {{
         try:
             if body is not None and not isinstance(body, (str, bytes)):
                 body = json.dumps(body)
-            connection.request(method, path, body, headers or {})
+            tokens = {"X-Nomad-Token": self.token} if self.token else {}
+            connection.request(method, path, body, {**tokens, **(headers or {})})
             answer = connection.getresponse()
             return Reply(answer.status, answer.headers, answer.read().decode(errors="replace"))
         finally:
