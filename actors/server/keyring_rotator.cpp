@@ -141,6 +141,7 @@ struct KeyringRotatorState {
 
   /// The secrets of access control, in one entry. Those that are not ours to open stay.
   void rekey_acl(const state::Snapshot& snapshot, const cluster::KeyringDuties& duties) {
+    if (duties.rekey_tokens.empty() && duties.rekey_methods.empty()) return;
     Draft<schema::Command> draft;
     auto body = draft->initAclReseal();
     const auto tokens = static_cast<unsigned>(duties.rekey_tokens.size());

@@ -153,14 +153,15 @@ bool is_sealed_command(schema::Command::Which which) {
 
 namespace {
 
-/// Some rows of a kind that this root key has sealed.
+/// Of a kind's rows that this root key has sealed at most `most`, behind those of other keys.
 template <class Kind>
 void choose_sealed(const state::Snapshot& snapshot,
                    std::string_view key,
                    std::size_t most,
                    std::vector<state::ObjectOf<Kind>>& chosen) {
+  const auto full = chosen.size() + most;
   for (const auto& entry : snapshot.rows<Kind>().all()) {
-    if (chosen.size() >= most) return;
+    if (chosen.size() >= full) return;
     if (view(entry.value()->getKeyId()) == key) chosen.push_back(entry.value());
   }
 }
@@ -186,8 +187,9 @@ KeyringDuties keyring_duties(const state::Snapshot& snapshot,
       case schema::RootKeyState::REKEYING: {
         if (!is_used) duties.retire.push_back(key);
         const std::string prefix = state::join_key(entry.key(), "");
+        const auto full = duties.rekey.size() + thresholds.rekeyed_at_once;
         for (const auto& use : snapshot.variables_by_key_map().prefix(prefix)) {
-          if (duties.rekey.size() >= thresholds.rekeyed_at_once) break;
+          if (duties.rekey.size() >= full) break;
           if (const auto* found = snapshot.variables_map().find(use.key().substr(prefix.size())))
             duties.rekey.push_back(*found);
         }

@@ -73,7 +73,7 @@ bool is_sealed_command(schema::Command::Which which);
 struct KeyringThresholds {
   std::int64_t rotation = 720LL * 3600 * 1'000'000'000;  ///< Nanoseconds until a key is replaced.
   std::int64_t retention = 3600LL * 1'000'000'000;       ///< Until an unused key is removed.
-  std::size_t rekeyed_at_once = 100;
+  std::size_t rekeyed_at_once = 100;  ///< Of each kind and key: one that is lost holds up no other.
 };
 
 /// What the leader has to do for the keyring. Everything in it may be done at once; afterwards the

@@ -38,6 +38,17 @@ struct VariableCluster {
     run(set_variable(variable.freeze(), std::nullopt));
   }
 
+  void put_token(std::string_view accessor, std::string_view key) {
+    Draft<schema::Command> command;
+    auto upsert = command->initAclTokenUpsert();
+    upsert.setIsNew(true);
+    upsert.initToken().setAccessorId(text(accessor));
+    upsert.getToken().setSecretHash(
+        {reinterpret_cast<const unsigned char*>(accessor.data()), accessor.size()});
+    upsert.getToken().setKeyId(text(key));
+    run(command.freeze());
+  }
+
   KeyringDuties duties(std::int64_t now) const {
     return keyring_duties(store.snapshot(),
                           {.rotation = 1000, .retention = 100, .rekeyed_at_once = 2}, now);
@@ -113,18 +124,8 @@ TEST_CASE("keyring duties: rekeying goes on in portions, then the key retires") 
 TEST_CASE("keyring duties: secrets of access control are sealed anew, and keep their key") {
   VariableCluster cluster;
   cluster.put_key("k1", RootKeyState::ACTIVE, 0);
-  const auto put_token = [&cluster](std::string_view accessor) {
-    Draft<schema::Command> command;
-    auto upsert = command->initAclTokenUpsert();
-    upsert.setIsNew(true);
-    upsert.initToken().setAccessorId(text(accessor));
-    upsert.getToken().setSecretHash(
-        {reinterpret_cast<const unsigned char*>(accessor.data()), accessor.size()});
-    upsert.getToken().setKeyId("k1");
-    cluster.run(command.freeze());
-  };
   for (const auto* accessor : {"a", "b", "c"})
-    put_token(accessor);
+    cluster.put_token(accessor, "k1");
   Draft<schema::Command> method;
   method->initAclAuthMethodUpsert().setName("m");
   method->getAclAuthMethodUpsert().setKeyId("k1");
@@ -134,6 +135,29 @@ TEST_CASE("keyring duties: secrets of access control are sealed anew, and keep t
   CHECK(cluster.duties(1).rekey_tokens.size() == 2);
   CHECK(cluster.duties(1).rekey_methods.size() == 1);
   CHECK(cluster.duties(1).retire.empty());
+}
+
+TEST_CASE("keyring duties: a key that nobody can open holds up no other") {
+  VariableCluster cluster;
+  for (const std::string key : {"k1", "k2"}) {
+    cluster.put_key(key, RootKeyState::ACTIVE, 0, true);
+    for (const auto* name : {"a", "b", "c"}) {
+      cluster.put_variable(name + key, key);
+      cluster.put_token(name + key, key);
+    }
+  }
+  cluster.put_key("k3", RootKeyState::ACTIVE, 0, true);
+
+  const auto duties = cluster.duties(1);
+  const auto of = [](const auto& rows, std::string_view key) {
+    return std::ranges::count_if(rows,
+                                 [key](const auto& row) { return view(row->getKeyId()) == key; });
+  };
+  for (const auto* key : {"k1", "k2"}) {
+    CAPTURE(key);
+    CHECK(of(duties.rekey, key) == 2);
+    CHECK(of(duties.rekey_tokens, key) == 2);
+  }
 }
 
 TEST_CASE("sealed commands: only those of variables and keys") {
