@@ -10,6 +10,7 @@
 
 #include <sodium/utils.h>
 
+#include "actors/api/cluster/root_key_wait.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
@@ -61,12 +62,8 @@ inline SecretText take_secret(capnp::Text::Builder secret) {
   return taken;
 }
 
-/// Calls `go(root key)` as soon as there is one that seals; a new cluster makes its first one when
-/// it has a leader. Fails the call when there is none for long.
-void with_root_key(SharedCall call, std::function<void(const Object<schema::RootKey>&)> go);
-
-/// A secret that nobody can guess, as a UUID.
-std::string draw_secret();
+/// A UUID that nobody can guess: a secret, or an id.
+std::string draw_uuid();
 
 /// Writes what `decide(state, asking)` decides, and answers with what `show(snapshot, decision)`
 /// makes of the state then.

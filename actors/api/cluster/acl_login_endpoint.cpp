@@ -147,8 +147,8 @@ Outcome put_binding_rule(Call& call, const AclParts&) {
     return bad_request("ACL binding rule ID does not match request path");
   return write_acl(
       call,
-      [rule = wanted.freeze(), id = draw_secret()](const state::Snapshot& state,
-                                                   const access::Asking& asking) {
+      [rule = wanted.freeze(), id = draw_uuid()](const state::Snapshot& state,
+                                                 const access::Asking& asking) {
         return cluster::decide_put_binding_rule(state, asking, *rule, id, unix_now());
       },
       show_stored<kind::AclBindingRules>);

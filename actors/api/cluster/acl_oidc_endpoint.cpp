@@ -49,7 +49,7 @@ Outcome answer_url(const SignInParts& parts,
                    const LoginProvider& provider,
                    const Object<schema::RootKey>& key) {
   auto login = step.login;
-  login.state = draw_secret() + '.' + copy(key->getKeyId());
+  login.state = draw_uuid() + '.' + copy(key->getKeyId());
   const auto verifier = NOMAD_TRY(proof_key(parts, key, login));
   const auto config = step.method->getConfig();
   if (provider.authorization_url.empty())

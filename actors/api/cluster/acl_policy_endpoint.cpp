@@ -127,7 +127,7 @@ Outcome put_role(Call& call, const AclParts&) {
   if (auto refused = NOMAD_TRY(refuse_taken_name(call, role))) return refused;
   return write_acl(
       call,
-      [role, id = draw_secret()](const state::Snapshot& state, const access::Asking& asking) {
+      [role, id = draw_uuid()](const state::Snapshot& state, const access::Asking& asking) {
         return cluster::decide_put_role(state, asking, *role, id);
       },
       show_stored<kind::AclRoles>);

@@ -36,7 +36,7 @@ Outcome write_login(Call& call,
   login->method_index = method->getModifyIndex();
   login->claims = std::move(claims);
   return write_token(
-      call, parts.acl, SecretText{draw_secret()},
+      call, parts.acl, SecretText{draw_uuid()},
       [login, bounds = parts.acl.options.bounds](const state::Snapshot& state,
                                                  const access::Asking&, const TokenRef& fresh) {
         return cluster::decide_login(state, *login, fresh, bounds);

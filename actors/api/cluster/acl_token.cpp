@@ -49,7 +49,7 @@ Result<FreshToken> draw_token(const AclParts& parts,
   FreshToken fresh;
   fresh.secret = secret;
   const auto& text_of_secret = fresh.secret.reveal();
-  const auto accessor = draw_secret();
+  const auto accessor = draw_uuid();
   const auto sealed
       = NOMAD_TRY(parts.keyring->seal_secret(key, {token_seal, accessor}, text_of_secret));
   Draft<schema::AclToken> draft;

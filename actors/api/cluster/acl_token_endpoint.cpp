@@ -28,14 +28,14 @@ std::uint64_t reset_index_in(const std::string& file) {
 }
 
 Result<SecretText> bootstrap_secret(const net::Request& request) {
-  if (request.body.empty() && !is_chunked(request)) return SecretText{draw_secret()};
+  if (request.body.empty() && !is_chunked(request)) return SecretText{draw_uuid()};
   const auto memory = wiping_memory();
   const auto body
       = NOMAD_TRY(read_body(request, memory.get()).within("failed to decode request body"));
   BodyFields fields{body, "ACLTokenBootstrapRequest"};
   SecretText secret{fields.text("BootstrapSecret")};
   NOMAD_TRY(fields.check().within("failed to decode request body"));
-  if (secret.empty()) return SecretText{draw_secret()};
+  if (secret.empty()) return SecretText{draw_uuid()};
   if (!is_uuid(secret.reveal())) return bad_request("invalid acl token");
   return secret;
 }
@@ -178,7 +178,7 @@ Outcome put_token(Call& call, const AclParts& parts) {
   if (!call.rest.empty() && view(wanted->getAccessorId()) != call.rest)
     return bad_request("ACL token accessor does not match request path");
   return write_token(
-      call, parts, SecretText{draw_secret()},
+      call, parts, SecretText{draw_uuid()},
       [wanted, bounds = parts.options.bounds](const state::Snapshot& state,
                                               const access::Asking& asking, const TokenRef& fresh) {
         return cluster::decide_put_token(state, asking, wanted, fresh, bounds);
@@ -203,7 +203,7 @@ Outcome remove_token(Call& call, const AclParts&) {
 }
 
 Outcome write_one_time_token(Call& call, const SecretText& secret) {
-  const auto one_time = SecretText{draw_secret()};
+  const auto one_time = SecretText{draw_uuid()};
   return write_acl(
       call,
       [of = access::secret_hash(secret.reveal()), hash = access::secret_hash(one_time.reveal())](

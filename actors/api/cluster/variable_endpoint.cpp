@@ -4,6 +4,7 @@
 #include <boost/json/memory_resource.hpp>
 #include <sodium/utils.h>
 
+#include "actors/api/cluster/root_key_wait.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
@@ -20,15 +21,10 @@
 namespace nomad::api {
 namespace {
 
-using namespace std::chrono_literals;
 using server::SealedWritten;
 using state::Table;
 using VariableRef = Object<schema::Variable>;
 using Keyring = std::shared_ptr<security::Keyring>;
-
-/// A new cluster makes its first root key as soon as it has a leader: writes wait for that.
-constexpr auto key_patience = 5s;
-constexpr auto key_pause = 20ms;
 
 void append_metadata(JsonObject& object, schema::Variable::Reader variable) {
   object.number("CreateIndex", variable.getCreateIndex())
@@ -143,7 +139,6 @@ struct PendingWrite {
   std::string path;
   std::optional<std::uint64_t> check;
   security::Secret items;
-  std::chrono::steady_clock::time_point give_up;
 };
 
 Result<security::Secret> read_items(const net::Request& request, std::string& ns) {
@@ -177,23 +172,12 @@ Answer written_answer(const PendingWrite& write, const SealedWritten& done) {
   return std::move(answer).with_index(done.index);
 }
 
-void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
-  auto& context = *write->call->context;
-  const auto key = context.state.store->snapshot().active_root_key();
-  if (!key && std::chrono::steady_clock::now() < write->give_up) {
-    context.timers.call_after(key_pause, [write] { seal_and_write(write); });
-    return;
-  }
-  if (!key)
-    return write->call->fail(
-        {Errc::unavailable,
-         "variable error: encrypt: keyring has not been initialized yet: the leader makes the "
-         "first "
-         "key once it can write, and its log says what hinders it, such as a full disk"});
+void seal_and_write(const std::shared_ptr<PendingWrite>& write,
+                    const Object<schema::RootKey>& key) {
   const auto sealed
       = write->keyring->seal_variable(key, write->ns, write->path, write->items, unix_now());
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
-  context.state.writer->write_raw(
+  write->call->context->state.writer->write_raw(
       [asking = write->call->asking, sealed = *sealed, check = write->check](
           const state::Snapshot& state, const cluster::EvalSeed&) {
         return cluster::decide_set_variable(state, asking, sealed, check);
@@ -224,7 +208,6 @@ Outcome put_variable(Call& call, const Keyring& keyring) {
   write->keyring = keyring;
   write->ns = write_namespace(call.request());
   write->path = call.rest;
-  write->give_up = std::chrono::steady_clock::now() + key_patience;
   write->items = NOMAD_TRY(read_items(call.request(), write->ns));
   write->check = NOMAD_TRY(check_of(call));
   NOMAD_TRY(authorize(call.asking, {write->ns, write->path}));  // before anybody waits for a key
@@ -232,7 +215,9 @@ Outcome put_variable(Call& call, const Keyring& keyring) {
   NOMAD_TRY(
       cluster::check_variable(write->ns, write->path, decoded.size(), security::size_of(decoded)));
   write->call = share(std::move(call));
-  seal_and_write(write);
+  with_root_key(
+      write->call, [write](const Object<schema::RootKey>& key) { seal_and_write(write, key); },
+      "variable error: encrypt");
   return later;
 }
 
