@@ -128,27 +128,23 @@ void finish_oidc(const SharedCall& shared,
 Outcome take_tokens(Call& call,
                     const SignInParts& parts,
                     const OidcStepRef& step,
-                    const std::shared_ptr<const LoginProvider>& provider,
-                    const std::string& body) {
-  const auto attempt = "failed to exchange token with provider";
+                    const LoginProvider& provider,
+                    const access::OidcTokens& tokens) {
   const auto config = step->method->getConfig();
   auto rules = cluster::token_rules(config);
-  rules.issuers = {provider->issuer};
-  const auto tokens = access::read_tokens(body);
-  if (!tokens) return oidc_failure(tokens.error(), attempt);
-  auto claims
-      = access::check_id_token(rules, provider->keys, *tokens, view(config.getOidcClientId()),
-                               step->login.nonce, unix_now());
-  if (!claims) return oidc_failure(claims.error(), attempt);
+  rules.issuers = {provider.issuer};
+  auto claims = access::check_id_token(rules, provider.keys, tokens, view(config.getOidcClientId()),
+                                       step->login.nonce, unix_now());
+  if (!claims) return oidc_failure(claims.error(), "failed to exchange token with provider");
   const auto shared = share(std::move(call));
-  if (provider->user_info_url.empty() || tokens->access_token.empty()) {
+  if (provider.user_info_url.empty() || tokens.access_token.empty()) {
     finish_oidc(shared, parts, step, std::move(*claims), "");
     return later;
   }
   parts.providers->ask(
-      {.url = provider->user_info_url,
+      {.url = provider.user_info_url,
        .ca_pem = discovery_ca(config),
-       .headers = {{"Authorization", "Bearer " + tokens->access_token}}},
+       .headers = {{"Authorization", "Bearer " + tokens.access_token}}},
       [shared, &parts, step, claims = std::move(*claims)](const Result<std::string>& told) {
         if (!told)
           return shared->fail(
@@ -156,13 +152,6 @@ Outcome take_tokens(Call& call,
         finish_oidc(shared, parts, step, claims, *told);
       });
   return later;
-}
-
-/// The key that an id token names, which may be newer than those that are known.
-std::string id_token_key(const std::string& body) {
-  const auto tokens = access::read_tokens(body);
-  const auto jwt = tokens ? access::parse_jwt(tokens->id_token) : Result<access::Jwt>{Error{}};
-  return jwt ? jwt->key_id : std::string{};
 }
 
 Outcome exchange_code(Call& call,
@@ -184,15 +173,19 @@ Outcome exchange_code(Call& call,
       std::move(question), [shared, &parts, step](const Result<std::string>& told) {
         const auto attempt = "failed to exchange token with provider";
         if (!told) return shared->fail(oidc_failure(told.error(), attempt));
-        parts.providers->find(
-            step->method, id_token_key(*told),
-            [shared, &parts, step, body = *told, attempt](LoginProviders::Found found) {
-              if (!found) return shared->fail(oidc_failure(found.error(), attempt));
-              run_on(shared->context->pool, shared,
-                     [&parts, step, body, provider = *found](Call& again) {
-                       return take_tokens(again, parts, step, provider, body);
-                     });
-            });
+        const auto read = access::read_tokens(*told);
+        if (!read) return shared->fail(oidc_failure(read.error(), attempt));
+        const auto tokens = std::make_shared<const access::OidcTokens>(*read);
+        // Its key may be newer than those that are known.
+        parts.providers->find(step->method, tokens->id_token.key_id,
+                              [shared, &parts, step, tokens, attempt](LoginProviders::Found found) {
+                                if (!found)
+                                  return shared->fail(oidc_failure(found.error(), attempt));
+                                run_on(shared->context->pool, shared,
+                                       [&parts, step, tokens, provider = *found](Call& again) {
+                                         return take_tokens(again, parts, step, *provider, *tokens);
+                                       });
+                              });
       });
   return later;
 }

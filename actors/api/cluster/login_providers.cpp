@@ -1,6 +1,5 @@
 #include "actors/api/cluster/login_providers.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -8,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/json/array.hpp>
-#include <boost/json/value.hpp>
 #include <fmt/format.h>
 
 #include "runtime/artifact/rules/redirect_policy.hpp"
@@ -80,50 +77,6 @@ LoginProviders::Question redirected(LoginProviders::Question question,
   return question;
 }
 
-/// Whether the token endpoint takes clients by their form and not by a header, which is what a
-/// provider takes that says nothing.
-bool only_posts(const access::Claims& document) {
-  const auto* found = document.if_contains("token_endpoint_auth_methods_supported");
-  if (found == nullptr || !found->is_array()) return false;
-  const auto& all = found->as_array();
-  const auto has = [&all](std::string_view name) {
-    return std::any_of(all.begin(), all.end(), [name](const boost::json::value& one) {
-      return one.is_string()
-             && one.as_string() == boost::json::string_view{name.data(), name.size()};
-    });
-  };
-  return has("client_secret_post") && !has("client_secret_basic");
-}
-
-/// What is behind a discovery document but the keys.
-Result<LoginProvider> read_discovery(std::string_view wanted_issuer, std::string_view json) {
-  const auto document = NOMAD_TRY(access::read_claims(json));
-  LoginProvider provider;
-  provider.issuer = access::text_claim(document, "issuer");
-  provider.authorization_url = access::text_claim(document, "authorization_endpoint");
-  provider.token_url = access::text_claim(document, "token_endpoint");
-  provider.user_info_url = access::text_claim(document, "userinfo_endpoint");
-  provider.posts_secret = only_posts(document);
-  if (provider.issuer != wanted_issuer)
-    return provider_error(
-        fmt::format("oidc: issuer did not match the issuer returned by provider, expected \"{}\" "
-                    "got \"{}\"",
-                    wanted_issuer, provider.issuer));
-  return provider;
-}
-
-std::string key_set_url(std::string_view json) {
-  const auto document = access::read_claims(json);
-  return document ? std::string{access::text_claim(*document, "jwks_uri")} : std::string{};
-}
-
-bool has_key(const LoginProvider& provider, std::string_view id) {
-  if (id.empty()) return true;
-  for (const auto& key : provider.keys)
-    if (key.id().empty() || key.id() == id) return true;
-  return false;
-}
-
 }  // namespace
 
 std::string discovery_ca(schema::AclAuthMethodConfig::Reader config) {
@@ -144,7 +97,7 @@ public:
     const auto now = ProviderClock::now();
     const auto age = now - kept.since;
     const bool counts = kept.provider && age < provider_kept_for
-                        && (has_key(*kept.provider, key_id) || age < provider_asked_anew_after);
+                        && (kept.provider->has_key(key_id) || age < provider_asked_anew_after);
     if (counts) {
       const auto provider = kept.provider;
       lock.unlock();
@@ -241,9 +194,9 @@ private:
       const auto alive = weak.lock();
       if (!alive) return;
       if (!body) return done(body.error());
-      auto provider = read_discovery(issuer, *body);
+      const auto provider = access::read_discovery(issuer, *body);
       if (!provider) return done(provider.error());
-      alive->learn_keys(std::move(*provider), {key_set_url(*body), ca}, done);
+      alive->learn_keys(*provider, {provider->key_set_url, ca}, done);
     });
   }
 

@@ -17,21 +17,14 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/access/login/public_key.hpp"
+#include "runtime/access/login/provider.hpp"
 #include "runtime/net/http/client/http_request.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/acl.capnp.h"
 
 namespace nomad::api {
 
-struct LoginProvider {
-  std::string authorization_url;
-  std::string token_url;
-  std::string user_info_url;  ///< "" without one.
-  std::string issuer;
-  bool posts_secret = false;  ///< Takes a client's secret in the form alone.
-  access::PublicKeys keys;
-};
+using access::LoginProvider;
 
 class LoginProviders {
 public:

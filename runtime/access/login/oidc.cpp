@@ -107,11 +107,10 @@ std::string exchange_authorization(const OidcClient& client) {
 
 Result<OidcTokens> read_tokens(std::string_view json) {
   const auto answer = NOMAD_TRY(read_claims(json));
-  OidcTokens tokens;
-  tokens.id_token = text_claim(answer, "id_token");
-  tokens.access_token = text_claim(answer, "access_token");
-  if (tokens.id_token.empty()) return unfit_login("id_token is missing from auth code exchange");
-  return tokens;
+  const auto id_token = text_claim(answer, "id_token");
+  if (id_token.empty()) return unfit_login("id_token is missing from auth code exchange");
+  return OidcTokens{NOMAD_TRY(parse_jwt(id_token)),
+                    std::string{text_claim(answer, "access_token")}};
 }
 
 Result<Claims> check_id_token(const TokenRules& rules,
@@ -120,7 +119,7 @@ Result<Claims> check_id_token(const TokenRules& rules,
                               std::string_view client_id,
                               std::string_view nonce,
                               std::int64_t now) {
-  auto jwt = NOMAD_TRY(parse_jwt(tokens.id_token));
+  const auto& jwt = tokens.id_token;
   NOMAD_TRY(check_token(rules, keys, jwt, now));
   const auto& claims = jwt.claims;
   const auto audiences = audiences_of(claims);
@@ -135,7 +134,7 @@ Result<Claims> check_id_token(const TokenRules& rules,
   if (claims.contains("at_hash")
       && text_claim(claims, "at_hash") != half_hash(jwt.algorithm, tokens.access_token))
     return unfit_login("invalid at_hash: the access_token is not that of the id_token");
-  return std::move(jwt.claims);
+  return claims;
 }
 
 Result<> merge_user_info(Claims& claims, std::string_view json) {

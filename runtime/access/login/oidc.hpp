@@ -54,10 +54,11 @@ std::string exchange_form(const OidcClient& client,
 std::string exchange_authorization(const OidcClient& client);
 
 struct OidcTokens {
-  std::string id_token;
+  Jwt id_token;
   std::string access_token;  ///< "" without one.
 };
 
+/// The id token is not yet believed.
 Result<OidcTokens> read_tokens(std::string_view json);
 
 /// The claims of an id token that is the provider's, for this client and this login. `rules` says

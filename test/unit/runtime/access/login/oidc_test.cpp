@@ -24,7 +24,7 @@ struct IdToken {
 
   std::string said(const std::string& claims, const std::string& access_token = "") const {
     PublicKeys keys{*read_pem_key(signer.pem())};
-    const OidcTokens tokens{signer.token("RS256", claims), access_token};
+    const OidcTokens tokens{*parse_jwt(signer.token("RS256", claims)), access_token};
     const auto checked = check_id_token(rules, keys, tokens, "nomad", "n", oidc_now);
     return checked ? "" : checked.error().what;
   }
@@ -128,7 +128,13 @@ TEST_CASE("oidc: user info is put over the claims, but for subject and issuer") 
 TEST_CASE("oidc: an answer without an id token is none") {
   CHECK(read_tokens(R"({"access_token":"a"})").error().what
         == "id_token is missing from auth code exchange");
-  CHECK(read_tokens(R"({"id_token":"i","access_token":"a"})")->access_token == "a");
+  CHECK(read_tokens(R"({"id_token":"i","access_token":"a"})").error().what
+        == "the token is no signed JWT: it must have three parts");
+  const auto id_token = test::Signer::rsa().token("RS256", "{}", R"(,"kid":"k")");
+  const auto read = read_tokens(R"({"id_token":")" + id_token + R"(","access_token":"a"})");
+  REQUIRE(read);
+  CHECK(read->id_token.key_id == "k");
+  CHECK(read->access_token == "a");
 }
 
 }  // namespace nomad::access
