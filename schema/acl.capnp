@@ -31,6 +31,7 @@ struct AclPolicy $json("ACLPolicy") {
   hash @4 :Data;                       # of all that users say of it
   createIndex @5 :UInt64;
   modifyIndex @6 :UInt64;
+  originIndex @7 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 struct AclToken $json("ACLToken") {
@@ -55,6 +56,7 @@ struct AclToken $json("ACLToken") {
   secretHash @13 :Data $hidden;
   keyId @14 :Text $hidden;             # the root key that sealed the secret
   sealed @15 :Data $hidden;
+  originIndex @16 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 # Exchanged once, for the secret of the token that made it.
@@ -76,6 +78,7 @@ struct AclRole $json("ACLRole") {
   hash @4 :Data;
   createIndex @5 :UInt64;
   modifyIndex @6 :UInt64;
+  originIndex @7 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 struct AclAuthMethodConfig $json("ACLAuthMethodConfig") {
@@ -112,6 +115,7 @@ struct AclAuthMethod $json("ACLAuthMethod") {
   modifyIndex @10 :UInt64;
   keyId @11 :Text $hidden;             # the root key that sealed the client secret; empty without one
   sealed @12 :Data $hidden;
+  originIndex @13 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 # Whom a sign-in becomes: what a rule binds, if its selector holds of the claims.
@@ -127,6 +131,7 @@ struct AclBindingRule $json("ACLBindingRule") {
   modifyTime @8 :Int64 $time;
   createIndex @9 :UInt64;
   modifyIndex @10 :UInt64;
+  originIndex @11 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 # That the first management token was made, and when the last one was: the reset index.

@@ -314,6 +314,15 @@ struct AclReseal {
   authMethods @1 :List(Sealed);
 }
 
+# Rows of a kind that hold in all regions, as the authoritative one has them (runtime/cluster/regions),
+# where they were judged. Passed over: a row that cannot be read, or whose root key has gone, and the
+# removal of one that is still needed here.
+struct SharedRows {
+  kind @0 :Text;                       # as snapshots call it
+  rows @1 :List(Data);                 # whole
+  removed @2 :List(Text);              # their keys
+}
+
 # A command that was decided on a state, and what of that was read: applied only if all of it is as it
 # was. Otherwise the outcome is `stale`, and whoever decided decides anew. See runtime/state/reads.
 struct Guarded {
@@ -389,5 +398,6 @@ struct Command {
     aclAuthMethodDelete @54 :Text;        # the rules that name it stay
     aclBindingRuleUpsert @55 :Acl.AclBindingRule;
     aclBindingRuleDelete @56 :Text;
+    sharedRows @57 :SharedRows;
   }
 }

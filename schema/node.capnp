@@ -179,6 +179,7 @@ struct NodePool {
   hash @4 :Data;
   createIndex @5 :UInt64;
   modifyIndex @6 :UInt64;
+  originIndex @7 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 # The task drivers of a namespace's jobs. None enabled: all that are not disabled.
@@ -204,4 +205,5 @@ struct Namespace {
   hash @6 :Data;
   createIndex @7 :UInt64;
   modifyIndex @8 :UInt64;
+  originIndex @9 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }

@@ -93,6 +93,7 @@ struct Applier::Entries {
             schema::Command::ACL_ONE_TIME_TOKEN_EXCHANGE),
         on<&A::acl_expire, &C::getAclExpire>(schema::Command::ACL_EXPIRE, "ACLTokenDeleted"),
         on<&A::acl_reseal, &C::getAclReseal>(schema::Command::ACL_RESEAL),
+        on<&A::shared_rows, &C::getSharedRows>(schema::Command::SHARED_ROWS),
         {schema::Command::GUARDED, {do_nothing}},  // `apply` takes out what it wraps
     });
   }

@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -235,6 +236,15 @@ private:
   void drop_one_time_tokens(std::string_view accessor);
   template <class Kind>
   void reseal(capnp::List<schema::AclReseal::Sealed>::Reader all);
+
+  // kinds/apply_shared.cpp
+  void shared_rows(schema::SharedRows::Reader command);
+  template <class Kind>
+  void copy_rows(schema::SharedRows::Reader command);
+  template <class Kind>
+  void copy_row(std::span<const std::byte> bytes);
+  template <class Kind>
+  void drop_copy(std::string_view key);
 
   // apply_node.cpp
   void node_register(schema::NodeRegister::Reader command);

@@ -71,6 +71,12 @@ std::optional<Error> AclOneTimeTokens::may_put(const Tables& tables,
   return std::nullopt;
 }
 
+std::string AclTokens::rival(const Tables& tables, Reader token) {
+  const auto* const found = tables.acl_tokens_by_secret.find(bytes_of(token.getSecretHash()));
+  const bool is_itself = found == nullptr || (*found)->getAccessorId() == token.getAccessorId();
+  return is_itself ? std::string{} : key(**found);
+}
+
 std::optional<Error> AclRoles::may_put(const Tables& tables, const Object<Type>&, Reader wanted) {
   const auto* other = tables.acl_roles_by_name.find(view(wanted.getName()));
   if (other != nullptr && (*other)->getId() != wanted.getId())
@@ -80,6 +86,11 @@ std::optional<Error> AclRoles::may_put(const Tables& tables, const Object<Type>&
     if (!tables.acl_policies.contains(view(link.getName())))
       return Error{Errc::rejected, "ACL policy not found"};
   return std::nullopt;
+}
+
+std::string AclRoles::rival(const Tables& tables, Reader role) {
+  const auto* const found = tables.acl_roles_by_name.find(view(role.getName()));
+  return found == nullptr || (*found)->getId() == role.getId() ? std::string{} : key(**found);
 }
 
 std::optional<Error> AclAuthMethods::may_put(const Tables& tables,

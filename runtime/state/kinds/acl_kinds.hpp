@@ -36,6 +36,8 @@ struct AclPolicies : Stored<schema::AclPolicy, Table::acl_policies> {
 
   static std::string missing(std::string_view) { return "ACL policy not found"; }
 
+  static bool is_shared(Reader) { return true; }
+
   /// Of those that workloads have.
   static std::optional<std::string> key_by_job(Reader policy);
 
@@ -55,8 +57,15 @@ struct AclTokens : Stored<schema::AclToken, Table::acl_tokens> {
   static constexpr auto rows = &Rows::acl_tokens;
   static constexpr std::string_view name = "acl_tokens";
   static constexpr std::string_view topic = "ACLToken";
+  static constexpr std::string_view copied_event = "ACLTokenUpserted";
+  static constexpr std::string_view dropped_event = "ACLTokenDeleted";
 
   static std::string key(Reader token) { return copy(token.getAccessorId()); }
+
+  static bool is_shared(Reader token) { return token.getGlobal(); }
+
+  /// Who has its secret.
+  static std::string rival(const Tables& tables, Reader token);
 
   static std::string key_by_secret(Reader token) {
     return std::string{bytes_of(token.getSecretHash())};
@@ -136,6 +145,11 @@ struct AclRoles : Stored<schema::AclRole, Table::acl_roles> {
 
   static std::string missing(std::string_view) { return "ACL role not found"; }
 
+  static bool is_shared(Reader) { return true; }
+
+  /// Who has its name.
+  static std::string rival(const Tables& tables, Reader role);
+
   static std::string key_by_name(Reader role) { return copy(role.getName()); }
 
   static constexpr std::tuple indexes{RowIndex{&Rows::acl_roles_by_name, &key_by_name}};
@@ -164,6 +178,8 @@ struct AclAuthMethods : Stored<schema::AclAuthMethod, Table::acl_auth_methods> {
   static std::string key(Reader method) { return copy(method.getName()); }
 
   static std::string missing(std::string_view) { return "ACL auth method not found"; }
+
+  static bool is_shared(Reader) { return true; }
 
   /// At most one is the default.
   static std::optional<Error> may_put(const Tables&, const Object<Type>& stored, Reader wanted);
@@ -194,6 +210,8 @@ struct AclBindingRules : Stored<schema::AclBindingRule, Table::acl_binding_rules
   static std::string key(Reader rule) { return copy(rule.getId()); }
 
   static std::string missing(std::string_view) { return "ACL binding rule not found"; }
+
+  static bool is_shared(Reader) { return true; }
 
   static std::string key_by_method(Reader rule) {
     return join_key(view(rule.getAuthMethod()), view(rule.getId()));

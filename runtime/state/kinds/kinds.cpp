@@ -21,6 +21,10 @@ bool is_dead(const Object<schema::Job>& job) {
 
 }  // namespace
 
+bool NodePools::is_shared(Reader pool) {
+  return !is_built_in_pool(pool);
+}
+
 std::optional<Error> NodePools::may_put(const Tables&, const Object<Type>&, Reader wanted) {
   if (!is_built_in_pool(wanted)) return std::nullopt;
   return Error{Errc::rejected,

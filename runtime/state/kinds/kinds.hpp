@@ -21,6 +21,11 @@
 //   object_of       the object in what `put` brings, if that has more than the object;
 //   may_put, may_remove   why a command is refused, judged before anything is changed. All servers
 //                   must judge alike, and old entries as they did: these change by new commands;
+//   is_shared       whether a row holds in all regions: those are written in the authoritative one,
+//                   and the others copy them (apply_shared.cpp); they have an `originIndex`;
+//   rival           the key of another row that cannot be there together with one that is copied;
+//                   it is a copy that has not been removed yet, and goes. "": none;
+//   copied_event, dropped_event   the types of the events of copying, if it has no `put`;
 //   mistakes        what is wrong with one that somebody wants to put, judged before it becomes a
 //                   command;
 //   missing         the text when there is none to remove.
@@ -155,6 +160,9 @@ struct NodePools : Stored<schema::NodePool, Table::node_pools> {
     return "node pool " + std::string{name} + " not found";
   }
 
+  /// Not of those that each region has from the start.
+  static bool is_shared(Reader pool);
+
   static std::optional<Error> may_put(const Tables&, const Object<Type>& stored, Reader wanted);
   static std::optional<Error> may_remove(const Tables& tables, Reader pool);
 };
@@ -176,6 +184,8 @@ struct Namespaces : Stored<schema::Namespace, Table::namespaces> {
   static std::string key(Reader ns) { return copy(ns.getName()); }
 
   static std::string missing(std::string_view) { return "namespace not found"; }
+
+  static bool is_shared(Reader) { return true; }
 
   static std::optional<Error> may_remove(const Tables& tables, Reader ns);
 };
