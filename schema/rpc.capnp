@@ -79,6 +79,30 @@ struct ResolveReply {
   workload @7 :Workload;           # whose identity the token is, if a task's
 }
 
+# What a region has of a kind that holds in all regions: keys alone, in pages, or, if `keys` names some,
+# these whole. Asked by servers of other regions with a token that manages.
+struct RegionRowsRequest {
+  kind @0 :Text;                   # as snapshots call it
+  minIndex @1 :UInt64;             # of the first page: held until the kind's index is another one
+  maxWaitMs @2 :UInt64;
+  after @3 :Text;                  # keys behind this one
+  keys @4 :List(Text);
+}
+
+struct RegionRowsReply {
+  struct Row {
+    key @0 :Text;
+    modifyIndex @1 :UInt64;
+    hash @2 :Data;                 # of all that users say of it
+    row @3 :Data;                  # whole, but for what its region's root key has sealed
+    secret @4 :Data $secret;       # which is this
+  }
+  index @0 :UInt64;                # of the kind's last change
+  rows @1 :List(Row);
+  complete @2 :Bool;               # nothing is behind the last one
+  done @3 :UInt32;                 # of `keys`: so many are dealt with; the rest is asked for again
+}
+
 struct NodeRegisterRequest { node @0 :Node.Node; }
 
 # Answers Node.Register and Node.UpdateStatus.

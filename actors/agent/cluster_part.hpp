@@ -21,6 +21,7 @@
 #include "actors/server/autopilot.hpp"
 #include "actors/server/members/membership.hpp"
 #include "actors/server/nodes/node_service.hpp"
+#include "actors/server/regions/region_rows.hpp"
 #include "actors/server/sealed_service.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -65,6 +66,9 @@ public:
 
   /// Other servers' sealed commands are taken from now on.
   void serve_sealed(server::Writer writer) { sealed_->open(std::move(writer)); }
+
+  /// Other regions are shown from now on what this one has of what holds in all.
+  void serve_regions(const server::RegionRows& rows) { served_rows_.set(rows); }
 
   const rpc::Transport& transport() const { return link_.transport; }
 
@@ -113,6 +117,7 @@ private:
   actor::Latest<rpc::Transport> served_transport_;
   actor::Latest<rpc::OwnNode> own_node_;
   actor::Latest<AskedNode> asked_nodes_;
+  actor::Latest<server::RegionRows> served_rows_;
 
   server::KnownServers known_servers_;
   std::optional<server::NodeService> nodes_;

@@ -121,6 +121,16 @@ cluster::RejectedNodeOptions rejected_nodes(const config::PlanRejections& from) 
           .node_window = from.node_window};
 }
 
+/// Without an authority where this region is its own.
+server::ReplicatorOptions replication(const config::AgentConfig& config) {
+  server::ReplicatorOptions options;
+  if (config.server.authoritative_region == config.region) return options;
+  options.authority = config.server.authoritative_region;
+  options.token = SecretText{config.acl.replication_token};
+  options.copies_access = config.acl.enabled;
+  return options;
+}
+
 /// Schedulers keep a core busy each; one core is left to the log and the clients.
 unsigned worker_count(const config::Server& server) {
   if (server.num_schedulers > 0) return static_cast<unsigned>(server.num_schedulers);
@@ -210,24 +220,26 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
   const auto& proposer = raft_->proposer;
   const auto sealed
       = server::spawn_sealed_link(server_, proposer, cluster_->forwarder(), raft_->leader);
-  nodes_ = server::start_duties(
-               server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed},
-               {.heartbeats
-                = {.leases = lease_options(config.server),
-                   .servers = cluster_->known_servers(),
-                   .lacks_room = [leader = raft_->leader] { return !leader->read_only().empty(); }},
-                .gc = {.job_interval = config.server.job_gc_interval,
-                       .thresholds = gc_thresholds(config.server)},
-                .keyring = {},
-                .workers = worker_count(config.server),
-                .default_configuration = scheduler_defaults(config.server.default_scheduler_config),
-                .plans = {.rejected_nodes = rejected_nodes(config.server.plan_rejection_tracker)},
-                .job_types = links.job_types,
-                .decisions = keep_decisions(links),
-                .metrics = links.metrics,
-                .enforces_access = cluster_->authenticator()->enforces()},
-               random)
-               .nodes;
+  const auto duties = server::start_duties(
+      server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed, cluster_->forwarder()},
+      {.heartbeats
+       = {.leases = lease_options(config.server),
+          .servers = cluster_->known_servers(),
+          .lacks_room = [leader = raft_->leader] { return !leader->read_only().empty(); }},
+       .gc = {.job_interval = config.server.job_gc_interval,
+              .thresholds = gc_thresholds(config.server)},
+       .keyring = {},
+       .workers = worker_count(config.server),
+       .default_configuration = scheduler_defaults(config.server.default_scheduler_config),
+       .plans = {.rejected_nodes = rejected_nodes(config.server.plan_rejection_tracker)},
+       .job_types = links.job_types,
+       .decisions = keep_decisions(links),
+       .metrics = links.metrics,
+       .replication = replication(config),
+       .enforces_access = cluster_->authenticator()->enforces()},
+      random);
+  nodes_ = duties.nodes;
+  cluster_->serve_regions(duties.region_rows);
   actor::tell(server_, server::AddDuty{cluster_->autopilot()});
   cluster_->serve_nodes(nodes_);
   writer_.emplace(store_, proposer, raft_->leader);

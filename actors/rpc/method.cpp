@@ -62,6 +62,8 @@ constexpr std::array table{
                Serve::here, false, normal},
     MethodInfo{Method::access_resolve, "Access.Resolve", Access::own_peer, Repeat::freely,
                Serve::on_leader, false, normal},
+    MethodInfo{Method::region_rows, "Region.Rows", Access::server, Repeat::freely, Serve::on_leader,
+               false, normal},
     MethodInfo{Method::api_forward, "Api.Forward", Access::cluster_peer, Repeat::if_surely_unsent,
                Serve::here, false, normal},
     MethodInfo{Method::api_on_node, "Api.OnNode", Access::own_server, Repeat::if_surely_unsent,

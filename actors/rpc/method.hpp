@@ -47,6 +47,7 @@ enum class Method : std::uint16_t {
 
   // access
   access_resolve = 45,  ///< What a token gives, for processes that do not know tokens.
+  region_rows = 46,     ///< What holds in all regions, for those that copy it.
 
   // requests of the HTTP API, sent on
   /// To a server: the leader, another region, or whoever reaches the node. Client nodes send on

@@ -60,6 +60,17 @@ Server::behavior_type server_actor(ServerPointer self) {
   };
 }
 
+/// Nothing where this region is its own authority.
+LeaderDuty replicate(const actor::Owner& owner,
+                     const ServerParts& parts,
+                     ReplicatorOptions options,
+                     std::uint64_t random_seed) {
+  if (options.authority.empty()) return {};
+  options.random_seed = random_seed;
+  return spawn_replicator(owner, parts.store, parts.proposer, parts.keyring, parts.forwarder,
+                          std::move(options));
+}
+
 }  // namespace
 
 Server spawn_server(const actor::Owner& owner) {
@@ -99,6 +110,9 @@ Duties start_duties(const Server& server,
   options.keyring.random_seed = random.next();
   const auto rotator
       = spawn_keyring_rotator(owner, store, parts.keyring, parts.sealed, options.keyring);
+  const auto rows = spawn_region_rows(owner, store, parts.keyring, parts.lease);
+  options.replication.metrics = metrics;
+  const auto replicator = replicate(owner, parts, std::move(options.replication), random.next());
   // A worker that has lost its state has lost the evaluations that were its: they are given out
   // again.
   AddDuty scheduling{broker, {}};
@@ -116,16 +130,20 @@ Duties start_duties(const Server& server,
     feed->add(std::move(outcomes));
     if (replaced) actor::tell(server, StateReplaced{});
   });
-  Duties duties{{tracker, nodes, data}, scheduling.helpers};
+  Duties duties{{tracker, nodes, data}, rows, scheduling.helpers};
   actor::tell(server, std::move(scheduling));
   for (const LeaderDuty& duty :
        {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
         LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{rotator}})
     actor::tell(server, AddDuty{duty});
+  if (replicator) {
+    actor::tell(server, AddDuty{replicator});
+    duties.all.emplace_back(replicator);
+  }
   for (const actor::Any& each :
        {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{tracker},
         actor::Any{applier}, actor::Any{gc}, actor::Any{deployments}, actor::Any{drainer},
-        actor::Any{periodic}, actor::Any{rotator}})
+        actor::Any{periodic}, actor::Any{rotator}, actor::Any{rows}})
     duties.all.push_back(each);
   return duties;
 }

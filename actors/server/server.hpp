@@ -27,6 +27,8 @@
 #include "actors/server/nodes/heartbeat_tracker.hpp"
 #include "actors/server/nodes/node_endpoint.hpp"
 #include "actors/server/plan_applier.hpp"
+#include "actors/server/regions/region_rows.hpp"
+#include "actors/server/regions/replicator.hpp"
 
 namespace nomad::server {
 
@@ -55,6 +57,7 @@ struct ServerParts {
   std::shared_ptr<const raft::LeaderLease> lease;
   std::shared_ptr<security::Keyring> keyring;
   SealedLink sealed;
+  rpc::Forwarder forwarder = {};  ///< To other regions; empty: none is asked.
 };
 
 /// Seeds are drawn, whatever is given.
@@ -71,12 +74,14 @@ struct DutyOptions {
   std::shared_ptr<const JobTypes> job_types = {};     ///< Of plugins; null: none.
   std::shared_ptr<DecisionFeed> decisions = {};       ///< Who is told of them; null: nobody.
   std::shared_ptr<telemetry::Registry> metrics = {};  ///< Null: nothing is measured.
+  ReplicatorOptions replication = {};  ///< Without an authority this region is its own.
   bool enforces_access = true;  ///< Tasks read by their own rights (Authenticator::enforces).
 };
 
 /// What `start_duties` has spawned.
 struct Duties {
   NodeSide nodes;
+  RegionRows region_rows;
   std::vector<actor::Any> all;  ///< For simulations, whose machines die at once.
 };
 

@@ -1,0 +1,319 @@
+#include "actors/server/regions/replicator.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/actor_proposer.hpp"
+#include "actors/server/regions/region_rows.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/base/random.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+using cluster::Replica;
+using cluster::RowMark;
+using cluster::SharedKind;
+using schema::rpc::RegionRowsReply;
+using schema::rpc::RegionRowsRequest;
+
+constexpr auto answer_patience = 10s;
+constexpr auto replication_complaint_pause = 1min;
+constexpr std::size_t most_complaints = 100;
+
+/// A rest of the kind at `place` is over.
+struct GoOn {
+  using is_message = void;
+  std::uint64_t term = 0;
+  std::size_t place = 0;
+};
+
+struct ShowLag {
+  using is_message = void;
+};
+
+using ReplicatorSelf = actor::WithInternal<LeaderDuty, void(GoOn), void(ShowLag)>;
+
+/// How the copying of one kind stands.
+struct Copying {
+  const SharedKind* kind = nullptr;
+  Replica replica{};
+  std::vector<RowMark> fetched{};  ///< What `rows` are copies of.
+  std::vector<std::vector<std::byte>> rows{};
+  std::chrono::steady_clock::time_point level_at{};  ///< When it was known to be level last.
+};
+
+RowMark mark_in(RegionRowsReply::Row::Reader row) {
+  return {.key = copy(row.getKey()),
+          .index = row.getModifyIndex(),
+          .hash = std::string{state::kind::bytes_of(row.getHash())}};
+}
+
+cluster::MarkPage page_in(RegionRowsReply::Reader reply) {
+  cluster::MarkPage page{.index = reply.getIndex(), .marks = {}, .is_last = reply.getComplete()};
+  page.marks.reserve(reply.getRows().size());
+  for (const auto row : reply.getRows())
+    page.marks.push_back(mark_in(row));
+  return page;
+}
+
+struct ReplicatorState {
+  static constexpr const char* name = "replicator";
+
+  using Self = ReplicatorSelf::stateful_pointer<ReplicatorState>;
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::shared_ptr<security::Keyring> keyring;
+  rpc::Forwarder forwarder;
+  ReplicatorOptions options;
+  std::optional<ActorProposer> writes;
+  Random random{0};
+  std::uint64_t term = 0;  ///< Counts leaderships: what an earlier one has asked for is stale.
+  std::vector<Copying> kinds;
+  std::map<std::string, std::chrono::steady_clock::time_point, std::less<>> told_at;  ///< By line.
+
+  void lead(bool leads) {
+    ++term;
+    kinds.clear();
+    told_at.clear();
+    options.metrics->show(name, {});
+    if (!leads) return;
+    for (const auto& kind : cluster::shared_kinds())
+      if (options.copies_access || !kind.is_of_access)
+        kinds.push_back({.kind = &kind,
+                         .replica = Replica{options.replica},
+                         .fetched = {},
+                         .rows = {},
+                         .level_at = self->now()});
+    log::info("replication", "what holds in all regions is copied from region \"{}\"",
+              options.authority);
+    for (std::size_t place = 0; place < kinds.size(); ++place)
+      carry_out(place, kinds[place].replica.begin());
+    show_lag();
+  }
+
+  void go_on(const GoOn& msg) {
+    if (msg.term == term) carry_out(msg.place, kinds[msg.place].replica.begin());
+  }
+
+  void carry_out(std::size_t place, const Replica::Step& step) {
+    if (const auto* list = std::get_if<Replica::List>(&step)) return list_rows(place, *list);
+    if (const auto* fetch = std::get_if<Replica::Fetch>(&step)) return fetch_rows(place, *fetch);
+    if (const auto* write = std::get_if<Replica::Write>(&step)) return write_rows(place, *write);
+    actor::send_self_after(self, std::get<Replica::Rest>(step).pause, GoOn{term, place});
+  }
+
+  /// What the authoritative region answers, in a turn of this leadership.
+  template <class Then>
+  void ask(std::size_t place, const Object<RegionRowsRequest>& request, Then then) {
+    rpc::transport::Call call;
+    call.method = rpc::Method::region_rows;
+    call.region = options.authority;
+    call.credentials.token = options.token.reveal();
+    call.timeout = std::chrono::milliseconds{request->getMaxWaitMs()} + answer_patience;
+    call.body = rpc::bytes_of(request);
+    const auto patience = std::chrono::duration_cast<std::chrono::seconds>(call.timeout) + 5s;
+    self->request(forwarder, patience, rpc::forwarder::SendOn{std::move(call)})
+        .then(
+            [this, place, term = term, then](const rpc::transport::Reply& answer) {
+              if (term != this->term) return;
+              if (!answer.outcome) return fail(place, answer.outcome.error());
+              const auto reply = Object<RegionRowsReply>::from_bytes(answer.outcome->view());
+              if (!reply) return fail(place, reply.error());
+              then(*reply);
+            },
+            [this, place, term = term](const Error& err) {
+              if (term == this->term) fail(place, err);
+            });
+  }
+
+  void list_rows(std::size_t place, const Replica::List& list) {
+    Draft<RegionRowsRequest> request;
+    request->setKind(text(kinds[place].kind->name));
+    request->setAfter(text(list.after));
+    request->setMinIndex(list.held_at);
+    if (list.held_at != 0)
+      request->setMaxWaitMs(static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::milliseconds>(options.hold).count()));
+    note_level(kinds[place]);
+    ask(place, request.freeze(), [this, place](const Object<RegionRowsReply>& reply) {
+      auto& copying = kinds[place];
+      note_level(copying);
+      const auto page = page_in(*reply);
+      const auto last = Replica::end_of(page);
+      const auto ours = copying.kind->copies(store->snapshot(),
+                                             {.after = copying.replica.after(), .last = last});
+      carry_out(place, copying.replica.on_listed(page, ours.marks));
+    });
+  }
+
+  void fetch_rows(std::size_t place, const Replica::Fetch& fetch) {
+    Draft<RegionRowsRequest> request;
+    request->setKind(text(kinds[place].kind->name));
+    auto keys = request->initKeys(static_cast<unsigned>(fetch.keys.size()));
+    for (unsigned i = 0; i < keys.size(); ++i)
+      keys.set(i, text(fetch.keys[i]));
+    ask(place, request.freeze(), [this, place](const Object<RegionRowsReply>& reply) {
+      if (const auto taken = take_rows(kinds[place], *reply); !taken)
+        return fail(place, taken.error());
+      carry_out(place, kinds[place].replica.on_fetched(reply->getDone()));
+    });
+  }
+
+  /// Makes copies of what came. What cannot be one is passed over: it is missing after the write.
+  Result<> take_rows(Copying& copying, RegionRowsReply::Reader reply) const {
+    const auto key = store->snapshot().active_root_key();
+    for (const auto row : reply.getRows()) {
+      auto mark = mark_in(row);
+      const SecretText secret{state::kind::bytes_of(row.getSecret())};
+      cluster::SealedPart sealed;
+      if (!secret.empty()) {
+        if (!key) return Error{Errc::unavailable, "the keyring has no key yet"};
+        const auto bytes = NOMAD_TRY(
+            keyring->seal_secret(key, {seal_of(*copying.kind), mark.key}, secret.reveal()));
+        sealed
+            = {copy(key->getKeyId()), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+      }
+      auto copied = copying.kind->copy(
+          {reinterpret_cast<const std::byte*>(row.getRow().begin()), row.getRow().size()}, mark,
+          secret, sealed);
+      if (copied) copying.rows.push_back(std::move(*copied));
+      copying.fetched.push_back(std::move(mark));
+    }
+    return {};
+  }
+
+  void write_rows(std::size_t place, const Replica::Write& write) {
+    auto& copying = kinds[place];
+    const auto snapshot = store->snapshot();
+    std::vector<std::string> removed;
+    std::size_t left = 0;
+    for (const auto& key : write.removed) {
+      const auto why = copying.kind->stays(snapshot, key);
+      if (!why) {
+        removed.push_back(key);
+        continue;
+      }
+      ++left;
+      complain(copying,
+               fmt::format("\"{}\" is not there, and stays here for now: {}", key, why->what));
+    }
+    const auto rows = std::exchange(copying.rows, {});
+    auto fetched = std::exchange(copying.fetched, {});
+    if (rows.empty() && removed.empty())
+      return carry_out(place, copying.replica.on_written(left + fetched.size()));
+    options.metrics->count("replication.rows", rows.size() + removed.size());
+    writes->propose(cluster::copy_command(*copying.kind, rows, removed),
+                    [this, place, term = term, left,
+                     fetched = std::move(fetched)](const Result<Committed>& committed) {
+                      if (term != this->term) return;
+                      if (!committed) return fail(place, committed.error());
+                      carry_out(place,
+                                kinds[place].replica.on_written(left + count_left(place, fetched)));
+                    });
+  }
+
+  /// How many of these are not here now.
+  std::size_t count_left(std::size_t place, const std::vector<RowMark>& wanted) {
+    const auto& copying = kinds[place];
+    const auto snapshot = store->snapshot();
+    const auto count = static_cast<std::size_t>(std::count_if(
+        wanted.begin(), wanted.end(),
+        [&](const RowMark& mark) { return copying.kind->copy_of(snapshot, mark.key) != mark; }));
+    if (count != 0) complain(copying, fmt::format("{} rows cannot be stored here", count));
+    return count;
+  }
+
+  void fail(std::size_t place, const Error& why) {
+    auto& copying = kinds[place];
+    copying.rows.clear();
+    copying.fetched.clear();
+    options.metrics->count("replication.failures", 1);
+    complain(copying, why.code == Errc::permission_denied ? refusal() : why.what);
+    carry_out(place, copying.replica.on_failed(random.fraction()));
+  }
+
+  std::string refusal() const {
+    if (options.token.empty())
+      return "it has access control, and acl.replication_token is not set here";
+    return "it refuses acl.replication_token: that is no token of management there";
+  }
+
+  /// What goes on is tried again and again, and said once a minute.
+  void complain(const Copying& copying, const std::string& why) {
+    const auto line = fmt::format("copying {} from region \"{}\": {}", copying.kind->name,
+                                  options.authority, why);
+    const auto now = self->now();
+    if (told_at.size() >= most_complaints) told_at.clear();
+    const auto [told, is_new] = told_at.try_emplace(line, now);
+    const bool is_worth_saying = is_new || now >= told->second + replication_complaint_pause;
+    if (is_worth_saying) told->second = now;
+    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "replication", line);
+  }
+
+  void note_level(Copying& copying) const {
+    if (copying.replica.is_level()) copying.level_at = self->now();
+  }
+
+  /// For how long each kind has not been as it is there; 0 while news of it are waited for.
+  void show_lag() {
+    std::vector<telemetry::ServerMetrics::Gauge> gauges;
+    for (const auto& copying : kinds) {
+      const auto behind = copying.replica.is_level() ? 0ns : self->now() - copying.level_at;
+      const telemetry::Labels labels{{"kind", std::string{copying.kind->name}}};
+      gauges.push_back(
+          {"replication.lag_seconds", std::chrono::duration<double>{behind}.count(), labels});
+      gauges.push_back({"replication.left", static_cast<double>(copying.replica.left()), labels});
+    }
+    options.metrics->show(name, std::move(gauges));
+  }
+};
+
+ReplicatorSelf::behavior_type replicator(ReplicatorState::Self self,
+                                         std::shared_ptr<state::Store> store,
+                                         raft::Proposer proposer,
+                                         std::shared_ptr<security::Keyring> keyring,
+                                         rpc::Forwarder forwarder,
+                                         ReplicatorOptions options) {
+  auto* state = &self->state;
+  state->self = self;
+  state->store = std::move(store);
+  state->keyring = std::move(keyring);
+  state->forwarder = std::move(forwarder);
+  state->random = Random{self->seed(options.random_seed)};
+  state->options = std::move(options);
+  if (!state->options.metrics) state->options.metrics = telemetry::ServerMetrics::make({});
+  state->writes.emplace(self, std::move(proposer), access::own_work("replicator"));
+  actor::send_self_after(self, telemetry::ServerMetrics::gauge_interval, ShowLag{});
+
+  return {
+      [state](Lead msg) { state->lead(msg.leads); },
+      [state](const GoOn& msg) { state->go_on(msg); },
+      [state](ShowLag) {
+        state->show_lag();
+        actor::send_self_after(state->self, telemetry::ServerMetrics::gauge_interval, ShowLag{});
+      },
+  };
+}
+
+}  // namespace
+
+LeaderDuty spawn_replicator(const actor::Owner& owner,
+                            std::shared_ptr<state::Store> store,
+                            raft::Proposer proposer,
+                            std::shared_ptr<security::Keyring> keyring,
+                            rpc::Forwarder forwarder,
+                            ReplicatorOptions options) {
+  return actor::spawn<actor::Policy::restart>(owner, replicator, std::move(store),
+                                              std::move(proposer), std::move(keyring),
+                                              std::move(forwarder), std::move(options));
+}
+
+}  // namespace nomad::server

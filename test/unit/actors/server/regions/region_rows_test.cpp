@@ -1,0 +1,95 @@
+// What servers of other regions are told of what holds in all.
+#include "actors/server/regions/region_rows.hpp"
+
+#include "test/unit/actors/server/regions/region_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+using test::RegionFixture;
+using namespace std::chrono_literals;
+namespace kind = state::kind;
+
+TEST_CASE_FIXTURE(RegionFixture, "region_rows: many rows come in as many answers as they need") {
+  const std::string rules(400'000, 'x');
+  for (const auto* name : {"a", "b", "c", "d", "e"})
+    put_policy(name, rules.c_str());
+  Draft<schema::rpc::RegionRowsRequest> request;
+  request->setKind("acl_policies");
+  auto keys = request->initKeys(5);
+  for (unsigned i = 0; i < 5; ++i)
+    keys.set(i, std::string(1, static_cast<char>('a' + i)));
+  const auto told = ask<RowsShown>(rows, AskRows{request.freeze()});
+  REQUIRE(told->has_value());
+  CHECK((*told)->value().reply->getRows().size() == 2);
+  CHECK((*told)->value().reply->getDone() == 2);
+  start();
+  for (const auto* name : {"a", "b", "c", "d", "e"})
+    CHECK(state().row<kind::AclPolicies>(name));
+}
+
+TEST_CASE_FIXTURE(RegionFixture, "region_rows: who does not manage is told nothing") {
+  const auto authenticator = access::Authenticator::make(
+      {.lookup = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
+         if (token == "manager") return access::Grant{.rights = access::Rights::everything()};
+         return access::Grant{};
+       }}});
+  rpc::MethodRouter router{"authority", authenticator};
+  actor::Latest<RegionRows> served;
+  served.set(rows);
+  const auto asker = std::make_shared<actor::Asker>(actor::Owner{system()}, 1);
+  serve_region_rows(router, authenticator, asker, served);
+  Draft<schema::rpc::RegionRowsRequest> request;
+  request->setKind("namespaces");
+  const auto body = rpc::bytes_of(request.freeze());
+  const auto answer_to = [&](net::RpcRole role, const std::string& token) {
+    net::RpcPeer peer;
+    peer.hello.role = role;
+    peer.hello.region = role == net::RpcRole::server ? "other" : "authority";
+    auto answer = std::make_shared<std::optional<Result<Bytes>>>();
+    rpc::Inbound inbound;
+    inbound.envelope.method = rpc::Method::region_rows;
+    inbound.envelope.region = "authority";
+    inbound.envelope.credentials.token = token;
+    inbound.body = body;
+    inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) { *answer = std::move(outcome); }};
+    router.serve(peer, std::move(inbound));
+    settle();
+    REQUIRE(answer->has_value());
+    return **answer;
+  };
+  CHECK(answer_to(net::RpcRole::server, "manager").has_value());
+  CHECK(answer_to(net::RpcRole::server, "").error() == access::permission_denied());
+  CHECK(answer_to(net::RpcRole::server, "client").error() == access::permission_denied());
+  CHECK(answer_to(net::RpcRole::client, "manager").error() == access::permission_denied());
+  asker->stop();
+}
+
+TEST_CASE_FIXTURE(RegionFixture, "region_rows: news are held for, so many and so long") {
+  const auto question = [&](const char* kind_name, std::uint64_t min_index) {
+    Draft<schema::rpc::RegionRowsRequest> request;
+    request->setKind(kind_name);
+    request->setMinIndex(min_index);
+    request->setMaxWaitMs(5'000);
+    return ask<RowsShown>(rows, AskRows{request.freeze()});
+  };
+  CHECK((*question("variables", 0))->error().what == "no such kind holds in all regions here");
+  const auto now = (*question("namespaces", 0))->value().reply->getIndex();
+  const auto held = question("namespaces", now);
+  CHECK_FALSE(held->has_value());
+  put_namespace("n");
+  settle();
+  REQUIRE(held->has_value());
+  CHECK((*held)->value().reply->getRows().size() == 2);
+  const auto next = (*held)->value().reply->getIndex();
+  CHECK(next != now);
+
+  const auto over = question("namespaces", next);
+  advance(6s);
+  REQUIRE(over->has_value());
+  CHECK((*over)->value().reply->getIndex() == next);
+  CHECK((*over)->value().reply->getRows().size() == 0);
+
+  for (std::size_t i = 0; i < most_held_rows; ++i)
+    question("namespaces", next);
+  CHECK((*question("namespaces", next))->error().what == "too many regions wait for news");
+}

@@ -1,0 +1,192 @@
+// A region copies from the authoritative one: what holds in all, its secrets sealed anew.
+#include "actors/server/regions/replicator.hpp"
+
+#include "runtime/base/log.hpp"
+#include "test/unit/actors/server/regions/region_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+using test::RegionFixture;
+using namespace std::chrono_literals;
+namespace kind = state::kind;
+
+namespace {
+
+/// Whose leader has made no root key yet.
+struct NewRegion : RegionFixture {
+  NewRegion() : RegionFixture{false} {}
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(RegionFixture, "replicator: what is there comes, and changes without a pause") {
+  put_policy("p", "one");
+  put_namespace("n");
+  start();
+  CHECK(state().get_namespace("n"));
+  CHECK(view(state().row<kind::AclPolicies>("p")->getRules()) == "one");
+
+  put_policy("p", "two");
+  put_policy("q", "three");
+  pass(0s);
+  CHECK(view(state().row<kind::AclPolicies>("p")->getRules()) == "two");
+  CHECK(state().row<kind::AclPolicies>("q"));
+  there_is([](auto command) { command.setAclPolicyDelete("p"); });
+  there_is([](auto command) { command.setNamespaceDelete("n"); });
+  pass(0s);
+  CHECK_FALSE(state().row<kind::AclPolicies>("p"));
+  CHECK_FALSE(state().get_namespace("n"));
+
+  // Where nothing happens, nothing is written, and little is asked.
+  const auto before = entries;
+  way->asked = 0;
+  pass(60s);
+  CHECK(entries == before);
+  CHECK(way->asked <= 4 * 7);
+}
+
+TEST_CASE_FIXTURE(RegionFixture, "replicator: a global token works here, sealed by a key of here") {
+  put_token("global", "its secret");
+  put_token("local", "another", false);
+  start();
+  const auto token = cluster::token_of_secret(state(), access::secret_hash("its secret"));
+  REQUIRE(token);
+  CHECK(view(token->getAccessorId()) == "global");
+  CHECK(view(token->getKeyId()) == "k-here");
+  const auto opened = keyring->open_secret(state().root_key("k-here"),
+                                           {security::token_seal, "global"}, token->getSealed());
+  REQUIRE(opened.has_value());
+  CHECK(opened->text() == "its secret");
+  CHECK_FALSE(state().row<kind::AclTokens>("local"));
+
+  there_is([](auto command) { command.setAclTokenDelete("global"); });
+  pass(0s);
+  CHECK_FALSE(state().row<kind::AclTokens>("global"));
+}
+
+TEST_CASE_FIXTURE(RegionFixture, "replicator: without access control namespaces and pools come") {
+  put_policy("p", "one");
+  put_namespace("n");
+  there_is([](auto command) { command.initNodePoolUpsert().setName("pool"); });
+  start({.copies_access = false});
+  CHECK(state().get_namespace("n"));
+  CHECK(state().node_pool("pool"));
+  CHECK_FALSE(state().row<kind::AclPolicies>("p"));
+}
+
+TEST_CASE_FIXTURE(RegionFixture, "replicator: a refused token is said, and nothing is lost by it") {
+  put_policy("p", "one");
+  start();
+  way->token = "another";
+  std::string logged;
+  const auto listener = log::add_listener(
+      log::Level::warn, [&](log::Level, const std::string& line) { logged += line; });
+  pass(25s);  // the question that is held was asked with the other one
+  there_is([](auto command) { command.setAclPolicyDelete("p"); });
+  pass(30s);
+  CHECK(state().row<kind::AclPolicies>("p"));
+  CHECK(logged.find("it refuses acl.replication_token: that is no token of management there")
+        != std::string::npos);
+  way->token = "manager";
+  pass(20s);
+  CHECK_FALSE(state().row<kind::AclPolicies>("p"));
+
+  logged.clear();
+  way->token = "another";
+  token = SecretText{};
+  start();
+  log::remove_listener(listener);
+  CHECK(logged.find("it has access control, and acl.replication_token is not set here")
+        != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(RegionFixture,
+                  "replicator: a lost region keeps what it had, and is found again") {
+  put_policy("p", "one");
+  start();
+  way->is_open = false;
+  put_policy("q", "two");
+  pass(40s);
+  CHECK(state().row<kind::AclPolicies>("p"));
+  way->is_open = true;
+  pass(20s);
+  CHECK(state().row<kind::AclPolicies>("q"));
+
+  // Who does not lead asks nothing.
+  tell(replicator, Lead{false});
+  put_policy("r", "three");
+  way->asked = 0;
+  pass(60s);
+  CHECK(way->asked == 0);
+  CHECK_FALSE(state().row<kind::AclPolicies>("r"));
+  tell(replicator, Lead{true});
+  commit();
+  CHECK(state().row<kind::AclPolicies>("r"));
+}
+
+TEST_CASE_FIXTURE(RegionFixture, "replicator: a namespace in use goes when it is not any more") {
+  put_namespace("used");
+  start();
+  write([](auto command) {
+    auto job = command.initJobRegister().initJob();
+    job.setNamespace("used");
+    job.setId("j");
+  });
+  there_is([](auto command) { command.setNamespaceDelete("used"); });
+  put_namespace("more");
+  std::string logged;
+  const auto listener = log::add_listener(
+      log::Level::warn, [&](log::Level, const std::string& line) { logged += line; });
+  pass(0s);
+  log::remove_listener(listener);
+  CHECK(logged.find("\"used\" is not there, and stays here for now: namespace \"used\" contains")
+        != std::string::npos);
+  CHECK(state().get_namespace("used"));
+  CHECK(state().get_namespace("more"));  // it holds up nothing
+  write([](auto command) {
+    auto gone = command.initJobDeregister();
+    gone.setNamespace("used");
+    gone.setJobId("j");
+    gone.setPurge(true);
+  });
+  pass(60s);
+  CHECK_FALSE(state().get_namespace("used"));
+}
+
+TEST_CASE_FIXTURE(RegionFixture, "replicator: what can't be stored is said, and tried again") {
+  put_token("t", "its secret");
+  // A token of this region's own has the accessor.
+  write([&](auto command) {
+    auto upsert = command.initAclTokenUpsert();
+    upsert.setIsNew(true);
+    auto own = upsert.initToken();
+    own.setAccessorId("t");
+    own.setSecretHash(test::bytes_as_data("another"));
+    own.setKeyId("k-here");
+  });
+  std::string logged;
+  const auto listener = log::add_listener(
+      log::Level::warn, [&](log::Level, const std::string& line) { logged += line; });
+  start();
+  log::remove_listener(listener);
+  CHECK(logged.find("1 rows cannot be stored here") != std::string::npos);
+  CHECK_FALSE(state().row<kind::AclTokens>("t")->getGlobal());
+  write([](auto command) { command.setAclTokenDelete("t"); });
+  pass(60s);
+  CHECK(state().row<kind::AclTokens>("t")->getGlobal());
+}
+
+TEST_CASE_FIXTURE(NewRegion, "replicator: secrets wait for a key of this region") {
+  put_token("t", "its secret");
+  std::string logged;
+  const auto listener = log::add_listener(
+      log::Level::warn, [&](log::Level, const std::string& line) { logged += line; });
+  start();
+  log::remove_listener(listener);
+  CHECK(logged.find("the keyring has no key yet") != std::string::npos);
+  write([&](schema::Command::Builder command) {
+    command.initRootKeyUpsert().setKey(*keyring->make_root_key("k-new", 1, {}));
+  });
+  pass(20s);
+  CHECK(view(state().row<kind::AclTokens>("t")->getKeyId()) == "k-new");
+}
