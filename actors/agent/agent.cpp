@@ -145,6 +145,7 @@ struct Agent::Parts {
     options.hosts = host_rules(config);
     options.agent.name = config.name;
     options.agent.region = config.region;
+    options.agent.authoritative_region = config.server.authoritative_region;
     options.agent.datacenter = config.datacenter;
     options.agent.http_address = http_address;
     options.agent.rpc_address = config.advertise.rpc;

@@ -51,6 +51,7 @@ namespace nomad::api {
 struct AgentInfo {
   std::string name;  ///< The node's name; the member's is "<name>.<region>".
   std::string region = "global";
+  std::string authoritative_region = {};  ///< Where what holds in all is written; "": its own.
   std::string datacenter = "dc1";
   std::string version = "1.6.5";  ///< The API version that we speak: clients compare it.
   std::string server_id;

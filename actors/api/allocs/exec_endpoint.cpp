@@ -105,7 +105,7 @@ Outcome exec_alloc(Call& call, const ClientParts& parts) {
                [asked, client](Call there) { serve_exec(std::move(there), client, asked); });
     };
     known.asking.needed = Capability::alloc_exec;
-    if (is_of_other_region(known))
+    if (is_of_other_region(Where::alloc_node, known))
       serve(std::move(known));
     else
       with_rights(std::move(known), serve);

@@ -11,6 +11,7 @@
 #include <sodium/utils.h>
 
 #include "actors/api/cluster/root_key_wait.hpp"
+#include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"

@@ -172,21 +172,23 @@ void add_acl_login_routes(Routes& routes, AclParts parts) {
   routes.exact("/v1/acl/auth-methods",
                {{Methods::get, Capability::none, with(if_enabled<list_auth_methods>)}});
   routes.exact("/v1/acl/auth-method",
-               {{Methods::write, manage, with(if_enabled<put_auth_method>)}});
-  routes.below("/v1/acl/auth-method/",
-               {{"",
-                 {{Methods::get, manage, with(if_enabled<read_auth_method>)},
-                  {Methods::write, manage, with(if_enabled<put_named_auth_method>)},
-                  {Methods::remove, manage, with(if_enabled<remove_auth_method>)}}}});
+               {{Methods::write, manage, with(if_enabled<put_auth_method>), Where::authority}});
+  routes.below(
+      "/v1/acl/auth-method/",
+      {{"",
+        {{Methods::get, manage, with(if_enabled<read_auth_method>)},
+         {Methods::write, manage, with(if_enabled<put_named_auth_method>), Where::authority},
+         {Methods::remove, manage, with(if_enabled<remove_auth_method>), Where::authority}}}});
   routes.exact("/v1/acl/binding-rules",
                {{Methods::get, manage, with(if_enabled<list_binding_rules>)}});
   routes.exact("/v1/acl/binding-rule",
-               {{Methods::write, manage, with(if_enabled<put_binding_rule>)}});
-  routes.below("/v1/acl/binding-rule/",
-               {{"",
-                 {{Methods::get, manage, with(if_enabled<read_binding_rule>)},
-                  {Methods::write, manage, with(if_enabled<put_named_binding_rule>)},
-                  {Methods::remove, manage, with(if_enabled<remove_binding_rule>)}}}});
+               {{Methods::write, manage, with(if_enabled<put_binding_rule>), Where::authority}});
+  routes.below(
+      "/v1/acl/binding-rule/",
+      {{"",
+        {{Methods::get, manage, with(if_enabled<read_binding_rule>)},
+         {Methods::write, manage, with(if_enabled<put_named_binding_rule>), Where::authority},
+         {Methods::remove, manage, with(if_enabled<remove_binding_rule>), Where::authority}}}});
 }
 
 }  // namespace nomad::api

@@ -74,6 +74,7 @@ Outcome make_url(Call& call, const SignInParts& parts) {
                                           {"client nonce", step->login.nonce},
                                           {"redirect URI", step->login.redirect_uri}}));
   step->method = NOMAD_TRY(oidc_method(call, step->login));
+  if (signs_in_elsewhere(call, step->method)) return later;
   return on_pool(call, [&parts, step](Call& again) -> Outcome {
     const auto shared = share(std::move(again));
     parts.providers->find(step->method, "", [shared, &parts, step](LoginProviders::Found found) {
@@ -207,6 +208,7 @@ Outcome complete_oidc(Call& call, const SignInParts& parts) {
                                                {"code", step->code},
                                                {"redirect URI", step->login.redirect_uri}}));
   step->method = NOMAD_TRY(oidc_method(call, step->login));
+  if (signs_in_elsewhere(call, step->method)) return later;
   return on_pool(call, [&parts, step](Call& again) -> Outcome {
     const auto shared = share(std::move(again));
     parts.providers->find(step->method, "", [shared, &parts, step](LoginProviders::Found found) {

@@ -162,14 +162,16 @@ void add_acl_policy_routes(Routes& routes, AclParts parts) {
   routes.below("/v1/acl/policy/",
                {{"",
                  {{Methods::get, Capability::none, with(if_enabled<read_acl_policy>)},
-                  {Methods::write, manage, with(if_enabled<put_policy>)},
-                  {Methods::remove, manage, with(if_enabled<remove_policy>)}}}});
+                  {Methods::write, manage, with(if_enabled<put_policy>), Where::authority},
+                  {Methods::remove, manage, with(if_enabled<remove_policy>), Where::authority}}}});
   routes.exact("/v1/acl/roles", {{Methods::get, Capability::none, with(if_enabled<list_roles>)}});
-  routes.exact("/v1/acl/role", {{Methods::write, manage, with(if_enabled<put_role>)}});
-  routes.below("/v1/acl/role/", {{"",
-                                  {{Methods::get, Capability::none, with(if_enabled<read_role>)},
-                                   {Methods::write, manage, with(if_enabled<put_named_role>)},
-                                   {Methods::remove, manage, with(if_enabled<remove_role>)}}}});
+  routes.exact("/v1/acl/role",
+               {{Methods::write, manage, with(if_enabled<put_role>), Where::authority}});
+  routes.below("/v1/acl/role/",
+               {{"",
+                 {{Methods::get, Capability::none, with(if_enabled<read_role>)},
+                  {Methods::write, manage, with(if_enabled<put_named_role>), Where::authority},
+                  {Methods::remove, manage, with(if_enabled<remove_role>), Where::authority}}}});
 }
 
 }  // namespace nomad::api

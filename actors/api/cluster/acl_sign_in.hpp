@@ -38,6 +38,10 @@ Result<> check_given(std::string_view request,
 /// The method of that name and type.
 Result<MethodRef> sign_in_method(const Call& call, std::string_view name, std::string_view type);
 
+/// Whether the tokens of this method are of all regions, and made by another one, which the call
+/// has been passed on to.
+bool signs_in_elsewhere(Call& call, const MethodRef& method);
+
 /// Makes the token, and answers with it.
 Outcome write_login(Call& call,
                     const SignInParts& parts,

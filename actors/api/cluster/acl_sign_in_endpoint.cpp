@@ -27,6 +27,10 @@ Result<MethodRef> sign_in_method(const Call& call, std::string_view name, std::s
   return method;
 }
 
+bool signs_in_elsewhere(Call& call, const MethodRef& method) {
+  return view(method->getTokenLocality()) == "global" && dispatch_to_authority(call);
+}
+
 Outcome write_login(Call& call,
                     const SignInParts& parts,
                     const MethodRef& method,
@@ -104,6 +108,7 @@ Outcome login(Call& call, const SignInParts& parts) {
   NOMAD_TRY(fields.check());
   NOMAD_TRY(check_given("login", {{"auth method name", name}, {"login token", token}}));
   auto method = NOMAD_TRY(sign_in_method(call, name, "JWT"));
+  if (signs_in_elsewhere(call, method)) return later;
   auto jwt = access::parse_jwt(token);
   if (!jwt)
     return not_validated(jwt.error().within(

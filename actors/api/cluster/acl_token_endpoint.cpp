@@ -169,6 +169,15 @@ Outcome read_self(Call& call, const AclParts&) {
   return after_token(call, secret, [secret](Call& known) { return read_token_of(known, secret); });
 }
 
+/// Whether a token is of all regions: one that is stored says so itself. It is written in the
+/// authoritative one then, which the call may have been passed on to.
+bool belongs_to_all(const Call& call, schema::AclToken::Reader token) {
+  const auto& store = call.context->state.store;
+  const auto stored
+      = store ? store->snapshot().row<kind::AclTokens>(view(token.getAccessorId())) : TokenRef{};
+  return stored ? stored->getGlobal() : token.getGlobal();
+}
+
 Outcome put_token(Call& call, const AclParts& parts) {
   Draft<schema::AclToken> draft;
   NOMAD_TRY(read_draft(call, "ACL token", draft));
@@ -177,6 +186,7 @@ Outcome put_token(Call& call, const AclParts& parts) {
   const auto wanted = draft.freeze();
   if (!call.rest.empty() && view(wanted->getAccessorId()) != call.rest)
     return bad_request("ACL token accessor does not match request path");
+  if (belongs_to_all(call, *wanted) && dispatch_to_authority(call)) return later;
   return write_token(
       call, parts, SecretText{draw_uuid()},
       [wanted, bounds = parts.options.bounds](const state::Snapshot& state,
@@ -194,6 +204,9 @@ Outcome remove_token(Call& call, const AclParts&) {
   if (call.rest.empty()) return bad_request("Missing Token Accessor");
   if (const auto id = check_id("acl token", call.rest); !id)
     return bad_request("token lookup failed: " + id.error().what);
+  Draft<schema::AclToken> named;
+  named->setAccessorId(text(call.rest));
+  if (belongs_to_all(call, named.reader()) && dispatch_to_authority(call)) return later;
   return write_acl(
       call,
       [accessor = call.rest](const state::Snapshot& state, const access::Asking& asking) {
@@ -290,7 +303,7 @@ void add_acl_token_routes(Routes& routes, AclParts parts) {
   constexpr auto manage = Capability::management;
   const auto with = routes.with(std::move(parts));
   routes.exact("/v1/acl/bootstrap",
-               {{Methods::write, Capability::none, with(if_enabled<bootstrap>)}});
+               {{Methods::write, Capability::none, with(if_enabled<bootstrap>), Where::authority}});
   routes.exact("/v1/acl/tokens", {{Methods::get, manage, with(if_enabled<list_tokens>)}});
   routes.exact("/v1/acl/token", {{Methods::write, manage, with(if_enabled<put_token>)}});
   routes.exact("/v1/acl/token/self",

@@ -113,6 +113,15 @@ Outcome on_named(Call& call) {
   return run(call);
 }
 
+/// Where one of a kind is written.
+template <class Kind>
+constexpr Where written_at() {
+  if constexpr (requires { &Kind::is_shared; })
+    return Where::authority;
+  else
+    return Where::by_method;
+}
+
 /// Enters the routes of a kind; `more` are operations below its path.
 template <class Api>
 void add_kind(Routes& routes, std::vector<Suffix> more = {}) {
@@ -121,7 +130,8 @@ void add_kind(Routes& routes, std::vector<Suffix> more = {}) {
   };
   std::vector<Operation> listing{
       {Methods::get, Api::read, list_kind<Api>, Where::by_method, judges}};
-  const Operation put{Methods::write, Api::write, put_kind<Api>, Where::by_method, judges};
+  constexpr auto where = written_at<typename Api::Kind>();
+  const Operation put{Methods::write, Api::write, put_kind<Api>, where, judges};
   if constexpr (requires { Api::create_path; })
     routes.exact(std::string{Api::create_path}, {put});
   else
@@ -129,8 +139,8 @@ void add_kind(Routes& routes, std::vector<Suffix> more = {}) {
   routes.exact(std::string{Api::list_path}, std::move(listing));
   more.push_back({"",
                   {{Methods::get, Api::read, on_named<Api, read_kind<Api>>},
-                   {Methods::write, Api::write, on_named<Api, put_kind<Api>>},
-                   {Methods::remove, Api::remove, on_named<Api, remove_kind<Api>>}}});
+                   {Methods::write, Api::write, on_named<Api, put_kind<Api>>, where},
+                   {Methods::remove, Api::remove, on_named<Api, remove_kind<Api>>, where}}});
   routes.below(std::string{Api::path}, std::move(more));
 }
 

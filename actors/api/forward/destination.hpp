@@ -12,6 +12,8 @@ enum class Where : std::uint8_t {
   server,     ///< Any server of the region.
   state,      ///< The leader, unless the client takes a stale answer: then any server.
   leader,
+  authority,   ///< The leader of the region whose policies hold in all: what is global is written
+               ///< there.
   node,        ///< The client node of the parameter `node_id`; without it the agent's own.
   alloc_node,  ///< The client node of the allocation that the path names.
 
@@ -26,7 +28,7 @@ struct Situation {
   Where where = Where::by_method;
   bool is_read = true;            ///< GET or HEAD.
   bool takes_stale = false;       ///< `?stale`
-  bool other_region = false;      ///< `?region=` names one that is not ours.
+  bool other_region = false;      ///< It is another one's: `?region=` says so, or `authority`.
   bool has_server = true;         ///< This agent is a server.
   bool leads = true;              ///< That server leads and is ready.
   bool is_for_this_node = false;  ///< A server sent it to this client node.

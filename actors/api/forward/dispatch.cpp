@@ -255,7 +255,7 @@ Situation situation_of(Where where, const Call& call) {
   Situation now;
   now.where = where;
   now.is_read = request.method == "GET" || request.method == "HEAD";
-  now.other_region = is_of_other_region(call);
+  now.other_region = is_of_other_region(where, call);
   now.has_server = context->state.store != nullptr || !context->forward->view;
   now.leads = leads(*context);
   now.takes_stale = !now.leads && takes_stale(request);
@@ -267,17 +267,19 @@ void dispatch_until(Where where, Call call, const Run& run, Clock::time_point gi
   const auto context = call.context;
   const auto& view = context->forward->view;
   const auto& request = call.request();
-  const auto region = request.parameter_or_empty("region");
   const auto now = situation_of(where, call);
   const auto destination = destination_of(now);
   if (destination == Destination::here) {
-    const bool by_leader = where == Where::leader || where == Where::by_method;
+    const bool by_leader
+        = where == Where::leader || where == Where::authority || where == Where::by_method;
     if (by_leader && !now.is_read && view) try_again_unserved(where, call, run, give_up);
     return run(std::move(call));
   }
   if (destination == Destination::node) return dispatch_to_node(where, std::move(call), run);
-  if (destination == Destination::region)
-    return dispatch_to_region(std::move(call), std::string{region}, run);
+  if (destination == Destination::region) {
+    const auto region = region_of(where, call);
+    return dispatch_to_region(std::move(call), region, run);
+  }
   if (!view) return refuse_unserved(call, now.other_region ? no_path_to_region() : no_leader());
   if (request.hops >= most_hops) return refuse_unserved(call, no_leader());
   Find find;
@@ -290,9 +292,15 @@ void dispatch_until(Where where, Call call, const Run& run, Clock::time_point gi
 
 }  // namespace
 
-bool is_of_other_region(const Call& call) {
-  const auto region = call.request().parameter_or_empty("region");
-  return !region.empty() && region != call.context->region && !call.request().is_for_this_node;
+std::string region_of(Where where, const Call& call) {
+  const auto& authority = call.context->forward->agent.authoritative_region;
+  if (where == Where::authority && !authority.empty()) return authority;
+  const auto named = call.request().parameter_or_empty("region");
+  return named.empty() ? call.context->region : std::string{named};
+}
+
+bool is_of_other_region(Where where, const Call& call) {
+  return region_of(where, call) != call.context->region && !call.request().is_for_this_node;
 }
 
 bool goes_to_leader(Where where, const Call& call) {
@@ -316,6 +324,13 @@ void dispatch_to_region(Call call, const std::string& region, const Run& run) {
   relay(
       std::move(call),
       [context, region](const Answerer& answer) { find_server(*context, region, answer); }, run);
+}
+
+bool dispatch_to_authority(Call& call) {
+  if (!is_of_other_region(Where::authority, call)) return false;
+  const auto region = region_of(Where::authority, call);
+  dispatch_to_region(std::move(call), region, [](Call here) { here.fail(no_path_to_region()); });
+  return true;
 }
 
 }  // namespace nomad::api

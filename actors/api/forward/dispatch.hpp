@@ -9,9 +9,13 @@
 
 namespace nomad::api {
 
-/// Whether the request names a region that is not ours: unless it is about this agent itself, it is
-/// passed on to there, and judged there.
-bool is_of_other_region(const Call& call);
+/// The region that serves it: the one that the request names, the authoritative one of what holds
+/// in all, or our own.
+std::string region_of(Where where, const Call& call);
+
+/// Whether that is not ours: unless the request is about this agent itself, it is passed on to
+/// there, and judged there.
+bool is_of_other_region(Where where, const Call& call);
 
 /// Whether this server passes it on to the leader, as things stand.
 bool goes_to_leader(Where where, const Call& call);
@@ -25,5 +29,9 @@ void relay_to_node(Call call);
 
 /// Passes a call on that turned out to belong to another region.
 void dispatch_to_region(Call call, const std::string& region, const Run& run);
+
+/// Passes a call on that turned out to be about what holds in all regions, if that is written
+/// elsewhere; whether it was. What names a region by `?region=` has come to where it is to be.
+bool dispatch_to_authority(Call& call);
 
 }  // namespace nomad::api

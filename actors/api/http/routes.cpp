@@ -77,7 +77,8 @@ void run(const std::vector<Operation>& operations, Call call) {
     const bool reads = asked == Methods::get;
     if (operation.capability == Capability::none && call.asking.who.limits() != nullptr && !reads)
       call.asking.needed = Capability::agent_write;  // what all may do, he who is kept to something
-    if (operation.where != Where::agent && is_of_other_region(call) && !request.needs_token)
+    if (operation.where != Where::agent && is_of_other_region(operation.where, call)
+        && !request.needs_token)
       return pass_to_region(operation, std::move(call));
     if (call.asking.needed == Capability::none) return serve(operation, std::move(call));
     return with_rights(std::move(call),

@@ -43,6 +43,8 @@ TEST_CASE(
 }
 
 TEST_CASE("destination: another region comes first, by way of a server") {
+  CHECK(destination_of({.where = Where::authority, .other_region = true}) == Destination::region);
+  CHECK(destination_of({.where = Where::authority, .leads = false}) == Destination::leader);
   CHECK(destination_of({.other_region = true}) == Destination::region);
   CHECK(destination_of({.where = Where::alloc_node, .other_region = true}) == Destination::region);
   CHECK(destination_of({.other_region = true, .has_server = false}) == Destination::server);
