@@ -230,6 +230,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
       = access::Authenticator::make({.enforces = config.acl.enabled,
                                      .lookup = lookup_of(part.store_, part.lease_, *part.rights_)});
   auto router = std::make_shared<rpc::MethodRouter>(config.region, part.authenticator_);
+  if (proves_roles(config)) router->require_proof();
   serve_raft(*router, part.inbox_);
   serve_membership(*router, part.asker_, part.served_membership_);
   serve_has_node(*router, part.asker_, part.own_node_, part.served_transport_);

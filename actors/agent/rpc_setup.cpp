@@ -35,6 +35,10 @@ std::string with_port(const std::string& host, std::int64_t port) {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
+bool proves_roles(const config::AgentConfig& config) {
+  return config.tls.rpc && config.tls.verify_server_hostname;
+}
+
 Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config) {
   if (!config.tls.http) return std::shared_ptr<net::TlsContext>{};
   return net::TlsContext::make(tls_options(config.tls, config.tls.verify_https_client));
@@ -84,6 +88,7 @@ Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,
                                        const AgentLinks& links,
                                        std::shared_ptr<access::Authenticator> authenticator) {
   const auto router = std::make_shared<rpc::MethodRouter>(config.region, std::move(authenticator));
+  if (proves_roles(config)) router->require_proof();
   links.requests.add_to_client(*router);
   rpc::serve_node_questions(*router, rpc::Method::node_question,
                             std::make_shared<actor::Asker>(owner, 1), links.node);

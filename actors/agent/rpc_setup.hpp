@@ -41,6 +41,9 @@ struct Link {
 /// Makes one that serves by `router`.
 using MakeLink = std::function<Result<Link>(std::shared_ptr<const rpc::MethodRouter> router)>;
 
+/// Whether an agent's certificate must say what it is: then it is judged with each call.
+bool proves_roles(const config::AgentConfig& config);
+
 /// Null when `tls.http` is off. Clients need a certificate with `tls.verify_https_client`.
 Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config);
 

@@ -73,13 +73,17 @@ namespace {
 
 /// What a request shows: the certificate of its connection, if that is made out to the role and the
 /// region that the peer says to have, and its credentials.
-access::Presented presented_by(const net::RpcPeer& peer, const Envelope& envelope) {
+access::Presented presented_by(const net::RpcPeer& peer,
+                               const Envelope& envelope,
+                               bool requires_proof) {
   const auto name = net::certificate_name(peer.hello.role, peer.hello.region);
-  return {.remote = peer.remote,
-          .peer = access::PeerIdentity{peer.hello.role, peer.hello.region,
-                                       peer.is_tls && peer.certificate.has(name)},
-          .credentials = envelope.credentials,
-          .first_remote = envelope.first_remote};
+  const bool is_proven = peer.is_tls && peer.certificate.has(name);
+  access::Presented shown{.remote = peer.remote,
+                          .credentials = envelope.credentials,
+                          .first_remote = envelope.first_remote};
+  if (is_proven || !requires_proof)
+    shown.peer = access::PeerIdentity{peer.hello.role, peer.hello.region, is_proven};
+  return shown;
 }
 
 Error no_such_method(const MethodInfo* method, std::uint16_t number) {
@@ -109,7 +113,7 @@ void log_refusal(const MethodInfo& method, const Caller& caller, const std::stri
 
 void MethodRouter::serve(const net::RpcPeer& peer, Inbound inbound) const {
   const auto number = static_cast<std::uint16_t>(inbound.envelope.method);
-  const auto who = authenticator_->identify(presented_by(peer, inbound.envelope));
+  const auto who = authenticator_->identify(presented_by(peer, inbound.envelope, requires_proof_));
   const auto& caller = who.caller();
   const auto* method = find_method(number);
   const auto found = handlers_.find(number);

@@ -181,6 +181,10 @@ public:
   /// Without it, requests for elsewhere fail with "No path to region" or "No cluster leader".
   void set_forward(Forward forward) { forward_ = std::move(forward); }
 
+  /// From now on nobody is the agent that he says to be whose certificate does not prove it: the
+  /// role of each call is its connection's certificate's (`tls.verify_server_hostname`).
+  void require_proof() { requires_proof_ = true; }
+
   /// Whether a method of `Serve::on_leader` may run here now. Without it: always.
   void set_is_leader(std::function<bool()> is_leader) { is_leader_ = std::move(is_leader); }
 
@@ -204,6 +208,7 @@ private:
   std::unordered_map<std::uint16_t, std::shared_ptr<const Handle>> handlers_;
   Forward forward_;
   std::function<bool()> is_leader_;
+  bool requires_proof_ = false;
 };
 
 /// Whether `caller` may call a method of that access in a process of `own_region`.

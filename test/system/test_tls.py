@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import time
 import unittest
@@ -18,6 +19,24 @@ def tls_block(pki, role, http="false", verify_client="false", hostname="true"):
     return (pki.config(role).rstrip().rstrip("}").replace(
         "verify_server_hostname = true", f"verify_server_hostname = {hostname}")
         + f"  http = {http}\n  verify_https_client = {verify_client}\n}}\n")
+
+
+def frame(kind, flags, stream, payload):
+    """As runtime/net/rpc/rpc_frame.hpp has them."""
+    return struct.pack("<HBBBBHII", 0x4E52, 1, kind, 1, flags, 0, stream, len(payload)) + payload
+
+
+def read_frame(connection):
+    def read(size):
+        got = b""
+        while len(got) < size:
+            piece = connection.recv(size - len(got))
+            if not piece:
+                raise AssertionError("the connection was closed without a word")
+            got += piece
+        return got
+    _, _, kind, _, _, _, stream, length = struct.unpack("<HBBBBHII", read(16))
+    return kind, stream, read(length)
 
 
 class HttpsTest(unittest.TestCase):
@@ -168,6 +187,37 @@ class StrangersTest(cluster.Case):
         block = self.secured("client").replace("global-client-nomad", "eu-client-nomad")
         self.refused('a client of region "eu" where this is "global"',
                      lambda: self.cluster.add_client(blocks=block + 'region = "eu"\n'))
+
+    def call(self, connection, method, stream):
+        """What a request of that method, which carries nothing, is answered: the frame's kind, its
+        payload."""
+        request = struct.pack("<HHII", method, 0, 5000, 0)
+        connection.sendall(frame(kind=2, flags=3, stream=stream, payload=request))
+        while True:
+            kind, of, payload = read_frame(connection)
+            if of == stream:
+                return kind, payload
+
+    def test_a_client_calls_what_clients_may(self):
+        """Each method of servers among themselves, by a certificate of a client of this region."""
+        context = ssl.create_default_context(cafile=f"{self.pki.dir}/nomad-agent-ca.pem")
+        context.check_hostname = False
+        context.load_cert_chain(f"{self.pki.dir}/global-client-nomad.pem",
+                                f"{self.pki.dir}/global-client-nomad-key.pem")
+        plain = socket.create_connection(("127.0.0.1", self.server.rpc), timeout=20)
+        with context.wrap_socket(plain) as connection:
+            hello = struct.pack("<HHBBBB", 1, 1, 2, 0, len("global"), 1) + b"globalx"
+            connection.sendall(frame(kind=1, flags=0, stream=0, payload=hello))
+            for stream, method in enumerate((10, 11, 12, 13, 14, 20, 21, 22, 42, 46, 51)):
+                kind, payload = self.call(connection, method, 2 * stream + 1)
+                if method in (11, 14, 42, 51):  # which this server serves nobody
+                    self.assertIn(b"can't find method", payload, method)
+                else:
+                    self.assertEqual((4, b"Permission denied"), (kind, payload[1:]), method)
+            # What clients may ask is looked at: nothing was asked.
+            kind, payload = self.call(connection, 40, 101)
+            self.assertNotIn(b"Permission denied", payload)
+        self.assertIn("it may not call that", self.server.log())
 
     def test_noise_and_silence(self):
         held = [socket.create_connection(("127.0.0.1", self.server.rpc), timeout=20)
