@@ -9,6 +9,50 @@ using test::RegionFixture;
 using namespace std::chrono_literals;
 namespace kind = state::kind;
 
+namespace {
+
+/// The rows behind a server's router.
+struct ServedRows : RegionFixture {
+  std::shared_ptr<actor::Asker> asker = std::make_shared<actor::Asker>(actor::Owner{system()}, 1);
+  std::optional<rpc::MethodRouter> router;
+
+  ~ServedRows() { asker->stop(); }
+
+  void serve(bool enforces) {
+    const auto authenticator = access::Authenticator::make(
+        {.enforces = enforces,
+         .lookup = {.here = [](std::string_view shown) -> std::optional<Result<access::Grant>> {
+           if (shown == "manager") return access::Grant{.rights = access::Rights::everything()};
+           return access::Grant{};
+         }}});
+    actor::Latest<RegionRows> served;
+    served.set(rows);
+    router.emplace("authority", authenticator);
+    serve_region_rows(*router, authenticator, asker, served);
+  }
+
+  Result<Bytes> answer_to(net::RpcRole role, const std::string& shown, std::string_view of) {
+    Draft<schema::rpc::RegionRowsRequest> request;
+    request->setKind(text(of));
+    net::RpcPeer peer;
+    peer.hello.role = role;
+    peer.hello.region = role == net::RpcRole::server ? "other" : "authority";
+    auto answer = std::make_shared<std::optional<Result<Bytes>>>();
+    rpc::Inbound inbound;
+    inbound.envelope.method = rpc::Method::region_rows;
+    inbound.envelope.region = "authority";
+    inbound.envelope.credentials.token = shown;
+    inbound.body = rpc::bytes_of(request.freeze());
+    inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) { *answer = std::move(outcome); }};
+    router->serve(peer, std::move(inbound));
+    settle();
+    REQUIRE(answer->has_value());
+    return **answer;
+  }
+};
+
+}  // namespace
+
 TEST_CASE_FIXTURE(RegionFixture, "region_rows: many rows come in as many answers as they need") {
   const std::string rules(400'000, 'x');
   for (const auto* name : {"a", "b", "c", "d", "e"})
@@ -27,41 +71,24 @@ TEST_CASE_FIXTURE(RegionFixture, "region_rows: many rows come in as many answers
     CHECK(state().row<kind::AclPolicies>(name));
 }
 
-TEST_CASE_FIXTURE(RegionFixture, "region_rows: who does not manage is told nothing") {
-  const auto authenticator = access::Authenticator::make(
-      {.lookup = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
-         if (token == "manager") return access::Grant{.rights = access::Rights::everything()};
-         return access::Grant{};
-       }}});
-  rpc::MethodRouter router{"authority", authenticator};
-  actor::Latest<RegionRows> served;
-  served.set(rows);
-  const auto asker = std::make_shared<actor::Asker>(actor::Owner{system()}, 1);
-  serve_region_rows(router, authenticator, asker, served);
-  Draft<schema::rpc::RegionRowsRequest> request;
-  request->setKind("namespaces");
-  const auto body = rpc::bytes_of(request.freeze());
-  const auto answer_to = [&](net::RpcRole role, const std::string& token) {
-    net::RpcPeer peer;
-    peer.hello.role = role;
-    peer.hello.region = role == net::RpcRole::server ? "other" : "authority";
-    auto answer = std::make_shared<std::optional<Result<Bytes>>>();
-    rpc::Inbound inbound;
-    inbound.envelope.method = rpc::Method::region_rows;
-    inbound.envelope.region = "authority";
-    inbound.envelope.credentials.token = token;
-    inbound.body = body;
-    inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) { *answer = std::move(outcome); }};
-    router.serve(peer, std::move(inbound));
-    settle();
-    REQUIRE(answer->has_value());
-    return **answer;
-  };
-  CHECK(answer_to(net::RpcRole::server, "manager").has_value());
-  CHECK(answer_to(net::RpcRole::server, "").error() == access::permission_denied());
-  CHECK(answer_to(net::RpcRole::server, "client").error() == access::permission_denied());
-  CHECK(answer_to(net::RpcRole::client, "manager").error() == access::permission_denied());
-  asker->stop();
+TEST_CASE_FIXTURE(ServedRows, "region_rows: who does not manage is told nothing") {
+  serve(true);
+  for (const auto* of : {"namespaces", "acl_tokens"}) {
+    CHECK(answer_to(net::RpcRole::server, "manager", of).has_value());
+    CHECK(answer_to(net::RpcRole::server, "", of).error() == access::permission_denied());
+    CHECK(answer_to(net::RpcRole::server, "client", of).error() == access::permission_denied());
+    CHECK(answer_to(net::RpcRole::client, "manager", of).error() == access::permission_denied());
+  }
+}
+
+TEST_CASE_FIXTURE(ServedRows, "region_rows: tokens of before access control was off stay here") {
+  put_token("t", "its secret");
+  serve(false);
+  CHECK(answer_to(net::RpcRole::server, "", "namespaces").has_value());
+  for (const auto& each : cluster::shared_kinds())
+    if (each.is_of_access)
+      CHECK(answer_to(net::RpcRole::server, "", each.name).error().what
+            == "access control is off in this region");
 }
 
 TEST_CASE_FIXTURE(RegionFixture, "region_rows: news are held for, so many and so long") {
