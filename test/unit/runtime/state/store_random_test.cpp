@@ -260,8 +260,33 @@ private:
     token.setExpirationTime(static_cast<std::int64_t>(random_.below(20)));
   }
 
+  /// Of tokens, whose secrets others may have, or of roles, whose names others may have.
+  void draw_copies(schema::SharedRows::Builder body) {
+    const bool of_tokens = random_.chance(0.5);
+    body.setKind(of_tokens ? "acl_tokens" : "acl_roles");
+    auto rows = body.initRows(static_cast<unsigned>(random_.below(3)));
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      Draft<schema::AclToken> token;
+      fill_token(*token);
+      token->setGlobal(random_.chance(0.8));
+      if (random_.chance(0.7)) token->setSealed({reinterpret_cast<const unsigned char*>("s"), 1});
+      Draft<schema::AclRole> role;
+      role->setId(text(name("role", 4)));
+      role->setName(text(name("name", 3)));
+      const auto of_token = token.freeze();
+      const auto of_role = role.freeze();
+      const auto bytes = of_tokens ? of_token.bytes() : of_role.bytes();
+      rows.set(i, {reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()});
+    }
+    auto removed = body.initRemoved(1);
+    removed.set(0, text(name(of_tokens ? "token" : "role", 4)));
+  }
+
   void draw_token(schema::Command::Builder command) {
-    switch (random_.below(7)) {
+    switch (random_.below(9)) {
+      case 7:
+      case 8:
+        return draw_copies(command.initSharedRows());
       case 0:
         return fill_token(command.initAclBootstrap().initToken());
       case 5: {
