@@ -16,6 +16,7 @@ using Variable = import "variable.capnp";
 using Scaling = import "scaling.capnp";
 using Periodic = import "periodic.capnp";
 using Acl = import "acl.capnp";
+using Quota = import "quota.capnp";
 
 # Puts a job (its `version`, `status` and indexes are set by apply) and the evaluation that
 # follows from it, in one entry. `evaluation` is null for periodic and parameterized jobs.
@@ -227,6 +228,7 @@ struct VariableApply {
   operation @0 :VariableOperation;
   variable @1 :Variable.Variable;         # of a deletion only namespace and path
   checkIndex @2 :UInt64;
+  region @3 :Text;                     # the cluster's, whose quotas bound what is put; "": none does
 }
 
 # Stores a root key. One that is new and active takes over: the former active one becomes
@@ -399,5 +401,7 @@ struct Command {
     aclBindingRuleUpsert @55 :Acl.AclBindingRule;
     aclBindingRuleDelete @56 :Text;
     sharedRows @57 :SharedRows;
+    quotaUpsert @58 :Quota.QuotaSpec;
+    quotaDelete @59 :Text;
   }
 }

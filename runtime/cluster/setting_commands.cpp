@@ -1,6 +1,7 @@
 #include "runtime/cluster/setting_commands.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -56,8 +57,6 @@ std::vector<std::string> namespace_mistakes(schema::Namespace::Reader ns) {
                                    view(ns.getName())));
   if (ns.getDescription().size() > longest_description)
     mistakes.push_back(fmt::format("description longer than {}", longest_description));
-  if (ns.getQuota().size() != 0)
-    mistakes.push_back("quotas are not carried out: leave \"quota\" empty");
   for (const auto& mistake : jobspec::node_pool_mistakes(ns.getNodePoolConfiguration()))
     mistakes.push_back("invalid node pool configuration: " + mistake);
   return mistakes;
@@ -79,17 +78,101 @@ std::vector<std::string> pool_mistakes(schema::NodePool::Reader pool) {
   return mistakes;
 }
 
+constexpr unsigned most_limits = 64;
+constexpr unsigned most_devices = 64;
+
+void find_limit_mistakes(schema::QuotaLimit::Reader limit, std::vector<std::string>& mistakes) {
+  const auto region = view(limit.getRegion());
+  std::set<std::string_view> names;
+  const auto devices = limit.getRegionLimit().getDevices();
+  if (devices.size() > most_devices)
+    mistakes.push_back(
+        fmt::format("region \"{}\" limits more than {} devices", region, most_devices));
+  for (const auto device : devices) {
+    const auto name = view(device.getName());
+    if (name.empty())
+      mistakes.push_back(fmt::format("region \"{}\" limits a device without a name", region));
+    else if (!names.insert(name).second)
+      mistakes.push_back(fmt::format("region \"{}\" limits device \"{}\" twice", region, name));
+  }
+}
+
+std::vector<std::string> quota_mistakes(schema::QuotaSpec::Reader quota) {
+  std::vector<std::string> mistakes;
+  if (!is_place_name(view(quota.getName()), "-"))
+    mistakes.push_back(fmt::format("invalid name \"{}\". Must match regex ^[a-zA-Z0-9-]{{1,128}}$",
+                                   view(quota.getName())));
+  if (quota.getDescription().size() > longest_description)
+    mistakes.push_back(fmt::format("description longer than {}", longest_description));
+  if (quota.getLimits().size() == 0) mistakes.push_back("must provide at least one quota limit");
+  if (quota.getLimits().size() > most_limits)
+    mistakes.push_back(fmt::format("more than {} limits", most_limits));
+  std::set<std::string_view> regions;
+  for (const auto limit : quota.getLimits()) {
+    const auto region = view(limit.getRegion());
+    if (region.empty()) mistakes.push_back("a limit names no region");
+    if (!region.empty() && !regions.insert(region).second)
+      mistakes.push_back(fmt::format("region \"{}\" has two limits", region));
+    find_limit_mistakes(limit, mistakes);
+  }
+  return mistakes;
+}
+
+void add_limit(ContentHash& hash, schema::QuotaLimit::Reader limit) {
+  const auto add = [&hash](std::int64_t amount) {
+    const auto part = std::to_string(amount) + ',';
+    hash.add(std::string_view{part});
+  };
+  const auto resources = limit.getRegionLimit();
+  hash.add(limit.getRegion());
+  add(resources.getCpu());
+  add(resources.getCores());
+  add(resources.getMemoryMb());
+  add(resources.getMemoryMaxMb());
+  add(resources.getAllocations());
+  add(limit.getVariablesLimit());
+  for (const auto device : resources.getDevices()) {
+    hash.add(device.getName());
+    add(device.getCount());
+  }
+}
+
 bool is_live(const Object<schema::Job>& job) {
   return view(job->getStatus()) != "dead";
 }
 
 }  // namespace
 
-Result<Decision> decide_namespace(const access::Asking& asking, schema::Namespace::Reader ns) {
+Result<Decision> decide_quota(const access::Asking& asking, schema::QuotaSpec::Reader quota) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  if (const auto mistakes = quota_mistakes(quota); !mistakes.empty())
+    return Error{Errc::invalid_argument,
+                 fmt::format("invalid quota \"{}\": {}", view(quota.getName()),
+                             jobspec::join_errors(mistakes))};
+  Draft<schema::QuotaSpec> draft{quota};
+  ContentHash whole;
+  whole.add(quota.getName());
+  whole.add(quota.getDescription());
+  for (auto limit : draft->getLimits()) {
+    ContentHash hash;
+    add_limit(hash, limit.asReader());
+    limit.setHash(hash.finish());
+    add_limit(whole, limit.asReader());
+  }
+  draft->setHash(whole.finish());
+  return Decision{allowed, put_command<kind::Quotas>(draft.reader())};
+}
+
+Result<Decision> decide_namespace(const state::Snapshot& snapshot,
+                                  const access::Asking& asking,
+                                  schema::Namespace::Reader ns) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (const auto mistakes = namespace_mistakes(ns); !mistakes.empty())
     return Error{Errc::rejected, fmt::format("Invalid namespace \"{}\": {}", view(ns.getName()),
                                              jobspec::join_errors(mistakes))};
+  // The log judges it once more.
+  if (auto error = kind::Namespaces::may_put(snapshot.unguarded().tables(), {}, ns))
+    return *std::move(error);
   ContentHash hash;
   hash.add(ns.getName());
   hash.add(ns.getDescription());

@@ -29,8 +29,13 @@ Result<Decision> decide_autopilot(const access::Asking& asking,
                                   const Object<schema::AutopilotConfiguration>& configuration,
                                   std::optional<std::uint64_t> check_index);
 
+/// Puts a quota, whose hashes are worked out here.
+Result<Decision> decide_quota(const access::Asking& asking, schema::QuotaSpec::Reader quota);
+
 /// Puts a namespace, whose hash is worked out here.
-Result<Decision> decide_namespace(const access::Asking& asking, schema::Namespace::Reader ns);
+Result<Decision> decide_namespace(const state::Snapshot& snapshot,
+                                  const access::Asking& asking,
+                                  schema::Namespace::Reader ns);
 
 /// `region`: this one, for the text of a refusal.
 Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,

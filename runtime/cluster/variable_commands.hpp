@@ -32,9 +32,11 @@ struct SealedDecision {
   Object<schema::Command> command;
 };
 
-/// `set_variable` and `delete_variable` for a caller. There must be the variable's namespace.
+/// `set_variable` and `delete_variable` for a caller. There must be the variable's namespace, and
+/// room for it in the quota that this has for `region`, the cluster's.
 Result<SealedDecision> decide_set_variable(const state::Snapshot& snapshot,
                                            const access::Asking& asking,
+                                           std::string_view region,
                                            const Object<schema::Variable>& variable,
                                            std::optional<std::uint64_t> check_index);
 
@@ -50,9 +52,11 @@ Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
 
 Result<SealedDecision> decide_delete_root_key(const access::Asking& asking, std::string_view id);
 
-/// Puts `variable`; with `check_index` only if that is the stored one's ModifyIndex (0: none).
+/// Puts `variable`; with `check_index` only if that is the stored one's ModifyIndex (0: none), with
+/// `region` only if the quota of its namespace there has room.
 Object<schema::Command> set_variable(const Object<schema::Variable>& variable,
-                                     std::optional<std::uint64_t> check_index);
+                                     std::optional<std::uint64_t> check_index,
+                                     std::string_view region = {});
 
 Object<schema::Command> delete_variable(std::string_view ns,
                                         std::string_view path,

@@ -91,6 +91,14 @@ bool takes_the_same(const AllocRow& a, const AllocRow& b) {
                 == capnp::AnyStruct::Reader{b.alloc->resources()};
 }
 
+/// Counts it for its namespace's quota; rows may be null.
+void count_in_quota(Tables& t, const AllocRow* before, const AllocRow* after, Released& released) {
+  auto quota = count_for_quota(t, before, after);
+  if (quota.empty()) return;
+  if (before != nullptr && !before->terminal()) released.quotas.insert(quota);
+  released.used_quotas.insert(std::move(quota));
+}
+
 }  // namespace
 
 IndexedRows<AllocRef> allocs_by_create(const Tables& t) {
@@ -169,6 +177,7 @@ void index_alloc(Tables& t, const AllocRef* before, const AllocRef& row, Release
     use_version(t, alloc);
     if (before != nullptr) release_version(t, old, released);
   }
+  count_in_quota(t, before != nullptr ? &**before : nullptr, &*row, released);
   if (before != nullptr && takes_the_same(**before, *row)) return;
   if (before != nullptr && !(*before)->client_terminal) release_node(t, **before);
   if (!row->client_terminal) use_node(t, *row);
@@ -184,6 +193,7 @@ void unindex_alloc(Tables& t, const AllocRef& row, Released& released) {
   released.evals.emplace(alloc.eval_id());
   if (!alloc.deployment_id().empty()) t.allocs_by_deployment.erase(deployment_key(alloc));
   count(t, *row, false);
+  count_in_quota(t, &*row, nullptr, released);
   release_version(t, alloc, released);
   if (!row->client_terminal) release_node(t, *row);
 }

@@ -12,10 +12,12 @@
 namespace nomad::state {
 
 /// What may have lost its last allocation: looked at again when a command is done, because a later
-/// allocation of the command may use it.
+/// allocation of the command may use it. And the quotas that are used otherwise.
 struct Released {
-  std::set<std::string> versions;  ///< Keys of `retained_jobs`.
-  std::set<std::string> evals;     ///< Ids of evaluations that may have metrics.
+  std::set<std::string> versions;     ///< Keys of `retained_jobs`.
+  std::set<std::string> evals;        ///< Ids of evaluations that may have metrics.
+  std::set<std::string> quotas;       ///< Of which an allocation has left its place.
+  std::set<std::string> used_quotas;  ///< Of which more or less is used.
 };
 
 /// Enters `row` everywhere but in `allocs`; `before` is what it replaces, or null.

@@ -170,6 +170,10 @@ void Applier::settle() {
   settle_summaries();
   drop_unused(t_, released_);
   outcome_.nodes_freed.assign(freed_nodes_.begin(), freed_nodes_.end());
+  for (const auto& quota : released_.used_quotas)
+    changed(Table::quota_use, quota);
+  opened_quotas_.merge(released_.quotas);
+  outcome_.quotas_opened.assign(opened_quotas_.begin(), opened_quotas_.end());
 }
 
 /// An object that the command wrote more than once shows only as it became at last by each type.

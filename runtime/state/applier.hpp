@@ -269,6 +269,8 @@ private:
 
   // apply_variable.cpp
   void variable_apply(schema::VariableApply::Reader command);
+  std::optional<Error> exceeds_quota(schema::VariableApply::Reader command,
+                                     const Object<schema::Variable>& stored) const;
   void refuse_variable(schema::VariableApply::Reader command,
                        const Object<schema::Variable>& stored);
   void root_key_upsert(schema::RootKeyUpsert::Reader command);
@@ -294,6 +296,7 @@ private:
       deployments_;
   std::map<std::string, bool, std::less<>> touched_jobs_;  ///< True: evaluations were removed.
   std::set<std::string, std::less<>> freed_nodes_;
+  std::set<std::string> opened_quotas_;
   /// Where in `changes_` each table's last one of this command stands, counted from 1.
   std::array<std::size_t, static_cast<std::size_t>(Table::applied) + 1> last_changed_{};
   std::map<std::string, Object<schema::AllocMetric>> plan_metrics_;

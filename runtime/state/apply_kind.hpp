@@ -43,7 +43,8 @@ void Applier::replace_quietly(const ObjectOf<Kind>& before, const ObjectOf<Kind>
     set_row(t_.*Kind::rows, Kind::key(after ? *after : *before), after);
   if constexpr (requires { &Kind::derive; })
     derive<Kind>(t_, before, after,
-                 {index_, [this](Table table, std::string_view key) { changed(table, key); }});
+                 {index_, [this](Table table, std::string_view key) { changed(table, key); },
+                  [this](std::string_view quota) { opened_quotas_.emplace(quota); }});
   else if constexpr (Deriving<Kind>)
     derive<Kind>(t_, before, after, {});
 }

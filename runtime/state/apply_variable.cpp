@@ -39,12 +39,32 @@ void Applier::variable_apply(schema::VariableApply::Reader command) {
   if (!t_.root_keys.contains(view(variable.getKeyId())))
     return refuse(Errc::unavailable,
                   "root key \"" + copy(variable.getKeyId()) + "\" has been removed; try again");
+  if (const auto error = exceeds_quota(command, stored)) return refuse(*error);
   Draft<schema::Variable> draft{variable};
   draft->setCreateIndex(stored ? stored->getCreateIndex() : index_);
   draft->setCreateTime(stored ? stored->getCreateTime() : variable.getModifyTime());
   draft->setModifyIndex(index_);
   outcome_.variable = draft.freeze();
   replace<kind::Variables>(stored, outcome_.variable);
+}
+
+/// Why the quota of its namespace has no room for it. One that gets no longer always has.
+std::optional<Error> Applier::exceeds_quota(schema::VariableApply::Reader command,
+                                            const Object<schema::Variable>& stored) const {
+  const auto ns = view(command.getVariable().getNamespace());
+  const auto* name = t_.quota_of_namespaces.find(ns);
+  const auto quota = name != nullptr ? found<kind::Quotas>(*name) : Object<schema::QuotaSpec>{};
+  if (!quota) return std::nullopt;
+  const auto limit = limit_in(*quota, view(command.getRegion()));
+  if (!limit || limit->getVariablesLimit() == 0) return std::nullopt;
+  const auto most = mebibytes(std::max<std::int64_t>(limit->getVariablesLimit(), 0));
+  const auto more = kind::Variables::bytes(command.getVariable())
+                    - (stored ? kind::Variables::bytes(*stored) : 0);
+  const auto sum = variable_bytes_of_quota(t_, *name) + more;
+  if (more <= 0 || sum <= most) return std::nullopt;
+  return Error{Errc::rejected, "quota exceeded: the variables of quota \"" + *name
+                                   + "\" would take " + std::to_string(sum) + " bytes of "
+                                   + std::to_string(most)};
 }
 
 void Applier::refuse_variable(schema::VariableApply::Reader command,

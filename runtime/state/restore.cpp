@@ -37,7 +37,8 @@ Result<> put(Object<T>& object, std::string_view, std::span<const std::byte> byt
 template <class Kind>
 void derive_all(Tables& t) {
   if constexpr (Deriving<Kind>) {
-    const Derivation how{.changed = [](Table, std::string_view) {}};
+    const Derivation how{.changed = [](Table, std::string_view) {},
+                         .quota_opened = [](std::string_view) {}};
     for (const auto& entry : (t.*Kind::rows).all())
       derive<Kind>(t, {}, entry.value(), how);
   }

@@ -148,6 +148,33 @@ JobCounts Snapshot::job_counts(std::string_view ns, std::string_view id) const {
   return value_or_empty(tables_->job_counts, join_key(ns, id));
 }
 
+Object<schema::QuotaSpec> Snapshot::quota_of(std::string_view ns) const {
+  note_row(Table::namespaces, ns);
+  const auto* name = tables_->quota_of_namespaces.find(ns);
+  return name != nullptr ? row<kind::Quotas>(*name) : Object<schema::QuotaSpec>{};
+}
+
+std::vector<std::string> Snapshot::namespaces_of_quota(std::string_view quota) const {
+  note_table(Table::namespaces);
+  std::vector<std::string> names;
+  for (const auto& entry : tables_->namespaces_by_quota.prefix(join_key(quota, "")))
+    names.emplace_back(entry.key().substr(quota.size() + 1));
+  return names;
+}
+
+QuotaUse Snapshot::quota_use(std::string_view quota) const {
+  note_table(Table::allocs);
+  note_table(Table::namespaces);
+  const auto* found = tables_->quota_use.find(quota);
+  return found != nullptr ? **found : QuotaUse{};
+}
+
+std::int64_t Snapshot::quota_variable_bytes(std::string_view quota) const {
+  note_table(Table::variables);
+  note_table(Table::namespaces);
+  return variable_bytes_of_quota(*tables_, quota);
+}
+
 Snapshot::Jobs::Range Snapshot::jobs(std::string_view ns, std::string_view id_prefix) const {
   return noted_prefix(tables_->jobs, Table::jobs, 0, join_key(ns, id_prefix));
 }

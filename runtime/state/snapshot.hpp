@@ -115,6 +115,16 @@ public:
 
   JobCounts job_counts(std::string_view ns, std::string_view id) const;
 
+  /// The quota that bounds what the namespace takes; empty if none does.
+  Object<schema::QuotaSpec> quota_of(std::string_view ns) const;
+
+  /// The namespaces whose quota it is.
+  std::vector<std::string> namespaces_of_quota(std::string_view quota) const;
+
+  /// What is in use of a quota.
+  QuotaUse quota_use(std::string_view quota) const;
+  std::int64_t quota_variable_bytes(std::string_view quota) const;
+
   // Jobs.
   Jobs::Range jobs() const;
 

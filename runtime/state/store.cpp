@@ -70,6 +70,8 @@ std::uint32_t first_writer(Table table) {
       return schema::Command::ACL_BINDING_RULE_UPSERT;
     case Table::acl_bootstrap:
       return schema::Command::ACL_BOOTSTRAP;
+    case Table::quotas:
+      return schema::Command::QUOTA_UPSERT;
     default:
       return table < Table::scaling_events ? 0 : known_commands() - 1;
   }

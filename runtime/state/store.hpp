@@ -54,6 +54,8 @@ struct Outcome {
   std::vector<Object<schema::Node>> nodes_opened;
   /// Nodes on which allocations ended.
   std::vector<std::string> nodes_freed;
+  /// Quotas that may have more room: allocations ended, or limits or namespaces are others now.
+  std::vector<std::string> quotas_opened;
   /// Settings that the leader's duties go by are others now.
   bool settings_changed = false;
   /// The whole state was replaced: whoever derives from it begins anew.
@@ -64,7 +66,7 @@ struct Outcome {
   /// Whether the duties of a leader have to know.
   bool concerns_leader() const {
     return replaced || settings_changed || !evals.empty() || !nodes_opened.empty()
-           || !nodes_freed.empty() || !jobs_stopped.empty();
+           || !nodes_freed.empty() || !quotas_opened.empty() || !jobs_stopped.empty();
   }
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "runtime/state/kinds/kinds.hpp"
+#include "runtime/state/kinds/quota_use.hpp"
 
 namespace nomad::state {
 
@@ -28,6 +29,12 @@ struct Tables : detail::KindList<Kinds>::AllRows {
   PersistentMap<Shared<NodeUsage>> usage;              ///< node id
   PersistentMap<JobCounts> job_counts;                 ///< namespace\0job id
   PersistentMap<std::uint64_t> version_uses;           ///< Allocations per key of `retained_jobs`.
+
+  // Of quotas, derived from namespaces, allocations and variables. Allocations are counted for the
+  // namespaces that are in the first of these, others when they come in.
+  PersistentMap<std::string> quota_of_namespaces;  ///< namespace, if it has a quota
+  PersistentMap<Shared<QuotaUse>> quota_use;       ///< quota
+  PersistentMap<std::int64_t> variable_bytes;      ///< namespace; as they are stored
 };
 
 }  // namespace nomad::state

@@ -19,10 +19,10 @@ struct NamespaceApi {
   static constexpr bool ignores_filter = true;
   static constexpr auto decide_remove = cluster::decide_namespace_delete;
 
-  static Result<cluster::Decision> decide_put(const state::Snapshot&,
+  static Result<cluster::Decision> decide_put(const state::Snapshot& state,
                                               const access::Asking& asking,
                                               schema::Namespace::Reader ns) {
-    return cluster::decide_namespace(asking, ns);
+    return cluster::decide_namespace(state, asking, ns);
   }
 };
 

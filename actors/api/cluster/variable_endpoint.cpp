@@ -178,9 +178,9 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write,
       = write->keyring->seal_variable(key, write->ns, write->path, write->items, unix_now());
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
   write->call->context->state.writer->write_raw(
-      [asking = write->call->asking, sealed = *sealed, check = write->check](
-          const state::Snapshot& state, const cluster::EvalSeed&) {
-        return cluster::decide_set_variable(state, asking, sealed, check);
+      [asking = write->call->asking, region = write->call->context->region, sealed = *sealed,
+       check = write->check](const state::Snapshot& state, const cluster::EvalSeed&) {
+        return cluster::decide_set_variable(state, asking, region, sealed, check);
       },
       write->call->turns(),
       [write](const Result<raft::Applied>& applied) {

@@ -48,6 +48,7 @@ enum class Table : std::uint32_t {
   acl_auth_methods,      ///< name
   acl_binding_rules,     ///< id
   acl_bootstrap,         ///< ""
+  quotas,                ///< name
   allocs_by_node,        ///< node id: any change of its allocations
   allocs_for_node,       ///< node id: a change that servers made; what a client waits for
   allocs_by_job,         ///< namespace\0job id
@@ -59,6 +60,7 @@ enum class Table : std::uint32_t {
   services_by_alloc,     ///< allocation id
   services_by_job,       ///< namespace\0job id
   scaling_policies,      ///< id
+  quota_use,             ///< quota: what its allocations or variables take
   draining_nodes,        ///< node id: a drain begins, changes or ends
   applied,               ///< "": each publication
 };
@@ -123,6 +125,8 @@ struct Derivation {
   Index index = 0;  ///< Of the change.
   /// To be told which keys of a watched table changed.
   std::function<void(Table table, std::string_view key)> changed;
+  /// To be told which quotas may have more room than before.
+  std::function<void(std::string_view quota)> quota_opened;
 };
 
 /// "namespace\0job id" of whatever belongs to a job.

@@ -1,6 +1,7 @@
 // What kinds derive and refuse.
 #include "runtime/state/kinds/kinds.hpp"
 
+#include "runtime/state/kinds/quota_use.hpp"
 #include "runtime/state/tables.hpp"
 
 namespace nomad::state::kind {
@@ -43,6 +44,13 @@ std::optional<Error> NodePools::may_remove(const Tables& tables, Reader pool) {
   return std::nullopt;
 }
 
+std::optional<Error> Namespaces::may_put(const Tables& tables, const Object<Type>&, Reader wanted) {
+  if (wanted.getQuota().size() == 0 || tables.quotas.contains(view(wanted.getQuota())))
+    return std::nullopt;
+  return Error{Errc::rejected, quoted("namespace", wanted.getName()) + " names "
+                                   + quoted("quota", wanted.getQuota()) + ", which does not exist"};
+}
+
 std::optional<Error> Namespaces::may_remove(const Tables& tables, Reader ns) {
   const auto name = view(ns.getName());
   if (name == "default") return Error{Errc::rejected, "default namespace can not be deleted"};
@@ -57,6 +65,53 @@ std::optional<Error> Namespaces::may_remove(const Tables& tables, Reader ns) {
                                      + "variable. All variables in namespace must be deleted "
                                        "before it can be deleted"};
   return std::nullopt;
+}
+
+void Namespaces::derive(Tables& tables,
+                        const Object<Type>& before,
+                        const Object<Type>& after,
+                        const Derivation& how) {
+  const auto quota_of = [](const Object<Type>& ns) { return ns ? copy(ns->getQuota()) : ""; };
+  const auto from = quota_of(before);
+  const auto to = quota_of(after);
+  if (from == to) return;
+  change_quota(tables, view((after ? *after : *before).getName()), from, to);
+  for (const auto& quota : {from, to})
+    if (!quota.empty()) how.changed(Table::quota_use, quota);
+  if (!from.empty()) how.quota_opened(from);
+}
+
+void Variables::derive(Tables& tables,
+                       const Object<Type>& before,
+                       const Object<Type>& after,
+                       const Derivation& how) {
+  const auto ns = copy((after ? *after : *before).getNamespace());
+  const auto* known = tables.variable_bytes.find(ns);
+  const auto sum = (known != nullptr ? *known : 0) + (after ? bytes(*after) : 0)
+                   - (before ? bytes(*before) : 0);
+  if (sum != 0)
+    tables.variable_bytes.insert_or_assign(ns, sum);
+  else
+    tables.variable_bytes.erase(ns);
+  if (const auto* quota = tables.quota_of_namespaces.find(ns))
+    how.changed(Table::quota_use, *quota);
+}
+
+std::optional<Error> Quotas::may_remove(const Tables& tables, Reader quota) {
+  const auto first = view(quota.getName());
+  for (const auto& entry : tables.namespaces_by_quota.prefix(join_key(first, "")))
+    return Error{Errc::rejected, quoted("quota", quota.getName()) + " is the quota of namespace \""
+                                     + std::string{entry.key().substr(first.size() + 1)} + '"'};
+  return std::nullopt;
+}
+
+void Quotas::derive(Tables&,
+                    const Object<Type>& before,
+                    const Object<Type>& after,
+                    const Derivation& how) {
+  const auto name = key(after ? *after : *before);
+  how.changed(Table::quota_use, name);
+  how.quota_opened(name);
 }
 
 std::optional<std::string> Jobs::key_by_token(Reader job) {

@@ -45,6 +45,7 @@
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
 #include "schema/periodic.capnp.h"
+#include "schema/quota.capnp.h"
 #include "schema/scaling.capnp.h"
 #include "schema/service.capnp.h"
 #include "schema/variable.capnp.h"
@@ -169,7 +170,8 @@ struct NodePools : Stored<schema::NodePool, Table::node_pools> {
 
 struct Namespaces : Stored<schema::Namespace, Table::namespaces> {
   struct Rows {
-    Objects<Type> namespaces;  ///< name
+    Objects<Type> namespaces;                    ///< name
+    PersistentMap<Nothing> namespaces_by_quota;  ///< quota\0name
   };
 
   static constexpr auto rows = &Rows::namespaces;
@@ -187,7 +189,24 @@ struct Namespaces : Stored<schema::Namespace, Table::namespaces> {
 
   static bool is_shared(Reader) { return true; }
 
+  static std::optional<std::string> key_by_quota(Reader ns) {
+    if (ns.getQuota().size() == 0) return std::nullopt;
+    return join_key(view(ns.getQuota()), view(ns.getName()));
+  }
+
+  static constexpr std::tuple indexes{RowIndex{&Rows::namespaces_by_quota, &key_by_quota}};
+
+  /// The quota must be there.
+  static std::optional<Error> may_put(const Tables& tables,
+                                      const Object<Type>& stored,
+                                      Reader wanted);
   static std::optional<Error> may_remove(const Tables& tables, Reader ns);
+
+  /// Counts what it takes for its quota.
+  static void derive(Tables& tables,
+                     const Object<Type>& before,
+                     const Object<Type>& after,
+                     const Derivation& how);
 };
 
 /// What derives from them is worked out by alloc_index.hpp.
@@ -365,6 +384,17 @@ struct Variables : Stored<schema::Variable, Table::variables> {
   }
 
   static constexpr std::tuple indexes{RowIndex{&Rows::variables_by_key, &by_root_key}};
+
+  /// What it adds to `variable_bytes`.
+  static std::int64_t bytes(Reader variable) {
+    return static_cast<std::int64_t>(variable.getData().size());
+  }
+
+  /// Counts its bytes for its namespace.
+  static void derive(Tables& tables,
+                     const Object<Type>& before,
+                     const Object<Type>& after,
+                     const Derivation& how);
 };
 
 struct RootKeys : Stored<schema::RootKey, Table::root_keys> {
@@ -467,6 +497,35 @@ struct PeriodicLaunches : Stored<schema::PeriodicLaunch, Table::periodic_launche
   static std::string key(Reader launch) { return key_of_job(launch); }
 };
 
+/// A namespace names the one that bounds what it takes.
+struct Quotas : Stored<schema::QuotaSpec, Table::quotas> {
+  struct Rows {
+    Objects<Type> quotas;  ///< name
+  };
+
+  static constexpr auto rows = &Rows::quotas;
+  static constexpr std::string_view name = "quotas";
+  static constexpr PutCommand put{schema::Command::QUOTA_UPSERT,
+                                  &schema::Command::Reader::getQuotaUpsert,
+                                  &schema::Command::Builder::setQuotaUpsert};
+  static constexpr RemoveCommand remove{schema::Command::QUOTA_DELETE,
+                                        &schema::Command::Reader::getQuotaDelete,
+                                        &schema::Command::Builder::setQuotaDelete};
+
+  static std::string key(Reader quota) { return copy(quota.getName()); }
+
+  /// Not while a namespace names it.
+  static std::optional<Error> may_remove(const Tables& tables, Reader quota);
+
+  /// Its limits may be wider now.
+  static void derive(Tables& tables,
+                     const Object<Type>& before,
+                     const Object<Type>& after,
+                     const Derivation& how);
+
+  static std::string missing(std::string_view) { return "quota not found"; }
+};
+
 }  // namespace kind
 
 /// In the order of Table. Guards name tables and their indexes by place: read_set.hpp says what a
@@ -498,7 +557,8 @@ using Kinds = std::tuple<kind::Jobs,
                          kind::AclRoles,
                          kind::AclAuthMethods,
                          kind::AclBindingRules,
-                         kind::AclBootstraps>;
+                         kind::AclBootstraps,
+                         kind::Quotas>;
 
 inline constexpr std::uint32_t stored_tables = std::tuple_size_v<Kinds>;
 

@@ -282,10 +282,10 @@ WriteRequest WriteWorld::draw_of_places() {
   const bool flag = random_.chance(0.5);
   switch (random_.below(6)) {
     case 0:
-      return request("namespace", chance, [](const Snapshot&, const EvalSeed&) {
+      return request("namespace", chance, [](const Snapshot& state, const EvalSeed&) {
         Draft<schema::Namespace> wanted;
         wanted->setName("side");
-        return cluster::decide_namespace(somebody_asks(), wanted.reader());
+        return cluster::decide_namespace(state, somebody_asks(), wanted.reader());
       });
     case 1:
     case 2:
@@ -331,7 +331,7 @@ WriteRequest WriteWorld::draw_of_variables() {
     wanted->setNamespace(text(ns));
     wanted->setPath("path");
     wanted->setKeyId("key");
-    return cluster::decide_set_variable(state, somebody_asks(), wanted.freeze(), check);
+    return cluster::decide_set_variable(state, somebody_asks(), "global", wanted.freeze(), check);
   });
 }
 

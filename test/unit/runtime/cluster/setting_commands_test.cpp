@@ -67,7 +67,8 @@ Object<schema::NodePool> a_pool(const std::string& name) {
 }
 
 std::string put(const Object<schema::Namespace>& ns) {
-  return refusal(cluster::decide_namespace(nomad::test::anybody(), *ns));
+  return refusal(
+      cluster::decide_namespace(state::StateFixture{}.now(), nomad::test::anybody(), *ns));
 }
 
 std::string put(const Object<schema::NodePool>& pool) {
@@ -125,7 +126,8 @@ TEST_CASE("places: a namespace's rules about pools don't contradict themselves")
 
 TEST_CASE("places: the hash follows from what users say") {
   const auto hash = [](const Object<schema::Namespace>& ns) {
-    const auto decision = cluster::decide_namespace(nomad::test::anybody(), *ns);
+    const auto decision
+        = cluster::decide_namespace(state::StateFixture{}.now(), nomad::test::anybody(), *ns);
     const auto bytes = decision->command->getNamespaceUpsert().getHash();
     return std::string{bytes.begin(), bytes.end()};
   };
@@ -164,7 +166,7 @@ TEST_CASE("places: are for those who may manage the cluster") {
   using access::Capability;
   const auto asking = nomad::test::asking_with(nomad::test::nothing, Capability::management);
   const state::StateFixture state;
-  CHECK_FALSE(cluster::decide_namespace(asking, *a_namespace("dev")));
+  CHECK_FALSE(cluster::decide_namespace(state.now(), asking, *a_namespace("dev")));
   CHECK_FALSE(cluster::decide_namespace_delete(state.now(), asking, "dev", "global"));
   CHECK_FALSE(cluster::decide_node_pool(asking, *a_pool("gpu")));
   CHECK_FALSE(cluster::decide_node_pool_delete(state.now(), asking, "gpu", "global"));

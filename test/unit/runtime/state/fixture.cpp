@@ -89,6 +89,14 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   const auto number = [](std::uint64_t count) { return fmt::format("{}", count); };
   add(lines, "version_uses", t.version_uses, number);
   add(lines, "alloc_counts_of_nodes", t.alloc_counts_of_nodes, number);
+  add(lines, "variable_bytes", t.variable_bytes, number);
+  add(lines, "quota_of_namespaces", t.quota_of_namespaces,
+      [](const std::string& quota) { return quota; });
+  add(lines, "quota_use", t.quota_use, [](const Shared<QuotaUse>& use) {
+    return fmt::format("{} allocations {} {} {} {} {}", use->allocations, use->demand.cpu_mhz,
+                       use->demand.memory_mb, use->demand.memory_max_mb, use->cores,
+                       use->devices.size());
+  });
   add(lines, "acl_sealed_by_key", t.acl_sealed_by_key, number);
   return lines;
 }

@@ -218,7 +218,16 @@ private:
 
   /// The same of those that others refer to.
   void draw_place(schema::Command::Builder command) {
-    switch (random_.below(3)) {
+    switch (random_.below(6)) {
+      case 3:
+        return command.initQuotaUpsert().setName(text(name("quota", 2)));
+      case 4:
+      case 5: {
+        auto body = command.initNamespaceUpsert();
+        body.setName(text(random_.chance(0.7) ? "default" : "a"));
+        if (random_.chance(0.7)) body.setQuota(text(name("quota", 2)));
+        return;
+      }
       case 0:
         return command.initNodePoolUpsert().setName(text(name("pool", 3)));
       case 1:
@@ -247,6 +256,7 @@ private:
         variable.setNamespace(text(random_.chance(0.7) ? "default" : "a"));
         variable.setPath(text(name("path", 4)));
         variable.setKeyId(text(name("key", 3)));
+        variable.initData(static_cast<unsigned>(random_.below(4)));
         return;
       }
     }
