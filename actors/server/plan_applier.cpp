@@ -140,6 +140,7 @@ struct ApplierState {
     for (const auto& [node, why] : verdict.rejected_nodes) {
       log::info("plan_applier", "plan for evaluation {} rejected on node {}: {}",
                 short_id(plan.eval_id), short_id(node), why);
+      if (verdict.over_quota.contains(node)) continue;
       options.metrics->count_rejected(node);
       if (!rejected_nodes.add(node, self->now())) continue;
       log::warn("plan_applier", "plans for node {} were rejected too often: it becomes ineligible",

@@ -129,6 +129,7 @@ Step AskingScheduler::begin(const Moment& moment) {
   replaced_.clear();
   ground_ = std::make_unique<Ground>(moment, inputs_, eval_, random_);
   auto& ground = *ground_;
+  outcome_.set_quota(ground.attempt.quota_name());
   ground.attempt.finish_lost_stops();
   const bool is_wanted = ground.attempt.job != nullptr && !job().is_stopped();
   end_allocs(is_wanted);

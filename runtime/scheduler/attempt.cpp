@@ -106,6 +106,7 @@ Attempt::Attempt(const Moment& given,
   if (auto object = given.state.job(view(reader.getNamespace()), view(reader.getJobId()))) {
     job = std::make_unique<JobSpec>(std::move(object));
     options = options_for(job->reader());
+    proposal.bound(job->reader());
     selector = std::make_unique<Selector>(*job, given.state, rows, proposal, eligibility, random,
                                           options);
     plan.job = job->object();
@@ -122,6 +123,11 @@ SelectorOptions Attempt::options_for(schema::Job::Reader version) const {
   result.spread_fit = rules.spreads;
   result.memory_oversubscription = rules.memory_oversubscription;
   return result;
+}
+
+std::string_view Attempt::quota_name() const {
+  const auto* quota = proposal.quota();
+  return quota != nullptr ? std::string_view{quota->limits.name()} : std::string_view{};
 }
 
 void Attempt::count_change(schema::Node::Reader node, std::string_view group, int by) {

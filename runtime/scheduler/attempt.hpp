@@ -54,6 +54,9 @@ public:
   /// As a version of the job is placed, which may be of another node pool.
   SelectorOptions options_for(schema::Job::Reader version) const;
 
+  /// Of the job's namespace; empty if none bounds it.
+  std::string_view quota_name() const;
+
   /// Stages the end of an allocation in plan and proposal.
   void stop(PlannedStop stop);
 

@@ -137,6 +137,7 @@ Step GenericScheduler::attempt(const Moment& moment) {
                                                  moment.now));
     return step;
   }
+  outcome_.set_quota(ground.quota_name());
   ground.finish_lost_stops();
 
   ReconcileInput input;

@@ -90,6 +90,7 @@ Result<std::shared_ptr<const Plan>> plan_of(const Object<schema::KeptDecision>& 
                      fmt::format("decision {} names resources that it has not", kept->getNumber())};
       Draft<schema::Allocation> row;
       row->setId(alloc.getId());
+      row->setNamespace(kept->getEvaluation().getNamespace());
       row->setNodeId(reserve.getNodeId());
       row->setAllocatedResources(resources[alloc.getResources()]);
       PlannedAlloc placed{.row = row.freeze(), .demand = {}, .is_new = true};

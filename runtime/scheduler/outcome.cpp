@@ -1,5 +1,6 @@
 #include "runtime/scheduler/outcome.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "runtime/base/ids.hpp"
@@ -41,6 +42,12 @@ void EvalOutcome::begin(std::uint64_t snapshot_index) {
 
 void EvalOutcome::fail(std::string_view group, MetricBuilder metrics) {
   failed_.emplace(std::string{group}, std::move(metrics));
+}
+
+std::string_view EvalOutcome::exhausted_quota() const {
+  const bool is_exhausted = std::ranges::any_of(
+      failed_, [](const auto& group) { return group.second.has_quota_exhausted(); });
+  return is_exhausted ? std::string_view{quota_} : std::string_view{};
 }
 
 bool EvalOutcome::coalesce(const GroupSpec& group) {
@@ -97,6 +104,7 @@ Object<schema::Evaluation> EvalOutcome::make_blocked(const Eligibility& eligibil
   blocked.setModifyTime(now);
   fill_classes(blocked, eligibility, failed_);
   fill_failures(blocked, kept_ ? *kept_ : failed_);
+  blocked.setQuotaLimitReached(text(exhausted_quota()));
   return draft.freeze();
 }
 
@@ -135,7 +143,11 @@ Object<schema::Evaluation> EvalOutcome::reblocked(const Eligibility& eligibility
   blocked.setSnapshotIndex(snapshot_index);
   blocked.setModifyTime(now);
   fill_classes(blocked, eligibility, failed_);
-  fill_queued(blocked);  // why it was blocked at first stays its reason
+  fill_queued(blocked);
+  // Why it was blocked at first stays its reason, but where a quota is: that wakes it or does not.
+  if (!exhausted_quota().empty() || blocked.getQuotaLimitReached().size() != 0)
+    fill_failures(blocked, failed_);
+  blocked.setQuotaLimitReached(text(exhausted_quota()));
   return draft.freeze();
 }
 

@@ -54,6 +54,9 @@ public:
 
   const std::map<std::string, MetricBuilder, std::less<>>& failures() const { return failed_; }
 
+  /// The quota of the job's namespace, by its name.
+  void set_quota(std::string_view name) { quota_ = name; }
+
   void set_deployment(std::string_view id) { deployment_id_ = id; }
 
   /// Makes the blocked evaluation that takes the rest of the work. `node_id` is for system jobs.
@@ -84,6 +87,8 @@ public:
 private:
   using Failures = std::map<std::string, MetricBuilder, std::less<>>;
 
+  /// The quota, if something found no room in it.
+  std::string_view exhausted_quota() const;
   static void fill_failures(schema::Evaluation::Builder eval, const Failures& failed);
   void fill_queued(schema::Evaluation::Builder eval) const;
 
@@ -95,6 +100,7 @@ private:
   std::uint64_t snapshot_index_ = 0;
   std::string blocked_id_;
   std::string deployment_id_;
+  std::string quota_;
 };
 
 }  // namespace nomad::scheduler

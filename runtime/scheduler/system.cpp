@@ -95,6 +95,7 @@ Step SystemScheduler::attempt(const Moment& moment) {
   SelectorOptions options;
   options.is_system = true;
   Attempt ground{moment, eval_, random_, options};
+  outcome_.set_quota(ground.quota_name());
   ground.finish_lost_stops();
   NodeChoice nodes;
   if (ground.job != nullptr) nodes = choose_nodes(moment.state, ground.job->reader());

@@ -45,4 +45,7 @@ std::string describe(const Failure& failure);
 /// an allocation has failed.
 std::optional<Failure> run_choice(std::uint64_t seed);
 
+/// Schedulers that take of one quota at the same time.
+std::optional<Failure> run_quota_race(std::uint64_t seed);
+
 }  // namespace nomad::properties

@@ -163,6 +163,8 @@ void Cluster::take(const state::Outcome& outcome) {
     release(blocked_.unblock_class(node_class, outcome.index));
     release(blocked_.unblock_node(id, outcome.index));
   };
+  for (const auto& quota : outcome.quotas_opened)
+    release(blocked_.unblock_quota(quota, outcome.index));
   for (const auto& node : outcome.nodes_opened)
     free(view(node->getId()), view(node->getComputedClass()));
   for (const auto& id : outcome.nodes_freed)

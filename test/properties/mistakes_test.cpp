@@ -27,6 +27,7 @@ std::optional<Found> find(test::Mistake mistake) {
   for (std::uint64_t seed = 1; seed <= enough_cases && !found; ++seed) {
     auto failure = try_case({.seed = seed}, counts);
     if (!failure) failure = run_choice(seed);
+    if (!failure) failure = run_quota_race(seed);
     if (failure) found = Found{seed, failure->text};
   }
   return found;

@@ -147,6 +147,7 @@ int main(int argc, char** argv) {
       const CaseOptions options{.seed = arguments.seed + at, .features = arguments.features};
       auto failure = try_case(options, counts);
       if (!failure) failure = run_choice(options.seed);
+      if (!failure) failure = run_quota_race(options.seed);
       if (!failure) continue;
       over = arguments.stop;
       if (!sum.add(*failure)) continue;

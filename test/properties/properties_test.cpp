@@ -19,6 +19,13 @@ TEST_CASE("properties: random clusters keep them, whatever happens, and come to 
   }
 }
 
+TEST_CASE("properties: no race takes more of a quota than there is") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const auto failure = run_quota_race(seed);
+    if (failure) FAIL(describe(*failure));
+  }
+}
+
 TEST_CASE("properties: where nodes are equal, spreads, affinities and failures decide") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto failure = run_choice(seed);

@@ -28,6 +28,8 @@ inline constexpr const char* distinct_holds = "distinct constraints hold";
 inline constexpr const char* all_at_once = "what is all at once is all or nothing";
 inline constexpr const char* words_stay
     = "what clients and operators have said stays when a plan is written";
+inline constexpr const char* quota_holds = "no more of a quota is used than its limits";
+inline constexpr const char* quota_is_counted = "what is in use of a quota is what a recount gives";
 inline constexpr const char* preempted_are_lower = "what is preempted has a lower priority";
 
 // At every step of a deployment or a drain.

@@ -57,14 +57,10 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
   if (missed_unblock(eval)) return eval;
 
   slots_.emplace(slot, eval.id);
-  if (!eval.quota.empty()) {
-    by_quota_[eval.quota].insert(eval.id);
-  } else if (eval.escaped) {
-    escaped_.insert(eval.id);
-  } else {
-    captured_[eval.ineligible_classes].insert(eval.id);
-  }
-  if (is_system(eval)) by_node_[eval.node_id].insert(eval.id);
+  if (!eval.quota.empty()) by_quota_[eval.quota].insert(eval.id);
+  if (eval.needs_nodes && eval.escaped) escaped_.insert(eval.id);
+  if (eval.needs_nodes && !eval.escaped) captured_[eval.ineligible_classes].insert(eval.id);
+  if (eval.needs_nodes && is_system(eval)) by_node_[eval.node_id].insert(eval.id);
   if (eval.max_plan_attempts) max_plan_attempts_.insert(eval.id);
   count(eval, true);
   const std::string id = eval.id;
@@ -75,7 +71,9 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
 /// Whether something that may help changed after the snapshot that `eval` was decided on (2).
 bool BlockedEvals::missed_unblock(const BlockedEval& eval) const {
   if (last_change_of_all_ > eval.snapshot_index) return true;
-  if (!eval.quota.empty()) return has_changed(quota_changes_, eval.quota, eval.snapshot_index);
+  if (!eval.quota.empty() && has_changed(quota_changes_, eval.quota, eval.snapshot_index))
+    return true;
+  if (!eval.needs_nodes) return false;
   for (const auto& [node_class, index] : class_changes_) {
     if (index <= eval.snapshot_index) continue;
     if (eval.escaped || !contains(eval.ineligible_classes, node_class)) return true;
@@ -146,10 +144,14 @@ std::vector<BlockedEval> BlockedEvals::unblock_node(std::string_view node_id, st
 }
 
 std::vector<BlockedEval> BlockedEvals::unblock_quota(std::string_view quota, std::uint64_t index) {
-  note(quota_changes_, quota, index);
+  note_quota(quota, index);
   auto group = by_quota_.find(quota);
   if (group == by_quota_.end()) return {};
   return remove_all({group->second.begin(), group->second.end()});
+}
+
+void BlockedEvals::note_quota(std::string_view quota, std::uint64_t index) {
+  note(quota_changes_, quota, index);
 }
 
 std::vector<BlockedEval> BlockedEvals::unblock_all(std::uint64_t index) {

@@ -5,7 +5,8 @@
 // An evaluation blocks because some group found no node. It remembers which computed node classes
 // it found *ineligible*; capacity in any other class may help it. An *escaped* one depends on
 // facts outside the class (unique attributes), so any change may help. A system evaluation blocks
-// for one node, one whose namespace has used up its quota for that quota.
+// for one node, one whose namespace has used up its quota for that quota: beside nodes, or alone
+// where all that it lacks is a place in the quota.
 //
 // Invariants:
 //   (1) one blocked evaluation for each (job) of service and batch, one for each (job, node) of
@@ -41,8 +42,9 @@ struct BlockedEval {
   bool max_plan_attempts = false;               ///< Retried by `unblock_failed` as well.
   std::vector<std::string> ineligible_classes;  ///< Sorted.
   std::vector<std::string> eligible_classes;    ///< Sorted.
-  std::string quota = {};  ///< That its namespace has used up; empty: it waits for nodes.
-  std::string token;       ///< Of the delivery that reblocks it; empty for a new one.
+  std::string quota = {};                       ///< That its namespace has used up; empty: none.
+  bool needs_nodes = true;                      ///< It waits for nodes (too).
+  std::string token;  ///< Of the delivery that reblocks it; empty for a new one.
 
   // What its groups found too little of, for metrics.
   std::int64_t cpu = 0;                        ///< MHz
@@ -80,6 +82,9 @@ public:
 
   /// There is more of a quota at `index`. Returns, and forgets, what waits for it.
   std::vector<BlockedEval> unblock_quota(std::string_view quota, std::uint64_t index);
+
+  /// As `unblock_quota`, for a tracker that begins.
+  void note_quota(std::string_view quota, std::uint64_t index);
 
   /// All may be placed otherwise from `index` on.
   std::vector<BlockedEval> unblock_all(std::uint64_t index);

@@ -26,6 +26,18 @@ void note_demand(schema::Evaluation::Reader eval, BlockedEval& blocked) {
   blocked.node_classes.assign(classes.begin(), classes.end());
 }
 
+/// Whether room on nodes may help it: not where the quota spared the look at more than the first of
+/// them. That of a system job tells of its first node alone.
+bool needs_nodes(schema::Evaluation::Reader eval) {
+  if (eval.getQuotaLimitReached().size() == 0 || eval.getNodeId().size() != 0) return true;
+  for (const auto group : eval.getFailedTgAllocs())
+    if (const auto metric = group.getValue(); metric.getQuotaExhausted().size() == 0
+                                              || metric.getNodesExhausted() > 0
+                                              || metric.getNodesEvaluated() > 1)
+      return true;
+  return eval.getFailedTgAllocs().size() == 0;
+}
+
 }  // namespace
 
 BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string token) {
@@ -44,6 +56,7 @@ BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string token) {
       .ineligible_classes = {},
       .eligible_classes = {},
       .quota = copy(eval.getQuotaLimitReached()),
+      .needs_nodes = needs_nodes(eval),
       .token = std::move(token)};
   for (auto entry : eval.getClassEligibility())
     (entry.getValue() ? blocked.eligible_classes : blocked.ineligible_classes)
@@ -65,6 +78,8 @@ std::vector<BlockedEval> wake(BlockedEvals& blocked,
     add(blocked.unblock_class(view(node.getComputedClass()), outcome.index));
     add(blocked.unblock_node(view(node.getId()), outcome.index));
   };
+  for (const auto& quota : outcome.quotas_opened)
+    add(blocked.unblock_quota(quota, outcome.index));
   for (const auto& node : outcome.nodes_opened)
     wake_for(*node);
   for (const auto& id : outcome.nodes_freed)
@@ -78,12 +93,18 @@ void note_past(BlockedEvals& blocked, const state::Snapshot& snapshot, std::uint
   };
   if (const auto settings = snapshot.scheduler_configuration()->getModifyIndex(); settings > since)
     blocked.note_change(settings);
+  // Which namespaces had which quota is not known any more.
+  for (const auto table : {state::Table::namespaces, state::Table::quotas})
+    if (const auto index = snapshot.index(table); index > since) blocked.note_change(index);
   for (const auto& entry : snapshot.nodes())
     if (entry.value()->getModifyIndex() > since)
       note(entry.value(), entry.value()->getModifyIndex());
   for (const auto& entry : snapshot.allocs()) {
     const auto& row = entry.value();
-    if (!row->client_terminal || row->alloc->modify_index() <= since) continue;
+    if (!row->terminal() || row->alloc->modify_index() <= since) continue;
+    if (const auto quota = snapshot.quota_of(row->alloc->ns()))
+      blocked.note_quota(view(quota->getName()), row->alloc->modify_index());
+    if (!row->client_terminal) continue;
     if (const auto node = snapshot.node(row->alloc->node_id()))
       note(node, row->alloc->modify_index());
   }

@@ -122,6 +122,11 @@ Object<schema::AllocMetric> MetricBuilder::build_with(std::span<const ScoredNode
     fill(metric.initClassExhausted(size(class_exhausted_)), class_exhausted_);
   if (!dimension_exhausted_.empty())
     fill(metric.initDimensionExhausted(size(dimension_exhausted_)), dimension_exhausted_);
+  if (!quota_.empty()) {
+    auto exceeded = metric.initQuotaExhausted(size(quota_));
+    for (unsigned i = 0; i < exceeded.size(); ++i)
+      exceeded.set(i, text(quota_[i]));
+  }
   if (!resources_exhausted_.empty()) {
     auto tasks = metric.initResourcesExhausted(size(resources_exhausted_));
     unsigned next = 0;

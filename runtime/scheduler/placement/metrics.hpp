@@ -32,6 +32,11 @@ public:
   /// The node is no candidate: `reason` as ConstraintFiltered shows it.
   void filtered(std::string_view node_class, std::string_view reason);
 
+  /// The namespace's quota has no room: `exceeded` as QuotaExhausted shows it.
+  void quota_exhausted(std::vector<std::string> exceeded) { quota_ = std::move(exceeded); }
+
+  bool has_quota_exhausted() const { return !quota_.empty(); }
+
   /// The node has no room: `dimension` as DimensionExhausted shows it.
   void exhausted(std::string_view node_class, std::string_view dimension);
 
@@ -83,6 +88,7 @@ private:
   Counts constraint_filtered_;
   Counts class_exhausted_;
   Counts dimension_exhausted_;
+  std::vector<std::string> quota_;
   std::map<std::string, TaskResources, std::less<>> resources_exhausted_;  ///< By task.
   std::vector<ScoredNode> best_;
 };

@@ -20,6 +20,22 @@ Proposal::Proposal(const state::Snapshot& state,
   }
 }
 
+void Proposal::bound(schema::Job::Reader job) {
+  auto limits = QuotaLimits::of(state_, job);
+  if (!limits) return;
+  auto use = state_.quota_use(limits->name());
+  if (reservations_ != nullptr) reservations_->apply(limits->name(), state_, use);
+  quota_.emplace(QuotaBudget{std::move(*limits), use, use});
+}
+
+/// To the quota, if that is its own, too.
+void Proposal::give_back(const state::AllocRef& row) {
+  if (!quota_ || row->terminal()) return;
+  const auto own = state_.quota_of(row->alloc->ns());
+  if (own && view(own->getName()) == quota_->limits.name())
+    quota_->now -= state::quota_use_of(row->demand, row->alloc->resources());
+}
+
 ProposedNode* Proposal::node(std::string_view id) {
   if (const auto known = nodes_.find(id); known != nodes_.end()) return known->second.get();
   const auto object = state_.node(id);
@@ -53,6 +69,7 @@ void Proposal::stop(const state::AllocRef& row) {
   if (row->client_terminal) return;
   const auto alloc = *row->alloc;
   if (auto* known = node(alloc.node_id())) known->remove(row->demand, alloc);
+  give_back(row);
   count(alloc.node_id(), alloc.task_group(), -1);
   freed_.insert(std::string{alloc.id()});
 }
@@ -61,6 +78,8 @@ void Proposal::unstop(const state::AllocRef& row) {
   if (row->client_terminal) return;
   const auto alloc = *row->alloc;
   if (auto* known = node(alloc.node_id())) known->add(row->demand, alloc);
+  if (quota_ && !row->terminal())
+    quota_->now += state::quota_use_of(row->demand, alloc.resources());
   count(alloc.node_id(), alloc.task_group(), 1);
   freed_.erase(std::string{alloc.id()});
 }
@@ -68,6 +87,7 @@ void Proposal::unstop(const state::AllocRef& row) {
 void Proposal::preempt(const state::AllocRef& row) {
   const auto alloc = *row->alloc;
   if (auto* known = node(alloc.node_id())) known->remove(row->demand, alloc);
+  give_back(row);
   freed_.insert(std::string{alloc.id()});
   ++preemptions_[{std::string{alloc.ns()}, std::string{alloc.job_id()},
                   std::string{alloc.task_group()}}];
@@ -98,6 +118,7 @@ void Proposal::place(const PlannedAlloc& placed, std::string_view group) {
   const auto alloc = *placed.row;
   const auto node_id = alloc.node_id();
   if (auto* known = node(node_id)) known->add(placed.demand, alloc);
+  if (quota_) quota_->now += state::quota_use_of(placed.demand, alloc.resources());
   count(node_id, group, 1);
   Bandwidth taken;
   add_bandwidth(alloc.resources(), taken);

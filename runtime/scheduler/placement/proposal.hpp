@@ -18,6 +18,7 @@
 #include "runtime/scheduler/plan/capacity.hpp"
 #include "runtime/scheduler/plan/network.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/scheduler/plan/quota_limits.hpp"
 #include "runtime/scheduler/plan/reservations.hpp"
 #include "runtime/state/snapshot.hpp"
 
@@ -66,6 +67,12 @@ public:
            const std::vector<state::AllocRef>& job_allocs,
            const Reservations* reservations);
 
+  /// Counts on in the quota of the job's namespace.
+  void bound(schema::Job::Reader job);
+
+  /// Null if there is none.
+  const QuotaBudget* quota() const { return quota_ ? &*quota_ : nullptr; }
+
   /// The node, or null if it is gone.
   ProposedNode* node(std::string_view id);
 
@@ -95,6 +102,7 @@ public:
 
 private:
   void count(std::string_view node_id, std::string_view group, int change);
+  void give_back(const state::AllocRef& row);
 
   const state::Snapshot& state_;
   const Reservations* reservations_;
@@ -103,6 +111,7 @@ private:
   std::map<std::string, JobUsage, std::less<>> job_usage_;
   std::set<std::string, std::less<>> freed_;  ///< Ids of stopped and preempted allocations.
   PreemptionCounts preemptions_;
+  std::optional<QuotaBudget> quota_;
   /// The new rows that have bandwidth, by node.
   std::map<std::string, std::vector<Object<schema::Allocation>>, std::less<>> with_bandwidth_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/saturated.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::scheduler {
@@ -14,6 +15,23 @@ constexpr std::size_t most_skipped = 3;
 
 bool needs_cores(const GroupSpec& group) {
   return std::ranges::any_of(group.tasks, [](const TaskSpec& task) { return task.cores > 0; });
+}
+
+/// What the group's reserved cores come to.
+std::int64_t cores_of(const GroupSpec& group) {
+  std::int64_t cores = 0;
+  for (const auto& task : group.tasks)
+    cores = saturated_sum(cores, task.cores);
+  return cores;
+}
+
+/// What the allocation takes of a quota.
+state::QuotaUse quota_use_of(const GroupSpec& group,
+                             const Selection& selection,
+                             bool oversubscribes) {
+  Draft<schema::AllocatedResources> draft;
+  fill_resources(*draft, group, selection, oversubscribes);
+  return state::quota_use_of(state::demand_of(draft.reader()), draft.reader());
 }
 
 state::Demand demand_of(const GroupSpec& group, const Selection& selection) {
@@ -186,12 +204,29 @@ void Selector::count_change(schema::Node::Reader node, std::string_view group, i
 std::optional<Selection> Selector::select(const GroupSpec& group,
                                           const SelectRequest& request,
                                           MetricBuilder& metrics) {
+  if (is_over_quota(group, metrics)) return std::nullopt;
   auto selection = select_once(group, request, metrics);
   if (selection || !options_.preemption) return selection;
   auto forceful = request;
   forceful.may_preempt = true;
   metrics.restart();
   return select_once(group, forceful, metrics);
+}
+
+/// Spares the look at each node. What depends on the node is judged there.
+bool Selector::is_over_quota(const GroupSpec& group, MetricBuilder& metrics) {
+  const auto* quota = proposal_.quota();
+  if (quota == nullptr) return false;
+  state::QuotaUse least{.demand = {}, .cores = cores_of(group), .allocations = 1, .devices = {}};
+  if (const auto& known = state_of(group).demand) {
+    least.demand = *known;
+    if (!options_.memory_oversubscription) least.demand.memory_max_mb = known->memory_mb;
+  }
+  auto exceeded = quota->exceeded_with(least);
+  if (exceeded.empty()) return false;
+  if (!nodes_.empty()) metrics.evaluated();  // the first one: the others are no different
+  metrics.quota_exhausted(std::move(exceeded));
+  return true;
 }
 
 std::optional<Selection> Selector::select_once(const GroupSpec& group,
@@ -266,6 +301,15 @@ std::optional<Selection> Selector::fit(const GroupSpec& group,
   if (!assign_group_network(group, room, selection, reason)) return exhausted(reason);
   if (!assign_tasks(group, room, selection, reason)) return exhausted(reason);
   selection.demand = known.demand ? *known.demand : demand_of(group, selection);
+  if (const auto* quota = proposal_.quota()) {
+    auto exceeded
+        = quota->exceeded_with(quota_use_of(group, selection, options_.memory_oversubscription));
+    if (!exceeded.empty()) {
+      metrics.quota_exhausted(std::move(exceeded));
+      // Another node may make less of it.
+      return !known.demand || group.has_devices ? exhausted("quota") : std::nullopt;
+    }
+  }
   auto used = room.usage().total();
   used += selection.demand;
   if (const auto dimension = node.capacity().exhausted_by(used); !dimension.empty()) {

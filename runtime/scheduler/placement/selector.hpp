@@ -99,6 +99,8 @@ private:
   GroupState& state_of(const GroupSpec& group);
   class Room;
 
+  /// Whether the quota has no room for what the group takes on any node.
+  bool is_over_quota(const GroupSpec& group, MetricBuilder& metrics);
   std::optional<Selection> select_once(const GroupSpec& group,
                                        const SelectRequest& request,
                                        MetricBuilder& metrics);

@@ -6,6 +6,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/capacity.hpp"
 #include "runtime/scheduler/plan/network.hpp"
+#include "runtime/scheduler/plan/quota_check.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -206,6 +207,10 @@ PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state) {
   for (const auto& [node_id, changes] : plan.nodes) {
     auto reason = check_node(node_id, changes, plan.snapshot_index, state);
     if (!reason.empty()) verdict.rejected_nodes.emplace(node_id, std::move(reason));
+  }
+  for (auto& [node_id, reason] : check_quota(plan, verdict.rejected_nodes, state)) {
+    verdict.over_quota.insert(node_id);
+    verdict.rejected_nodes.emplace(node_id, std::move(reason));
   }
   if (plan.all_at_once && !verdict.rejected_nodes.empty()) {
     for (const auto& [node_id, changes] : plan.nodes)

@@ -3,11 +3,13 @@
 //
 // May depend on: runtime/state. Pure.
 //
-// Invariant: applying what is accepted never oversubscribes a node: cpu, memory, disk, reserved
-// cores, device instances and ports, over all allocations that have not ended on the client.
+// Invariants: applying what is accepted never oversubscribes a node: cpu, memory, disk, reserved
+// cores, device instances and ports, over all allocations that have not ended on the client; and it
+// never uses more of a quota than its limits, or than was in use already when they were lowered.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,8 @@ namespace nomad::scheduler {
 struct PlanVerdict {
   std::map<std::string, std::string, std::less<>> rejected_nodes;  ///< Why, by node.
   bool accepts_nothing = false;  ///< Every node was rejected, or all-at-once failed.
+  /// Of the rejected ones those that only the quota of the plan's namespace has no room for.
+  std::set<std::string, std::less<>> over_quota = {};
 };
 
 /// Whether the plan still is its evaluation's to make; `conflict` if not: the evaluation has ended

@@ -1,5 +1,6 @@
 #include "runtime/scheduler/plan/reservations.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace nomad::scheduler {
@@ -47,6 +48,27 @@ void Reservations::apply(std::string_view node_id,
                          Bandwidth& used) const {
   for_each_new(node_id, state,
                [&used](const auto& placed) { add_bandwidth(placed.row->resources(), used); });
+}
+
+void Reservations::apply(std::string_view quota,
+                         const state::Snapshot& state,
+                         state::QuotaUse& use) const {
+  for (const auto& [token, plan] : plans_) {
+    std::optional<bool> is_of_quota;  // all of a plan is of one namespace
+    for (const auto& [node_id, changes] : plan->nodes) {
+      for (const auto& placed : changes.placements) {
+        if (!placed.is_new) continue;
+        if (!is_of_quota) {
+          const auto spec = state.quota_of(placed.row->ns());
+          is_of_quota = spec && view(spec->getName()) == quota;
+        }
+        if (!*is_of_quota) break;
+        if (!state.alloc(placed.row->id()))
+          use += state::quota_use_of(placed.demand, placed.row->resources());
+      }
+      if (is_of_quota == false) break;
+    }
+  }
 }
 
 }  // namespace nomad::scheduler

@@ -39,6 +39,9 @@ public:
   void apply(std::string_view node_id, const state::Snapshot& state, state::NodeUsage& usage) const;
   void apply(std::string_view node_id, const state::Snapshot& state, Bandwidth& used) const;
 
+  /// Adds what is under way of the quota to its `use`, by the same rule.
+  void apply(std::string_view quota, const state::Snapshot& state, state::QuotaUse& use) const;
+
 private:
   /// Calls `visit` with each placement on the node that is new to `state`.
   template <class Visit>

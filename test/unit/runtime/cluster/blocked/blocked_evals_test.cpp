@@ -149,6 +149,7 @@ TEST_CASE("who waits for a quota is free when there is more of it, and not befor
   const auto waits_for = [](const char* id, const char* quota) {
     auto eval = blocked_eval(id, id);
     eval.quota = quota;
+    eval.needs_nodes = false;
     eval.escaped = true;
     return eval;
   };
@@ -160,6 +161,21 @@ TEST_CASE("who waits for a quota is free when there is more of it, and not befor
   CHECK(table.stats().quota_limit == 1);
   CHECK(table.block(waits_for("late", "small")));  // of a snapshot before the change
   CHECK_FALSE(table.block(waits_for("other", "medium")));
+}
+
+TEST_CASE("who lacks room on nodes and in a quota is free when there is more of either") {
+  BlockedEvals table;
+  auto eval = blocked_eval("a", "a");
+  eval.quota = "small";
+  CHECK_FALSE(table.block(eval));
+  CHECK(ids(table.unblock_class("class", eval.snapshot_index + 1)) == std::set<std::string>{"a"});
+  CHECK(table.unblock_quota("small", eval.snapshot_index + 1).empty());
+  eval.snapshot_index += 2;
+  CHECK_FALSE(table.block(eval));
+  CHECK(ids(table.unblock_quota("small", 90)) == std::set<std::string>{"a"});
+  CHECK(table.unblock_class("class", 91).empty());
+  table.note_quota("small", 95);
+  CHECK(table.block(eval));
 }
 
 TEST_CASE("a tracker that begins anew is told what grew before") {

@@ -313,6 +313,53 @@ TEST_CASE("wake: a driver that is healthy again wakes what found it sick") {
   CHECK(cluster.live().size() == 1);
 }
 
+TEST_CASE("wake: more room in a quota wakes who waits for it, and nodes do not") {
+  WakingCluster cluster{1};
+  cluster.put_node("node-0", {.cpu = 4000});
+  const auto put_quota = [&](std::int64_t cpu) {
+    cluster.change([cpu](schema::Command::Builder command) {
+      auto quota = command.initQuotaUpsert();
+      quota.setName("small");
+      auto limit = quota.initLimits(1)[0];
+      limit.setRegion("global");
+      limit.initRegionLimit().setCpu(cpu);
+    });
+  };
+  const auto put_namespace = [&](const char* quota) {
+    cluster.change([quota](schema::Command::Builder command) {
+      auto ns = command.initNamespaceUpsert();
+      ns.setName("default");
+      ns.setQuota(quota);
+    });
+  };
+  put_quota(1000);
+  put_namespace("small");
+  cluster.work(cluster.track(cluster.process(cluster.register_job(cluster.make_job(4)))));
+  CHECK(cluster.live().size() == 2);
+  REQUIRE(cluster.waiting.size() == 1);
+  const auto waits = cluster.waiting.begin()->second;
+  CHECK_FALSE(cluster::blocked_of(*waits).needs_nodes);
+  cluster.put_node("node-1", {.cpu = 4000});
+  CHECK(cluster.waiting.begin()->second->getModifyIndex() == waits->getModifyIndex());
+
+  put_quota(1500);
+  CHECK(cluster.live().size() == 3);
+  CHECK(cluster.waiting.size() == 1);
+  const auto since = cluster.next_index;
+  put_namespace("");
+  CHECK(cluster.live().size() == 4);
+  CHECK(cluster.waiting.empty());
+
+  BlockedEvals begins;  // of who leads next
+  cluster::note_past(begins, cluster.state(), since);
+  BlockedEval old;
+  old.id = "a";
+  old.snapshot_index = since;
+  old.quota = "small";
+  old.needs_nodes = false;
+  CHECK(begins.block(old));
+}
+
 TEST_CASE("wake: who begins to lead knows what grew before") {
   WakingCluster cluster{1};
   cluster.put_node("node-0", {});

@@ -1,0 +1,197 @@
+// Quotas of namespaces, as the schedulers keep to them.
+#include "harness.hpp"
+#include "runtime/scheduler/dry_run.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+namespace {
+
+struct QuotaHarness : Harness {
+  using EditLimit = std::function<void(schema::QuotaResources::Builder)>;
+
+  QuotaHarness() {
+    for (int i = 0; i < 3; ++i)
+      add_node();
+  }
+
+  /// Of the namespace "default".
+  void limit(const EditLimit& edit, const char* region = "global") {
+    apply([&](schema::Command::Builder command) {
+      auto quota = command.initQuotaUpsert();
+      quota.setName("small");
+      auto one = quota.initLimits(1)[0];
+      one.setRegion(text(std::string{region}));
+      edit(one.initRegionLimit());
+    });
+    apply([](schema::Command::Builder command) {
+      auto ns = command.initNamespaceUpsert();
+      ns.setName("default");
+      ns.setQuota("small");
+    });
+  }
+
+  void limit_cpu(std::int64_t mhz) {
+    limit([mhz](auto resources) { resources.setCpu(mhz); });
+  }
+
+  Object<schema::Evaluation> run(const Object<schema::Job>& job) {
+    return process(register_job(job));
+  }
+
+  /// What the first group that failed says of the quota.
+  static std::string why(schema::Evaluation::Reader eval) {
+    for (const auto group : eval.getFailedTgAllocs())
+      for (const auto exceeded : group.getValue().getQuotaExhausted())
+        return copy(exceeded);
+    return "";
+  }
+
+  Object<schema::Evaluation> blocked() const {
+    const auto snapshot = state();
+    for (const auto& entry : snapshot.evals())
+      if (entry.value()->getStatus() == schema::EvalStatus::BLOCKED) return entry.value();
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: as many are placed as it has room for, the rest waits") {
+  limit_cpu(1700);
+  const auto done = run(make_job(5));
+  CHECK(live().size() == 3);
+  CHECK(why(*done) == "cpu exhausted (2000 needed > 1700 limit)");
+  REQUIRE(blocked());
+  CHECK(view(blocked()->getQuotaLimitReached()) == "small");
+  CHECK(done->getFailedTgAllocs()[0].getValue().getCoalescedFailures() == 1);
+
+  limit_cpu(2000);
+  process(blocked());
+  CHECK(live().size() == 4);
+  REQUIRE(blocked());
+  limit_cpu(0);
+  process(blocked());
+  CHECK(live().size() == 5);
+  CHECK_FALSE(blocked());
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: each amount bounds, and less than none forbids") {
+  const auto reason = [this](const EditLimit& edit) {
+    limit(edit);
+    return why(*run(make_job(5)));
+  };
+  CHECK(reason([](auto limit) { limit.setMemoryMb(600); })
+        == "memory exhausted (768 needed > 600 limit)");
+  CHECK(reason([](auto limit) { limit.setMemoryMaxMb(1'000); })
+        == "memory_max exhausted (1024 needed > 1000 limit)");
+  CHECK(reason([](auto limit) { limit.setAllocations(4); })
+        == "allocations exhausted (5 needed > 4 limit)");
+  CHECK(live().size() == 4);
+  CHECK(reason([](auto limit) { limit.setCpu(-1); }) == "cpu exhausted (2500 needed > 0 limit)");
+  CHECK(live().size() == 4);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: another region's limit bounds nothing here") {
+  limit([](auto resources) { resources.setCpu(-1); }, "elsewhere");
+  run(make_job(3));
+  CHECK(live().size() == 3);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: who is beyond a lowered limit keeps it and gets no more") {
+  run(make_job(3));
+  limit_cpu(500);
+  const auto done = run(make_job(4));
+  CHECK(live().size() == 3);
+  CHECK(why(*done) == "cpu exhausted (2000 needed > 500 limit)");
+
+  // What is replaced gives its place to its successor.
+  run(make_job(
+      3, [](auto job) { job.getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"20s"})"); }));
+  CHECK(live().size() == 3);
+  for (const auto& row : live())
+    CHECK(row->alloc->job_version() == 2);
+
+  report(live().front(), schema::ClientStatus::FAILED);
+  now += 60 * second;
+  process(evaluate(schema::EvalTrigger::ALLOC_FAILURE));
+  CHECK(live().size() == 2);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: system jobs keep to it on all nodes together") {
+  limit_cpu(1000);
+  const auto done = run(make_job(1, [](auto job) { job.setType("system"); }));
+  CHECK(live().size() == 2);
+  CHECK(why(*done) == "cpu exhausted (1500 needed > 1000 limit)");
+  REQUIRE(blocked());
+  CHECK(view(blocked()->getQuotaLimitReached()) == "small");
+  limit_cpu(1500);
+  process(blocked());
+  CHECK(live().size() == 3);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan that was made before another was written is cut") {
+  limit_cpu(1500);
+  const auto first = register_job(make_job(2));
+  const auto second_eval = register_job(make_job(2, [](auto job) { job.setId("other"); }));
+  const auto snapshot = state();
+  const auto one = make_scheduler(first)->start({snapshot, now, nullptr});
+  const auto other = make_scheduler(second_eval)->start({snapshot, now, nullptr});
+  REQUIRE(one.plan);
+  REQUIRE(other.plan);
+  CHECK(submit(*one.plan).is_full());
+  const auto verdict = check_plan(*other.plan, state());
+  CHECK(verdict.rejected_nodes.size() == 1);
+  CHECK(verdict.over_quota.size() == 1);
+  CHECK(verdict.rejected_nodes.begin()->second
+        == "quota \"small\": cpu exhausted (2000 needed > 1500 limit)");
+  submit(*other.plan);
+  CHECK(live().size() + live("other").size() == 3);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan may use what its own stops give back, elsewhere") {
+  limit_cpu(500);
+  run(make_job(1));
+  const auto old = live().front();
+  Plan plan;
+  plan.job = old->job;
+  plan.snapshot_index = state().index();
+  Draft<schema::Allocation> draft{old->alloc};
+  draft->setId("new");
+  const auto snapshot = state();
+  for (const auto& entry : snapshot.nodes())
+    if (view(entry.value()->getId()) != old->alloc->node_id())
+      draft->setNodeId(entry.value()->getId());
+  const auto row = draft.freeze();
+  const std::string node{row->node_id()};
+  plan.nodes[node].placements.push_back({row, state::demand_of(row->resources())});
+  CHECK(check_plan(plan, state()).over_quota.contains(node));
+  plan.nodes[std::string{old->alloc->node_id()}].stops.push_back(
+      {old, schema::DesiredStatus::STOP, {}, {}, {}, {}});
+  CHECK(check_plan(plan, state()).rejected_nodes.empty());
+  plan.nodes[node].placements.push_back({row, state::demand_of(row->resources())});
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: job plan tells that there is no room") {
+  limit_cpu(900);
+  const auto dry = dry_run(state(), make_job(2), true, now, 1);
+  REQUIRE(dry);
+  REQUIRE(dry->failed_groups.size() == 1);
+  CHECK(view(dry->failed_groups[0].second->getQuotaExhausted()[0])
+        == "cpu exhausted (1000 needed > 900 limit)");
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: what is under way counts before it is written") {
+  limit_cpu(1000);
+  const auto first = register_job(make_job(2));
+  const auto other = register_job(make_job(1, [](auto job) { job.setId("other"); }));
+  const auto snapshot = state();
+  auto plan = std::make_shared<Plan>(*make_scheduler(first)->start({snapshot, now, nullptr}).plan);
+  plan->eval_token = "token";
+  Reservations under_way;
+  under_way.add(plan);
+  const auto step = make_scheduler(other)->start({snapshot, now, &under_way});
+  CHECK(step.lacks_room);
+  under_way.remove("token");
+  CHECK_FALSE(make_scheduler(other)->start({snapshot, now, &under_way}).lacks_room);
+}
