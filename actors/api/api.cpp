@@ -113,6 +113,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_scaling_routes(routes);
   add_service_routes(routes);
   add_kind_routes(routes);
+  add_quota_routes(routes);
   add_variable_routes(routes, server.keyring);
   add_keyring_routes(routes, server.keyring);
   add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files, server.keyring});

@@ -162,6 +162,7 @@ void add_node_routes(Routes& routes, AgentParts parts);
 void add_scaling_routes(Routes& routes);
 void add_service_routes(Routes& routes);
 void add_kind_routes(Routes& routes);
+void add_quota_routes(Routes& routes);
 void add_variable_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
 void add_keyring_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
 void add_snapshot_routes(Routes& routes, ArchiveParts parts);

@@ -142,7 +142,9 @@ public:
       NOMAD_TRY(in(key));
     else if constexpr (std::is_same_v<Kind, state::kind::NodePools>)
       NOMAD_TRY(access::authorize(verdicts_->who(), needed_, {.node_pool = key}));
-    else if constexpr (Kind::name.starts_with("acl_")) {
+    else if constexpr (std::is_same_v<Kind, state::kind::Quotas>) {
+      if (!sees_quota(key)) return access::permission_denied();
+    } else if constexpr (Kind::name.starts_with("acl_")) {
       if (!may_read_acl<Kind>(key)) return access::permission_denied();
     } else if constexpr (requires { row.reader().getNamespace(); })
       return if_allowed(std::move(row));
@@ -183,7 +185,23 @@ public:
   template <class Map, class Use>
   void walk(Rows<Map> rows, const Walk& walk, Use use) const;
 
+  /// What is in use of a quota that the caller sees.
+  state::QuotaUse quota_use(schema::QuotaSpec::Reader quota) const {
+    return snapshot_->quota_use(view(quota.getName()));
+  }
+
+  std::int64_t quota_variable_bytes(schema::QuotaSpec::Reader quota) const {
+    return snapshot_->quota_variable_bytes(view(quota.getName()));
+  }
+
 private:
+  /// Whether he may look into each namespace whose quota it is, for its use tells of theirs.
+  bool sees_quota(std::string_view name) const {
+    return std::ranges::all_of(snapshot_->namespaces_of_quota(name), [this](const auto& ns) {
+      return as(access::Capability::any_in_namespace).judge(ns).has_value();
+    });
+  }
+
   /// Whether the caller may read that of which the key is, whether there is one or not.
   template <class Kind>
   bool may_read_acl(std::string_view key) const {
@@ -226,6 +244,8 @@ bool View::sees(const Row& row) const {
   else if constexpr (std::is_same_v<Row, Object<schema::NodePool>>)
     return access::authorize(verdicts_->who(), needed_, {.node_pool = view(object.getName())})
         .has_value();
+  else if constexpr (std::is_same_v<Row, Object<schema::QuotaSpec>>)
+    return sees_quota(view(object.getName()));
   else if constexpr (std::is_same_v<Row, Object<schema::Namespace>>)
     return judge(view(object.getName())).has_value();
   else if constexpr (std::is_same_v<Row, Object<schema::ScalingPolicy>>)
