@@ -8,6 +8,7 @@
 #include "cli/api_command.hpp"
 #include "cli/input.hpp"
 #include "cli/kinds/kind_commands.hpp"
+#include "cli/kinds/quota_tables.hpp"
 #include "cli/kinds/specification.hpp"
 #include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
@@ -98,7 +99,7 @@ Result<int> run_namespace_apply(const std::vector<std::string>& arguments) {
   auto& description
       = command.option<std::optional<std::string>>("description", "What the namespace is for.");
   auto& quota = command.option<std::optional<std::string>>(
-      "quota", "Its quota, which no server here carries out.");
+      "quota", "The quota that bounds what its jobs and variables take; \"\": none.");
   auto& is_json = command.flag("json", "The file is JSON.");
   if (auto code = command.start(arguments, one_word("<input>"))) return *code;
   const auto& input = command.positional()[0];
@@ -150,7 +151,10 @@ Result<int> run_namespace_status(const std::vector<std::string>& arguments) {
   const auto ns = NOMAD_TRY(find_namespace(*command.api, command.positional()[0]));
   if (auto code = output.print(as_printed(ApiShape::place, ns))) return *code;
   print_namespace(View{ns});
-  return 0;
+  if (View{ns}["Quota"].text().empty()) return 0;
+  const auto quota = NOMAD_TRY(command.api->get("/v1/quota/" + segment(View{ns}["Quota"].text()))
+                                   .within("Error retrieving quota spec"));
+  return print_quota_limits(*command.api, quota.view());
 }
 
 }  // namespace nomad::cli

@@ -117,6 +117,54 @@ Result<boost::json::object> node_pool_of_hcl(const std::string& name, std::strin
   return pool;
 }
 
+namespace {
+
+/// {"nvidia/gpu": {"count": 1}} as a list.
+Result<boost::json::array> devices_of_hcl(const boost::json::value& blocks) {
+  boost::json::array devices;
+  if (!blocks.is_object()) return wrong("device: expected a block");
+  for (const auto& entry : blocks.get_object()) {
+    if (!entry.value().is_object()) return wrong("device: expected a block with a name");
+    auto device
+        = NOMAD_TRY(renamed(entry.value().get_object(), {{"count", "Count"}}).within("device"));
+    device["Name"] = key_of(entry);
+    devices.emplace_back(std::move(device));
+  }
+  return devices;
+}
+
+Result<boost::json::object> limit_of_hcl(const boost::json::value& block) {
+  if (!block.is_object()) return wrong("expected a block");
+  auto limit = NOMAD_TRY(renamed(block.get_object(), {{"region", "Region"},
+                                                      {"region_limit", "RegionLimit"},
+                                                      {"variables_limit", "VariablesLimit"}}));
+  NOMAD_TRY(rename_block(limit, "RegionLimit",
+                         {{"cpu", "CPU"},
+                          {"cores", "Cores"},
+                          {"memory", "MemoryMB"},
+                          {"memory_max", "MemoryMaxMB"},
+                          {"allocations", "Allocations"},
+                          {"device", "Devices"}}));
+  if (auto* resources = limit.if_contains("RegionLimit"))
+    if (auto* devices = resources->get_object().if_contains("Devices"))
+      *devices = NOMAD_TRY(devices_of_hcl(*devices));
+  return limit;
+}
+
+}  // namespace
+
+Result<boost::json::object> quota_of_hcl(const std::string& name, std::string text) {
+  const auto file = NOMAD_TRY(config::parse_config_text(name, std::move(text), "limit"));
+  auto quota = NOMAD_TRY(
+      renamed(file.tree, {{"name", "Name"}, {"description", "Description"}, {"limit", "Limits"}}));
+  auto* limits = quota.if_contains("Limits");
+  if (limits == nullptr) return quota;
+  if (!limits->is_array()) return wrong("limit: expected a block");
+  for (auto& limit : limits->get_array())
+    limit = NOMAD_TRY(limit_of_hcl(limit).within("limit"));
+  return quota;
+}
+
 Result<boost::json::object> object_of_json(const std::string& text) {
   auto tree = NOMAD_TRY(parse_json(text));
   if (!tree.is_object()) return wrong("expected an object");

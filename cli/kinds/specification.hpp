@@ -30,6 +30,9 @@ Result<boost::json::object> block_of_hcl(const std::string& block,
 /// A node pool that HCL describes, as the API takes it.
 Result<boost::json::object> node_pool_of_hcl(const std::string& file, std::string text);
 
+/// A quota that HCL describes, as the API takes it.
+Result<boost::json::object> quota_of_hcl(const std::string& file, std::string text);
+
 /// A JSON object.
 Result<boost::json::object> object_of_json(const std::string& text);
 

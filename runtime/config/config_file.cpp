@@ -43,7 +43,8 @@ boost::json::value to_tree(const hcl::Value& value) {
 /// Makes the tree of a file in HCL.
 class TreeBuilder {
 public:
-  explicit TreeBuilder(const hcl::Source& source) : source_{source} {}
+  TreeBuilder(const hcl::Source& source, std::string_view listed)
+      : source_{source}, listed_{listed} {}
 
   boost::json::object build(const hcl::BodyNode& body, const std::string& path) {
     boost::json::object tree;
@@ -61,7 +62,10 @@ public:
       boost::json::object content = build(*block->body, inner);
       for (auto label = block->labels.rbegin(); label != block->labels.rend(); ++label)
         content = wrapped(*label, std::move(content));
-      merge_trees(tree, wrapped(block->type, std::move(content)));
+      if (block->type == listed_)
+        append_to(tree, block->type, std::move(content));
+      else
+        merge_trees(tree, wrapped(block->type, std::move(content)));
     }
     return tree;
   }
@@ -70,6 +74,14 @@ public:
   hcl::Diagnostics problems;
 
 private:
+  static void append_to(boost::json::object& tree,
+                        std::string_view name,
+                        boost::json::object content) {
+    auto& list = tree[boost::json::string_view{name.data(), name.size()}];
+    if (!list.is_array()) list.emplace_array();
+    list.get_array().emplace_back(std::move(content));
+  }
+
   static boost::json::object wrapped(std::string_view name, boost::json::object content) {
     boost::json::object outer;
     outer[boost::json::string_view{name.data(), name.size()}] = std::move(content);
@@ -84,6 +96,7 @@ private:
   }
 
   const hcl::Source& source_;
+  std::string_view listed_;
 };
 
 Result<ConfigTree> parse_json_text(const std::string& file, const std::string& text) {
@@ -117,7 +130,9 @@ void merge_trees(boost::json::object& target, const boost::json::object& additio
   }
 }
 
-Result<ConfigTree> parse_config_text(const std::string& file, std::string text) {
+Result<ConfigTree> parse_config_text(const std::string& file,
+                                     std::string text,
+                                     std::string_view listed) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') return parse_json_text(file, text);
   auto parsed = hcl::parse(file, text);
@@ -127,7 +142,7 @@ Result<ConfigTree> parse_config_text(const std::string& file, std::string text) 
   auto problems = std::move(parsed.diagnostics);
   ConfigTree made;
   if (!hcl::has_errors(problems)) {
-    TreeBuilder builder{parsed.file->source()};
+    TreeBuilder builder{parsed.file->source(), listed};
     made = {builder.build(*parsed.file->body(), ""), std::move(builder.lines)};
     problems = std::move(builder.problems);
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include <boost/json/object.hpp>
 
@@ -25,7 +26,9 @@ struct ConfigTree {
 void merge_trees(boost::json::object& target, const boost::json::object& addition);
 
 /// HCL1 is read where the text is not HCL2. The error lists the syntax errors with file, line and
-/// column.
-Result<ConfigTree> parse_config_text(const std::string& file, std::string text);
+/// column. Blocks of the type `listed` are not merged: each is one of a list.
+Result<ConfigTree> parse_config_text(const std::string& file,
+                                     std::string text,
+                                     std::string_view listed = {});
 
 }  // namespace nomad::config

@@ -1,4 +1,4 @@
-"""Namespaces, node pools, scaling and the sources of jobs, by command and HTTP, over a restart."""
+"""Namespaces, quotas, node pools, scaling and the sources of jobs, by command and HTTP, over a restart."""
 import json
 import os
 import unittest
@@ -67,7 +67,7 @@ job "sourced" {
 """
 
 
-class PlacesTest(harness.AgentTest):
+class PlacesCase(harness.AgentTest):
     def ok(self, *words, stdin=None):
         return self.agent.run(*words, check=True, stdin=stdin).stdout
 
@@ -82,6 +82,8 @@ class PlacesTest(harness.AgentTest):
             f.write(text)
         return path
 
+
+class PlacesTest(PlacesCase):
     def settled(self, name, ns="default"):
         """Waits until no deployment of the job is under way."""
         def done():
@@ -192,6 +194,111 @@ class PlacesTest(harness.AgentTest):
         done = self.agent.run("deployment", "unblock", "-detach", deployment["ID"])
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual("running", self.agent.get("/v1/deployment/" + deployment["ID"]).json["Status"])
+
+
+QUOTA = """
+name        = "small"
+description = "three little ones"
+limit {
+  region = "global"
+  region_limit {
+    cpu = 170
+  }
+  variables_limit = 1
+}
+"""
+
+QUOTA_JOB = """
+job "%s" {
+  namespace = "team"
+  group "group" {
+    count = %d
+    task "task" {
+      driver = "mock_driver"
+      config {
+        run_for = "1h"
+      }
+      resources {
+        cpu    = 50
+        memory = 10
+      }
+    }
+  }
+}
+"""
+
+
+class QuotaTest(PlacesCase):
+    def live(self, job):
+        allocs = self.agent.get(f"/v1/job/{job}/allocations?namespace=team").json
+        return [one for one in allocs
+                if one["DesiredStatus"] == "run" and one["ClientStatus"] in ("pending", "running")]
+
+    def run_job(self, name, count):
+        path = self.file(f"{name}.hcl", QUOTA_JOB % (name, count))
+        self.agent.run("job", "run", "-detach", path, check=True)
+
+    def used(self):
+        usage = self.agent.get("/v1/quota/usage/small").json["Used"]
+        return next(iter(usage.values()))["RegionLimit"]["CPU"]
+
+    def test_a_namespace_takes_no_more_than_its_quota(self):
+        quota = self.file("small.hcl", QUOTA)
+        self.assertIn("Successfully applied quota specification \"small\"!",
+                      self.ok("quota", "apply", quota))
+        self.ok("namespace", "apply", "-quota", "small", "team")
+        self.run_job("first", 2)
+        wait_until(lambda: len(self.live("first")) == 2, what="the first job")
+
+        plan = self.agent.run("job", "plan", self.file("plan.hcl", QUOTA_JOB % ("second", 3)))
+        self.assertIn('Quota limit hit "cpu exhausted (200 needed > 170 limit)"', plan.stdout)
+        self.run_job("second", 3)
+        wait_until(lambda: len(self.live("second")) == 1, what="as many as there is room for")
+        self.assertEqual(150, self.used())
+        status = self.ok("job", "status", "-namespace", "team", "second")
+        self.assertIn('Quota limit hit "cpu exhausted (200 needed > 170 limit)"', status)
+        self.assertIn("150 / 170", self.ok("quota", "status", "small"))
+        self.assertIn("150 / 170", self.ok("namespace", "status", "team"))
+        waiting = [one for one in self.agent.get("/v1/evaluations?namespace=team").json
+                   if one["Status"] == "blocked"]
+        self.assertEqual(["small"], [one["QuotaLimitReached"] for one in waiting])
+        self.assertIn('quota "small" is the quota of namespace "team"',
+                      self.refused("quota", "delete", "small"))
+
+        self.ok("job", "stop", "-namespace", "team", "-detach", "first")
+        wait_until(lambda: len(self.live("second")) == 3, what="the rest")
+        self.assertEqual(150, self.used())
+
+        # Wider limits wake who waits; narrower ones end nobody.
+        self.run_job("third", 1)
+        wait_until(lambda: any(one["Status"] == "blocked" for one in
+                               self.agent.get("/v1/job/third/evaluations?namespace=team").json),
+                   what="a blocked evaluation")
+        self.assertEqual([], self.live("third"))
+        self.ok("quota", "apply", self.file("wider.hcl", QUOTA.replace("170", "200")))
+        wait_until(lambda: len(self.live("third")) == 1, what="the third job")
+        self.ok("quota", "apply", self.file("narrow.hcl", QUOTA.replace("170", "50")))
+        self.assertEqual(3, len(self.live("second")))
+
+        # The same after a restart, which counts anew.
+        self.agent.kill9()
+        self.agent.start()
+        wait_until(lambda: self.used() == 200, what="what is in use")
+        self.ok("namespace", "apply", "-quota=", "team")
+        self.ok("quota", "delete", "small")
+        self.assertEqual([], self.agent.get("/v1/quotas").json)
+
+    def test_variables_take_of_it(self):
+        self.ok("quota", "apply", self.file("small.hcl", QUOTA))
+        self.ok("namespace", "apply", "-quota", "small", "team")
+        big = "x" * 65000
+        put = None
+        for i in range(20):
+            put = self.agent.put(f"/v1/var/v{i}?namespace=team", {"Items": {"key": big}})
+            if put.status != 200:
+                break
+        self.assertEqual(16, i)
+        self.assertIn("quota exceeded", put.body)
 
 
 if __name__ == "__main__":
