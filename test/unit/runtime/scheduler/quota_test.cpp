@@ -1,61 +1,9 @@
 // Quotas of namespaces, as the schedulers keep to them.
-#include "harness.hpp"
+#include "quota_harness.hpp"
 #include "runtime/scheduler/dry_run.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
-
-namespace {
-
-struct QuotaHarness : Harness {
-  using EditLimit = std::function<void(schema::QuotaResources::Builder)>;
-
-  QuotaHarness() {
-    for (int i = 0; i < 3; ++i)
-      add_node();
-  }
-
-  /// Of the namespace "default".
-  void limit(const EditLimit& edit, const char* region = "global") {
-    apply([&](schema::Command::Builder command) {
-      auto quota = command.initQuotaUpsert();
-      quota.setName("small");
-      auto one = quota.initLimits(1)[0];
-      one.setRegion(text(std::string{region}));
-      edit(one.initRegionLimit());
-    });
-    apply([](schema::Command::Builder command) {
-      auto ns = command.initNamespaceUpsert();
-      ns.setName("default");
-      ns.setQuota("small");
-    });
-  }
-
-  void limit_cpu(std::int64_t mhz) {
-    limit([mhz](auto resources) { resources.setCpu(mhz); });
-  }
-
-  Object<schema::Evaluation> run(const Object<schema::Job>& job) {
-    return process(register_job(job));
-  }
-
-  /// What the first group that failed says of the quota.
-  static std::string why(schema::Evaluation::Reader eval) {
-    for (const auto group : eval.getFailedTgAllocs())
-      for (const auto exceeded : group.getValue().getQuotaExhausted())
-        return copy(exceeded);
-    return "";
-  }
-
-  Object<schema::Evaluation> blocked() const {
-    const auto snapshot = state();
-    for (const auto& entry : snapshot.evals())
-      if (entry.value()->getStatus() == schema::EvalStatus::BLOCKED) return entry.value();
-    return {};
-  }
-};
-
-}  // namespace
 
 TEST_CASE_FIXTURE(QuotaHarness, "quota: as many are placed as it has room for, the rest waits") {
   limit_cpu(1700);
@@ -128,48 +76,6 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: system jobs keep to it on all nodes toge
   limit_cpu(1500);
   process(blocked());
   CHECK(live().size() == 3);
-}
-
-TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan that was made before another was written is cut") {
-  limit_cpu(1500);
-  const auto first = register_job(make_job(2));
-  const auto second_eval = register_job(make_job(2, [](auto job) { job.setId("other"); }));
-  const auto snapshot = state();
-  const auto one = make_scheduler(first)->start({snapshot, now, nullptr});
-  const auto other = make_scheduler(second_eval)->start({snapshot, now, nullptr});
-  REQUIRE(one.plan);
-  REQUIRE(other.plan);
-  CHECK(submit(*one.plan).is_full());
-  const auto verdict = check_plan(*other.plan, state());
-  CHECK(verdict.rejected_nodes.size() == 1);
-  CHECK(verdict.over_quota.size() == 1);
-  CHECK(verdict.rejected_nodes.begin()->second
-        == "quota \"small\": cpu exhausted (2000 needed > 1500 limit)");
-  submit(*other.plan);
-  CHECK(live().size() + live("other").size() == 3);
-}
-
-TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan may use what its own stops give back, elsewhere") {
-  limit_cpu(500);
-  run(make_job(1));
-  const auto old = live().front();
-  Plan plan;
-  plan.job = old->job;
-  plan.snapshot_index = state().index();
-  Draft<schema::Allocation> draft{old->alloc};
-  draft->setId("new");
-  const auto snapshot = state();
-  for (const auto& entry : snapshot.nodes())
-    if (view(entry.value()->getId()) != old->alloc->node_id())
-      draft->setNodeId(entry.value()->getId());
-  const auto row = draft.freeze();
-  const std::string node{row->node_id()};
-  plan.nodes[node].placements.push_back({row, state::demand_of(row->resources())});
-  CHECK(check_plan(plan, state()).over_quota.contains(node));
-  plan.nodes[std::string{old->alloc->node_id()}].stops.push_back(
-      {old, schema::DesiredStatus::STOP, {}, {}, {}, {}});
-  CHECK(check_plan(plan, state()).rejected_nodes.empty());
-  plan.nodes[node].placements.push_back({row, state::demand_of(row->resources())});
 }
 
 TEST_CASE_FIXTURE(QuotaHarness, "quota: job plan tells that there is no room") {

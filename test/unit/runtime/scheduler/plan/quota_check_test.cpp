@@ -1,0 +1,65 @@
+// What of a plan the quota of its namespace has room for.
+#include "runtime/scheduler/plan/quota_check.hpp"
+
+#include "../quota_harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan that was made before another was written is cut") {
+  limit_cpu(1500);
+  const auto first = register_job(make_job(2));
+  const auto second_eval = register_job(make_job(2, [](auto job) { job.setId("other"); }));
+  const auto snapshot = state();
+  const auto one = make_scheduler(first)->start({snapshot, now, nullptr});
+  const auto other = make_scheduler(second_eval)->start({snapshot, now, nullptr});
+  REQUIRE(one.plan);
+  REQUIRE(other.plan);
+  CHECK(submit(*one.plan).is_full());
+  const auto verdict = check_plan(*other.plan, state());
+  CHECK(verdict.rejected_nodes.size() == 1);
+  CHECK(verdict.over_quota.size() == 1);
+  CHECK(verdict.rejected_nodes.begin()->second
+        == "quota \"small\": cpu exhausted (2000 needed > 1500 limit)");
+  submit(*other.plan);
+  CHECK(live().size() + live("other").size() == 3);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan may use what its own stops give back, elsewhere") {
+  limit_cpu(500);
+  run(make_job(1));
+  const auto old = live().front();
+  Plan plan;
+  plan.job = old->job;
+  plan.snapshot_index = state().index();
+  Draft<schema::Allocation> draft{old->alloc};
+  draft->setId("new");
+  const auto snapshot = state();
+  for (const auto& entry : snapshot.nodes())
+    if (view(entry.value()->getId()) != old->alloc->node_id())
+      draft->setNodeId(entry.value()->getId());
+  const auto row = draft.freeze();
+  const std::string node{row->node_id()};
+  plan.nodes[node].placements.push_back({row, state::demand_of(row->resources())});
+  CHECK(check_plan(plan, state()).over_quota.contains(node));
+  plan.nodes[std::string{old->alloc->node_id()}].stops.push_back(
+      {old, schema::DesiredStatus::STOP, {}, {}, {}, {}});
+  CHECK(check_plan(plan, state()).rejected_nodes.empty());
+
+  // Where its node refuses, the end does not come about either.
+  CHECK(check_quota(plan, {{std::string{old->alloc->node_id()}, "gone"}}, state()).size() == 1);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: of a plan that is all or nothing nothing is written") {
+  limit_cpu(700);
+  const auto eval = register_job(make_job(2, [](auto job) { job.setAllAtOnce(true); }));
+  limit_cpu(0);
+  const auto snapshot = state();
+  const auto step = make_scheduler(eval)->start({snapshot, now, nullptr});
+  REQUIRE(step.plan);
+  CHECK(check_plan(*step.plan, state()).rejected_nodes.empty());
+  limit_cpu(700);
+  const auto verdict = check_plan(*step.plan, state());
+  CHECK(verdict.accepts_nothing);
+  CHECK(verdict.over_quota.size() == 1);
+}
