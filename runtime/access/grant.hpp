@@ -21,7 +21,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "runtime/access/caller.hpp"
 #include "runtime/access/rights.hpp"
@@ -31,34 +30,11 @@ namespace nomad::access {
 
 using Time = std::chrono::steady_clock::time_point;
 
-/// A policy that somebody has.
-struct HeldPolicy {
-  std::string name;
-  std::uint64_t modify_index = 0;
-  std::string role = {};  ///< With which it comes; empty: it is the token's own.
-};
-
-struct HeldRole {
-  std::string id;
-  std::string name;
-};
-
-/// What a token is, for whoever asks who he is by it. It decides nothing.
-struct HeldToken {
-  std::string name = {};
-  std::string type = {};  ///< "client" or "management".
-  bool global = false;
-  std::int64_t expires_at = 0;  ///< Unix nanoseconds; 0: it does not end.
-  std::vector<HeldRole> roles = {};
-  std::vector<HeldPolicy> policies = {};
-};
-
 struct Grant {
-  RightsRef rights = Rights::nothing();         ///< Never null.
-  std::string accessor = {};                    ///< The token's public name, for logs.
-  Rare<WorkloadIdentity> workload = {};         ///< Whose identity the token is, if a task's.
-  std::shared_ptr<const HeldToken> token = {};  ///< Null: there is nothing to say of it.
-  std::uint64_t index = 0;   ///< Of the newest change of what this was read from.
+  RightsRef rights = Rights::nothing();  ///< Never null.
+  std::string accessor = {};             ///< The token's public name, for logs.
+  Rare<WorkloadIdentity> workload = {};  ///< Whose identity the token is, if a task's.
+  std::uint64_t index = 0;               ///< Of the newest change of what this was read from.
   Time until = Time::max();  ///< The token ends by itself then; of what is kept: it counts so long.
   Time ends = Time::max();   ///< Of what is kept: the token ends by itself then.
 };

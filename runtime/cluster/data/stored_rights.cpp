@@ -50,29 +50,6 @@ Names policies_of_workload(const state::Snapshot& state, const access::ImplicitR
   return names;
 }
 
-/// What is told to whoever has the token. Policies and roles that are gone give nothing.
-access::HeldToken held_token(const state::Snapshot& state, schema::AclToken::Reader token) {
-  access::HeldToken held;
-  held.name = copy(token.getName());
-  held.type = copy(token.getType());
-  held.global = token.getGlobal();
-  held.expires_at = token.getExpirationTime();
-  const auto hold = [&](std::string_view name, const std::string& role) {
-    const auto policy = state.row<state::kind::AclPolicies>(name);
-    if (policy) held.policies.push_back({std::string{name}, policy->getModifyIndex(), role});
-  };
-  for (const auto name : token.getPolicies())
-    hold(view(name), "");
-  for (const auto link : token.getRoles()) {
-    const auto role = state.row<state::kind::AclRoles>(view(link.getId()));
-    if (!role) continue;
-    held.roles.push_back({copy(role->getId()), copy(role->getName())});
-    for (const auto policy : role->getPolicies())
-      hold(view(policy.getName()), held.roles.back().name);
-  }
-  return held;
-}
-
 /// When a token that ends then by the calendar ends by the steady clock.
 access::Time end_of_grant(schema::AclToken::Reader token, const access::Moment& now) {
   if (token.getExpirationTime() == 0) return access::Time::max();
@@ -102,7 +79,6 @@ Result<access::Grant> stored_rights(const state::Snapshot& state,
   if (!row || has_expired(*row, now.unix_nanoseconds)) return access::permission_denied();
   grant.accessor = copy(row->getAccessorId());
   grant.until = end_of_grant(*row, now);
-  grant.token = std::make_shared<const access::HeldToken>(held_token(state, *row));
   grant.rights = view(row->getType()) == "management"
                      ? access::Rights::everything()
                      : NOMAD_TRY(rights_of_names(state, policies_of_token(state, *row), cache));

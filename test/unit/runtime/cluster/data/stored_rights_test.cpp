@@ -3,6 +3,7 @@
 
 #include "runtime/access/secret_hash.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
+#include "runtime/cluster/acl/held_token.hpp"
 #include "runtime/cluster/acl/token_commands.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
@@ -24,6 +25,10 @@ struct Stored : state::StateFixture {
   Result<access::Grant> rights(std::string_view token,
                                const access::Moment& at = access::Moment::now()) {
     return cluster::stored_rights(now(), token, cache, at);
+  }
+
+  cluster::HeldToken held(std::string_view accessor) {
+    return cluster::held_token(now(), *now().row<state::kind::AclTokens>(accessor));
   }
 
   access::RightsCache cache;
@@ -99,7 +104,7 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a token that expires ends at once") {
   const auto before = rights("s", {end - 7, steady});
   REQUIRE(before.has_value());
   CHECK(before->until == steady + std::chrono::nanoseconds{7});
-  CHECK(before->token->expires_at == end);
+  CHECK(held("a1").expires_at == end);
   CHECK(rights("s", {end + 1, steady}).error() == access::permission_denied());
 }
 
@@ -117,17 +122,17 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a client token has its own policies an
       = [&] { return cluster::policies_of_token(now(), *now().row<state::kind::AclTokens>("a1")); };
   CHECK(names() == cluster::Names{"gone", "p", "q"});  // "gone" gives nothing until it is there
 
-  const auto held = rights("s")->token;
-  CHECK(held->type == "client");
-  REQUIRE(held->roles.size() == 1);
-  CHECK(held->roles[0].id == "r1");
-  CHECK(held->roles[0].name == "one");
-  REQUIRE(held->policies.size() == 2);
-  CHECK(held->policies[0].name == "p");
-  CHECK(held->policies[0].role.empty());
-  CHECK(held->policies[1].name == "q");
-  CHECK(held->policies[1].role == "one");
-  CHECK(held->policies[1].modify_index
+  const auto told = held("a1");
+  CHECK(told.type == "client");
+  REQUIRE(told.roles.size() == 1);
+  CHECK(told.roles[0].id == "r1");
+  CHECK(told.roles[0].name == "one");
+  REQUIRE(told.policies.size() == 2);
+  CHECK(told.policies[0].name == "p");
+  CHECK(told.policies[0].role.empty());
+  CHECK(told.policies[1].name == "q");
+  CHECK(told.policies[1].role == "one");
+  CHECK(told.policies[1].modify_index
         == now().row<state::kind::AclPolicies>("q")->getModifyIndex());
 
   const auto before = cluster::stored_rights_index(now());
