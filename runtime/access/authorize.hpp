@@ -1,7 +1,8 @@
 // Access: whether a caller may do what he asks. `authorize` is the only judge, and the `Allowed`
 // that it gives is the only proof. Decisions (runtime/cluster), the writer of the log and the view
 // of the state that handlers read (actors/api/http/view.hpp) cannot be had without one, so what
-// nobody judged does not compile.
+// nobody judged does not compile. One answer is judged without: what a node asks for a task's
+// templates has no principal, and cluster::for_rights goes by the task's Rights themselves.
 //
 // It is judged where the object's own namespace is known: that of the job in a request's body, of
 // the allocation that was found under an id. An `Allowed` stays where it was made; what travels, in

@@ -43,7 +43,7 @@ struct NodeIdentity {
   std::string id;
 };
 
-/// A token of a user. Until ACLs exist every token is taken as it comes.
+/// A token of a user, as it was shown. Whether it is one, and what it gives, the grant says.
 struct TokenIdentity {
   SecretText secret;
 };
