@@ -24,19 +24,18 @@ public:
         ns_{std::move(options.ns)},
         min_index_{options.min_index},
         is_stale_allowed_{options.stale},
-        read_{std::move(read)},
-        context_{*call_.context} {
+        read_{std::move(read)} {
     if (min_index_ != 0) {
       const auto extra = static_cast<std::uint64_t>(options.wait.count()) / wait_jitter;
       end_ = Clock::now() + options.wait
-             + std::chrono::nanoseconds{context_.random_below(extra + 1)};
+             + std::chrono::nanoseconds{context_->random_below(extra + 1)};
     }
   }
 
   /// Reads by the rights that the caller has now, then answers or waits.
   void attempt() {
     safely([this] {
-      auto& authenticator = *context_.authenticator;
+      auto& authenticator = *context_->authenticator;
       if (authenticator.is_fresh(call_.asking.who)) return read_or_wait();
       if (const auto now = authenticator.at_once(call_.asking.who)) return admit(*now);
       authenticator.resolve(call_.asking.who,
@@ -69,9 +68,7 @@ private:
   /// At the first look, the token may have been guessed; one that ended while this waited was not.
   void refuse_sender(const Error& why) {
     if (is_armed_) return call_.fail(why);
-    auto context = call_.context;
     refuse_unknown(std::move(call_), why);
-    call_.context = std::move(context);  // this is still there
   }
 
   /// Whatever came between the look and the wait is looked at by the rights of then.
@@ -81,12 +78,12 @@ private:
       if (is_done_) return;
     }
     if (refuse()) return;
-    auto snapshot = context_.state.store->snapshot();
+    auto snapshot = context_->state.store->snapshot();
     if (!is_new_enough(snapshot)) {
       subscribe();
-      snapshot = context_.state.store->snapshot();
+      snapshot = context_->state.store->snapshot();
     }
-    const auto& lease = context_.state.lease;
+    const auto& lease = context_->state.lease;
     if (lease && !is_stale_allowed_ && !lease->holds()) return confirm();
     if (is_new_enough(snapshot)) return answer(snapshot);
     if (!wait()) resume();
@@ -136,7 +133,7 @@ private:
   bool has_somewhere(Capability needed) const {
     if (needed != Capability::list_jobs && needed != Capability::read_job) return true;
     bool has = false;
-    const auto snapshot = context_.state.store->snapshot();
+    const auto snapshot = context_->state.store->snapshot();
     for (auto cursor = snapshot.rows<state::kind::Namespaces>().lower_bound("");
          cursor.valid() && !has; cursor.next())
       has = authorize(call_.asking, {cursor.key()}).has_value();
@@ -160,7 +157,7 @@ private:
       const std::lock_guard lock{guard_};
       is_stale_ = false;
     }
-    auto subscription = context_.state.store->watches().subscribe(
+    auto subscription = context_->state.store->watches().subscribe(
         read_.watch, [self = shared_from_this()] { self->wake(); });
     const std::lock_guard lock{guard_};
     if (!is_done_) std::swap(subscription_, subscription);
@@ -183,10 +180,10 @@ private:
   /// Lets go of the thread until `wake`; false when that came already, or nothing would bring it.
   bool wait() {
     if (!std::exchange(is_armed_, true)) {
-      timer_ = context_.timers.call_after(end_ - Clock::now(),
-                                          [self = shared_from_this()] { self->wake(); });
+      timer_ = context_->timers.call_after(end_ - Clock::now(),
+                                           [self = shared_from_this()] { self->wake(); });
       call_.responder.on_abandoned([self = shared_from_this()] { self->abandon(); });
-      rights_ = context_.rights_watch.watch(call_.asking.who, [weak = weak_from_this()] {
+      rights_ = context_->rights_watch.watch(call_.asking.who, [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->wake();
       });
     }
@@ -209,14 +206,14 @@ private:
       if (std::exchange(is_done_, true)) return false;
       std::swap(ended, subscription_);
     }
-    if (timer_) context_.timers.cancel(timer_);
+    if (timer_) context_->timers.cancel(timer_);
     return true;
   }
 
   /// Without the lease only a quorum knows whether this state is the newest.
   void confirm() {
-    context_.asker.ask<raft::ReadReady>(
-        context_.state.raft, raft::ReadIndex{}, ask_timeout,
+    context_->asker.ask<raft::ReadReady>(
+        context_->state.raft, raft::ReadIndex{}, ask_timeout,
         [self = shared_from_this()](const Result<raft::ReadReady>& ready) {
           self->safely([&] { self->confirmed(ready.has_value()); });
         });
@@ -228,8 +225,8 @@ private:
       return;
     }
     // The index took its time: what he might do before it may be his no more.
-    if (!context_.authenticator->is_fresh(call_.asking.who)) return attempt();
-    const auto snapshot = context_.state.store->snapshot();
+    if (!context_->authenticator->is_fresh(call_.asking.who)) return attempt();
+    const auto snapshot = context_->state.store->snapshot();
     if (is_new_enough(snapshot))
       answer(snapshot);
     else if (!wait())
@@ -243,7 +240,7 @@ private:
     std::function<void()> job = [self = shared_from_this(), snapshot] {
       self->safely([&] { self->answer_here(snapshot); });
     };
-    if (!context_.pool.submit(job) && release()) call_.fail(too_many_queries());
+    if (!context_->pool.submit(job) && release()) call_.fail(too_many_queries());
   }
 
   /// What a rendering is kept under. A restore brings back objects with the indexes that they had,
@@ -255,8 +252,8 @@ private:
 
   bool answer_from_cache(const View& view) {
     if (!read_.cacheable) return false;
-    const auto kept = context_.cache.find(call_.request().target, version(view),
-                                          call_.request().accepts_gzip(), call_.asking.who);
+    const auto kept = context_->cache.find(call_.request().target, version(view),
+                                           call_.request().accepts_gzip(), call_.asking.who);
     if (!kept) return false;
     Answer answer;
     answer.shared_body = kept->body;
@@ -272,8 +269,8 @@ private:
     auto answer = read_.answer(view);
     const auto index = read_.index(view);
     if (read_.cacheable && answer.status == 200)
-      if (auto kept = context_.cache.offer(call_.request().target, version(view), answer.body,
-                                           answer.next_token, verdicts.all()))
+      if (auto kept = context_->cache.offer(call_.request().target, version(view), answer.body,
+                                            answer.next_token, verdicts.all()))
         answer.shared_body = kept->body;
     send(std::move(answer), index);
   }
@@ -284,7 +281,7 @@ private:
       return call_.send(std::move(answer));  // the index is not for him either
     answer.index = index;
     answer.is_read = true;
-    if (const auto& leader = context_.state.leader; leader && is_stale_allowed_) {
+    if (const auto& leader = context_->state.leader; leader && is_stale_allowed_) {
       answer.known_leader = !leader->known().leader.empty();
       answer.last_contact
           = std::chrono::duration_cast<std::chrono::milliseconds>(leader->last_contact());
@@ -293,12 +290,12 @@ private:
   }
 
   Call call_;
+  const std::shared_ptr<Context> context_{call_.context};  ///< Also once the call went elsewhere.
   // Of the options what is needed while it waits.
   const std::string ns_;
   const std::uint64_t min_index_;
   const bool is_stale_allowed_;
   const Read read_;
-  Context& context_;
   Clock::time_point end_;
   bool is_armed_ = false;
   net::TimerQueue::Id timer_;

@@ -7,8 +7,8 @@
 //
 // Its caller must have the route's capability in the namespace of the query; the view (view.hpp)
 // judges what is found besides; for a route of no namespace, what the route was judged by. All is
-// judged anew whenever the read is looked at, by the rights
-// that the caller has then, and who is refused does not wait.
+// judged anew whenever the read is looked at, by the rights that the caller has then, and who is
+// refused does not wait.
 #pragma once
 
 #include <algorithm>

@@ -124,14 +124,30 @@ Turns Call::turns() const {
   return Turns{std::make_shared<AnswerTurns>(responder.turns(), context)};
 }
 
-void refuse_unknown(Call call, const Error& why) {
+namespace {
+
+/// Notes that what `who` has shown is none. Who guesses waits: `go_on` gets the call later. False:
+/// he does not, and the call is still there.
+bool after_guess(Call& call,
+                 const access::Principal& who,
+                 std::function<void(const SharedCall&)> go_on) {
   auto& authenticator = *call.context->authenticator;
-  const auto& who = call.asking.who;
-  const bool is_none = why.code == Errc::permission_denied;
-  if (is_none) authenticator.note_refused(who);
-  if (!is_none || !authenticator.is_guessing(who)) return call.fail(why);
+  authenticator.note_refused(who);
+  if (!authenticator.is_guessing(who)) return false;
   auto& timers = call.context->timers;
-  timers.call_after(guess_pause, [shared = share(std::move(call)), why] { shared->fail(why); });
+  timers.call_after(guess_pause,
+                    [shared = share(std::move(call)), go_on = std::move(go_on)] { go_on(shared); });
+  return true;
+}
+
+}  // namespace
+
+void refuse_unknown(Call call, const Error& why) {
+  const bool is_none = why.code == Errc::permission_denied;
+  const auto who = call.asking.who;
+  const bool waits
+      = is_none && after_guess(call, who, [why](const SharedCall& refused) { refused->fail(why); });
+  if (!waits) call.fail(why);
 }
 
 Outcome after_secret(Call& call,
@@ -139,15 +155,11 @@ Outcome after_secret(Call& call,
                      bool is_one,
                      std::function<Outcome(Call&)> then) {
   if (is_one) return then(call);
-  auto& authenticator = *call.context->authenticator;
   const auto who = access::Authenticator::with_token(call.asking.who, secret.reveal());
-  authenticator.note_refused(who);
-  if (!authenticator.is_guessing(who)) return then(call);
-  auto& timers = call.context->timers;
-  timers.call_after(guess_pause, [shared = share(std::move(call)), then = std::move(then)] {
+  const bool waits = after_guess(call, who, [then](const SharedCall& shared) {
     shared->turns().post([shared, then] { shared->settle(then(*shared)); });
   });
-  return later;
+  return waits ? Outcome{later} : then(call);
 }
 
 void with_rights_later(Call call, std::function<void(Call)> then) {
