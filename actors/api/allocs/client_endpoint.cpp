@@ -358,13 +358,15 @@ Outcome on_alloc(Call& call, const ClientParts& parts) {
 void add_client_routes(Routes& routes, ClientParts parts) {
   const auto with = routes.with(std::move(parts));
   routes.exact("/v1/client/stats",
-               {{Methods::any, Capability::node_read, with(host_stats), Where::node}});
-  routes.exact(
-      "/v1/client/metadata",
-      {{Methods::get, Capability::node_read, with(read_meta), Where::asked_node},
-       {Methods::write, Capability::node_write, with(apply_meta), Where::asked_body_node}});
+               {{Methods::any, Capability::node_read, with(host_stats), Where::node}},
+               About::asked_node);
+  routes.exact("/v1/client/metadata",
+               {{Methods::get, Capability::node_read, with(read_meta), Where::asked_node},
+                {Methods::write, Capability::node_write, with(apply_meta), Where::asked_body_node}},
+               About::asked_node);
   routes.exact("/v1/client/gc",
-               {{Methods::any, Capability::node_write, with(collect_all), Where::asked_node}});
+               {{Methods::any, Capability::node_write, with(collect_all), Where::asked_node}},
+               About::asked_node);
   routes.below(
       "/v1/client/allocation/",
       {{"/stats",

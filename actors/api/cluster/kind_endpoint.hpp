@@ -8,6 +8,7 @@
 // and, where it has such a thing,
 //   title          "Node pool": the noun where a text begins with it;
 //   nameless       the refusal of a request below `path` that names none;
+//   about          what its paths name, where it is judged by more than the namespace;
 //   judged_by_name callers need the right for that one: rows and bodies are judged
 //   ignores_filter its lists leave filters aside;
 //   decide_put(state, asking, object), decide_remove(state, asking, key, region)
@@ -141,7 +142,9 @@ void add_kind(Routes& routes, std::vector<Suffix> more = {}) {
                   {{Methods::get, Api::read, on_named<Api, read_kind<Api>>},
                    {Methods::write, Api::write, on_named<Api, put_kind<Api>>, where},
                    {Methods::remove, Api::remove, on_named<Api, remove_kind<Api>>, where}}});
-  routes.below(std::string{Api::path}, std::move(more));
+  auto about = About::nothing;
+  if constexpr (requires { Api::about; }) about = Api::about;
+  routes.below(std::string{Api::path}, std::move(more), about);
 }
 
 }  // namespace nomad::api

@@ -285,7 +285,8 @@ void add_node_routes(Routes& routes, AgentParts parts) {
                 {"/drain", {{Methods::write, Capability::node_write, set_drain}}},
                 {"/eligibility", {{Methods::write, Capability::node_write, set_eligibility}}},
                 {"/purge", {{Methods::write, Capability::node_write, purge_node}}},
-                {"", {{Methods::get, Capability::node_read, read_node}}}});
+                {"", {{Methods::get, Capability::node_read, read_node}}}},
+               About::node);
 }
 
 }  // namespace nomad::api

@@ -11,6 +11,7 @@ struct NodePoolApi {
   using Kind = state::kind::NodePools;
   static constexpr std::string_view list_path = "/v1/node/pools";
   static constexpr std::string_view path = "/v1/node/pool/";
+  static constexpr auto about = About::pool;
   static constexpr std::string_view noun = "node pool";
   static constexpr std::string_view title = "Node pool";
   static constexpr auto read = Capability::node_pool_read;

@@ -111,10 +111,16 @@ Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string
       rest{rest_of_path} {}
 
 access::Target Call::route_target() const {
-  const auto& path = request().path;
-  if (path.starts_with("/v1/node/pool/")) return {.node_pool = rest};
-  if (path.starts_with("/v1/node/")) return {.node = rest};
-  if (!path.starts_with("/v1/client/")) return {};
+  switch (about) {
+    case About::nothing:
+      return {};
+    case About::node:
+      return {.node = rest};
+    case About::pool:
+      return {.node_pool = rest};
+    case About::asked_node:
+      break;
+  }
   const auto named = request().parameter_or_empty("node_id");
   const auto& forward = context->forward;
   return {.node = named.empty() && forward ? std::string_view{forward->agent.node_id} : named};

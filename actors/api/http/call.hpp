@@ -77,6 +77,14 @@ private:
   Random random_;
 };
 
+/// What the routes of a path are about, besides what is of a namespace.
+enum class About : std::uint8_t {
+  nothing,
+  node,        ///< The one that the path names.
+  pool,        ///< The same.
+  asked_node,  ///< The one that `node_id` names, else this agent's own.
+};
+
 class Call {
 public:
   /// Its sender is identified and has no rights yet (`with_rights`).
@@ -93,6 +101,9 @@ public:
 
   /// Of a route of no namespace: its handler judges what it finds, and nobody before.
   bool handler_judges = false;
+
+  /// As the route says.
+  About about = About::nothing;
 
   /// The node elsewhere that it is about and that the handler is to ask; empty: this agent's own.
   std::string node = {};

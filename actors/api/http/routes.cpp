@@ -87,10 +87,11 @@ void run(const std::vector<Operation>& operations, Call call) {
   call.send(Answer::text(405, "Invalid method"));
 }
 
+    call.about = operation.about;
 }  // namespace
 
 /// Notes what there is, and finds where its times go.
-void Routes::list(const std::string& path, std::vector<Operation>& operations) {
+void Routes::list(const std::string& path, std::vector<Operation>& operations, About about) {
   for (auto& operation : operations) {
     const auto* method = operation.methods == Methods::any        ? "ANY "
                          : fits(operation.methods, Methods::put)  ? "PUT "
@@ -106,18 +107,19 @@ void Routes::list(const std::string& path, std::vector<Operation>& operations) {
     if (fits(operation.methods, Methods::get))
       operation.counters.push_back(&metrics_->counter("nomad.rpc.query"));
   }
+    operation.about = about;
 }
 
-void Routes::exact(std::string path, std::vector<Operation> operations) {
-  list(path, operations);
+void Routes::exact(std::string path, std::vector<Operation> operations, About about) {
+  list(path, operations, about);
   router_.handle(std::move(path), [context = context_, operations](net::Responder responder) {
     run(operations, Call{context, std::move(responder), ""});
   });
 }
 
-void Routes::below(std::string prefix, std::vector<Suffix> suffixes) {
+void Routes::below(std::string prefix, std::vector<Suffix> suffixes, About about) {
   for (auto& [suffix, operations] : suffixes)
-    list(prefix + '*' + std::string{suffix}, operations);
+    list(prefix + '*' + std::string{suffix}, operations, about);
   router_.handle(prefix, [context = context_, skipped = prefix.size(),
                           suffixes = std::move(suffixes)](net::Responder responder) {
     const auto rest = std::string_view{responder.request().path}.substr(skipped);

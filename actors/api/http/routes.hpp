@@ -46,6 +46,7 @@ struct Operation {
 
   /// Though it is of no namespace, its handler judges: each row of a list, or what a body names.
   bool handler_judges = false;
+  About about = About::nothing;                    ///< Set by Routes.
   telemetry::Sample* time = nullptr;               ///< Of how long it takes; set by Routes.
   std::vector<telemetry::Counter*> counters = {};  ///< Of how often it is served; the same.
 };
@@ -80,11 +81,11 @@ public:
   }
 
   /// Operations on exactly `path`.
-  void exact(std::string path, std::vector<Operation> operations);
+  void exact(std::string path, std::vector<Operation> operations, About about = About::nothing);
 
   /// Operations below `prefix`, which ends in '/'. The first fitting suffix counts; one that is
   /// empty fits everything.
-  void below(std::string prefix, std::vector<Suffix> suffixes);
+  void below(std::string prefix, std::vector<Suffix> suffixes, About about = About::nothing);
 
   /// All operations: "PUT /v1/job/*/plan" with what it needs. Methods that mean the same are one,
   /// "ANY" where Nomad does not look at it.
@@ -93,7 +94,7 @@ public:
   net::HttpRouter take() { return std::move(router_); }
 
 private:
-  void list(const std::string& path, std::vector<Operation>& operations);
+  void list(const std::string& path, std::vector<Operation>& operations, About about);
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<telemetry::Registry> metrics_;
