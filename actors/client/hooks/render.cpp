@@ -95,7 +95,8 @@ public:
   std::optional<std::optional<templates::Variable>> variable(
       const templates::VariableQuery& query) override {
     const auto* data = known(query);
-    return data == nullptr ? std::nullopt : std::optional{data->variable};
+    if (data == nullptr) return std::nullopt;
+    return std::optional<std::optional<templates::Variable>>{std::in_place, data->variable};
   }
 
   std::optional<std::vector<templates::VariableMeta>> variables(

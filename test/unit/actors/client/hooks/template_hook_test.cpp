@@ -149,6 +149,17 @@ TEST_CASE_FIXTURE(TemplateFixture, "template_hook: the same text again is no cha
   CHECK(said("Restart Signaled").empty());
 }
 
+TEST_CASE_FIXTURE(TemplateFixture, "template_hook: whether a variable exists is not guessed") {
+  set_variable("app", {{"port", "80"}});
+  const std::string data
+      = R"({{ nomadVarExists "app" }} {{ if nomadVarExists "none" }}yes{{ else }}no{{ end }})";
+  run({{.data = data}});
+  advance(10s);
+  CHECK(file() == "true no");
+  CHECK(is_running());
+  CHECK(said("Restart Signaled").empty());
+}
+
 TEST_CASE_FIXTURE(TemplateFixture, "template_hook: two files of one variable are one restart") {
   set_variable("app", {{"port", "80"}});
   run({{.data = port_of_app}, {.data = port_of_app, .destination = "local/other.conf"}});
