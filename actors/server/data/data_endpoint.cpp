@@ -185,9 +185,11 @@ private:
   }
 
   void subscribe(const ClusterQuery& query, Topic& topic) {
+    std::vector<state::WatchKey> watched{cluster::node_data_watch(query)};
+    // A policy that is attached, changed or removed changes what tasks may read.
+    if (rights_) watched.push_back(state::watch_prefix(state::Table::acl_policies, ""));
     topic.subscription = store_->watches().subscribe(
-        {cluster::node_data_watch(query)},
-        turns_.callback([this, number = topic.number] { touched(number); }));
+        std::move(watched), turns_.callback([this, number = topic.number] { touched(number); }));
   }
 
   actor::Answer<door::Reply> answer_now(const ClusterQuery& query,

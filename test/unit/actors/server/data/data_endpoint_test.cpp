@@ -130,6 +130,8 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: what templates can't follow is re
   CHECK((*answer)->error().code == Errc::invalid_argument);
 }
 
+namespace {
+
 /// An endpoint that judges, and the job "web" with an allocation "a" on the node "n1".
 struct JudgedFixture : DataFixture {
   NodeDoor judging = adopt(spawn_data_endpoint(system(), store, keyring, lease, true));
@@ -161,21 +163,31 @@ struct JudgedFixture : DataFixture {
     REQUIRE(state().alloc(id));
   }
 
-  auto watch_by(const ClusterQuery& query,
-                std::uint64_t known,
-                const char* node,
-                const char* alloc) {
+  Answer<door::Reply> watch_by(const ClusterQuery& query,
+                               std::uint64_t known,
+                               const char* node,
+                               const char* alloc) {
     return ask<door::Reply>(judging, test::watch_data(node, query, known, alloc, "server"));
   }
-};
 
-TEST_CASE_FIXTURE(JudgedFixture, "data_endpoint: with ACLs on, tasks read what is theirs") {
-  put_service("s", "front");
-  const auto says = [&](const ClusterQuery& query, const char* node, const char* alloc) {
+  std::string says(const ClusterQuery& query, const char* node, const char* alloc) {
     const auto answer = watch_by(query, 0, node, alloc);
     REQUIRE(answer->has_value());
     return (*answer)->has_value() ? value_of(test::data_in(***answer)) : (*answer)->error().what;
-  };
+  }
+
+  /// Of all variables.
+  std::uint64_t known_to(const char* node, const char* alloc) {
+    const auto answer = watch_by(all, 0, node, alloc);
+    REQUIRE((answer->has_value() && (*answer)->has_value()));
+    return test::data_in(***answer).digest;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(JudgedFixture, "data_endpoint: with ACLs on, tasks read what is theirs") {
+  put_service("s", "front");
   const ClusterQuery own{.kind = Kind::variable, .name_space = "default", .name = "nomad/jobs/web"};
   CHECK(says(own, "n1", "a") == "own");
   CHECK(says(own, "n2", "a") == "Permission denied");
@@ -201,11 +213,6 @@ TEST_CASE_FIXTURE(JudgedFixture, "data_endpoint: with ACLs on, tasks read what i
 TEST_CASE_FIXTURE(JudgedFixture,
                   "data_endpoint: with ACLs on, a change is told by each one's rights") {
   place("b", "n2");
-  const auto known_to = [&](const char* node, const char* alloc) {
-    const auto answer = watch_by(all, 0, node, alloc);
-    REQUIRE((answer->has_value() && (*answer)->has_value()));
-    return test::data_in(***answer).digest;
-  };
   const auto nobody = watch_by(all, known_to("n0", ""), "n0", "");
   const auto first = watch_by(all, known_to("n1", "a"), "n1", "a");
   const auto second = watch_by(all, known_to("n2", "b"), "n2", "b");
@@ -216,4 +223,22 @@ TEST_CASE_FIXTURE(JudgedFixture,
     REQUIRE((each->has_value() && (*each)->has_value()));
     CHECK(test::data_in(***each).variables.size() == 1);
   }
+}
+
+TEST_CASE_FIXTURE(JudgedFixture,
+                  "data_endpoint: a policy that is attached meanwhile wakes whose it is") {
+  const auto waiting = watch_by(all, known_to("n1", "a"), "n1", "a");
+  const auto still_nobody = watch_by(all, known_to("n0", ""), "n0", "");
+  write([](auto command) {
+    auto policy = command.initAclPolicyUpsert();
+    policy.setName("attached");
+    policy.setRules(
+        R"(namespace "default" { variables { path "app" { capabilities = ["read"] } } })");
+    policy.initJobAcl().setNamespace("default");
+    policy.getJobAcl().setJobId("web");
+  });
+  advance(50ms);
+  REQUIRE((waiting->has_value() && (*waiting)->has_value()));
+  CHECK(test::data_in(***waiting).variables.size() == 2);
+  CHECK_FALSE(still_nobody->has_value());
 }
