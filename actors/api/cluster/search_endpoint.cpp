@@ -86,22 +86,41 @@ constexpr std::array contexts = std::to_array<SearchContext>({
     {"node_pools", false, Table::node_pools, Capability::node_pool_read,
      match_ids<&state::Snapshot::rows<state::kind::NodePools>>},
     {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Snapshot::nodes_map>},
-    {"plugins", false, {}, Capability::none, match_nothing},
+    {"plugins", false, {}, Capability::plugin_list, match_nothing},
     {"scaling_policy", true, Table::scaling_policies, Capability::list_scaling_policies,
      match_ids<&state::Snapshot::scaling_policies_map>},
     {"vars", false, Table::variables, Capability::variables_list,
      match_names<&state::Snapshot::variables_map, path_of>},
-    {"volumes", false, {}, Capability::none, match_nothing},
+    {"volumes", false, {}, Capability::any_in_namespace, match_nothing},
 });
 
-/// Whether there can be anything for the caller; each row is judged besides.
+/// Whether the caller has the right somewhere.
+Result<> judge_any_namespace(const View& snapshot) {
+  if (snapshot.judge("*")) return {};
+  bool has = false;
+  snapshot.walk(&state::Snapshot::rows<state::kind::Namespaces>, {}, [&has](const auto&) {
+    has = true;
+    return false;
+  });
+  return has ? Result<>{} : Result<>{access::permission_denied()};
+}
+
+/// Whether there can be anything for the caller; each row is judged besides. `is_named`: it is all
+/// that is looked for, and who could find nothing is told so.
 Result<> check_context(const View& snapshot,
                        const SearchContext& context,
-                       const ReadOptions& options) {
+                       const ReadOptions& options,
+                       bool is_named) {
   const bool is_of_one = context.needed == Capability::read_job && !options.all_namespaces();
-  if (context.needed == Capability::node_pool_read) return {};  // each has a name of its own
-  if (access::is_namespaced(context.needed) && !is_of_one) return {};
-  const auto& allowed = snapshot.as(context.needed).judge(is_of_one ? options.ns : "");
+  const bool has_rows_of_its_own = access::is_namespaced(context.needed) && !is_of_one;
+  if (context.needed == Capability::node_pool_read)  // each has a name of its own
+    return is_named ? snapshot.sees_some_pool() : Result<>{};
+  if (has_rows_of_its_own && !is_named) return {};
+  const auto sees = snapshot.as(context.needed);
+  const bool goes_by_path = context.needed == Capability::variables_list;
+  if (access::is_namespaced(context.needed) && (options.all_namespaces() || goes_by_path))
+    return judge_any_namespace(sees);
+  const auto& allowed = sees.judge(access::is_namespaced(context.needed) ? options.ns : "");
   return allowed ? Result<>{} : Result<>{allowed.error()};
 }
 
@@ -112,6 +131,8 @@ bool is_id_prefix(const std::string& prefix) {
 struct SearchRequest {
   std::string prefix;
   std::string context;
+
+  bool names(const SearchContext& candidate) const { return candidate.name == context; }
 
   bool wants(const SearchContext& candidate) const {
     if (!context.empty() && context != "all") return candidate.name == context;
@@ -125,7 +146,8 @@ std::uint64_t search_index(const View& snapshot,
                            const ReadOptions& options) {
   std::uint64_t index = 0;
   for (const auto& context : contexts)
-    if (context.table && search.wants(context) && check_context(snapshot, context, options))
+    if (context.table && search.wants(context)
+        && check_context(snapshot, context, options, search.names(context)))
       index = std::max(index, snapshot.index(*context.table));
   return index;
 }
@@ -140,8 +162,9 @@ Answer search_answer(const View& snapshot,
     JsonObject truncated{truncations};
     for (const auto& context : contexts) {
       if (!search.wants(context)) continue;
-      if (const auto checked = check_context(snapshot, context, options); !checked) {
-        if (context.name == search.context) return Answer::error(checked.error());
+      const bool is_named = search.names(context);
+      if (const auto checked = check_context(snapshot, context, options, is_named); !checked) {
+        if (is_named) return Answer::error(checked.error());
         continue;
       }
       const auto result = context.find(snapshot.as(context.needed), search.prefix, options);

@@ -17,9 +17,8 @@ std::string_view token_of(const net::Request& request) {
   const auto space = authorization.find(' ');
   if (space == std::string_view::npos) return {};
   const auto bearer = trimmed(authorization.substr(space));
-  const bool is_bearer = net::same_header(authorization.substr(0, space), "Bearer")
-                         && bearer.find(' ') == std::string_view::npos;
-  return is_bearer ? bearer : std::string_view{};
+  const bool is_bearer = net::same_header(authorization.substr(0, space), "Bearer");
+  return is_bearer ? bearer.substr(0, bearer.find(' ')) : std::string_view{};
 }
 
 }  // namespace

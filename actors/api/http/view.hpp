@@ -59,6 +59,13 @@ public:
     return verdicts_->judge(needed_, ns);
   }
 
+  /// Whether the caller may see any node pool at all; each is judged by its own name besides.
+  Result<> sees_some_pool() const {
+    const auto allowed = access::authorize(verdicts_->who(), access::Capability::node_pool_read,
+                                           {.node_pool = "*"});
+    return allowed ? Result<>{} : Result<>{allowed.error()};
+  }
+
   /// Whether the caller may see this row.
   template <class Row>
   bool sees(const Row& row) const;

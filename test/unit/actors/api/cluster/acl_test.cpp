@@ -396,3 +396,39 @@ TEST_CASE("acl auth methods, binding rules: a path names what the body is of") {
   CHECK(fixture.refused("PUT", "/v1/acl/binding-rule/r", R"({"ID":"s"})")
         == "400 ACL binding rule ID does not match request path");
 }
+
+TEST_CASE_FIXTURE(Acls, "acl: who could find nothing in a context that he searches is told so") {
+  manage("PUT", "/v1/acl/policy/dev",
+         R"({"Name":"dev","Rules":"namespace \"default\" { policy = \"read\" }"})");
+  const auto reader = text_in(make_token(R"({"Type":"client","Policies":["dev"]})"), "SecretID");
+  const auto other = text_in(make_token(R"({"Type":"client","Policies":["none"]})"), "SecretID");
+  const auto search = [&](const std::string& context, const std::string& token) {
+    return ask("PUT", "/v1/search", R"({"Prefix":"","Context":")" + context + "\"}", token).status;
+  };
+  for (const std::string context :
+       {"jobs", "allocs", "evals", "deployment", "namespaces", "scaling_policy", "volumes", "nodes",
+        "node_pools", "vars", "plugins"}) {
+    CAPTURE(context);
+    CHECK(search(context, other) == 403);
+    CHECK(search(context, "") == 403);
+    const bool is_read = context != "nodes" && context != "node_pools" && context != "vars"
+                         && context != "plugins";
+    CHECK(search(context, reader) == (is_read ? 200 : 403));
+    CHECK(search(context, manager) == 200);
+  }
+  CHECK(search("all", other) == 200);
+  CHECK(search("all", "") == 200);
+}
+
+TEST_CASE_FIXTURE(Acls, "acl: of a bearer the first word is the token") {
+  const auto with = [&](const std::string& authorization) {
+    net::ClientRequest request{.method = "GET", .target = "/v1/acl/token/self"};
+    request.headers.push_back({"Authorization", authorization});
+    return client().send(std::move(request))->status;
+  };
+  CHECK(with("Bearer " + manager) == 200);
+  CHECK(with("bearer  " + manager + " more") == 200);
+  CHECK(with("Bearer more " + manager) != 200);
+  CHECK(with("Basic " + manager) != 200);
+  CHECK(with(manager) != 200);
+}
