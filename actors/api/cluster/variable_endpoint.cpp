@@ -145,8 +145,7 @@ Result<security::Secret> read_items(const net::Request& request, std::string& ns
   const auto memory = wiping_memory();
   const auto body = NOMAD_TRY(read_body(request, memory.get()));
   BodyFields fields{body, "VariableDecrypted"};
-  if (auto named = fields.text("Namespace"); !named.empty() && ns == "default")
-    ns = std::move(named);
+  if (auto named = fields.text("Namespace"); !named.empty()) ns = std::move(named);
   security::Items items;
   fields.text("Path");  // must be a text, but the URL's counts
   const auto* given = fields.object("Items");

@@ -118,15 +118,18 @@ TEST_CASE("variable: bad requests are refused in Nomad's words") {
   CHECK(fixture.state().now().variables_map().empty());
 }
 
-TEST_CASE("variable: the body's namespace counts when the query names none") {
+TEST_CASE("variable: the body's namespace counts before the query's") {
   Variables fixture;
   fixture.add_namespace("team");
 
   fixture.send("PUT", "/v1/var/a", R"({"Namespace":"team","Items":{"k":"v"}})");
   fixture.send("PUT", "/v1/var/b?namespace=team", R"({"Items":{"k":"v"}})");
 
-  CHECK(texts_of(fixture.json("/v1/vars?namespace=team"), "Path") == "a,b");
-  CHECK(texts_of(fixture.json("/v1/vars"), "Path") == "");
+  fixture.send("PUT", "/v1/var/c?namespace=other", R"({"Namespace":"team","Items":{"k":"v"}})");
+  fixture.send("PUT", "/v1/var/d?namespace=team", R"({"Namespace":"default","Items":{"k":"v"}})");
+
+  CHECK(texts_of(fixture.json("/v1/vars?namespace=team"), "Path") == "a,b,c");
+  CHECK(texts_of(fixture.json("/v1/vars"), "Path") == "d");
   CHECK(texts_of(fixture.json("/v1/vars?namespace=*&prefix=b"), "Path") == "b");
 }
 
