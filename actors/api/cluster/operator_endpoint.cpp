@@ -170,7 +170,7 @@ void add_operator_routes(Routes& routes, AgentParts parts) {
                 {Methods::write, Capability::operator_write, write_scheduler_configuration}});
   routes.below("/v1/acl/", {{"", {{Methods::any, Capability::none, no_acl_route, Where::agent}}}});
   routes.exact("/v1/operator/license",
-               {{Methods::get, Capability::operator_read, no_license, Where::agent},
+               {{Methods::get, Capability::none, no_license, Where::agent},
                 {Methods::put, Capability::operator_write, enterprise_only, Where::agent}});
   for (const auto* path : {"/v1/sentinel/policies", "/v1/recommendation", "/v1/recommendations",
                            "/v1/recommendations/apply"})

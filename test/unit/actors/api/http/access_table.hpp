@@ -127,7 +127,7 @@ inline const std::map<std::string, std::string> opened_by{
     {"PUT /v1/operator/autopilot/configuration", "operator-write"},
     {"GET /v1/operator/autopilot/health", "operator-read"},
     {"GET /v1/operator/decisions", "operator-read"},
-    {"GET /v1/operator/license", "operator-read"},
+    {"GET /v1/operator/license", ""},
     {"PUT /v1/operator/license", "operator-write"},
     {"GET /v1/operator/raft/configuration", "management"},
     {"DELETE /v1/operator/raft/peer", "management"},
