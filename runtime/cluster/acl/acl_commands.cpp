@@ -39,6 +39,8 @@ void check_description(std::vector<std::string>& mistakes, capnp::Text::Reader d
 void check_job_acl(std::vector<std::string>& mistakes, schema::AclPolicy::JobAcl::Reader job) {
   if (job.getJobId().size() != 0 && job.getNamespace().size() == 0)
     mistakes.emplace_back("namespace must be set to set job ID");
+  if (job.getJobId().size() == 0 && job.getNamespace().size() != 0)
+    mistakes.emplace_back("job ID must be set to set namespace");
   if (job.getGroup().size() != 0 && job.getJobId().size() == 0)
     mistakes.emplace_back("job ID must be set to set group");
   if (job.getTask().size() != 0 && job.getGroup().size() == 0)

@@ -47,7 +47,7 @@ TEST_CASE_FIXTURE(AclFixture, "acl commands: a policy for a task names what the 
                          {"prod", "web", "", "nginx", "group must be set to set task"},
                          {"", "web", "", "nginx", "namespace must be set to set job ID"},
                          {"", "", "", "", ""},
-                         {"prod", "", "", "", ""},
+                         {"prod", "", "", "", "job ID must be set to set namespace"},
                          {"prod", "web", "front", "nginx", ""}}) {
     CAPTURE(one.why);
     Draft<schema::AclPolicy> policy;
