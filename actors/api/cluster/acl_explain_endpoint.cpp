@@ -1,6 +1,9 @@
 // GET /v1/acl/explain: whether the sender of a request may do something, by which rules of which
 // policies, and which rules came close. Nomad has nothing like it. Everybody may ask it about
 // himself: the rules that it shows are of policies that he has. Tests: explain_test.
+#include <optional>
+#include <utility>
+
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/access/policy/policy.hpp"
@@ -15,9 +18,22 @@ struct Explained {
   access::Target target;  ///< Views into the request.
 };
 
-Result<Capability> asked_capability(std::string_view word) {
+/// Policies have shorter words inside of their blocks: "mount-readwrite" of a host volume.
+std::optional<Capability> word_in_block(const net::Request& request, std::string_view word) {
+  for (const auto& [parameter, block] :
+       {std::pair{"path", "variables-"}, std::pair{"node_pool", "node-pool-"},
+        std::pair{"host_volume", "host-volume-"}, std::pair{"plugin", "plugin-"}})
+    if (!request.parameter_or_empty(parameter).empty())
+      if (const auto known = access::capability_of(block + std::string{word})) return known;
+  return word.starts_with("mount-") ? access::capability_of("host-volume-" + std::string{word})
+                                    : std::nullopt;
+}
+
+Result<Capability> asked_capability(const net::Request& request) {
+  const auto word = request.parameter_or_empty("capability");
   if (word.empty()) return bad_request("missing capability, such as \"submit-job\"");
   if (const auto known = access::capability_of(word)) return *known;
+  if (const auto known = word_in_block(request, word)) return *known;
   std::vector<std::string_view> words;
   for (int i = 1; i <= static_cast<int>(Capability::management); ++i)
     words.push_back(access::word_of(static_cast<Capability>(i)));
@@ -29,9 +45,7 @@ Result<Capability> asked_capability(std::string_view word) {
 Result<Explained> asked_of(const net::Request& request) {
   if (!request.parameter_or_empty("accessor").empty())
     return bad_request("accessor is not taken: ask with the token itself");
-  Explained asked{
-      .capability = NOMAD_TRY(asked_capability(request.parameter_or_empty("capability"))),
-      .target = {}};
+  Explained asked{.capability = NOMAD_TRY(asked_capability(request)), .target = {}};
   if (access::is_namespaced(asked.capability)) {
     const auto ns = request.parameter_or_empty("namespace");
     asked.target.ns = ns.empty() ? "default" : ns;

@@ -74,3 +74,14 @@ TEST_CASE("explain: where nobody needs a token there is nothing to say") {
   ApiFixture fixture;
   CHECK(fixture.refusal("/v1/acl/explain?capability=read-job") == "400 ACL support disabled");
 }
+
+TEST_CASE("explain: words that policies have inside of a block are known, too") {
+  ExplainFixture fixture;
+  for (const auto& [query, word] : std::vector<std::pair<std::string, std::string>>{
+           {"capability=mount-readwrite&host_volume=hv", "host-volume-mount-readwrite"},
+           {"capability=read&path=a", "variables-read"},
+           {"capability=write&node_pool=gpu", "node-pool-write"}})
+    CHECK(fixture.told(query).find(R"("Capability":")" + word + '"') != std::string::npos);
+  CHECK(fixture.told("capability=mount-readonly") == "400 missing host_volume");
+  CHECK(fixture.told("capability=read").starts_with("400 unknown capability"));
+}
