@@ -10,6 +10,7 @@
 #include "actors/api/forward/leader_watch.hpp"
 #include "actors/api/forward/relay_input.hpp"
 #include "actors/api/forward/repeats.hpp"
+#include "actors/api/http/rights_watch.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/http/error_status.hpp"
@@ -28,6 +29,9 @@ constexpr std::chrono::milliseconds longest_pause{320};
 constexpr std::chrono::seconds connect_patience{70};
 constexpr std::chrono::seconds end_patience{5};  ///< Between an answer's last bytes and its end.
 constexpr std::uint64_t kept_whole = 16 * 1024 * 1024;  ///< Longer answers are streamed.
+
+/// So long those who serve a session have to end it when its caller may not go on.
+constexpr std::chrono::milliseconds session_patience{600};
 
 /// Marks an answer that says that nothing was done. Between agents only.
 constexpr std::string_view unserved_header = "X-Nomadctl-Unserved";
@@ -261,7 +265,21 @@ private:
     tunnel_.on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
       if (const auto self = weak.lock()) self->input_.add(bytes, last);
     });
+    keep_rights();
     return true;
+  }
+
+  /// Whoever serves a session ends it when its caller's token has ended, and says why. One who
+  /// enforces nothing does not: so this agent does, a moment later.
+  void keep_rights() {
+    if (!is_first_ || !call_.asking.who.grant()) return;
+    rights_ = context_->rights_watch.renew(
+        call_.asking.who, if_alive([](Relay& relay, const Result<access::Principal>& now) {
+          if (now || relay.phase_ != Phase::tunneling) return;
+          relay.context_->timers.call_after(session_patience, relay.if_alive([](Relay& late) {
+            if (late.phase_ == Phase::tunneling) late.break_off("the token has ended");
+          }));
+        }));
   }
 
   /// Whoever calls it closes the tunnel, which no input uses any more.
@@ -400,7 +418,8 @@ private:
   net::BodyStream body_stream_;
   net::Tunnel tunnel_;
 
-  RelayInput input_;  ///< Of a tunnel.
+  RelayInput input_;              ///< Of a tunnel.
+  RightsWatch::Watching rights_;  ///< The same.
 
   Phase phase_ = Phase::looking;
   std::function<void()> cancel_;

@@ -9,10 +9,10 @@
 #include "runtime/net/http/url.hpp"
 #include "runtime/net/http/websocket.hpp"
 #include "test/support/access_policy.hpp"
+#include "test/unit/actors/api/allocs/exec_peer.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/actors/api/busy_looks.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
-#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -84,61 +84,6 @@ private:
   std::atomic<int>& killed_;
 };
 
-/// The client's end of a websocket.
-class Peer {
-public:
-  explicit Peer(const std::string& address,
-                const std::string& target,
-                const std::string& early = "")
-      : raw_{address} {
-    raw_.send("GET " + target + " HTTP/1.1\r\nHost: " + address
-              + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-              + early);
-    head = raw_.read_until("\r\n\r\n");
-  }
-
-  static std::string frame(std::string_view payload, ws::Kind kind = ws::Kind::text) {
-    ws::Codec codec{ws::Side::client, 1024};
-    codec.send(kind, payload);
-    return codec.take_output();
-  }
-
-  void send(std::string_view payload, ws::Kind kind = ws::Kind::text) {
-    raw_.send(frame(payload, kind));
-  }
-
-  void send_raw(std::string_view bytes) { raw_.send(bytes); }
-
-  /// The next message: its payload, or "close <code> <reason>".
-  std::string next() {
-    const auto end = std::chrono::steady_clock::now() + 10s;
-    while (std::chrono::steady_clock::now() < end) {
-      std::string_view view = input_;
-      auto message = codec_.next(view);
-      input_ = std::string{view};
-      if (message && message->kind == ws::Kind::close)
-        return "close " + std::to_string(message->close_code) + ' ' + message->payload;
-      if (message && message->kind == ws::Kind::pong) return "pong " + message->payload;
-      if (message) return message->payload;
-      auto more = raw_.read_until("\x01never\x01", 20ms);
-      if (more.empty()) return "(closed)";
-      if (more.starts_with("(timeout) ")) more.erase(0, 10);
-      input_ += more;
-    }
-    return "(nothing)";
-  }
-
-  void leave() { raw_.close(); }
-
-  std::string head;
-
-private:
-  net::RawPeer raw_;
-  std::string input_;
-  ws::Codec codec_{ws::Side::client, 10'000'000};
-};
-
 struct ExecFixture : ApiFixture {
   explicit ExecFixture(const std::function<void(ApiOptions&)>& change = {}) : ApiFixture{change} {
     played->start_session = [this]() -> Result<std::shared_ptr<host::ExecSession>> {
@@ -182,11 +127,34 @@ struct ExecFixture : ApiFixture {
 struct PassedOn {
   std::mutex guard;
   std::vector<rpc::transport::Call> calls;
+  bool serves = false;  ///< Else it refuses. Set before anything is passed on.
+  std::atomic<bool> is_cancelled = false;
+  std::function<void(rpc::transport::Reply)> is_over;  ///< Kept until then, as the session.
+  std::shared_ptr<net::RpcStream> session;
 
   std::vector<rpc::transport::Call> seen() {
     const std::lock_guard lock{guard};
     return calls;
   }
+};
+
+/// A session that says nothing.
+class SessionStream final : public net::RpcStream {
+public:
+  bool write(Bytes) override { return true; }
+
+  void end() override {}
+
+  void on_data(std::function<void(Bytes, bool)> callback) override {
+    callback(write_response_head({.status = 101, .headers = {{"Upgrade", "websocket"}}}, {}),
+             false);
+  }
+
+  void taken(std::size_t) override {}
+
+  void on_writable(std::function<void()>) override {}
+
+  void on_closed(std::function<void()>) override {}
 };
 
 struct FarExecState {
@@ -204,6 +172,11 @@ rpc::Transport::behavior_type play_far_exec(rpc::Transport::stateful_pointer<Far
           const std::lock_guard lock{passed_on->guard};
           passed_on->calls.push_back(msg.call);
         }
+        if (passed_on->serves) {
+          passed_on->is_over = msg.done;
+          passed_on->session = std::make_shared<SessionStream>();
+          return Opened{passed_on->session, [passed_on] { passed_on->is_cancelled = true; }};
+        }
         msg.done({Error{Errc::rejected, "it is there"}, Delivery::answered});
         return Opened{std::make_shared<SilentStream>(), [] {}};
       },
@@ -215,9 +188,9 @@ rpc::Transport::behavior_type play_far_exec(rpc::Transport::stateful_pointer<Far
 
 /// A server that enforces, and leads; allocations run elsewhere.
 struct FarExec {
-  FarExec() {
-    fixture.emplace([this](ApiOptions& made) {
-      made.authenticator = test::a_only_rights();
+  explicit FarExec(const std::shared_ptr<access::Authenticator>& judge = test::a_only_rights()) {
+    fixture.emplace([this, &judge](ApiOptions& made) {
+      made.authenticator = judge;
       auto& view = made.peers.view.emplace();
       view.region = made.agent.region;
       view.leader_address = [] { return rpc::LeaderAddress{.is_self = true, .rpc_address = {}}; };
@@ -451,6 +424,19 @@ TEST_CASE("exec: the agent that was asked judges who shakes hands, whatever the 
   REQUIRE(read_request(**sent, there));
   CHECK(there.parameter_or_empty("ws_handshake") == "false");
   CHECK(there.parameter_or_empty("task") == "server");
+}
+
+TEST_CASE(
+    "exec: the agent that was asked ends what its user may not have, whatever the node does") {
+  const auto index = std::make_shared<std::atomic<std::uint64_t>>(1);
+  FarExec server{test::until_revoked(index)};
+  server.passed_on->serves = true;
+  Peer peer{server.fixture->address(), ExecFixture::target()};
+  CHECK(peer.head.starts_with("HTTP/1.1 101 "));
+  CHECK_FALSE(server.passed_on->is_cancelled);
+  *index = 2;
+  CHECK(peer.next() == "(closed)");
+  CHECK(eventually([&] { return server.passed_on->is_cancelled.load(); }));
 }
 
 TEST_CASE("exec: frames that come with the request are not lost") {
