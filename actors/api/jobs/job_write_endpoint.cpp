@@ -16,7 +16,6 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/job_commands.hpp"
-#include "runtime/cluster/job_rights.hpp"
 #include "runtime/hcl/functions/functions.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/cron/cron.hpp"
@@ -284,7 +283,6 @@ Outcome plan_here(Call& call, const JobParts& parts) {
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
   const auto job = freeze_job(incoming.draft);
-  NOMAD_TRY(cluster::authorize_contents(call.asking.who, *job));
   if (overrides)
     NOMAD_TRY(
         authorize(call.asking.who, Capability::sentinel_override, {view(job->getNamespace())}));
