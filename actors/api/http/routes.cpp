@@ -58,10 +58,22 @@ void serve(const Operation& operation, Call call) {
            });
 }
 
+/// Of what is for another region, and came back to this agent.
+void refuse_region(Call here) {
+  here.fail(bad_request("No path to region"));
+}
+
 /// What another region serves, that region judges by its own tokens.
 void pass_to_region(const Operation& operation, Call call) {
-  dispatch(operation.where, std::move(call),
-           [](Call here) { here.fail(bad_request("No path to region")); });
+  dispatch(operation.where, std::move(call), refuse_region);
+}
+
+/// A token that is none here may be one in the region that the body is for.
+std::string region_of_unknown(const Operation& operation, const Call& call) {
+  if (operation.region_of_body == nullptr || call.request().needs_token) return {};
+  const auto now = call.context->authenticator->at_once(call.asking.who);
+  if (!now || *now) return {};
+  return operation.region_of_body(call);
 }
 
 void run(const std::vector<Operation>& operations, Call call) {
@@ -74,12 +86,15 @@ void run(const std::vector<Operation>& operations, Call call) {
     if (const auto why = refuse_page_of(call, operation)) return call.send(Answer::text(403, *why));
     call.asking.needed = operation.capability;
     call.handler_judges = operation.handler_judges;
+    call.about = operation.about;
     const bool reads = asked == Methods::get;
     if (operation.capability == Capability::none && call.asking.who.limits() != nullptr && !reads)
       call.asking.needed = Capability::agent_write;  // what all may do, he who is kept to something
     if (operation.where != Where::agent && is_of_other_region(operation.where, call)
         && !request.needs_token)
       return pass_to_region(operation, std::move(call));
+    if (const auto region = region_of_unknown(operation, call); !region.empty())
+      return dispatch_to_region(std::move(call), region, refuse_region);
     if (call.asking.needed == Capability::none) return serve(operation, std::move(call));
     return with_rights(std::move(call),
                        [operation](Call admitted) { serve(operation, std::move(admitted)); });
@@ -87,12 +102,12 @@ void run(const std::vector<Operation>& operations, Call call) {
   call.send(Answer::text(405, "Invalid method"));
 }
 
-    call.about = operation.about;
 }  // namespace
 
 /// Notes what there is, and finds where its times go.
 void Routes::list(const std::string& path, std::vector<Operation>& operations, About about) {
   for (auto& operation : operations) {
+    operation.about = about;
     const auto* method = operation.methods == Methods::any        ? "ANY "
                          : fits(operation.methods, Methods::put)  ? "PUT "
                          : fits(operation.methods, Methods::get)  ? "GET "
@@ -107,7 +122,6 @@ void Routes::list(const std::string& path, std::vector<Operation>& operations, A
     if (fits(operation.methods, Methods::get))
       operation.counters.push_back(&metrics_->counter("nomad.rpc.query"));
   }
-    operation.about = about;
 }
 
 void Routes::exact(std::string path, std::vector<Operation> operations, About about) {

@@ -46,6 +46,9 @@ struct Operation {
 
   /// Though it is of no namespace, its handler judges: each row of a list, or what a body names.
   bool handler_judges = false;
+
+  /// The other region that the body is for; "": none. Null: bodies name none.
+  std::string (*region_of_body)(const Call& call) = nullptr;
   About about = About::nothing;                    ///< Set by Routes.
   telemetry::Sample* time = nullptr;               ///< Of how long it takes; set by Routes.
   std::vector<telemetry::Counter*> counters = {};  ///< Of how often it is served; the same.

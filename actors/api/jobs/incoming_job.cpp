@@ -81,6 +81,21 @@ Result<IncomingJob> take_job(const Call& call,
   return incoming;
 }
 
+std::string region_of_job(const Call& call) {
+  constexpr std::size_t most = 64 * 1024;  // nobody knows yet whether the caller is anybody
+  if (call.request().body.size() > most || !call.context->forward) return {};
+  const auto body = read_body(call.request());
+  if (!body) return {};
+  BodyFields fields{*body, "JobRegisterRequest"};
+  const auto* given = fields.object("Job");
+  if (given == nullptr) return {};
+  auto draft = jobspec::JobDraft::decode(*given);
+  if (!draft) return {};
+  const auto& own = call.context->region;
+  auto region = jobspec::resolve_region(draft->job(), "", fields.text("Region"), own).request;
+  return region == own ? std::string{} : region;
+}
+
 Object<schema::Job> freeze_job(jobspec::JobDraft& draft) {
   jobspec::DraftBlock job = draft.job();
   job.set("SubmitTime", unix_now());

@@ -41,6 +41,9 @@ Result<IncomingJob> take_job(const Call& call,
                              std::string_view id,
                              const JobTexts& texts);
 
+/// The other region that the request's job is for; "": none, or the body is long.
+std::string region_of_job(const Call& call);
+
 /// What of the job's surroundings does not exist, or does not take the job: judged by `take_job`,
 /// and once more with what is written.
 std::vector<std::string> state_errors(const state::Snapshot& snapshot,

@@ -11,6 +11,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/jobs/incoming_job.hpp"
 #include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/object/job_kind.hpp"
 
@@ -343,8 +344,14 @@ void add_job_routes(Routes& routes, JobParts parts) {
   const auto write = [](std::string_view suffix, Capability capability, BoundHandler run) {
     return Suffix{suffix, {{Methods::write, capability, run}}};
   };
-  routes.exact("/v1/jobs", {{Methods::get, Capability::list_jobs, list_jobs},
-                            {Methods::write, Capability::submit_job, with(register_job)}});
+  const auto submit = [&with](auto run) {
+    return Operation{.methods = Methods::write,
+                     .capability = Capability::submit_job,
+                     .run = with(run),
+                     .region_of_body = region_of_job};
+  };
+  routes.exact("/v1/jobs",
+               {{Methods::get, Capability::list_jobs, list_jobs}, submit(register_job)});
   routes.exact("/v1/jobs/parse",
                {{Methods::write, Capability::parse_job, parse_job, Where::agent}});
   routes.exact("/v1/validate/job", {{Methods::write, Capability::read_job, with(validate_job)}});
@@ -352,7 +359,7 @@ void add_job_routes(Routes& routes, JobParts parts) {
                             read("/allocations", job_allocations),
                             read("/evaluations", job_evaluations),
                             write("/periodic/force", Capability::dispatch_job, force_periodic),
-                            write("/plan", Capability::submit_job, with(plan_job)),
+                            Suffix{"/plan", {submit(plan_job)}},
                             read("/summary", job_summary),
                             write("/dispatch", Capability::dispatch_job, dispatch_job),
                             read("/versions", job_versions),
@@ -367,7 +374,7 @@ void add_job_routes(Routes& routes, JobParts parts) {
                             read("/submission", job_submission),
                             {"",
                              {{Methods::get, Capability::read_job, read_job},
-                              {Methods::write, Capability::submit_job, with(register_job)},
+                              submit(register_job),
                               {Methods::remove, Capability::submit_job, deregister_job}}}});
 }
 

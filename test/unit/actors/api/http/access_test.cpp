@@ -191,6 +191,22 @@ TEST_CASE("access: what another region is to serve is not judged by the tokens o
   CHECK(fixture.as(test::no_token, "GET", "/v1/agent/self?region=eu", "").status == 403);
 }
 
+TEST_CASE("access: nor is a job for another region, as its body alone says") {
+  TwoNamespaces fixture;
+  const auto of = [&](const std::string& path, const std::string& region) {
+    return fixture
+        .as(test::no_token, "PUT", path, R"({"Job":{"ID":"web","Region":")" + region + "\"}}")
+        .body;
+  };
+  for (const std::string path : {"/v1/jobs", "/v1/job/web", "/v1/job/web/plan"}) {
+    CHECK(of(path, "eu") == "No path to region");
+    for (const auto* region : {"", "global"})
+      CHECK(of(path, region) == "Permission denied");
+    for (const auto* body : {"", "{", R"({"Job":7})"})
+      CHECK(fixture.as(test::no_token, "PUT", path, body).body == "Permission denied");
+  }
+}
+
 TEST_CASE("access: an allocation needs no namespace") {
   TwoNamespaces fixture;
   const auto of = [&](const std::string& token, const std::string& id) {
