@@ -141,13 +141,19 @@ std::uint64_t Authenticator::newest_index() const {
   return options_.lookup.index ? std::max(told, options_.lookup.index()) : told;
 }
 
+NewestIndex Authenticator::newest() const {
+  const auto index = newest_index();
+  const auto& tokens = options_.lookup.tokens_index;
+  return {index, tokens ? std::max(index, tokens()) : index};
+}
+
 /// What is kept of a token, or found in this process.
 std::optional<Result<GrantRef>> Authenticator::known(const Key& key, std::string_view token) {
-  const auto newest = newest_index();
+  const auto asked_at = newest();
   {
     auto& shard = shard_of(key);
     const std::lock_guard lock{shard.guard};
-    if (const auto kept = shard.cache.find(key, newest, options_.now())) {
+    if (const auto kept = shard.cache.find(key, asked_at, options_.now())) {
       if (!*kept) return permission_denied();
       return *kept;
     }
@@ -155,37 +161,43 @@ std::optional<Result<GrantRef>> Authenticator::known(const Key& key, std::string
   if (!options_.lookup.here) return {};
   auto found = options_.lookup.here(token);
   if (!found) return {};
-  return keep(key, std::move(*found), newest);
+  return keep(key, std::move(*found), asked_at);
 }
 
 /// Keeps what a look-up has found that was begun when `asked_at` was the newest index.
-Result<GrantRef> Authenticator::keep(const Key& key, Result<Grant> found, std::uint64_t asked_at) {
+Result<GrantRef> Authenticator::keep(const Key& key,
+                                     Result<Grant> found,
+                                     const NewestIndex& asked_at) {
   const auto now = options_.now();
   if (found && found->until <= now) found = permission_denied();
   if (!found && found.error().code != Errc::permission_denied) return found.error();
+  auto index = asked_at.of_unknown;
   std::shared_ptr<Grant> grant;
   if (found) {
     grant = std::make_shared<Grant>(std::move(*found));
-    asked_at = grant->index;  // of an answer that is behind: it is not found again
+    index = grant->index;  // of an answer that is behind: it is not found again
   }
   auto& shard = shard_of(key);
   const std::lock_guard lock{shard.guard};
-  auto kept = shard.cache.keep(key, std::move(grant), asked_at, now);
+  auto kept = shard.cache.keep(key, std::move(grant), index, now);
   if (!kept) return permission_denied();
   return kept;
 }
 
 void Authenticator::ask_elsewhere(const Key& key, const SecretText& token) {
   const auto once = std::make_shared<Once>(
-      [self = shared_from_this(), key, asked_at = newest_index()](Result<Grant> found) {
+      [self = shared_from_this(), key, asked_at = newest()](Result<Grant> found) {
         self->found_elsewhere(key, std::move(found), asked_at);
       });
   options_.lookup.elsewhere(token, [once](Result<Grant> found) { (*once)(std::move(found)); });
 }
 
-void Authenticator::found_elsewhere(const Key& key, Result<Grant> found, std::uint64_t asked_at) {
+void Authenticator::found_elsewhere(const Key& key,
+                                    Result<Grant> found,
+                                    const NewestIndex& asked_at) {
   const bool has_tables = options_.lookup.index != nullptr;
-  if (found && has_tables) found->index = asked_at;  // and no longer: these tables say the rest
+  if (found && has_tables)
+    found->index = asked_at.of_known;  // and no longer: these tables say the rest
   if (found && !has_tables) note_index(found->index);
   const bool is_nobody_there = !found && found.error().code == Errc::unavailable && !has_tables;
   const auto grant

@@ -52,6 +52,10 @@ struct Lookup {
   /// more; and when nobody can be asked, what they said last.
   std::function<std::uint64_t()> index = {};
 
+  /// The newest index of the tokens, new ones, too: what is none may be one since. Empty: `index`
+  /// tells that as well.
+  std::function<std::uint64_t()> tokens_index = {};
+
   /// Whether that is the node's secret. Empty: this process knows no node's.
   std::function<bool(std::string_view node_id, std::string_view secret)> is_node = {};
 
@@ -140,10 +144,11 @@ private:
 
   Shard& shard_of(const Key& key) { return *shards_[key[1] % shards_.size()]; }
 
+  NewestIndex newest() const;
   std::optional<Result<GrantRef>> known(const Key& key, std::string_view token);
-  Result<GrantRef> keep(const Key& key, Result<Grant> found, std::uint64_t asked_at);
+  Result<GrantRef> keep(const Key& key, Result<Grant> found, const NewestIndex& asked_at);
   void ask_elsewhere(const Key& key, const SecretText& token);
-  void found_elsewhere(const Key& key, Result<Grant> found, std::uint64_t asked_at);
+  void found_elsewhere(const Key& key, Result<Grant> found, const NewestIndex& asked_at);
   Result<GrantRef> extend(const Key& key, const Error& why);
   void note_index(std::uint64_t index);
 

@@ -21,11 +21,11 @@ TokenHash::Value TokenHash::of(std::string_view token) const {
   return value;
 }
 
-std::optional<GrantRef> GrantCache::find(const Key& key, std::uint64_t newest, Time now) {
+std::optional<GrantRef> GrantCache::find(const Key& key, const NewestIndex& newest, Time now) {
   const auto found = places_.find(key);
   if (found == places_.end()) return {};
   const auto place = found->second;
-  if (place->index != newest || place->until <= now) {
+  if (place->index != (place->grant ? newest.of_known : newest.of_unknown) || place->until <= now) {
     if (!place->grant) forget(place);
     return {};
   }

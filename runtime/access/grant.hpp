@@ -5,7 +5,8 @@
 //   (1) Of a token only a keyed hash is kept, whose key never leaves the process.
 //   (2) An entry counts until its time is over, and only as long as nothing has changed that rights
 //       are read from: its index is the newest one that is known (which may fall: restored state).
-//       What it said then can still be had, for when nobody can be asked.
+//       What it said then can still be had, for when nobody can be asked. A token that is new
+//       changes nothing but that it was none.
 //   (3) At most so many entries of known tokens, and as many of unknown ones: whoever guesses
 //       displaces the guesses of others, and nobody's rights. What was used longest ago goes first.
 //
@@ -61,6 +62,16 @@ struct CacheLimits {
   std::chrono::milliseconds unknown_for{5'000};
 };
 
+/// The newest indexes that are known.
+struct NewestIndex {
+  NewestIndex(std::uint64_t of_all) : of_known{of_all}, of_unknown{of_all} {}
+
+  NewestIndex(std::uint64_t known, std::uint64_t unknown) : of_known{known}, of_unknown{unknown} {}
+
+  std::uint64_t of_known;    ///< By which what tokens give has changed.
+  std::uint64_t of_unknown;  ///< By which there may be a token that was none.
+};
+
 class GrantCache {
 public:
   using Key = TokenHash::Value;
@@ -69,7 +80,7 @@ public:
 
   /// What is known of a token as of `newest`: its grant, or null for one that is none. Nothing: it
   /// has to be looked up.
-  std::optional<GrantRef> find(const Key& key, std::uint64_t newest, Time now);
+  std::optional<GrantRef> find(const Key& key, const NewestIndex& newest, Time now);
 
   /// What was last known of a token that has not ended by itself, however long ago. Null: nothing,
   /// or that it is none.

@@ -61,7 +61,7 @@ access::Time end_of_grant(schema::AclToken::Reader token, const access::Moment& 
 
 std::uint64_t stored_rights_index(const state::Snapshot& state) {
   using state::Table;
-  return std::max({state.index(Table::acl_tokens), state.index(Table::acl_policies),
+  return std::max({state.unguarded().tables().acl_tokens_replaced, state.index(Table::acl_policies),
                    state.index(Table::acl_roles)});
 }
 
@@ -114,6 +114,7 @@ access::Lookup lookup_in(std::shared_ptr<const state::Store> store,
                          std::function<access::Moment()> now) {
   const auto cache = std::make_shared<access::RightsCache>();
   return {.index = [store] { return stored_rights_index(store->snapshot()); },
+          .tokens_index = [store] { return store->snapshot().index(state::Table::acl_tokens); },
           .is_node =
               [store](std::string_view id, std::string_view secret) {
                 return is_secret_of_node(store->snapshot(), id, secret);

@@ -17,7 +17,8 @@ class Store;
 
 namespace nomad::cluster {
 
-/// The newest index of the tables that `stored_rights` reads.
+/// The newest index by which something has changed that `stored_rights` gave somebody. A new token
+/// changes nothing of what others have.
 std::uint64_t stored_rights_index(const state::Snapshot& state);
 
 /// What a token gives, or "", which is what everyone may do: all of a management token, else the

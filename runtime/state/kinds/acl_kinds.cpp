@@ -46,8 +46,9 @@ std::optional<std::string> AclTokens::key_by_expiry(Reader token) {
 void AclTokens::derive(Tables& tables,
                        const Object<Type>& before,
                        const Object<Type>& after,
-                       const Derivation&) {
+                       const Derivation& how) {
   count_seals(tables, before, after);
+  if (before) tables.acl_tokens_replaced = how.index;
 }
 
 void AclAuthMethods::derive(Tables& tables,

@@ -54,6 +54,7 @@ struct AclTokens : Stored<schema::AclToken, Table::acl_tokens> {
     PersistentMap<std::uint64_t> acl_sealed_by_key;  ///< Tokens and auth methods per root key.
   };
 
+    Index acl_tokens_replaced = 0;  ///< Of the last change of one that there was before.
   static constexpr auto rows = &Rows::acl_tokens;
   static constexpr std::string_view name = "acl_tokens";
   static constexpr std::string_view topic = "ACLToken";
@@ -84,7 +85,7 @@ struct AclTokens : Stored<schema::AclToken, Table::acl_tokens> {
       RowIndex{&Rows::acl_tokens_by_expiry, &key_by_expiry},
   };
 
-  /// Counts it for the root key that sealed its secret.
+  /// Counts it for the root key that sealed its secret, and notes whether there was one before.
   static void derive(Tables& tables,
                      const Object<Type>& before,
                      const Object<Type>& after,

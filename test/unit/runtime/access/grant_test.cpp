@@ -52,6 +52,7 @@ TEST_CASE("grant_cache: what was read before the newest change does not count") 
   CHECK(cache.find(key(1), 7, start));
   CHECK(cache.find(key(2), 7, start));
   CHECK_FALSE(cache.find(key(1), 8, start));
+  CHECK(cache.find(key(1), {7, 8}, start));
   CHECK_FALSE(cache.find(key(2), 8, start));
   CHECK(cache.size() == 1);
 }

@@ -136,9 +136,14 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a client token has its own policies an
         == now().row<state::kind::AclPolicies>("q")->getModifyIndex());
 
   const auto before = cluster::stored_rights_index(now());
+  put_token("a2", "t", "client");
+  CHECK(cluster::stored_rights_index(now()) == before);
+  run([](auto command) { command.setAclTokenDelete("a2"); });
+  CHECK(cluster::stored_rights_index(now()) > before);
+  const auto after = cluster::stored_rights_index(now());
   run([](auto command) { command.setAclRoleDelete("r1"); });
   CHECK(names() == cluster::Names{"gone", "p"});
-  CHECK(cluster::stored_rights_index(now()) > before);
+  CHECK(cluster::stored_rights_index(now()) > after);
   CHECK_FALSE(rights("s")->rights->allow(access::Capability::management, {}));
 }
 
