@@ -121,7 +121,7 @@ private:
   /// The path that `selector` means once local names are replaced, innermost first; or the value
   /// that a local name stands for.
   Result<std::optional<Value>> find(const Selector& selector) {
-    if (locals_.empty()) return find_value(row_, selector.path);
+    if (locals_.empty()) return find_value(row_, selector.path, raw_, work_);
     auto path = selector.path;
     for (auto local = locals_.rbegin(); local != locals_.rend() && !path.empty(); ++local) {
       if (local->name != path[0]) continue;
@@ -134,7 +134,7 @@ private:
       path.erase(path.begin());
       path.insert(path.begin(), local->path.begin(), local->path.end());
     }
-    return find_value(row_, path);
+    return find_value(row_, path, raw_, work_);
   }
 
   Result<bool> match(const Expression& node) {
@@ -261,6 +261,7 @@ private:
   const Row& row_;
   const Patterns& patterns_;
   Work& work_;
+  RawTexts raw_;
   std::vector<Local> locals_;
 };
 

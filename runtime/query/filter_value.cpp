@@ -2,6 +2,7 @@
 
 #include "runtime/base/name_table.hpp"
 #include "runtime/base/whole_number.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::query {
 namespace {
@@ -76,8 +77,13 @@ Value value_of(const capnp::DynamicValue::Reader& source, const ValuePlan& plan)
       const auto text = source.as<capnp::Text>();
       return make_text({text.begin(), text.size()});
     }
-    case Shape::raw_json:
-      return make_opaque(source.as<capnp::Text>().size());
+    case Shape::raw_json: {
+      const auto text = source.as<capnp::Text>();
+      value = make_opaque(text.size());
+      value.text = {text.begin(), text.size()};
+      value.is_raw = true;
+      return value;
+    }
     case Shape::base64:
       return make_opaque(source.as<capnp::Data>().size());
     case Shape::timestamp:
@@ -93,6 +99,40 @@ Value value_of(const capnp::DynamicValue::Reader& source, const ValuePlan& plan)
       break;
     case Shape::optional:
       return optional_of(source.as<capnp::DynamicStruct>(), plan);
+  }
+  return value;
+}
+
+Value value_of(const boost::json::value& source) {
+  Value value;
+  switch (source.kind()) {
+    case boost::json::kind::null:
+      break;
+    case boost::json::kind::bool_:
+      value.kind = Kind::boolean;
+      value.boolean = source.get_bool();
+      break;
+    case boost::json::kind::int64:
+      value.kind = Kind::signed_number;
+      value.signed_number = source.get_int64();
+      break;
+    case boost::json::kind::uint64:
+      value.kind = Kind::unsigned_number;
+      value.unsigned_number = source.get_uint64();
+      break;
+    case boost::json::kind::double_:
+      value.kind = Kind::real;
+      value.real = source.get_double();
+      break;
+    case boost::json::kind::string: {
+      const auto& text = source.get_string();
+      return make_text({text.data(), text.size()});
+    }
+    case boost::json::kind::array:
+    case boost::json::kind::object:
+      value.kind = source.is_array() ? Kind::list : Kind::map;
+      value.json = &source;
+      break;
   }
   return value;
 }
@@ -178,6 +218,8 @@ Result<Value> step(const Row& row, const Value& value, const std::string& part) 
 
 std::size_t Value::size() const {
   if (kind == Kind::text) return text.size();
+  if (json != nullptr)
+    return json->is_array() ? json->get_array().size() : json->get_object().size();
   if (kind == Kind::list || kind == Kind::map) return list->size();
   return kind == Kind::opaque ? unsigned_number : 0;
 }
@@ -195,17 +237,23 @@ std::string_view Value::kind_name() const {
 }
 
 Value Value::element(unsigned index) const {
+  if (json != nullptr) return value_of(json->get_array()[index]);
   if (plan->element->shape == Shape::object)
     return make_object((*list)[index].as<capnp::DynamicStruct>());
   return value_of((*list)[index], *plan->element);
 }
 
 std::string_view Value::key(unsigned index) const {
+  if (json != nullptr) return std::next(json->get_object().begin(), index)->key();
   const auto text = (*list)[index].as<capnp::DynamicStruct>().get("key").as<capnp::Text>();
   return {text.begin(), text.size()};
 }
 
 std::optional<Value> Value::entry(std::string_view wanted) const {
+  if (json != nullptr) {
+    const auto* found = json->get_object().if_contains(wanted);
+    return found != nullptr ? std::optional{value_of(*found)} : std::nullopt;
+  }
   unsigned low = 0;
   unsigned high = list->size();
   while (low < high) {
@@ -219,13 +267,28 @@ std::optional<Value> Value::entry(std::string_view wanted) const {
   return value_of((*list)[low].as<capnp::DynamicStruct>().get("value"), *plan->element);
 }
 
-Result<std::optional<Value>> find_value(const Row& row, std::span<const std::string> path) {
+Result<Value> RawTexts::read(const Value& raw, Work& work) {
+  static const boost::json::value none = boost::json::object{};
+  if (raw.text.empty()) return value_of(none);
+  const auto found = read_.find(raw.text.data());
+  if (found != read_.end()) return value_of(found->second);
+  NOMAD_TRY(work.take(raw.text.size()));
+  auto json = parse_json(raw.text);
+  if (!json) return raw;
+  return value_of(read_.emplace(raw.text.data(), std::move(*json)).first->second);
+}
+
+Result<std::optional<Value>> find_value(const Row& row,
+                                        std::span<const std::string> path,
+                                        RawTexts& raw,
+                                        Work& work) {
   Value value = make(Kind::root);
   for (std::size_t i = 0; i < path.size(); ++i) {
     const bool from_map = value.kind == Kind::map;
     auto next = step(row, value, path[i]);
     if (next) {
       value = *next;
+      if (value.is_raw) value = NOMAD_TRY(raw.read(value, work));
       continue;
     }
     if (next.error().code == Errc::not_found && from_map && i + 1 == path.size())

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include <boost/json/value.hpp>
 #include <capnp/dynamic.h>
 
 #include "runtime/base/result.hpp"
@@ -28,7 +30,7 @@ struct Value {
     object,
     list,
     map,
-    opaque,  ///< Something that can only be empty or not: bytes, times, raw JSON.
+    opaque,  ///< Something that can only be empty or not: bytes, times.
     root,    ///< The filtered object itself.
   };
 
@@ -41,6 +43,8 @@ struct Value {
   std::optional<capnp::DynamicStruct::Reader> object;
   std::optional<capnp::DynamicList::Reader> list;  ///< Of a map: its entries.
   const object::ValuePlan* plan = nullptr;         ///< Of a list or map.
+  bool is_raw = false;                             ///< JSON that nobody has read yet: `text`.
+  const boost::json::value* json = nullptr;        ///< A list or map in such JSON.
 
   std::size_t size() const;  ///< Of texts, lists, maps, opaque ones.
   bool has_size() const;
@@ -53,6 +57,16 @@ struct Value {
   std::optional<Value> entry(std::string_view key) const;  ///< Of a map.
 };
 
+/// Texts of JSON in one row, each read once, when something in it is asked for.
+class RawTexts {
+public:
+  /// What the text says; as it is if that is no JSON. Its bytes are paid for with `work`.
+  Result<Value> read(const Value& raw, Work& work);
+
+private:
+  std::map<const char*, boost::json::value> read_;
+};
+
 /// The filtered row: its own fields and named objects beside them.
 struct Row {
   capnp::DynamicStruct::Reader object;
@@ -61,6 +75,9 @@ struct Row {
 
 /// Follows `path`. Nothing when only the last step is missing and it was the key of a map; other
 /// missing steps are errors: `error finding value in datum: /Foo at part 0: …`.
-Result<std::optional<Value>> find_value(const Row& row, std::span<const std::string> path);
+Result<std::optional<Value>> find_value(const Row& row,
+                                        std::span<const std::string> path,
+                                        RawTexts& raw,
+                                        Work& work);
 
 }  // namespace nomad::query

@@ -248,3 +248,46 @@ TEST_CASE("filter: all its patterns together are bounded") {
 
   CHECK(Filter::compile(text)->matches(alloc.reader()).error().code == Errc::too_large);
 }
+
+TEST_CASE("filter: looks into fields that hold free JSON") {
+  Draft<schema::Task> task;
+  task->setConfig(R"({"image":"web:1","ports":["http",7],"auth":{"x":true,"n":null},"cpu":1.5})");
+  const auto says = [&task](const std::string& expression) -> std::string {
+    const auto filter = Filter::compile(expression);
+    REQUIRE(filter.has_value());
+    const auto result = filter->matches(task.reader());
+    if (!result) return result.error().what;
+    return *result ? "yes" : "no";
+  };
+
+  struct Case {
+    std::string expression, expected;
+  };
+
+  for (const auto& one : std::vector<Case>{
+           {"Config.image == `web:1`", "yes"},
+           {"Config.image matches `^web:`", "yes"},
+           {"Config.cpu == 1.5", "yes"},
+           {"Config.auth.x == true", "yes"},
+           {"http in Config.ports", "yes"},
+           {"Config.ports.1 == 7", "yes"},
+           {"image in Config", "yes"},
+           {"any Config.ports as p { p == http }", "yes"},
+           {"any Config as k, v { k == image and v == `web:1` }", "yes"},
+           {"Config.missing == x", "no"},
+           {"Config.missing != x", "yes"},
+           {"Config is not empty", "yes"},
+           {"Config.image.deep == x",
+            "error finding value in datum: /Config/image/deep: at part 2, invalid value kind: "
+            "string"}}) {
+    CHECK_MESSAGE(says(one.expression) == one.expected, one.expression);
+  }
+  task->setConfig("");
+  CHECK(says("Config is empty") == "yes");
+  CHECK(says("Config.image not matches `x`") == "yes");
+
+  task->setConfig("{\"a\":\"" + std::string(100'000, 'x') + "\"}");
+  Work little{1'000};
+  const auto filter = Filter::compile("Config.a is not empty");
+  CHECK(filter->matches(task.reader(), {}, little).error().code == Errc::too_large);
+}
