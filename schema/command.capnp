@@ -17,6 +17,7 @@ using Scaling = import "scaling.capnp";
 using Periodic = import "periodic.capnp";
 using Acl = import "acl.capnp";
 using Quota = import "quota.capnp";
+using Admission = import "admission.capnp";
 
 # Puts a job (its `version`, `status` and indexes are set by apply) and the evaluation that
 # follows from it, in one entry. `evaluation` is null for periodic and parameterized jobs.
@@ -403,5 +404,7 @@ struct Command {
     sharedRows @57 :SharedRows;
     quotaUpsert @58 :Quota.QuotaSpec;
     quotaDelete @59 :Text;
+    admissionPolicyUpsert @60 :Admission.AdmissionPolicy;
+    admissionPolicyDelete @61 :Text;
   }
 }

@@ -4,6 +4,7 @@
 
 #include "actors/api/agent/server_gauges.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/jobs/admission_cache.hpp"
 #include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -104,7 +105,8 @@ void add_routes(Routes& routes, const ApiOptions& options) {
       options.client, options.agent.node_id,
       options.peers.nodes ? AskedNode{options.peers.nodes} : AskedNode{options.client}};
   const AgentParts agent{options.agent, options.client, options.peers.view, server.cluster};
-  add_job_routes(routes, {options.jobs, options.plugins.job_types, options.plugins.providers});
+  add_job_routes(routes, {options.jobs, options.plugins.job_types, options.plugins.providers,
+                          std::make_shared<AdmissionCache>()});
   add_alloc_routes(routes, client);
   add_eval_routes(routes);
   add_deployment_routes(routes);

@@ -112,7 +112,8 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   CommonFlags common{parser};
   const JobFileFlags file_flags{parser};
   auto& show_diff = parser.flag("diff", "Whether the difference to the stored job is shown.", true);
-  auto& policy_override = parser.flag("policy-override", "Accepted for compatibility.");
+  auto& policy_override
+      = parser.flag("policy-override", "Passes over soft-mandatory policies of admission.");
   auto& verbose = parser.flag("verbose", "Shows added and deleted parts whole.");
   constexpr int broken = 255;  // 1 says that there is something to do
   if (auto code = parser.parse(arguments)) return *code == 0 ? 0 : broken;

@@ -24,7 +24,8 @@ struct RunFlags : ApiCommand {
   const std::int64_t& eval_priority = number("eval-priority", "The evaluation's priority.");
   const bool& detach = flag("detach", "Returns at once instead of following the evaluation.");
   const bool& output = flag("output", "Prints the job as JSON and registers nothing.");
-  const bool& policy_override = flag("policy-override", "Accepted for compatibility.");
+  const bool& policy_override
+      = flag("policy-override", "Passes over soft-mandatory policies of admission.");
   const bool& preserve_counts = flag("preserve-counts", "Keeps the group counts that are set.");
   const bool& verbose = flag("verbose", "Shows whole ids.");
 };

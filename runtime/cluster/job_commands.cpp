@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/cluster/admission/admission.hpp"
 #include "runtime/cluster/job_rights.hpp"
 #include "runtime/cluster/periodic.hpp"
 #include "runtime/cluster/regions/multiregion.hpp"
@@ -114,8 +115,9 @@ namespace {
 Decision evaluated_anew(const access::Allowed& allowed,
                         schema::Job::Reader stored,
                         std::int64_t eval_priority,
-                        const EvalSeed& seed) {
-  Decision decision{.allowed = allowed};
+                        const EvalSeed& seed,
+                        std::vector<std::string> warnings) {
+  Decision decision{.allowed = allowed, .warnings = std::move(warnings)};
   decision.job_id = copy(stored.getId());
   decision.job_modify_index = stored.getJobModifyIndex();
   if (has_no_evals(stored)) return decision;
@@ -134,19 +136,21 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
   const auto job = *request.job;
   const auto allowed = NOMAD_TRY(access::authorize(asking, {view(job.getNamespace())}));
   NOMAD_TRY(authorize_contents(asking.who, job));
-  if (request.policy_override)
-    NOMAD_TRY(access::authorize(asking.who, access::Capability::sentinel_override,
-                                {view(job.getNamespace())}));
   NOMAD_TRY(check_registration_open(snapshot, asking.who));
+  auto warnings = NOMAD_TRY(
+      judge_submission(snapshot, asking.who, job,
+                       {.overrides = request.policy_override, .read = request.read_admission}));
   const auto stored = snapshot.job(view(job.getNamespace()), view(job.getId()));
   if (stored) NOMAD_TRY(check_update(*stored, job));
   // A condition that does not hold of this snapshot is for the log to refuse.
   const bool is_held = !request.enforce_index
                        || (stored && stored->getJobModifyIndex() == request.job_modify_index);
   const bool unchanged = stored && is_held && same_specification(*stored, job);
-  if (unchanged) return evaluated_anew(allowed, *stored, request.eval_priority, seed);
+  if (unchanged)
+    return evaluated_anew(allowed, *stored, request.eval_priority, seed, std::move(warnings));
   auto decision
       = register_version(allowed, job, EvalTrigger::JOB_REGISTER, request.eval_priority, seed);
+  decision.warnings = std::move(warnings);
   const auto deployment = first_deployment(job, request.eval_priority, *seed.random);
   if (request.enforce_index || request.preserve_counts || deployment) {
     Draft<schema::Command> draft{decision.command};
@@ -300,12 +304,14 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   if (!target) return version_not_found(ns, job_id, version);
   NOMAD_TRY(authorize_contents(asking.who, *target));
   NOMAD_TRY(check_count(*target, max_count));
+  auto warnings = NOMAD_TRY(judge_submission(snapshot, asking.who, *target, {}));
   Draft<schema::Job> draft{target};
   draft->setStop(false);
   draft->setVersion(0);  // it stays as stable as it was
   if (same_specification(*current, draft.reader()))
-    return evaluated_anew(allowed, *current, 0, seed);
+    return evaluated_anew(allowed, *current, 0, seed, std::move(warnings));
   auto decision = register_version(allowed, draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
+  decision.warnings = std::move(warnings);
   Draft<schema::Command> command{decision.command};
   command->getJobRegister().getSourceOf().setValue(version);
   if (enforce_prior_version) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/access/authorize.hpp"
+#include "runtime/cluster/admission/admission_rules.hpp"
 #include "runtime/cluster/eval_factory.hpp"
 #include "schema/command.capnp.h"
 
@@ -26,6 +27,7 @@ struct Decision {
   std::string eval_id = {};
   std::string job_id = {};
   std::uint64_t job_modify_index = 0;  ///< Of the stored job, when the command leaves it as it is.
+  std::vector<std::string> warnings = {};
 };
 
 /// Commands to be written in order; none when there is nothing to write.
@@ -40,7 +42,8 @@ struct RegisterRequest {
   std::uint64_t job_modify_index = 0;
   bool preserve_counts = false;
   std::int64_t eval_priority = 0;
-  bool policy_override = false;  ///< Of admission policies that may be passed over.
+  bool policy_override = false;       ///< As SubmissionOptions has it (admission.hpp).
+  ReadAdmission read_admission = {};  ///< The same.
 };
 
 /// An unchanged specification makes an evaluation and no new version. Refuses what an update cannot

@@ -72,6 +72,8 @@ std::uint32_t first_writer(Table table) {
       return schema::Command::ACL_BOOTSTRAP;
     case Table::quotas:
       return schema::Command::QUOTA_UPSERT;
+    case Table::admission_policies:
+      return schema::Command::ADMISSION_POLICY_UPSERT;
     default:
       return table < Table::scaling_events ? 0 : known_commands() - 1;
   }

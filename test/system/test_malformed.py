@@ -22,7 +22,7 @@ PER_METHOD = 32
 # What is no mistake of the caller: docs/HTTP.md.
 ALLOWED = {
     # Of Enterprise alone; and what only the other half of an agent has.
-    501: re.compile(r"/v1/(sentinel|recommendation|operator/license|agent/(servers|join|force-leave)\b)"),
+    501: re.compile(r"/v1/(recommendation|operator/license|agent/(servers|join|force-leave)\b)"),
     500: re.compile(r"/v1/agent/health"),  # how load balancers learn of it
 }
 # Streams and writes that are right however odd they look, or take long.

@@ -11,6 +11,8 @@
 //   about          what its paths name, where it is judged by more than the namespace;
 //   judged_by_name callers need the right for that one: rows and bodies are judged
 //   ignores_filter its lists leave filters aside;
+//   append_stub    what its lists show of one, if not the whole;
+//   put_by_name    one is put below `path` alone;
 //   decide_put(state, asking, object), decide_remove(state, asking, key, region)
 //                  the decision, if that is more than cluster::decide_put and decide_remove.
 // Lists take prefix, filter and pages; all reads wait for changes.
@@ -26,6 +28,15 @@
 #include "runtime/cluster/kind_commands.hpp"
 
 namespace nomad::api {
+
+/// What lists show of one.
+template <class Api>
+constexpr auto stub_of() {
+  if constexpr (requires { &Api::append_stub; })
+    return [](std::string& out, const auto& row) { Api::append_stub(out, *row); };
+  else
+    return append_whole;
+}
 
 template <class Api>
 constexpr auto title_of() {
@@ -47,7 +58,7 @@ Outcome list_kind(Call& call) {
                 .answer = [options, filter](const View& snapshot) {
                   return list_by_key(
                       snapshot, &state::Snapshot::rows<Kind>, options,
-                      [&](const auto& row) { return keeps(filter, *row); }, append_whole);
+                      [&](const auto& row) { return keeps(filter, *row); }, stub_of<Api>());
                 }};
   });
 }
@@ -135,7 +146,7 @@ void add_kind(Routes& routes, std::vector<Suffix> more = {}) {
   const Operation put{Methods::write, Api::write, put_kind<Api>, where, judges};
   if constexpr (requires { Api::create_path; })
     routes.exact(std::string{Api::create_path}, {put});
-  else
+  else if constexpr (!requires { Api::put_by_name; })
     listing.push_back(put);
   routes.exact(std::string{Api::list_path}, std::move(listing));
   more.push_back({"",

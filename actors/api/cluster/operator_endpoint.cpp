@@ -172,10 +172,10 @@ void add_operator_routes(Routes& routes, AgentParts parts) {
   routes.exact("/v1/operator/license",
                {{Methods::get, Capability::none, no_license, Where::agent},
                 {Methods::put, Capability::operator_write, enterprise_only, Where::agent}});
-  for (const auto* path : {"/v1/sentinel/policies", "/v1/recommendation", "/v1/recommendations",
-                           "/v1/recommendations/apply"})
+  for (const auto* path :
+       {"/v1/recommendation", "/v1/recommendations", "/v1/recommendations/apply"})
     routes.exact(path, {{Methods::any, Capability::none, enterprise_only, Where::agent}});
-  for (const auto* prefix : {"/v1/sentinel/policy/", "/v1/recommendation/"})
+  for (const auto* prefix : {"/v1/recommendation/"})
     routes.below(prefix, {{"", {{Methods::any, Capability::none, enterprise_only, Where::agent}}}});
 }
 

@@ -25,6 +25,8 @@ class RightsCache;
 
 namespace nomad::api {
 
+class AdmissionCache;
+
 /// Sets of methods.
 enum class Methods : std::uint8_t {
   get = 1,
@@ -120,6 +122,7 @@ struct JobParts {
   JobLimits limits;
   std::shared_ptr<const server::JobTypes> types;              ///< Null: no plugin schedules any.
   std::shared_ptr<const client::ServiceProviders> providers;  ///< Null: plugins bring none.
+  std::shared_ptr<AdmissionCache> admission;
 };
 
 /// Of what is asked of the client of this agent.

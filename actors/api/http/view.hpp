@@ -153,6 +153,8 @@ public:
       if (!sees_quota(key)) return access::permission_denied();
     } else if constexpr (Kind::name.starts_with("acl_")) {
       if (!may_read_acl<Kind>(key)) return access::permission_denied();
+    } else if constexpr (std::is_same_v<Kind, state::kind::AdmissionPolicies>) {
+      if (!own_acl().manages()) return access::permission_denied();
     } else if constexpr (requires { row.reader().getNamespace(); })
       return if_allowed(std::move(row));
     return row;
@@ -265,7 +267,10 @@ bool View::sees(const Row& row) const {
     return may_read_acl<state::kind::AclRoles>(view(object.getId()));
   else if constexpr (std::is_same_v<Row, Object<schema::AclToken>>)
     return may_read_acl<state::kind::AclTokens>(view(object.getAccessorId()));
-  else if constexpr (std::is_same_v<Row, Object<schema::AclBindingRule>>)
+  else if constexpr (
+      std::is_same_v<
+          Row,
+          Object<schema::AclBindingRule>> || std::is_same_v<Row, Object<schema::AdmissionPolicy>>)
     return own_acl().manages();
   else
     return true;

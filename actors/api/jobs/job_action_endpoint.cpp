@@ -10,6 +10,7 @@
 #include "actors/api/jobs/job_endpoint.hpp"
 #include "runtime/base/base64.hpp"
 #include "runtime/cluster/scale_commands.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
 
 namespace nomad::api {
 namespace {
@@ -30,7 +31,7 @@ JobName name_of(const Call& call) {
 
 /// The answer of a registration.
 Answer evaluated(const Written<Decision>& done) {
-  return job_registered(done, "");
+  return job_registered(done, jobspec::join_warnings(done.decision.warnings));
 }
 
 /// Checks that the body's JobID is the path's.

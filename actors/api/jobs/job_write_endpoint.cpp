@@ -8,6 +8,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/write.hpp"
+#include "actors/api/jobs/admission_cache.hpp"
 #include "actors/api/jobs/incoming_job.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
 #include "actors/api/jobs/job_source.hpp"
@@ -15,6 +16,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/cluster/admission/admission.hpp"
 #include "runtime/cluster/job_commands.hpp"
 #include "runtime/hcl/functions/functions.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
@@ -83,6 +85,8 @@ Outcome write_registration(Call& call,
     const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
     keep_source(*shared->context->state.writer, *done, source, growth.ns, turns,
                 [shared, done, warnings](const std::string& warning) mutable {
+                  const auto& more = done->decision.warnings;
+                  warnings.insert(warnings.end(), more.begin(), more.end());
                   if (!warning.empty()) warnings.push_back(warning);
                   shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
                 });
@@ -104,6 +108,7 @@ Outcome register_here(Call& call, const JobParts& parts) {
   request.preserve_counts = fields.boolean("PreserveCounts");
   request.eval_priority = fields.integer("EvalPriority");
   request.policy_override = fields.boolean("PolicyOverride");
+  request.read_admission = reading(parts.admission);
   NOMAD_TRY(fields.check());
   if (scales_system_job(incoming.draft.job()))
     return bad_request("Task groups with job type system do not support scaling blocks");
@@ -283,12 +288,13 @@ Outcome plan_here(Call& call, const JobParts& parts) {
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
   const auto job = freeze_job(incoming.draft);
-  if (overrides)
-    NOMAD_TRY(
-        authorize(call.asking.who, Capability::sentinel_override, {view(job->getNamespace())}));
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
   const auto state = store->snapshot();
+  auto warnings = NOMAD_TRY(cluster::judge_submission(
+      state, call.asking.who, *job, {.overrides = overrides, .read = reading(parts.admission)}));
+  warnings.insert(warnings.begin(), incoming.validation.warnings.begin(),
+                  incoming.validation.warnings.end());
   const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
   const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
   auto run = NOMAD_TRY(scheduler::DryRunUnderWay::begin(state, job, is_changed, unix_now(),
@@ -299,7 +305,7 @@ Outcome plan_here(Call& call, const JobParts& parts) {
                     .index = state.index(),
                     .job = tree,
                     .with_diff = with_diff,
-                    .warnings = incoming.validation.warning_text()});
+                    .warnings = jobspec::join_warnings(warnings)});
 }
 
 // --- parse and validate --------------------------------------------------------------------------

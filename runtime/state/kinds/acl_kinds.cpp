@@ -116,4 +116,12 @@ std::optional<Error> AclBindingRules::may_put(const Tables& tables,
   return Error{Errc::rejected, "ACL binding rule insert failed: ACL auth method not found"};
 }
 
+std::optional<Error> AdmissionPolicies::may_put(const Tables& tables,
+                                                const Object<Type>& stored,
+                                                Reader) {
+  if (stored || tables.admission_policies.size() < most) return std::nullopt;
+  return Error{Errc::rejected,
+               "there are " + std::to_string(most) + " sentinel policies, and may be no more"};
+}
+
 }  // namespace nomad::state::kind

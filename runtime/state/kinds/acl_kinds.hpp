@@ -1,6 +1,7 @@
 // The descriptors of what access control stores (kinds.hpp says what a descriptor is): policies,
-// tokens, roles, one-time tokens, methods of signing in and the rules that bind who has signed in.
-// Only decisions about these read their tables, so that no guard of an older command names one.
+// tokens, roles, one-time tokens, methods of signing in and the rules that bind who has signed in;
+// and the policies of admission. Only decisions about these read their tables, so that no guard of
+// an older command names one, but for the last.
 #pragma once
 
 #include <tuple>
@@ -8,6 +9,7 @@
 
 #include "runtime/state/kinds/kind.hpp"
 #include "schema/acl.capnp.h"
+#include "schema/admission.capnp.h"
 
 namespace nomad::state::kind {
 
@@ -52,9 +54,9 @@ struct AclTokens : Stored<schema::AclToken, Table::acl_tokens> {
     Objects<Type> acl_tokens_by_create;              ///< create index, accessor
     PersistentMap<Nothing> acl_tokens_by_expiry;     ///< expiration time, accessor
     PersistentMap<std::uint64_t> acl_sealed_by_key;  ///< Tokens and auth methods per root key.
+    Index acl_tokens_replaced = 0;  ///< Of the last change of one that there was before.
   };
 
-    Index acl_tokens_replaced = 0;  ///< Of the last change of one that there was before.
   static constexpr auto rows = &Rows::acl_tokens;
   static constexpr std::string_view name = "acl_tokens";
   static constexpr std::string_view topic = "ACLToken";
@@ -237,6 +239,32 @@ struct AclBootstraps : Stored<schema::AclBootstrap, Table::acl_bootstrap> {
   static constexpr std::string_view name = "acl_bootstrap";
 
   static std::string key(Reader) { return {}; }
+};
+
+/// Decisions about jobs read these once there was ever one (cluster::judge_submission).
+struct AdmissionPolicies : Stored<schema::AdmissionPolicy, Table::admission_policies> {
+  struct Rows {
+    Objects<Type> admission_policies;  ///< name
+  };
+
+  /// Each costs each job that comes in.
+  static constexpr std::size_t most = 128;
+
+  static constexpr auto rows = &Rows::admission_policies;
+  static constexpr std::string_view name = "admission_policies";
+  static constexpr PutCommand put{schema::Command::ADMISSION_POLICY_UPSERT,
+                                  &schema::Command::Reader::getAdmissionPolicyUpsert,
+                                  &schema::Command::Builder::setAdmissionPolicyUpsert};
+  static constexpr RemoveCommand remove{schema::Command::ADMISSION_POLICY_DELETE,
+                                        &schema::Command::Reader::getAdmissionPolicyDelete,
+                                        &schema::Command::Builder::setAdmissionPolicyDelete};
+
+  static std::string key(Reader policy) { return copy(policy.getName()); }
+
+  static std::string missing(std::string_view) { return "sentinel policy not found"; }
+
+  /// There are no more than `most`.
+  static std::optional<Error> may_put(const Tables&, const Object<Type>& stored, Reader wanted);
 };
 
 }  // namespace nomad::state::kind

@@ -49,6 +49,7 @@ enum class Table : std::uint32_t {
   acl_binding_rules,     ///< id
   acl_bootstrap,         ///< ""
   quotas,                ///< name
+  admission_policies,    ///< name
   allocs_by_node,        ///< node id: any change of its allocations
   allocs_for_node,       ///< node id: a change that servers made; what a client waits for
   allocs_by_job,         ///< namespace\0job id

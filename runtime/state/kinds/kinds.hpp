@@ -558,7 +558,8 @@ using Kinds = std::tuple<kind::Jobs,
                          kind::AclAuthMethods,
                          kind::AclBindingRules,
                          kind::AclBootstraps,
-                         kind::Quotas>;
+                         kind::Quotas,
+                         kind::AdmissionPolicies>;
 
 inline constexpr std::uint32_t stored_tables = std::tuple_size_v<Kinds>;
 

@@ -175,6 +175,14 @@ TEST_CASE_FIXTURE(Access, "acl commands: an error says what was done") {
             "Error updating ACL binding rule"},
            {run_acl_policy_self, {}, "GET /v1/acl/policies", "Error listing ACL policies"},
            {run_acl_whoami, {}, "GET /v1/acl/whoami", "Error querying who the caller is"},
+           {run_sentinel_apply,
+            {"p", file("x")},
+            "PUT /v1/sentinel/policy/p",
+            "Error writing Sentinel policy"},
+           {run_sentinel_read,
+            {"p"},
+            "GET /v1/sentinel/policy/p",
+            "Error querying Sentinel policy"},
            {run_login, {}, "GET /v1/acl/auth-methods", "Error listing ACL auth methods"}}) {
     CAPTURE(one.said);
     answer(one.refused, "it burns", 500);
@@ -213,4 +221,41 @@ TEST_CASE_FIXTURE(Access, "acl commands: names with control characters forge no 
          R"({"AccessorID":"acc","Name":"x\nType = management","Type":"client"})");
   CHECK(run(run_acl_token_info, {"acc"}) == 0);
   CHECK(out.find("\nType = management") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Access, "sentinel: policies are written, listed, read and removed") {
+  const std::string policy
+      = R"({"Name":"p","Description":"d","Scope":"submit-job","EnforcementLevel":"advisory",)"
+        R"("Policy":"rule \"a\" {}"})";
+  answer("PUT /v1/sentinel/policy/p", "");
+  answer("GET /v1/sentinel/policy/p", policy);
+  answer("GET /v1/sentinel/policies", "[" + policy + "]");
+  answer("DELETE /v1/sentinel/policy/p", "");
+
+  CHECK(run(run_sentinel_apply, {"p", file("rule \"a\" {}")}) == 0);
+  CHECK(out == "Successfully wrote \"p\" Sentinel policy!\n");
+  CHECK(
+      written()
+      == R"(PUT /v1/sentinel/policy/p {"Name":"p","Description":"","Scope":"submit-job","EnforcementLevel":"advisory",)"
+         R"("Policy":"rule \"a\" {}"})");
+  CHECK(run(run_sentinel_apply, {"-description", "d", "-level", "hard-mandatory", "p", file("x")})
+        == 0);
+  CHECK(written().find(
+            R"("Description":"d","Scope":"submit-job","EnforcementLevel":"hard-mandatory")")
+        != std::string::npos);
+  CHECK(run(run_sentinel_apply, {"p"}) == 1);
+  CHECK(run(run_sentinel_list, {}) == 0);
+  CHECK(out == "Name  Scope       Enforcement Level  Description\n"
+               "p     submit-job  advisory           d\n");
+  CHECK(run(run_sentinel_read, {"p"}) == 0);
+  CHECK(out == "Name              = p\nScope             = submit-job\n"
+               "Enforcement Level = advisory\nDescription       = d\nPolicy:\nrule \"a\" {}\n");
+  CHECK(run(run_sentinel_read, {"-raw", "p"}) == 0);
+  CHECK(out == "rule \"a\" {}\n");
+  CHECK(run(run_sentinel_delete, {"p"}) == 0);
+  CHECK(out == "Successfully deleted \"p\" Sentinel policy!\n");
+
+  answer("GET /v1/sentinel/policies", "[]");
+  CHECK(run(run_sentinel_list, {}) == 0);
+  CHECK(out == "No policies found\n");
 }
