@@ -1,11 +1,10 @@
 #include "runtime/cluster/admission/admission.hpp"
 
-#include <array>
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "runtime/access/policy/policy.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
 #include "runtime/cluster/acl/held_token.hpp"
