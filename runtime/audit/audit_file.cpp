@@ -1,0 +1,239 @@
+#include "runtime/audit/audit_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "runtime/audit/event.hpp"
+#include "runtime/base/files/bounded.hpp"
+#include "runtime/base/text.hpp"
+
+namespace nomad::audit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The end of a file, as far as the last line may reach back.
+Result<std::string> end_of(int file, std::int64_t size) {
+  constexpr auto most = static_cast<std::int64_t>(2 * longest_line);
+  std::string end(static_cast<std::size_t>(std::min(size, most)), '\0');
+  std::size_t have = 0;
+  while (have < end.size()) {
+    const auto at = size - static_cast<std::int64_t>(end.size() - have);
+    const auto got = pread(file, end.data() + have, end.size() - have, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error("audit log", errno);
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  end.resize(have);
+  return end;
+}
+
+std::string extension_of_log(const fs::path& path) {
+  return path.has_extension() ? path.extension().string() : ".log";
+}
+
+}  // namespace
+
+Error AuditFile::failed(int why) const {
+  return errno_error(fmt::format("audit log \"{}\"", options_.path), why);
+}
+
+Result<AuditFile> AuditFile::open(FileOptions options, std::int64_t now) {
+  AuditFile file{std::move(options)};
+  const fs::path path{file.options_.path};
+  std::error_code failure;
+  const auto folder = path.parent_path();
+  if (!folder.empty() && fs::create_directories(folder, failure) && !failure)
+    fs::permissions(folder, fs::perms::owner_all, failure);
+  if (failure) return file.failed(failure.value());
+  NOMAD_TRY(file.begin(true, now));
+  return file;
+}
+
+void AuditFile::note(std::int64_t now,
+                     std::string_view stage,
+                     const std::vector<std::pair<std::string_view, std::uint64_t>>& numbers) {
+  notes_.push_back(note_text(now, stage, numbers));
+}
+
+/// Opens the file. `goes_on`: the chain is what the files say, not what was written last.
+Result<> AuditFile::begin(bool goes_on, std::int64_t now) {
+  file_.reset(::open(options_.path.c_str(),
+                     O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                     options_.mode));
+  if (!file_) return failed(errno);
+
+  struct stat info {};
+
+  if (fstat(file_.get(), &info) != 0) return failed(errno);
+  if (!S_ISREG(info.st_mode)) {
+    file_.reset();
+    return Error{Errc::io, fmt::format("audit log \"{}\": is no regular file", options_.path)};
+  }
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    file_.reset();
+    return Error{Errc::io, fmt::format("audit log \"{}\": another agent writes it", options_.path)};
+  }
+  size_ = info.st_size;
+  begun_ = size_ == 0 ? now
+                      : std::min(now, std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000
+                                          + info.st_mtim.tv_nsec);
+  if (!goes_on) return {};
+  return go_on_with(now);
+}
+
+Result<> AuditFile::go_on_with(std::int64_t now) {
+  last_ = {};
+  const auto end = NOMAD_TRY(end_of(file_.get(), size_));
+  const auto tail = read_tail(end);
+  if (tail.torn > 0) {
+    size_ -= static_cast<std::int64_t>(tail.torn);
+    if (ftruncate(file_.get(), size_) != 0) return failed(errno);
+  }
+  if (tail.last)
+    last_ = {tail.last->number + tail.damaged, tail.last->hash};
+  else
+    NOMAD_TRY(go_on_after_full());
+  note(now, "AuditStarted", {{"torn_bytes", tail.torn}, {"damaged_lines", tail.damaged}});
+  return {};
+}
+
+/// Of a file without a line: the chain is that of the newest full one.
+Result<> AuditFile::go_on_after_full() {
+  const auto full = NOMAD_TRY(full_files());
+  if (full.empty()) return {};
+  host::UniqueFd newest{::open(full.back().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+
+  struct stat info {};
+
+  if (!newest || fstat(newest.get(), &info) != 0) return failed(errno);
+  const auto end = NOMAD_TRY(end_of(newest.get(), info.st_size));
+  if (const auto tail = read_tail(end); tail.last)
+    last_ = {tail.last->number + tail.damaged, tail.last->hash};
+  return {};
+}
+
+bool AuditFile::is_replaced() const {
+  struct stat ours {};
+
+  struct stat there {};
+
+  if (fstat(file_.get(), &ours) != 0) return true;
+  if (lstat(options_.path.c_str(), &there) != 0) return true;
+  return ours.st_ino != there.st_ino || ours.st_dev != there.st_dev;
+}
+
+bool AuditFile::is_due(std::int64_t now) const {
+  const auto& rotation = options_.rotation;
+  const bool is_full = rotation.bytes > 0 && size_ >= rotation.bytes;
+  const bool is_old = rotation.age.count() > 0 && now - begun_ >= rotation.age.count();
+  return size_ > 0 && (is_full || is_old);
+}
+
+Result<std::vector<fs::path>> AuditFile::full_files() const {
+  const fs::path path{options_.path};
+  const auto start = path.stem().string() + '-';
+  const auto folder = path.has_parent_path() ? path.parent_path() : fs::path{"."};
+  std::vector<fs::path> full;
+  for (const auto& name : NOMAD_TRY(names_in(folder.string()))) {
+    const fs::path other{name};
+    const auto stem = other.stem().string();
+    if (stem.starts_with(start) && other.extension() == extension_of_log(path)
+        && is_digits(std::string_view{stem}.substr(start.size())))
+      full.push_back(folder / other);
+  }
+  std::sort(full.begin(), full.end());
+  return full;
+}
+
+/// A file that cannot be renamed goes on, and is tried again when it is full or old anew.
+Result<> AuditFile::rotate(std::int64_t now) {
+  const fs::path path{options_.path};
+  auto full = path;
+  full.replace_filename(
+      fmt::format("{}-{:019}{}", path.stem().string(), now, extension_of_log(path)));
+  if (::rename(path.c_str(), full.c_str()) != 0) {
+    const auto why = failed(errno);
+    begun_ = now;
+    return why;
+  }
+  NOMAD_TRY(begin(false, now));
+  return remove_oldest();
+}
+
+Result<> AuditFile::remove_oldest() const {
+  if (options_.rotation.max_files <= 0) return {};
+  const auto full = NOMAD_TRY(full_files());
+  std::error_code failure;
+  for (std::size_t i = 0; i + static_cast<std::size_t>(options_.rotation.max_files) < full.size();
+       ++i)
+    if (!fs::remove(full[i], failure) && failure) return failed(failure.value());
+  return {};
+}
+
+/// Somebody else wrote or cut the file: that is told, and what we write begins on a line of its
+/// own.
+Result<std::string> AuditFile::noticed_change(std::int64_t now) {
+  struct stat info {};
+
+  if (fstat(file_.get(), &info) != 0) return failed(errno);
+  if (info.st_size == size_) return std::string{};
+  note(now, "FileChanged",
+       {{"expected_bytes", static_cast<std::uint64_t>(size_)},
+        {"bytes", static_cast<std::uint64_t>(info.st_size)}});
+  size_ = info.st_size;
+  char last = '\n';
+  if (size_ > 0 && pread(file_.get(), &last, 1, size_ - 1) < 0) return failed(errno);
+  return std::string{last == '\n' ? "" : "\n"};
+}
+
+Result<> AuditFile::append(const std::vector<std::string>& events, std::int64_t now) {
+  if (!file_) NOMAD_TRY(begin(true, now));
+  if (is_replaced()) {
+    NOMAD_TRY(begin(false, now));
+    note(now, "FileReplaced", {});
+  }
+  if (is_due(now))
+    if (const auto rotated = rotate(now); !rotated) {
+      log::warn("audit_log", "{}", rotated.error().what);
+      if (!file_) return rotated.error();
+    }
+  auto last = last_;
+  std::string bytes = NOMAD_TRY(noticed_change(now));
+  for (const auto* each : {&std::as_const(notes_), &events})
+    for (const auto& event : *each)
+      bytes.append(seal(event, last)) += '\n';
+  NOMAD_TRY(write(bytes));
+  last_ = std::move(last);
+  notes_.clear();
+  return {};
+}
+
+Result<> AuditFile::write(const std::string& bytes) {
+  std::string_view rest = bytes;
+  int why = 0;
+  while (!rest.empty() && why == 0) {
+    const auto put = ::write(file_.get(), rest.data(), rest.size());
+    if (put > 0)
+      rest.remove_prefix(static_cast<std::size_t>(put));
+    else if (put == 0 || errno != EINTR)
+      why = put == 0 ? ENOSPC : errno;
+  }
+  if (why == 0 && options_.sync && fdatasync(file_.get()) != 0) why = errno;
+  if (why == 0) {
+    size_ += static_cast<std::int64_t>(bytes.size());
+    return {};
+  }
+  if (ftruncate(file_.get(), size_) != 0) file_.reset();
+  return failed(why);
+}
+
+}  // namespace nomad::audit
