@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "runtime/access/witness.hpp"
+
 namespace nomad::access {
 namespace {
 
@@ -75,6 +77,12 @@ Principal Principal::behind() const {
   return principal;
 }
 
+Principal Principal::seen_by(std::shared_ptr<Witness> witness) const {
+  auto principal = *this;
+  principal.witness_ = std::move(witness);
+  return principal;
+}
+
 std::string Principal::describe() const {
   if (is_cluster()) return "cluster:" + std::string{duty_};
   if (grant_ && !grant_->accessor.empty())
@@ -99,11 +107,12 @@ Result<Allowed> authorize(const Principal& who, Capability needed, const Target&
   const auto allowed_by = [&target](const auto& source) {
     return [&](Capability one) { return source.allow(one, target); };
   };
-  if (!is_open && !(who.grant_ && opens(allowed_by(*who.grant_->rights), needed)))
-    return permission_denied();
-  if (const auto* const limits = who.limits();
-      limits != nullptr && !opens(allowed_by(*limits), needed))
-    return Limits::refusal(needed, target);
+  const bool has_rights = is_open || (who.grant_ && opens(allowed_by(*who.grant_->rights), needed));
+  const auto* const limits = who.limits();
+  const bool is_allowed = has_rights && (limits == nullptr || opens(allowed_by(*limits), needed));
+  if (who.witness_) who.witness_->note(needed, target, is_allowed);
+  if (!has_rights) return permission_denied();
+  if (!is_allowed) return Limits::refusal(needed, target);
   return Allowed{needed, target, who.is_cluster()};
 }
 
