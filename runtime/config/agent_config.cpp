@@ -108,6 +108,65 @@ Result<> validate_acl(const Acl& acl) {
   return {};
 }
 
+Result<> validate_sink(const std::string& name, const AuditSink& sink) {
+  const auto wrong = [&](std::string_view what) {
+    return Error{Errc::invalid_argument, fmt::format("audit.sink \"{}\": {}", name, what)};
+  };
+  if (sink.type != "file") return wrong("type: expected file");
+  if (sink.format != "json") return wrong("format: expected json");
+  if (sink.delivery_guarantee != "enforced" && sink.delivery_guarantee != "best-effort")
+    return wrong("delivery_guarantee: expected enforced or best-effort");
+  if (!sink.path.empty() && sink.path[0] != '/') return wrong("path: must be an absolute path");
+  const bool is_octal = !sink.mode.empty() && sink.mode.size() <= 4
+                        && sink.mode.find_first_not_of("01234567") == std::string::npos;
+  if (!is_octal) return wrong("mode: expected an octal number such as 0600");
+  if (sink.rotate_bytes < 0) return wrong("rotate_bytes: must be at least 0");
+  if (sink.rotate_duration < Nanoseconds{0}) return wrong("rotate_duration: must be at least 0");
+  if (sink.rotate_max_files < 0) return wrong("rotate_max_files: must be at least 0");
+  return {};
+}
+
+Result<> validate_filter(const std::string& name, const AuditFilter& filter) {
+  const auto wrong = [&](std::string_view what) {
+    return Error{Errc::invalid_argument, fmt::format("audit.filter \"{}\": {}", name, what)};
+  };
+  if (filter.type != "HTTPEvent") return wrong("type: expected HTTPEvent");
+  if (filter.endpoints.empty() || filter.stages.empty() || filter.operations.empty())
+    return wrong("needs endpoints, stages and operations; [\"*\"] are all");
+  for (const auto& stage : filter.stages)
+    if (stage != "*" && stage != "OperationReceived" && stage != "OperationComplete")
+      return wrong("stages: expected OperationReceived, OperationComplete or *");
+  return {};
+}
+
+Result<> validate_audit(const Audit& audit) {
+  std::map<std::string, std::string> taken;  // paths, by sinks
+  for (const auto& [name, sink] : audit.sinks) {
+    NOMAD_TRY(validate_sink(name, sink));
+    const auto [place, is_new] = taken.try_emplace(sink.path, name);
+    if (!is_new)
+      return Error{Errc::invalid_argument,
+                   fmt::format("audit.sink \"{}\": writes the same file as sink \"{}\"", name,
+                               place->second)};
+  }
+  for (const auto& [name, filter] : audit.filters)
+    NOMAD_TRY(validate_filter(name, filter));
+  return {};
+}
+
+Result<> validate_rate(const RpcRate& rate) {
+  const auto wrong = [](std::string what) {
+    return Error{Errc::invalid_argument, "limits.rpc_rate." + std::move(what)};
+  };
+  if (rate.mode != "enforcing" && rate.mode != "permissive")
+    return wrong("mode: expected enforcing or permissive");
+  for (const auto& [name, value] :
+       {std::pair{"read_rate", rate.read_rate}, std::pair{"read_burst", rate.read_burst},
+        std::pair{"write_rate", rate.write_rate}, std::pair{"write_burst", rate.write_burst}})
+    if (!(value >= 0 && value <= 1e9)) return wrong(fmt::format("{}: expected 0 to 1e9", name));
+  return {};
+}
+
 Result<> validate_client(const Client& client) {
   const auto wrong = [](std::string what) {
     return Error{Errc::invalid_argument, "client." + std::move(what)};
@@ -218,6 +277,8 @@ Result<> validate(const AgentConfig& config) {
   NOMAD_TRY(validate_limits(config.limits));
   NOMAD_TRY(validate_tls(config.tls));
   NOMAD_TRY(validate_acl(config.acl));
+  NOMAD_TRY(validate_audit(config.audit));
+  NOMAD_TRY(validate_rate(config.limits.rpc_rate));
   NOMAD_TRY(validate_client(config.client));
   NOMAD_TRY(log::parse_level(config.log_level));
   return validate_addresses(config);

@@ -226,6 +226,16 @@ struct Telemetry {
   bool disable_hostname = false;
   bool publish_allocation_metrics = false;
   Nanoseconds collection_interval = 1s;  ///< Of what tasks use.
+  bool disable_rpc_rate_metrics_labels = false;
+};
+
+/// `limits { rpc_rate { … } }`, ours: how often one identity may use the API.
+struct RpcRate {
+  std::string mode = "enforcing";  ///< Or "permissive": who asks too often is counted alone.
+  double read_rate = 0;            ///< Requests per second; 0: no limit.
+  double read_burst = 0;           ///< At once after a pause; 0: twice the rate.
+  double write_rate = 0;
+  double write_burst = 0;
 };
 
 struct Limits {
@@ -241,6 +251,7 @@ struct Limits {
   Nanoseconds http_idle_timeout = 2min;  ///< Ours: between requests of a connection.
   Nanoseconds rpc_handshake_timeout = 5s;
   std::int64_t rpc_max_conns_per_client = 100;
+  RpcRate rpc_rate;
 };
 
 /// Certificates of this node and what is asked of others. Files are PEM.
@@ -265,6 +276,36 @@ struct Acl {
   Nanoseconds token_min_expiration_ttl = 1min;  ///< Of a token that ends: the shortest life.
   Nanoseconds token_max_expiration_ttl = 24h;   ///< And the longest.
   std::string replication_token;                ///< Secret; never shown.
+};
+
+/// `audit { sink "<name>" { … } }`
+struct AuditSink {
+  std::string type = "file";
+  std::string delivery_guarantee = "enforced";
+  std::string format = "json";
+  std::string path;  ///< Empty: <data_dir>/audit/audit.log.
+  std::string mode = "0600";
+  std::int64_t rotate_bytes = 0;  ///< 0: no bound.
+  Nanoseconds rotate_duration = 24h;
+  std::int64_t rotate_max_files = 0;  ///< 0: all are kept.
+
+  bool operator==(const AuditSink&) const = default;
+};
+
+/// `audit { filter "<name>" { … } }`: what is not audited. All three must fit.
+struct AuditFilter {
+  std::string type = "HTTPEvent";
+  std::vector<std::string> endpoints;
+  std::vector<std::string> stages;
+  std::vector<std::string> operations;
+
+  bool operator==(const AuditFilter&) const = default;
+};
+
+struct Audit {
+  bool enabled = false;
+  std::map<std::string, AuditSink> sinks;  ///< None: one with the defaults.
+  std::map<std::string, AuditFilter> filters;
 };
 
 /// `plugin "<name>" { … }` of a plugin in plugin_dir.
@@ -318,6 +359,7 @@ struct AgentConfig {
   Limits limits;
   Tls tls;
   Acl acl;
+  Audit audit;
   TextMap http_api_response_headers;
   /// Ours: names that requests may give as Host, and whose pages may act: of a proxy before the
   /// agent, say. Without any, an agent on loopback is known by IP addresses, as localhost and as

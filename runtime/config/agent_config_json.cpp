@@ -222,6 +222,7 @@ boost::json::object telemetry(const Telemetry& from) {
           {"DataDogTags", nullptr},
           {"DisableDispatchedJobSummaryMetrics", false},
           {"DisableHostname", from.disable_hostname},
+          {"DisableRPCRateMetricsLabels", from.disable_rpc_rate_metrics_labels},
           {"FilterDefault", nullptr},
           {"PrefixFilter", nullptr},
           {"PrometheusMetrics", from.prometheus_metrics},
@@ -251,6 +252,30 @@ boost::json::object tls(const Tls& from) {
           {"TLSPreferServerCipherSuites", from.prefer_server_cipher_suites},
           {"VerifyHTTPSClient", from.verify_https_client},
           {"VerifyServerHostname", from.verify_server_hostname}};
+}
+
+boost::json::object audit(const Audit& from) {
+  if (!from.enabled && from.sinks.empty() && from.filters.empty())
+    return {{"Enabled", nullptr}, {"Filters", nullptr}, {"Sinks", nullptr}};
+  boost::json::array sinks;
+  for (const auto& [name, sink] : from.sinks)
+    sinks.push_back({{"Name", name},
+                     {"Type", sink.type},
+                     {"DeliveryGuarantee", sink.delivery_guarantee},
+                     {"Format", sink.format},
+                     {"Path", sink.path},
+                     {"Mode", sink.mode},
+                     {"RotateBytes", sink.rotate_bytes},
+                     {"RotateDuration", format_duration(sink.rotate_duration)},
+                     {"RotateMaxFiles", sink.rotate_max_files}});
+  boost::json::array filters;
+  for (const auto& [name, filter] : from.filters)
+    filters.push_back({{"Name", name},
+                       {"Type", filter.type},
+                       {"Endpoints", strings(filter.endpoints)},
+                       {"Stages", strings(filter.stages)},
+                       {"Operations", strings(filter.operations)}});
+  return {{"Enabled", from.enabled}, {"Filters", filters}, {"Sinks", sinks}};
 }
 
 boost::json::object acl(const Acl& from) {
@@ -288,7 +313,7 @@ std::string to_json(const AgentConfig& config) {
       {"Server", server(config.server)},
       {"Client", client(config.client)},
       {"ACL", acl(config.acl)},
-      {"Audit", {{"Enabled", nullptr}, {"Filters", nullptr}, {"Sinks", nullptr}}},
+      {"Audit", audit(config.audit)},
       {"Autopilot", autopilot(config.autopilot)},
       {"DisableAnonymousSignature", true},
       {"DisableUpdateCheck", true},

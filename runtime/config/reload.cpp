@@ -103,6 +103,8 @@ Reload reload(const AgentConfig& running, const AgentConfig& wanted) {
                  made, true);
   compare_blocks("client.host_network", made.config.client.host_networks,
                  wanted.client.host_networks, made, true);
+  compare_blocks("audit.sink", made.config.audit.sinks, wanted.audit.sinks, made, false);
+  compare_blocks("audit.filter", made.config.audit.filters, wanted.audit.filters, made, false);
   compare_blocks("plugin", made.config.plugins, wanted.plugins, made, false);
   // Those of plugin_dir, where there was one when the agent started.
   compare_blocks("plugin", made.config.plugin_blocks, wanted.plugin_blocks, made,
