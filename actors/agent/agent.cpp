@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include "actors/agent/api_setup.hpp"
 #include "actors/agent/client_part.hpp"
 #include "actors/agent/local_servers.hpp"
 #include "actors/agent/rpc_setup.hpp"
@@ -137,8 +138,15 @@ struct Agent::Parts {
     return {};
   }
 
+  /// Null: nothing is audited.
+  Result<std::shared_ptr<api::Auditor>> start_auditor() const {
+    if (!config.audit.enabled) return std::shared_ptr<api::Auditor>{};
+    return api::start_auditor(root, audit_options(config, http_address), metrics);
+  }
+
   Result<> start_api() {
     api::ApiOptions options;
+    options.auditor = NOMAD_TRY(start_auditor());
     options.http = http_options(config);
     options.http.kept_users = links.kept_users;
     options.http.tls = http_certificates;
@@ -171,7 +179,9 @@ struct Agent::Parts {
                        .providers = links.providers};
     options.metrics = {.registry = metrics,
                        .prometheus = config.telemetry.prometheus_metrics,
-                       .of_tasks = config.telemetry.publish_allocation_metrics};
+                       .of_tasks = config.telemetry.publish_allocation_metrics,
+                       .callers = links.callers,
+                       .meter = meter_options(config)};
     options.acl = {.enabled = config.acl.enabled,
                    .bounds = {.least = config.acl.token_min_expiration_ttl,
                               .most = config.acl.token_max_expiration_ttl},
@@ -403,6 +413,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   auto& all = *agent->parts_;
   all.root = actor::spawn_root(all.system, std::move(on_fatal));
   all.links.metrics = all.metrics;
+  all.links.callers = std::make_shared<telemetry::IdentityCounters>(all.metrics);
   all.links.job_types = std::make_shared<server::JobTypes>();
   all.links.providers = std::make_shared<client::ServiceProviders>();
   all.links.certificates = NOMAD_TRY(rpc_certificates(all.config));

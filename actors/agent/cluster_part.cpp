@@ -1,5 +1,6 @@
 #include "actors/agent/cluster_part.hpp"
 
+#include "actors/agent/api_setup.hpp"
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/server/members/raft_carrier.hpp"
@@ -203,6 +204,16 @@ std::vector<server::KnownServer> alive_servers(const server::MemberView& members
   return servers;
 }
 
+/// What counts nodes' questions: without names unless `names`.
+std::function<void(std::string_view counter, std::string_view identity)> count_nodes(
+    const std::shared_ptr<telemetry::IdentityCounters>& callers, bool names) {
+  if (!callers) return {};
+  return [callers, names](std::string_view counter, std::string_view identity) {
+    callers->count(counter, names ? identity : std::string_view{},
+                   std::chrono::steady_clock::now());
+  };
+}
+
 }  // namespace
 
 ClusterPart::ClusterPart() = default;
@@ -242,7 +253,9 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
     const auto known = leader.get();
     return alive_servers(*members, region, known ? known->known().leader_address : "");
   };
-  part.nodes_.emplace(owner, server::NodeServiceOptions{std::move(store), part.known_servers_});
+  part.nodes_.emplace(
+      owner, server::NodeServiceOptions{std::move(store), part.known_servers_,
+                                        count_nodes(options.callers, names_callers(config))});
   part.nodes_->add_to(*router);
   part.sealed_.emplace();
   part.sealed_->add_to(*router);

@@ -34,6 +34,7 @@ struct ClusterOptions {
   std::string http_address;  ///< As advertised.
   std::uint64_t random_seed = 0;
   std::chrono::nanoseconds dead_after = cluster::dead_after;
+  std::shared_ptr<telemetry::IdentityCounters> callers = {};  ///< Null: nobody is counted.
 };
 
 class ClusterPart {

@@ -16,6 +16,7 @@
 #include "runtime/config/agent_config.hpp"
 #include "runtime/net/kept_users.hpp"
 #include "runtime/net/tls/tls_context.hpp"
+#include "runtime/telemetry/identity_counters.hpp"
 #include "runtime/telemetry/registry.hpp"
 
 namespace nomad::agent {
@@ -25,9 +26,10 @@ struct AgentLinks {
   std::shared_ptr<net::TlsContext> certificates;  ///< Null without TLS.
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
   actor::Latest<AskedNode> node;  ///< Answers what servers ask of an agent without a server.
-  std::shared_ptr<telemetry::Registry> metrics;         ///< Null: nothing is measured.
-  std::shared_ptr<server::JobTypes> job_types;          ///< That plugins schedule.
-  std::shared_ptr<client::ServiceProviders> providers;  ///< Of services, that plugins bring.
+  std::shared_ptr<telemetry::Registry> metrics;          ///< Null: nothing is measured.
+  std::shared_ptr<telemetry::IdentityCounters> callers;  ///< Null: nobody is counted.
+  std::shared_ptr<server::JobTypes> job_types;           ///< That plugins schedule.
+  std::shared_ptr<client::ServiceProviders> providers;   ///< Of services, that plugins bring.
   std::shared_ptr<net::KeptUsers> kept_users = std::make_shared<net::KeptUsers>();  ///< Plugins'.
 };
 

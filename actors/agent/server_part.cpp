@@ -187,10 +187,13 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
                                  const std::string& http_address,
                                  const AgentLinks& links,
                                  FutureKeyring& keyring) {
-  auto cluster = NOMAD_TRY(ClusterPart::listen(
-      server_, config,
-      {.server_id = id_, .http_address = http_address, .random_seed = Random::from_system().next()},
-      links.requests, store_, listening(server_, config, id_, links)));
+  auto cluster = NOMAD_TRY(ClusterPart::listen(server_, config,
+                                               {.server_id = id_,
+                                                .http_address = http_address,
+                                                .random_seed = Random::from_system().next(),
+                                                .callers = links.callers},
+                                               links.requests, store_,
+                                               listening(server_, config, id_, links)));
   cluster_.emplace(std::move(cluster));
   auto raft = NOMAD_TRY(
       raft::start_raft(server_, raft_options(config, identity, *cluster_, links), fsm_, server_));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "actors/api/forward/remote_requests.hpp"
+#include "actors/api/http/call_meter.hpp"
 #include "actors/plugin/plugin_states.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
@@ -46,6 +47,8 @@ class ServiceProviders;
 }
 
 namespace nomad::api {
+
+class Auditor;
 
 /// What the API says of this agent; fixed at the start.
 struct AgentInfo {
@@ -120,6 +123,8 @@ struct MetricsParts {
   std::shared_ptr<telemetry::Registry> registry = {};
   bool prometheus = true;  ///< Whether /v1/metrics answers `format=prometheus`.
   bool of_tasks = false;   ///< Whether it shows what each task uses.
+  std::shared_ptr<telemetry::IdentityCounters> callers = {};  ///< Null: of its own.
+  MeterOptions meter = {};  ///< Who is counted, and how often he may ask.
 };
 
 /// For archives of snapshots on their way.
@@ -153,7 +158,8 @@ struct ApiOptions {
   PeerParts peers = {};
   /// Says who asks, and what he may do; empty: nobody may do anything.
   std::shared_ptr<access::Authenticator> authenticator = {};
-  client::ClientApi client = {};  ///< Of this agent; empty without a client.
+  client::ClientApi client = {};          ///< Of this agent; empty without a client.
+  std::shared_ptr<Auditor> auditor = {};  ///< Null: nothing is audited.
   PluginParts plugins = {};
   MetricsParts metrics = {};
   UploadOptions uploads = {};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/api/allocs/exec_frames.hpp"
+#include "actors/api/audit/audited_call.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/net/http/exchange.hpp"
 
@@ -31,6 +32,7 @@ public:
   Handshake(Call call, std::function<void(Call)> then)
       : context_{call.context},
         who_{call.asking.who},
+        audit_{call.audit},
         rest_{call.rest},
         then_{std::move(then)},
         tunnel_{call.responder.tunnel(switching(call.request()))} {
@@ -61,6 +63,7 @@ public:
 
   void send(net::Response response) override {
     if (is_answered_.exchange(true)) return;
+    if (audit_) audit_->refuse(response.status, {});
     const auto& body = response.shared_body ? *response.shared_body : response.body;
     tunnel_.write(refusal_frame(response.status, body));
     tunnel_.close();
@@ -89,7 +92,9 @@ public:
     tunnel_.on_abandoned(std::move(callback));
   }
 
-  void start_tunnel(net::Response) override { is_answered_ = true; }
+  void start_tunnel(net::Response) override {
+    if (!is_answered_.exchange(true) && audit_) audit_->opened(101);
+  }
 
   void on_data(std::function<void(std::string_view bytes, bool last)> callback) override {
     turns_.post([self = shared_from_this(), callback = std::move(callback)]() mutable {
@@ -133,6 +138,11 @@ private:
     is_over_ = true;
     Call call{context_, net::Responder{shared_from_this()}, rest_};
     call.asking.who = access::Authenticator::with_token(who_, std::move(*token));
+    call.audit = audit_;
+    if (audit_) {
+      audit_->await_session(false);
+      call.become(audit_->watch(call.asking.who));
+    }
     call.tell_failure = refuse_exec;
     std::exchange(then_, {})(std::move(call));
   }
@@ -156,6 +166,7 @@ private:
 
   const std::shared_ptr<Context> context_;
   const access::Principal who_;
+  const std::shared_ptr<AuditedCall> audit_;  ///< Of the whole session; may be null.
   const std::string rest_;
 
   /// What waits is bounded by the window of the tunnel.
@@ -177,6 +188,7 @@ private:
 }  // namespace
 
 void read_exec_handshake(Call call, std::function<void(Call)> then) {
+  if (call.audit) call.audit->await_session(true);
   std::make_shared<Handshake>(std::move(call), std::move(then))->start();
 }
 
@@ -193,6 +205,7 @@ ws::CloseCode exec_close_code(unsigned status) {
 }
 
 void refuse_exec(Call& call, const Answer& answer) {
+  if (call.audit) call.audit->refuse(answer.status, answer.body);
   auto tunnel = call.responder.tunnel(switching(call.request()));
   tunnel.write(refusal_frame(answer.status, answer.body));
   tunnel.close();

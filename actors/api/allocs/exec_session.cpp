@@ -5,6 +5,7 @@
 
 #include "actors/api/allocs/exec_frames.hpp"
 #include "actors/api/allocs/exec_handshake.hpp"
+#include "actors/api/audit/audited_call.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/net/http/websocket.hpp"
@@ -35,6 +36,7 @@ public:
       : context_{call.context},
         client_{std::move(client)},
         request_{std::move(request)},
+        audit_{call.audit},
         who_{call.asking.who},
         tunnel_{call.responder.tunnel(switching(call.request()))} {}
 
@@ -89,6 +91,7 @@ private:
     }
     if (!started) return refuse(started.error());
     phase_ = Phase::running;
+    if (audit_) audit_->start_session();
     session_ = started->session;
     keep_rights();
     last_heard_ = Clock::now();
@@ -247,6 +250,7 @@ private:
 
   void refuse(const Error& error) {
     const auto answer = Answer::error(error);
+    if (audit_) audit_->refuse(answer.status, answer.body);
     close(exec_close_code(answer.status), answer.body);
   }
 
@@ -273,6 +277,7 @@ private:
   const std::shared_ptr<Context> context_;
   const client::ClientApi client_;
   const ExecRequest request_;
+  const std::shared_ptr<AuditedCall> audit_;  ///< May be null.
 
   /// What waits is bounded by the windows of the tunnel and of the session.
   const Turns turns_ = Turns::strand();
@@ -294,6 +299,7 @@ private:
 }  // namespace
 
 void serve_exec(Call call, client::ClientApi client, ExecRequest request) {
+  if (call.audit) call.audit->await_session(true);
   std::make_shared<Bridge>(std::move(call), std::move(client), std::move(request))->start();
 }
 

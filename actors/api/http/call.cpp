@@ -1,6 +1,7 @@
 #include "actors/api/http/call.hpp"
 
 #include "actors/api/allocs/file_service.hpp"
+#include "actors/api/audit/audited_call.hpp"
 #include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/forward/leader_watch.hpp"
 
@@ -43,6 +44,13 @@ private:
   const std::shared_ptr<Context> context_;
 };
 
+/// Without ACLs there is nobody whom a label could name.
+MeterOptions meter_options(const ApiOptions& options) {
+  auto meter = options.metrics.meter;
+  meter.labels = meter.labels && options.authenticator && options.authenticator->enforces();
+  return meter;
+}
+
 }  // namespace
 
 Context::Context(const actor::Owner& owner, const ApiOptions& options)
@@ -53,6 +61,7 @@ Context::Context(const actor::Owner& owner, const ApiOptions& options)
                         ? options.authenticator
                         : access::Authenticator::make({})},  // which lets nobody in
       hosts{options.hosts},
+      auditor{options.auditor},
       forward{std::make_shared<const ForwardParts>(ForwardParts::of(options))},
       system{owner.system()},
       asker{owner},
@@ -62,6 +71,7 @@ Context::Context(const actor::Owner& owner, const ApiOptions& options)
       listings{listing_threads, listing_capacity, listings_of_one_alloc},
       archives{archive_threads, archive_capacity},
       cache{options.workers.cache_bytes},
+      meter{options.metrics.registry, options.metrics.callers, meter_options(options)},
       files{std::make_unique<FileService>()},
       leader_watch{std::make_shared<LeaderWatch>(
           timers, [forward = forward] { return forward->leader_address(); })},
@@ -95,6 +105,7 @@ void Context::stop() {
   listings.stop();
   archives.stop();
   asker.stop();
+  if (auditor) auditor->stop();
 }
 
 RunBlocking run_blocking(const std::shared_ptr<Context>& context) {
@@ -126,6 +137,18 @@ access::Target Call::route_target() const {
   return {.node = named.empty() && forward ? std::string_view{forward->agent.node_id} : named};
 }
 
+void Call::become(access::Principal who) {
+  asking.who = std::move(who);
+  if (audit) audit->knows(asking.who);
+}
+
+std::optional<std::chrono::nanoseconds> Call::count() {
+  if (!metered || std::exchange(is_counted_, true)) return {};
+  if (asking.who.grant()) return context->meter.count(*metered, asking.who);
+  const auto now = context->authenticator->at_once(asking.who);  // of a route that needs no rights
+  return context->meter.count(*metered, now && *now ? **now : asking.who);
+}
+
 Turns Call::turns() const {
   return Turns{std::make_shared<AnswerTurns>(responder.turns(), context)};
 }
@@ -149,6 +172,7 @@ bool after_guess(Call& call,
 }  // namespace
 
 void refuse_unknown(Call call, const Error& why) {
+  call.count();
   const bool is_none = why.code == Errc::permission_denied;
   const auto who = call.asking.who;
   const bool waits
@@ -168,6 +192,20 @@ Outcome after_secret(Call& call,
   return waits ? Outcome{later} : then(call);
 }
 
+void when_noted(Call call, std::function<void(Call)> then) {
+  if (!call.audit) return then(std::move(call));
+  const auto audit = call.audit;
+  if (!call.context->auditor->is_enforced()) {
+    audit->receive([](const Result<>&) {});
+    return then(std::move(call));
+  }
+  const auto shared = share(std::move(call));
+  audit->receive(shared->turns().callback([shared, then = std::move(then)](const Result<>& noted) {
+    if (!noted) return shared->fail(Answer::error(not_audited()));
+    then(std::move(*shared));
+  }));
+}
+
 void with_rights_later(Call call, std::function<void(Call)> then) {
   auto& authenticator = *call.context->authenticator;
   const auto who = call.asking.who;
@@ -175,7 +213,7 @@ void with_rights_later(Call call, std::function<void(Call)> then) {
   authenticator.resolve(who, shared->turns().callback([shared, then = std::move(then)](
                                                           const Result<access::Principal>& later) {
     if (!later) return refuse_unknown(std::move(*shared), later.error());
-    shared->asking.who = *later;
+    shared->become(*later);
     then(std::move(*shared));
   }));
 }

@@ -16,6 +16,7 @@
 #include "actors/api/api.hpp"
 #include "actors/api/forward/body_transfer.hpp"
 #include "actors/api/http/answer.hpp"
+#include "actors/api/http/call_meter.hpp"
 #include "actors/api/http/presented.hpp"
 #include "actors/api/http/read_options.hpp"
 #include "actors/api/http/response_cache.hpp"
@@ -31,6 +32,8 @@
 
 namespace nomad::api {
 
+class AuditedCall;
+class Auditor;
 class FileService;
 class LeaderWatch;
 struct ForwardParts;
@@ -46,6 +49,7 @@ struct Context {
   const StateParts state;        ///< By which `read_state` and `write` go.
   const std::shared_ptr<access::Authenticator> authenticator;
   const net::HostRules hosts;
+  const std::shared_ptr<Auditor> auditor;             ///< Null: nothing is audited.
   const std::shared_ptr<const ForwardParts> forward;  ///< How requests are passed on.
   const actor::System& system;                        ///< Whose actors the agent's are.
   actor::Asker asker;
@@ -56,6 +60,7 @@ struct Context {
   net::QueryPool listings;  ///< Of directories, fair to each allocation; logs never wait for them.
   net::QueryPool archives;  ///< For archives: what takes seconds, and must not hold up a query.
   ResponseCache cache;
+  CallMeter meter;
   std::unique_ptr<FileService> files;
   std::shared_ptr<LeaderWatch> leader_watch;  ///< Of what was passed on to a leader.
   std::atomic<int> asked_plans{0};            ///< Of jobs, that wait for schedulers of plugins.
@@ -122,14 +127,26 @@ public:
   /// long as this is not moved.
   access::Target route_target() const;
 
+  /// What the audit log is told of it; null: nothing.
+  std::shared_ptr<AuditedCall> audit = {};
+
+  /// What is counted and measured of it; null: nothing.
+  std::shared_ptr<const Metered> metered = {};
+
+  /// From now on it is known who asks, and what he may do.
+  void become(access::Principal who);
+
+  /// Counts it, the first time; by how much it comes too soon for its caller's rate.
+  std::optional<std::chrono::nanoseconds> count();
+
   /// Where the answer goes out: those of the request's connection, or the query pool's if another
   /// agent passed it on. What waits is bounded by the requests that do, and is dropped when the
   /// client is gone.
   Turns turns() const;
 
-  /// What it takes from now until it is answered is one of these; null: it is not measured.
-  void measure_in(telemetry::Sample* sample) {
-    time_ = sample;
+  /// What it takes from now until it is answered is measured, if any operation's time is.
+  void measure() {
+    time_ = metered ? metered->time : nullptr;
     if (time_ != nullptr) begun_ = std::chrono::steady_clock::now();
   }
 
@@ -162,6 +179,7 @@ public:
   }
 
 private:
+  bool is_counted_ = false;
   telemetry::Sample* time_ = nullptr;
   std::chrono::steady_clock::time_point begun_{};
 };
@@ -179,6 +197,9 @@ Outcome after_secret(Call& call,
                      bool is_one,
                      std::function<Outcome(Call&)> then);
 
+/// Goes on once the audit log has that the call came, if it must be told.
+void when_noted(Call call, std::function<void(Call)> then);
+
 /// `with_rights` for those whose rights have to be asked for.
 void with_rights_later(Call call, std::function<void(Call)> then);
 
@@ -189,7 +210,7 @@ void with_rights(Call call, Then then) {
   auto now = call.context->authenticator->at_once(call.asking.who);
   if (!now) return with_rights_later(std::move(call), std::move(then));
   if (!*now) return refuse_unknown(std::move(call), now->error());
-  call.asking.who = std::move(**now);
+  call.become(std::move(**now));
   then(std::move(call));
 }
 

@@ -1,8 +1,10 @@
 #include "actors/api/http/routes.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "actors/api/audit/audited_call.hpp"
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/http/call_metrics.hpp"
@@ -40,22 +42,39 @@ Result<> judge_route(const Operation& operation, const Call& call) {
   return {};
 }
 
+void refuse(Call call, const Error& why) {
+  call.count();
+  call.fail(why);
+}
+
+Answer ask_later(std::chrono::nanoseconds wait) {
+  auto answer = Answer::error({Errc::overloaded, "rate limit exceeded"});
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait);
+  answer.headers.push_back(
+      {"Retry-After", std::to_string(std::max<std::int64_t>(seconds.count(), 1))});
+  return answer;
+}
+
 /// Serves the call of somebody of whom it is known what he may do. The leader may know a newer
 /// policy of his than this server: what goes there is not refused here, unless it is served here
 /// after all. What takes away from his rights, all know.
 void serve(const Operation& operation, Call call) {
   const auto verdict = judge_route(operation, call);
   if (!verdict && (call.asking.who.limits() != nullptr || !goes_to_leader(operation.where, call)))
-    return call.fail(verdict.error());
-  dispatch(operation.where, std::move(call),
-           [verdict, serve = operation.run, time = operation.time,
-            counters = operation.counters](Call here) {
-             if (!verdict) return here.fail(verdict.error());
-             here.measure_in(time);
-             for (auto* counter : counters)
-               counter->add();
-             here.settle(serve(here));
-           });
+    return refuse(std::move(call), verdict.error());
+  dispatch(operation.where, std::move(call), [verdict, serve = operation.run](Call here) {
+    const auto too_soon = here.count();
+    if (!verdict) return here.fail(verdict.error());
+    if (too_soon) return here.fail(ask_later(*too_soon));
+    here.measure();
+    here.settle(serve(here));
+  });
+}
+
+/// The same once the audit log has that the call came, where there is one.
+void serve_noted(const Operation& operation, Call call) {
+  if (!call.audit) return serve(operation, std::move(call));
+  when_noted(std::move(call), [operation](Call known) { serve(operation, std::move(known)); });
 }
 
 /// Of what is for another region, and came back to this agent.
@@ -76,15 +95,31 @@ std::string region_of_unknown(const Operation& operation, const Call& call) {
   return operation.region_of_body(call);
 }
 
+/// Begins what the audit log has of a call, also of one that there is no operation for.
+void audit(const std::vector<Operation>& operations, Methods asked, Call& call) {
+  const auto found = std::ranges::find_if(
+      operations, [asked](const Operation& each) { return fits(each.methods, asked); });
+  auto route = found != operations.end() ? found->metered->route : std::string{};
+  call.audit
+      = std::make_shared<AuditedCall>(call.context->auditor, call.request(), std::move(route));
+  call.asking.who = call.audit->watch(call.asking.who);
+  // Who shows a token that is known is told at once, though nothing may be judged by it.
+  const auto now = call.context->authenticator->at_once(call.asking.who);
+  call.audit->knows(now && *now ? **now : call.asking.who);
+  call.responder.set_gate(call.audit);
+}
+
 void run(const std::vector<Operation>& operations, Call call) {
   // The query stays out of the log: it may carry a token.
   const auto& request = call.request();
   log::debug("http", "request from {}: {} {}", request.remote, request.method, request.path);
   const auto asked = method_of(request.method);
+  if (call.context->auditor) audit(operations, asked, call);
   for (const auto& operation : operations) {
     if (!fits(operation.methods, asked)) continue;
     if (const auto why = refuse_page_of(call, operation)) return call.send(Answer::text(403, *why));
     call.asking.needed = operation.capability;
+    call.metered = operation.metered;
     call.handler_judges = operation.handler_judges;
     call.about = operation.about;
     const bool reads = asked == Methods::get;
@@ -92,17 +127,39 @@ void run(const std::vector<Operation>& operations, Call call) {
       call.asking.needed = Capability::agent_write;  // what all may do, he who is kept to something
     if (operation.where != Where::agent && is_of_other_region(operation.where, call)
         && !request.needs_token)
-      return pass_to_region(operation, std::move(call));
+      return when_noted(std::move(call),
+                        [operation](Call known) { pass_to_region(operation, std::move(known)); });
     if (const auto region = region_of_unknown(operation, call); !region.empty())
-      return dispatch_to_region(std::move(call), region, refuse_region);
-    if (call.asking.needed == Capability::none) return serve(operation, std::move(call));
+      return when_noted(std::move(call), [region](Call known) {
+        dispatch_to_region(std::move(known), region, refuse_region);
+      });
+    if (call.asking.needed == Capability::none) return serve_noted(operation, std::move(call));
     return with_rights(std::move(call),
-                       [operation](Call admitted) { serve(operation, std::move(admitted)); });
+                       [operation](Call admitted) { serve_noted(operation, std::move(admitted)); });
   }
   call.send(Answer::text(405, "Invalid method"));
 }
 
 }  // namespace
+
+/// What is measured of an operation that is listed.
+Metered Routes::metered(std::string route, const Operation& operation) const {
+  Metered metered;
+  metered.route = std::move(route);
+  metered.reads = fits(operation.methods, Methods::get);
+  metered.is_limited = operation.where != Where::agent;
+  const auto metric = metric_of(metered.route);
+  if (!metrics_ || metric.empty()) return metered;
+  metered.time = &metrics_->sample(metric);
+  metered.counters = {&metrics_->counter("nomad.rpc.request")};
+  if (metered.reads) metered.counters.push_back(&metrics_->counter("nomad.rpc.query"));
+  auto counter = call_counter_of(metered.route, metric);
+  if (context_ && context_->meter.has_labels())
+    metered.by_identity = std::move(counter);
+  else
+    metered.counters.push_back(&metrics_->counter(counter));
+  return metered;
+}
 
 /// Notes what there is, and finds where its times go.
 void Routes::list(const std::string& path, std::vector<Operation>& operations, About about) {
@@ -114,13 +171,7 @@ void Routes::list(const std::string& path, std::vector<Operation>& operations, A
                          : fits(operation.methods, Methods::post) ? "POST "
                                                                   : "DELETE ";
     listed_.emplace_back(method + path, operation.capability);
-    const auto metric = metric_of(listed_.back().first);
-    if (!metrics_ || metric.empty()) continue;
-    operation.time = &metrics_->sample(metric);
-    operation.counters = {&metrics_->counter("nomad.rpc.request"),
-                          &metrics_->counter(call_counter_of(listed_.back().first, metric))};
-    if (fits(operation.methods, Methods::get))
-      operation.counters.push_back(&metrics_->counter("nomad.rpc.query"));
+    operation.metered = std::make_shared<const Metered>(metered(listed_.back().first, operation));
   }
 }
 

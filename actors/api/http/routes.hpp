@@ -51,9 +51,8 @@ struct Operation {
 
   /// The other region that the body is for; "": none. Null: bodies name none.
   std::string (*region_of_body)(const Call& call) = nullptr;
-  About about = About::nothing;                    ///< Set by Routes.
-  telemetry::Sample* time = nullptr;               ///< Of how long it takes; set by Routes.
-  std::vector<telemetry::Counter*> counters = {};  ///< Of how often it is served; the same.
+  About about = About::nothing;                 ///< Set by Routes.
+  std::shared_ptr<const Metered> metered = {};  ///< Set by Routes.
 };
 
 /// Operations on paths that end in `suffix`.
@@ -100,6 +99,7 @@ public:
 
 private:
   void list(const std::string& path, std::vector<Operation>& operations, About about);
+  Metered metered(std::string route, const Operation& operation) const;
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<telemetry::Registry> metrics_;

@@ -49,6 +49,30 @@ using rpc::Method;
 constexpr std::chrono::seconds answer_slack{60};
 constexpr std::chrono::seconds longest_answer{3'600};
 
+/// Under which of Nomad's names a question is counted; it has other questions, which are these.
+std::string_view counter_of(door::Question question) {
+  using schema::door::Ask;
+  switch (question) {
+    case Ask::WATCH_ALLOCS:
+      return "nomad.rpc.node.list";
+    case Ask::AWAIT_PREVIOUS:
+      return "nomad.rpc.alloc.read";
+    case Ask::WATCH_DATA:
+      return "nomad.rpc.variables.read";
+    case Ask::REGISTER_SERVICES:
+    case Ask::DEREGISTER_SERVICES:
+      return "nomad.rpc.service_registration.write";
+    default:
+      return "nomad.rpc.node.write";
+  }
+}
+
+/// Whose secret it has, or from where it comes.
+std::string identity_of_asker(const Caller& caller) {
+  if (caller.node) return "client:" + caller.node->id;
+  return ':' + caller.remote.substr(0, caller.remote.rfind(':'));
+}
+
 /// How long the answer to `question` is waited for.
 std::chrono::seconds patience_of(const door::Ask& question, const rpc::Envelope& envelope) {
   using std::chrono::duration_cast;
@@ -103,6 +127,8 @@ void NodeService::ask(const Caller& caller,
   const auto* info = door::find_question(question->which());
   if (info == nullptr)
     return reply(Error{Errc::not_found, "this server does not know the node's question"});
+  if (shared_->options.count)
+    shared_->options.count(counter_of(info->question), identity_of_asker(caller));
   auto node_id = question.subject();
   if (auto allowed = check(caller, info->asker, node_id); !allowed) return reply(allowed.error());
   const bool shows_way

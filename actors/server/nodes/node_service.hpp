@@ -10,8 +10,10 @@
 // the service owns.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "actors/core/asker.hpp"
 #include "actors/roles/node_door.hpp"
@@ -25,6 +27,9 @@ namespace nomad::server {
 struct NodeServiceOptions {
   std::shared_ptr<state::Store> store;
   KnownServers servers;
+
+  /// Counts questions, "nomad.rpc.node.write", of whom: "client:<node id>". Empty: nobody does.
+  std::function<void(std::string_view counter, std::string_view identity)> count = {};
 };
 
 /// Copies share everything.

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "runtime/base/turns.hpp"
@@ -14,9 +15,31 @@
 
 namespace nomad::net::detail {
 
+class Exchange;
+
+/// Stands between a handler and the way back of one request, and hears of the answer before the
+/// client does.
+class AnswerGate {
+public:
+  virtual ~AnswerGate() = default;
+
+  /// The whole answer, once: sends it, at once or later, or another one in its place.
+  virtual void send(const std::shared_ptr<Exchange>& exchange, Response response) = 0;
+
+  /// A stream or a tunnel begins with that status.
+  virtual void opened(unsigned status) = 0;
+
+  /// It is over.
+  virtual void ended() = 0;
+
+  /// The Responder died; `dropped` answers for it, unless `send` has.
+  virtual void dropped(const std::shared_ptr<Exchange>& exchange) = 0;
+};
+
 class Exchange : public Turns::Taker {
 public:
-  Request request;  ///< Complete before a handler sees it.
+  Request request;                        ///< Complete before a handler sees it.
+  std::shared_ptr<AnswerGate> gate = {};  ///< Null: answers go straight.
 
   Exchange() = default;
   Exchange(const Exchange&) = delete;
@@ -46,5 +69,8 @@ public:
   virtual void taken(std::size_t count) = 0;
   virtual void end_output() = 0;
 };
+
+/// Ends a stream or a tunnel, and tells the gate.
+void finish(Exchange& exchange, bool properly);
 
 }  // namespace nomad::net::detail

@@ -146,6 +146,7 @@ void Connection::consume_pending() {
 void Connection::begin_request() {
   if (!exchange_ || exchange_.use_count() > 1 || !exchange_->stayed_on_thread())
     exchange_ = std::make_shared<detail::HttpExchange>();
+  exchange_->gate = nullptr;
   parser_.begin(exchange_->request);
   phase_ = Phase::receiving;
   in_body_ = false;

@@ -176,6 +176,11 @@ void HttpExchange::drop() {
         .body = "the request was not answered"});
 }
 
+void finish(Exchange& exchange, bool properly) {
+  exchange.end(properly);
+  if (const auto gate = exchange.gate) gate->ended();
+}
+
 }  // namespace detail
 
 BodyStream::BodyStream(std::shared_ptr<detail::Exchange> exchange)
@@ -210,25 +215,35 @@ void BodyStream::on_abandoned(std::function<void()> callback) {
 }
 
 void BodyStream::close() {
-  if (auto exchange = std::exchange(exchange_, nullptr)) exchange->end(true);
+  if (auto exchange = std::exchange(exchange_, nullptr)) detail::finish(*exchange, true);
 }
 
 void BodyStream::abort() {
-  if (auto exchange = std::exchange(exchange_, nullptr)) exchange->end(false);
+  if (auto exchange = std::exchange(exchange_, nullptr)) detail::finish(*exchange, false);
 }
 
 Responder::Responder(std::shared_ptr<detail::Exchange> exchange) : exchange_{std::move(exchange)} {}
 
 Responder& Responder::operator=(Responder&& other) noexcept {
   if (this != &other) {
-    if (exchange_) exchange_->drop();
+    drop();
     exchange_ = std::move(other.exchange_);
   }
   return *this;
 }
 
 Responder::~Responder() {
-  if (exchange_) exchange_->drop();
+  drop();
+}
+
+void Responder::drop() {
+  if (!exchange_) return;
+  if (const auto gate = exchange_->gate) return gate->dropped(exchange_);
+  exchange_->drop();
+}
+
+void Responder::set_gate(std::shared_ptr<detail::AnswerGate> gate) const {
+  exchange_->gate = std::move(gate);
 }
 
 const Request& Responder::request() const {
@@ -240,10 +255,13 @@ Turns Responder::turns() const {
 }
 
 void Responder::send(Response response) {
-  if (exchange_) exchange_->send(std::move(response));
+  if (!exchange_) return;
+  if (const auto gate = exchange_->gate) return gate->send(exchange_, std::move(response));
+  exchange_->send(std::move(response));
 }
 
 BodyStream Responder::stream(Response head) {
+  if (exchange_->gate) exchange_->gate->opened(head.status);
   exchange_->start_stream(std::move(head));
   return BodyStream{exchange_};
 }

@@ -169,14 +169,15 @@ bool Tunnel::abandoned() const {
 }
 
 void Tunnel::close() {
-  if (auto exchange = std::exchange(exchange_, nullptr)) exchange->end(true);
+  if (auto exchange = std::exchange(exchange_, nullptr)) detail::finish(*exchange, true);
 }
 
 void Tunnel::abort() {
-  if (auto exchange = std::exchange(exchange_, nullptr)) exchange->end(false);
+  if (auto exchange = std::exchange(exchange_, nullptr)) detail::finish(*exchange, false);
 }
 
 Tunnel Responder::tunnel(Response head) {
+  if (exchange_->gate) exchange_->gate->opened(head.status);
   exchange_->start_tunnel(std::move(head));
   return Tunnel{exchange_};
 }

@@ -109,6 +109,9 @@ public:
 
   const Request& request() const;
 
+  /// What hears of the answer first. Before anything is answered.
+  void set_gate(std::shared_ptr<detail::AnswerGate> gate) const;
+
   /// Those of the I/O thread of the request's connection; what is posted is dropped when the client
   /// is gone. Nothing can be posted for a request that another agent passed on.
   Turns turns() const;
@@ -131,6 +134,8 @@ public:
   void on_abandoned(std::function<void()> callback);
 
 private:
+  void drop();
+
   std::shared_ptr<detail::Exchange> exchange_;
 };
 

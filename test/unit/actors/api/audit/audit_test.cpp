@@ -1,0 +1,212 @@
+// What the audit log has of the calls of an API, and what becomes of calls when it cannot be
+// written.
+#include <filesystem>
+#include <sstream>
+
+#include <boost/json.hpp>
+#include <doctest/doctest.h>
+
+#include "actors/api/audit/auditor.hpp"
+#include "actors/core/system.hpp"
+#include "runtime/access/policy/policy.hpp"
+#include "runtime/audit/verify.hpp"
+#include "runtime/base/files/bounded.hpp"
+#include "test/unit/actors/api/api_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+
+namespace {
+
+const std::string dev_token = "5ec2e7-of-the-developer";
+const std::string bad_token = "5ec2e7-of-nobody";
+
+/// "dev" may read jobs of namespace "a".
+Result<access::Grant> dev_or_nobody(std::string_view token) {
+  if (token == bad_token) return access::permission_denied();
+  access::Grant grant;
+  if (token != dev_token) return grant;
+  const auto policy = access::read_policy(R"(namespace "a" { policy = "read" })").value();
+  grant.rights = access::rights_of({{"dev", 1, policy}});
+  grant.accessor = "acce5507";
+  access::HeldToken held;
+  held.name = "developer";
+  held.type = "client";
+  held.policies = {{"dev", 1}};
+  grant.token = std::make_shared<const access::HeldToken>(std::move(held));
+  return grant;
+}
+
+struct AuditFixture {
+  explicit AuditFixture(bool is_enforced = true, std::vector<audit::Filter> filters = {}) {
+    AuditOptions options;
+    options.sinks.push_back({.file = {.path = path}, .is_enforced = is_enforced});
+    options.filters = std::move(filters);
+    options.node_ip = "10.0.0.1:4646";
+    auditor = start_auditor(system, std::move(options), {}).value();
+    api.emplace([this](ApiOptions& made) {
+      made.auditor = auditor;
+      made.authenticator = access::Authenticator::make(
+          {.lookup = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
+             return dev_or_nobody(token);
+           }}});
+    });
+  }
+
+  net::ClientResponse send(const std::string& method,
+                           const std::string& target,
+                           const std::string& token,
+                           const std::string& body = {}) {
+    auto client = net::HttpClient::make(
+        {.address = "http://" + api->address(), .headers = {{"X-Nomad-Token", token}}});
+    auto response = client->send({.method = method, .target = target, .body = body});
+    REQUIRE(response.has_value());
+    return std::move(*response);
+  }
+
+  std::string text() const { return read_whole_file(path).value_or(std::string{}); }
+
+  /// The lines about calls.
+  std::vector<boost::json::value> lines() const {
+    std::vector<boost::json::value> all;
+    std::istringstream text{this->text()};
+    for (std::string line; std::getline(text, line);) {
+      auto parsed = boost::json::parse(line);
+      if (parsed.at("payload").as_object().contains("request")) all.push_back(std::move(parsed));
+    }
+    return all;
+  }
+
+  test::TempDir directory;
+  std::string path = directory.path() + "/audit/audit.log";
+  actor::SystemConfig config;
+  actor::System system{config};
+  std::shared_ptr<Auditor> auditor;
+  std::optional<ApiFixture> api;
+};
+
+std::string shown_at(const boost::json::value& line, std::string_view pointer) {
+  boost::json::error_code absent;
+  const auto* found = line.find_pointer(pointer, absent);
+  if (found == nullptr) return "(nothing)";
+  return found->is_string() ? std::string{found->as_string()} : boost::json::serialize(*found);
+}
+
+}  // namespace
+
+TEST_CASE("audit: a call is told before and after, with who, what, and which policy allowed it") {
+  AuditFixture fixture;
+  fixture.api->add_namespace("a");
+
+  CHECK(fixture.send("GET", "/v1/jobs?namespace=a", dev_token).status == 200);
+
+  const auto lines = fixture.lines();
+  REQUIRE(lines.size() == 2);
+  for (const auto& line : lines) {
+    CHECK(shown_at(line, "/payload/auth/accessor_id") == "acce5507");
+    CHECK(shown_at(line, "/payload/auth/name") == "developer");
+    CHECK(shown_at(line, "/payload/auth/type") == "client");
+    CHECK(shown_at(line, "/payload/auth/policies") == R"(["dev"])");
+    CHECK(shown_at(line, "/payload/request/operation") == "GET");
+    CHECK(shown_at(line, "/payload/request/endpoint") == "/v1/jobs");
+    CHECK(shown_at(line, "/payload/request/namespace/id") == "a");
+    CHECK(shown_at(line, "/payload/request/node_meta/ip") == "10.0.0.1:4646");
+    CHECK(shown_at(line, "/payload/request/request_meta/remote_address").starts_with("127.0.0.1:"));
+    CHECK(shown_at(line, "/payload/route") == "GET /v1/jobs");
+    CHECK(shown_at(line, "/payload/id") == shown_at(lines[0], "/payload/id"));
+  }
+  CHECK(shown_at(lines[0], "/payload/stage") == "OperationReceived");
+  CHECK(shown_at(lines[0], "/payload/response") == "(nothing)");
+  CHECK(shown_at(lines[1], "/payload/stage") == "OperationComplete");
+  CHECK(shown_at(lines[1], "/payload/response/status_code") == "200");
+  CHECK(shown_at(lines[1], "/payload/verdict/allowed") == "true");
+  CHECK(shown_at(lines[1], "/payload/verdict/namespace") == "a");
+  CHECK(shown_at(lines[1], "/payload/verdict/policies") == R"(["dev"])");
+  CHECK(shown_at(lines[1], "/payload/duration_ns") != "(nothing)");
+}
+
+TEST_CASE("audit: what is refused is told, whoever refuses it") {
+  AuditFixture fixture;
+  const auto completed
+      = [&](const std::string& method, const std::string& target, const std::string& token) {
+          const auto answer = fixture.send(method, target, token, "{}");
+          const auto lines = fixture.lines();
+          REQUIRE(lines.size() >= 2);
+          CHECK(shown_at(lines[lines.size() - 2], "/payload/stage") == "OperationReceived");
+          const auto& last = lines.back();
+          CHECK(shown_at(last, "/payload/response/status_code") == std::to_string(answer.status));
+          return shown_at(last, "/payload/response/status_code") + ' '
+                 + shown_at(last, "/payload/auth/accessor_id") + ' '
+                 + shown_at(last, "/payload/verdict/allowed") + ' '
+                 + shown_at(last, "/payload/response/error");
+        };
+
+  CHECK(completed("GET", "/v1/jobs?namespace=b", dev_token)
+        == "403 acce5507 false Permission denied");
+  CHECK(completed("GET", "/v1/operator/raft/configuration", dev_token)
+        == "403 acce5507 false Permission denied");
+  CHECK(completed("GET", "/v1/jobs", bad_token) == "403  false Permission denied");
+  CHECK(completed("GET", "/v1/nodes", "") == "403 anonymous false Permission denied");
+  CHECK(completed("PATCH", "/v1/jobs", dev_token) == "405 acce5507 true Invalid method");
+}
+
+TEST_CASE("audit: nothing of a line opens anything, whatever the caller writes where") {
+  AuditFixture fixture;
+  const std::string canary = "ca9a27-in-a-body";
+  fixture.send("GET", "/v1/acl/token/" + dev_token + "?token=" + dev_token + "&q=" + canary,
+               dev_token);
+  fixture.send("PUT", "/v1/var/x?namespace=" + dev_token, dev_token,
+               R"({"Items":{"password":")" + canary + "\"}}");
+  fixture.send("PUT", "/v1/jobs", dev_token, R"({"Job": ")" + canary + "\"}");
+  fixture.send("PUT", "/v1/acl/token/onetime/exchange", bad_token,
+               R"({"OneTimeSecretID":")" + canary + "\"}");
+
+  CHECK(fixture.lines().size() == 8);
+  CHECK(fixture.text().find("5ec2e7") == std::string::npos);
+  CHECK(fixture.text().find(canary) == std::string::npos);
+}
+
+TEST_CASE("audit: where delivery is enforced, what cannot be told is not done") {
+  AuditFixture fixture;
+  REQUIRE(fixture.send("GET", "/v1/status/leader", "").status == 200);
+
+  std::filesystem::remove_all(std::filesystem::path{fixture.path}.parent_path());
+
+  const auto answer = fixture.send("GET", "/v1/status/leader", "");
+  CHECK(answer.status == 500);
+  CHECK(answer.body == "event not written");
+  CHECK(fixture.send("GET", "/v1/jobs", bad_token).status == 500);
+
+  std::filesystem::create_directories(std::filesystem::path{fixture.path}.parent_path());
+  CHECK(fixture.send("GET", "/v1/status/leader", "").status == 200);
+  CHECK(fixture.text().find("EventsLost") != std::string::npos);
+}
+
+TEST_CASE("audit: with the best effort a call goes on without its line, and what is lost is told") {
+  AuditFixture fixture{false};
+  std::filesystem::remove_all(std::filesystem::path{fixture.path}.parent_path());
+
+  CHECK(fixture.send("GET", "/v1/status/leader", "").status == 200);
+
+  std::filesystem::create_directories(std::filesystem::path{fixture.path}.parent_path());
+  CHECK(test::eventually([&] {
+    fixture.send("GET", "/v1/status/leader", "");
+    return fixture.text().find("EventsLost") != std::string::npos;
+  }));
+}
+
+TEST_CASE("audit: filters leave stages and endpoints out, and the chain is whole") {
+  AuditFixture fixture{true,
+                       {{{"/v1/status/*"}, {"*"}, {"*"}}, {{"*"}, {"OperationReceived"}, {"GET"}}}};
+
+  fixture.send("GET", "/v1/status/leader", "");
+  fixture.send("GET", "/v1/jobs", "");
+  fixture.send("PUT", "/v1/jobs", "", "{}");
+
+  CHECK(fixture.lines().size() == 3);
+  audit::Verifier verifier;
+  verifier.begin_file("log");
+  verifier.feed(fixture.text());
+  verifier.end_file();
+  CHECK(verifier.findings().empty());
+}
