@@ -203,4 +203,6 @@ struct Allocation $omitZero {
   createTime @32 :Int64;
   modifyTime @33 :Int64;
   reportNumber @34 :UInt64 $hidden;    # of its node's last report: grows with each; 0: without
+  identityKey @35 :UInt64 $hidden;     # CreateIndex of the root key that signs for it; 0: none yet
+  identityTime @36 :Int64 $hidden;     # from when on: Unix seconds
 }

@@ -126,6 +126,7 @@ struct PlanResult {
   deploymentUpdates @6 :List(DeploymentUpdate);
   evaluations @7 :List(Eval.Evaluation);  # follow-ups and preemptions
   modifyTime @8 :Int64;                   # Unix nanoseconds
+  identityKey @9 :UInt64;                 # of those placed that have none; see Allocation
 }
 
 # Several plans verified against the same state, in order.

@@ -70,7 +70,20 @@ struct Ask {
     # question of a node about the same thing counts: an older one is answered as if its time were
     # over. Answer: data; `overloaded`: the node asks too much.
     watchData @12 :DataQuery;
+
+    # Identities of the node's tasks and services, signed now. The default one of a task is the same
+    # bytes each time, so asking again harms nothing. At most 10,000. Answer: identities, one for each,
+    # in the same order; `unavailable`: no key can sign yet.
+    signIdentities @13 :List(IdentityQuery);
   }
+}
+
+# Which identity, of an allocation on the node that has not ended.
+struct IdentityQuery {
+  allocId @0 :Text;
+  task @1 :Text;                   # its name; of a service: that of the job's block
+  service @2 :Bool;
+  name @3 :Text;                   # of the identity; none: the default one of a task
 }
 
 struct Deregistration {
@@ -104,6 +117,7 @@ struct Reply {
     drain @4 :DrainState;
     previous @5 :Previous;
     data @6 :NodeData;
+    identities @7 :List(Identity);
   }
 }
 
@@ -115,6 +129,13 @@ struct Lease {
   # allocations, and then for a heartbeat.
   awaitsReports @2 :Bool;
   servers @3 :List(Rpc.ServerAddress);  # where the node can turn to from now on
+}
+
+struct Identity {
+  token @0 :Text $secret;          # none: it was refused
+  issuedAt @1 :Int64;              # Unix nanoseconds
+  expiresAt @2 :Int64;             # likewise; 0: it lasts as long as the allocation
+  refused @3 :Text;                # why: "allocation not found", "task not found", …
 }
 
 # What changed for the node. The index is the one to ask with next; not above the one asked with:

@@ -98,11 +98,15 @@ constexpr ChildRule check_children[] = {
     {"CheckRestart", Compare::object, "CheckRestart", &plain_rule},
 };
 constexpr ObjectRule check_rule{check_children, true, {}, by_name};
+constexpr ChildRule identity_children[] = {{"Audience", Compare::text_set, "Audience"}};
+constexpr ObjectRule identity_rule{identity_children};
+constexpr ObjectRule named_identity_rule{identity_children, true, {}, by_name};
 constexpr ChildRule service_children[] = {
     {"CanaryTags", Compare::text_set, "CanaryTags"},
     {"Tags", Compare::text_set, "Tags"},
     {"Checks", Compare::by_key, "Check", &check_rule},
     {"Connect", Compare::object, "ConsulConnect", &connect_rule},
+    {"Identity", Compare::object, "Identity", &identity_rule},
 };
 constexpr ObjectRule service_rule{service_children};
 
@@ -128,7 +132,8 @@ constexpr ChildRule task_children[] = {
     {"Services", Compare::services, "Service", &service_rule},
     {"Vault", Compare::object, "Vault", &vault_rule},
     {"Templates", Compare::templates, "Template", &template_rule},
-    {"Identity", Compare::object, "Identity", &plain_rule},
+    {"Identity", Compare::object, "Identity", &identity_rule},
+    {"Identities", Compare::by_key, "Identity", &named_identity_rule},
 };
 constexpr Names task_ignored[] = {"Name"};
 

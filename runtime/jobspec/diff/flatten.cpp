@@ -113,7 +113,10 @@ Flat flatten_fields(const object* from, TypedRule typed) {
     if (field.has(Trait::api_only | Trait::pointer | Trait::bookkeeping)) continue;
     const value* member = from->if_contains(field.json);
     if (field.is_single()) {
-      out.emplace(field.json, text_of_field(field, member));
+      auto text = text_of_field(field, member);
+      // What is left out of answers where nobody asked for it is no news either.
+      if (field.has(Trait::optional_key) && (text.empty() || text == "0")) continue;
+      out.emplace(field.json, std::move(text));
     } else if (field.kind == Kind::text_map && member != nullptr && member->is_object()) {
       for (const auto& entry : member->get_object())
         out.emplace(std::string{field.json} + "[" + std::string{entry.key()} + "]",

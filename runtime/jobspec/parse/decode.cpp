@@ -474,9 +474,39 @@ private:
         = meta.rest.partial_content({{}, {hcl::BlockSchema{"scaling", {"name"}}}});
     report(std::move(scaling.content.diagnostics));
     decode_task_scaling(scaling.content.blocks, out);
-    decode_plain(scaling.remain, types_.task, out);
+    hcl::PartialContent identities
+        = scaling.remain.partial_content({{}, {hcl::BlockSchema{"identity", {}}}});
+    report(std::move(identities.content.diagnostics));
+    decode_identities(identities.content.blocks, out);
+    decode_plain(identities.remain, types_.task, out);
     if (env.map) out["Env"] = std::move(*env.map);
     if (meta.map) out["Meta"] = std::move(*meta.map);
+  }
+
+  /// The identity block without a name stands by itself, as in releases that know no other.
+  void decode_identities(const std::vector<Block>& blocks, object& out) {
+    const Block* own = nullptr;
+    array named;
+    for (const Block& block : blocks) {
+      object identity;
+      decode_labeled(block, *types_.task.find("Identity")->block, identity);
+      const std::string_view name = tree::text(identity, "Name");
+      if (!name.empty() && name != "default") {
+        named.push_back(std::move(identity));
+        continue;
+      }
+      if (own != nullptr) {
+        report(hcl::error_at(block.source(), block.definition_span, "Duplicate identity block",
+                             fmt::format("Only one identity block without a name is allowed. "
+                                         "Another was defined at {}.",
+                                         own->definition().to_string())));
+        return;
+      }
+      own = &block;
+      identity.erase("Name");
+      out["Identity"] = std::move(identity);
+    }
+    if (!named.empty()) out["Identities"] = std::move(named);
   }
 
   void decode_task_scaling(const std::vector<Block>& blocks, object& out) {

@@ -240,3 +240,27 @@ TEST_CASE("hostile texts cost little time and memory") {
     CHECK(peak_kilobytes() - before < 700'000);
   }
 }
+
+TEST_CASE("job file: a task has one identity without a name, and others by their names") {
+  const auto job_with = [](const std::string& identities) {
+    return parse("job \"j\" {\n  group \"g\" {\n    task \"t\" {\n" + identities
+                 + "    }\n  }\n}\n");
+  };
+
+  const auto parsed = job_with(
+      "      identity {\n        env  = true\n        file = true\n      }\n"
+      "      identity {\n        name = \"aws\"\n        aud  = [\"sts\"]\n        ttl  = \"1h\"\n"
+      "      }\n");
+
+  REQUIRE_MESSAGE(parsed.ok(), parsed.error);
+  const auto& task = parsed.job.at("TaskGroups").at(0).at("Tasks").at(0);
+  CHECK(boost::json::serialize(task.at("Identity")) == R"({"Env":true,"File":true})");
+  CHECK(task.at("Identities").at(0).at("Name") == "aws");
+  CHECK(task.at("Identities").at(0).at("TTL") == 3'600'000'000'000);
+  const auto twice
+      = job_with("      identity {}\n      identity {\n        name = \"default\"\n      }\n");
+  CHECK(twice.error.find("Duplicate identity block") != std::string::npos);
+  CHECK(
+      twice.error.find("Only one identity block without a name is allowed. Another was defined at")
+      != std::string::npos);
+}
