@@ -132,6 +132,15 @@ public:
   /// Of its node's last report about it: grows with each; 0: without.
   std::uint64_t report_number() const { return fields_.getReportNumber(); }
 
+  // -- Whose it is
+  // ---------------------------------------------------------------------------------------
+
+  /// CreateIndex of the root key that signs its identities; 0: it has none yet.
+  std::uint64_t identity_key() const { return fields_.getIdentityKey(); }
+
+  /// Since when: Unix seconds.
+  std::int64_t identity_time() const { return fields_.getIdentityTime(); }
+
   // -- Its deployment
   // ------------------------------------------------------------------------------
 
