@@ -36,6 +36,9 @@ constexpr std::array table{
                  Serve::leader_lease, freely, false, Player::node_endpoint, false},
     QuestionInfo{Question::WATCH_DATA, "watchData", Answer::DATA, Asker::proven_node,
                  Serve::leader_lease, freely, false, Player::data_endpoint, false},
+    QuestionInfo{Question::SIGN_IDENTITIES, "signIdentities", Answer::IDENTITIES,
+                 Asker::proven_node, Serve::leader_lease, freely, false, Player::identity_endpoint,
+                 false},
 };
 
 /// What servers ask of nodes, likewise.

@@ -124,7 +124,12 @@ enum class Repeat : std::uint8_t {
 };
 
 /// Which actor of a server answers.
-enum class Player : std::uint8_t { heartbeat_tracker, node_endpoint, data_endpoint };
+enum class Player : std::uint8_t {
+  heartbeat_tracker,
+  node_endpoint,
+  data_endpoint,
+  identity_endpoint,
+};
 
 using Question = schema::door::Ask::Which;
 using Answer = schema::door::Reply::Which;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "actors/server/data/identity_endpoint.hpp"
 #include "actors/server/deployment_watchers.hpp"
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
@@ -93,6 +94,8 @@ Duties start_duties(const Server& server,
   const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
   const auto data
       = spawn_data_endpoint(owner, store, parts.keyring, parts.lease, options.enforces_access);
+  const auto identities = spawn_identity_endpoint(
+      owner, store, identity::signing_keys(parts.keyring), parts.lease, options.oidc_issuer);
   options.heartbeats.random_seed = random.next();
   options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);
@@ -130,7 +133,7 @@ Duties start_duties(const Server& server,
     feed->add(std::move(outcomes));
     if (replaced) actor::tell(server, StateReplaced{});
   });
-  Duties duties{{tracker, nodes, data}, rows, scheduling.helpers};
+  Duties duties{{tracker, nodes, data, identities}, rows, scheduling.helpers};
   actor::tell(server, std::move(scheduling));
   for (const LeaderDuty& duty :
        {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
@@ -141,9 +144,9 @@ Duties start_duties(const Server& server,
     duties.all.emplace_back(replicator);
   }
   for (const actor::Any& each :
-       {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{tracker},
-        actor::Any{applier}, actor::Any{gc}, actor::Any{deployments}, actor::Any{drainer},
-        actor::Any{periodic}, actor::Any{rotator}, actor::Any{rows}})
+       {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{identities},
+        actor::Any{tracker}, actor::Any{applier}, actor::Any{gc}, actor::Any{deployments},
+        actor::Any{drainer}, actor::Any{periodic}, actor::Any{rotator}, actor::Any{rows}})
     duties.all.push_back(each);
   return duties;
 }

@@ -75,6 +75,7 @@ struct DutyOptions {
   std::shared_ptr<DecisionFeed> decisions = {};       ///< Who is told of them; null: nobody.
   std::shared_ptr<telemetry::Registry> metrics = {};  ///< Null: nothing is measured.
   ReplicatorOptions replication = {};  ///< Without an authority this region is its own.
+  std::string oidc_issuer = {};        ///< Who third parties know the servers' identities by.
   bool enforces_access = true;  ///< Tasks read by their own rights (Authenticator::enforces).
 };
 

@@ -18,7 +18,7 @@ TASKS = 3
 
 # Kinds that begin anew.
 RESTARTED = [
-    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "data_watcher", "heartbeat_tracker", "local_servers",
+    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "identity_endpoint", "data_watcher", "heartbeat_tracker", "local_servers",
     "node_caller", "alloc_sync", "check_runner", "driver_manager", "blocking_pool", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
     "keyring_rotator", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]

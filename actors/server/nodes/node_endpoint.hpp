@@ -27,6 +27,7 @@ struct NodeSide {
   HeartbeatTracker tracker;
   NodeDoor endpoint;
   NodeDoor data{};
+  NodeDoor identities{};
 
   NodeDoor player(door::Player player) const {
     switch (player) {
@@ -36,6 +37,8 @@ struct NodeSide {
         return endpoint;
       case door::Player::data_endpoint:
         return data;
+      case door::Player::identity_endpoint:
+        return identities;
     }
     return {};
   }

@@ -1,0 +1,143 @@
+#include "actors/server/data/identity_endpoint.hpp"
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
+#include "runtime/base/clock.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::server {
+namespace {
+
+/// Signed in one turn: about 2 ms.
+constexpr std::size_t signed_at_once = 64;
+
+constexpr std::int64_t ns_per_second = 1'000'000'000;
+
+/// There is more to sign.
+struct SignMore {
+  using is_message = void;
+};
+
+using IdentitySelf = actor::WithInternal<NodeDoor, void(SignMore)>;
+
+class IdentityState {
+public:
+  static constexpr const char* name = "identity_endpoint";
+
+  explicit IdentityState(IdentitySelf::pointer self) : self_{self} {}
+
+  void init(std::shared_ptr<state::Store> store,
+            identity::KeyOf keys,
+            std::shared_ptr<const raft::LeaderLease> lease,
+            std::string issuer) {
+    store_ = std::move(store);
+    keys_ = std::move(keys);
+    lease_ = std::move(lease);
+    issuer_ = std::move(issuer);
+  }
+
+  actor::Answer<door::Reply> answer(const door::Ask& msg) {
+    if (!msg->isSignIdentities())
+      return Error{Errc::internal, "that question is not the identity endpoint's"};
+    if (msg->getSignIdentities().size() > most_identities)
+      return Error{Errc::too_large, "too many identities are asked for at once"};
+    Question question{.ask = msg, .state = store_->snapshot()};
+    question.promise = self_->make_response_promise<door::Reply>();
+    const auto promise = question.promise;
+    questions_.push_back(std::move(question));
+    if (questions_.size() == 1) sign_more();
+    return promise;
+  }
+
+  void sign_more() {
+    if (questions_.empty()) return;
+    auto& question = questions_.front();
+    const auto wanted = question.ask->getSignIdentities();
+    const auto end = std::min<std::size_t>(question.made.size() + signed_at_once, wanted.size());
+    while (question.made.size() < end) {
+      auto made = sign(question, wanted[static_cast<unsigned>(question.made.size())]);
+      if (!made && made.error().code != Errc::not_found) return finish(made.error());
+      question.made.push_back(std::move(made));
+    }
+    if (end == wanted.size()) return finish(reply_of(question));
+    actor::send_self(self_, SignMore{});
+  }
+
+private:
+  struct Question {
+    door::Ask ask;
+    state::Snapshot state;
+    actor::Promise<door::Reply> promise{};
+    std::vector<Result<identity::Issued>> made{};
+  };
+
+  Result<identity::Issued> sign(const Question& question,
+                                schema::door::IdentityQuery::Reader wanted) {
+    return identity::issue(question.state, keys_, question.ask.subject(),
+                           {.alloc_id = copy(wanted.getAllocId()),
+                            .workload = copy(wanted.getTask()),
+                            .is_service = wanted.getService(),
+                            .name = copy(wanted.getName())},
+                           issuer_, unix_now() / ns_per_second);
+  }
+
+  static door::Reply reply_of(const Question& question) {
+    return door::make_reply(question.state.index(), [&](auto& reply) {
+      auto list = reply.initIdentities(static_cast<unsigned>(question.made.size()));
+      for (unsigned i = 0; i < list.size(); ++i) {
+        const auto& made = question.made[i];
+        if (!made) {
+          list[i].setRefused(text(made.error().what));
+          continue;
+        }
+        list[i].setToken(text(made->token));
+        list[i].setIssuedAt(made->issued_at * ns_per_second);
+        list[i].setExpiresAt(made->expires_at * ns_per_second);
+      }
+    });
+  }
+
+  /// Answers the first question, and begins with the next one.
+  void finish(Result<door::Reply> answer) {
+    if (lease_ && !lease_->holds()) answer = no_leader();  // Asked after the snapshot was taken.
+    actor::answer(questions_.front().promise, std::move(answer));
+    questions_.pop_front();
+    if (!questions_.empty()) actor::send_self(self_, SignMore{});
+  }
+
+  IdentitySelf::pointer self_;
+  std::shared_ptr<state::Store> store_;
+  identity::KeyOf keys_;
+  std::shared_ptr<const raft::LeaderLease> lease_;  ///< None: always ours.
+  std::string issuer_;
+  std::deque<Question> questions_;
+};
+
+IdentitySelf::behavior_type identity_endpoint(IdentitySelf::stateful_pointer<IdentityState> self,
+                                              const std::shared_ptr<state::Store>& store,
+                                              const identity::KeyOf& keys,
+                                              const std::shared_ptr<const raft::LeaderLease>& lease,
+                                              const std::string& issuer) {
+  self->state.init(store, keys, lease, issuer);
+  return {
+      [self](const door::Ask& msg) { return self->state.answer(msg); },
+      [self](SignMore) { self->state.sign_more(); },
+  };
+}
+
+}  // namespace
+
+NodeDoor spawn_identity_endpoint(const actor::Owner& owner,
+                                 std::shared_ptr<state::Store> store,
+                                 identity::KeyOf keys,
+                                 std::shared_ptr<const raft::LeaderLease> lease,
+                                 std::string issuer) {
+  return actor::spawn<actor::Policy::restart>(owner, identity_endpoint, std::move(store),
+                                              std::move(keys), std::move(lease), std::move(issuer));
+}
+
+}  // namespace nomad::server

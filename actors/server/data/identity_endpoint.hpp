@@ -1,0 +1,31 @@
+// IdentityEndpoint: signs identities of tasks and services for the nodes that run them.
+//
+// Owns:   the questions that are being answered: a part of one in each of its turns, so that no
+//         other actor waits behind hundreds of signatures.
+// Takes:  the door's signIdentities.
+// Parent: server, restart. Nodes ask again.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "actors/roles/node_door.hpp"
+#include "runtime/identity/issue.hpp"
+
+namespace nomad::server {
+
+/// Of one question.
+inline constexpr std::size_t most_identities = 10'000;
+
+/// With a lease, nodes are answered only while it holds. `issuer`: who third parties know the
+/// servers as; "" for nobody.
+NodeDoor spawn_identity_endpoint(const actor::Owner& owner,
+                                 std::shared_ptr<state::Store> store,
+                                 identity::KeyOf keys,
+                                 std::shared_ptr<const raft::LeaderLease> lease,
+                                 std::string issuer);
+
+}  // namespace nomad::server

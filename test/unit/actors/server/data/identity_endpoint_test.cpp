@@ -1,0 +1,99 @@
+#include "actors/server/data/identity_endpoint.hpp"
+
+#include "runtime/access/login/jwt.hpp"
+#include "test/support/door.hpp"
+#include "test/unit/actors/server/server_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+
+namespace {
+
+struct IdentityFixture : test::ServerFixture {
+  std::shared_ptr<security::Keyring> keyring
+      = security::Keyring::open({.server_id = "one"}).value();
+  std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
+  NodeDoor endpoint = adopt(spawn_identity_endpoint(
+      system(), store, identity::signing_keys(keyring), lease, "https://nomad.example"));
+
+  IdentityFixture() {
+    lease->set(raft::LeaderLease::unlimited);
+    register_job(make_job("web", 1));
+    write([](auto command) {
+      auto plan = command.initPlanResults().initPlans(1)[0];
+      plan.setModifyTime(1'700'000'000'000'000'000);
+      auto alloc = plan.initPlaced(1)[0];
+      alloc.setId("a1");
+      alloc.setNamespace("default");
+      alloc.setJobId("web");
+      alloc.setJobCreateIndex(11);
+      alloc.setTaskGroup("api");
+      alloc.setNodeId("n1");
+    });
+  }
+
+  void add_key() {
+    const auto key
+        = keyring->make_root_key("11111111-2222-4333-8444-555555555555", 1, {keyring->holder()});
+    write([&](auto command) { command.initRootKeyUpsert().setKey(*key); });
+  }
+
+  Answer<door::Reply> sign(std::vector<std::pair<std::string, std::string>> wanted) {
+    return ask<door::Reply>(
+        endpoint, door::make_ask("n1", [&](auto& question) {
+          auto list = question.initSignIdentities(static_cast<unsigned>(wanted.size()));
+          for (unsigned i = 0; i < list.size(); ++i) {
+            list[i].setAllocId(text(wanted[i].first));
+            list[i].setTask(text(wanted[i].second));
+          }
+        }));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_endpoint: each question has its answer, in its place") {
+  add_key();
+  std::vector<std::pair<std::string, std::string>> wanted(100, {"a1", "server"});
+  wanted[1] = {"a1", "other"};
+  wanted[99] = {"a2", "server"};
+
+  const auto answer = sign(wanted);
+
+  REQUIRE((answer->has_value() && (*answer)->has_value()));
+  const auto list = (***answer)->getIdentities();
+  REQUIRE(list.size() == 100);
+  CHECK(view(list[1].getRefused()) == "task not found");
+  CHECK(view(list[99].getRefused()) == "allocation not found");
+  CHECK(view(list[0].getToken()) == view(list[98].getToken()));
+  CHECK(list[0].getIssuedAt() == 1'700'000'000'000'000'000);
+  CHECK(list[0].getExpiresAt() == 0);
+  const auto jwt = access::parse_jwt(view(list[0].getToken())).value();
+  CHECK(jwt.claims.at("nomad_task") == "server");
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: nobody signs before there is a key") {
+  const auto answer = sign({{"a1", "server"}});
+
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().code == Errc::unavailable);
+  CHECK((*answer)->error().what == "there is no root key yet; try again");
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: without the lease nobody is answered") {
+  add_key();
+  lease->set(0);
+
+  const auto answer = sign({{"a1", "server"}});
+
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().code == Errc::no_leader);
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: a question has a bound") {
+  const auto answer = sign({most_identities + 1, {"a1", "server"}});
+
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().what == "too many identities are asked for at once");
+}
