@@ -63,6 +63,15 @@ void release_version(Tables& t, AllocView alloc, Released& released) {
   if (decrement(t.version_uses, key)) released.versions.insert(std::move(key));
 }
 
+void count_identity(Tables& t, const AllocRow& row, bool add) {
+  if (row.client_terminal) return;
+  const auto key = number_key(row.alloc->identity_key());
+  if (add)
+    increment(t.identity_uses, key);
+  else
+    decrement(t.identity_uses, key);
+}
+
 void use_node(Tables& t, const AllocRow& row) {
   const std::string_view node = row.alloc->node_id();
   if (node.empty()) return;
@@ -178,6 +187,11 @@ void index_alloc(Tables& t, const AllocRef* before, const AllocRef& row, Release
     if (before != nullptr) release_version(t, old, released);
   }
   count_in_quota(t, before != nullptr ? &**before : nullptr, &*row, released);
+  if (before == nullptr || (*before)->client_terminal != row->client_terminal
+      || old.identity_key() != alloc.identity_key()) {
+    count_identity(t, *row, true);
+    if (before != nullptr) count_identity(t, **before, false);
+  }
   if (before != nullptr && takes_the_same(**before, *row)) return;
   if (before != nullptr && !(*before)->client_terminal) release_node(t, **before);
   if (!row->client_terminal) use_node(t, *row);
@@ -194,6 +208,7 @@ void unindex_alloc(Tables& t, const AllocRef& row, Released& released) {
   if (!alloc.deployment_id().empty()) t.allocs_by_deployment.erase(deployment_key(alloc));
   count(t, *row, false);
   count_in_quota(t, &*row, nullptr, released);
+  count_identity(t, *row, false);
   release_version(t, alloc, released);
   if (!row->client_terminal) release_node(t, *row);
 }

@@ -34,6 +34,16 @@ void keep_what_others_said(schema::Allocation::Builder alloc, AllocView stored) 
   alloc.setClientDescription(text(stored.client_description()));
 }
 
+/// An identity lasts as long as its allocation, whatever the job becomes.
+void keep_identity(schema::Allocation::Builder alloc,
+                   AllocView stored,
+                   schema::PlanResult::Reader plan) {
+  const bool has_one = stored.identity_key() != 0;
+  alloc.setIdentityKey(has_one ? stored.identity_key() : plan.getIdentityKey());
+  const bool gets_one = !has_one && plan.getIdentityKey() != 0;
+  alloc.setIdentityTime(gets_one ? plan.getModifyTime() / 1'000'000'000 : stored.identity_time());
+}
+
 }  // namespace
 
 void Applier::plan_results(schema::PlanResults::Reader command) {
@@ -109,6 +119,7 @@ void Applier::place(schema::Allocation::Reader planned, schema::PlanResult::Read
       if (is_promoted(alloc)) draft->getDeploymentStatus().setCanary(false);
     }
   }
+  keep_identity(*draft, old, plan);
   draft->setModifyIndex(index_);
   draft->setAllocModifyIndex(index_);
   if (plan.getModifyTime() != 0) draft->setModifyTime(plan.getModifyTime());

@@ -105,7 +105,9 @@ void Applier::root_key_upsert(schema::RootKeyUpsert::Reader command) {
 /// What becomes of `key` when another becomes the active one.
 void Applier::step_back(const Object<schema::RootKey>& key, bool rekey) {
   const auto next = rekey ? schema::RootKeyState::REKEYING : schema::RootKeyState::INACTIVE;
-  if (key->getState() == next || key->getState() == schema::RootKeyState::REKEYING) return;
+  if (key->getState() == next || key->getState() == schema::RootKeyState::REKEYING
+      || key->getState() == schema::RootKeyState::PREPUBLISHED)
+    return;
   Draft<schema::RootKey> draft{key};
   draft->setState(next);
   put_root_key(draft.freeze());
@@ -123,7 +125,8 @@ void Applier::root_key_delete(capnp::Text::Reader id) {
   if (key->getState() == schema::RootKeyState::ACTIVE)
     return refuse(Errc::rejected, "active root key cannot be deleted - call rotate first");
   if (!t_.variables_by_key.prefix(join_key(view(id), "")).empty()
-      || t_.acl_sealed_by_key.contains(view(id)))
+      || t_.acl_sealed_by_key.contains(view(id))
+      || t_.identity_uses.contains(number_key(key->getCreateIndex())))
     return refuse(Errc::rejected, "root key in use, cannot delete");
   replace<kind::RootKeys>(key, {});
 }

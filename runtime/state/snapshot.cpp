@@ -329,6 +329,11 @@ Snapshot::Variables::Range Snapshot::variables(std::string_view ns) const {
   return noted_prefix(tables_->variables, Table::variables, 0, join_key(ns, ""));
 }
 
+bool Snapshot::signs_identities(std::uint64_t key_create_index) const {
+  note_table(Table::allocs);
+  return tables_->identity_uses.contains(number_key(key_create_index));
+}
+
 bool Snapshot::root_key_in_use(std::string_view id) const {
   note_table(Table::variables);
   if (tables_->acl_sealed_by_key.contains(id)) return true;

@@ -214,6 +214,10 @@ public:
   /// Whether a variable, or what access control stores, is sealed with it.
   bool root_key_in_use(std::string_view id) const;
 
+  /// Whether identities of allocations that have not ended are signed by the key of that
+  /// CreateIndex; of 0: whether some have none yet, and any key may sign for them.
+  bool signs_identities(std::uint64_t key_create_index) const;
+
   // The maps themselves, by the names that Tables has for them.
   const Jobs& jobs_map() const;
   const Nodes& nodes_map() const;

@@ -29,6 +29,8 @@ struct Tables : detail::KindList<Kinds>::AllRows {
   PersistentMap<Shared<NodeUsage>> usage;              ///< node id
   PersistentMap<JobCounts> job_counts;                 ///< namespace\0job id
   PersistentMap<std::uint64_t> version_uses;           ///< Allocations per key of `retained_jobs`.
+  PersistentMap<std::uint64_t>
+      identity_uses;  ///< Those not ended, per CreateIndex of their root key.
 
   // Of quotas, derived from namespaces, allocations and variables. Allocations are counted for the
   // namespaces that are in the first of these, others when they come in.

@@ -160,6 +160,8 @@ void fill_plan(schema::PlanResult::Builder into,
   for (unsigned i = 0; i < preempted.size(); ++i)
     fill_stop(preempted[i], *parts.preempted[i]);
   fill_placed(into, parts, plan.metrics);
+  if (const auto key = state.active_root_key(); key && !parts.placed.empty())
+    into.setIdentityKey(key->getCreateIndex());
   fill_deployment(into, verified, parts, state);
   auto evals = plan.evaluations;
   const auto preemptions = preemption_evals(parts, now, random);

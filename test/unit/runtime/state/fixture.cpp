@@ -88,6 +88,7 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   });
   const auto number = [](std::uint64_t count) { return fmt::format("{}", count); };
   add(lines, "version_uses", t.version_uses, number);
+  add(lines, "identity_uses", t.identity_uses, number);
   add(lines, "alloc_counts_of_nodes", t.alloc_counts_of_nodes, number);
   add(lines, "variable_bytes", t.variable_bytes, number);
   add(lines, "quota_of_namespaces", t.quota_of_namespaces,

@@ -166,6 +166,33 @@ TEST_CASE("plans: a version is used by as many allocations as run it") {
   CHECK(uses(old_version) == 0);
 }
 
+TEST_CASE("plans: an allocation keeps the key that signs its identities") {
+  StateFixture state;
+  state.register_job({}, {});
+  const auto key_of = [&](const char* id) { return state.now().alloc(id)->alloc->identity_key(); };
+  const auto signed_by = [](std::uint64_t key) {
+    return [key](auto plan) {
+      plan.setModifyTime(1'700'000'000'900'000'000);
+      plan.setIdentityKey(key);
+    };
+  };
+  state.place({{.id = "a"}});
+  CHECK(key_of("a") == 0);
+  CHECK(state.now().signs_identities(0));
+
+  state.place({{.id = "a"}, {.id = "b"}}, signed_by(7));
+  CHECK(key_of("a") == 7);
+  CHECK(state.now().alloc("b")->alloc->identity_time() == 1'700'000'000);
+  CHECK_FALSE(state.now().signs_identities(0));
+  state.place({{.id = "a"}}, signed_by(9));
+  CHECK(key_of("a") == 7);
+
+  state.report("a", ClientStatus::COMPLETE);
+  CHECK(state.now().signs_identities(7));
+  state.report("b", ClientStatus::FAILED);
+  CHECK_FALSE(state.now().signs_identities(7));
+}
+
 TEST_CASE("plans: a job counts its allocations, and those that have not ended") {
   StateFixture state;
   state.register_job({}, {});
