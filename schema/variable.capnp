@@ -4,6 +4,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
 using import "annotations.capnp".hidden;
 using import "annotations.capnp".json;
+using import "annotations.capnp".omitEmpty;
 
 # Only ciphertext: what a variable holds is never part of an object. In the API this is Nomad's
 # VariableMetadata.
@@ -18,7 +19,7 @@ struct Variable {
   data @7 :Data $hidden;               # nonce and ciphertext
 }
 
-enum RootKeyState { inactive @0; active @1; rekeying @2; }
+enum RootKeyState { inactive @0; active @1; rekeying @2; prepublished @3; }
 
 # A root key as it is stored: wrapped, once for each holder. In the API this is Nomad's RootKeyMeta.
 struct RootKey {
@@ -35,6 +36,7 @@ struct RootKey {
   modifyIndex @4 :UInt64;
   state @5 :RootKeyState;
   wraps @6 :List(Wrap) $hidden;
+  publishTime @7 :Int64 $omitEmpty;    # Unix nanoseconds: a prepublished one becomes active then
 }
 
 # A server that may open root keys: they are wrapped with its public key (X25519). The secret half

@@ -33,9 +33,9 @@ security::Keyring::Holders holders_of(const state::Snapshot& snapshot) {
   return holders;
 }
 
-Object<schema::RootKey> retired(const Object<schema::RootKey>& key) {
+Object<schema::RootKey> in_state(const Object<schema::RootKey>& key, schema::RootKeyState state) {
   Draft<schema::RootKey> draft{key};
-  draft->setState(schema::RootKeyState::INACTIVE);
+  draft->setState(state);
   return draft.freeze();
 }
 
@@ -117,13 +117,23 @@ struct KeyringRotatorState {
       write(cluster::put_root_key(
                 keyring->make_root_key(make_uuid(random), unix_now(), holders_of(snapshot)), false),
             "making a root key");
+    else if (duties.publish_key)
+      write(cluster::put_root_key(
+                keyring->make_root_key(make_uuid(random), unix_now(), holders_of(snapshot),
+                                       unix_now() + options.thresholds.prepublish),
+                false),
+            "publishing the next root key");
     share_keys(snapshot);
     if (writing != 0) return;
     for (const auto& variable : duties.rekey)
       rekey(snapshot, variable);
     rekey_acl(snapshot, duties);
+    for (const auto& key : duties.activate)
+      write(cluster::change_root_key(in_state(key, schema::RootKeyState::ACTIVE)),
+            "activating a published root key");
     for (const auto& key : duties.retire)
-      write(cluster::change_root_key(retired(key)), "retiring a root key");
+      write(cluster::change_root_key(in_state(key, schema::RootKeyState::INACTIVE)),
+            "retiring a root key");
     for (const auto& id : duties.remove)
       write(cluster::delete_root_key(id), "removing an unused root key");
   }

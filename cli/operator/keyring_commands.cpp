@@ -9,6 +9,8 @@
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/base64.hpp"
+#include "runtime/base/clock.hpp"
+#include "runtime/base/duration.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -37,9 +39,18 @@ Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
       "operator root keyring rotate [options]",
       "Makes a new root key, which seals all variables that are written from now on."};
   auto& full = command.flag("full", "Also seals all variables anew, in the background.");
+  auto& prepublish = command.option<std::string>(
+      "prepublish", "For how long the new key is known before it signs and seals, such as 1h.");
+  auto& now = command.flag("now", "The new key signs at once, as without -prepublish.");
   auto& verbose = command.flag("verbose", "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
   Query query;
+  if (!prepublish.empty()) {
+    const auto wait = NOMAD_TRY(parse_duration(prepublish).within("-prepublish"));
+    if (now || wait <= Nanoseconds{0})
+      return Error{Errc::invalid_argument, "-prepublish wants a time, and no -now beside it"};
+    query.emplace_back("publish_time", std::to_string(unix_now() + wait.count()));
+  }
   if (full) query.emplace_back("full", "true");
   const auto answer
       = NOMAD_TRY(command.api->put("/v1/operator/keyring/rotate", nullptr, query).within("error"));

@@ -1,6 +1,7 @@
 #include "runtime/cluster/variable_commands.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/base/text.hpp"
 #include "runtime/object/draft.hpp"
@@ -9,6 +10,9 @@ namespace nomad::cluster {
 namespace {
 
 constexpr std::size_t longest_path = 128;
+
+/// Of an identity (jobspec/validate).
+constexpr std::int64_t longest_ttl = 720LL * 3600 * 1'000'000'000;
 
 bool is_path_character(char c) {
   return is_alphanumeric(c) || c == '-' || c == '_' || c == '~' || c == '/';
@@ -171,20 +175,85 @@ void choose_sealed(const state::Snapshot& snapshot,
 
 }  // namespace
 
+namespace {
+
+/// When the key that came after this one began to sign in its place: identities that have an end
+/// are signed by the active one.
+std::int64_t signed_until(const state::Snapshot& snapshot, const Object<schema::RootKey>& key) {
+  auto until = std::numeric_limits<std::int64_t>::max();
+  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
+    const auto& other = *entry.value();
+    if (other.getCreateIndex() <= key->getCreateIndex()) continue;
+    if (other.getState() == schema::RootKeyState::PREPUBLISHED) continue;
+    until = std::min(until, std::max(other.getCreateTime(), other.getPublishTime()));
+  }
+  return until;
+}
+
+std::int64_t longest_ttl_of(capnp::List<schema::Service>::Reader services) {
+  std::int64_t longest = 0;
+  for (const auto service : services)
+    longest = std::max(longest, service.getIdentity().getTtl());
+  return longest;
+}
+
+/// Of all identities that jobs ask for. It takes as long as there are jobs.
+std::int64_t longest_identity_ttl(const state::Snapshot& snapshot) {
+  std::int64_t longest = 0;
+  for (const auto& entry : snapshot.jobs_map().all())
+    for (const auto group : entry.value()->getTaskGroups()) {
+      longest = std::max(longest, longest_ttl_of(group.getServices()));
+      for (const auto task : group.getTasks()) {
+        longest = std::max(longest, longest_ttl_of(task.getServices()));
+        for (const auto identity : task.getIdentities())
+          longest = std::max(longest, identity.getTtl());
+      }
+    }
+  return longest;
+}
+
+/// Whether anything may still be verified by an old key.
+bool verifies_something(const state::Snapshot& snapshot,
+                        const Object<schema::RootKey>& key,
+                        std::int64_t now) {
+  if (snapshot.signs_identities(key->getCreateIndex()) || snapshot.signs_identities(0)) return true;
+  const auto since = now - signed_until(snapshot, key);
+  if (since >= longest_ttl) return false;
+  const auto longest = longest_identity_ttl(snapshot);
+  return longest > 0 && since < longest;
+}
+
+bool has_next_key(const state::Snapshot& snapshot) {
+  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all())
+    if (entry.value()->getState() == schema::RootKeyState::PREPUBLISHED) return true;
+  return false;
+}
+
+}  // namespace
+
 KeyringDuties keyring_duties(const state::Snapshot& snapshot,
                              const KeyringThresholds& thresholds,
                              std::int64_t now) {
   KeyringDuties duties;
   const auto active = snapshot.active_root_key();
-  duties.make_key = !active || now - active->getCreateTime() > thresholds.rotation;
+  const auto age = active ? now - std::max(active->getCreateTime(), active->getPublishTime()) : 0;
+  const bool is_next_known = has_next_key(snapshot);
+  duties.make_key = !active || (age > thresholds.rotation && !is_next_known);
+  duties.publish_key = !duties.make_key && !is_next_known
+                       && thresholds.prepublish < thresholds.rotation
+                       && age > thresholds.rotation - thresholds.prepublish;
   for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
     const auto& key = entry.value();
     const bool is_used = snapshot.root_key_in_use(entry.key());
     switch (key->getState()) {
       case schema::RootKeyState::ACTIVE:
         break;
+      case schema::RootKeyState::PREPUBLISHED:
+        if (now >= key->getPublishTime()) duties.activate.push_back(key);
+        break;
       case schema::RootKeyState::INACTIVE:
-        if (!is_used && now - key->getCreateTime() > thresholds.retention)
+        if (!is_used && now - key->getCreateTime() > thresholds.retention
+            && !verifies_something(snapshot, key, now))
           duties.remove.emplace_back(entry.key());
         break;
       case schema::RootKeyState::REKEYING: {

@@ -147,7 +147,8 @@ Result<Bytes> Keyring::wrap_root_key(std::string_view recipient,
 
 Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
                                                std::int64_t now,
-                                               const Holders& holders) {
+                                               const Holders& holders,
+                                               std::int64_t publish_time) {
   auto root_key = std::make_shared<Secret>(key_bytes);
   options_.random(root_key->bytes());
   {
@@ -158,7 +159,9 @@ Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
   draft->setKeyId(text(std::string{id}));
   draft->setAlgorithm(text(algorithm));
   draft->setCreateTime(now);
-  draft->setState(schema::RootKeyState::ACTIVE);
+  draft->setPublishTime(publish_time);
+  draft->setState(publish_time == 0 ? schema::RootKeyState::ACTIVE
+                                    : schema::RootKeyState::PREPUBLISHED);
   auto all = holders;
   const auto own = holder();
   if (std::none_of(all.begin(), all.end(),

@@ -64,10 +64,12 @@ public:
   /// This server's row, for the state to know it by.
   Object<schema::KeyHolder> holder() const;
 
-  /// A new active key, wrapped for `holders`, this server and the cluster's secret.
+  /// A new key, wrapped for `holders`, this server and the cluster's secret: active, or with a time
+  /// (Unix nanoseconds) to be so from then on.
   Object<schema::RootKey> make_root_key(std::string_view id,
                                         std::int64_t now,
-                                        const Holders& holders);
+                                        const Holders& holders,
+                                        std::int64_t publish_time = 0);
 
   /// Whether this server can unwrap `key`.
   bool opens(const Object<schema::RootKey>& key) const;

@@ -6,6 +6,8 @@
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/security/keyring.hpp"
 
@@ -14,6 +16,8 @@ namespace {
 
 using server::SealedWritten;
 using state::Table;
+
+constexpr std::int64_t longest_prepublish = 720LL * 3600 * 1'000'000'000;
 
 Outcome list_keys(Call& call) {
   return read_state(call, [](const ReadOptions& options) -> Result<Read> {
@@ -24,6 +28,17 @@ Outcome list_keys(Call& call) {
                                      options, keep_all, append_whole);
                 }};
   });
+}
+
+/// From when on the new key is to sign and to seal (Unix nanoseconds); 0: at once.
+Result<std::int64_t> publish_time_of(const Call& call) {
+  const auto given = call.request().parameter_or_empty("publish_time");
+  const auto time = given.empty() ? 0 : whole_number<std::int64_t>(given).value_or(-1);
+  if (time < 0)
+    return bad_request("invalid publish_time: " + quote(given) + " is no time in nanoseconds");
+  if (time > unix_now() + longest_prepublish)
+    return bad_request("invalid publish_time: it is more than 720h0m0s ahead");
+  return time;
 }
 
 Outcome rotate(Call& call, const std::shared_ptr<security::Keyring>& keyring) {
@@ -37,8 +52,11 @@ Outcome rotate(Call& call, const std::shared_ptr<security::Keyring>& keyring) {
   for (const auto& entry : snapshot.rows<state::kind::KeyHolders>().all())
     holders.push_back(entry.value());
   auto random = Random::from_system();
-  const auto key = keyring->make_root_key(make_uuid(random), unix_now(), holders);
   const bool rekey = call.request().parameter("full") != nullptr;
+  const auto publish_time = NOMAD_TRY(publish_time_of(call));
+  if (rekey && publish_time != 0)
+    return bad_request("keyring cannot be prepublished and full rotated at the same time");
+  const auto key = keyring->make_root_key(make_uuid(random), unix_now(), holders, publish_time);
   const auto decision = NOMAD_TRY(cluster::decide_put_root_key(call.asking, key, rekey));
   return write_sealed(call, decision, [key](const SealedWritten& done) {
     Draft<schema::RootKey> shown{key};

@@ -160,6 +160,92 @@ TEST_CASE("keyring duties: a key that nobody can open holds up no other") {
   }
 }
 
+TEST_CASE("keyring duties: the next key is known for a while before it signs") {
+  VariableCluster cluster;
+  const auto duties = [&](std::int64_t now) {
+    return keyring_duties(cluster.store.snapshot(), {.rotation = 1000, .prepublish = 100}, now);
+  };
+  cluster.put_key("k1", RootKeyState::ACTIVE, 1);
+  CHECK_FALSE(duties(901).publish_key);
+  CHECK(duties(902).publish_key);
+  CHECK_FALSE(duties(902).make_key);
+  CHECK(duties(1002).make_key);  // nobody was there to publish one
+  CHECK_FALSE(duties(1002).publish_key);
+
+  Draft<schema::RootKey> next;
+  next->setKeyId("k2");
+  next->setState(RootKeyState::PREPUBLISHED);
+  next->setCreateTime(902);
+  next->setPublishTime(1002);
+  cluster.run(put_root_key(next.freeze(), false));
+  CHECK(view(cluster.store.snapshot().active_root_key()->getKeyId()) == "k1");
+  CHECK_FALSE(duties(1001).publish_key);
+  CHECK_FALSE(duties(1001).make_key);
+  CHECK(duties(1001).activate.empty());
+  REQUIRE(duties(1002).activate.size() == 1);
+  CHECK_FALSE(duties(1002).make_key);
+
+  Draft<schema::RootKey> active{duties(1002).activate[0]};
+  active->setState(RootKeyState::ACTIVE);
+  cluster.run(change_root_key(active.freeze()));
+  CHECK(view(cluster.store.snapshot().active_root_key()->getKeyId()) == "k2");
+  CHECK(cluster.store.snapshot().root_key("k1")->getState() == RootKeyState::INACTIVE);
+  CHECK_FALSE(duties(1900).publish_key);  // it is as old as it has signed
+}
+
+TEST_CASE("keyring duties: a published key stays so while others take over") {
+  VariableCluster cluster;
+  cluster.put_key("k1", RootKeyState::ACTIVE, 0);
+  cluster.put_key("k2", RootKeyState::PREPUBLISHED, 0);
+  cluster.put_key("k3", RootKeyState::ACTIVE, 0, true);
+
+  CHECK(cluster.store.snapshot().root_key("k2")->getState() == RootKeyState::PREPUBLISHED);
+  CHECK(cluster.store.snapshot().root_key("k1")->getState() == RootKeyState::REKEYING);
+}
+
+TEST_CASE("keyring duties: a key stays as long as something may be verified by it") {
+  VariableCluster cluster;
+  cluster.put_key("k1", RootKeyState::ACTIVE, 0);
+  Draft<schema::Command> job;
+  auto body = job->initJobRegister().initJob();
+  body.setId("web");
+  body.setNamespace("default");
+  auto identity = body.initTaskGroups(1)[0].initTasks(1)[0].initIdentities(1)[0];
+  identity.setName("aws");
+  identity.setTtl(500);
+  cluster.run(job.freeze());
+  cluster.put_key("k2", RootKeyState::ACTIVE, 1000);
+
+  CHECK(cluster.duties(1499).remove.empty());
+  CHECK(cluster.duties(1500).remove == std::vector<std::string>{"k1"});
+}
+
+TEST_CASE("keyring duties: the key of an allocation stays until it has ended") {
+  VariableCluster cluster;
+  cluster.put_key("k1", RootKeyState::ACTIVE, 0);  // at index 11
+  Draft<schema::Command> job;
+  job->initJobRegister().initJob().setId("web");
+  job->getJobRegister().getJob().setNamespace("default");
+  cluster.run(job.freeze());
+  Draft<schema::Command> placed;
+  auto plan = placed->initPlanResults().initPlans(1)[0];
+  plan.setIdentityKey(11);
+  auto alloc = plan.initPlaced(1)[0];
+  alloc.setId("a");
+  alloc.setNamespace("default");
+  alloc.setJobId("web");
+  alloc.setJobCreateIndex(12);
+  cluster.run(placed.freeze());
+  cluster.put_key("k2", RootKeyState::ACTIVE, 1000);
+  CHECK(cluster.duties(9000).remove.empty());
+  CHECK(cluster.store.apply(++cluster.index, *delete_root_key("k1")).error.has_value());
+
+  Draft<schema::Command> reap;
+  reap->initReap().initAllocationIds(1).set(0, "a");
+  cluster.run(reap.freeze());
+  CHECK(cluster.duties(9000).remove == std::vector<std::string>{"k1"});
+}
+
 TEST_CASE("sealed commands: only those of variables and keys") {
   Draft<schema::Command> other;
   other->initNodeDeregister();
