@@ -65,6 +65,9 @@ struct Usage {
     }
     if (const std::string_view signal = task.text("KillSignal"); !signal.empty())
       signals.emplace(signal);
+    task.each("Identities", [&](const DraftBlock& identity) {
+      if (identity.text("ChangeMode") == "signal") signals.emplace(identity.text("ChangeSignal"));
+    });
     task.each("Templates", [&](const DraftBlock& tmpl) {
       if (tmpl.text("ChangeMode") == "signal") signals.emplace(tmpl.text("ChangeSignal"));
     });

@@ -136,10 +136,16 @@ struct JobFacts {
   std::string_view vault_namespace;
 };
 
+void store_identity(DraftBlock& identity) {
+  if (identity.text("Name") == "default") identity.set("Name", "");
+  if (identity.has("ChangeSignal"))
+    identity.set("ChangeSignal", to_upper(identity.text("ChangeSignal")));
+}
+
 void store_task(DraftBlock& task, const JobFacts& job, std::string_view group) {
   const std::string_view name = task.text("Name");
   task.null_if_empty({"Meta", "Config", "Env", "VolumeMounts", "ScalingPolicies", "Services",
-                      "Artifacts", "Templates"});
+                      "Artifacts", "Templates", "Identities"});
   if (const DraftBlock resources = task.child("Resources")) store_resources(resources);
   if (DraftBlock logs = task.child("LogConfig")) logs.clear("Enabled");
   if (task.number("KillTimeout") == 0) task.set("KillTimeout", 5'000'000'000);
@@ -147,6 +153,8 @@ void store_task(DraftBlock& task, const JobFacts& job, std::string_view group) {
   task.each("Templates", [](DraftBlock& tmpl) {
     if (tmpl.has("ChangeSignal")) tmpl.set("ChangeSignal", to_upper(tmpl.text("ChangeSignal")));
   });
+  if (DraftBlock own = task.child("Identity")) store_identity(own);
+  task.each("Identities", [](DraftBlock& identity) { store_identity(identity); });
   task.remove_if("VolumeMounts", [](const DraftBlock& mount) { return !mount.has("Volume"); });
   task.each("VolumeMounts", [](DraftBlock& mount) { mount.set_default("Destination", ""); });
   task.each("Services", [&](DraftBlock& service) {

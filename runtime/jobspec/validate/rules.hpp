@@ -117,6 +117,9 @@ Mistakes check_task(const DraftBlock& task,
                     const DraftBlock& group,
                     const ValidateOptions& options);
 Mistakes check_template(const DraftBlock& tmpl);
+Mistakes check_identity(const DraftBlock& identity, bool is_named);
+/// Of a task: the one without a name, and the others.
+void check_identities(const DraftBlock& task, Mistakes& out);
 Mistakes check_artifact(const DraftBlock& artifact);
 Mistakes group_warnings(const DraftBlock& group, bool multiregion);
 

@@ -454,6 +454,9 @@ Mistakes check_service(const DraftBlock& service, const ValidateOptions& options
     check_served_service(service, out);
   else
     out.add(unknown_provider(provider, options));
+  if (const DraftBlock identity = service.child("Identity"))
+    out.add_joined("Identity is invalid: ",
+                   check_identity(identity, !identity.text("Name").empty()));
   return out;
 }
 

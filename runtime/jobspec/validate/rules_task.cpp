@@ -397,6 +397,7 @@ Mistakes check_task(const DraftBlock& task,
       payload && escapes_allocation("task/local/", payload.text("File")))
     out.add("Dispatch Payload validation failed: destination escapes allocation directory");
   check_lifecycle(task, out);
+  check_identities(task, out);
   check_connect_proxy(task, group, out);
   check_volume_mounts(task, group, out);
   check_csi_plugin(task, out);

@@ -117,6 +117,55 @@ TEST_CASE("system jobs: lists of wishes that are empty are none") {
   CHECK(joined(errors_of(job)) == "");
 }
 
+TEST_CASE("identities: names, audiences, ends and files within their bounds") {
+  const auto mistakes_of = [](std::string_view own, std::string_view named) {
+    object job = small_job();
+    if (!own.empty()) task_of(job)["Identity"] = boost::json::parse(own);
+    if (!named.empty()) task_of(job)["Identities"] = boost::json::parse(named);
+    return joined(errors_of(job));
+  };
+  const auto finds = [&](std::string_view named, std::string_view what) {
+    return mistakes_of("", named).find(what) != std::string::npos;
+  };
+  CHECK(
+      mistakes_of(R"({"Env":true,"File":true})",
+                  R"([{"Name":"aws_1","Audience":["sts"],"TTL":3600000000000,"File":true,)"
+                  R"("Filepath":"secrets/aws.jwt","ChangeMode":"signal","ChangeSignal":"sighup"}])")
+      == "");
+  CHECK(finds(R"([{"Name":"a b"}])",
+              "invalid name \"a b\". Must match regex ^[a-zA-Z0-9-_]{1,128}$"));
+  CHECK(finds(R"([{"Name":"a b"}])", "Identity \"a b\" is invalid: "));
+  CHECK(finds(R"([{"Name":"a"},{"Name":"a"}])", "Identity \"a\" is there twice"));
+  CHECK(finds(R"([{"Name":"default"}])",
+              "there is one identity without a name, and it is not among those that have one"));
+  CHECK(
+      finds(R"([{"Name":"a","Audience":["x",""]}])", "an empty string is an invalid audience (2)"));
+  CHECK(finds(R"([{"Name":"a","TTL":-1}])", "ttl must be >= 0"));
+  CHECK(finds(R"([{"Name":"a","TTL":9223372036854775807}])", "ttl must be at most 720h0m0s"));
+  CHECK(finds(R"([{"Name":"a","Filepath":"local/x"}])",
+              "file parameter must be true in order to specify filepath"));
+  for (const auto* path : {"/etc/x", "../x", "secrets/../../x", "a/.."})
+    CHECK(finds(R"([{"Name":"a","File":true,"Filepath":")" + std::string{path} + R"("}])",
+                "filepath escapes the task's directory"));
+  CHECK(finds(R"([{"Name":"a","ChangeMode":"stop"}])", "invalid change_mode: stop"));
+  CHECK(finds(R"([{"Name":"a","ChangeMode":"signal"}])",
+              "change_signal must be specified when using change_mode=\"signal\""));
+  CHECK(finds(R"([{"Name":"a","ChangeSignal":"SIGHUP"}])",
+              "can only use change_signal=\"SIGHUP\" with change_mode=\"signal\""));
+  CHECK(mistakes_of(R"({"TTL":1})", "").find("ttl for default identity not yet supported")
+        != std::string::npos);
+
+  std::string audiences = R"("x")";
+  for (int i = 0; i < 10'000; ++i)
+    audiences += R"(,"x")";
+  CHECK(finds(R"([{"Name":"a","Audience":[)" + audiences + "]}]",
+              "there may be at most 64 audiences"));
+  std::string many = R"([{"Name":"a"})";
+  for (int i = 0; i < 64; ++i)
+    many += R"(,{"Name":"a)" + std::to_string(i) + R"("})";
+  CHECK(finds(many + "]", "a task may have at most 64 identities"));
+}
+
 TEST_CASE("a good job passes") {
   const Validation found = validate(admitted(small_job()).job());
   CHECK(found.ok());
