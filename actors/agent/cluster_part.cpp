@@ -181,13 +181,19 @@ std::vector<std::string> other_leader(const std::shared_ptr<const raft::LeaderVi
 }
 
 /// Who leads knows all tokens; any other server asks him for those that it does not find.
-access::Lookup lookup_of(std::shared_ptr<const state::Store> store,
+access::Lookup lookup_of(const std::shared_ptr<const state::Store>& store,
                          const actor::Latest<std::shared_ptr<const raft::LeaderLease>>& lease,
+                         const actor::Latest<identity::KeyOf>& keys,
                          const rpc::RightsLink& link) {
-  auto lookup = cluster::lookup_in(std::move(store), [lease] {
+  const auto leads = [lease] {
     const auto held = lease.get();
     return held && held->holds();
-  });
+  };
+  const auto key_of = [keys](const Object<schema::RootKey>& row) {
+    const auto opened = keys.get();
+    return opened ? opened(row) : Result<std::shared_ptr<const identity::SigningKey>>{not_ready()};
+  };
+  auto lookup = identity::with_identities(cluster::lookup_in(store, leads), store, key_of, leads);
   lookup.elsewhere = link.lookup().elsewhere;
   return lookup;
 }
@@ -237,9 +243,9 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
       owner, rpc::RightsLinkOptions{.region = config.region, .servers = [leader = part.leader_] {
                                       return other_leader(leader.get());
                                     }});
-  part.authenticator_
-      = access::Authenticator::make({.enforces = config.acl.enabled,
-                                     .lookup = lookup_of(part.store_, part.lease_, *part.rights_)});
+  part.authenticator_ = access::Authenticator::make(
+      {.enforces = config.acl.enabled,
+       .lookup = lookup_of(part.store_, part.lease_, part.identity_keys_, *part.rights_)});
   auto router = std::make_shared<rpc::MethodRouter>(config.region, part.authenticator_);
   if (proves_roles(config)) router->require_proof();
   serve_raft(*router, part.inbox_);

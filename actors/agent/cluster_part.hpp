@@ -25,6 +25,7 @@
 #include "actors/server/sealed_service.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/config/agent_config.hpp"
+#include "runtime/identity/verify.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::agent {
@@ -71,6 +72,9 @@ public:
   /// Other regions are shown from now on what this one has of what holds in all.
   void serve_regions(const server::RegionRows& rows) { served_rows_.set(rows); }
 
+  /// Identities of tasks are known by these keys from now on.
+  void verify_by(identity::KeyOf keys) { identity_keys_.set(std::move(keys)); }
+
   const rpc::Transport& transport() const { return link_.transport; }
 
   /// Whoever asks this server for something, by whatever way, is identified by it.
@@ -114,6 +118,7 @@ private:
   actor::Latest<server::Membership> served_membership_;
   actor::Latest<std::shared_ptr<const raft::LeaderView>> leader_;
   actor::Latest<std::shared_ptr<const raft::LeaderLease>> lease_;
+  actor::Latest<identity::KeyOf> identity_keys_;
   actor::Latest<rpc::Forwarder> served_forwarder_;
   actor::Latest<rpc::Transport> served_transport_;
   actor::Latest<rpc::OwnNode> own_node_;

@@ -115,7 +115,8 @@ void Authenticator::resolve(const Principal& who, Done done) {
 bool Authenticator::is_fresh(const Principal& who) const {
   const auto& grant = who.grant();
   if (!grant || grant == unrestricted_) return grant != nullptr;
-  return grant->index == newest_index() && options_.now() < grant->until;
+  return grant->index == newest_index() && options_.now() < grant->until
+         && (!grant->holds || grant->holds());
 }
 
 void Authenticator::note_refused(const Principal& who) {
@@ -150,14 +151,14 @@ NewestIndex Authenticator::newest() const {
 /// What is kept of a token, or found in this process.
 std::optional<Result<GrantRef>> Authenticator::known(const Key& key, std::string_view token) {
   const auto asked_at = newest();
+  std::optional<GrantRef> kept;
   {
     auto& shard = shard_of(key);
     const std::lock_guard lock{shard.guard};
-    if (const auto kept = shard.cache.find(key, asked_at, options_.now())) {
-      if (!*kept) return permission_denied();
-      return *kept;
-    }
+    kept = shard.cache.find(key, asked_at, options_.now());
   }
+  if (kept && !*kept) return permission_denied();
+  if (kept && (!(*kept)->holds || (*kept)->holds())) return *kept;
   if (!options_.lookup.here) return {};
   auto found = options_.lookup.here(token);
   if (!found) return {};

@@ -48,7 +48,7 @@ struct TokenIdentity {
   SecretText secret;
 };
 
-/// A task, by the identity the servers signed for it. Until they sign any, nobody has it.
+/// A task, by the identity that the servers signed for it (runtime/identity).
 struct WorkloadIdentity {
   std::string ns;
   std::string job_id;

@@ -16,6 +16,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -38,6 +39,9 @@ struct Grant {
   std::uint64_t index = 0;               ///< Of the newest change of what this was read from.
   Time until = Time::max();  ///< The token ends by itself then; of what is kept: it counts so long.
   Time ends = Time::max();   ///< Of what is kept: the token ends by itself then.
+
+  /// Whether whose it is still is there; empty: always. Thread-safe and quick.
+  std::function<bool()> holds = {};
 };
 
 using GrantRef = std::shared_ptr<const Grant>;

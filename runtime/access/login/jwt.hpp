@@ -4,6 +4,7 @@
 // May depend on: runtime/base, runtime/text. Pure.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,11 @@ struct Jwt {
 };
 
 Result<Jwt> parse_jwt(std::string_view token);
+
+/// Whether a token has the shape of one that is signed, which no secret of ours has.
+inline bool is_signed_token(std::string_view token) {
+  return std::count(token.begin(), token.end(), '.') == 2;
+}
 
 /// Base64 of the alphabet for URLs, without padding.
 Result<std::string> decode_jwt_part(std::string_view text);

@@ -380,3 +380,18 @@ TEST_CASE("authenticator: guesses are not passed on, and whom one knows is not h
   CHECK(process.resolve("good")->empty());
   CHECK(process.asked.size() == passed_on + 1);
 }
+
+TEST_CASE("authenticator: a grant counts no moment longer than whose it is, whatever is kept") {
+  Process process;
+  auto lives = std::make_shared<bool>(true);
+  process.tokens["task"] = {.rights = Rights::everything(), .holds = [lives] { return *lives; }};
+  const auto who = process.authenticator->at_once(process.shows("task")).value().value();
+  CHECK(process.outcome("task") == "all");
+  CHECK(process.looked_up == 1);
+  CHECK(process.authenticator->is_fresh(who));
+
+  *lives = false;
+  process.tokens.erase("task");
+  CHECK_FALSE(process.authenticator->is_fresh(who));
+  CHECK(process.outcome("task") == "Permission denied");
+}
