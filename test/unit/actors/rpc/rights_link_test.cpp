@@ -52,7 +52,7 @@ Result<Grant> stored(std::string_view token) {
   if (token == "good")
     return Grant{.rights = Rights::everything(), .accessor = "acc-1", .index = 7};
   if (token.empty()) return Grant{.rights = Rights::nothing(), .index = 7};
-  if (token == "policies") {
+  if (token == "policies" || token == "of.a.task") {
     const access::ImplicitRights workload{
         .ns = "prod", .job_id = "web", .group = "api", .task = "server"};
     return Grant{
@@ -182,6 +182,27 @@ TEST_CASE("rights_link: servers that have ACLs off give nobody rights where they
       .outcome = {make_body<schema::rpc::ResolveReply>([](auto& reply) { reply.setEverything(); }),
                   Delivery::answered}};
   CHECK(test.outcome("guess") == silence + "they do not enforce ACLs");
+}
+
+TEST_CASE("rights_link: with ACLs off servers still say whose a task's token is") {
+  RightsFixture test{false};
+  const auto socket
+      = access::Authenticator::make({.enforces = false, .lookup = test.link.lookup()});
+  const auto task_of = [&](const std::string& token) {
+    std::string said;
+    socket->resolve(socket->identify({.credentials = {.token = token}, .needs_token = true}),
+                    [&](const Result<access::Principal>& who) {
+                      if (!who)
+                        said = who.error().what;
+                      else
+                        said = who->caller().workload ? who->caller().workload->task : "nobody";
+                    });
+    test.settle();
+    return said;
+  };
+  CHECK(task_of("of.a.task") == "server");
+  CHECK(task_of("of.no.task") == "Permission denied");
+  CHECK(test.outcome("of.a.task") == "nothing");  // where ACLs are on
 }
 
 TEST_CASE("rights_link: before it is open, and after its end, look-ups fail") {
