@@ -201,6 +201,7 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
   if (links.metrics) show_counters(*links.metrics, raft_->counters);
   // Whoever hears of a vote must find it after a power cut: first the directories are synced.
   keyring_ = NOMAD_TRY(keyring.get());
+  cluster_->verify_by(identity::signing_keys(keyring_));
   cluster_->attach(server_, *raft_);
   start_duties(config, links);
   return {};
@@ -239,6 +240,7 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
        .decisions = keep_decisions(links),
        .metrics = links.metrics,
        .replication = replication(config),
+       .oidc_issuer = config.server.oidc_issuer,
        .enforces_access = cluster_->authenticator()->enforces()},
       random);
   nodes_ = duties.nodes;

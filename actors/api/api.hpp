@@ -99,6 +99,7 @@ struct StateParts {
 /// What else that server has.
 struct ServerParts {
   std::shared_ptr<security::Keyring> keyring = {};
+  std::string oidc_issuer = {};                       ///< "" without one.
   server::DecisionLog decisions = {};                 ///< Empty: none are kept.
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
 };

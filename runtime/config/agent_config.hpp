@@ -79,6 +79,7 @@ struct Server {
   Nanoseconds batch_eval_gc_threshold = 24h;
   Nanoseconds deployment_gc_threshold = 1h;
   Nanoseconds acl_token_gc_threshold = 1h;  ///< Tokens that have ended go after it.
+  std::string oidc_issuer;                  ///< Where third parties find the keys of identities.
   std::string authoritative_region;         ///< Whose policies hold in all; empty: its own.
   Nanoseconds heartbeat_grace = 10s;
   Nanoseconds min_heartbeat_ttl = 10s;

@@ -47,6 +47,7 @@ boost::json::object scheduler_defaults(const SchedulerDefaults& from) {
 boost::json::object server(const Server& from) {
   return {{"ACLTokenGCThreshold", format_duration(from.acl_token_gc_threshold)},
           {"AuthoritativeRegion", from.authoritative_region},
+          {"OIDCIssuer", from.oidc_issuer},
           {"DataDir", ""},
           {"DefaultSchedulerConfig", scheduler_defaults(from.default_scheduler_config)},
           {"EnabledSchedulers", nullptr},

@@ -104,7 +104,8 @@ void append_event(std::string& out,
     const auto topic = event.topic();
     auto& shown = payload.raw(topic == "ACLAuthMethod" ? "AuthMethod" : topic);
     std::visit(Overloaded{[&](const Object<schema::Allocation>& alloc) {
-                            append_event_alloc(shown, alloc.reader(), metrics_of(state, *alloc));
+                            append_event_alloc(shown, alloc.reader(), metrics_of(state, *alloc),
+                                               signing_key_of(state, *alloc));
                           },
                           [&](const Object<schema::Node>& node) { append_node(shown, *node); },
                           [&](const auto& other) { append_json(shown, other); }},

@@ -27,7 +27,7 @@ Token token_of(const Context& context, const Grant& grant) {
 }
 
 std::string_view type_of(const access::Caller& caller, const Grant& grant, const Token& token) {
-  if (grant.workload) return "workload";
+  if (caller.workload) return "workload";
   if (token) return token->type;
   if (!caller.token) return "anonymous";
   return grant.rights->form() == access::Rights::Form::everything ? "management" : "client";

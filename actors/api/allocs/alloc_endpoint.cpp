@@ -60,9 +60,10 @@ Outcome read_alloc(Call& call) {
     NOMAD_TRY(check_id("alloc", call.rest));
     auto read = read_row<Table::allocs>(
         call.rest, "alloc", [id = call.rest](const View& snapshot) { return snapshot.alloc(id); },
-        [](const View&, const AllocRef& row) {
+        [](const View& snapshot, const AllocRef& row) {
           std::string out;
-          append_alloc(out, *row);
+          const auto all = snapshot.in(row->alloc->ns());
+          append_alloc(out, *row, all ? signing_key_of(**all, *row->alloc) : std::string{});
           return Answer::json(std::move(out));
         });
     read.cacheable = true;

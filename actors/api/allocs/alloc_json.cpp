@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/api/http/json_out.hpp"
+#include "runtime/identity/issue.hpp"
 #include "runtime/object/enum_name.hpp"
 
 namespace nomad::api {
@@ -196,17 +197,26 @@ void append_alloc_stub(std::string& out, const state::AllocRow& row, const StubO
 
 void append_event_alloc(std::string& out,
                         schema::Allocation::Reader alloc,
-                        const Object<schema::AllocMetric>& metric) {
+                        const Object<schema::AllocMetric>& metric,
+                        std::string_view signing_key) {
   JsonObject object{out};
   object.members(alloc);
+  if (!signing_key.empty()) object.text("SigningKeyID", signing_key);
   if (metric) object.object("Metrics", *metric);
   if (alloc.hasAllocatedResources()) append_legacy_resources(object, alloc.getAllocatedResources());
 }
 
-void append_alloc(std::string& out, const state::AllocRow& row) {
+std::string signing_key_of(const state::Snapshot& state, AllocView alloc) {
+  if (alloc.identity_key() == 0) return {};
+  const auto key = identity::key_created_at(state, alloc.identity_key());
+  return key ? copy(key->getKeyId()) : std::string{};
+}
+
+void append_alloc(std::string& out, const state::AllocRow& row, std::string_view signing_key) {
   const auto alloc = row.alloc.reader();
   JsonObject object{out};
   object.members(alloc);
+  if (!signing_key.empty()) object.text("SigningKeyID", signing_key);
   if (row.job) object.object("Job", *row.job);
   if (row.metric) object.object("Metrics", *row.metric);
   if (alloc.hasAllocatedResources()) append_legacy_resources(object, alloc.getAllocatedResources());

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "runtime/state/rows.hpp"
+#include "runtime/state/snapshot.hpp"
 
 namespace nomad::api {
 
@@ -19,12 +21,16 @@ void append_alloc_stub(std::string& out,
                        const state::AllocRow& row,
                        const StubOptions& options = {});
 
+/// Id of the root key that signs an allocation's identities; "" without one.
+std::string signing_key_of(const state::Snapshot& state, AllocView alloc);
+
 /// The whole allocation.
-void append_alloc(std::string& out, const state::AllocRow& row);
+void append_alloc(std::string& out, const state::AllocRow& row, std::string_view signing_key);
 
 /// Without Job, as events show it; `metric` may be empty.
 void append_event_alloc(std::string& out,
                         schema::Allocation::Reader alloc,
-                        const Object<schema::AllocMetric>& metric);
+                        const Object<schema::AllocMetric>& metric,
+                        std::string_view signing_key);
 
 }  // namespace nomad::api

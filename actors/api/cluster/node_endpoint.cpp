@@ -59,7 +59,11 @@ Outcome node_allocations(Call& call) {
                       return list_page(
                           snapshot.as(Capability::read_job), &state::Snapshot::allocs_by_node_map,
                           Walk{.prefix = state::join_key(id, "")}, {}, keep_all, key_as_token,
-                          [](std::string& to, const auto& row) { append_alloc(to, *row); });
+                          [&](std::string& to, const auto& row) {
+                            const auto all = snapshot.in(row->alloc->ns());
+                            append_alloc(to, *row,
+                                         all ? signing_key_of(**all, *row->alloc) : std::string{});
+                          });
                     },
                 .is_heavy = is_long<&state::Snapshot::allocs_map>,
                 .cacheable = true};

@@ -171,6 +171,14 @@ void add_service_routes(Routes& routes);
 void add_kind_routes(Routes& routes);
 void add_quota_routes(Routes& routes);
 void add_variable_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
+
+/// Of the keys by which identities of tasks are verified.
+struct IdentityParts {
+  std::shared_ptr<security::Keyring> keyring;  ///< Null: this agent is no server.
+  std::string issuer;
+};
+
+void add_identity_routes(Routes& routes, const IdentityParts& parts);
 void add_keyring_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
 void add_snapshot_routes(Routes& routes, ArchiveParts parts);
 void add_search_routes(Routes& routes);

@@ -56,7 +56,8 @@ void check_identity_audience(const DraftBlock& identity, Mistakes& out) {
   int position = 0;
   for (const auto& each : audience) {
     ++position;
-    if (each.size() == 0) out.add(fmt::format("an empty string is an invalid audience ({})", position));
+    if (each.size() == 0)
+      out.add(fmt::format("an empty string is an invalid audience ({})", position));
   }
 }
 

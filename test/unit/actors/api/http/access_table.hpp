@@ -141,6 +141,10 @@ inline const std::map<std::string, std::string> opened_by{
     {"PUT /v1/system/gc", "management"},
     {"PUT /v1/system/reconcile/summaries", "management"},
 
+    // Public keys, and where they are.
+    {"GET /.well-known/jwks.json", ""},
+    {"GET /.well-known/openid-configuration", ""},
+
     {"GET /v1/acl/whoami", ""},   // but no token that is none: whoami_test.cpp
     {"GET /v1/acl/explain", ""},  // but no token that is none: explain_test.cpp
     // What is the caller's own, or had by a secret that he shows: acl_test.cpp.

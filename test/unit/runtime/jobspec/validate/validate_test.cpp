@@ -152,8 +152,13 @@ TEST_CASE("identities: names, audiences, ends and files within their bounds") {
               "change_signal must be specified when using change_mode=\"signal\""));
   CHECK(finds(R"([{"Name":"a","ChangeSignal":"SIGHUP"}])",
               "can only use change_signal=\"SIGHUP\" with change_mode=\"signal\""));
-  CHECK(mistakes_of(R"({"TTL":1})", "").find("ttl for default identity not yet supported")
-        != std::string::npos);
+  const auto own = mistakes_of(R"({"TTL":1})", "");
+  CHECK(own.find("Identity \"default\" is invalid: ") != std::string::npos);
+  CHECK(own.find("ttl for default identity not yet supported") != std::string::npos);
+  auto served = small_job();
+  group_of(served)["Services"] = boost::json::parse(
+      R"([{"Name": "web", "Provider": "nomad", "Identity": {"Name": "a", "TTL": -1}}])");
+  CHECK(joined(errors_of(served)).find("Identity is invalid: ") != std::string::npos);
 
   std::string audiences = R"("x")";
   for (int i = 0; i < 10'000; ++i)
