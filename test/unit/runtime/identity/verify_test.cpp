@@ -190,3 +190,21 @@ TEST_CASE_FIXTURE(Verified, "verify: a rotation leaves identities as they are") 
 
   CHECK_FALSE(is_refused(token));
 }
+
+TEST_CASE_FIXTURE(Verified, "verify: what is not here is told from what is wrong") {
+  const auto token = token_of({"a1", "server"});
+  const auto verify_by = [&](const identity::KeyOf& by, std::string_view shown) {
+    return identity::verify(now(), by, shown, time);
+  };
+  const auto other = identity::SigningKey::from_seed("other", security::Secret{32});
+  CHECK(verify_by(keys, identity::sign(own_claims(), *other)).error().what
+        == "the token's key is not known");
+  const auto elsewhere = security::Keyring::open({.server_id = "two"}).value();
+  CHECK(verify_by(identity::signing_keys(elsewhere), token).error().what
+        == "the token's key cannot be opened");
+  auto claims = verify_by(keys, token).value();
+  CHECK(claims == own_claims());
+  claims.alloc_id = "a9";
+  CHECK(identity::rights_of_claims(now(), claims, cache, {}).error().what
+        == "the token's allocation is not known");
+}

@@ -97,3 +97,10 @@ TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: a question has a bound") 
   REQUIRE(answer->has_value());
   CHECK((*answer)->error().what == "too many identities are asked for at once");
 }
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: it answers its own question alone") {
+  const auto answer = ask<door::Reply>(endpoint, test::heartbeat_of("n1"));
+
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().what == "that question is not the identity endpoint's");
+}
