@@ -14,6 +14,7 @@
 #include "actors/raft/proposer.hpp"
 #include "actors/roles/node_door.hpp"
 #include "runtime/identity/issue.hpp"
+#include "runtime/state/store.hpp"
 
 namespace nomad::server {
 
