@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -48,12 +49,22 @@ Result<std::unique_ptr<ByteStream>> connect_address(const sockaddr* address,
   return std::make_unique<ByteStream>(std::move(socket));
 }
 
+/// A path that an address has no room for is named from its directory.
 Result<std::unique_ptr<ByteStream>> connect_unix(const std::string& path, Deadline deadline) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
+  Descriptor directory;
+  auto named = path;
+  const auto slash = path.rfind('/');
+  if (path.size() >= sizeof address.sun_path && slash != path.npos) {
+    directory.fd = ::open(path.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory.fd < 0)
+      return Error{Errc::unavailable, "dial unix " + path + ": connect: " + go_text(errno)};
+    named = "/proc/self/fd/" + std::to_string(directory.fd) + path.substr(slash);
+  }
+  if (named.size() >= sizeof address.sun_path)
     return Error{Errc::invalid_argument, "dial unix " + path + ": path too long"};
-  std::memcpy(address.sun_path, path.c_str(), path.size());
+  std::memcpy(address.sun_path, named.c_str(), named.size());
   auto stream = NOMAD_TRY(
       connect_address(reinterpret_cast<const sockaddr*>(&address), sizeof address, deadline)
           .within("dial unix " + path));

@@ -21,6 +21,8 @@ constexpr int accepted_at_once = 64;
 /// How long a listener rests when the process is out of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 
+constexpr std::string_view unix_scheme = "unix:";
+
 }  // namespace
 
 std::variant<ConnectionLimits::Slot, ConnectionLimits::Refusal> ConnectionLimits::enter(
@@ -63,14 +65,16 @@ bool ConnectionLimits::wait_for_count(std::size_t count,
 
 class Listener::Core : public std::enable_shared_from_this<Core> {
 public:
+  /// What it takes in at: `address` of a TCP socket is empty, of a Unix socket it tells whose file
+  /// is to be removed, "unix:/path", or its name, "@name".
   Core(EventLoop& loop,
        Descriptor socket,
-       std::string path,
+       std::string address,
        std::string topic,
        std::shared_ptr<ConnectionLimits> limits,
        Callbacks callbacks)
-      : address_{path.empty() ? bound_address(socket) : "unix:" + path},
-        path_{std::move(path)},
+      : is_unix_{!address.empty()},
+        address_{is_unix_ ? std::move(address) : bound_address(socket)},
         topic_{std::move(topic)},
         limits_{std::move(limits)},
         callbacks_{std::move(callbacks)},
@@ -78,7 +82,7 @@ public:
         retry_{loop.io()} {}
 
   ~Core() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (address_.starts_with(unix_scheme)) ::unlink(address_.c_str() + unix_scheme.size());
   }
 
   const std::string& address() const { return address_; }
@@ -124,10 +128,12 @@ private:
   }
 
   void take(Descriptor socket, const sockaddr_storage& peer, socklen_t size) {
-    const bool is_unix = !path_.empty();
     std::string host;
     std::string remote = "@";
-    if (!is_unix) {
+    if (address_.starts_with(remote)) {
+      remote = address_;
+      host = address_;
+    } else if (!is_unix_) {
       std::string port;
       std::tie(host, port) = numeric(peer, size);
       remote = join_host_port(host, port);
@@ -138,13 +144,13 @@ private:
       return callbacks_.refuse(socket.fd, remote, *why);
     callbacks_.take({std::move(socket),
                      std::move(remote),
-                     is_unix,
+                     is_unix_,
                      {},
                      std::get<ConnectionLimits::Slot>(std::move(place))});
   }
 
+  const bool is_unix_;
   const std::string address_;
-  const std::string path_;  ///< Of a Unix socket.
   const std::string topic_;
   const std::shared_ptr<ConnectionLimits> limits_;
   const Callbacks callbacks_;
@@ -161,12 +167,24 @@ Result<std::unique_ptr<Listener>> Listener::open(EventLoop& loop,
                                                  std::string topic,
                                                  std::shared_ptr<ConnectionLimits> limits,
                                                  Callbacks callbacks) {
-  std::string path = address.starts_with("unix:") ? address.substr(5) : "";
+  std::string path = address.starts_with(unix_scheme) ? address.substr(unix_scheme.size()) : "";
   if (path.starts_with("//")) path.erase(0, 2);
   auto socket = NOMAD_TRY(path.empty() ? listen_tcp(address) : listen_unix(path));
+  auto known = path.empty() ? "" : std::string{unix_scheme} + path;
   return std::unique_ptr<Listener>{new Listener{
-      std::make_shared<Core>(loop, std::move(socket), std::move(path), std::move(topic),
+      std::make_shared<Core>(loop, std::move(socket), std::move(known), std::move(topic),
                              std::move(limits), std::move(callbacks))}};
+}
+
+std::unique_ptr<Listener> Listener::adopt(EventLoop& loop,
+                                          Descriptor socket,
+                                          const std::string& name,
+                                          std::string topic,
+                                          std::shared_ptr<ConnectionLimits> limits,
+                                          Callbacks callbacks) {
+  return std::unique_ptr<Listener>{
+      new Listener{std::make_shared<Core>(loop, std::move(socket), '@' + name, std::move(topic),
+                                          std::move(limits), std::move(callbacks))}};
 }
 
 const std::string& Listener::address() const {

@@ -82,7 +82,7 @@ private:
 /// A connection that has been taken in.
 struct Accepted {
   Descriptor socket;
-  std::string remote;  ///< "10.0.0.7:41234"; "@" of a Unix socket.
+  std::string remote;  ///< "10.0.0.7:41234"; "@" and its listener's name of a Unix socket.
   bool is_unix = false;
   std::string limits{};  ///< What its requests are kept to (kept_users.hpp).
   ConnectionLimits::Slot place;
@@ -104,7 +104,17 @@ public:
                                                 std::shared_ptr<ConnectionLimits> limits,
                                                 Callbacks callbacks);
 
-  ~Listener();  ///< After the loop has stopped. Removes a Unix socket's file.
+  /// Takes in at a Unix socket that listens already. Its connections are counted as those of the
+  /// address `name`, which is in their `remote`. Its file is the caller's.
+  static std::unique_ptr<Listener> adopt(EventLoop& loop,
+                                         Descriptor socket,
+                                         const std::string& name,
+                                         std::string topic,
+                                         std::shared_ptr<ConnectionLimits> limits,
+                                         Callbacks callbacks);
+
+  /// On the loop's thread, or after it has stopped. Removes a Unix socket's file that it made.
+  ~Listener();
 
   /// What it is bound to: "127.0.0.1:40123", "unix:/path".
   const std::string& address() const;

@@ -148,6 +148,7 @@ void Connection::begin_request() {
     exchange_ = std::make_shared<detail::HttpExchange>();
   exchange_->gate = nullptr;
   parser_.begin(exchange_->request);
+  exchange_->request.needs_token = worker_.server->options.needs_token;
   phase_ = Phase::receiving;
   in_body_ = false;
   if (!is_first_) set_deadline(worker_.server->options.header_timeout);
@@ -213,7 +214,7 @@ void Connection::dispatch() {
 }
 
 void Connection::route() {
-  serve(worker_.server->router, Responder{exchange_});
+  worker_.server->handler(Responder{exchange_});
 }
 
 void Connection::refuse(unsigned status, std::string_view text) {

@@ -52,7 +52,7 @@ void turn_away(int socket, std::string_view text);
 /// What all workers of a server share. Immutable.
 struct ServerShared {
   ServerOptions options;
-  HttpRouter router;
+  Handler handler;
   ParserLimits limits;
 };
 
@@ -158,6 +158,8 @@ public:
 
   /// Closes when no request is in work.
   void close_if_idle();
+
+  const std::string& remote() const { return remote_; }
 
   // --- answers, on the worker's thread, for the exchange in work ---
   void answer(const std::shared_ptr<detail::HttpExchange>& exchange, Response response);

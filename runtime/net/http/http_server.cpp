@@ -1,6 +1,7 @@
 #include "runtime/net/http/http_server.hpp"
 
 #include <array>
+#include <unordered_map>
 #include <utility>
 
 #include <sys/socket.h>
@@ -63,12 +64,12 @@ std::string_view Worker::date_header() {
 /// The server's threads and its listening sockets.
 class HttpServer::Core {
 public:
-  Result<> start(ServerOptions options, HttpRouter router) {
+  Result<> start(ServerOptions options, Handler handler) {
     shared_ = std::make_shared<ServerShared>();
     shared_->limits
         = {options.header_bytes, options.header_count, options.body_bytes, options.body_files};
     shared_->options = std::move(options);
-    shared_->router = std::move(router);
+    shared_->handler = std::move(handler);
     limits_ = std::make_shared<ConnectionLimits>(shared_->options.connections,
                                                  shared_->options.connections_per_address);
     const auto count = std::max(1U, shared_->options.threads);
@@ -89,13 +90,43 @@ public:
     if (workers_.empty()) return;
     for (const auto& listener : listeners_)
       workers_[0]->post([raw = listener.get()] { raw->close(); });
+    workers_[0]->post([this] {
+      for (const auto& [name, listener] : added_)
+        listener->close();
+    });
     for (const auto& worker : workers_)
       worker->post([raw = worker.get()] { raw->begin_stop(); });
     limits_->wait_for_count(0, Clock::now() + patience);
     for (const auto& worker : workers_)
       worker->stop([](StreamSocket& socket) { static_cast<Connection&>(socket).close(); });
     listeners_.clear();
+    added_.clear();
     workers_.clear();
+  }
+
+  void add(Descriptor socket, const std::string& name) {
+    workers_[0]->post([this, name, owned = std::make_shared<Descriptor>(std::move(socket))] {
+      auto& listener = added_[name];
+      listener
+          = Listener::adopt(*workers_[0], std::move(*owned), name, "http", limits_, callbacks());
+      listener->start();
+    });
+  }
+
+  void remove(const std::string& name) {
+    workers_[0]->post([this, name] {
+      const auto found = added_.find(name);
+      if (found == added_.end()) return;
+      found->second->close();
+      added_.erase(found);
+      for (const auto& worker : workers_)
+        worker->post([raw = worker.get(), remote = '@' + name] {
+          raw->for_each([&remote](StreamSocket& socket) {
+            auto& connection = static_cast<Connection&>(socket);
+            if (connection.remote() == remote) connection.close();
+          });
+        });
+    });
   }
 
   const std::vector<std::string>& addresses() const { return addresses_; }
@@ -106,20 +137,22 @@ public:
 
 private:
   Result<> listen(const std::string& address) {
-    auto listener = NOMAD_TRY(Listener::open(
-        *workers_[0], address, "http", limits_,
-        {.take = [this](Accepted accepted) { take(std::move(accepted)); },
-         .refuse =
-             [this](int socket, const std::string& remote, ConnectionLimits::Refusal why) {
-               const bool is_plain = remote == "@" || !shared_->options.tls;
-               turn_away(socket, !is_plain ? ""
-                                 : why == ConnectionLimits::Refusal::too_many
-                                     ? too_many
-                                     : too_many_of_address);
-             }}));
+    auto listener = NOMAD_TRY(Listener::open(*workers_[0], address, "http", limits_, callbacks()));
     addresses_.push_back(listener->address());
     listeners_.push_back(std::move(listener));
     return {};
+  }
+
+  Listener::Callbacks callbacks() {
+    return {.take = [this](Accepted accepted) { take(std::move(accepted)); },
+            .refuse =
+                [this](int socket, const std::string& remote, ConnectionLimits::Refusal why) {
+                  const bool is_plain = remote.starts_with('@') || !shared_->options.tls;
+                  turn_away(socket, !is_plain ? ""
+                                    : why == ConnectionLimits::Refusal::too_many
+                                        ? too_many
+                                        : too_many_of_address);
+                }};
   }
 
   void take(Accepted accepted) {
@@ -136,6 +169,8 @@ private:
   std::shared_ptr<ConnectionLimits> limits_;
   std::vector<std::shared_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  /// By name. Of the first worker's thread, while it goes.
+  std::unordered_map<std::string, std::unique_ptr<Listener>> added_;
   std::vector<std::string> addresses_;
   std::size_t next_ = 0;
 };
@@ -147,9 +182,23 @@ HttpServer& HttpServer::operator=(HttpServer&&) noexcept = default;
 HttpServer::~HttpServer() = default;
 
 Result<HttpServer> HttpServer::start(ServerOptions options, HttpRouter router) {
+  return start(std::move(options),
+               [routes = std::make_shared<const HttpRouter>(std::move(router))](
+                   Responder responder) { serve(*routes, std::move(responder)); });
+}
+
+Result<HttpServer> HttpServer::start(ServerOptions options, Handler handler) {
   auto core = std::make_unique<Core>();
-  NOMAD_TRY(core->start(std::move(options), std::move(router)));
+  NOMAD_TRY(core->start(std::move(options), std::move(handler)));
   return HttpServer{std::move(core)};
+}
+
+void HttpServer::add(Descriptor socket, const std::string& name) {
+  core_->add(std::move(socket), name);
+}
+
+void HttpServer::remove(const std::string& name) {
+  core_->remove(name);
 }
 
 const std::vector<std::string>& HttpServer::addresses() const {

@@ -21,6 +21,7 @@
 #include "runtime/net/http/body_file.hpp"
 #include "runtime/net/http/router.hpp"
 #include "runtime/net/kept_users.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 
 namespace nomad::net {
@@ -37,7 +38,8 @@ struct ServerOptions {
   std::uint64_t body_bytes = 16 * 1024 * 1024;
   std::shared_ptr<BodyFiles> body_files = {};        ///< Of bodies that may be larger than that.
   std::shared_ptr<const KeptUsers> kept_users = {};  ///< Whose requests are kept to something.
-  unsigned connections_per_address = 100;            ///< 0: no limit. Unix sockets have none.
+  /// 0: no limit. Unix sockets have none, but those that are added by name.
+  unsigned connections_per_address = 100;
   unsigned connections = 32 * 1024;
   std::size_t stream_queue_bytes = 4 * 1024 * 1024;
   std::size_t tunnel_window_bytes = 256 * 1024;  ///< Input of a tunnel that may wait.
@@ -48,6 +50,7 @@ struct ServerOptions {
   std::chrono::milliseconds idle_timeout{120'000};  ///< Between requests.
   std::chrono::milliseconds write_timeout{30'000};  ///< Without progress; streams five times that.
   std::chrono::milliseconds tick{500};
+  bool needs_token = false;  ///< All of its requests do (`Request::needs_token`).
 
   /// Called on an I/O thread when an answer's head has been composed; for metrics.
   std::function<void(const Request&, unsigned status)> observer = {};
@@ -58,12 +61,22 @@ public:
   /// Binds and starts serving. A port in use is an error that names it.
   static Result<HttpServer> start(ServerOptions options, HttpRouter router);
 
+  /// The same with one handler of everything, whatever is asked.
+  static Result<HttpServer> start(ServerOptions options, Handler handler);
+
   HttpServer(HttpServer&&) noexcept;
   HttpServer& operator=(HttpServer&&) noexcept;
   ~HttpServer();  ///< Stops without patience.
 
   /// What it really listens on, in the order of the options: "127.0.0.1:40123".
   const std::vector<std::string>& addresses() const;
+
+  /// Serves at one more socket, which listens already; its file is the caller's. The name is none
+  /// that another one has. Any thread.
+  void add(Descriptor socket, const std::string& name);
+
+  /// Ends what was added by that name, its connections, too. Any thread; later adds come after it.
+  void remove(const std::string& name);
 
   /// Waits until `count` connections are open; whether they are.
   bool wait_for_connections(std::size_t count, std::chrono::milliseconds patience);

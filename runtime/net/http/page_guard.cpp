@@ -60,7 +60,7 @@ std::string_view authority_of(std::string_view origin) {
 std::optional<std::string> refuse_page(const Request& request, const HostRules& rules, bool acts) {
   const auto given = only(request, "Host");
   const auto host = given.value_or("");
-  const bool is_unix = request.remote == "@";
+  const bool is_unix = request.remote.starts_with('@');
   if (rules.known_only && !is_unix && given && !is_known(named_by(host), rules))
     return "this agent is not known as " + quote(host)
            + "; ask it by its address, or add the name to http_allowed_hosts";

@@ -434,3 +434,28 @@ TEST_CASE("http_server: stopping lets answers in flight finish and cuts the rest
   CHECK(server.abandoned == 1);
   server.held[0]->send({.body = "too late"});  // goes nowhere, and must not crash
 }
+
+TEST_CASE("http_server: sockets come and go while it serves, each with a bound of its own") {
+  TestServer server{{.connections_per_address = 1, .needs_token = true}};
+  char folder[] = "/tmp/http-server-XXXXXX";
+  const std::string directory{::mkdtemp(folder)};
+  const auto path = directory + "/a";
+  const auto ask = [&path](const std::string& target) {
+    return HttpClient::make({.address = "unix://" + path})->send({.target = target});
+  };
+  server.server->add(std::move(*listen_unix(path)), "alloc/task");
+  auto first = std::async(std::launch::async, [&ask] { return ask("/hold"); });
+  server.wait_held(1);
+  CHECK(server.held.front()->request().remote == "@alloc/task");
+  CHECK(server.held.front()->request().needs_token);
+  CHECK(ask("/hello")->status == 429);
+
+  server.server->remove("alloc/task");
+  CHECK_FALSE(first.get().has_value());
+  CHECK_FALSE(ask("/hello").has_value());
+
+  server.server->add(std::move(*listen_unix(path)), "alloc/task");
+  CHECK(ask("/hello")->status == 200);
+  ::unlink(path.c_str());
+  ::rmdir(directory.c_str());
+}
