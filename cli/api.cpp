@@ -33,12 +33,14 @@ std::string environment(const char* name) {
 
 void CommonFlags::add_to(Arguments& arguments) {
   address = environment("NOMAD_ADDR");
+  if (address.empty()) address = environment("NOMAD_UNIX_ADDR");
   region = environment("NOMAD_REGION");
   ns = environment("NOMAD_NAMESPACE");
   token = environment("NOMAD_TOKEN");
   no_color = !environment("NOMAD_CLI_NO_COLOR").empty();
   force_color = !environment("NOMAD_CLI_FORCE_COLOR").empty();
-  arguments.option("address", address, "The agent's address; also NOMAD_ADDR.");
+  arguments.option("address", address,
+                   "The agent's address; also NOMAD_ADDR, and of tasks NOMAD_UNIX_ADDR.");
   arguments.option("region", region, "The region to ask; also NOMAD_REGION.");
   arguments.option("namespace", ns, "The namespace; also NOMAD_NAMESPACE.");
   arguments.option("token", token, "The secret of an ACL token; also NOMAD_TOKEN.");

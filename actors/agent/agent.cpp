@@ -119,8 +119,9 @@ struct Agent::Parts {
   std::shared_ptr<access::Authenticator> authenticator;
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
   NodeDoor remote_servers;
-  NodeDoor local_servers;                         ///< Of a client beside a server.
-  std::unique_ptr<plugin::PluginLoader> plugins;  ///< Null without any.
+  NodeDoor local_servers;                             ///< Of a client beside a server.
+  std::unique_ptr<plugin::PluginLoader> plugins;      ///< Null without any.
+  std::shared_ptr<client::TaskSockets> task_sockets;  ///< Null without a client.
   std::optional<ClientPart> client;
   std::optional<api::Api> api;
   std::string node_id;
@@ -214,6 +215,7 @@ struct Agent::Parts {
     options.authenticator = server ? server->cluster().authenticator() : authenticator;
     auto started = NOMAD_TRY(api::start_api(root, std::move(options)));
     api.emplace(std::move(started));
+    if (task_sockets) NOMAD_TRY(task_sockets->serve(api->task_routes()));
     return {};
   }
 
@@ -305,6 +307,7 @@ struct Agent::Parts {
   void stop(bool leaving) {
     if (std::exchange(stopped, true)) return;
     if (plugins) plugins->close_api();
+    if (task_sockets) task_sockets->stop(api_patience);
     if (api) api->stop(api_patience);
     if (client) client->stop();
     if (plugins) plugins->stop();
@@ -430,10 +433,13 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
                                             .kept_users = all.links.kept_users}));
   // Beside the server's start, for they need nothing of each other.
   std::future<Result<client::PreparedClient>> prepared;
-  if (config.client.enabled)
+  if (config.client.enabled) {
+    all.task_sockets = std::make_shared<client::TaskSockets>(http_options(all.config));
     prepared = std::async(std::launch::async, [&all, &programs] {
-      return ClientPart::prepare(all.config, programs, all.http_address, all.plugins.get());
+      return ClientPart::prepare(all.config, programs, all.http_address, all.plugins.get(),
+                                 all.task_sockets);
     });
+  }
   if (config.server.enabled) {
     auto server = NOMAD_TRY(ServerPart::start(all.root, all.config, all.http_address, all.links));
     all.server.emplace(std::move(server));

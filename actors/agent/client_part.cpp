@@ -293,16 +293,17 @@ void warn_if_impassable(std::filesystem::path path) {
 Result<client::PreparedClient> ClientPart::prepare(const config::AgentConfig& config,
                                                    const Programs& programs,
                                                    const std::string& http_address,
-                                                   plugin::PluginLoader* loader) {
+                                                   plugin::PluginLoader* loader,
+                                                   std::shared_ptr<client::TaskSockets> sockets) {
   auto options = NOMAD_TRY(client_options(config, programs.executor, http_address));
   NOMAD_TRY(storage::make_directories(
       {{options.state_dir}, {options.alloc_dir, storage::passable_mode}}));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   warn_if_impassable(options.alloc_dir);
-  auto plugins
-      = client::builtin_plugins(is_enabled(config, "mock_driver"),
-                                {.users = client::read_user_rules(options.options),
-                                 .artifacts = NOMAD_TRY(make_fetch_pool(config, programs))});
+  auto plugins = client::builtin_plugins(is_enabled(config, "mock_driver"),
+                                         {.users = client::read_user_rules(options.options),
+                                          .artifacts = NOMAD_TRY(make_fetch_pool(config, programs)),
+                                          .sockets = std::move(sockets)});
   return client::prepare_client(std::move(options), std::move(plugins),
                                 [loader](client::PluginCatalog& catalog) {
                                   if (loader != nullptr) loader->enter(catalog);

@@ -5,6 +5,7 @@
 
 #include "actors/agent/programs.hpp"
 #include "actors/client/client.hpp"
+#include "actors/client/tools/task_sockets.hpp"
 #include "actors/plugin/plugin_loader.hpp"
 #include "runtime/config/agent_config.hpp"
 
@@ -13,11 +14,12 @@ namespace nomad::agent {
 class ClientPart {
 public:
   /// Makes the directories, opens the local state and looks at the machine. Any thread: none of it
-  /// needs a server. `loader` is null without plugins.
+  /// needs a server. `loader` is null without plugins; at `sockets` tasks ask this agent.
   static Result<client::PreparedClient> prepare(const config::AgentConfig& config,
                                                 const Programs& programs,
                                                 const std::string& http_address,
-                                                plugin::PluginLoader* loader);
+                                                plugin::PluginLoader* loader,
+                                                std::shared_ptr<client::TaskSockets> sockets);
 
   /// `prepared` by `prepare` with the same configuration.
   static ClientPart start(const actor::Owner& owner,

@@ -4,6 +4,7 @@
 
 #include "actors/api/agent/server_gauges.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/task_gate.hpp"
 #include "actors/api/jobs/admission_cache.hpp"
 #include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/object/draft.hpp"
@@ -166,6 +167,8 @@ public:
 
   const std::shared_ptr<const net::HttpRouter>& routes() const { return routes_; }
 
+  net::Handler task_routes() const { return task_gate(context_, routes_); }
+
   /// The server first: its end ends every stream and blocking query.
   void stop(std::chrono::milliseconds patience) {
     if (remote_) remote_->close();
@@ -192,6 +195,10 @@ const std::vector<std::string>& Api::addresses() const {
 
 std::shared_ptr<const net::HttpRouter> Api::routes() const {
   return core_->routes();
+}
+
+net::Handler Api::task_routes() const {
+  return core_->task_routes();
 }
 
 void Api::stop(std::chrono::milliseconds patience) {

@@ -180,6 +180,10 @@ public:
   /// What it serves, for those who ask from within the agent; valid until `stop`.
   std::shared_ptr<const net::HttpRouter> routes() const;
 
+  /// The same as the sockets of tasks serve it: nobody gets by without a token of an identity or of
+  /// access control, whatever is asked. Valid until `stop`.
+  net::Handler task_routes() const;
+
   /// Stops accepting, lets answers in flight finish within `patience`, ends streams and blocking
   /// queries, and stops the gateways. Before the actor system goes.
   void stop(std::chrono::milliseconds patience = std::chrono::milliseconds{0});

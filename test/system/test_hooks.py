@@ -16,6 +16,7 @@ import time
 import unittest
 
 import harness
+import unix_http
 from harness import Agent, Orders, shell_job, wait_until
 from leftovers import executors_of, groups_of, tasks_of
 
@@ -240,6 +241,19 @@ class Files(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Asking(Life):
+    """A task that its agent answers at its socket."""
+
+    def faults(self):
+        found = super().faults()
+        path = os.path.join(self.agent.data_dir, "alloc", self.alloc()["ID"], "task/secrets/api.sock")
+        try:
+            status = found or unix_http.ask(path, "/v1/jobs").status
+        except OSError as problem:
+            status = problem
+        return found if found or status == 401 else {"socket": status}
+
+
 class Mounting(Life):
     """A task that wants a volume of the host of a driver that can't show it one."""
 
@@ -295,6 +309,8 @@ ROWS = {
     ("template", "poststart"): (Templated, START, Templated.start, Templated.runs),
     ("template", "exited"): (Templated, BEFORE, Templated.fail, Templated.runs_again),
     ("template", "stop"): (Templated, BEFORE, Templated.stop, Templated.ended),
+    ("api", "prestart"): (Asking, START, Asking.start, Asking.runs),
+    ("api", "stop"): (Asking, BEFORE, Asking.stop, Asking.ended),
     ("artifacts", "prestart"): (Fetched, START, Life.start, Fetched.runs),
     ("volumes", "prestart"): (Mounting, START, Life.start, Mounting.refused),
     ("task_services", "poststart"): (Life, START, Life.start, Life.runs),

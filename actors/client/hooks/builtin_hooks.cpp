@@ -1,5 +1,6 @@
 #include "actors/client/hooks/builtin_hooks.hpp"
 
+#include "actors/client/hooks/api_hook.hpp"
 #include "actors/client/hooks/artifact_hook.hpp"
 #include "actors/client/hooks/checks_hook.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
@@ -27,6 +28,7 @@ Hooks builtin_hooks(const HookSettings& settings, const HookParts& parts) {
       = {validate_hook(steps, settings.users), task_dir_hook(steps), network_files_hook(steps),
          volumes_hook(steps), dispatch_payload_hook(steps),
          artifacts_hook({.pool = settings.artifacts, .steps = steps, .unix_now = unix_now}),
+         api_hook(settings.sockets, steps),
          template_hook({.region = parts.region,
                         .data = parts.data,
                         .settings = parts.templates,

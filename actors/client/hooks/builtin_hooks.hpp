@@ -11,6 +11,7 @@
 #include "actors/client/tools/blocking_pool.hpp"
 #include "actors/client/tools/check_runner.hpp"
 #include "actors/client/tools/pending_deregistrations.hpp"
+#include "actors/client/tools/task_sockets.hpp"
 #include "actors/roles/service_providers.hpp"
 #include "runtime/net/byte_stream.hpp"
 
@@ -33,6 +34,7 @@ struct HookSettings {
   UserRules users{};
   std::shared_ptr<artifact::FetchPool> artifacts{};  ///< Null: tasks with artifacts fail.
   std::shared_ptr<host::FileNews> news{};            ///< Null: it is made.
+  std::shared_ptr<TaskSockets> sockets{};            ///< Null: tasks have none.
 };
 
 /// What the client has for them.

@@ -79,9 +79,9 @@ void HookSet::settle(std::size_t place,
   const auto open = found->second.open.extract(ticket);
   if (open.empty()) return;  // Given up, or answered before.
   NOMAD_FAILPOINT(fmt::format("hook.{}.{}.answered", entries_[place].name, enum_name(phase)));
-  if (found->second.open.empty() && !entries_[place].phases.live_past(phase)
-      && !entries_[place].watches_tasks)
-    end(place);
+  const auto& entry = entries_[place];
+  const bool goes_on = !entry.keeps_nothing && entry.phases.live_past(phase);
+  if (found->second.open.empty() && !goes_on && !entry.watches_tasks) end(place);
   open.mapped()(answer);
   forget_if_idle(place);
 }

@@ -1,0 +1,74 @@
+#include "actors/api/http/task_gate.hpp"
+
+#include <utility>
+
+#include "actors/api/http/presented.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/net/http/error_status.hpp"
+
+namespace nomad::api {
+
+namespace {
+
+/// What a guess of a token costs a task that makes one after the other.
+constexpr std::chrono::seconds guess_pause{1};
+
+net::Response refusal_of(unsigned status) {
+  return {.status = status,
+          .content_type = "text/plain; charset=utf-8",
+          .body = std::string{net::reason_phrase(status)}};
+}
+
+/// What a token that is none is answered with. One that does not even look like a secret can be a
+/// signed one alone.
+unsigned status_of(const Error& why, const access::Presented& shown) {
+  if (why.code == Errc::overloaded) return net::http_status(why.code);
+  const bool is_secret = is_uuid(shown.credentials.token);
+  return why.code == Errc::permission_denied && is_secret ? 403 : 500;
+}
+
+void refuse(Context& context,
+            net::Responder responder,
+            const access::Principal& who,
+            const Error& why,
+            unsigned status) {
+  auto& authenticator = *context.authenticator;
+  const bool is_none = why.code == Errc::permission_denied;
+  if (is_none) authenticator.note_refused(who);
+  if (!is_none || !authenticator.is_guessing(who)) return responder.send(refusal_of(status));
+  context.timers.call_after(
+      guess_pause, [shared = std::make_shared<net::Responder>(std::move(responder)), status] {
+        shared->send(refusal_of(status));
+      });
+}
+
+}  // namespace
+
+net::Handler task_gate(std::shared_ptr<Context> context,
+                       std::shared_ptr<const net::HttpRouter> routes) {
+  return [context = std::move(context), routes = std::move(routes)](net::Responder responder) {
+    auto shown = presented_by(responder.request());
+    shown.needs_token = true;
+    if (shown.credentials.token.empty()) return responder.send(refusal_of(401));
+    auto& authenticator = *context->authenticator;
+    const auto who = authenticator.identify(shown);
+    const auto judge = [context, routes, who, status_of_refusal = [shown](const Error& why) {
+      return status_of(why, shown);
+    }](net::Responder answerer, const Result<access::Principal>& known) {
+      if (!known)
+        return refuse(*context, std::move(answerer), who, known.error(),
+                      status_of_refusal(known.error()));
+      if (!context->authenticator->enforces() && !known->caller().workload)
+        return answerer.send(refusal_of(403));
+      net::serve(*routes, std::move(answerer));
+    };
+    if (const auto now = authenticator.at_once(who)) return judge(std::move(responder), *now);
+    auto waiting = std::make_shared<net::Responder>(std::move(responder));
+    authenticator.resolve(
+        who, waiting->turns().callback([waiting, judge](const Result<access::Principal>& later) {
+          judge(std::move(*waiting), later);
+        }));
+  };
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,83 @@
+#include "actors/client/hooks/api_hook.hpp"
+
+#include <fmt/format.h>
+
+#include "actors/client/hooks/function_hook.hpp"
+#include "actors/client/tools/task_owner.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/task/task_socket.hpp"
+#include "runtime/workload/alloc_update.hpp"
+
+namespace nomad::client {
+
+namespace {
+
+constexpr const char* socket_name = "api.sock";
+constexpr const char* socket_variable = "NOMAD_UNIX_ADDR";
+
+std::string name_of(const HookCall& call) {
+  return TaskSockets::name_of(view(call.place().getAllocId()), view(call.place().getTask()));
+}
+
+std::string secrets_of(const HookCall& call) {
+  return copy(call.place().getTask()) + "/secrets";
+}
+
+Result<> open_socket(TaskSockets& sockets,
+                     const HookCall& call,
+                     schema::Task::Reader task,
+                     const workload::TaskEnv& env) {
+  const auto name = name_of(call);
+  const auto root = NOMAD_TRY(host::Beneath::open(copy(call.place().getAllocRoot()), false));
+  const auto inode = sockets.inode_of(name);
+  if (inode != 0 && host::is_at(root, secrets_of(call), socket_name, inode)) return {};
+  auto made = NOMAD_TRY(
+      host::listen_for_task(root, secrets_of(call), socket_name, owner_of_secrets(task, env)));
+  sockets.add(name, net::Descriptor{made.listening.release()}, made.inode);
+  return {};
+}
+
+Result<HookResult> give_socket(TaskSockets& sockets, const HookCall& call) {
+  const auto task
+      = workload::find_task(*call.scope.alloc, *call.scope.job, view(call.place().getTask()));
+  if (!task) return HookResult{};
+  const auto env = call.env();
+  if (const auto opened = open_socket(sockets, call, *task, env); !opened) {
+    log::warn("client", "task {} runs without a socket for the API: {}", name_of(call),
+              opened.error().what);
+    return HookResult{};
+  }
+  for (const auto given : task->getEnv())
+    if (view(given.getKey()) == socket_variable) return HookResult{};
+  const auto secrets = env.variables().find("NOMAD_SECRETS_DIR");
+  if (secrets == env.variables().end()) return HookResult{};
+  return HookResult{
+      .env = {{socket_variable, fmt::format("unix://{}/{}", secrets->second, socket_name)}}};
+}
+
+Result<HookResult> take_socket(TaskSockets& sockets, const HookCall& call) {
+  sockets.remove(name_of(call));
+  const auto root = host::Beneath::open(copy(call.place().getAllocRoot()), false);
+  if (!root) return HookResult{};  // it has gone with its directory
+  if (const auto removed = host::remove_from_task(*root, secrets_of(call), socket_name); !removed)
+    log::debug("client", "task {}: {}", name_of(call), removed.error().what);
+  return HookResult{};
+}
+
+}  // namespace
+
+HookEntry api_hook(std::shared_ptr<TaskSockets> sockets, BlockingPool steps) {
+  return {.name = "api",
+          .phases = {HookPhase::PRESTART, HookPhase::STOP},
+          .keeps_nothing = true,
+          .reads_environment = true,
+          .wanted = [has = sockets != nullptr](const HookScope&) { return has; },
+          .spawn = function_hook(
+              std::move(steps),
+              {{HookPhase::PRESTART,
+                [sockets](const HookCall& call) { return give_socket(*sockets, call); }},
+               {HookPhase::STOP,
+                [sockets](const HookCall& call) { return take_socket(*sockets, call); }}})};
+}
+
+}  // namespace nomad::client
