@@ -16,9 +16,9 @@ import time
 import unittest
 
 import harness
-import unix_http
 from harness import Agent, Orders, shell_job, wait_until
 from leftovers import executors_of, groups_of, tasks_of
+from tasks import unix_http
 
 STAYS = "echo $$ >> local/pids; exec sleep 1000"
 PAYLOAD = "eaten at once"

@@ -448,7 +448,8 @@ TEST_CASE("http_server: sockets come and go while it serves, each with a bound o
   server.wait_held(1);
   CHECK(server.held.front()->request().remote == "@alloc/task");
   CHECK(server.held.front()->request().needs_token);
-  CHECK(ask("/hello")->status == 429);
+  const auto refused = ask("/hello");  // it may be closed before the request is sent
+  CHECK((refused.has_error() || refused->status == 429));
 
   server.server->remove("alloc/task");
   CHECK_FALSE(first.get().has_value());
