@@ -1,0 +1,177 @@
+#include "runtime/workload/identities/identity_machine.hpp"
+
+#include <algorithm>
+
+namespace nomad::workload {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// However short an identity lasts, it is not asked for more often than that.
+constexpr Nanoseconds least_wait = 1s;
+
+/// Between questions that nobody answers: twice as long each time, up to that.
+constexpr Nanoseconds longest_retry = 30s;
+constexpr unsigned most_doublings = 5;
+
+}  // namespace
+
+IdentityMachine::IdentityMachine(std::vector<IdentityTerms> terms, Random random)
+    : terms_{std::move(terms)}, random_{random}, held_(terms_.size()) {}
+
+void IdentityMachine::start(bool is_running, const Left& left, Time now) {
+  is_stopped_ = false;
+  is_starting_ = true;
+  runs_ = is_running;
+  retry_at_.reset();
+  writing_.clear();
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    auto& one = held_[i];
+    one.is_written = false;
+    const auto found = left.find(i);
+    one.is_left = is_running && !one.has_token && terms_[i].has_file && found != left.end();
+    if (one.is_left) one.due = due_of(found->second, now);
+  }
+  go_on(now);
+}
+
+void IdentityMachine::cancel() {
+  end();
+  actions_.emplace_back(identity_action::AnswerCancel{});
+}
+
+void IdentityMachine::stop() {
+  end();
+  actions_.emplace_back(identity_action::AnswerStop{});
+}
+
+void IdentityMachine::end() {
+  if (is_starting_) answer_start(Error{Errc::cancelled, "cancelled"});
+  is_stopped_ = true;
+}
+
+void IdentityMachine::is_signed(const Lives& lives, Time now) {
+  is_asking_ = false;
+  failures_ = 0;
+  retry_at_.reset();
+  for (const auto& [place, life] : lives) {
+    auto& one = held_[place];
+    if (one.has_token || one.is_left) newer_.insert(place);
+    one = {.has_token = true, .due = due_of({.life = life}, now)};
+  }
+  go_on(now);
+}
+
+void IdentityMachine::refused(const Error& why, Time now) {
+  is_asking_ = false;
+  if (is_starting_) {
+    answer_start(why);
+    is_stopped_ = true;
+  }
+  try_later(now);
+}
+
+void IdentityMachine::not_signed(Time now) {
+  is_asking_ = false;
+  try_later(now);
+}
+
+void IdentityMachine::written(const Result<>& outcome, Time now) {
+  is_writing_ = false;
+  const auto which = std::exchange(writing_, {});
+  if (!outcome) {
+    if (is_starting_) {
+      answer_start(outcome.error());
+      is_stopped_ = true;
+    }
+    return try_later(now);
+  }
+  for (const auto place : which)
+    held_[place].is_written = true;
+  go_on(now);
+}
+
+void IdentityMachine::look(std::uint64_t round, Time now) {
+  if (round == round_) go_on(now);
+}
+
+/// The next thing that there is to do, when nothing is under way.
+void IdentityMachine::go_on(Time now) {
+  if (is_stopped_ || is_asking_ || is_writing_) return;
+  const auto asked = wanted(now);
+  const bool may_try = !retry_at_ || *retry_at_ <= now;
+  if (!asked.empty() && may_try) {
+    is_asking_ = true;
+    actions_.emplace_back(identity_action::Ask{asked});
+    return;
+  }
+  const auto files = unwritten();
+  if (!files.empty() && may_try && (asked.empty() || !is_starting_)) {
+    is_writing_ = true;
+    writing_ = files;
+    actions_.emplace_back(identity_action::Write{files});
+    return;
+  }
+  if (is_starting_ && asked.empty() && files.empty()) answer_start({});
+  if (!is_starting_ && files.empty()) act_on_newer();
+  wait_for_next(now, !asked.empty() || !files.empty());
+}
+
+/// A task that does not run starts with what is newer.
+void IdentityMachine::act_on_newer() {
+  std::vector<std::size_t> which;
+  for (const auto place : std::exchange(newer_, {}))
+    if (terms_[place].acts && runs_) which.push_back(place);
+  if (!which.empty()) actions_.emplace_back(identity_action::Act{std::move(which)});
+}
+
+void IdentityMachine::wait_for_next(Time now, bool is_wanting) {
+  std::optional<Time> next;
+  if (is_wanting) next = retry_at_;
+  for (const auto& one : held_)
+    if (!is_wanting && one.due && (!next || *one.due < *next)) next = one.due;
+  if (next)
+    actions_.emplace_back(identity_action::Wait{++round_, std::max(*next - now, Nanoseconds{1})});
+}
+
+void IdentityMachine::answer_start(Result<> outcome) {
+  is_starting_ = false;
+  actions_.emplace_back(identity_action::AnswerStart{std::move(outcome)});
+}
+
+void IdentityMachine::try_later(Time now) {
+  const auto wait
+      = std::min(least_wait * (1U << std::min(failures_++, most_doublings)), longest_retry);
+  const auto half = static_cast<std::uint64_t>(wait.count() / 2);
+  retry_at_ = now + wait / 2 + Nanoseconds{static_cast<std::int64_t>(random_.below(half))};
+  go_on(now);
+}
+
+std::vector<std::size_t> IdentityMachine::wanted(Time now) const {
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const auto& one = held_[i];
+    if ((!one.has_token && !one.is_left) || (one.due && *one.due <= now)) which.push_back(i);
+  }
+  return which;
+}
+
+std::vector<std::size_t> IdentityMachine::unwritten() const {
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < held_.size(); ++i)
+    if (terms_[i].has_file && held_[i].has_token && !held_[i].is_written) which.push_back(i);
+  return which;
+}
+
+/// An age that can't be, of a clock that has jumped, makes it due now.
+std::optional<IdentityMachine::Time> IdentityMachine::due_of(const LeftIdentity& left, Time now) {
+  if (left.life <= 0ns) return {};
+  if (left.age < 0ns || left.age >= left.life) return now;
+  const auto tenth = static_cast<std::uint64_t>(left.life.count() / 10);
+  const auto after
+      = left.life / 2 + Nanoseconds{static_cast<std::int64_t>(random_.below(tenth))} - left.age;
+  return now + std::max(after, left.age == 0ns ? least_wait : 0ns);
+}
+
+}  // namespace nomad::workload

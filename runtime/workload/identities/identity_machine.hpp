@@ -1,0 +1,164 @@
+// IdentityMachine: decides when the identities of one task are asked for, when their files are
+// written, when the task may start with them, and when it is told of newer ones. What happened goes
+// in as calls; what to do about it comes out of `take`. No I/O, no clock, no thread, no actor, and
+// no token: identities are places in the list of the task's.
+//
+// (1) One question and one writing of files at a time.
+// (2) A start is answered once: when every identity is there and written, with an error if one is
+//     refused or can't be written, or as cancelled. Until then nothing of an identity is exposed.
+// (3) One that ends is asked for anew after half of its life and up to a tenth more, by chance, so
+//     that those of a node do not come together; after a failure again and again, up to its end and
+//     beyond.
+// (4) Times are of a steady clock: what the wall clock says counts only for what an earlier agent
+//     has left, and a time that can't be is as one that is over.
+// (5) Once the end is answered nothing is asked and written any more.
+//
+//   idle ─start─▶ asking ─is_signed─▶ writing ─written─▶ held ─look, when due─▶ asking
+//                    └─not_signed, refused of a renewal─▶ waiting ─look─▶ asking
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/duration.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/base/result.hpp"
+
+namespace nomad::workload {
+
+/// What is known of an identity before it is there.
+struct IdentityTerms {
+  bool has_file = false;  ///< What an earlier agent wrote may stay.
+  bool acts = false;      ///< The running task is told of a newer one.
+};
+
+/// What an earlier agent has left of one: how long it was to last (0: it has no end of its own),
+/// and how long it has been there by now, by the wall clock.
+struct LeftIdentity {
+  Nanoseconds life{};
+  Nanoseconds age{};
+};
+
+namespace identity_action {
+
+/// Have these signed. Answer: `is_signed`, `refused` or `not_signed`.
+struct Ask {
+  std::vector<std::size_t> which;
+};
+
+/// Write the files of these. Answer: `written`.
+struct Write {
+  std::vector<std::size_t> which;
+};
+
+/// Tell the task that these are newer.
+struct Act {
+  std::vector<std::size_t> which;
+};
+
+/// Answer: `look`, after `delay`. It replaces the last one.
+struct Wait {
+  std::uint64_t round;
+  Nanoseconds delay;
+};
+
+/// The task may start, or not.
+struct AnswerStart {
+  Result<> outcome;
+};
+
+struct AnswerCancel {};
+
+struct AnswerStop {};
+
+}  // namespace identity_action
+
+using IdentityAction = std::variant<identity_action::Ask,
+                                    identity_action::Write,
+                                    identity_action::Act,
+                                    identity_action::Wait,
+                                    identity_action::AnswerStart,
+                                    identity_action::AnswerCancel,
+                                    identity_action::AnswerStop>;
+
+class IdentityMachine {
+public:
+  using Time = Nanoseconds;  ///< Of a steady clock.
+  using Left = std::map<std::size_t, LeftIdentity>;
+  /// By place: how long each lasts; 0: as long as the task's allocation.
+  using Lives = std::map<std::size_t, Nanoseconds>;
+
+  IdentityMachine(std::vector<IdentityTerms> terms, Random random);
+
+  /// What to do since the last call, in this order. To be called after every event.
+  std::vector<IdentityAction> take() { return std::exchange(actions_, {}); }
+
+  // What happens to the task.
+
+  /// It is about to start, or was found running, with what was left of its identities.
+  void start(bool is_running, const Left& left, Time now);
+
+  void started() { runs_ = true; }
+
+  void exited() { runs_ = false; }
+
+  /// It starts nothing any more.
+  void cancel();
+  void stop();
+
+  // What happens to the identities.
+
+  /// These are there now.
+  void is_signed(const Lives& lives, Time now);
+
+  /// The servers will not sign one of those that were asked for.
+  void refused(const Error& why, Time now);
+
+  /// Nobody has answered.
+  void not_signed(Time now);
+
+  void written(const Result<>& outcome, Time now);
+
+  /// Only what the newest Wait has asked for counts.
+  void look(std::uint64_t round, Time now);
+
+private:
+  struct Held {
+    bool has_token = false;
+    bool is_left = false;       ///< The running task has the file of an earlier agent.
+    bool is_written = false;    ///< Since the start.
+    std::optional<Time> due{};  ///< To be asked for anew.
+  };
+
+  void go_on(Time now);
+  void act_on_newer();
+  void wait_for_next(Time now, bool is_wanting);
+  void answer_start(Result<> outcome);
+  void end();
+  void try_later(Time now);
+  std::vector<std::size_t> wanted(Time now) const;
+  std::vector<std::size_t> unwritten() const;
+  std::optional<Time> due_of(const LeftIdentity& left, Time now);
+
+  const std::vector<IdentityTerms> terms_;
+  Random random_;
+  std::vector<Held> held_;
+  std::vector<std::size_t> writing_;  ///< What is being written since the last start.
+  std::set<std::size_t> newer_;       ///< Signed anew, and not told of yet.
+  std::vector<IdentityAction> actions_;
+  std::optional<Time> retry_at_{};
+  unsigned failures_ = 0;
+  std::uint64_t round_ = 0;
+  bool is_asking_ = false;
+  bool is_writing_ = false;
+  bool is_starting_ = false;
+  bool runs_ = false;
+  bool is_stopped_ = true;
+};
+
+}  // namespace nomad::workload

@@ -1,0 +1,283 @@
+#include "runtime/workload/identities/identity_machine.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/overloaded.hpp"
+
+using namespace nomad;
+using namespace nomad::workload;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string places_of(const std::vector<std::size_t>& which) {
+  std::string text;
+  for (const auto place : which)
+    text += ' ' + std::to_string(place);
+  return text;
+}
+
+/// A machine whose actions are read as words: "ask 0 1, wait".
+struct Identities {
+  explicit Identities(std::vector<IdentityTerms> terms, std::uint64_t seed = 1)
+      : machine{std::move(terms), Random{seed}} {}
+
+  std::string done() {
+    std::string text;
+    for (const auto& action : machine.take()) {
+      if (!text.empty()) text += ", ";
+      text += std::visit(
+          Overloaded{[](const identity_action::Ask& it) { return "ask" + places_of(it.which); },
+                     [](const identity_action::Write& it) { return "write" + places_of(it.which); },
+                     [](const identity_action::Act& it) { return "act" + places_of(it.which); },
+                     [this](const identity_action::Wait& it) {
+                       round = it.round;
+                       delay = it.delay;
+                       return std::string{"wait"};
+                     },
+                     [](const identity_action::AnswerStart& it) {
+                       return it.outcome ? std::string{"start"}
+                                         : "no start: " + it.outcome.error().what;
+                     },
+                     [](const identity_action::AnswerCancel&) { return std::string{"cancelled"}; },
+                     [](const identity_action::AnswerStop&) { return std::string{"stopped"}; }},
+          action);
+    }
+    return text;
+  }
+
+  /// What is waited for has come.
+  std::string wait() {
+    now += delay;
+    machine.look(round, now);
+    return done();
+  }
+
+  IdentityMachine machine;
+  Nanoseconds now{1s};
+  std::uint64_t round = 0;
+  Nanoseconds delay{};
+};
+
+constexpr IdentityTerms in_env{};
+constexpr IdentityTerms in_file{.has_file = true};
+constexpr IdentityTerms with_signal{.has_file = true, .acts = true};
+
+}  // namespace
+
+TEST_CASE("identity_machine: a task starts when all are there and written") {
+  Identities task{{in_env, in_file}};
+  task.machine.start(false, {}, task.now);
+  CHECK(task.done() == "ask 0 1");
+  task.machine.is_signed({{0, 0s}, {1, 0s}}, task.now);
+  CHECK(task.done() == "write 1");
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "start");
+}
+
+TEST_CASE("identity_machine: while nobody signs, a task waits and asks ever more seldom") {
+  Identities task{{in_env}};
+  task.machine.start(false, {}, task.now);
+  CHECK(task.done() == "ask 0");
+  Nanoseconds last{};
+  for (int i = 0; i < 12; ++i) {
+    task.machine.not_signed(task.now);
+    CHECK(task.done() == "wait");
+    CHECK(task.delay <= 30s);
+    if (i < 5) CHECK(task.delay >= last / 2);
+    last = task.delay;
+    CHECK(task.wait() == "ask 0");
+  }
+  CHECK(last >= 15s);
+  task.machine.is_signed({{0, 0s}}, task.now);
+  CHECK(task.done() == "start");
+}
+
+TEST_CASE("identity_machine: a refusal, and a file that can't be written, fail the start") {
+  Identities task{{in_file}};
+  task.machine.start(false, {}, task.now);
+  CHECK(task.done() == "ask 0");
+  task.machine.refused({Errc::not_found, "task not found"}, task.now);
+  CHECK(task.done() == "no start: task not found");
+  task.machine.start(false, {}, task.now);
+  CHECK(task.done() == "ask 0");
+  task.machine.is_signed({{0, 0s}}, task.now);
+  CHECK(task.done() == "write 0");
+  task.machine.written(Error{Errc::io, "full"}, task.now);
+  CHECK(task.done() == "no start: full");
+}
+
+TEST_CASE("identity_machine: one that ends is renewed after half of its life, and the task told") {
+  Identities task{{with_signal, in_file}};
+  task.machine.start(false, {}, task.now);
+  task.machine.is_signed({{0, 1h}, {1, 0s}}, task.now);
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "ask 0 1, write 0 1, start, wait");
+  CHECK(task.delay >= 30min);
+  CHECK(task.delay <= 36min);
+  task.machine.started();
+  CHECK(task.wait() == "ask 0");
+  task.machine.is_signed({{0, 1h}}, task.now);
+  CHECK(task.done() == "write 0");
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "act 0, wait");
+}
+
+TEST_CASE("identity_machine: a task that has ended is not told, and starts with what is newest") {
+  Identities task{{with_signal}};
+  task.machine.start(false, {}, task.now);
+  task.machine.is_signed({{0, 1h}}, task.now);
+  task.machine.written({}, task.now);
+  task.machine.started();
+  task.machine.exited();
+  CHECK(task.done() == "ask 0, write 0, start, wait");
+  CHECK(task.wait() == "ask 0");
+  task.machine.start(false, {}, task.now);
+  CHECK(task.done().empty());  // the question is still open
+  task.machine.is_signed({{0, 1h}}, task.now);
+  CHECK(task.done() == "write 0");
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "start, wait");
+}
+
+TEST_CASE("identity_machine: a start while files are written has them written anew") {
+  Identities task{{with_signal}};
+  task.machine.start(false, {}, task.now);
+  task.machine.is_signed({{0, 0s}}, task.now);
+  CHECK(task.done() == "ask 0, write 0");
+  task.machine.start(false, {}, task.now);
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "write 0");
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "start");
+}
+
+TEST_CASE("identity_machine: a renewal that fails is tried again, beyond the end as well") {
+  Identities task{{in_file}};
+  task.machine.start(false, {}, task.now);
+  task.machine.is_signed({{0, 10s}}, task.now);
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "ask 0, write 0, start, wait");
+  CHECK(task.wait() == "ask 0");
+  for (int i = 0; i < 20; ++i) {
+    if (i % 2 == 0)
+      task.machine.not_signed(task.now);
+    else
+      task.machine.refused({Errc::not_found, "allocation not found"}, task.now);
+    CHECK(task.done() == "wait");
+    CHECK(task.wait() == "ask 0");
+  }
+  task.machine.is_signed({{0, 10s}}, task.now);
+  CHECK(task.done() == "write 0");
+  task.machine.written(Error{Errc::io, "full"}, task.now);
+  CHECK(task.done() == "wait");
+  CHECK(task.wait() == "write 0");
+}
+
+TEST_CASE("identity_machine: a running task keeps the files that an earlier agent wrote") {
+  Identities task{{in_env, with_signal, with_signal}};
+  task.machine.start(true, {{1, {.life = 1h, .age = 20min}}, {2, {.life = 0s, .age = 9h}}},
+                     task.now);
+  CHECK(task.done() == "ask 0");
+  task.machine.is_signed({{0, 0s}}, task.now);
+  CHECK(task.done() == "start, wait");
+  CHECK(task.delay >= 10min);
+  CHECK(task.delay <= 16min);
+  CHECK(task.wait() == "ask 1");
+  task.machine.is_signed({{1, 1h}}, task.now);
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "write 1, act 1, wait");
+
+  task.machine.exited();
+  task.machine.start(false, {}, task.now);
+  CHECK(task.done() == "ask 2");  // its token was the earlier agent's
+}
+
+TEST_CASE("identity_machine: a wall clock that has jumped makes what is left due, and no more") {
+  for (const auto age : {Nanoseconds{-24h}, Nanoseconds{24h}, Nanoseconds::min(), 1h - 1ns}) {
+    Identities task{{with_signal}};
+    task.machine.start(true, {{0, {.life = 1h, .age = age}}}, task.now);
+    CHECK(task.done().starts_with("ask 0"));
+    task.machine.is_signed({{0, 1h}}, task.now);
+    task.machine.written({}, task.now);
+    CHECK(task.done() == "write 0, start, act 0, wait");
+    CHECK(task.delay >= 30min);
+  }
+}
+
+TEST_CASE("identity_machine: lives that are next to nothing, or longest, are no loop") {
+  for (const auto life : {Nanoseconds{1}, Nanoseconds{1s}, Nanoseconds::max()}) {
+    Identities task{{in_env}};
+    task.machine.start(false, {}, 0s);
+    task.machine.is_signed({{0, life}}, 0s);
+    CHECK(task.done() == "ask 0, start, wait");
+    CHECK(task.delay >= 1s);
+  }
+}
+
+TEST_CASE("identity_machine: a start that is cancelled is answered before its cancel") {
+  Identities task{{in_file}};
+  task.machine.start(false, {}, task.now);
+  task.machine.cancel();
+  CHECK(task.done() == "ask 0, no start: cancelled, cancelled");
+  task.machine.is_signed({{0, 1s}}, task.now);
+  CHECK(task.done().empty());
+  task.machine.stop();
+  CHECK(task.done() == "stopped");
+}
+
+TEST_CASE(
+    "identity_machine: in any order of events a start is answered once, and all are renewed") {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random{seed};
+    Identities task{{in_env, with_signal, in_file}, seed};
+    int open = 0;
+    bool asks = false;
+    bool writes = false;
+    for (int step = 0; step < 200; ++step) {
+      task.now += Nanoseconds{static_cast<std::int64_t>(random.below(5'000'000'000))};
+      const auto what = random.below(8);
+      if (what == 0 && open == 0) {
+        ++open;
+        task.machine.start(random.chance(0.3), {{1, {.life = 9s, .age = 2s}}}, task.now);
+      } else if (what == 1 && asks) {
+        asks = false;
+        task.machine.is_signed({{0, 0s}, {1, 9s}, {2, 20s}}, task.now);
+      } else if (what == 2 && asks) {
+        asks = false;
+        task.machine.not_signed(task.now);
+      } else if (what == 3 && writes) {
+        writes = false;
+        task.machine.written({}, task.now);
+      } else if (what == 4) {
+        task.machine.look(task.round, task.now);
+      } else if (what == 5) {
+        task.machine.exited();
+      } else if (what == 6) {
+        task.machine.started();
+      } else if (what == 7 && open == 1 && random.chance(0.1)) {
+        task.machine.cancel();
+      }
+      for (const auto& action : task.machine.take()) {
+        if (std::holds_alternative<identity_action::AnswerStart>(action)) --open;
+        if (std::holds_alternative<identity_action::Ask>(action)) {
+          CHECK_FALSE(asks);
+          asks = true;
+        }
+        if (std::holds_alternative<identity_action::Write>(action)) {
+          CHECK_FALSE(writes);
+          CHECK_FALSE(asks);
+          writes = true;
+        }
+        if (const auto* wait = std::get_if<identity_action::Wait>(&action)) {
+          CHECK(wait->delay > 0ns);
+          task.round = wait->round;
+        }
+        CHECK(open >= 0);
+        CHECK(open <= 1);
+      }
+    }
+  }
+}
