@@ -12,6 +12,7 @@
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -248,6 +249,25 @@ void print_volumes(const View& alloc, const View& task) {
   if (rows.size() > 1) std::cout << '\n' << title("Host Volumes:") << '\n' << table(rows) << '\n';
 }
 
+/// What the job says of the task's identities; nothing of a token.
+void print_identities(const View& task) {
+  Rows rows{{"Name", "Audience", "Expires"}};
+  const auto add = [&rows](const View& identity, const std::string& name) {
+    std::string audience;
+    for (const auto& one : identity["Audience"].items())
+      audience.append(audience.empty() ? "" : ", ").append(one.text());
+    const auto ttl = identity["TTL"].number();
+    rows.push_back({name, audience.empty() ? "nomadproject.io" : audience,
+                    ttl > 0
+                        ? fmt::format("after {}, renewed before", format_duration(Nanoseconds{ttl}))
+                        : "with the allocation"});
+  };
+  if (!task["Identity"].is_null()) add(task["Identity"], "default");
+  for (const auto& identity : task["Identities"].items())
+    add(identity, identity["Name"].text());
+  if (rows.size() > 1) std::cout << '\n' << title("Identities:") << '\n' << table(rows) << '\n';
+}
+
 /// A CPU measure: shares in percent, times as counts.
 std::string amount_of(const std::string& measure, double value) {
   const bool is_share = measure == "Percent" || measure.ends_with(" Mode");
@@ -369,6 +389,7 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
     print_resources(alloc, name, usage.view());
     if (flags.stats) print_stats(usage.view()["Tasks"][name]);
     print_volumes(alloc, task_of(alloc, name));
+    if (flags.verbose) print_identities(task_of(alloc, name));
     print_events(state);
   }
   if (flags.verbose) print_scores(alloc);

@@ -26,11 +26,11 @@ std::string alloc_with(const std::string& most,
          + mounts + R"(]}]}]}})";
 }
 
-std::string shown(const std::string& alloc) {
+std::string shown(const std::string& alloc, const std::vector<std::string>& words = {id}) {
   test::FakeAgent agent;
   agent.answer("GET /v1/allocations", std::string{R"([{"ID":")"} + id + R"("}])");
   agent.answer(std::string{"GET /v1/allocation/"} + id, alloc);
-  CHECK_MESSAGE(agent.run(run_alloc_status, {id}) == 0, agent.err);
+  CHECK_MESSAGE(agent.run(run_alloc_status, words) == 0, agent.err);
   return agent.out;
 }
 
@@ -63,4 +63,19 @@ TEST_CASE("alloc status: volumes of the host that a task has") {
   CHECK(out.find("\n\nHost Volumes:\nID    Read Only\ndata  true\n\nTask Events:")
         != std::string::npos);
   CHECK(shown(alloc_with("0", "")).find("Host Volumes") == std::string::npos);
+}
+
+TEST_CASE("alloc status: with -verbose the identities of a task, and nothing of a token") {
+  auto alloc = alloc_with("0", "");
+  const std::string of_task = R"({"Name":"web",)";
+  alloc.insert(alloc.find(of_task) + of_task.size(),
+               R"("Identity":{"Env":true},"Identities":[{"Name":"db","Audience":["a","b"],)"
+               R"("TTL":3600000000000}],)");
+  CHECK(shown(alloc).find("Identities:") == std::string::npos);
+  CHECK(shown(alloc, {"-verbose", id})
+            .find("\n\nIdentities:\n"
+                  "Name     Audience         Expires\n"
+                  "default  nomadproject.io  with the allocation\n"
+                  "db       a, b             after 1h0m0s, renewed before\n\n")
+        != std::string::npos);
 }
