@@ -239,8 +239,8 @@ struct Identity $json("WorkloadIdentity") {
   audience @3 :List(Text) $hcl("aud") $omitEmpty $omitNull $works;
   changeMode @4 :Text $omitEmpty $omitNull $works;
   changeSignal @5 :Text $omitEmpty $omitNull $works;
-  env @0 :Bool $unheeded("tasks get no workload identity, so NOMAD_TOKEN is not set");
-  file @1 :Bool $unheeded("tasks get no workload identity, so there is no file secrets/nomad_token");
+  env @0 :Bool $works;
+  file @1 :Bool $works;
   filepath @6 :Text $omitEmpty $omitNull $works;
   serviceName @7 :Text $omitEmpty $omitNull $works;
   ttl @8 :Int64 $duration $json("TTL") $omitEmpty $omitNull $works;

@@ -88,6 +88,7 @@ private:
   AllocSync sync_;
   CheckRunner checks_;
   DataWatcher data_;
+  IdentitySigner identities_;
   PendingDeregistrations deregistrations_;  ///< Empty: no plugin brings providers.
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
@@ -261,6 +262,7 @@ void ClientNode::spawn_shared() {
   templates_ = options_.templates ? options_.templates : std::make_shared<const TemplateSettings>();
   data_ = spawn_data_watcher(
       self_, {.node_id = identity_.id, .servers = parts_.servers, .settings = templates_});
+  identities_ = spawn_identity_signer(self_, {.node_id = identity_.id, .servers = parts_.servers});
   if (const auto& providers = parts_.plugins->providers)
     deregistrations_ = spawn_pending_deregistrations(
         self_,
@@ -346,6 +348,7 @@ void ClientNode::make_hooks() {
       all_hooks(*parts_.plugins, {.steps = parts_.steps,
                                   .checks = checks_,
                                   .data = data_,
+                                  .identities = identities_,
                                   .deregistrations = deregistrations_,
                                   .providers = parts_.plugins->providers,
                                   .templates = templates_,

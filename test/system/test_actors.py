@@ -18,7 +18,7 @@ TASKS = 3
 
 # Kinds that begin anew.
 RESTARTED = [
-    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "data_watcher", "heartbeat_tracker", "local_servers",
+    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "identity_endpoint", "identity_signer", "data_watcher", "heartbeat_tracker", "local_servers",
     "node_caller", "alloc_sync", "check_runner", "driver_manager", "blocking_pool", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
     "keyring_rotator", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]
@@ -35,6 +35,7 @@ REPORTED = {
     "network_hook": "network_hook: ended by an exception",
     "services_hook": "services_hook: ended by an exception",
     "template_hook": "template_hook: ended by an exception",
+    "identity_hook": "identity_hook: ended by an exception",
     "checks_hook": "checks_hook: ended by an exception",
     "artifact_hook": "artifact_hook: ended by an exception",
     "previous_alloc_hook": "previous_alloc_hook: ended by an exception",
@@ -67,6 +68,13 @@ def follow(agent):
         "EmbeddedTmpl": '{{ with nomadVar "followed" }}{{ .at }}{{ end }}', "DestPath": "local/followed",
         "ChangeMode": "noop", "Wait": {"Min": 0, "Max": 0}}]
     agent.register(made)
+
+
+def show_itself(agent):
+    """A job whose task has a token of its own."""
+    shown = shell_job(f"shown-{time.monotonic_ns()}", "sleep 1000")
+    shown["TaskGroups"][0]["Tasks"][0]["Identity"] = {"Env": True}
+    agent.register(shown)
 
 
 def drain_a_moment(agent):
@@ -106,6 +114,9 @@ USES = {
     "template_hook": follow,
     "data_watcher": follow,
     "data_endpoint": follow,
+    "identity_hook": show_itself,
+    "identity_signer": show_itself,
+    "identity_endpoint": show_itself,
     "checks_hook": serve,
     "network_hook": part_from_the_network,
     "artifact_hook": fetch,

@@ -254,6 +254,22 @@ class Asking(Life):
         return found if found or status == 401 else {"socket": status}
 
 
+class Shown(Life):
+    """A task with a file of its identity."""
+
+    def job(self):
+        made = super().job()
+        made["TaskGroups"][0]["Tasks"][0]["Identity"] = {"File": True}
+        return made
+
+    def faults(self):
+        found = super().faults()
+        path = os.path.join(self.agent.data_dir, "alloc", self.alloc()["ID"], "task/secrets/nomad_token")
+        if not found and open(path).read().count(".") != 2:
+            found["file"] = path
+        return found
+
+
 class Mounting(Life):
     """A task that wants a volume of the host of a driver that can't show it one."""
 
@@ -309,6 +325,10 @@ ROWS = {
     ("template", "poststart"): (Templated, START, Templated.start, Templated.runs),
     ("template", "exited"): (Templated, BEFORE, Templated.fail, Templated.runs_again),
     ("template", "stop"): (Templated, BEFORE, Templated.stop, Templated.ended),
+    ("identity", "prestart"): (Shown, START, Shown.start, Shown.runs),
+    ("identity", "poststart"): (Shown, START, Shown.start, Shown.runs),
+    ("identity", "exited"): (Shown, BEFORE, Shown.fail, Shown.runs_again),
+    ("identity", "stop"): (Shown, BEFORE, Shown.stop, Shown.ended),
     ("api", "prestart"): (Asking, START, Asking.start, Asking.runs),
     ("api", "stop"): (Asking, BEFORE, Asking.stop, Asking.ended),
     ("artifacts", "prestart"): (Fetched, START, Life.start, Fetched.runs),

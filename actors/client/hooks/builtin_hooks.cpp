@@ -5,6 +5,7 @@
 #include "actors/client/hooks/checks_hook.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
+#include "actors/client/hooks/identity_hook.hpp"
 #include "actors/client/hooks/network_hook.hpp"
 #include "actors/client/hooks/previous_alloc_hooks.hpp"
 #include "actors/client/hooks/services_hook.hpp"
@@ -25,8 +26,9 @@ Hooks builtin_hooks(const HookSettings& settings, const HookParts& parts) {
                     group_services_hook(services),
                     checks_hook({.checks = parts.checks, .providers = parts.providers})},
       .of_tasks
-      = {validate_hook(steps, settings.users), task_dir_hook(steps), network_files_hook(steps),
-         volumes_hook(steps), dispatch_payload_hook(steps),
+      = {validate_hook(steps, settings.users), task_dir_hook(steps),
+         identity_hook({.signer = parts.identities, .steps = steps, .unix_now = unix_now}),
+         network_files_hook(steps), volumes_hook(steps), dispatch_payload_hook(steps),
          artifacts_hook({.pool = settings.artifacts, .steps = steps, .unix_now = unix_now}),
          api_hook(settings.sockets, steps),
          template_hook({.region = parts.region,

@@ -10,6 +10,7 @@
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/client/tools/blocking_pool.hpp"
 #include "actors/client/tools/check_runner.hpp"
+#include "actors/client/tools/identity_signer.hpp"
 #include "actors/client/tools/pending_deregistrations.hpp"
 #include "actors/client/tools/task_sockets.hpp"
 #include "actors/roles/service_providers.hpp"
@@ -42,6 +43,7 @@ struct HookParts {
   BlockingPool steps{};
   CheckRunner checks{};
   DataWatcher data{};
+  IdentitySigner identities{};
   PendingDeregistrations deregistrations{};
   std::shared_ptr<ServiceProviders> providers{};
   std::shared_ptr<const TemplateSettings> templates{};

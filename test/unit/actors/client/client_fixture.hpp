@@ -165,6 +165,10 @@ struct ClientFixture : ActorFixture {
   /// Held questions, with the digests that they know.
   std::map<templates::ClusterQuery, std::pair<std::uint64_t, actor::Promise<door::Reply>>>
       held_data;
+  std::vector<std::size_t> identity_questions;  ///< How many identities each was about.
+  Nanoseconds identity_life{};                  ///< 0: they have no end.
+  std::string identity_refusal;                 ///< Of each; "": there is none.
+  std::optional<Error> signing_failure;
   Object<schema::Node> node;
   std::vector<std::string> node_events;  ///< "Driver: Healthy"
   std::shared_ptr<telemetry::Registry> task_metrics;
@@ -226,6 +230,8 @@ struct ClientFixture : ActorFixture {
         return tell_of_previous(self, msg);
       case door::Question::WATCH_DATA:
         return tell_of_data(self, msg);
+      case door::Question::SIGN_IDENTITIES:
+        return sign_identities(msg);
     }
     return Error{Errc::not_found, "an unknown question"};
   }
@@ -324,6 +330,24 @@ struct ClientFixture : ActorFixture {
     auto promise = self->make_response_promise<door::Reply>();
     held_data.insert_or_assign(query, std::pair{known, promise});
     return promise;
+  }
+
+  /// The token says what it is of, and how many have been made: "job/web/db #7".
+  actor::Answer<door::Reply> sign_identities(const door::Ask& msg) {
+    const auto wanted = msg->getSignIdentities();
+    identity_questions.push_back(wanted.size());
+    if (signing_failure) return *signing_failure;
+    return door::make_reply(++index, [&](auto& reply) {
+      auto list = reply.initIdentities(wanted.size());
+      for (unsigned i = 0; i < wanted.size(); ++i) {
+        list[i].setRefused(text(identity_refusal));
+        if (!identity_refusal.empty()) continue;
+        list[i].setToken(text(fmt::format("{}/{} #{}", view(wanted[i].getTask()),
+                                          view(wanted[i].getName()), identity_questions.size())));
+        list[i].setIssuedAt(unix_now());
+        if (identity_life.count() > 0) list[i].setExpiresAt(unix_now() + identity_life.count());
+      }
+    });
   }
 
   void answer_data() {

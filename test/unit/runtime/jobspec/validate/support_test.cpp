@@ -197,9 +197,7 @@ TEST_CASE("support: a finding says where it is") {
            "mesh; leave it out\n");
   CHECK(
       texts(found.warnings)
-      == "group \"web\", task \"server\", identity: env has no effect yet: tasks get no workload "
-         "identity, so NOMAD_TOKEN is not set\n"
-         "group \"web\", service \"front\": meta has no effect yet: it is of Consul's services\n");
+      == "group \"web\", service \"front\": meta has no effect yet: it is of Consul's services\n");
 }
 
 TEST_CASE("support: a value that holds anyway is not told of") {

@@ -1,0 +1,32 @@
+// IdentityHook ("identity"): gives a task the identities that its job says it shows: the default
+// one as NOMAD_TOKEN or `secrets/nomad_token`, those with a name as NOMAD_TOKEN_<name> or
+// `secrets/nomad_<name>.jwt`, or in a file below the task's directory. A start waits until all are
+// signed. Those that end are renewed in time and their files replaced; then the task is told as
+// `change_mode` says. What a running process has in its environment stays as it was: the next start
+// has the newest. When that is, is decided by workload::IdentityMachine.
+//
+// Files are the task's user's alone (0600), or everybody's who may enter the directory where he is
+// not known. The agent writes down no token besides; only when each came and how long it lasts, in
+// `.identities` beside the task's directory, so that the next agent renews it in time.
+//
+// Owns:   the decisions, the tokens, the environment of the newest start, a timer.
+// Takes:  what the role Hook lists. A Cancel ends the wait for the servers.
+// Parent: task_runner, report: the next phase finds a new one, which has all signed anew.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include "actors/client/hooks/hook.hpp"
+#include "actors/client/tools/blocking_pool.hpp"
+#include "actors/client/tools/identity_signer.hpp"
+
+namespace nomad::client {
+
+struct IdentityHookParts {
+  IdentitySigner signer;
+  BlockingPool steps;
+  UnixClock unix_now;
+};
+
+HookEntry identity_hook(IdentityHookParts parts);
+
+}  // namespace nomad::client

@@ -1,0 +1,60 @@
+// The files of a task's identities, and the note of what they are. Calls block.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/secret.hpp"
+#include "runtime/object/alloc_view.hpp"
+#include "runtime/workload/identities/identity_machine.hpp"
+#include "runtime/workload/task_env.hpp"
+
+namespace nomad::client {
+
+/// The task that they are of.
+struct IdentitySubject {
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+  std::string alloc_root;  ///< "<alloc_dir>/<alloc id>"
+  std::string task;
+};
+
+/// An identity as the job's block says it shows.
+struct ShownIdentity {
+  enum class Change : std::uint8_t { noop, signal, restart };
+
+  std::string name{};      ///< "": the default one.
+  std::string variable{};  ///< Of the environment; "": none.
+  std::string file{};      ///< Below the task's directory, or as the task names it; "": none.
+  Change change = Change::noop;
+  std::string signal{};
+};
+
+/// Those of the task that show anywhere, in the job's order.
+std::vector<ShownIdentity> shown_identities(const IdentitySubject& subject);
+
+struct IdentityFile {
+  std::string path;  ///< As `ShownIdentity::file`.
+  SecretText token;
+};
+
+/// Writes them, each whole, for the task's user. `rejected`: one is outside the task's directory.
+Result<> write_identities(const IdentitySubject& subject,
+                          const workload::TaskEnv& env,
+                          const std::vector<IdentityFile>& files);
+
+/// What is known of an identity that a task has in a file.
+struct IdentityNote {
+  std::int64_t since = 0;  ///< Unix nanoseconds, by this machine's clock.
+  Nanoseconds life{};
+};
+
+using IdentityNotes = std::map<std::string, IdentityNote>;  ///< By name.
+
+/// What was noted last; empty without a note, and for one that can't be read.
+IdentityNotes read_identity_notes(const IdentitySubject& subject);
+
+Result<> note_identities(const IdentitySubject& subject, const IdentityNotes& notes);
+
+}  // namespace nomad::client

@@ -1,0 +1,123 @@
+"""Identities of tasks by the real program: where they show, whose they are, how they are renewed, and that nobody
+else sees them."""
+import base64
+import json
+import os
+import stat
+import time
+import unittest
+
+import harness
+from harness import Agent, AgentTest, shell_job, wait_until
+
+SECOND = 10 ** 9
+
+
+def identified(name, script, *blocks, default=None):
+    made = shell_job(name, script)
+    task = made["TaskGroups"][0]["Tasks"][0]
+    if default:
+        task["Identity"] = default
+    task["Identities"] = list(blocks)
+    return made
+
+
+def claims_of(token):
+    payload = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+
+
+class Identities(AgentTest):
+    def folder(self, job, agent=None):
+        agent = agent or self.agent
+        alloc = agent.wait_for_allocs(job, "running")[0]["ID"]
+        return os.path.join(agent.data_dir, "alloc", alloc, "task")
+
+    def test_the_default_one_is_in_environment_and_file(self):
+        self.agent.register(identified("shown", "echo $NOMAD_TOKEN > local/env; exec sleep 1000",
+                                       default={"Env": True, "File": True}))
+        folder = self.folder("shown")
+        wait_until(lambda: os.path.exists(folder + "/local/env") and open(folder + "/local/env").read())
+        token = open(folder + "/secrets/nomad_token").read()
+        self.assertEqual(token, open(folder + "/local/env").read().strip())
+        found = os.stat(folder + "/secrets/nomad_token")
+        self.assertEqual((0o600, os.geteuid()), (stat.S_IMODE(found.st_mode), found.st_uid))
+        claims = claims_of(token)
+        alloc = self.agent.allocs("shown")[0]["ID"]
+        self.assertEqual(("default", "shown", alloc, "task"), tuple(claims[name] for name in (
+            "nomad_namespace", "nomad_job_id", "nomad_allocation_id", "nomad_task")))
+        self.assertNotIn("exp", claims)
+
+        # Nobody else sees it, but in the environment of its process.
+        for path in (f"/v1/allocation/{alloc}", "/v1/job/shown", f"/v1/client/allocation/{alloc}/stats", "/v1/operator/actors"):
+            self.assertNotIn(token, self.agent.get(path).body)
+        self.assertNotIn(token, self.agent.run("alloc", "status", "-verbose", alloc).stdout)
+        self.assertNotIn(token, self.agent.log())
+        for pid in harness.processes_of(self.agent.dir):
+            with open(f"/proc/{pid}/cmdline") as f:
+                self.assertNotIn(token, f.read())
+
+    def test_without_a_block_nothing_shows(self):
+        self.agent.register(shell_job("hidden", "env > local/env; exec sleep 1000"))
+        folder = self.folder("hidden")
+        wait_until(lambda: os.path.exists(folder + "/local/env") and open(folder + "/local/env").read())
+        self.assertNotIn("NOMAD_TOKEN", open(folder + "/local/env").read())
+        self.assertEqual(["api.sock"], os.listdir(folder + "/secrets"))
+
+    def test_those_with_a_name_are_renewed_and_the_task_hears_of_it(self):
+        self.agent.register(identified(
+            "named", "trap 'echo heard >> local/heard' HUP; echo $NOMAD_TOKEN_db > local/env; "
+                     "while :; do sleep 0.1; done",
+            {"Name": "db", "Audience": ["db.example"], "Env": True, "File": True, "TTL": 4 * SECOND,
+             "ChangeMode": "signal", "ChangeSignal": "SIGHUP"},
+            {"Name": "vault", "Audience": ["vault.example"], "File": True, "Filepath": "local/deep/vault.jwt",
+             "TTL": 3600 * SECOND}))
+        folder = self.folder("named")
+        wait_until(lambda: os.path.exists(folder + "/local/env") and open(folder + "/local/env").read())
+        first = open(folder + "/local/env").read().strip()
+        vault = open(folder + "/local/deep/vault.jwt").read()
+        self.assertEqual(["vault.example"], [claims_of(vault)["aud"]] if isinstance(claims_of(vault)["aud"], str)
+                         else claims_of(vault)["aud"])
+        file = folder + "/secrets/nomad_db.jwt"
+        self.assertEqual(4, claims_of(first)["exp"] - claims_of(first)["iat"])
+        seen = set()
+
+        def three_seen():
+            token = open(file).read()
+            self.assertGreater(claims_of(token)["exp"], time.time() - 0.5, "one that has ended")
+            self.assertEqual((0o600, os.geteuid()), (stat.S_IMODE(os.stat(file).st_mode), os.stat(file).st_uid))
+            seen.add(token)
+            return len(seen) >= 3
+        wait_until(three_seen, what="two renewals")
+        wait_until(lambda: os.path.exists(folder + "/local/heard"), what="the signal")
+        self.assertEqual(vault, open(folder + "/local/deep/vault.jwt").read())
+        state = self.agent.allocs("named")[0]["TaskStates"]["task"]
+        self.assertEqual(("running", 0), (state["State"], state["Restarts"]))
+
+    def test_a_file_outside_the_tasks_directory_is_refused(self):
+        self.agent.put("/v1/jobs", {"Job": dict(identified(
+            "thief", "exec sleep 1000", {"Name": "db", "Audience": ["x"], "File": True, "Filepath": "../../stolen"}))})
+        time.sleep(1)
+        self.assertFalse([path for path in os.listdir(os.path.join(self.agent.data_dir, "alloc")) if path == "stolen"])
+
+
+class Killed(unittest.TestCase):
+    def test_renewal_goes_on_after_the_agent_was_killed(self):
+        agent = Agent()
+        self.addCleanup(agent.destroy)
+        agent.start()
+        agent.register(identified("named", "exec sleep 1000", {
+            "Name": "db", "Audience": ["db.example"], "File": True, "TTL": 8 * SECOND}))
+        alloc = agent.wait_for_allocs("named", "running")[0]["ID"]
+        file = os.path.join(agent.data_dir, "alloc", alloc, "task/secrets/nomad_db.jwt")
+        first = open(file).read()
+        agent.kill9()
+        self.assertEqual(first, open(file).read())
+        agent.start()
+        wait_until(lambda: open(file).read() != first, what="a renewal by the next agent")
+        self.assertGreater(claims_of(open(file).read())["exp"], time.time())
+        self.assertEqual(0, agent.allocs("named")[0]["TaskStates"]["task"]["Restarts"])
+
+
+if __name__ == "__main__":
+    harness.main()
