@@ -23,7 +23,6 @@ RESTARTED = [
     "keyring_rotator", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]
 # The same, but that no node asks it anything yet.
-UNASKED = ["identity_endpoint"]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
     "raw_exec": "driver raw_exec ended", "exec": "driver exec ended", "java": "driver java ended", "qemu": "driver qemu ended",
@@ -323,7 +322,7 @@ class Starts(unittest.TestCase):
 class Kinds(unittest.TestCase):
     def test_none_is_left_out(self):
         self.assertEqual(set(cards()),
-                         {*RESTARTED, *UNASKED, *REPORTED, *FATAL, *OF_CLUSTERS, *OF_PLUGINS, *OF_NO_AGENT})
+                         {*RESTARTED, *REPORTED, *FATAL, *OF_CLUSTERS, *OF_PLUGINS, *OF_NO_AGENT})
 
 
 class Servers(unittest.TestCase):
