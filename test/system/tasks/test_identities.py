@@ -9,6 +9,7 @@ import unittest
 
 import harness
 from harness import Agent, AgentTest, shell_job, wait_until
+from tasks import unix_http
 
 SECOND = 10 ** 9
 
@@ -117,6 +118,60 @@ class Killed(unittest.TestCase):
         wait_until(lambda: open(file).read() != first, what="a renewal by the next agent")
         self.assertGreater(claims_of(open(file).read())["exp"], time.time())
         self.assertEqual(0, agent.allocs("named")[0]["TaskStates"]["task"]["Restarts"])
+
+
+def answers(agent):
+    try:
+        return agent.get("/v1/status/leader").status == 200
+    except OSError:
+        return False
+
+
+def bootstrap(agent):
+    answer = agent.put("/v1/acl/bootstrap")
+    return answer.json["SecretID"] if answer.status == 200 else None
+
+
+class AtTheSocket(unittest.TestCase):
+    """Needs servers that believe the identities which they have signed."""
+
+    def test_a_task_reads_its_own_variables_and_nothing_else(self):
+        agent = Agent("acl {\n  enabled = true\n}\n")
+        self.addCleanup(agent.stop)
+        agent.start(wait=False)
+        wait_until(lambda: answers(agent), what="the agent")
+        token = wait_until(lambda: bootstrap(agent), what="a management token")
+        headers = {"X-Nomad-Token": token}
+        for path in ("nomad/jobs/asks", "nomad/jobs/other"):
+            wait_until(lambda p=path: agent.put(f"/v1/var/{p}", {"Items": {"k": "v"}}, headers=headers).status == 200)
+        made = identified("asks", f"unset NOMAD_ADDR; {harness.BINARY} var get -out json nomad/jobs/asks > local/own 2>&1;"
+                          f" {harness.BINARY} var get nomad/jobs/other > local/other 2>&1; touch local/done; exec sleep 1000",
+                          default={"Env": True, "File": True})
+        self.assertEqual(200, agent.put("/v1/jobs", {"Job": made}, headers=headers).status)
+
+        def running():
+            found = agent.get("/v1/job/asks/allocations", headers=headers)
+            return found.status == 200 and [a for a in found.json if a["ClientStatus"] == "running"]
+        folder = os.path.join(agent.data_dir, "alloc", wait_until(running, what="the task")[0]["ID"], "task")
+        path = folder + "/secrets/api.sock"
+        own = open(folder + "/secrets/nomad_token").read()
+        self.assertEqual(200, unix_http.ask(path, "/v1/var/nomad/jobs/asks", own).status)
+        self.assertEqual(403, unix_http.ask(path, "/v1/var/nomad/jobs/other", own).status)
+        self.assertEqual(500, unix_http.ask(path, "/v1/var/nomad/jobs/asks", own[:-4] + "AAAA").status)
+        wait_until(lambda: os.path.exists(folder + "/local/done"), what="the task's commands")
+        self.assertEqual({"k": "v"}, json.load(open(folder + "/local/own"))["Items"])
+        self.assertIn("403", open(folder + "/local/other").read())
+        agent.kill9()
+        agent.start(wait=False)
+
+        def answers_again():
+            try:
+                return unix_http.ask(path, "/v1/var/nomad/jobs/asks", own).status == 200
+            except OSError:
+                return False
+        wait_until(answers_again, what="the socket of the task that was found running")
+        agent.request("DELETE", "/v1/job/asks?purge=true", headers=headers)
+        wait_until(lambda: not os.path.exists(path), what="the end of the socket")
 
 
 if __name__ == "__main__":
