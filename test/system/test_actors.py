@@ -22,7 +22,6 @@ RESTARTED = [
     "node_caller", "alloc_sync", "check_runner", "driver_manager", "blocking_pool", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
     "keyring_rotator", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]
-# The same, but that no node asks it anything yet.
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
     "raw_exec": "driver raw_exec ended", "exec": "driver exec ended", "java": "driver java ended", "qemu": "driver qemu ended",

@@ -20,10 +20,7 @@ using Token = std::optional<cluster::HeldToken>;
 
 Token token_of(const Context& context, const Grant& grant) {
   if (grant.accessor.empty() || !context.state.store) return {};
-  const auto snapshot = context.state.store->snapshot();
-  const auto row = snapshot.row<state::kind::AclTokens>(grant.accessor);
-  if (!row) return {};
-  return cluster::held_token(snapshot, *row);
+  return cluster::held_token(context.state.store->snapshot(), grant.accessor);
 }
 
 std::string_view type_of(const access::Caller& caller, const Grant& grant, const Token& token) {

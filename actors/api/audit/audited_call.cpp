@@ -6,6 +6,7 @@
 #include "actors/api/http/answer.hpp"
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/base/clock.hpp"
+#include "runtime/cluster/acl/held_token.hpp"
 #include "runtime/net/rpc/rpc_link.hpp"
 
 namespace nomad::api {
@@ -21,7 +22,7 @@ std::string agent_of(const access::PeerIdentity& peer) {
   return role + peer.region;
 }
 
-audit::Auth auth_of(const access::Principal& who) {
+audit::Auth auth_of(const access::Principal& who, const std::shared_ptr<state::Store>& store) {
   audit::Auth auth;
   const auto& caller = who.caller();
   auth.certificate = certificate_of(caller.peer);
@@ -30,12 +31,15 @@ audit::Auth auth_of(const access::Principal& who) {
   if (caller.passed_on_by) auth.passed_on_by = agent_of(*caller.passed_on_by);
   const auto& grant = who.grant();
   if (grant) auth.accessor = grant->accessor;
-  if (grant && grant->token) {
-    auth.name = grant->token->name;
-    auth.type = grant->token->type;
-    auth.global = grant->token->global;
-    auth.create_time = grant->token->created_at;
-    for (const auto& policy : grant->token->policies)
+  std::optional<cluster::HeldToken> token;
+  if (store && !auth.accessor.empty())
+    token = cluster::held_token(store->snapshot(), auth.accessor);
+  if (token) {
+    auth.name = token->name;
+    auth.type = token->type;
+    auth.global = token->global;
+    auth.create_time = token->created_at;
+    for (const auto& policy : token->policies)
       auth.policies.push_back(policy.name);
   } else if (grant && auth.accessor.empty() && !caller.token && !caller.node && !caller.peer) {
     auth.accessor = "anonymous";
@@ -84,8 +88,9 @@ AuditedCall::AuditedCall(std::shared_ptr<Auditor> auditor,
                    .node_ip = auditor_->node_ip()};
 }
 
-void AuditedCall::knows(const access::Principal& who) {
+void AuditedCall::knows(const access::Principal& who, const std::shared_ptr<state::Store>& store) {
   who_ = who;
+  base_.auth = auth_of(who, store);
   base_.request.remote = who.caller().remote;
 }
 
@@ -93,7 +98,6 @@ audit::Event AuditedCall::event_of(audit::Stage stage) const {
   auto event = base_;
   event.created_at = unix_now();
   event.stage = stage;
-  if (who_) event.auth = auth_of(*who_);
   return event;
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/access/authorize.hpp"
 #include "runtime/access/witness.hpp"
 #include "runtime/net/http/exchange.hpp"
+#include "runtime/state/store.hpp"
 
 namespace nomad::api {
 
@@ -35,8 +36,8 @@ public:
   /// `who`, whose judgements are told from now on.
   access::Principal watch(const access::Principal& who) const { return who.seen_by(witness_); }
 
-  /// Who asks, as it is known now.
-  void knows(const access::Principal& who);
+  /// Who asks, as it is known now. What his token is stands in `store`, where this agent has one.
+  void knows(const access::Principal& who, const std::shared_ptr<state::Store>& store);
 
   /// Writes the first line. `done` as `Auditor::write`.
   void receive(AuditFeed::Done done);

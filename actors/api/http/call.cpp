@@ -139,7 +139,7 @@ access::Target Call::route_target() const {
 
 void Call::become(access::Principal who) {
   asking.who = std::move(who);
-  if (audit) audit->knows(asking.who);
+  if (audit) audit->knows(asking.who, context->state.store);
 }
 
 std::optional<std::chrono::nanoseconds> Call::count() {

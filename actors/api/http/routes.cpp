@@ -105,7 +105,7 @@ void audit(const std::vector<Operation>& operations, Methods asked, Call& call) 
   call.asking.who = call.audit->watch(call.asking.who);
   // Who shows a token that is known is told at once, though nothing may be judged by it.
   const auto now = call.context->authenticator->at_once(call.asking.who);
-  call.audit->knows(now && *now ? **now : call.asking.who);
+  call.audit->knows(now && *now ? **now : call.asking.who, call.context->state.store);
   call.responder.set_gate(call.audit);
 }
 

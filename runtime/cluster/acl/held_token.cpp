@@ -10,6 +10,7 @@ HeldToken held_token(const state::Snapshot& state, schema::AclToken::Reader toke
   held.type = copy(token.getType());
   held.global = token.getGlobal();
   held.expires_at = token.getExpirationTime();
+  held.created_at = token.getCreateTime();
   const auto hold = [&](std::string_view name, const std::string& role) {
     const auto policy = state.row<state::kind::AclPolicies>(name);
     if (policy) held.policies.push_back({std::string{name}, policy->getModifyIndex(), role});
@@ -24,6 +25,12 @@ HeldToken held_token(const state::Snapshot& state, schema::AclToken::Reader toke
       hold(view(policy.getName()), held.roles.back().name);
   }
   return held;
+}
+
+std::optional<HeldToken> held_token(const state::Snapshot& state, std::string_view accessor) {
+  const auto row = state.row<state::kind::AclTokens>(accessor);
+  if (!row) return {};
+  return held_token(state, *row);
 }
 
 }  // namespace nomad::cluster
