@@ -145,6 +145,25 @@ struct Agent::Parts {
     return api::start_auditor(root, audit_options(config, http_address), metrics);
   }
 
+  /// What this agent says of itself, but for what its server knows.
+  api::AgentInfo describe() {
+    shown.set(config::to_json(config));
+    api::AgentInfo info;
+    info.name = config.name;
+    info.region = config.region;
+    info.authoritative_region = config.server.authoritative_region;
+    info.datacenter = config.datacenter;
+    info.http_address = http_address;
+    info.rpc_address = config.advertise.rpc;
+    info.serf_address = config.advertise.serf;
+    info.server_enabled = server.has_value();
+    info.client_enabled = client.has_value();
+    info.node_id = node_id;
+    info.enable_debug = config.enable_debug;
+    info.config_json = [shown = shown] { return shown.get(); };
+    return info;
+  }
+
   Result<> start_api() {
     api::ApiOptions options;
     options.auditor = NOMAD_TRY(start_auditor());
@@ -152,19 +171,7 @@ struct Agent::Parts {
     options.http.kept_users = links.kept_users;
     options.http.tls = http_certificates;
     options.hosts = host_rules(config);
-    options.agent.name = config.name;
-    options.agent.region = config.region;
-    options.agent.authoritative_region = config.server.authoritative_region;
-    options.agent.datacenter = config.datacenter;
-    options.agent.http_address = http_address;
-    options.agent.rpc_address = config.advertise.rpc;
-    options.agent.serf_address = config.advertise.serf;
-    options.agent.server_enabled = server.has_value();
-    options.agent.client_enabled = client.has_value();
-    options.agent.node_id = node_id;
-    options.agent.enable_debug = config.enable_debug;
-    shown.set(config::to_json(config));
-    options.agent.config_json = [shown = shown] { return shown.get(); };
+    options.agent = describe();
     options.jobs = {
         .default_priority = config.server.job_default_priority,
         .max_priority = config.server.job_max_priority,

@@ -220,6 +220,14 @@ std::function<void(std::string_view counter, std::string_view identity)> count_n
   };
 }
 
+/// Of a server that is told to join none.
+void warn_of_no_cluster(const config::AgentConfig& config) {
+  if (config.server.bootstrap_expect == 0)
+    log::warn("agent",
+              "this server neither founds a cluster nor joins one: `nomadctl server join "
+              "<a server's address>` lets it join, server.bootstrap_expect found one");
+}
+
 }  // namespace
 
 ClusterPart::ClusterPart() = default;
@@ -283,10 +291,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   part.carrier_ = server::make_raft_carrier(part.transport(), config.region);
   part.membership_options_.self = member_info(config, options, part.address_);
   part.membership_options_.retry_join = join_addresses(config.server.join, config.ports.rpc);
-  if (config.server.bootstrap_expect == 0 && part.membership_options_.retry_join.empty())
-    log::warn("agent",
-              "this server neither founds a cluster nor joins one: `nomadctl server join "
-              "<a server's address>` lets it join, server.bootstrap_expect found one");
+  if (part.membership_options_.retry_join.empty()) warn_of_no_cluster(config);
   part.membership_options_.retry_interval
       = std::chrono::duration_cast<std::chrono::milliseconds>(config.server.join.retry_interval);
   part.membership_options_.retry_max = config.server.join.retry_max;

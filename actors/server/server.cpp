@@ -78,6 +78,29 @@ Server spawn_server(const actor::Owner& owner) {
   return actor::spawn(owner, server_actor);
 }
 
+namespace {
+
+/// A worker that has lost its state has lost the evaluations that were its: they are given out
+/// again.
+AddDuty start_workers(const actor::Owner& owner,
+                      const ServerParts& parts,
+                      const EvalBroker& broker,
+                      const PlanApplier& applier,
+                      const DutyOptions& options,
+                      const std::shared_ptr<telemetry::ServerMetrics>& metrics) {
+  AddDuty scheduling{broker, {}};
+  for (unsigned i = 0; i < options.workers; ++i)
+    scheduling.helpers.emplace_back(
+        spawn_scheduler_worker(owner, parts.store, parts.proposer, broker, applier,
+                               SchedulerWorkerOptions{.job_types = options.job_types,
+                                                      .decisions = options.decisions,
+                                                      .metrics = metrics,
+                                                      .detached = options.detached_workers}));
+  return scheduling;
+}
+
+}  // namespace
+
 Duties start_duties(const Server& server,
                     const ServerParts& parts,
                     DutyOptions options,
@@ -116,16 +139,7 @@ Duties start_duties(const Server& server,
   const auto rows = spawn_region_rows(owner, store, parts.keyring, parts.lease);
   options.replication.metrics = metrics;
   const auto replicator = replicate(owner, parts, std::move(options.replication), random.next());
-  // A worker that has lost its state has lost the evaluations that were its: they are given out
-  // again.
-  AddDuty scheduling{broker, {}};
-  for (unsigned i = 0; i < options.workers; ++i)
-    scheduling.helpers.emplace_back(
-        spawn_scheduler_worker(owner, store, proposer, broker, applier,
-                               SchedulerWorkerOptions{.job_types = options.job_types,
-                                                      .decisions = options.decisions,
-                                                      .metrics = metrics,
-                                                      .detached = options.detached_workers}));
+  auto scheduling = start_workers(owner, parts, broker, applier, options, metrics);
   const auto feed = std::make_shared<OutcomeFeed>(broker);
   parts.fsm->set_listener([feed, server](auto outcomes) {
     const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),

@@ -78,7 +78,7 @@ struct KeyringThresholds {
   std::int64_t rotation = 720LL * 3600 * 1'000'000'000;  ///< Nanoseconds until a key is replaced.
   std::int64_t retention = 3600LL * 1'000'000'000;       ///< Until an unused key is removed.
   std::int64_t prepublish
-      = 3600LL * 1'000'000'000;  ///< For how long a key is known before it signs.
+      = 3600LL * 1'000'000'000;       ///< For how long a key is known before it signs.
   std::size_t rekeyed_at_once = 100;  ///< Of each kind and key: one that is lost holds up no other.
 };
 

@@ -1,7 +1,7 @@
 // /v1/agent/host: the machine of this agent, or of another that is named.
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
-#include "runtime/host/host_data.hpp"
+#include "runtime/host/fingerprint/host_data.hpp"
 
 namespace nomad::api {
 namespace {

@@ -17,7 +17,8 @@ enum class Durability : bool {
 
 /// Puts `content` in the place of `path`, readable by its owner alone (0600). It is written to
 /// "<path>.new" first, which is no link and is not left behind by a failure; one writer of a path
-/// at a time. A disk or quota that is exhausted is `overloaded`, other failures are `io`. Blocks for as long as the disk does.
+/// at a time. A disk or quota that is exhausted is `overloaded`, other failures are `io`. Blocks
+/// for as long as the disk does.
 Result<> replace_file(const std::string& path, std::string_view content, Durability durability);
 
 /// The failure of a system call: `overloaded` where the disk or a quota is exhausted, else `io`.

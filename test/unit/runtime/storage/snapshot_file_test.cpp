@@ -246,8 +246,7 @@ TEST_CASE("snapshot_exchange: of a file that finds no room nothing is left") {
   REQUIRE(storage::store_snapshot_part(dir.path(), meta(9), 0, part).value() == 1'000);
   CHECK_FALSE(std::filesystem::is_empty(dir.path()));
   const test::FileSizeLimit limit{1'500};
-  CHECK(storage::store_snapshot_part(dir.path(), meta(9), 1'000, part).error().code
-        == Errc::io);
+  CHECK(storage::store_snapshot_part(dir.path(), meta(9), 1'000, part).error().code == Errc::io);
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 

@@ -1,5 +1,5 @@
 // What an operator is shown of the machine.
-#include "runtime/host/host_data.hpp"
+#include "runtime/host/fingerprint/host_data.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/host/host_data.hpp"
+#include "runtime/host/fingerprint/host_data.hpp"
 
 #include <algorithm>
 #include <array>
