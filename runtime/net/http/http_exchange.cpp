@@ -111,9 +111,9 @@ void HttpExchange::send(Response response) {
     is_answered_ = true;
   }
   const std::string_view body = response.shared_body ? *response.shared_body : response.body;
-  if (body.empty() || !request.accepts_gzip())
+  if (!request.accepts_gzip())
     response.shared_gzip.reset();
-  else if (!response.shared_gzip)
+  else if (!response.shared_gzip && !body.empty())
     response.shared_gzip = std::make_shared<const std::string>(gzip(body));
   on_connection(
       [self = shared_from_this(), response = std::move(response)](Connection& connection) mutable {
