@@ -167,6 +167,22 @@ Result<> validate_rate(const RpcRate& rate) {
   return {};
 }
 
+Result<> validate_ui(const Ui& ui) {
+  // They go into a header: none may end it, or begin another rule.
+  const auto is_plain = [](const std::string& word) {
+    return !word.empty() && std::ranges::all_of(word, [](char c) {
+      return c > ' ' && c < '\x7f' && c != ';' && c != ',';
+    });
+  };
+  for (const auto& word : ui.frame_ancestors)
+    if (!is_plain(word))
+      return Error{Errc::invalid_argument,
+                   fmt::format("ui.content_security_policy.frame_ancestors: \"{}\" is no source, "
+                               "as \"https://portal.example\" or \"'self'\"",
+                               word)};
+  return {};
+}
+
 Result<> validate_client(const Client& client) {
   const auto wrong = [](std::string what) {
     return Error{Errc::invalid_argument, "client." + std::move(what)};
@@ -279,6 +295,7 @@ Result<> validate(const AgentConfig& config) {
   NOMAD_TRY(validate_acl(config.acl));
   NOMAD_TRY(validate_audit(config.audit));
   NOMAD_TRY(validate_rate(config.limits.rpc_rate));
+  NOMAD_TRY(validate_ui(config.ui));
   NOMAD_TRY(validate_client(config.client));
   NOMAD_TRY(log::parse_level(config.log_level));
   return validate_addresses(config);

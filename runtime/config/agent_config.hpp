@@ -309,6 +309,20 @@ struct Audit {
   std::map<std::string, AuditFilter> filters;
 };
 
+/// Of the web UI.
+struct Ui {
+  /// A word in the head of each page that says which cluster this is.
+  struct Label {
+    std::string text;
+    std::string background_color;
+    std::string text_color;
+  };
+
+  bool enabled = true;
+  Label label;
+  std::vector<std::string> frame_ancestors;  ///< Whose pages may frame it: words of a CSP.
+};
+
 /// `plugin "<name>" { … }` of a plugin in plugin_dir.
 struct PluginBlock {
   bool isolated = true;              ///< In a process of its own.
@@ -361,6 +375,7 @@ struct AgentConfig {
   Tls tls;
   Acl acl;
   Audit audit;
+  Ui ui;
   TextMap http_api_response_headers;
   /// Ours: names that requests may give as Host, and whose pages may act: of a proxy before the
   /// agent, say. Without any, an agent on loopback is known by IP addresses, as localhost and as

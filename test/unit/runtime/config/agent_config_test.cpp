@@ -7,6 +7,7 @@
 
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "runtime/config/join_address.hpp"
 #include "test/support/temp_dir.hpp"
@@ -145,6 +146,31 @@ server { acl_token_gc_threshold = "2h" })");
   config->acl.token_ttl = 1s;
   config->server.acl_token_gc_threshold = 0s;
   CHECK(validate(*config).error().what == "server.acl_token_gc_threshold: must be longer than 0");
+}
+
+TEST_CASE("agent_config: what the web UI is told, and that no word of it ends its header") {
+  auto config = with_file_text(dev_defaults(), "a.hcl", R"(
+ui {
+  label {
+    text = "staging"
+    background_color = "yellow"
+  }
+  content_security_policy { frame_ancestors = ["'self'", "https://portal.example"] }
+})");
+  REQUIRE(config.has_value());
+  CHECK(config->warnings.empty());
+  CHECK(validate(*config).has_value());
+  CHECK(
+      to_json(*config).find(
+          R"("Enabled":true,"Label":{"BackgroundColor":"yellow","Text":"staging","TextColor":""})")
+      != std::string::npos);
+  for (const char* bad : {"", "a b", "'self'; script-src *", "a,b", "a\r\nX: y", "\xc3\xa9"}) {
+    config->ui.frame_ancestors = {bad};
+    CHECK(validate(*config).error().what
+          == fmt::format("ui.content_security_policy.frame_ancestors: \"{}\" is no source, as "
+                         "\"https://portal.example\" or \"'self'\"",
+                         bad));
+  }
 }
 
 TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address does not start") {
