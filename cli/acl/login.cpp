@@ -10,11 +10,10 @@
 
 #include "cli/acl/acl_view.hpp"
 #include "cli/acl/login_callback.hpp"
+#include "cli/browser.hpp"
 #include "cli/input.hpp"
-#include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/host/process/spawn.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -42,16 +41,6 @@ Result<std::string> read_login_token(const std::string& given) {
   const auto text = NOMAD_TRY(
       read_input(given == "-" ? given : given.substr(1), most).within("Error reading login token"));
   return std::string{trim(text)};
-}
-
-/// Has the user's browser show the URL; whether one was found.
-bool open_browser(const std::string& url) {
-  const auto browser = host::spawn({.program = "xdg-open",
-                                    .arguments = {url},
-                                    .environment = environment_without_secrets(),
-                                    .group = host::ProcessGroup::of_own_session,
-                                    .searches_path = true});
-  return browser.has_value();
 }
 
 std::string make_nonce() {
