@@ -194,6 +194,7 @@ struct Agent::Parts {
                    .bounds = {.least = config.acl.token_min_expiration_ttl,
                               .most = config.acl.token_max_expiration_ttl},
                    .reset_file = config.data_dir + "/server/acl-bootstrap-reset"};
+    options.ui = {.enabled = config.ui.enabled, .frame_ancestors = config.ui.frame_ancestors};
     options.uploads
         = {.directory = config.data_dir + "/uploads",
            .most_bytes = static_cast<std::uint64_t>(config.limits.snapshot_max_mb) << 20};

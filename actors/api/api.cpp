@@ -222,7 +222,10 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };
   }
   auto routes = all_routes(context, options);
-  auto server = net::HttpServer::start(std::move(http), routes);
+  // For browsers alone: neither tasks nor plugins nor other agents ask for pages.
+  auto served = routes;
+  add_ui_pages(served, options.ui, options.hosts);
+  auto server = net::HttpServer::start(std::move(http), std::move(served));
   if (!server) {
     context->stop();
     return server.error();

@@ -20,6 +20,7 @@
 
 #include "actors/api/forward/remote_requests.hpp"
 #include "actors/api/http/call_meter.hpp"
+#include "actors/api/ui/pages.hpp"
 #include "actors/plugin/plugin_states.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
@@ -166,6 +167,7 @@ struct ApiOptions {
   UploadOptions uploads = {};
   WorkerOptions workers = {};
   AclOptions acl = {};
+  UiOptions ui = {};
 };
 
 class Api {

@@ -1,0 +1,46 @@
+// The start: signs in by a one-time token if the address has one, connects, and draws. Links to pages are followed here.
+import { render } from "preact";
+import { announce } from "./parts/parts.tsx";
+import { send, said } from "./store/api.ts";
+import { connect, useToken } from "./store/live.ts";
+import { listenToKeys } from "./shell/keys.ts";
+import { Layout } from "./shell/layout.tsx";
+import { go, place, setParameter } from "./shell/router.ts";
+
+function followLinks(): void {
+  document.addEventListener("click", (event) => {
+    const anchor = event.target instanceof Element ? event.target.closest("a") : null;
+    if (!anchor || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (anchor.origin !== location.origin || !anchor.pathname.startsWith("/ui/") || anchor.target !== "" || anchor.dataset["reload"] !== undefined || anchor.hasAttribute("download")) return;
+    event.preventDefault();
+    go(anchor.pathname + anchor.search);
+    document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  });
+}
+
+/** ?ott=…: the secret counts once and leaves the address before anything else. */
+async function exchangeOneTimeToken(): Promise<void> {
+  const secret = place.value.query.get("ott");
+  if (!secret) return;
+  setParameter("ott", "");
+  try {
+    const { Token } = await send<{ Token: { SecretID: string } }>("POST", "/v1/acl/token/onetime/exchange", {}, { OneTimeSecretID: secret });
+    useToken(Token.SecretID);
+    announce("Signed in");
+  } catch (wrong) {
+    announce(`The one-time token was not taken: ${said(wrong)}`, true);
+  }
+}
+
+async function start(): Promise<void> {
+  if (place.value.path.length === 0) go(`/ui/jobs${location.search}`, true);
+  connect(document.body.dataset["worker"] ?? "");
+  await exchangeOneTimeToken();
+  followLinks();
+  listenToKeys();
+  const app = document.getElementById("app");
+  if (app) render(<Layout />, app);
+}
+
+void start();

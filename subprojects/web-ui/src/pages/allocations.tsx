@@ -1,0 +1,27 @@
+// All allocations, of which only those in sight are drawn.
+import type { JSX } from "preact";
+import { FilteredGrid, type GridColumn } from "../parts/grid.tsx";
+import { Ago, Heading, Status } from "../parts/parts.tsx";
+import { milliseconds, shortId } from "../pure/units.ts";
+import { jobLink, link } from "../shell/router.ts";
+import { useList } from "../store/data.ts";
+import { stubOf, type AllocStub } from "./job_types.ts";
+
+const columns: GridColumn<AllocStub>[] = [
+  { name: "ID", width: "6.5rem", text: (alloc) => alloc.ID, cell: (alloc) => <a href={link("allocations", alloc.ID)}>{shortId(alloc.ID)}</a> },
+  { name: "Name", width: "minmax(10rem, 2fr)", text: (alloc) => alloc.Name, cell: (alloc) => alloc.Name },
+  { name: "Job", text: (alloc) => alloc.JobID, cell: (alloc) => <a href={jobLink(alloc.JobID, alloc.Namespace)}>{alloc.JobID}</a> },
+  { name: "Namespace", text: (alloc) => alloc.Namespace, cell: (alloc) => alloc.Namespace },
+  { name: "Status", text: (alloc) => alloc.ClientStatus, cell: (alloc) => <Status value={alloc.ClientStatus} /> },
+  { name: "Desired", width: "5rem", text: (alloc) => alloc.DesiredStatus, cell: (alloc) => alloc.DesiredStatus },
+  { name: "Client", text: (alloc) => `${alloc.NodeName} ${alloc.NodeID}`, cell: (alloc) => <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a> },
+  { name: "Version", width: "5rem", text: (alloc) => alloc.JobVersion, cell: (alloc) => alloc.JobVersion },
+  { name: "Changed", width: "6rem", text: (alloc) => alloc.ModifyTime, cell: (alloc) => <Ago at={milliseconds(alloc.ModifyTime)} /> },
+];
+
+export function AllocationsPage(): JSX.Element {
+  const list = useList<AllocStub>({ path: "/v1/allocations", query: { task_states: "false" }, idOf: (alloc) => alloc.ID, topic: "Allocation", newestFirst: true,
+    rowOf: (event) => (event.Payload?.["Allocation"] ? stubOf(event.Payload["Allocation"]) : null) });
+  return <><Heading title="Allocations">Allocations</Heading>
+    <FilteredGrid name="Allocations" noun="allocation" list={list} columns={columns} idOf={(alloc) => alloc.ID} needs="read-job" empty={<p>There are no allocations: nothing has been placed yet.</p>} /></>;
+}

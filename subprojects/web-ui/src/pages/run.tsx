@@ -1,0 +1,181 @@
+// Runs a job: its text, what the plan says of it, and the start.
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { DiffView } from "../parts/diff.tsx";
+import type { Editor } from "../parts/editor.ts";
+import { ActionButton, Heading, Table } from "../parts/parts.tsx";
+import { lineOf } from "../pure/parse_error.ts";
+import type { JobDiff } from "../pure/diff.ts";
+import { go, jobLink, place } from "../shell/router.ts";
+import { get, said, send, word } from "../store/api.ts";
+import { reasonsOf, type Job, type Metrics } from "./job_types.ts";
+
+const template = `job "example" {
+  group "main" {
+    count = 1
+
+    task "server" {
+      driver = "raw_exec"
+
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "while true; do date; sleep 5; done"]
+      }
+
+      resources {
+        cpu    = 100
+        memory = 64
+      }
+    }
+  }
+}
+`;
+
+const kept = "draft of a job";
+
+interface Plan {
+  Annotations: { DesiredTGUpdates: Record<string, Record<string, number>> | null; PreemptedAllocs?: { ID: string; JobID: string }[] | null } | null;
+  FailedTGAllocs: Record<string, Metrics> | null;
+  Diff: JobDiff | null;
+  JobModifyIndex: number;
+  Warnings: string;
+  NextPeriodicLaunch?: string;
+}
+
+interface Parsed {
+  job: Job;
+  source: { Source: string; Format: string; Variables?: string };
+}
+
+async function parse(text: string, variables: string): Promise<Parsed> {
+  const trimmed = text.trimStart();
+  if (trimmed.startsWith("{")) {
+    const read = JSON.parse(text) as Job | { Job: Job };
+    return { job: "Job" in read ? read.Job : read, source: { Source: text, Format: "json" } };
+  }
+  const job = await send<Job>("POST", "/v1/jobs/parse", {}, { JobHCL: text, Canonicalize: true, ...(variables === "" ? {} : { Variables: variables }) });
+  return { job, source: { Source: text, Format: "hcl2", ...(variables === "" ? {} : { Variables: variables }) } };
+}
+
+const updates: readonly (readonly [string, string])[] = [["Place", "create"], ["DestructiveUpdate", "destroy and create"], ["InPlaceUpdate", "update in place"], ["Canary", "canary"],
+  ["Migrate", "migrate"], ["Stop", "destroy"], ["Preemptions", "preempt"], ["Ignore", "ignore"]];
+
+export function RunPage(): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | null>(null);
+  const [error, setError] = useState("");
+  const [plan, setPlan] = useState<{ plan: Plan; parsed: Parsed } | null>(null);
+  const [variables, setVariables] = useState("");
+  const [hasVariables, setHasVariables] = useState(false);
+  const [isReady, setReady] = useState(false);
+  const edited = place.value.query.get("job");
+  const ns = place.value.query.get("namespace") ?? "default";
+  const submit = useRef<() => void>(() => undefined);
+  useEffect(() => {
+    let isCurrent = true;
+    void (async () => {
+      const [{ makeEditor }, text] = await Promise.all([import("../parts/editor.ts"), edited ? textOf(edited, ns, setVariables, setError) : draft()]);
+      if (!isCurrent || !host.current) return;
+      editor.current = makeEditor(host.current, "Job definition", text, (now) => { setPlan(null); if (!edited) keepDraft(now); }, () => submit.current());
+      setReady(true);
+    })();
+    return () => { isCurrent = false; editor.current?.end(); editor.current = null; };
+  }, [edited]);
+  const fail = (wrong: unknown): void => {
+    const text = said(wrong);
+    const line = lineOf(text);
+    setError(line !== null && !/\bline \d/i.test(text) ? `Line ${line}: ${text}` : text);
+    editor.current?.setError(line, text);
+  };
+  const attempt = async (act: (parsed: Parsed) => Promise<void>): Promise<void> => {
+    setError("");
+    editor.current?.setError(null, "");
+    try {
+      await act(await parse(editor.current?.text() ?? "", variables));
+    } catch (wrong) {
+      setPlan(null);
+      fail(wrong);
+    }
+  };
+  const makePlan = (): Promise<void> => attempt(async (parsed) => {
+    const made = await send<Plan>("PUT", `/v1/job/${word(parsed.job.ID)}/plan`, { namespace: parsed.job.Namespace }, { Job: parsed.job, Diff: true });
+    setPlan({ plan: made, parsed });
+  });
+  submit.current = () => void makePlan();
+  const run = (): Promise<void> => attempt(async (parsed) => {
+    // What was planned is what runs: another change since then is refused.
+    const check = plan && plan.parsed.job.ID === parsed.job.ID ? { EnforceIndex: true, JobModifyIndex: plan.plan.JobModifyIndex } : {};
+    await send("PUT", "/v1/jobs", { namespace: parsed.job.Namespace }, { Job: parsed.job, Submission: parsed.source, ...check });
+    if (!edited) keepDraft("");
+    go(jobLink(parsed.job.ID, parsed.job.Namespace ?? "default"));
+  });
+  const upload = async (file: File | undefined): Promise<void> => { if (file) editor.current?.setText(await file.text()); };
+  return <>
+    <Heading title="Run job" back={{ href: "/ui/jobs", text: "Jobs" }}>Run job</Heading>
+    <div class="actions">
+      <button type="button" onClick={() => editor.current?.setText(template)}>Template</button>
+      <label class="button">Upload<input type="file" class="hidden" accept=".hcl,.nomad,.json,text/plain" onChange={(event) => void upload(event.currentTarget.files?.[0])} /></label>
+      <button type="button" aria-expanded={hasVariables} onClick={() => setHasVariables(!hasVariables)}>Values for variables</button>
+      <span class="grow" />
+      <ActionButton disabled={!isReady} act={makePlan}>Plan</ActionButton>
+      <ActionButton kind="main" disabled={!isReady} act={run}>Run</ActionButton>
+    </div>
+    {hasVariables ? <label class="field">Values of HCL variables, as in a file for -var-file<textarea rows={4} value={variables} onInput={(event) => setVariables(event.currentTarget.value)} /></label> : null}
+    {error ? <pre class="trouble" role="alert">{error}</pre> : null}
+    <div class="side-by-side">
+      <div class="editor" ref={host} />
+      <section class="panel" aria-label="Plan"><h2>Plan</h2>{plan ? <PlanView plan={plan.plan} /> : <p class="faint">What would happen: press Plan, or Ctrl+Enter in the text.</p>}</section>
+    </div>
+  </>;
+}
+
+function PlanView({ plan }: { plan: Plan }): JSX.Element {
+  const groups = Object.entries(plan.Annotations?.DesiredTGUpdates ?? {});
+  const failed = Object.entries(plan.FailedTGAllocs ?? {});
+  const preempted = plan.Annotations?.PreemptedAllocs ?? [];
+  return <>
+    <Table name="Groups of the plan" rows={groups} keyOf={([name]) => name} columns={[
+      { name: "Group", cell: ([name]) => name },
+      { name: "What happens", cell: ([, counts]) => updates.filter(([key]) => (counts[key] ?? 0) > 0).map(([key, text]) => `${counts[key]} ${text}`).join(", ") || "nothing" },
+    ]} />
+    {plan.Warnings ? <p class="warning">{plan.Warnings}</p> : null}
+    {failed.map(([group, metrics]) => <div class="warning"><p><b>{group}</b>: {metrics.CoalescedFailures + 1} would find no place</p><ul>{reasonsOf(metrics).map((reason) => <li>{reason}</li>)}</ul></div>)}
+    {preempted.length > 0 ? <p class="warning">Would preempt allocations of {[...new Set(preempted.map((one) => one.JobID))].join(", ")}</p> : null}
+    {failed.length === 0 ? <p>All allocations find a place.</p> : null}
+    {plan.Diff ? <><h3>Changes</h3><DiffView diff={plan.Diff} /></> : null}
+    <p class="faint">Against job modify index {plan.JobModifyIndex}: Run is refused if somebody changes the job before.</p>
+  </>;
+}
+
+async function textOf(id: string, ns: string, setVariables: (text: string) => void, setError: (text: string) => void): Promise<string> {
+  try {
+    const { value: job } = await get<Job>(`/v1/job/${word(id)}`, { namespace: ns });
+    try {
+      const { value } = await get<{ Source: string; Variables?: string }>(`/v1/job/${word(id)}/submission`, { namespace: ns, version: job.Version });
+      setVariables(value.Variables ?? "");
+      return value.Source;
+    } catch {
+      return JSON.stringify({ Job: job }, null, 2);
+    }
+  } catch (wrong) {
+    setError(said(wrong));
+    return "";
+  }
+}
+
+function draft(): Promise<string> {
+  try {
+    return Promise.resolve(sessionStorage.getItem(kept) ?? "");
+  } catch {
+    return Promise.resolve("");
+  }
+}
+
+function keepDraft(text: string): void {
+  try {
+    if (text === "") sessionStorage.removeItem(kept);
+    else sessionStorage.setItem(kept, text);
+  } catch {
+    // It is not kept.
+  }
+}

@@ -1,0 +1,179 @@
+// The small parts that all pages are made of.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { said, type ApiError } from "../store/api.ts";
+import type { Data } from "../store/data.ts";
+import { ago } from "../pure/units.ts";
+import { signal } from "@preact/signals";
+
+/** The heading of the page, which is its title, too. */
+export function Heading({ children, title, back }: { children: ComponentChildren; title: string; back?: { href: string; text: string } }): JSX.Element {
+  useEffect(() => { document.title = `${title} - Nomad`; }, [title]);
+  return <div class="heading">
+    {back ? <p class="crumb"><a href={back.href}>{back.text}</a></p> : null}
+    <h1 tabIndex={-1}>{children}</h1>
+  </div>;
+}
+
+const good = new Set(["running", "ready", "complete", "successful", "alive", "eligible", "passing", "success", "healthy", "allowed"]);
+const bad = new Set(["failed", "down", "lost", "critical", "failing", "failure", "unhealthy", "disconnected", "refused"]);
+const waiting = new Set(["pending", "blocked", "draining", "initializing", "paused", "unknown", "ineligible", "starting"]);
+
+/** A status as a word and a shape. */
+export function Status({ value, label }: { value: string; label?: string }): JSX.Element {
+  const kind = good.has(value) ? "good" : bad.has(value) ? "bad" : waiting.has(value) ? "waiting" : "over";
+  const inside = <><span class={`shape ${kind}`} aria-hidden="true" />{value}</>;
+  return label ? <span class="status" role="status" aria-label={label}>{inside}</span> : <span class="status">{inside}</span>;
+}
+
+export interface Tab {
+  name: string;
+  href: string;
+}
+
+export function Tabs({ tabs, current, label }: { tabs: Tab[]; current: string; label: string }): JSX.Element {
+  return <nav class="tabs" aria-label={label}>
+    {tabs.map((tab) => <a key={tab.name} href={tab.href} aria-current={tab.name === current ? "page" : undefined}>{tab.name}</a>)}
+  </nav>;
+}
+
+/** Why something can't be shown: a missing right says which one, and the rest of the page goes on. */
+export function Trouble({ error, needs }: { error: ApiError | undefined; needs?: string | undefined }): JSX.Element | null {
+  if (!error) return null;
+  const text = error.status === 403 ? `This needs ${needs ?? "a right"} that the token does not have${error.message === "Permission denied" ? "" : `: ${error.message}`}` : error.message;
+  return <p class="trouble" role={error.status === 403 ? undefined : "alert"}>{text}{error.status === 403 ? <> <a href="/ui/settings/tokens">Sign in</a></> : null}</p>;
+}
+
+/** A part of a page that reads, fails and explains by itself. */
+export function Panel<T>({ title, data, needs, children, empty, isEmpty }: {
+  title?: string; data: Data<T>; needs?: string; children: (value: T) => ComponentChildren; empty?: string; isEmpty?: (value: T) => boolean;
+}): JSX.Element {
+  const id = useId();
+  const { value, error, isLoading } = data;
+  const inside = value === undefined
+    ? isLoading ? <p class="faint">Loading…</p> : null
+    : empty !== undefined && (isEmpty ? isEmpty(value) : Array.isArray(value) && value.length === 0) ? <p class="faint">{empty}</p> : children(value);
+  return <section class="panel" aria-labelledby={title ? id : undefined}>
+    {title ? <h2 id={id}>{title}</h2> : null}
+    <Trouble error={value === undefined || error?.status === 403 ? error : undefined} needs={needs} />
+    {inside}
+  </section>;
+}
+
+export interface Column<Row> {
+  name: string;
+  cell: (row: Row) => ComponentChildren;
+  isNumber?: boolean;
+}
+
+/** A table of few rows. */
+export function Table<Row>({ name, columns, rows, keyOf }: { name: string; columns: Column<Row>[]; rows: readonly Row[]; keyOf: (row: Row) => string }): JSX.Element {
+  return <div class="scroll" tabIndex={0} role="region" aria-label={`${name} table`}><table aria-label={name}>
+    <thead><tr>{columns.map((column) => <th scope="col" class={column.isNumber ? "number" : undefined}>{column.name}</th>)}</tr></thead>
+    <tbody>{rows.map((row) => <tr key={keyOf(row)} data-row="">{columns.map((column) => <td class={column.isNumber ? "number" : undefined}>{column.cell(row)}</td>)}</tr>)}</tbody>
+  </table></div>;
+}
+
+/** Names and values. */
+export function Facts({ rows, label }: { rows: [string, ComponentChildren][]; label: string }): JSX.Element {
+  return <dl class="facts" aria-label={label}>{rows.filter(([, value]) => value !== undefined && value !== "" && value !== null)
+    .map(([name, value]) => <div><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+}
+
+/** The time of the page, which ages count from. */
+export const now = signal(Date.now());
+setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1_000);
+
+export function Ago({ at }: { at: number }): JSX.Element | null {
+  if (!at) return null;
+  return <time dateTime={new Date(at).toISOString()} title={new Date(at).toLocaleString()}>{ago(at, now.value)}</time>;
+}
+
+export function SearchBox({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }): JSX.Element {
+  return <input type="search" class="filter" aria-label={label} placeholder={label} value={value} data-filter="" spellcheck={false} autocomplete="off"
+    onInput={(event) => onChange(event.currentTarget.value)} />;
+}
+
+/** A button that acts on the agent: says while it does, and what became of it. */
+export function ActionButton({ children, act, done, kind, disabled, why }: {
+  children: ComponentChildren; act: () => Promise<unknown>; done?: string | undefined; kind?: "danger" | "main"; disabled?: boolean; why?: string;
+}): JSX.Element {
+  const [isBusy, setBusy] = useState(false);
+  const run = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await act();
+      if (done) announce(done);
+    } catch (wrong) {
+      announce(said(wrong), true);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return <button type="button" class={kind} disabled={disabled || isBusy} title={why} aria-busy={isBusy} onClick={() => void run()}>{children}</button>;
+}
+
+export interface Notice {
+  text: string;
+  isError: boolean;
+}
+
+export const notice = signal<Notice | null>(null);
+let noticeTimer: ReturnType<typeof setTimeout> | undefined;
+
+/** Says what became of an action, to eyes and readers. */
+export function announce(text: string, isError = false): void {
+  notice.value = { text, isError };
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => { notice.value = null; }, isError ? 15_000 : 6_000);
+}
+
+/** A dialog over the page, which holds the focus and gives it back. */
+export function Dialog({ name, isOpen, close, children }: { name: string; isOpen: boolean; close: () => void; children: ComponentChildren }): JSX.Element | null {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = element.current;
+    if (!isOpen || !dialog) return undefined;
+    const before = document.activeElement;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, [isOpen]);
+  if (!isOpen) return null;
+  return <dialog ref={element} aria-label={name} onCancel={(event) => { event.preventDefault(); close(); }}
+    onClick={(event) => { if (event.target === element.current) close(); }}>
+    <div class="dialog">{children}</div>
+  </dialog>;
+}
+
+/** A dialog that asks before something is done. */
+export function Confirm({ name, button, isOpen, close, act, done, children, kind }: {
+  name: string; button: string; isOpen: boolean; close: () => void; act: () => Promise<unknown>; done?: string; children?: ComponentChildren; kind?: "danger" | "main";
+}): JSX.Element {
+  return <Dialog name={name} isOpen={isOpen} close={close}>
+    <h2>{name}</h2>
+    {children}
+    <div class="actions">
+      <button type="button" onClick={close}>Cancel</button>
+      <ActionButton kind={kind ?? "main"} done={done} act={async () => { await act(); close(); }}>{button}</ActionButton>
+    </div>
+  </Dialog>;
+}
+
+export function Check({ label, checked, onChange }: { label: string; checked: boolean; onChange: (value: boolean) => void }): JSX.Element {
+  return <label class="check"><input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />{label}</label>;
+}
+
+/** Something that is on or off, at the agent. */
+export function Switch({ label, isOn, act, disabled }: { label: string; isOn: boolean; act: () => Promise<unknown>; disabled?: boolean }): JSX.Element {
+  const run = (): void => { act().catch((wrong: unknown) => announce(said(wrong), true)); };
+  return <span class="check"><button type="button" role="switch" class="switch" aria-checked={isOn} aria-label={label} disabled={disabled} onClick={run}><span /></button><span aria-hidden="true">{label}</span></span>;
+}
+
+/** A share of something, as a bar and a word. */
+export function Meter({ part, whole, text }: { part: number; whole: number; text: string }): JSX.Element {
+  const share = whole > 0 ? Math.min(1, part / whole) : 0;
+  return <span class="meter"><span class="bar" aria-hidden="true"><span ref={(element) => { if (element) element.style.width = `${100 * share}%`; }} /></span>{text}</span>;
+}

@@ -1,0 +1,31 @@
+// The filter boxes of lists: words that must all be there; "key=value" looks in one member.
+
+export interface Filter {
+  words: string[];
+  members: [string, string][];
+}
+
+export function parseFilter(text: string): Filter {
+  const filter: Filter = { words: [], members: [] };
+  for (const word of text.toLowerCase().split(/\s+/)) {
+    if (word === "") continue;
+    const at = word.indexOf("=");
+    if (at > 0 && at < word.length - 1) filter.members.push([word.slice(0, at), word.slice(at + 1)]);
+    else filter.words.push(word);
+  }
+  return filter;
+}
+
+/** `texts` are what the row shows, `members` what "key=" looks at. */
+export function matches(filter: Filter, texts: readonly string[], members: (name: string) => string | undefined): boolean {
+  for (const [name, wanted] of filter.members) {
+    const value = members(name);
+    // A key that the list has not is a word like others.
+    if (value === undefined ? !has(texts, `${name}=${wanted}`) : !value.toLowerCase().includes(wanted)) return false;
+  }
+  return filter.words.every((word) => has(texts, word));
+}
+
+function has(texts: readonly string[], word: string): boolean {
+  return texts.some((text) => text.toLowerCase().includes(word));
+}

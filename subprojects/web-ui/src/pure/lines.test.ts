@@ -1,0 +1,42 @@
+import { strict as assert } from "node:assert";
+import { test } from "node:test";
+import { LogLines, searchOf } from "./lines.ts";
+
+test("lines come in pieces", () => {
+  const lines = new LogLines();
+  lines.add("a\nb");
+  lines.add("c\r\nd");
+  assert.equal(lines.end - lines.begin, 3);
+  assert.deepEqual([0, 1, 2].map((number) => lines.line(number)), ["a", "bc", "d"]);
+});
+
+test("only the newest are kept, under their numbers", () => {
+  const lines = new LogLines(100);
+  for (let number = 0; number < 1_000; number += 1) lines.add(`${number}\n`);
+  assert.ok(lines.end - lines.begin <= 110);
+  assert.equal(lines.line(999), "999");
+  assert.equal(lines.line(lines.begin), String(lines.begin));
+});
+
+test("a search finds what is there and what comes", () => {
+  const lines = new LogLines();
+  lines.add("one\n\x1b[31mTwo\x1b[0m\n");
+  lines.search("/t.o/");
+  lines.add("two\nthree\n");
+  assert.deepEqual(lines.found, [1, 2]);
+  lines.search("(");
+  assert.deepEqual(lines.found, []);
+});
+
+test("a line without end is cut", () => {
+  const lines = new LogLines();
+  for (let piece = 0; piece < 30; piece += 1) lines.add("x".repeat(100_000));
+  assert.ok(lines.end > 2);
+});
+
+test("what a search box means", () => {
+  assert.equal(searchOf(""), null);
+  assert.ok(searchOf("/5\\d\\d/")?.test("504"));
+  assert.ok(!searchOf("5.4")?.test("504"));
+  assert.ok(searchOf("/[/")?.test("/[/"));
+});

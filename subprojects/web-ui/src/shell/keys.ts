@@ -1,0 +1,70 @@
+// What keys do, outside of text fields and terminals.
+import { signal } from "@preact/signals";
+import { go } from "./router.ts";
+
+export const isSearchOpen = signal(false);
+export const isHelpOpen = signal(false);
+
+const places: Record<string, string> = { j: "jobs", a: "allocations", c: "clients", t: "topology", e: "evaluations", v: "variables", s: "servers" };
+let pending = "";
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest("[data-keys=off]") !== null);
+}
+
+function moveRow(step: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")].sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top);
+  const at = rows.indexOf(document.activeElement?.closest<HTMLElement>("[data-row]") as HTMLElement);
+  const row = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + step))];
+  if (!row) return;
+  row.tabIndex = -1;
+  row.focus();
+  row.scrollIntoView({ block: "nearest" });
+}
+
+/** A link or button of the page that a key stands for. */
+function press(key: string): boolean {
+  const target = document.querySelector<HTMLElement>(`main [data-key="${key}"]`);
+  target?.click();
+  return target !== null;
+}
+
+function take(event: KeyboardEvent): boolean {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { isSearchOpen.value = true; return true; }
+  if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return false;
+  if (pending === "g") {
+    pending = "";
+    const to = places[event.key];
+    if (to) go(`/ui/${to}`);
+    return to !== undefined;
+  }
+  switch (event.key) {
+    case "g": pending = "g"; setTimeout(() => { pending = ""; }, 1_500); return true;
+    case "/": {
+      const filter = document.querySelector<HTMLElement>("main [data-filter]");
+      if (filter) filter.focus();
+      else isSearchOpen.value = true;
+      return true;
+    }
+    case "?": isHelpOpen.value = true; return true;
+    case "j": moveRow(1); return true;
+    case "k": moveRow(-1); return true;
+    case "l": case "x": case "s": return press(event.key);
+    case "Enter": {
+      const row = event.target instanceof HTMLElement && event.target.dataset["row"] !== undefined ? event.target : null;
+      row?.querySelector("a")?.click();
+      return row !== null;
+    }
+    default: return false;
+  }
+}
+
+export function listenToKeys(): void {
+  document.addEventListener("keydown", (event) => { if (take(event)) event.preventDefault(); });
+}
+
+export const key_help: readonly (readonly [string, string])[] = [
+  ["/", "filter this list, or search"], ["Ctrl+K", "search everything"], ["g j", "jobs"], ["g a", "allocations"], ["g c", "clients"], ["g t", "topology"],
+  ["g e", "evaluations"], ["g v", "variables"], ["g s", "servers"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["l", "logs"],
+  ["x", "exec"], ["s", "stop"], ["?", "these keys"], ["Esc", "close"],
+];

@@ -1,0 +1,101 @@
+// The frame of all pages: the head with search and connection, the navigation, and the page.
+import type { ComponentType, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { namespace, region, token } from "../store/api.ts";
+import { useData } from "../store/data.ts";
+import { connection, polls } from "../store/live.ts";
+import { Dialog, notice } from "../parts/parts.tsx";
+import { isHelpOpen, isSearchOpen, key_help } from "./keys.ts";
+import { pageOf } from "./pages.ts";
+import { place } from "./router.ts";
+import { Search } from "./search.tsx";
+import { nextTheme, theme } from "./theme.ts";
+
+const links = ["Jobs", "Allocations", "Clients", "Servers", "Topology", "Evaluations", "Services", "Variables"];
+
+interface Self {
+  config?: { UI?: { Label?: { Text?: string; BackgroundColor?: string; TextColor?: string } } };
+}
+
+function Label(): JSX.Element | null {
+  const label = useData<Self>("/v1/agent/self").value?.config?.UI?.Label;
+  if (!label?.Text) return null;
+  return <span class="label" ref={(element) => {
+    if (!element) return;
+    element.style.backgroundColor = label.BackgroundColor ?? "";
+    element.style.color = label.TextColor ?? "";
+  }}>{label.Text}</span>;
+}
+
+function Choosers(): JSX.Element {
+  const namespaces = useData<{ Name: string }[]>("/v1/namespaces").value ?? [];
+  const regions = useData<string[]>("/v1/regions").value ?? [];
+  return <>
+    {regions.length > 1 ? <select aria-label="Region" value={region.value} onChange={(event) => { region.value = event.currentTarget.value; }}>
+      <option value="">this region</option>{regions.map((one) => <option key={one} value={one}>{one}</option>)}
+    </select> : null}
+    {namespaces.length > 1 ? <select aria-label="Namespace" value={namespace.value} onChange={(event) => { namespace.value = event.currentTarget.value; }}>
+      <option value="*">all namespaces</option>{namespaces.map((one) => <option key={one.Name} value={one.Name}>{one.Name}</option>)}
+    </select> : null}
+  </>;
+}
+
+function Head(): JSX.Element {
+  const state = connection.value;
+  return <header>
+    <a class="brand" href="/ui/jobs">Nomad</a><Label />
+    <span class="grow" />
+    <Choosers />
+    <button type="button" onClick={() => { isSearchOpen.value = true; }}>Search <kbd aria-hidden="true">/</kbd></button>
+    <button type="button" aria-label="Theme" title={`Theme: ${theme.value}`} onClick={nextTheme}>{theme.value === "dark" ? "☾" : theme.value === "light" ? "☀" : "◐"}<span class="hidden"> {theme.value}</span></button>
+    <span role="status" aria-label="Connection" aria-live="polite" class={`connection ${state}`} title={polls.value ? "The token may read no events: pages are read again every 5 s" : undefined}>
+      {state === "live" ? "live" : state}</span>
+    <a href="/ui/settings/tokens">{token.value === "" ? "Sign in" : "Token"}</a>
+  </header>;
+}
+
+function Navigation(): JSX.Element {
+  const here = place.value.path[0] ?? "jobs";
+  return <nav class="main-nav" aria-label="Main"><ul>
+    {links.map((name) => <li><a href={`/ui/${name.toLowerCase()}`} aria-current={here === name.toLowerCase() ? "page" : undefined}>{name}</a></li>)}
+    <li class="apart"><a href="/ui/actors" aria-current={here === "actors" ? "page" : undefined}>Actors</a></li>
+    <li><a href="/ui/access" aria-current={here === "access" ? "page" : undefined}>Access</a></li>
+    <li><a href="/ui/settings" aria-current={here === "settings" && place.value.path.length === 1 ? "page" : undefined}>Settings</a></li>
+  </ul></nav>;
+}
+
+function Page(): JSX.Element {
+  const { load, name } = pageOf(place.value.path);
+  const [loaded, setLoaded] = useState<{ name: string; page: ComponentType } | null>(null);
+  const [trouble, setTrouble] = useState(false);
+  useEffect(() => {
+    let isCurrent = true;
+    load().then((page) => { if (isCurrent) { setLoaded({ name, page }); setTrouble(false); } }, () => { if (isCurrent) setTrouble(true); });
+    return () => { isCurrent = false; };
+  }, [name]);
+  if (trouble) return <p class="trouble" role="alert">This page could not be loaded. The agent may have been replaced by another version: <a href={location.href} data-reload="">load it again</a>.</p>;
+  if (loaded === null) return <p class="faint">Loading…</p>;
+  return <loaded.page key={loaded.name + place.value.path.slice(0, 2).join("/")} />;
+}
+
+function Help(): JSX.Element {
+  return <Dialog name="Keys" isOpen={isHelpOpen.value} close={() => { isHelpOpen.value = false; }}>
+    <h2>Keys</h2>
+    <dl class="facts">{key_help.map(([key, what]) => <div><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
+  </Dialog>;
+}
+
+export function Layout(): JSX.Element {
+  const main = useRef<HTMLElement>(null);
+  const said = notice.value;
+  return <div class={`frame ${connection.value}`}>
+    <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to content</a>
+    <Head />
+    <Navigation />
+    <main id="main" ref={main} tabIndex={-1}><Page /></main>
+    <div class={`notice ${said?.isError ? "error" : ""}`} role={said?.isError ? "alert" : "status"} aria-live="polite">{said?.text}
+      {said ? <button type="button" class="plain" aria-label="Close message" onClick={() => { notice.value = null; }}>×</button> : null}</div>
+    <Search />
+    <Help />
+  </div>;
+}

@@ -1,0 +1,124 @@
+// The one event stream of a browser: keeps it open, tells what comes, and when something was missed. Used by the worker, and by
+// a page whose browser has no shared workers.
+import type { Happened, Told } from "./messages.ts";
+
+const silence = 35_000;  // heartbeats come every 30 s
+const longest_wait = 10_000;
+const poll_interval = 5_000;
+const object_topics = ["Job", "Allocation", "Evaluation", "Deployment", "Service"];
+
+/** What may be asked for, most first; the last is nothing but a clock. */
+const askable: readonly string[][] = [["*"], [...object_topics, "Node"], object_topics, ["Node"], []];
+
+export class Stream {
+  private token = "";
+  private index = 0;
+  private wait = 250;
+  private scope = 0;
+  private current: AbortController | null = null;
+  private started = false;
+
+  constructor(private readonly tell: (told: Told) => void) {}
+
+  get polls(): boolean {
+    return askable[this.scope]?.length === 0;
+  }
+
+  start(): void {
+    if (this.started) return;
+    this.started = true;
+    void this.run();
+  }
+
+  /** Somebody else: what he may see is found out anew. */
+  become(token: string): void {
+    this.token = token;
+    this.scope = 0;
+    this.wait = 250;
+    this.index = 0;
+    this.current?.abort();
+  }
+
+  private async run(): Promise<never> {
+    for (;;) {
+      try {
+        await this.follow();
+      } catch {
+        // Whatever ended it: it is opened again.
+      }
+      this.tell({ kind: "connection", state: "reconnecting", polls: this.polls });
+      await pause(this.wait * (0.75 + Math.random() / 2));
+      this.wait = Math.min(this.wait * 2, longest_wait);
+    }
+  }
+
+  private async follow(): Promise<void> {
+    const abort = new AbortController();
+    this.current = abort;
+    const topics = askable[this.scope] ?? [];
+    if (topics.length === 0) return this.poll(abort);
+    const query = new URLSearchParams([...topics.map((topic) => ["topic", topic]), ["namespace", "*"], ["index", String(this.index)]]);
+    const answer = await fetch(`/v1/event/stream?${query}`, { headers: this.headers(), signal: abort.signal, credentials: "omit", cache: "no-store" });
+    if (answer.status === 403) {
+      this.scope = Math.min(this.scope + 1, askable.length - 1);
+      this.wait = 50;
+      return;
+    }
+    if (!answer.ok || answer.body === null) throw new Error(`status ${answer.status}`);
+    this.opened();
+    await this.read(answer.body.getReader(), abort);
+  }
+
+  /** Without rights to any topic: pages read again from time to time. */
+  private async poll(abort: AbortController): Promise<void> {
+    for (;;) {
+      const answer = await fetch("/v1/status/leader", { headers: this.headers(), signal: abort.signal, credentials: "omit", cache: "no-store" });
+      if (answer.status >= 500) throw new Error(`status ${answer.status}`);
+      this.opened();
+      await pause(poll_interval, abort.signal);
+      this.tell({ kind: "stale" });
+    }
+  }
+
+  private headers(): Record<string, string> {
+    return this.token === "" ? {} : { "X-Nomad-Token": this.token };
+  }
+
+  private opened(): void {
+    this.wait = 250;
+    this.tell({ kind: "connection", state: "live", polls: this.polls });
+    if (!this.polls) this.tell({ kind: "stale" });
+  }
+
+  private async read(reader: ReadableStreamDefaultReader<Uint8Array>, abort: AbortController): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for (;;) {
+      const timer = setTimeout(() => abort.abort(), silence);
+      const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      this.take(lines);
+    }
+  }
+
+  private take(lines: string[]): void {
+    const events: Happened[] = [];
+    for (const line of lines) {
+      if (line.length < 3) continue;  // a heartbeat
+      const batch = JSON.parse(line) as { Index?: number; Events?: Happened[]; Error?: unknown };
+      if (batch.Error !== undefined) throw new Error("the stream says that it ends");
+      for (const event of batch.Events ?? []) events.push(event);
+      if (batch.Index !== undefined) this.index = Math.max(this.index, batch.Index);
+    }
+    if (events.length > 0) this.tell({ kind: "events", events });
+  }
+}
+
+function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => { clearTimeout(timer); reject(new Error("ended")); });
+  });
+}
