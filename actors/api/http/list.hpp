@@ -78,7 +78,9 @@ Answer list_page(const View& state,
       return false;
     }
     if (page.count() != 0) out += ',';
+    const auto begin = out.size();
     append(out, cursor.value());
+    options.fields.keep(out, begin);
     page.add();
     return true;
   });

@@ -46,6 +46,7 @@ Result<ReadOptions> parse_read_options(const net::Request& request) {
   options.region = request.parameter_or_empty("region");
   options.prefix = request.parameter_or_empty("prefix");
   options.filter = request.parameter_or_empty("filter");
+  options.fields = query::Members{request.parameter_or_empty("fields")};
   const auto token = request.parameter_or_empty("next_token");
   options.next_token = net::percent_decode(token, false).value_or(std::string{token});
   options.reverse = request.parameter_or_empty("reverse") == "true";

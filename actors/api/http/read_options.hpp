@@ -8,6 +8,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/net/http/http_message.hpp"
+#include "runtime/query/members.hpp"
 
 namespace nomad::api {
 
@@ -16,6 +17,7 @@ struct ReadOptions {
   std::string region;  ///< Empty: ours.
   std::string prefix;
   std::string filter;
+  query::Members fields;  ///< Ours: of the rows of a list.
   std::int32_t per_page = 0;
   std::string next_token;
   bool reverse = false;

@@ -78,6 +78,10 @@ TEST_CASE("read: lists carry their index, and pages their token") {
   CHECK(texts_of(json::parse(last.body), "ID") == "web-2");
   CHECK(last.header("X-Nomad-Nexttoken") == "");
   CHECK(texts_of(fixture.json("/v1/jobs?per_page=x"), "ID") == "web,web-2");
+  CHECK(fixture.get("/v1/jobs?fields=Namespace,ID").body
+        == R"([{"ID":"web","Namespace":"default"},{"ID":"web-2","Namespace":"default"}])");
+  CHECK(fixture.get("/v1/jobs?fields=Status&per_page=1").header("X-Nomad-NextToken")
+        == "default.web-2");
 
   const auto oldest = fixture.get("/v1/allocations?namespace=*&per_page=2");
   CHECK(texts_of(json::parse(oldest.body), "ID") == uuid(11) + ',' + uuid(12));
