@@ -120,6 +120,25 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     clean(page);
     await page.context().close();
   });
+  await check("access: a provider signs in; what it gave leaves the address", async () => {
+    const page = await browser.page(agent.url);
+    const asked = [];
+    const answer = (path, body) => page.route(`**${path}`, (route) => { asked.push(route.request().postDataJSON()); return route.fulfill({ json: body }); });
+    await answer("/v1/acl/auth-methods", [{ Name: "corp", Type: "OIDC", Default: true }, { Name: "keys", Type: "JWT" }]);
+    await answer("/v1/acl/oidc/auth-url", { AuthURL: `${agent.url}/ui/settings/tokens?code=c-1&state=s-1` });
+    await answer("/v1/acl/oidc/complete-auth", { SecretID: root, Name: "OIDC-corp", AccessorID: "a" });
+    await page.goTo("/ui/settings/tokens");
+    await page.getByRole("button", { name: "Sign in with corp" }).click();
+    await page.getByText("Signed in as OIDC-corp").waitFor();
+    assert.equal(new URL(page.url()).search, "");
+    const [begun, completed] = asked.filter((one) => one?.AuthMethodName);
+    assert.equal(begun.RedirectURI, `${agent.url}/ui/settings/tokens`);
+    assert.deepEqual(completed, { AuthMethodName: "corp", ClientNonce: begun.ClientNonce, State: "s-1", Code: "c-1", RedirectURI: begun.RedirectURI });
+    await page.goTo("/ui/settings/tokens?code=forged&state=s");
+    await page.getByRole("alert").getByText(/has begun no sign-in/).waitFor();
+    clean(page);
+    await page.context().close();
+  });
   await check("access: nomadctl ui -authenticate signs in once, at the page of an object", async () => {
     const printed = execFileSync(program, ["ui", "-address", agent.url, "-token", root, "-authenticate", "-show-url", "web"], { encoding: "utf8" });
     const url = printed.replace("URL for web UI: ", "").trim();

@@ -1,6 +1,6 @@
 // An agent of its own for the tests, on free ports of loopback, and what they ask it.
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync, createWriteStream } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, createWriteStream } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -83,7 +83,11 @@ export class Agent {
     for (const job of await this.get("/v1/jobs?namespace=*").catch(() => [])) await this.send("DELETE", `/v1/job/${encodeURIComponent(job.ID)}?purge=true&namespace=${job.Namespace}`).catch(() => null);
     await until("nothing runs", async () => (await this.get("/v1/allocations?namespace=*&task_states=false")).every((one) => one.ClientStatus !== "running"), 15).catch(() => null);
     await this.stop();
-    // What is mounted for tasks that outlive their agent goes with them, not with this folder.
+    // Secrets of allocations are file systems of their own, which stay for the next agent of this folder.
+    for (const line of readFileSync("/proc/self/mounts", "utf8").split("\n").reverse()) {
+      const place = line.split(" ")[1];
+      if (place?.startsWith(`${this.dir}/`)) spawnSync("umount", ["-l", place]);
+    }
     try {
       rmSync(this.dir, { recursive: true, force: true });
     } catch (wrong) {

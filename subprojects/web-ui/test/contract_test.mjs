@@ -108,6 +108,10 @@ async function rows(agent, browser, check, alloc, node) {
     await page.getByRole("dialog", { name: "Search" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog", { name: "Search" }).waitFor({ state: "detached" });
+    await page.goTo("/ui/jobs");
+    await heading(page, "Jobs");
+    await page.keyboard.press("Control+f");
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Filter jobs");
     clean(page);
   });
   await check("jobs: rows, filter, live without reload", async () => {
@@ -177,7 +181,6 @@ async function rows(agent, browser, check, alloc, node) {
     await page.getByRole("dialog").getByRole("button", { name: "Stop job" }).click();
     await until("it is dead", async () => (await page.getByRole("status", { name: "Job status" }).textContent()).trim() === "dead");
     await page.getByRole("button", { name: "Start", exact: true }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Start job" }).click();
     await until("it runs", async () => (await page.getByRole("status", { name: "Job status" }).textContent()).trim() === "running");
     clean(page);
   });
@@ -198,7 +201,6 @@ async function rows(agent, browser, check, alloc, node) {
     for (const tab of ["Overview", "Logs", "Files", "Events"]) await page.getByRole("navigation", { name: "Allocation" }).getByRole("link", { name: tab, exact: true }).waitFor();
     await page.getByRole("button", { name: "Stop", exact: true }).waitFor();
     await page.getByRole("button", { name: "Restart", exact: true }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Restart allocation" }).click();
     await page.getByText("The tasks are restarted").waitFor();
     await page.getByRole("link", { name: "Events", exact: true }).click();
     await page.getByRole("table", { name: "Events", exact: true }).getByText("Restart Signaled").first().waitFor();

@@ -1,8 +1,9 @@
 // Makes the pictures of the docs. usage: shots.mjs PROGRAM FOLDER
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent } from "./agent.mjs";
 import { Browser } from "./browser.mjs";
+import { withPalette } from "./png.mjs";
 
 const [program, folder] = process.argv.slice(2);
 const most = 60_000;  // bytes of a picture
@@ -53,7 +54,7 @@ async function shoot(page, name) {
   const path = join(folder, `${name}.png`);
   // Times that differ from picture to picture say nothing.
   await page.evaluate(() => { for (const time of document.querySelectorAll("time")) time.textContent = "2m ago"; });
-  await page.screenshot({ path });
+  writeFileSync(path, withPalette(await page.screenshot()));
   const { size } = statSync(path);
   console.log(`${path}: ${size} bytes${size > most ? `, more than ${most}` : ""}`);
   if (size > most) process.exitCode = 1;

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { Ago, Status, Table, type Column } from "../parts/parts.tsx";
 import { milliseconds, shortId } from "../pure/units.ts";
 import { link } from "../shell/router.ts";
-import type { AllocStub } from "./job_types.ts";
+import type { Allocation, AllocStub } from "./job_types.ts";
 
 const columns: Column<AllocStub>[] = [
   { name: "ID", cell: (alloc) => <a href={link("allocations", alloc.ID)}>{shortId(alloc.ID)}</a> },
@@ -11,7 +11,7 @@ const columns: Column<AllocStub>[] = [
   { name: "Status", cell: (alloc) => <Status value={alloc.ClientStatus} /> },
   { name: "Desired", cell: (alloc) => alloc.DesiredStatus },
   { name: "Client", cell: (alloc) => <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a> },
-  { name: "Version", isNumber: true, cell: (alloc) => alloc.JobVersion },
+  { name: "Version", isNumber: true, cell: (alloc) => alloc.JobVersion ?? (alloc as Partial<Allocation>).Job?.Version },
   { name: "Created", cell: (alloc) => <Ago at={milliseconds(alloc.CreateTime)} /> },
   { name: "", cell: (alloc) => <a href={link("allocations", alloc.ID, "logs")} aria-label={`Logs of ${alloc.Name}`}>logs</a> },
 ];

@@ -1,8 +1,7 @@
 // An allocation: its tasks, their logs, files and events.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
 import { LogView } from "../parts/log.tsx";
-import { Ago, Confirm, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
+import { ActionButton, Ago, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
 import { bytes, mebibytes, milliseconds, shortId } from "../pure/units.ts";
 import { jobLink, link, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
@@ -62,8 +61,6 @@ function tasksOf(alloc: Allocation): string[] {
 }
 
 function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Element {
-  const [asks, setAsks] = useState("");
-  const close = (): void => setAsks("");
   const ns = alloc.Namespace;
   const isOver = alloc.ClientStatus !== "running" && alloc.ClientStatus !== "pending";
   const why = isOver ? `It is ${alloc.ClientStatus}` : undefined;
@@ -74,12 +71,10 @@ function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Elem
     <span class="grow" />
     <a class="button" href={link("allocations", alloc.ID, "why")}>Why here</a>
     {alloc.ClientStatus === "running" && task ? <a class="button" data-key="x" href={`${link("exec", alloc.JobID, alloc.TaskGroup, task)}?allocation=${alloc.ID}&namespace=${word(ns)}`}>Exec</a> : null}
-    <button type="button" disabled={alloc.ClientStatus !== "running"} title={why} onClick={() => setAsks("restart")}>Restart</button>
-    <button type="button" class="danger" data-key="s" disabled={isOver || alloc.DesiredStatus === "stop"} title={why} onClick={() => setAsks("stop")}>Stop</button>
-    <Confirm name="Restart allocation" button="Restart allocation" isOpen={asks === "restart"} close={close} done="The tasks are restarted"
-      act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {})}><p>Its running tasks end and start again, in place.</p></Confirm>
-    <Confirm name="Stop allocation" button="Stop allocation" kind="danger" isOpen={asks === "stop"} close={close} done="The allocation is stopped"
-      act={() => send("PUT", `/v1/allocation/${alloc.ID}/stop`, { namespace: ns })}><p>It is stopped, and the job's scheduler places another one.</p></Confirm>
+    <ActionButton disabled={alloc.ClientStatus !== "running"} why={why ?? "Its running tasks end and start again, in place"} done="The tasks are restarted"
+      act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {})}>Restart</ActionButton>
+    <ActionButton kind="danger" disabled={isOver || alloc.DesiredStatus === "stop"} why={why ?? "It ends, and the scheduler places another one"} done="The allocation is stopped"
+      act={() => send("PUT", `/v1/allocation/${alloc.ID}/stop`, { namespace: ns })}>Stop</ActionButton>
   </div>;
 }
 

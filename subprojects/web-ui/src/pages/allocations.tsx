@@ -7,6 +7,8 @@ import { jobLink, link } from "../shell/router.ts";
 import { useList } from "../store/data.ts";
 import { stubOf, type AllocStub } from "./job_types.ts";
 
+const fields = "ID,Name,Namespace,NodeID,NodeName,JobID,JobVersion,TaskGroup,DesiredStatus,ClientStatus,CreateTime,ModifyTime,CreateIndex,NextAllocation";
+
 const columns: GridColumn<AllocStub>[] = [
   { name: "ID", width: "6.5rem", text: (alloc) => alloc.ID, cell: (alloc) => <a href={link("allocations", alloc.ID)}>{shortId(alloc.ID)}</a> },
   { name: "Name", width: "minmax(10rem, 2fr)", text: (alloc) => alloc.Name, cell: (alloc) => alloc.Name },
@@ -20,7 +22,7 @@ const columns: GridColumn<AllocStub>[] = [
 ];
 
 export function AllocationsPage(): JSX.Element {
-  const list = useList<AllocStub>({ path: "/v1/allocations", query: { task_states: "false" }, idOf: (alloc) => alloc.ID, topic: "Allocation", newestFirst: true,
+  const list = useList<AllocStub>({ path: "/v1/allocations", query: { task_states: "false", fields }, idOf: (alloc) => alloc.ID, topic: "Allocation", newestFirst: true,
     rowOf: (event) => (event.Payload?.["Allocation"] ? stubOf(event.Payload["Allocation"]) : null) });
   return <><Heading title="Allocations">Allocations</Heading>
     <FilteredGrid name="Allocations" noun="allocation" list={list} columns={columns} idOf={(alloc) => alloc.ID} needs="read-job" empty={<p>There are no allocations: nothing has been placed yet.</p>} /></>;

@@ -100,7 +100,7 @@ export function ExecPage(): JSX.Element {
     <form class="actions" onSubmit={(event) => { event.preventDefault(); void start(); }}>
       <label class="field grow">Command<input type="text" spellcheck={false} value={command} onInput={(event) => setCommand(event.currentTarget.value)} /></label>
       <button type="submit" ref={connect} class="main" disabled={!alloc || state === "connected" || command.trim() === ""}>Connect</button>
-      <button type="button" disabled={state !== "connected"} onClick={() => hangUp.current()}>Disconnect</button>
+      <button type="button" disabled={state !== "connected"} onClick={() => hangUp.current()}>Hang up</button>
     </form>
     <p role="status" aria-label="Exec status">{outcome || (state === "connected" ? "Connected; Ctrl+Alt+Esc leaves the terminal" : "")}</p>
     <div role="group" aria-label="Terminal" class="terminal" ref={host} data-keys="off" />

@@ -71,7 +71,7 @@ function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Element {
     <Status value={job.Status} label="Job status" />
     <span>{job.Type}</span><span>priority {job.Priority}</span><span>namespace {ns}</span><span>version {job.Version}</span>
     <span class="grow" />
-    {job.Stop ? <button type="button" class="main" onClick={() => setAsks("start")}>Start</button>
+    {job.Stop ? <ActionButton kind="main" done={`Job ${id} is started`} act={() => start(path, ns)}>Start</ActionButton>
       : <button type="button" class="danger" data-key="s" onClick={() => setAsks("stop")}>Stop</button>}
     <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
     {job.Periodic ? <ActionButton done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
@@ -80,9 +80,6 @@ function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Element {
       act={async () => { await send("DELETE", path, { namespace: ns, purge: purges ? "true" : undefined }); if (purges) go("/ui/jobs"); }}>
       <p>All allocations of {id} are stopped. The job stays and can be started again.</p>
       <Check label="Also purge it: nothing of it stays" checked={purges} onChange={setPurges} />
-    </Confirm>
-    <Confirm name="Start job" button="Start job" isOpen={asks === "start"} close={close} done={`Job ${id} is started`} act={() => start(path, ns)}>
-      <p>The stopped version of {id} is registered again.</p>
     </Confirm>
     <Confirm name="Purge job" button="Purge job" kind="danger" isOpen={asks === "purge"} close={close} done={`Job ${id} is purged`}
       act={async () => { await send("DELETE", path, { namespace: ns, purge: "true" }); go("/ui/jobs"); }}>

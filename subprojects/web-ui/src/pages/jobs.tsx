@@ -58,6 +58,6 @@ export function JobsPage(): JSX.Element {
   const list = useList<JobStub>({ path: "/v1/jobs", query: {}, idOf, topic: "Job", rowOf: () => null, touches: touched, readOne });
   return <>
     <div class="title-line"><Heading title="Jobs">Jobs</Heading><a class="button main" href="/ui/jobs/run">Run job</a></div>
-    <FilteredGrid name="Jobs" noun="job" list={list} columns={columns} idOf={idOf} needs="list-jobs" empty={<p>There are no jobs yet. <a href="/ui/jobs/run">Run job</a></p>} />
+    <FilteredGrid name="Jobs" noun="job" list={list} columns={columns} idOf={idOf} needs="list-jobs" empty={<p>There are no jobs yet: <a href="/ui/jobs/run">run the first one</a>.</p>} />
   </>;
 }

@@ -134,7 +134,7 @@ function PlanView({ plan }: { plan: Plan }): JSX.Element {
   const failed = Object.entries(plan.FailedTGAllocs ?? {});
   const preempted = plan.Annotations?.PreemptedAllocs ?? [];
   return <>
-    <Table name="Groups of the plan" rows={groups} keyOf={([name]) => name} columns={[
+    <Table name="Groups" rows={groups} keyOf={([name]) => name} columns={[
       { name: "Group", cell: ([name]) => name },
       { name: "What happens", cell: ([, counts]) => updates.filter(([key]) => (counts[key] ?? 0) > 0).map(([key, text]) => `${counts[key]} ${text}`).join(", ") || "nothing" },
     ]} />

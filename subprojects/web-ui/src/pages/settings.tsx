@@ -1,11 +1,12 @@
 // Signing in and out, and what the user has chosen.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ActionButton, Check, Facts, Heading, Panel, announce } from "../parts/parts.tsx";
-import { request, token } from "../store/api.ts";
+import { request, said, send, token } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { useToken } from "../store/live.ts";
 import { key_help } from "../shell/keys.ts";
+import { go, place } from "../shell/router.ts";
 import { nextTheme, theme } from "../shell/theme.ts";
 
 interface Token {
@@ -23,6 +24,41 @@ async function check(secret: string): Promise<Token> {
   const text = await answer.text();
   if (!answer.ok) throw new Error(text.includes("ACL support disabled") ? "This agent has no access control: no token is needed" : "The agent does not know this token");
   return JSON.parse(text) as Token;
+}
+
+const kept = "sign-in under way";
+
+interface UnderWay {
+  method: string;
+  nonce: string;
+}
+
+const redirect = (): string => `${location.origin}/ui/settings/tokens`;
+
+/** Goes to the provider, which sends the browser back to this page. */
+async function beginSignIn(method: string): Promise<void> {
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(20)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const { AuthURL } = await send<{ AuthURL: string }>("POST", "/v1/acl/oidc/auth-url", {}, { AuthMethodName: method, RedirectURI: redirect(), ClientNonce: nonce });
+  const to = new URL(AuthURL);
+  if (to.protocol !== "https:" && to.protocol !== "http:") throw new Error("The provider's address is none");
+  sessionStorage.setItem(kept, JSON.stringify({ method, nonce } satisfies UnderWay));
+  location.assign(to);
+}
+
+/** Back from the provider: what it gave leaves the address, and becomes a token. */
+async function completeSignIn(): Promise<void> {
+  const { query } = place.value;
+  const code = query.get("code");
+  const state = query.get("state");
+  if (!code || !state) return;
+  go("/ui/settings/tokens", true);
+  const begun = sessionStorage.getItem(kept);
+  sessionStorage.removeItem(kept);
+  if (begun === null) throw new Error("This browser has begun no sign-in: try again");
+  const { method, nonce } = JSON.parse(begun) as UnderWay;
+  const made = await send<Token & { SecretID: string }>("POST", "/v1/acl/oidc/complete-auth", {}, { AuthMethodName: method, ClientNonce: nonce, State: state, Code: code, RedirectURI: redirect() });
+  useToken(made.SecretID);
+  announce(`Signed in as ${made.Name || made.AccessorID}`);
 }
 
 export function SignInPage(): JSX.Element {
@@ -48,7 +84,20 @@ export function SignInPage(): JSX.Element {
       <Check label="Stay signed in" checked={stays} onChange={setStays} />
       {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
       <div class="actions"><button type="submit" class="main" disabled={secret.trim() === ""}>Sign in</button></div>
-    </form></>;
+    </form><Providers /></>;
+}
+
+interface Method {
+  Name: string;
+  Type: string;
+}
+
+/** A button for each provider that people may sign in at. */
+function Providers(): JSX.Element | null {
+  const methods = (useData<Method[]>("/v1/acl/auth-methods").value ?? []).filter((method) => method.Type === "OIDC");
+  useEffect(() => { void completeSignIn().catch((wrong: unknown) => announce(said(wrong), true)); }, []);
+  if (methods.length === 0) return null;
+  return <section class="panel"><h2>Or by a provider</h2><div class="actions">{methods.map((method) => <ActionButton act={() => beginSignIn(method.Name)}>Sign in with {method.Name}</ActionButton>)}</div></section>;
 }
 
 function Current(): JSX.Element {

@@ -76,7 +76,7 @@ function Picture({ nodes, used, marked }: { nodes: NodeStub[]; used: Map<string,
 export function TopologyPage(): JSX.Element {
   const nodes = useList<NodeStub>({ path: "/v1/nodes", query: { resources: "true" }, idOf: (node) => node.ID, topic: "Node",
     rowOf: (event, before) => (event.Type === "NodeDeregistration" ? undefined : event.Payload?.["Node"] ? nodeStubOf(event.Payload["Node"], before) : null) });
-  const allocs = useList<Reserved>({ path: "/v1/allocations", query: { resources: "true", task_states: "false", namespace: "*" }, idOf: (alloc) => alloc.ID, topic: "Allocation",
+  const allocs = useList<Reserved>({ path: "/v1/allocations", query: { resources: "true", task_states: "false", namespace: "*", fields: "ID,NodeID,JobID,ClientStatus,AllocatedResources" }, idOf: (alloc) => alloc.ID, topic: "Allocation",
     rowOf: (event) => (event.Payload?.["Allocation"] as Reserved | undefined) ?? null });
   const { query } = place.value;
   const by = query.get("by") === "pool" ? "pool" : "datacenter";

@@ -29,7 +29,15 @@ function press(key: string): boolean {
   return target !== null;
 }
 
+function focusFilter(): boolean {
+  const filter = document.querySelector<HTMLElement>("main [data-filter]");
+  filter?.focus();
+  return filter !== null;
+}
+
 function take(event: KeyboardEvent): boolean {
+  // The browser's own search would only see the rows that are in sight.
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f" && document.querySelector("main [role=grid]")) return focusFilter();
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { isSearchOpen.value = true; return true; }
   if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return false;
   if (pending === "g") {
@@ -40,12 +48,8 @@ function take(event: KeyboardEvent): boolean {
   }
   switch (event.key) {
     case "g": pending = "g"; setTimeout(() => { pending = ""; }, 1_500); return true;
-    case "/": {
-      const filter = document.querySelector<HTMLElement>("main [data-filter]");
-      if (filter) filter.focus();
-      else isSearchOpen.value = true;
-      return true;
-    }
+    case "/": isSearchOpen.value = true; return true;
+    case "f": return focusFilter();
     case "?": isHelpOpen.value = true; return true;
     case "j": moveRow(1); return true;
     case "k": moveRow(-1); return true;
@@ -64,7 +68,7 @@ export function listenToKeys(): void {
 }
 
 export const key_help: readonly (readonly [string, string])[] = [
-  ["/", "filter this list, or search"], ["Ctrl+K", "search everything"], ["g j", "jobs"], ["g a", "allocations"], ["g c", "clients"], ["g t", "topology"],
+  ["/ or Ctrl+K", "search everything"], ["f or Ctrl+F", "filter this list"], ["g j", "jobs"], ["g a", "allocations"], ["g c", "clients"], ["g t", "topology"],
   ["g e", "evaluations"], ["g v", "variables"], ["g s", "servers"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["l", "logs"],
-  ["x", "exec"], ["s", "stop"], ["?", "these keys"], ["Esc", "close"],
+  ["x", "exec"], ["s", "stop a job, drain a client"], ["?", "these keys"], ["Esc", "close"],
 ];

@@ -193,17 +193,19 @@ class Rows<Row> {
     const newest = new Map<string, Happened>();
     for (const event of events) if (event.Topic === this.source.topic && isShown(event)) newest.set(`${event.Namespace}/${event.Key}`, event);
     let isNew = false;
+    const added: [string, Row][] = [];
     for (const event of newest.values()) {
       const id = this.idOf(event);
       const before = this.byId.get(id);
       const row = this.source.rowOf(event, before);
       if (row === null) return this.load(draw);
       if (row === undefined) this.byId.delete(id);
-      else if (before === undefined && this.source.newestFirst) { this.byId = new Map([[id, row], ...this.byId]); }
+      else if (before === undefined && this.source.newestFirst) added.push([id, row]);
       else this.byId.set(id, row);
       isNew = true;
     }
     if (!isNew) return;
+    if (added.length > 0) this.byId = new Map([...added.reverse(), ...this.byId]);
     this.ordered = null;
     draw();
   }
