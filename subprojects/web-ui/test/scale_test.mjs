@@ -32,12 +32,59 @@ export default async function tests(program, { check, wants }) {
     await until("they run", async () => (await agent.get("/v1/job/many/summary")).Summary.g.Running >= count, 300);
     browser = await Browser.open();
     await rows(agent, browser, check);
+    await logs(agent, browser, check);
   } finally {
     await browser?.close();
     child?.kill("SIGKILL");
     await agent.stop("SIGKILL");
     await agent.destroy();
   }
+}
+
+/** On the agent's own node: the simulated ones write nothing. */
+const chatty = (node) => `job "chatty" {
+  constraint {
+    attribute = "\${node.unique.id}"
+    value     = "${node}"
+  }
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "while true; do now=$(date +%s%3N); seq 1 2000 | sed \\"s/^/at $now line /\\"; sleep 0.19; done"]
+      }
+    }
+  }
+}
+`;
+
+async function logs(agent, browser, check) {
+  await check("scale: logs of 10,000 lines a second", async () => {
+    const own = (await agent.get("/v1/agent/self")).stats.client.node_id;
+    await agent.run(chatty(own));
+    const alloc = await agent.running("chatty");
+    const page = await browser.page(agent.url);
+    await page.goTo(`/ui/allocations/${alloc.ID}/t/logs`);
+    const log = page.getByRole("log", { name: "Logs" });
+    await log.getByText(/at \d+ line/).first().waitFor();
+    await page.getByRole("searchbox", { name: "Search logs" }).fill("line 1999");
+    await page.getByRole("checkbox", { name: "Follow" }).check();
+    await page.waitForTimeout(12_000);
+    const late = [];
+    for (let look = 0; look < 10; look += 1) {
+      late.push(await log.evaluate((element) => Date.now() - Math.max(...[...element.textContent.matchAll(/at (\d+) line/g)].map((found) => Number(found[1])))));
+      await page.waitForTimeout(150);
+    }
+    const session = await page.context().newCDPSession(page);
+    await session.send("HeapProfiler.collectGarbage");
+    const { usedSize } = await session.send("Runtime.getHeapUsage");
+    late.sort((a, b) => a - b);
+    console.log(`  the newest line is ${late[5]} ms old (written each 200 ms), at most ${late[9]} ms; heap ${Math.round(usedSize / 1e6)} MB; ${await page.getByRole("status", { name: "Hits" }).textContent()}`);
+    assert.ok(usedSize < 120e6);
+    assert.deepEqual(page.wrong.splice(0), []);
+    await page.context().close();
+  });
 }
 
 async function rows(agent, browser, check) {

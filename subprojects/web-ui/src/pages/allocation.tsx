@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { LogView } from "../parts/log.tsx";
 import { ActionButton, Ago, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
+import { plain } from "../pure/ansi.ts";
 import { bytes, mebibytes, milliseconds, shortId } from "../pure/units.ts";
 import { jobLink, link, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
@@ -97,10 +98,30 @@ function Overview({ alloc }: { alloc: Allocation }): JSX.Element {
       ]} />
       {stats.error && isRunning ? <p class="faint">No figures of use: {stats.error.message}</p> : null}
     </section>
+    {isRunning ? <Checks alloc={alloc} /> : null}
     {ports.length > 0 ? <section class="panel"><h2>Ports</h2><Table name="Ports" rows={ports} keyOf={(port) => port.Label} columns={[
       { name: "Label", cell: (port) => port.Label }, { name: "Address", cell: (port) => `${port.HostIP}:${port.Value}` }, { name: "In the task", cell: (port) => port.To || "" }]} /></section> : null}
     <section class="panel"><h2>About</h2><Facts label="About the allocation" rows={factsOf(alloc)} /></section>
   </>;
+}
+
+interface CheckResult {
+  ID: string;
+  Check: string;
+  Service: string;
+  Status: string;
+  Output: string;
+  Timestamp: number;
+}
+
+/** The checks of its services; nothing if it has none. */
+function Checks({ alloc }: { alloc: Allocation }): JSX.Element | null {
+  const checks = useData<Record<string, CheckResult> | null>(`/v1/client/allocation/${alloc.ID}/checks`, { namespace: alloc.Namespace }, { every: 5_000 });
+  const rows = Object.values(checks.value ?? {}).sort((a, b) => (a.Service + a.Check < b.Service + b.Check ? -1 : 1));
+  if (rows.length === 0) return null;
+  return <section class="panel"><h2>Checks</h2><Table name="Checks" rows={rows} keyOf={(row) => row.ID} columns={[
+    { name: "Service", cell: (row) => row.Service }, { name: "Check", cell: (row) => row.Check }, { name: "Status", cell: (row) => <Status value={row.Status} /> },
+    { name: "Seen", cell: (row) => <Ago at={row.Timestamp * 1000} /> }, { name: "Output", cell: (row) => plain(row.Output.slice(0, 300)) }]} /></section>;
 }
 
 function factsOf(alloc: Allocation): [string, ComponentChildren][] {

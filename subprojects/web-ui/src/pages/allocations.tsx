@@ -4,6 +4,7 @@ import { FilteredGrid, type GridColumn } from "../parts/grid.tsx";
 import { Ago, Heading, Status } from "../parts/parts.tsx";
 import { milliseconds, shortId } from "../pure/units.ts";
 import { jobLink, link } from "../shell/router.ts";
+import { get } from "../store/api.ts";
 import { useList } from "../store/data.ts";
 import { stubOf, type AllocStub } from "./job_types.ts";
 
@@ -17,13 +18,17 @@ const columns: GridColumn<AllocStub>[] = [
   { name: "Status", text: (alloc) => alloc.ClientStatus, cell: (alloc) => <Status value={alloc.ClientStatus} /> },
   { name: "Desired", width: "5rem", text: (alloc) => alloc.DesiredStatus, cell: (alloc) => alloc.DesiredStatus },
   { name: "Client", text: (alloc) => `${alloc.NodeName} ${alloc.NodeID}`, cell: (alloc) => <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a> },
-  { name: "Version", width: "5rem", text: (alloc) => alloc.JobVersion, cell: (alloc) => alloc.JobVersion },
+  { name: "Version", width: "5rem", text: (alloc) => alloc.JobVersion ?? "", cell: (alloc) => alloc.JobVersion },
   { name: "Changed", width: "6rem", text: (alloc) => alloc.ModifyTime, cell: (alloc) => <Ago at={milliseconds(alloc.ModifyTime)} /> },
 ];
 
+async function readOne(id: string): Promise<AllocStub | undefined> {
+  return (await get<AllocStub[]>("/v1/allocations", { prefix: id, namespace: "*", task_states: "false", fields })).value[0];
+}
+
 export function AllocationsPage(): JSX.Element {
   const list = useList<AllocStub>({ path: "/v1/allocations", query: { task_states: "false", fields }, idOf: (alloc) => alloc.ID, topic: "Allocation", newestFirst: true,
-    rowOf: (event) => (event.Payload?.["Allocation"] ? stubOf(event.Payload["Allocation"]) : null) });
+    rowOf: (event, before) => (event.Payload?.["Allocation"] ? stubOf(event.Payload["Allocation"], before) : null), readOne });
   return <><Heading title="Allocations">Allocations</Heading>
     <FilteredGrid name="Allocations" noun="allocation" list={list} columns={columns} idOf={(alloc) => alloc.ID} needs="read-job" empty={<p>There are no allocations: nothing has been placed yet.</p>} /></>;
 }

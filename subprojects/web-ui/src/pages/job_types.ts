@@ -89,7 +89,7 @@ export interface AllocStub {
   NodeID: string;
   NodeName: string;
   JobID: string;
-  JobVersion: number;
+  JobVersion: number | undefined;  // events do not say it
   TaskGroup: string;
   DesiredStatus: string;
   ClientStatus: string;
@@ -177,10 +177,10 @@ export function countsOf(summary: JobSummary | null | undefined): GroupCounts {
 }
 
 /** An allocation of a list, from the whole one that an event shows. */
-export function stubOf(payload: unknown): AllocStub {
+export function stubOf(payload: unknown, before: AllocStub | undefined): AllocStub {
   const alloc = payload as Allocation & { Job?: { Version?: number } | null };
   return { ID: alloc.ID, Name: alloc.Name, Namespace: alloc.Namespace, NodeID: alloc.NodeID, NodeName: alloc.NodeName, JobID: alloc.JobID,
-    JobVersion: alloc.JobVersion ?? alloc.Job?.Version ?? 0, TaskGroup: alloc.TaskGroup, DesiredStatus: alloc.DesiredStatus, ClientStatus: alloc.ClientStatus,
+    JobVersion: alloc.JobVersion ?? alloc.Job?.Version ?? before?.JobVersion, TaskGroup: alloc.TaskGroup, DesiredStatus: alloc.DesiredStatus, ClientStatus: alloc.ClientStatus,
     CreateTime: alloc.CreateTime, ModifyTime: alloc.ModifyTime, CreateIndex: alloc.CreateIndex, NextAllocation: alloc.NextAllocation ?? "" };
 }
 

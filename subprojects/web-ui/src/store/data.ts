@@ -86,6 +86,7 @@ export interface ListSource<Row> {
   newestFirst?: boolean;
   /** Of rows that no event shows whole: the id of the row that it changes, which `readOne` reads again. */
   touches?: (event: Happened) => string | undefined;
+  /** Reads a row by its id; also what is new, where an event does not show all of it. */
   readOne?: (id: string) => Promise<Row | undefined>;
 }
 
@@ -125,6 +126,7 @@ class Rows<Row> {
   isWhole = false;
   private ordered: Row[] | null = null;
   private touched = new Set<string>();
+  private since = 0;  // the index of what was read: older events say nothing new
   private isReading = false;
   private abort = new AbortController();
 
@@ -158,6 +160,7 @@ class Rows<Row> {
       do {
         const page = await get<Row[] | null>(path, { namespace: namespace.value, per_page: next === "" ? first_page_size : page_size,
           next_token: next, reverse: newestFirst ? "true" : undefined, ...query }, signal);
+        if (next === "") this.since = page.index;
         for (const row of page.value ?? []) fresh.set(idOf(row), row);
         next = page.next;
         // What stands is kept until the new rows are more.
@@ -184,14 +187,14 @@ class Rows<Row> {
     const { touches } = this.source;
     if (touches) {
       for (const event of events) {
-        const id = isShown(event) ? touches(event) : undefined;
+        const id = this.isNew(event) ? touches(event) : undefined;
         if (id !== undefined) this.touched.add(id);
       }
       if (this.touched.size > 0 && !this.isReading) void this.readTouched(draw);
       return;
     }
     const newest = new Map<string, Happened>();
-    for (const event of events) if (event.Topic === this.source.topic && isShown(event)) newest.set(`${event.Namespace}/${event.Key}`, event);
+    for (const event of events) if (event.Topic === this.source.topic && this.isNew(event)) newest.set(`${event.Namespace}/${event.Key}`, event);
     let isNew = false;
     const added: [string, Row][] = [];
     for (const event of newest.values()) {
@@ -206,6 +209,10 @@ class Rows<Row> {
     }
     if (!isNew) return;
     if (added.length > 0) this.byId = new Map([...added.reverse(), ...this.byId]);
+    if (this.source.readOne && added.length <= most_single_reads) {
+      for (const [id] of added) this.touched.add(id);
+      if (added.length > 0 && !this.isReading) void this.readTouched(draw);
+    }
     this.ordered = null;
     draw();
   }
@@ -232,6 +239,10 @@ class Rows<Row> {
     } catch {
       // The next event reads it again; a lost connection all of it.
     }
+  }
+
+  private isNew(event: Happened): boolean {
+    return event.Index > this.since && isShown(event);
   }
 
   private idOf(event: Happened): string {

@@ -17,6 +17,7 @@ export class Stream {
   private scope = 0;
   private current: AbortController | null = null;
   private started = false;
+  private wasOpen = false;
 
   constructor(private readonly tell: (told: Told) => void) {}
 
@@ -87,7 +88,9 @@ export class Stream {
   private opened(): void {
     this.wait = 250;
     this.tell({ kind: "connection", state: "live", polls: this.polls });
-    if (!this.polls) this.tell({ kind: "stale" });
+    // What happened before the first time is told by the stream itself.
+    if (this.wasOpen && !this.polls) this.tell({ kind: "stale" });
+    this.wasOpen = true;
   }
 
   private async read(reader: ReadableStreamDefaultReader<Uint8Array>, abort: AbortController): Promise<void> {

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-YIGBKMIO.js";import"./chunk-2XQ76O65.js";import"./chunk-NHVAPBLZ.js";import"./chunk-LC5D2CKL.js";import"./chunk-2O446HYB.js";import"./chunk-WRQGYUIP.js";import"./chunk-TBTV7XDK.js";import"./chunk-W2PNJ4KU.js";import"./chunk-SH4MHXQK.js";import"./chunk-7DTXH4XE.js";import"./chunk-6KVZOH5Z.js";import"./chunk-PNQD3UXB.js";export{b as EvalTable,a as JobPage};
