@@ -76,6 +76,8 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     await second.getByRole("link", { name: "web", exact: true }).waitFor();
     await page.goTo("/ui/settings/tokens");
     await page.getByRole("button", { name: "Sign out" }).click();
+    await second.getByText(/needs list-jobs/).first().waitFor();
+    assert.equal(await second.evaluate(() => sessionStorage.getItem("token")), null);
     await page.goTo("/ui/jobs");
     await page.getByText(/needs list-jobs/).first().waitFor();
     clean(page);
@@ -97,10 +99,13 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     await page.goTo("/ui/variables");
     await heading(page, "Variables");
     await page.goTo("/ui/jobs/web@default");
-    await page.getByRole("button", { name: "Stop", exact: true }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Stop job" }).click();
+    const stop = page.getByRole("button", { name: "Stop", exact: true });
+    await until("it may not be pressed", () => stop.isDisabled());
+    assert.equal(await stop.getAttribute("title"), "This needs submit-job in namespace default");
+    await page.goTo("/ui/jobs/run?job=web&namespace=default");
+    await page.getByRole("textbox", { name: "Job definition" }).waitFor();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.getByRole("alert").getByText(/Permission denied/).waitFor();
-    await page.keyboard.press("Escape");
     await page.goTo("/ui/jobs");
     await page.getByRole("link", { name: "web", exact: true }).waitFor();
     await agent.run(job.replace('"web"', '"second"'));

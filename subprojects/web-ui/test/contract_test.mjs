@@ -226,6 +226,8 @@ async function rows(agent, browser, check, alloc, node) {
     await page.getByRole("searchbox", { name: "Search logs" }).fill("/line [12] two/");
     await until("hits", async () => /[1-9]\d* hits?/.test(await page.getByRole("status", { name: "Hits" }).textContent()));
     await log.locator("mark").first().waitFor();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+    assert.equal(download.suggestedFilename(), "server.stdout.log");
     await page.getByRole("radio", { name: "stderr" }).check();
     await log.getByText(/oops \d+/).first().waitFor();
     clean(page);

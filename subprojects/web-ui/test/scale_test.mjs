@@ -145,7 +145,7 @@ async function rows(agent, browser, check) {
     await until("none run any more", async () => (await agent.get("/v1/job/many/summary")).Summary.g.Running === 0, 120);
     await page.waitForTimeout(500);
     console.log(`  longest frame while ${count} allocations stopped: ${Math.round(await page.evaluate(() => globalThis.longest))} ms`);
-    assert.equal(await page.locator(".grid-row").getByText("running", { exact: true }).count(), 0);
+    await until("no row says that it runs", async () => (await page.locator(".grid-row").getByText("running", { exact: true }).count()) === 0);
     assert.deepEqual(page.wrong.splice(0), []);
   });
   await page.context().close();

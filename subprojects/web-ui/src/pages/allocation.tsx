@@ -7,6 +7,7 @@ import { bytes, mebibytes, milliseconds, shortId } from "../pure/units.ts";
 import { jobLink, link, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
+import { useWhyNot } from "../store/may.ts";
 import { FilesTab } from "./files.tsx";
 import { type Allocation, type TaskState } from "./job_types.ts";
 import { NotFound } from "./not_found.tsx";
@@ -64,7 +65,8 @@ function tasksOf(alloc: Allocation): string[] {
 function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Element {
   const ns = alloc.Namespace;
   const isOver = alloc.ClientStatus !== "running" && alloc.ClientStatus !== "pending";
-  const why = isOver ? `It is ${alloc.ClientStatus}` : undefined;
+  const whyNot = useWhyNot("alloc-lifecycle", ns);
+  const why = whyNot ?? (isOver ? `It is ${alloc.ClientStatus}` : undefined);
   return <div class="actions">
     <Status value={alloc.ClientStatus} label="Allocation status" />
     <code>{shortId(alloc.ID)}</code><span>desired {alloc.DesiredStatus}</span>
@@ -72,9 +74,9 @@ function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Elem
     <span class="grow" />
     <a class="button" href={link("allocations", alloc.ID, "why")}>Why here</a>
     {alloc.ClientStatus === "running" && task ? <a class="button" data-key="x" href={`${link("exec", alloc.JobID, alloc.TaskGroup, task)}?allocation=${alloc.ID}&namespace=${word(ns)}`}>Exec</a> : null}
-    <ActionButton disabled={alloc.ClientStatus !== "running"} why={why ?? "Its running tasks end and start again, in place"} done="The tasks are restarted"
+    <ActionButton disabled={alloc.ClientStatus !== "running" || whyNot !== undefined} why={why ?? "Its running tasks end and start again, in place"} done="The tasks are restarted"
       act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {})}>Restart</ActionButton>
-    <ActionButton kind="danger" disabled={isOver || alloc.DesiredStatus === "stop"} why={why ?? "It ends, and the scheduler places another one"} done="The allocation is stopped"
+    <ActionButton kind="danger" disabled={isOver || whyNot !== undefined || alloc.DesiredStatus === "stop"} why={why ?? "It ends, and the scheduler places another one"} done="The allocation is stopped"
       act={() => send("PUT", `/v1/allocation/${alloc.ID}/stop`, { namespace: ns })}>Stop</ActionButton>
   </div>;
 }

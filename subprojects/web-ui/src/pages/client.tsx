@@ -6,6 +6,7 @@ import { bytes, duration, shortId } from "../pure/units.ts";
 import { go, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
+import { useWhyNot } from "../store/may.ts";
 import { AllocTable, inOrder } from "./alloc_table.tsx";
 import type { AllocStub } from "./job_types.ts";
 import { NotFound } from "./not_found.tsx";
@@ -41,6 +42,7 @@ function Actions({ node, running }: { node: Node; running: number }): JSX.Elemen
   const [ignoresSystem, setIgnoresSystem] = useState(false);
   const close = (): void => setAsks("");
   const path = `/v1/node/${node.ID}`;
+  const whyNot = useWhyNot("node-write");
   const isEligible = node.SchedulingEligibility === "eligible";
   const isDraining = node.DrainStrategy != null;
   const state = stateOf({ ...node, Drain: isDraining });
@@ -50,9 +52,9 @@ function Actions({ node, running }: { node: Node; running: number }): JSX.Elemen
     <code>{shortId(node.ID)}</code><span>{node.Datacenter}</span><span>pool {node.NodePool}</span>{node.NodeClass ? <span>class {node.NodeClass}</span> : null}
     {isDraining ? <span>{running} {running === 1 ? "allocation" : "allocations"} left</span> : null}
     <span class="grow" />
-    <Switch label="Eligible" isOn={isEligible} disabled={isDraining} act={() => send("PUT", `${path}/eligibility`, {}, { NodeID: node.ID, Eligibility: isEligible ? "ineligible" : "eligible" })} />
-    {isDraining ? <ActionButton done="The drain is stopped" act={() => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: null, MarkEligible: true })}>Stop drain</ActionButton>
-      : <button type="button" class="danger" data-key="s" onClick={() => setAsks("drain")}>Drain</button>}
+    <Switch label="Eligible" isOn={isEligible} disabled={isDraining || whyNot !== undefined} act={() => send("PUT", `${path}/eligibility`, {}, { NodeID: node.ID, Eligibility: isEligible ? "ineligible" : "eligible" })} />
+    {isDraining ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="The drain is stopped" act={() => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: null, MarkEligible: true })}>Stop drain</ActionButton>
+      : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("drain")}>Drain</button>}
     {node.Status === "down" ? <button type="button" class="danger" onClick={() => setAsks("purge")}>Purge</button> : null}
     <Confirm name="Drain client" button="Start drain" kind="danger" isOpen={asks === "drain"} close={close} done={`${node.Name} drains`} act={drain}>
       <p>Nothing new is placed on {node.Name}, and its {running} running {running === 1 ? "allocation moves" : "allocations move"} to other clients.</p>

@@ -6,6 +6,7 @@ import { milliseconds, shortId } from "../pure/units.ts";
 import { go, jobLink, link, place, splitName } from "../shell/router.ts";
 import { get, send, word } from "../store/api.ts";
 import { useData, type Data } from "../store/data.ts";
+import { useWhyNot } from "../store/may.ts";
 import type { Happened } from "../store/messages.ts";
 import { AllocTable, inOrder } from "./alloc_table.tsx";
 import { DefinitionTab, VersionsTab } from "./job_versions.tsx";
@@ -66,16 +67,17 @@ function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Element {
   const [asks, setAsks] = useState("");
   const [purges, setPurges] = useState(false);
   const close = (): void => setAsks("");
+  const whyNot = useWhyNot("submit-job", ns);
   const isStopped = job.Stop || job.Status === "dead";
   return <div class="actions">
     <Status value={job.Status} label="Job status" />
     <span>{job.Type}</span><span>priority {job.Priority}</span><span>namespace {ns}</span><span>version {job.Version}</span>
     <span class="grow" />
-    {job.Stop ? <ActionButton kind="main" done={`Job ${id} is started`} act={() => start(path, ns)}>Start</ActionButton>
-      : <button type="button" class="danger" data-key="s" onClick={() => setAsks("stop")}>Stop</button>}
+    {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => start(path, ns)}>Start</ActionButton>
+      : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("stop")}>Stop</button>}
     <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
-    {job.Periodic ? <ActionButton done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
-    {isStopped ? <button type="button" class="danger" onClick={() => setAsks("purge")}>Purge</button> : null}
+    {job.Periodic ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
+    {isStopped ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
     <Confirm name="Stop job" button="Stop job" kind="danger" isOpen={asks === "stop"} close={close} done={`Job ${id} is stopped`}
       act={async () => { await send("DELETE", path, { namespace: ns, purge: purges ? "true" : undefined }); if (purges) go("/ui/jobs"); }}>
       <p>All allocations of {id} are stopped. The job stays and can be started again.</p>
@@ -127,14 +129,17 @@ function WhyPanel({ path, ns, when }: JobProps): JSX.Element | null {
 }
 
 function Groups({ job, counts, path, ns }: JobProps & { job: Job; counts: Record<string, GroupCounts> }): JSX.Element {
+  const cannotScale = useWhyNot("scale-job", ns);
+  const cannotSubmit = useWhyNot("submit-job", ns);
+  const whyNot = cannotSubmit === undefined ? undefined : cannotScale;  // either will do
   const scale = (group: string, count: number): Promise<unknown> =>
     send("PUT", `${path}/scale`, { namespace: ns }, { Count: count, Target: { Group: group }, Message: "scaled in the web UI" });
   return <Table name="Groups" rows={job.TaskGroups ?? []} keyOf={(group) => group.Name} columns={[
     { name: "Group", cell: (group) => group.Name },
     { name: "Count", cell: (group) => job.Type === "system" || job.Type === "sysbatch" || job.Stop ? group.Count : <span class="stepper">
-      <ActionButton disabled={group.Count === 0} done={`${group.Name}: ${group.Count - 1}`} act={() => scale(group.Name, group.Count - 1)}><span class="hidden">Fewer of {group.Name}</span><span aria-hidden="true">−</span></ActionButton>
+      <ActionButton disabled={group.Count === 0 || whyNot !== undefined} why={whyNot} done={`${group.Name}: ${group.Count - 1}`} act={() => scale(group.Name, group.Count - 1)}><span class="hidden">Fewer of {group.Name}</span><span aria-hidden="true">−</span></ActionButton>
       <span>{group.Count}</span>
-      <ActionButton done={`${group.Name}: ${group.Count + 1}`} act={() => scale(group.Name, group.Count + 1)}><span class="hidden">More of {group.Name}</span><span aria-hidden="true">+</span></ActionButton></span> },
+      <ActionButton disabled={whyNot !== undefined} why={whyNot} done={`${group.Name}: ${group.Count + 1}`} act={() => scale(group.Name, group.Count + 1)}><span class="hidden">More of {group.Name}</span><span aria-hidden="true">+</span></ActionButton></span> },
     { name: "Running", isNumber: true, cell: (group) => counts[group.Name]?.Running ?? 0 },
     { name: "Starting", isNumber: true, cell: (group) => counts[group.Name]?.Starting ?? 0 },
     { name: "Not placed", isNumber: true, cell: (group) => counts[group.Name]?.Queued ?? 0 },

@@ -7,6 +7,7 @@ import type { JobDiff } from "../pure/diff.ts";
 import { milliseconds } from "../pure/units.ts";
 import { send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
+import { useWhyNot } from "../store/may.ts";
 import type { JobProps } from "./job.tsx";
 import type { Job } from "./job_types.ts";
 import { useState } from "preact/hooks";
@@ -38,12 +39,13 @@ interface Versions {
 
 export function VersionsTab({ path, ns, when, current }: JobProps & { current: number | undefined }): JSX.Element {
   const versions = useData<Versions>(`${path}/versions`, { namespace: ns, diffs: "true" }, { when });
+  const whyNot = useWhyNot("submit-job", ns);
   const [reverts, setReverts] = useState<number | null>(null);
   return <Panel title="Versions" data={versions} needs={`read-job in namespace ${ns}`}>{(value) => <>
     {(value.Versions ?? []).map((version, at) => <article class="card" key={version.Version} aria-label={`Version ${version.Version}`}>
       <div class="actions"><h3>Version {version.Version}</h3>{version.Version === current ? <span>current</span> : null}{version.Stable ? <Status value="stable" /> : null}
         <Ago at={milliseconds(version.SubmitTime)} /><span class="grow" />
-        {version.Version === current ? null : <button type="button" onClick={() => setReverts(version.Version)}>Revert to {version.Version}</button>}</div>
+        {version.Version === current ? null : <button type="button" disabled={whyNot !== undefined} title={whyNot} onClick={() => setReverts(version.Version)}>Revert to {version.Version}</button>}</div>
       {value.Diffs?.[at] ? <DiffView diff={value.Diffs[at]} /> : <p class="faint">The first version that is kept.</p>}
     </article>)}
     <Confirm name="Revert job" button="Revert job" isOpen={reverts !== null} close={() => setReverts(null)} done={`Reverted to version ${reverts}`}

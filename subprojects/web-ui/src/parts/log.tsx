@@ -75,8 +75,11 @@ export function LogView({ alloc, task, ns }: { alloc: string; task: string; ns: 
   const { begin, end, found } = lines.current;
   const total = end - begin;
   const height = box.current?.clientHeight ?? 600;
-  const first = wraps ? Math.max(0, total - 1_000) : Math.max(0, Math.floor(top / line_height) - overscan);
-  const last = wraps ? total : Math.min(total, first + Math.ceil(height / line_height) + 2 * overscan);
+  // Where the box was scrolled to may be beyond the end, once the oldest lines are dropped.
+  const inSight = Math.ceil(height / line_height);
+  const lowest = Math.max(0, total - inSight);
+  const first = wraps ? Math.max(0, total - 1_000) : Math.max(0, (follows ? lowest : Math.min(lowest, Math.floor(top / line_height))) - overscan);
+  const last = wraps ? total : Math.min(total, first + inSight + 2 * overscan);
   useLayoutEffect(() => { if (follows && box.current) box.current.scrollTop = box.current.scrollHeight; });
   function jump(to: number): void {
     const hits = lines.current.found;

@@ -96,7 +96,7 @@ export function SearchBox({ label, value, onChange }: { label: string; value: st
 
 /** A button that acts on the agent: says while it does, and what became of it. */
 export function ActionButton({ children, act, done, kind, disabled, why }: {
-  children: ComponentChildren; act: () => Promise<unknown>; done?: string | undefined; kind?: "danger" | "main"; disabled?: boolean; why?: string;
+  children: ComponentChildren; act: () => Promise<unknown>; done?: string | undefined; kind?: "danger" | "main"; disabled?: boolean; why?: string | undefined;
 }): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const run = async (): Promise<void> => {

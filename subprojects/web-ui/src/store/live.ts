@@ -47,7 +47,8 @@ function take(told: Told): void {
     connection.value = told.state;
     polls.value = told.polls;
   } else if (told.kind === "token") {
-    if (told.token !== "" && told.token !== token.value) keepToken(told.token, false);
+    // Of another tab: who signs out in one, is out in all.
+    if (told.token !== token.value) keepToken(told.token, false);
   } else {
     if (told.kind === "stale") isStale = true;
     else waiting.push(...told.events);

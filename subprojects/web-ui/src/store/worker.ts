@@ -11,19 +11,20 @@ const stream = new Stream((told) => {
   tellAll(told);
 });
 
-function tellAll(told: Told, except?: MessagePort): void {
-  for (const port of ports) if (port !== except) port.postMessage(told);
+function tellAll(told: Told): void {
+  for (const port of ports) port.postMessage(told);
 }
 
 function take(port: MessagePort, asked: Asked): void {
   if (asked.kind === "bye") {
     ports.delete(port);
   } else if (asked.kind === "hello") {
-    port.postMessage({ kind: "token", token } satisfies Told);
+    // Without one there is nothing to say: the page may be getting one just now.
+    if (token !== "") port.postMessage({ kind: "token", token } satisfies Told);
     port.postMessage(connection);
   } else if (asked.token !== token) {
     token = asked.token;
-    tellAll({ kind: "token", token }, port);
+    tellAll({ kind: "token", token });  // also to the page that said it: it may have heard of an older one meanwhile
     stream.become(token);
   }
 }

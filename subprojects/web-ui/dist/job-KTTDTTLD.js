@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-K5JAA63R.js";import"./chunk-2XQ76O65.js";import"./chunk-NHVAPBLZ.js";import"./chunk-LC5D2CKL.js";import"./chunk-2O446HYB.js";import"./chunk-65RMAQWY.js";import"./chunk-TC7XQAUU.js";import"./chunk-W2PNJ4KU.js";import"./chunk-6XQP7SXI.js";import"./chunk-7DTXH4XE.js";import"./chunk-6KVZOH5Z.js";import"./chunk-PNQD3UXB.js";export{b as EvalTable,a as JobPage};
