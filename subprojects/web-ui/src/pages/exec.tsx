@@ -33,8 +33,8 @@ function decode(data: string): Uint8Array {
   return Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
 }
 
-/** Connects the terminal with the task; calls `ended` with what became of it. */
-function connectTask(screen: Screen, alloc: string, task: string, command: string[], ns: string, ended: (how: string) => void): () => void {
+/** Connects the terminal with the task; calls `opened` when it takes input, `ended` with what became of it. */
+function connectTask(screen: Screen, alloc: string, task: string, command: string[], ns: string, opened: () => void, ended: (how: string) => void): () => void {
   const path = url(`/v1/client/allocation/${word(alloc)}/exec`, { command: JSON.stringify(command), task, tty: "true", ws_handshake: "true", namespace: ns });
   const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`);
   const send = (frame: object): void => { if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame)); };
@@ -49,6 +49,7 @@ function connectTask(screen: Screen, alloc: string, task: string, command: strin
     send({ version: 1, auth_token: token.value });
     send({ tty_size: screen.size() });
     screen.terminal.focus();
+    opened();
   };
   socket.onmessage = (message) => {
     const frame = JSON.parse(String(message.data)) as Frame;
@@ -72,7 +73,7 @@ export function ExecPage(): JSX.Element {
   const allocs = useData<AllocStub[]>(given ? null : `/v1/job/${word(job)}/allocations`, { namespace: ns, task_states: "false" });
   const alloc = given || (allocs.value?.find((one) => one.TaskGroup === group && one.ClientStatus === "running")?.ID ?? "");
   const [command, setCommand] = useState("/bin/sh");
-  const [state, setState] = useState<"idle" | "connected">("idle");
+  const [state, setState] = useState<"idle" | "connecting" | "connected">("idle");
   const [outcome, setOutcome] = useState("");
   const host = useRef<HTMLDivElement>(null);
   const connect = useRef<HTMLButtonElement>(null);
@@ -80,17 +81,17 @@ export function ExecPage(): JSX.Element {
   const hangUp = useRef<() => void>(() => undefined);
   useEffect(() => () => { hangUp.current(); screen.current?.end(); }, []);
   const start = async (): Promise<void> => {
-    if (!host.current || state === "connected") return;
+    if (!host.current || state !== "idle") return;
     screen.current?.end();
     setOutcome("");
-    setState("connected");
+    setState("connecting");
     const made = await openScreen(host.current);
     screen.current = made;
     made.terminal.attachCustomKeyEventHandler((event) => {
       if (event.ctrlKey && event.altKey && event.key === "Escape") { connect.current?.focus(); return false; }
       return true;
     });
-    hangUp.current = connectTask(made, alloc, task, wordsOf(command), ns, (how) => { setState("idle"); setOutcome(how); });
+    hangUp.current = connectTask(made, alloc, task, wordsOf(command), ns, () => setState("connected"), (how) => { setState("idle"); setOutcome(how); });
   };
   return <>
     <Heading title={`Exec ${task}`} back={alloc ? { href: link("allocations", alloc), text: `Allocation ${shortId(alloc)}` } : { href: jobLink(job, ns), text: `Job ${job}` }}>Exec in {task}</Heading>
@@ -99,10 +100,10 @@ export function ExecPage(): JSX.Element {
     {!alloc && allocs.value ? <p class="trouble">No allocation of this group is running.</p> : null}
     <form class="actions" onSubmit={(event) => { event.preventDefault(); void start(); }}>
       <label class="field grow">Command<input type="text" spellcheck={false} value={command} onInput={(event) => setCommand(event.currentTarget.value)} /></label>
-      <button type="submit" ref={connect} class="main" disabled={!alloc || state === "connected" || command.trim() === ""}>Connect</button>
-      <button type="button" disabled={state !== "connected"} onClick={() => hangUp.current()}>Hang up</button>
+      <button type="submit" ref={connect} class="main" disabled={!alloc || state !== "idle" || command.trim() === ""}>Connect</button>
+      <button type="button" disabled={state === "idle"} onClick={() => hangUp.current()}>Hang up</button>
     </form>
-    <p role="status" aria-label="Exec status">{outcome || (state === "connected" ? "Connected; Ctrl+Alt+Esc leaves the terminal" : "")}</p>
+    <p role="status" aria-label="Exec status">{outcome || (state === "connected" ? "Connected; Ctrl+Alt+Esc leaves the terminal" : state === "connecting" ? "Connecting…" : "")}</p>
     <div role="group" aria-label="Terminal" class="terminal" ref={host} data-keys="off" />
   </>;
 }

@@ -1,7 +1,7 @@
 // A list of any length: one scroller, rows of one height, of which only those in sight are in the document.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { matches, parseFilter } from "../pure/filter.ts";
+import { matches, parseFilter, searchable } from "../pure/filter.ts";
 import { several } from "../pure/units.ts";
 import { place, setParameter } from "../shell/router.ts";
 import type { List } from "../store/data.ts";
@@ -30,6 +30,9 @@ interface Props<Row> {
   empty: ComponentChildren;
 }
 
+/** What rows show, made once for each: one that changes is another object. */
+const texts = new WeakMap<object, string>();
+
 export function FilteredGrid<Row>(props: Props<Row>): JSX.Element {
   const { list, columns, name, noun, needs, empty, member } = props;
   const text = place.value.query.get("filter") ?? "";
@@ -38,7 +41,14 @@ export function FilteredGrid<Row>(props: Props<Row>): JSX.Element {
   const shown = useMemo(() => {
     const filter = parseFilter(text);
     const isAll = filter.words.length === 0 && filter.members.length === 0;
-    const kept = isAll ? rows : rows.filter((row) => matches(filter, columns.map((column) => String(column.text(row))), (key) => {
+    const textOf = (row: Row): string => {
+      const known = texts.get(row as object);
+      if (known !== undefined) return known;
+      const made = searchable(columns.map((column) => column.text(row)));
+      texts.set(row as object, made);
+      return made;
+    };
+    const kept = isAll ? rows : rows.filter((row) => matches(filter, textOf(row), (key) => {
       const column = columns.find((one) => one.name.toLowerCase().replaceAll(" ", "") === key);
       return member?.(row, key) ?? (column ? String(column.text(row)) : undefined);
     }));

@@ -1,10 +1,10 @@
 import { strict as assert } from "node:assert";
 import { test } from "node:test";
-import { matches, parseFilter } from "./filter.ts";
+import { matches, parseFilter, searchable } from "./filter.ts";
 
 const row = ["web-1", "running", "default"];
 const member = (name: string): string | undefined => ({ status: "running", ns: "default" })[name];
-const kept = (text: string): boolean => matches(parseFilter(text), row, member);
+const kept = (text: string): boolean => matches(parseFilter(text), searchable(row), member);
 
 test("all words must be there, in any case", () => {
   assert.ok(kept(""));

@@ -16,16 +16,17 @@ export function parseFilter(text: string): Filter {
   return filter;
 }
 
-/** `texts` are what the row shows, `members` what "key=" looks at. */
-export function matches(filter: Filter, texts: readonly string[], members: (name: string) => string | undefined): boolean {
+/** What a row shows, as `matches` looks through it. */
+export function searchable(texts: readonly (string | number)[]): string {
+  return texts.join("\n").toLowerCase();
+}
+
+/** `text` is what the row shows (`searchable`), `members` what "key=" looks at. */
+export function matches(filter: Filter, text: string, members: (name: string) => string | undefined): boolean {
   for (const [name, wanted] of filter.members) {
     const value = members(name);
     // A key that the list has not is a word like others.
-    if (value === undefined ? !has(texts, `${name}=${wanted}`) : !value.toLowerCase().includes(wanted)) return false;
+    if (value === undefined ? !text.includes(`${name}=${wanted}`) : !value.toLowerCase().includes(wanted)) return false;
   }
-  return filter.words.every((word) => has(texts, word));
-}
-
-function has(texts: readonly string[], word: string): boolean {
-  return texts.some((text) => text.toLowerCase().includes(word));
+  return filter.words.every((word) => text.includes(word));
 }
