@@ -122,18 +122,34 @@ std::map<std::string, DiskSpace> read_disks() {
   return disks;
 }
 
+/// Without who a URL in it says that he is, and his password. To the last @ before a blank, as
+/// passwords are not always escaped.
+std::string without_users(std::string_view value) {
+  static constexpr std::string_view scheme_end = "://";
+  std::string shown;
+  for (;;) {
+    const auto scheme = value.find(scheme_end);
+    if (scheme == value.npos) return shown.append(value);
+    shown += value.substr(0, scheme + scheme_end.size());
+    value.remove_prefix(scheme + scheme_end.size());
+    const auto end = std::min(value.find_first_of(ascii_space), value.size());
+    if (const auto at = value.substr(0, end).rfind('@'); at != value.npos) {
+      shown += redacted;
+      value.remove_prefix(at);
+    }
+  }
+}
+
 }  // namespace
 
-std::string_view shown_value(std::string_view name, std::string_view value) {
-  static constexpr std::array known = std::to_array<std::string_view>(
-      {"NOMAD_LICENSE", "AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS"});
+std::string shown_value(std::string_view name, std::string_view value) {
+  // They hide too much rather than too little: nobody needs a keyboard's name.
   static constexpr std::array parts
-      = std::to_array<std::string_view>({"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PRIVATE_KEY"});
+      = std::to_array<std::string_view>({"AUTH", "COOKIE", "CREDENTIAL", "DSN", "KEY", "LICENSE",
+                                         "PASS", "PRIVATE", "SECRET", "TOKEN", "_PWD"});
   const auto upper = to_upper(name);
   const auto is_in_it = [&upper](std::string_view part) { return upper.find(part) != upper.npos; };
-  return std::ranges::find(known, upper) != known.end() || std::ranges::any_of(parts, is_in_it)
-             ? redacted
-             : value;
+  return std::ranges::any_of(parts, is_in_it) ? std::string{redacted} : without_users(value);
 }
 
 std::map<std::string, std::string> shown_environment(const char* const* environment) {

@@ -36,8 +36,9 @@ struct HostData {
 
 HostData read_host_data();
 
-/// The value, or what stands for it where the name says that it is a secret. Pure.
-std::string_view shown_value(std::string_view name, std::string_view value);
+/// The value, without users and passwords of URLs; what stands for it where the name says that it
+/// may be a secret. Pure.
+std::string shown_value(std::string_view name, std::string_view value);
 
 /// "NAME=value" lines, as `environ` has them, without secrets. Pure.
 std::map<std::string, std::string> shown_environment(const char* const* environment);

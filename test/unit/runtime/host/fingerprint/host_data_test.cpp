@@ -8,17 +8,39 @@ namespace ip = boost::asio::ip;
 
 TEST_CASE("host_data: secrets of the environment are not shown") {
   const char* const environment[] = {"PATH=/bin:/sbin", "vault_token=s.abc",
-                                     "DB_PASSWORD=a=b", "AWS_ACCESS_KEY_ID=AKIA",
+                                     "DB_PASSWORD=a=b", "OLDPWD=/root",
                                      "EMPTY=",          "LINE",
                                      "KEYBOARD=de",     nullptr};
   const auto shown = shown_environment(environment);
   CHECK(shown.at("PATH") == "/bin:/sbin");
   CHECK(shown.at("vault_token") == "<redacted>");
   CHECK(shown.at("DB_PASSWORD") == "<redacted>");
-  CHECK(shown.at("AWS_ACCESS_KEY_ID") == "<redacted>");
+  CHECK(shown.at("OLDPWD") == "/root");
   CHECK(shown.at("EMPTY").empty());
   CHECK(shown.at("LINE").empty());
-  CHECK(shown.at("KEYBOARD") == "de");
+  CHECK(shown.at("KEYBOARD") == "<redacted>");
+}
+
+TEST_CASE("host_data: whatever may name a secret hides its value") {
+  for (const char* name :
+       {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "NOMAD_LICENSE", "STRIPE_APIKEY",
+        "SSH_KEY", "REDISCLI_AUTH", "HTTP_AUTHORIZATION", "DB_PASS", "PGPASSFILE", "MYSQL_PWD",
+        "client_secret", "Private_Pem", "SENTRY_DSN", "ERLANG_COOKIE", "GITHUB_TOKEN"}) {
+    CAPTURE(name);
+    CHECK(shown_value(name, "it") == "<redacted>");
+  }
+}
+
+TEST_CASE("host_data: URLs are shown without users and passwords") {
+  const auto shown = [](std::string_view value) { return shown_value("PLACE", value); };
+  CHECK(shown("postgres://me:pw@db:5432/all") == "postgres://<redacted>@db:5432/all");
+  CHECK(shown("https://ghp_1@github.com/a") == "https://<redacted>@github.com/a");
+  CHECK(shown("redis://:p@ss/w?#rd@cache") == "redis://<redacted>@cache");
+  CHECK(shown("a http://b/c amqp://u:p@d e@f") == "a http://b/c amqp://<redacted>@d e@f");
+  CHECK(shown("amqp://u:p@a,amqp://v:q@b") == "amqp://<redacted>@b");
+  CHECK(shown("http://proxy:3128") == "http://proxy:3128");
+  CHECK(shown("me@home") == "me@home");
+  CHECK(shown("x://") == "x://");
 }
 
 TEST_CASE("host_data: an address of version 4 is described as its users know it") {
