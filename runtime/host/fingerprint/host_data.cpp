@@ -188,14 +188,21 @@ AddressFacts facts_of(const ip::network_v6& network) {
 
 std::vector<std::string> parse_disk_mounts(std::string_view mounts) {
   static constexpr std::array no_disks = std::to_array<std::string_view>(
-      {"autofs", "binfmt_misc", "cgroup", "cgroup2", "debugfs", "devpts", "devtmpfs", "fusectl",
-       "fuse.lxcfs", "hugetlbfs", "mqueue", "proc", "pstore", "rpc_pipefs", "securityfs", "sysfs",
-       "tmpfs", "vboxsf"});
+      {"autofs", "binfmt_misc", "cgroup", "cgroup2", "debugfs", "devpts", "devtmpfs", "hugetlbfs",
+       "mqueue", "proc", "pstore", "rpc_pipefs", "securityfs", "sysfs", "tmpfs", "vboxsf"});
+  // Those that a server or a program answers for, or does not, by how their types begin.
+  static constexpr std::array of_others = std::to_array<std::string_view>(
+      {"9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse", "glusterfs", "gpfs", "lustre",
+       "ncpfs", "nfs", "orangefs", "pvfs2", "smb", "virtiofs"});
+  const auto is_disk = [](std::string_view type) {
+    return std::ranges::find(no_disks, type) == no_disks.end()
+           && std::ranges::none_of(of_others,
+                                   [type](std::string_view of) { return type.starts_with(of); });
+  };
   std::vector<std::string> paths;
   for (const auto line : split(mounts, '\n')) {
     const auto words = fields(line, file_space);
-    if (words.size() > 2 && std::ranges::find(no_disks, words[2]) == no_disks.end())
-      paths.push_back(unescape_mount(words[1]));
+    if (words.size() > 2 && is_disk(words[2])) paths.push_back(unescape_mount(words[1]));
   }
   return paths;
 }

@@ -1,8 +1,8 @@
 // HostData: what an operator wants to know of a machine that he cannot log in to, as /v1/agent/host
 // shows it: the kernel, networks, resolver, known hosts, the agent's environment and disks.
 //
-// Secrets of the environment are not in it. Reading blocks (a file system of the network may be
-// away), so it is for a thread that may wait. What cannot be read is shown as the reason why.
+// Secrets of the environment are not in it. Reading blocks, for ever where a disk does not answer,
+// so it is for a thread that nobody waits for. What cannot be read is shown as the reason why.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,8 @@ std::map<std::string, std::string> shown_environment(const char* const* environm
 AddressFacts facts_of(const boost::asio::ip::network_v4& network);
 AddressFacts facts_of(const boost::asio::ip::network_v6& network);
 
-/// Where disks are mounted, of the text of /proc/mounts. Pure.
+/// Where disks of this machine are mounted, of the text of /proc/mounts: nothing of the network or
+/// of programs (FUSE), which may not answer. Pure.
 std::vector<std::string> parse_disk_mounts(std::string_view mounts);
 
 }  // namespace nomad::host

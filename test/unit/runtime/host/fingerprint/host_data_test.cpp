@@ -83,3 +83,12 @@ TEST_CASE("host_data: disks are what is mounted but the kernel's own file system
         == std::vector<std::string>{"/", "/my disk"});
   CHECK(parse_disk_mounts("").empty());
 }
+
+TEST_CASE("host_data: file systems that somebody else answers for are no disks") {
+  for (const char* type :
+       {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "lustre", "fuse", "fuse.sshfs",
+        "fuse.glusterfs", "fuseblk", "fusectl", "glusterfs", "virtiofs"}) {
+    CAPTURE(type);
+    CHECK(parse_disk_mounts(std::string{"server:/a /mnt "} + type + " rw 0 0\n").empty());
+  }
+}
