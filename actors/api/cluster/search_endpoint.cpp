@@ -67,6 +67,7 @@ struct SearchContext {
   std::optional<Table> table;  ///< Empty: there are none of them.
   Capability needed;
   Matches (*find)(const View& snapshot, const std::string& prefix, const ReadOptions& options);
+  Capability or_else = Capability::none;  ///< Opens it as well.
 };
 
 constexpr auto id_of_job = [](schema::Job::Reader job) { return view(job.getId()); };
@@ -88,10 +89,10 @@ constexpr std::array contexts = std::to_array<SearchContext>({
     {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Snapshot::nodes_map>},
     {"plugins", false, {}, Capability::plugin_list, match_nothing},
     {"scaling_policy", true, Table::scaling_policies, Capability::list_scaling_policies,
-     match_ids<&state::Snapshot::scaling_policies_map>},
+     match_ids<&state::Snapshot::scaling_policies_map>, Capability::read_job},
     {"vars", false, Table::variables, Capability::variables_list,
      match_names<&state::Snapshot::variables_map, path_of>},
-    {"volumes", false, {}, Capability::any_in_namespace, match_nothing},
+    {"volumes", false, {}, Capability::csi_list_volume, match_nothing, Capability::read_job},
 });
 
 /// Whether the caller has the right somewhere.
@@ -105,23 +106,27 @@ Result<> judge_any_namespace(const View& snapshot) {
   return has ? Result<>{} : Result<>{access::permission_denied()};
 }
 
-/// Whether there can be anything for the caller; each row is judged besides. `is_named`: it is all
-/// that is looked for, and who could find nothing is told so.
-Result<> check_context(const View& snapshot,
-                       const SearchContext& context,
-                       const ReadOptions& options,
-                       bool is_named) {
-  const bool is_of_one = context.needed == Capability::read_job && !options.all_namespaces();
-  const bool has_rows_of_its_own = access::is_namespaced(context.needed) && !is_of_one;
-  if (context.needed == Capability::node_pool_read)  // each has a name of its own
-    return is_named ? snapshot.sees_some_pool() : Result<>{};
-  if (has_rows_of_its_own && !is_named) return {};
-  const auto sees = snapshot.as(context.needed);
-  const bool goes_by_path = context.needed == Capability::variables_list;
-  if (access::is_namespaced(context.needed) && (options.all_namespaces() || goes_by_path))
+/// Whether there can be anything for a caller by this right; each row is judged besides.
+Result<> check_right(const View& snapshot, Capability right, const ReadOptions& options) {
+  if (right == Capability::node_pool_read)  // each has a name of its own
+    return snapshot.sees_some_pool();
+  const auto sees = snapshot.as(right);
+  const bool goes_by_path = right == Capability::variables_list;
+  if (access::is_namespaced(right) && (options.all_namespaces() || goes_by_path))
     return judge_any_namespace(sees);
-  const auto& allowed = sees.judge(access::is_namespaced(context.needed) ? options.ns : "");
+  const auto& allowed = sees.judge(access::is_namespaced(right) ? options.ns : "");
   return allowed ? Result<>{} : Result<>{allowed.error()};
+}
+
+/// By which right the caller searches there.
+Result<Capability> right_of(const View& snapshot,
+                            const SearchContext& context,
+                            const ReadOptions& options) {
+  const auto checked = check_right(snapshot, context.needed, options);
+  if (checked) return context.needed;
+  if (context.or_else != Capability::none && check_right(snapshot, context.or_else, options))
+    return context.or_else;
+  return checked.error();
 }
 
 bool is_id_prefix(const std::string& prefix) {
@@ -131,8 +136,6 @@ bool is_id_prefix(const std::string& prefix) {
 struct SearchRequest {
   std::string prefix;
   std::string context;
-
-  bool names(const SearchContext& candidate) const { return candidate.name == context; }
 
   bool wants(const SearchContext& candidate) const {
     if (!context.empty() && context != "all") return candidate.name == context;
@@ -146,8 +149,7 @@ std::uint64_t search_index(const View& snapshot,
                            const ReadOptions& options) {
   std::uint64_t index = 0;
   for (const auto& context : contexts)
-    if (context.table && search.wants(context)
-        && check_context(snapshot, context, options, search.names(context)))
+    if (context.table && search.wants(context) && right_of(snapshot, context, options))
       index = std::max(index, snapshot.index(*context.table));
   return index;
 }
@@ -162,12 +164,13 @@ Answer search_answer(const View& snapshot,
     JsonObject truncated{truncations};
     for (const auto& context : contexts) {
       if (!search.wants(context)) continue;
-      const bool is_named = search.names(context);
-      if (const auto checked = check_context(snapshot, context, options, is_named); !checked) {
-        if (is_named) return Answer::error(checked.error());
+      const auto right = right_of(snapshot, context, options);
+      if (!right) {
+        // Who names what he may not see is told so.
+        if (context.name == search.context) return Answer::error(right.error());
         continue;
       }
-      const auto result = context.find(snapshot.as(context.needed), search.prefix, options);
+      const auto result = context.find(snapshot.as(*right), search.prefix, options);
       if (result.ids.empty())
         found.null(context.name);
       else
