@@ -11,6 +11,7 @@
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/audit/verify.hpp"
 #include "runtime/base/files/bounded.hpp"
+#include "runtime/cluster/acl/token_commands.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;
@@ -29,11 +30,6 @@ Result<access::Grant> dev_or_nobody(std::string_view token) {
   const auto policy = access::read_policy(R"(namespace "a" { policy = "read" })").value();
   grant.rights = access::rights_of({{"dev", 1, policy}});
   grant.accessor = "acce5507";
-  access::HeldToken held;
-  held.name = "developer";
-  held.type = "client";
-  held.policies = {{"dev", 1}};
-  grant.token = std::make_shared<const access::HeldToken>(std::move(held));
   return grant;
 }
 
@@ -50,6 +46,25 @@ struct AuditFixture {
           {.lookup = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
              return dev_or_nobody(token);
            }}});
+    });
+    put_token();
+  }
+
+  /// What the developer's token is, as every server has it.
+  void put_token() {
+    auto& state = api->state();
+    state.run([](auto command) { command.initRootKeyUpsert().initKey().setKeyId("k"); });
+    state.run([](auto command) { command.initAclPolicyUpsert().setName("dev"); });
+    state.run([](auto command) {
+      auto upsert = command.initAclTokenUpsert();
+      upsert.setIsNew(true);
+      auto token = upsert.initToken();
+      token.setAccessorId("acce5507");
+      token.setName("developer");
+      token.setType("client");
+      token.setSecretHash(cluster::data_of("hash"));
+      token.setKeyId("k");
+      token.initPolicies(1).set(0, "dev");
     });
   }
 
