@@ -54,7 +54,8 @@ Result<AuditFile> AuditFile::open(FileOptions options, std::int64_t now) {
   if (!folder.empty() && fs::create_directories(folder, failure) && !failure)
     fs::permissions(folder, fs::perms::owner_all, failure);
   if (failure) return file.failed(failure.value());
-  NOMAD_TRY(file.begin(true, now));
+  NOMAD_TRY(file.begin(now));
+  NOMAD_TRY(file.go_on_with(now));
   return file;
 }
 
@@ -64,34 +65,40 @@ void AuditFile::note(std::int64_t now,
   notes_.push_back(note_text(now, stage, numbers));
 }
 
-/// Opens the file. `goes_on`: the chain is what the files say, not what was written last.
-Result<> AuditFile::begin(bool goes_on, std::int64_t now) {
-  file_.reset(::open(options_.path.c_str(),
-                     O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                     options_.mode));
-  if (!file_) return failed(errno);
+/// Opens what there is, in place of the file that was open.
+Result<> AuditFile::begin(std::int64_t now) {
+  file_.reset();
+  host::UniqueFd opened{::open(options_.path.c_str(),
+                               O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                               options_.mode)};
 
   struct stat info {};
 
-  if (fstat(file_.get(), &info) != 0) return failed(errno);
-  if (!S_ISREG(info.st_mode)) {
-    file_.reset();
+  if (!opened || fstat(opened.get(), &info) != 0) return failed(errno);
+  if (!S_ISREG(info.st_mode))
     return Error{Errc::io, fmt::format("audit log \"{}\": is no regular file", options_.path)};
-  }
-  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-    file_.reset();
+  if (flock(opened.get(), LOCK_EX | LOCK_NB) != 0)
     return Error{Errc::io, fmt::format("audit log \"{}\": another agent writes it", options_.path)};
-  }
+  file_ = std::move(opened);
   size_ = info.st_size;
   begun_ = size_ == 0 ? now
                       : std::min(now, std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000
                                           + info.st_mtim.tv_nsec);
-  if (!goes_on) return {};
-  return go_on_with(now);
+  return {};
 }
 
+/// The same in a running process, whose chain goes on from what it wrote last, whatever the file
+/// says: of that nothing is ours, as `notice_change` tells.
+Result<> AuditFile::begin_anew(std::int64_t now) {
+  NOMAD_TRY(begin(now));
+  size_ = 0;
+  is_torn_ = has_open_line_ = false;
+  if (std::exchange(was_taken_, false)) note(now, "FileReplaced", {});
+  return {};
+}
+
+/// Of a process that begins: the chain is what the files say.
 Result<> AuditFile::go_on_with(std::int64_t now) {
-  last_ = {};
   const auto end = NOMAD_TRY(end_of(file_.get(), size_));
   const auto tail = read_tail(end);
   if (tail.torn > 0) {
@@ -165,7 +172,7 @@ Result<> AuditFile::rotate(std::int64_t now) {
     begun_ = now;
     return why;
   }
-  NOMAD_TRY(begin(false, now));
+  NOMAD_TRY(begin_anew(now));
   return remove_oldest();
 }
 
@@ -180,40 +187,49 @@ Result<> AuditFile::remove_oldest() const {
 }
 
 /// Somebody else wrote or cut the file: that is told, and what we write begins on a line of its
-/// own.
-Result<std::string> AuditFile::noticed_change(std::int64_t now) {
+/// own. What is left of a batch that failed is cut.
+Result<> AuditFile::notice_change(std::int64_t now) {
   struct stat info {};
 
   if (fstat(file_.get(), &info) != 0) return failed(errno);
-  if (info.st_size == size_) return std::string{};
+  const bool was_torn = is_torn_ && info.st_size > size_;
+  if (was_torn && ftruncate(file_.get(), size_) != 0) return failed(errno);
+  is_torn_ = false;
+  if (info.st_size == size_) return {};
   note(now, "FileChanged",
        {{"expected_bytes", static_cast<std::uint64_t>(size_)},
         {"bytes", static_cast<std::uint64_t>(info.st_size)}});
+  if (was_torn) return {};
   size_ = info.st_size;
   char last = '\n';
   if (size_ > 0 && pread(file_.get(), &last, 1, size_ - 1) < 0) return failed(errno);
-  return std::string{last == '\n' ? "" : "\n"};
+  has_open_line_ = last != '\n';
+  return {};
 }
 
 Result<> AuditFile::append(const std::vector<std::string>& events, std::int64_t now) {
-  if (!file_) NOMAD_TRY(begin(true, now));
-  if (is_replaced()) {
-    NOMAD_TRY(begin(false, now));
-    note(now, "FileReplaced", {});
+  if (file_ && is_replaced()) {
+    was_taken_ = true;
+    file_.reset();
   }
-  if (is_due(now))
+  if (!file_) NOMAD_TRY(begin_anew(now));
+  NOMAD_TRY(notice_change(now));
+  if (is_due(now)) {
     if (const auto rotated = rotate(now); !rotated) {
       log::warn("audit_log", "{}", rotated.error().what);
       if (!file_) return rotated.error();
     }
+    NOMAD_TRY(notice_change(now));
+  }
   auto last = last_;
-  std::string bytes = NOMAD_TRY(noticed_change(now));
+  std::string bytes = has_open_line_ ? "\n" : "";
   for (const auto* each : {&std::as_const(notes_), &events})
     for (const auto& event : *each)
       bytes.append(seal(event, last)) += '\n';
   NOMAD_TRY(write(bytes));
   last_ = std::move(last);
   notes_.clear();
+  has_open_line_ = false;
   return {};
 }
 
@@ -232,7 +248,7 @@ Result<> AuditFile::write(const std::string& bytes) {
     size_ += static_cast<std::int64_t>(bytes.size());
     return {};
   }
-  if (ftruncate(file_.get(), size_) != 0) file_.reset();
+  is_torn_ = ftruncate(file_.get(), size_) != 0;
   return failed(why);
 }
 

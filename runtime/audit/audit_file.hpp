@@ -8,8 +8,10 @@
 // which a line tells, too ("FileReplaced"), as one does that somebody else wrote to it
 // ("FileChanged"). One agent at a time writes a file (flock).
 //
-// An error leaves the file as it was before the batch; what could not be taken back is cut when it
-// is opened anew, for the next batch. Blocks on the file system; used by one thread at a time.
+// Only `open` believes the files. In a running process the chain goes on from what was written
+// last, through errors, too. An error leaves the file as it was before the batch; what could not be
+// taken back is cut before the next one, which tells it ("FileChanged"). Blocks on the file system;
+// used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -47,11 +49,12 @@ public:
 private:
   explicit AuditFile(FileOptions options) : options_{std::move(options)} {}
 
-  Result<> begin(bool goes_on, std::int64_t now);
+  Result<> begin(std::int64_t now);
+  Result<> begin_anew(std::int64_t now);
   Result<> go_on_with(std::int64_t now);
   Result<> go_on_after_full();
   bool is_replaced() const;
-  Result<std::string> noticed_change(std::int64_t now);
+  Result<> notice_change(std::int64_t now);
   bool is_due(std::int64_t now) const;
   Result<> rotate(std::int64_t now);
   Result<> remove_oldest() const;
@@ -66,6 +69,9 @@ private:
   host::UniqueFd file_;
   std::int64_t size_ = 0;
   std::int64_t begun_ = 0;
+  bool was_taken_ = false;      ///< Somebody took the file away; a line tells it.
+  bool is_torn_ = false;        ///< A part of a batch that failed is behind `size_`.
+  bool has_open_line_ = false;  ///< Somebody else's, at the end.
   Link last_;
   std::vector<std::string> notes_;  ///< Of the log itself, before the next batch.
 };

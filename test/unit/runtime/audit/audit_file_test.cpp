@@ -126,6 +126,27 @@ TEST_CASE("audit_file: what cannot be written leaves nothing behind") {
   fs::create_directories(directory.path() + "/log");
   REQUIRE(file.append({"{\"a\":3"}, 4));
   CHECK(read_whole_file(path).value().find("\"a\":2") == std::string::npos);
+  CHECK(stages_in(path) == "FileReplaced ");  // and the chain is the one it was
+  CHECK(file.last().number == before.number + 2);
+}
+
+TEST_CASE("audit_file: a running log believes no file that somebody put in its place") {
+  const test::TempDir directory;
+  auto file = AuditFile::open(in(directory), 1).value();
+  const auto path = in(directory).path;
+  REQUIRE(file.append({"{\"a\":1"}, 2));
+  const auto copy = read_whole_file(path).value();
+  REQUIRE(file.append({"{\"a\":2"}, 3));
+
+  fs::remove_all(directory.path() + "/log");
+  REQUIRE_FALSE(file.append({"{\"a\":3"}, 4));
+  fs::create_directories(directory.path() + "/log");
+  std::ofstream{path} << copy << "foreign";
+  REQUIRE(file.append({"{\"a\":4"}, 5));
+
+  CHECK(stages_in(path) == "AuditStarted FileReplaced FileChanged ");
+  CHECK(file.last().number == 6);
+  CHECK(read_whole_file(path).value().find("foreign\n{") != std::string::npos);
 }
 
 TEST_CASE("audit_file: two do not write one file, nor anything that is no file") {
