@@ -36,6 +36,9 @@ Result<std::string> end_of(int file, std::int64_t size) {
   return end;
 }
 
+/// As many as the name of a full file has of nanoseconds: other sinks' files have fewer in theirs.
+constexpr std::size_t time_digits = 19;
+
 std::string extension_of_log(const fs::path& path) {
   return path.has_extension() ? path.extension().string() : ".log";
 }
@@ -113,18 +116,19 @@ Result<> AuditFile::go_on_with(std::int64_t now) {
   return {};
 }
 
-/// Of a file without a line: the chain is that of the newest full one.
+/// Of a file without a line: the chain is that of the full one that has come furthest, which is not
+/// the newest by its name where the clock was set back.
 Result<> AuditFile::go_on_after_full() {
-  const auto full = NOMAD_TRY(full_files());
-  if (full.empty()) return {};
-  host::UniqueFd newest{::open(full.back().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+  for (const auto& path : NOMAD_TRY(full_files())) {
+    const host::UniqueFd full{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
 
-  struct stat info {};
+    struct stat info {};
 
-  if (!newest || fstat(newest.get(), &info) != 0) return failed(errno);
-  const auto end = NOMAD_TRY(end_of(newest.get(), info.st_size));
-  if (const auto tail = read_tail(end); tail.last)
-    last_ = {tail.last->number + tail.damaged, tail.last->hash};
+    if (!full || fstat(full.get(), &info) != 0) return failed(errno);
+    const auto end = NOMAD_TRY(end_of(full.get(), info.st_size));
+    if (const auto tail = read_tail(end); tail.last && tail.last->number >= last_.number)
+      last_ = {tail.last->number + tail.damaged, tail.last->hash};
+  }
   return {};
 }
 
@@ -153,7 +157,8 @@ Result<std::vector<fs::path>> AuditFile::full_files() const {
   for (const auto& name : NOMAD_TRY(names_in(folder.string()))) {
     const fs::path other{name};
     const auto stem = other.stem().string();
-    if (stem.starts_with(start) && other.extension() == extension_of_log(path)
+    if (stem.starts_with(start) && stem.size() == start.size() + time_digits
+        && other.extension() == extension_of_log(path)
         && is_digits(std::string_view{stem}.substr(start.size())))
       full.push_back(folder / other);
   }
@@ -166,7 +171,7 @@ Result<> AuditFile::rotate(std::int64_t now) {
   const fs::path path{options_.path};
   auto full = path;
   full.replace_filename(
-      fmt::format("{}-{:019}{}", path.stem().string(), now, extension_of_log(path)));
+      fmt::format("{}-{:0{}}{}", path.stem().string(), now, time_digits, extension_of_log(path)));
   if (::rename(path.c_str(), full.c_str()) != 0) {
     const auto why = failed(errno);
     begun_ = now;

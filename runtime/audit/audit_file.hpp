@@ -2,10 +2,11 @@
 // and the full file is renamed to "<name>-<nanoseconds>.<ending>", after which the chain goes on in
 // a new one.
 //
-// What a restart finds, it goes on with: the last line's hash is read, from the newest full file if
-// there is no other; what is no whole line at the end was torn, is cut, and is told by the first
-// line that is written ("AuditStarted", torn_bytes). A file that somebody took away is begun anew,
-// which a line tells, too ("FileReplaced"), as one does that somebody else wrote to it
+// What a restart finds, it goes on with: the last line's hash is read, from the full file with the
+// highest number if there is no other; what is no whole line at the end was torn, is cut, and is
+// told by the first line that is written ("AuditStarted", torn_bytes). A file that somebody took
+// away is begun anew, which a line tells, too ("FileReplaced"), as one does that somebody else
+// wrote to it
 // ("FileChanged"). One agent at a time writes a file (flock).
 //
 // Only `open` believes the files. In a running process the chain goes on from what was written

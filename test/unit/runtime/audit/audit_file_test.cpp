@@ -88,6 +88,26 @@ TEST_CASE("audit_file: the chain goes over to the next file, and so it does afte
   CHECK(file.last().number == 7);
 }
 
+TEST_CASE("audit_file: a full file is neither another sink's nor older because of a wrong clock") {
+  const test::TempDir directory;
+  auto options = in(directory);
+  options.rotation = {.bytes = 10, .max_files = 2};
+  auto other_options = options;
+  other_options.path = directory.path() + "/log/audit-2.log";
+  auto other = AuditFile::open(other_options, 1).value();
+  REQUIRE(other.append({"{\"b\":1"}, 2));
+  {
+    auto file = AuditFile::open(options, 1).value();
+    for (const int now : {9, 8, 7})  // the clock runs backwards
+      REQUIRE(file.append({"{\"a\":1"}, now));
+    CHECK(file.last().number == 4);
+    REQUIRE(fs::exists(other_options.path));
+  }
+  fs::remove(options.path);
+
+  CHECK(AuditFile::open(options, 11).value().last().number == 3);
+}
+
 TEST_CASE("audit_file: a file that was taken away or cut is told, and missing lines are found") {
   const test::TempDir directory;
   auto file = AuditFile::open(in(directory), 1).value();
