@@ -127,10 +127,15 @@ void AuditedCall::refuse(unsigned status, std::string_view text) {
   error_ = error_text(status, text);
 }
 
-audit::Verdict AuditedCall::verdict() const {
+/// Nothing: nobody was judged. That nothing was allowed is told as a refusal, also where the answer
+/// only leaves out what was refused.
+std::optional<audit::Verdict> AuditedCall::verdict() const {
+  const bool is_refused = status_ == 403;
+  auto judged = is_refused ? std::nullopt : witness_->first_allowed();
   audit::Verdict verdict;
-  verdict.is_allowed = status_ != 403;
-  const auto judged = verdict.is_allowed ? witness_->first_allowed() : witness_->last_refused();
+  verdict.is_allowed = judged.has_value();
+  if (!judged) judged = witness_->last_refused();
+  if (!judged && !is_refused) return {};
   if (!judged) return verdict;
   verdict.capability = access::word_of(judged->capability);
   verdict.ns = judged->ns;

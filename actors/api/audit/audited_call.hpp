@@ -62,7 +62,7 @@ private:
   audit::Event event_of(audit::Stage stage) const;
   void tell(audit::Event event, AuditFeed::Done done) const;
   void complete(AuditFeed::Done done);
-  audit::Verdict verdict() const;
+  std::optional<audit::Verdict> verdict() const;
 
   const std::shared_ptr<Auditor> auditor_;
   const std::chrono::steady_clock::time_point begun_;
