@@ -19,7 +19,8 @@ namespace nomad::audit {
 
 enum class Stage : std::uint8_t {
   received,         ///< Before anything is done.
-  session_started,  ///< Ours: of `alloc exec`, once it is known who asks and that he may.
+  session_started,  ///< Ours: of `alloc exec`, before the command starts: who asks, and that he
+                    ///< may.
   complete,         ///< Before the answer goes out; of a stream when it is over.
 };
 

@@ -57,7 +57,10 @@ private:
   }
 
   void begin() {
-    ask();
+    if (audit_ && client_)
+      ask_noted();
+    else
+      ask();
     look_later();
   }
 
@@ -68,6 +71,22 @@ private:
   }
 
   // -- the command
+
+  /// Asks for it once the audit log has whose it is: the first line may not, if his token came
+  /// later or another agent knows it. He is judged before that line, and again with the command.
+  void ask_noted() {
+    context_->asker.ask<ExecAllowed>(
+        client_, MayExec{request_.alloc_id, request_.task, who_}, ask_timeout,
+        turns_.callback([self = shared_from_this()](const Result<ExecAllowed>& allowed) {
+          if (self->phase_ == Phase::over) return;
+          if (!allowed) return self->refuse(allowed.error());
+          self->audit_->start_session(self->turns_.callback([self](const Result<>& noted) {
+            if (self->phase_ == Phase::over) return;
+            if (!noted) return self->refuse(not_audited());
+            self->ask();
+          }));
+        }));
+  }
 
   void ask() {
     if (!client_)
@@ -91,7 +110,6 @@ private:
     }
     if (!started) return refuse(started.error());
     phase_ = Phase::running;
-    if (audit_) audit_->start_session();
     session_ = started->session;
     keep_rights();
     last_heard_ = Clock::now();

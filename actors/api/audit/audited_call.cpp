@@ -114,12 +114,12 @@ void AuditedCall::receive(AuditFeed::Done done) {
   tell(event_of(audit::Stage::received), std::move(done));
 }
 
-void AuditedCall::start_session() {
+void AuditedCall::start_session(AuditFeed::Done done) {
   const bool is_refused = status_ >= 400;  // and the tunnel was opened to say so
-  if (is_refused || std::exchange(has_started_, true)) return;
+  if (is_refused || std::exchange(has_started_, true)) return done(Result<>{});
   auto event = event_of(audit::Stage::session_started);
   event.verdict = verdict();
-  tell(std::move(event), [](const Result<>&) {});
+  tell(std::move(event), std::move(done));
 }
 
 void AuditedCall::refuse(unsigned status, std::string_view text) {
@@ -181,7 +181,7 @@ void AuditedCall::send(const std::shared_ptr<net::detail::Exchange>& exchange,
 
 void AuditedCall::opened(unsigned status) {
   if (status_ < 400) status_ = status;
-  if (status_ == 101 && !awaits_session_) start_session();
+  if (status_ == 101 && !awaits_session_) start_session([](const Result<>&) {});
 }
 
 void AuditedCall::ended() {

@@ -45,8 +45,8 @@ public:
   /// Whether a session begins later than its tunnel opens, because it is judged by what comes then.
   void await_session(bool awaits) { awaits_session_ = awaits; }
 
-  /// A session has begun, unless it was refused.
-  void start_session();
+  /// A session begins, unless it was refused. `done` as `Auditor::write`.
+  void start_session(AuditFeed::Done done);
 
   /// What a client hears of in another way than by a status.
   void refuse(unsigned status, std::string_view text);

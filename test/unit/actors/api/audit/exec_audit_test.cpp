@@ -1,4 +1,6 @@
 // What the audit log has of `alloc exec`.
+#include <filesystem>
+
 #include <doctest/doctest.h>
 
 #include "actors/api/audit/auditor.hpp"
@@ -10,42 +12,69 @@
 using namespace nomad;
 using namespace nomad::api;
 
-TEST_CASE("exec: the audit log has when a session began, whose it is, and when it was over") {
-  const test::TempDir directory;
+namespace {
+
+struct ExecAudit {
+  ExecAudit() {
+    AuditOptions options;
+    options.sinks.push_back({.file = {.path = path}});
+    auditor = start_auditor(system, std::move(options), {}).value();
+    fixture.emplace([this](ApiOptions& made) {
+      made.auditor = auditor;
+      made.authenticator = test::a_only_rights();
+    });
+  }
+
+  std::string text() const { return read_whole_file(path).value_or(std::string{}); }
+
+  std::string stages() const {
+    const auto all = text();
+    std::string found;
+    for (auto at = all.find("\"stage\":\""); at != all.npos; at = all.find("\"stage\"", at + 1))
+      found += all.substr(at + 9, all.find('"', at + 9) - at - 9) + ' ';
+    return found;
+  }
+
+  Peer peer() const {
+    return Peer{fixture->address(),
+                ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true")};
+  }
+
+  test::TempDir directory;
+  std::string path = directory.path() + "/audit/audit.log";
   actor::SystemConfig config;
   actor::System system{config};
-  AuditOptions options;
-  options.sinks.push_back({.file = {.path = directory.path() + "/audit.log"}});
-  const auto auditor = start_auditor(system, std::move(options), {}).value();
-  const auto stages = [&directory] {
-    const auto text = read_whole_file(directory.path() + "/audit.log").value();
-    std::string found;
-    for (auto at = text.find("\"stage\":\""); at != text.npos; at = text.find("\"stage\"", at + 1))
-      found += text.substr(at + 9, text.find('"', at + 9) - at - 9) + ' ';
-    return found;
-  };
-  ExecFixture fixture{[&auditor](ApiOptions& made) {
-    made.auditor = auditor;
-    made.authenticator = test::a_only_rights();
-  }};
-  {
-    Peer peer{fixture.address(), ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true")};
-    peer.send(R"({"version":1,"auth_token":"root"})");
-    fixture.started();
-    CHECK(eventually([&] { return stages() == "AuditStarted OperationReceived SessionStarted "; }));
-  }
-  CHECK(eventually([&] {
-    return stages() == "AuditStarted OperationReceived SessionStarted OperationComplete ";
-  }));
+  std::shared_ptr<Auditor> auditor;
+  std::optional<ExecFixture> fixture;
+};
 
-  Peer refused{fixture.address(), ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true")};
+}  // namespace
+
+TEST_CASE("exec: the audit log has when a session began, whose it is, and when it was over") {
+  ExecAudit log;
+  const std::string session = "AuditStarted OperationReceived SessionStarted ";
+  {
+    auto peer = log.peer();
+    peer.send(R"({"version":1,"auth_token":"root"})");
+    log.fixture->started();
+    CHECK(log.stages() == session);
+  }
+  CHECK(eventually([&] { return log.stages() == session + "OperationComplete "; }));
+
+  auto refused = log.peer();
   refused.send(R"({"version":1,"auth_token":"nothing"})");
   CHECK(refused.next().starts_with("close 1008"));
   CHECK(eventually([&] {
-    return stages()
-           == "AuditStarted OperationReceived SessionStarted OperationComplete "
-              "OperationReceived OperationComplete ";
+    return log.stages() == session + "OperationComplete OperationReceived OperationComplete ";
   }));
-  CHECK(read_whole_file(directory.path() + "/audit.log").value().find("\"status_code\":403")
-        != std::string::npos);
+  CHECK(log.text().find("\"status_code\":403") != std::string::npos);
+}
+
+TEST_CASE("exec: where delivery is enforced, no command starts before a line has whose it is") {
+  ExecAudit log;
+  auto peer = log.peer();
+  std::filesystem::remove_all(std::filesystem::path{log.path}.parent_path());
+  peer.send(R"({"version":1,"auth_token":"root"})");
+  CHECK(peer.next() == "close 1011 event not written");
+  CHECK(log.fixture->played->executed.empty());
 }
