@@ -155,10 +155,12 @@ public:
   Core(std::shared_ptr<Context> context,
        net::HttpServer server,
        std::shared_ptr<const net::HttpRouter> routes,
+       std::shared_ptr<telemetry::Registry> metrics,
        std::optional<RemoteRequests> remote)
       : context_{std::move(context)},
         server_{std::move(server)},
         routes_{std::move(routes)},
+        metrics_{std::move(metrics)},
         remote_{std::move(remote)} {}
 
   ~Core() { stop(std::chrono::milliseconds{0}); }
@@ -167,7 +169,7 @@ public:
 
   const std::shared_ptr<const net::HttpRouter>& routes() const { return routes_; }
 
-  net::Handler task_routes() const { return task_gate(context_, routes_); }
+  net::Handler task_routes() const { return task_gate(context_, routes_, metrics_); }
 
   /// The server first: its end ends every stream and blocking query.
   void stop(std::chrono::milliseconds patience) {
@@ -180,6 +182,7 @@ private:
   std::shared_ptr<Context> context_;
   net::HttpServer server_;
   std::shared_ptr<const net::HttpRouter> routes_;
+  std::shared_ptr<telemetry::Registry> metrics_;  ///< May be null.
   std::optional<RemoteRequests> remote_;
 };
 
@@ -237,7 +240,7 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     add_collectors(context, *metrics);
     advance_metrics(context, metrics);
   }
-  return Api{std::make_unique<Api::Core>(context, std::move(*server), std::move(shared),
+  return Api{std::make_unique<Api::Core>(context, std::move(*server), std::move(shared), metrics,
                                          options.peers.remote)};
 }
 

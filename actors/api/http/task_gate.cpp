@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/api/audit/audited_call.hpp"
 #include "actors/api/http/presented.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/net/http/error_status.hpp"
@@ -27,6 +28,35 @@ unsigned status_of(const Error& why, const access::Presented& shown) {
   return why.code == Errc::permission_denied && is_secret ? 403 : 500;
 }
 
+/// What refusals are counted by. No rate is meant for them: who guesses waits as it is.
+struct RefusalMeters {
+  Metered reads;
+  Metered writes;
+};
+
+RefusalMeters refusal_meters(const std::shared_ptr<telemetry::Registry>& metrics) {
+  RefusalMeters meters;
+  meters.reads.is_limited = meters.writes.is_limited = false;
+  if (!metrics) return meters;
+  auto* all = &metrics->counter("nomad.rpc.request");
+  meters.reads.counters = {all, &metrics->counter("nomad.rpc.query")};
+  meters.writes.counters = {all};
+  return meters;
+}
+
+/// Before a refusal is sent.
+void note_refusal(Context& context,
+                  const net::Responder& responder,
+                  const access::Principal& who,
+                  const RefusalMeters& meters) {
+  const auto& request = responder.request();
+  context.meter.count(request.method == "GET" ? meters.reads : meters.writes, who);
+  if (!context.auditor) return;
+  auto audit = std::make_shared<AuditedCall>(context.auditor, request, std::string{});
+  audit->knows(who, context.state.store);
+  responder.set_gate(std::move(audit));
+}
+
 void refuse(Context& context,
             net::Responder responder,
             const access::Principal& who,
@@ -45,23 +75,34 @@ void refuse(Context& context,
 }  // namespace
 
 net::Handler task_gate(std::shared_ptr<Context> context,
-                       std::shared_ptr<const net::HttpRouter> routes) {
-  return [context = std::move(context), routes = std::move(routes)](net::Responder responder) {
+                       std::shared_ptr<const net::HttpRouter> routes,
+                       const std::shared_ptr<telemetry::Registry>& metrics) {
+  return [context = std::move(context), routes = std::move(routes),
+          meters = std::make_shared<const RefusalMeters>(refusal_meters(metrics))](
+             net::Responder responder) {
     auto shown = presented_by(responder.request());
     shown.needs_token = true;
-    if (shown.credentials.token.empty()) return responder.send(refusal_of(401));
     auto& authenticator = *context->authenticator;
     const auto who = authenticator.identify(shown);
-    const auto judge = [context, routes, who, status_of_refusal = [shown](const Error& why) {
-      return status_of(why, shown);
-    }](net::Responder answerer, const Result<access::Principal>& known) {
-      if (!known)
-        return refuse(*context, std::move(answerer), who, known.error(),
-                      status_of_refusal(known.error()));
-      if (!context->authenticator->enforces() && !known->caller().workload)
-        return answerer.send(refusal_of(403));
-      net::serve(*routes, std::move(answerer));
-    };
+    if (shown.credentials.token.empty()) {
+      note_refusal(*context, responder, who, *meters);
+      return responder.send(refusal_of(401));
+    }
+    const auto judge
+        = [context, routes, meters, who, status_of_refusal = [shown](const Error& why) {
+            return status_of(why, shown);
+          }](net::Responder answerer, const Result<access::Principal>& known) {
+            if (!known) {
+              note_refusal(*context, answerer, who, *meters);
+              return refuse(*context, std::move(answerer), who, known.error(),
+                            status_of_refusal(known.error()));
+            }
+            if (!context->authenticator->enforces() && !known->caller().workload) {
+              note_refusal(*context, answerer, *known, *meters);
+              return answerer.send(refusal_of(403));
+            }
+            net::serve(*routes, std::move(answerer));
+          };
     if (const auto now = authenticator.at_once(who)) return judge(std::move(responder), *now);
     auto waiting = std::make_shared<net::Responder>(std::move(responder));
     authenticator.resolve(

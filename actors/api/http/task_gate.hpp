@@ -4,7 +4,7 @@
 // (then only an identity is one). Who is let in has the rights of his token.
 //
 // Refusals are Nomad's: 401 without a token, 403 for a secret that nobody has, 500 for what is
-// none.
+// none. They are counted and audited as those of the API are, of no route.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@
 namespace nomad::api {
 
 net::Handler task_gate(std::shared_ptr<Context> context,
-                       std::shared_ptr<const net::HttpRouter> routes);
+                       std::shared_ptr<const net::HttpRouter> routes,
+                       const std::shared_ptr<telemetry::Registry>& metrics);
 
 }  // namespace nomad::api

@@ -10,6 +10,7 @@
 #include "actors/core/system.hpp"
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/audit/verify.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/files/bounded.hpp"
 #include "runtime/cluster/acl/token_commands.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
@@ -42,6 +43,7 @@ struct AuditFixture {
     auditor = start_auditor(system, std::move(options), {}).value();
     api.emplace([this](ApiOptions& made) {
       made.auditor = auditor;
+      made.metrics.registry = metrics;
       made.authenticator = access::Authenticator::make(
           {.lookup = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
              return dev_or_nobody(token);
@@ -97,6 +99,8 @@ struct AuditFixture {
   actor::SystemConfig config;
   actor::System system{config};
   std::shared_ptr<Auditor> auditor;
+  std::shared_ptr<telemetry::Registry> metrics
+      = std::make_shared<telemetry::Registry>(telemetry::Options{});
   std::optional<ApiFixture> api;
 };
 
@@ -164,6 +168,31 @@ TEST_CASE("audit: what is refused is told, whoever refuses it") {
   CHECK(completed("GET", "/v1/nodes", "") == "403 anonymous false Permission denied");
   CHECK(completed("PATCH", "/v1/jobs", dev_token) == "405 acce5507 (nothing) Invalid method");
   CHECK(completed("GET", "/v1/status/leader", dev_token) == "200 acce5507 (nothing) (nothing)");
+}
+
+TEST_CASE("audit: who is refused at a task's socket is told and counted, too") {
+  AuditFixture fixture;
+  auto server = net::HttpServer::start({.listen = {"127.0.0.1:0"}, .needs_token = true},
+                                       fixture.api->api->task_routes())
+                    .value();
+  const auto refused = [&](const std::string& token) {
+    auto client = net::HttpClient::make(
+        {.address = "http://" + server.addresses().front(), .headers = {{"X-Nomad-Token", token}}});
+    const auto answer = client->send({.target = "/v1/none?q=5ec2e7"});
+    REQUIRE(answer.has_value());
+    const auto lines = fixture.lines();
+    const auto& last = lines.back();
+    CHECK(shown_at(last, "/payload/response/status_code") == std::to_string(answer->status));
+    CHECK(shown_at(last, "/payload/request/endpoint") == "/v1/none");
+    return std::to_string(lines.size()) + ' ' + shown_at(last, "/payload/response/status_code")
+           + ' ' + shown_at(last, "/payload/auth/accessor_id");
+  };
+
+  CHECK(refused("") == "2 401 ");
+  CHECK(refused(bad_token) == "4 500 ");
+  CHECK(fixture.text().find("5ec2e7") == std::string::npos);
+  CHECK(fixture.metrics->prometheus(unix_now()).find("rpc_request 2\n") != std::string::npos);
+  server.stop();
 }
 
 TEST_CASE("audit: nothing of a line opens anything, whatever the caller writes where") {
