@@ -171,6 +171,7 @@ void AuditedCall::send(const std::shared_ptr<net::detail::Exchange>& exchange,
     complete([](const Result<>&) {});
     return exchange->send(std::move(response));
   }
+  exchange->prepare(response);  // the line is written elsewhere, by a thread that all wait for
   auto shared = std::make_shared<net::Response>(std::move(response));
   complete([exchange, shared](const Result<>& outcome) {
     if (!outcome) *shared = to_response(Answer::error(not_audited()), exchange->request);

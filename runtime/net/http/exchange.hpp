@@ -51,6 +51,13 @@ public:
   /// Answers, unless something has.
   virtual void send(Response response) = 0;
 
+  /// Does on this thread what `send` would do here, as compressing, of an answer that waits first
+  /// and goes out on another.
+  virtual void prepare(Response&) {}
+
+  /// The Responder dies on this thread, and its gate answers for it.
+  virtual void let_go() {}
+
   /// Answers with a head; the body follows by `write` and `end`.
   virtual void start_stream(Response head) = 0;
   virtual bool write(std::string_view chunk, std::function<void()> drained) = 0;

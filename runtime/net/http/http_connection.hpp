@@ -64,6 +64,8 @@ public:
   // --- called by Responder and BodyStream, on any thread ---
   bool take(Turns::Action& action) override;
   void send(Response response) override;
+  void prepare(Response& response) override;
+  void let_go() override;
   void start_stream(Response head) override;
   bool write(std::string_view chunk, std::function<void()> drained) override;
   void end(bool properly) override;
@@ -102,6 +104,7 @@ private:
   template <class Action>
   static void act_on(Connection& connection, Action&& action);
   void note_thread();
+  void compress(Response& response) const;
 
   // Both under the lock.
   bool may_act_here() const;  ///< On the connection's thread, and nothing else comes first.

@@ -103,6 +103,25 @@ bool HttpExchange::take(Turns::Action& action) {
   return true;
 }
 
+/// Nothing is left to do of what is compressed already.
+void HttpExchange::compress(Response& response) const {
+  const std::string_view body = response.shared_body ? *response.shared_body : response.body;
+  if (!request.accepts_gzip())
+    response.shared_gzip.reset();
+  else if (!response.shared_gzip && !body.empty())
+    response.shared_gzip = std::make_shared<const std::string>(gzip(body));
+}
+
+void HttpExchange::prepare(Response& response) {
+  let_go();
+  compress(response);
+}
+
+void HttpExchange::let_go() {
+  const std::lock_guard lock{guard_};
+  note_thread();
+}
+
 void HttpExchange::send(Response response) {
   {
     const std::lock_guard lock{guard_};
@@ -110,11 +129,7 @@ void HttpExchange::send(Response response) {
     if (is_answered_ || !connection_) return;
     is_answered_ = true;
   }
-  const std::string_view body = response.shared_body ? *response.shared_body : response.body;
-  if (!request.accepts_gzip())
-    response.shared_gzip.reset();
-  else if (!response.shared_gzip && !body.empty())
-    response.shared_gzip = std::make_shared<const std::string>(gzip(body));
+  compress(response);
   on_connection(
       [self = shared_from_this(), response = std::move(response)](Connection& connection) mutable {
         connection.answer(self, std::move(response));
@@ -238,7 +253,10 @@ Responder::~Responder() {
 
 void Responder::drop() {
   if (!exchange_) return;
-  if (const auto gate = exchange_->gate) return gate->dropped(exchange_);
+  if (const auto gate = exchange_->gate) {
+    exchange_->let_go();
+    return gate->dropped(exchange_);
+  }
   exchange_->drop();
 }
 

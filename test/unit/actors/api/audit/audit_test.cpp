@@ -1,11 +1,14 @@
 // What the audit log has of the calls of an API, and what becomes of calls when it cannot be
 // written.
+#include <atomic>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
+#include "actors/api/audit/audited_call.hpp"
 #include "actors/api/audit/auditor.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/access/policy/policy.hpp"
@@ -102,6 +105,47 @@ struct AuditFixture {
   std::shared_ptr<telemetry::Registry> metrics
       = std::make_shared<telemetry::Registry>(telemetry::Options{});
   std::optional<ApiFixture> api;
+};
+
+/// Notes on which thread an answer is made ready.
+class NotedExchange final : public net::detail::Exchange {
+public:
+  bool take(Turns::Action&) override { return false; }
+
+  void prepare(net::Response&) override { prepared_on = std::this_thread::get_id(); }
+
+  void let_go() override { ++let_goes; }
+
+  void send(net::Response) override {
+    is_sent = true;
+    test::note_change();
+  }
+
+  void start_stream(net::Response) override {}
+
+  bool write(std::string_view, std::function<void()>) override { return false; }
+
+  void end(bool) override {}
+
+  void drop() override {}
+
+  bool abandoned() const override { return false; }
+
+  std::size_t queued() const override { return 0; }
+
+  void on_abandoned(std::function<void()>) override {}
+
+  void start_tunnel(net::Response) override {}
+
+  void on_data(std::function<void(std::string_view, bool)>) override {}
+
+  void taken(std::size_t) override {}
+
+  void end_output() override {}
+
+  std::thread::id prepared_on;
+  int let_goes = 0;
+  std::atomic<bool> is_sent{false};
 };
 
 std::string shown_at(const boost::json::value& line, std::string_view pointer) {
@@ -238,6 +282,20 @@ TEST_CASE("audit: with the best effort a call goes on without its line, and what
     fixture.send("GET", "/v1/status/leader", "");
     return fixture.text().find("EventsLost") != std::string::npos;
   }));
+}
+
+TEST_CASE("audit: an answer that waits for its line is made ready by who gives it") {
+  const AuditFixture fixture;
+  const auto exchange = std::make_shared<NotedExchange>();
+  {
+    net::Responder responder{exchange};
+    responder.set_gate(
+        std::make_shared<AuditedCall>(fixture.auditor, exchange->request, "GET /v1/jobs"));
+    responder.send({.body = "long"});
+    CHECK(exchange->prepared_on == std::this_thread::get_id());
+  }
+  CHECK(exchange->let_goes == 1);
+  CHECK(test::eventually([&] { return exchange->is_sent.load(); }));
 }
 
 TEST_CASE("audit: filters leave stages and endpoints out, and the chain is whole") {
