@@ -33,6 +33,7 @@ struct KeptDecision {
   failure @16 :Text $omitEmpty;        # the decision could not be made
   reserves @17 :List(NodeReserve) $omitEmpty;  # what others that see the plan under way count as taken
   resources @18 :List(Alloc.AllocatedResources) $omitEmpty;  # of these; equal ones once
+  region @19 :Text;                    # the server's
 
   struct NodeReserve {
     nodeId @0 :Text $json("NodeID");

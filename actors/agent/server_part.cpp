@@ -241,7 +241,8 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
        .metrics = links.metrics,
        .replication = replication(config),
        .oidc_issuer = config.server.oidc_issuer,
-       .enforces_access = cluster_->authenticator()->enforces()},
+       .enforces_access = cluster_->authenticator()->enforces(),
+       .region = config.region},
       random);
   nodes_ = duties.nodes;
   cluster_->serve_regions(duties.region_rows);

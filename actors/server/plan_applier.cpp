@@ -63,7 +63,7 @@ struct ApplierState {
   cluster::PlanQueue<Waits> queue;
   std::vector<Waits> parked;  ///< Until something under way is settled.
   cluster::RejectedNodes rejected_nodes;
-  scheduler::PlansAhead ahead;
+  scheduler::PlansAhead ahead{""};
   std::uint64_t term = 0;  ///< Counts changes of leadership.
   state::Index since = 0;  ///< Of the state that this leadership began with.
   bool knows_all = true;   ///< Nothing is under way that it does not know of.
@@ -228,6 +228,7 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
   state.writes.emplace(self, std::move(proposer), access::own_work("plan_applier"));
   state.random = Random{self->seed(random_seed)};
   state.rejected_nodes = cluster::RejectedNodes{options.rejected_nodes};
+  state.ahead = scheduler::PlansAhead{options.region};
   state.options = std::move(options);
   state.show_gauges();
   if (self->began_again()) state.await_log();

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
@@ -52,6 +53,7 @@ using PlanApplier
 struct PlanApplierOptions {
   scheduler::PartLimits parts = {};
   cluster::RejectedNodeOptions rejected_nodes = {};
+  std::string region = "global";  ///< The server's own.
   std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
 };
 

@@ -140,7 +140,7 @@ struct WorkerState {
     work.looks = 0;
     const auto begun = self->now();
     options.metrics->measure("worker.wait_for_index", begun - std::exchange(work.since, begun));
-    const scheduler::Moment moment{snapshot, unix_now(), &reservations};
+    const scheduler::Moment moment{snapshot, unix_now(), &reservations, options.region};
     const auto result = std::exchange(work.result, std::nullopt);
     auto step = decide([&] {
       return result ? work.scheduler->resume(moment, *result) : work.scheduler->start(moment);

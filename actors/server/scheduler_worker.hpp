@@ -36,7 +36,8 @@ struct SchedulerWorkerOptions {
   std::size_t most_at_once = 32;                ///< Evaluations worked on at the same time.
   std::shared_ptr<DecisionFeed> decisions{};    ///< Who is told of them; null: nobody.
   std::shared_ptr<telemetry::ServerMetrics> metrics = telemetry::ServerMetrics::make(nullptr);
-  bool detached = true;  ///< Not in deterministic tests.
+  bool detached = true;           ///< Not in deterministic tests.
+  std::string region = "global";  ///< The server's own.
 };
 
 struct SchedulerWorkerStats {

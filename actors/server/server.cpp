@@ -95,7 +95,8 @@ AddDuty start_workers(const actor::Owner& owner,
                                SchedulerWorkerOptions{.job_types = options.job_types,
                                                       .decisions = options.decisions,
                                                       .metrics = metrics,
-                                                      .detached = options.detached_workers}));
+                                                      .detached = options.detached_workers,
+                                                      .region = options.region}));
   return scheduling;
 }
 
@@ -123,6 +124,7 @@ Duties start_duties(const Server& server,
   options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);
   options.plans.metrics = metrics;
+  options.plans.region = options.region;
   const auto applier
       = spawn_plan_applier(owner, store, proposer, random.next(), std::move(options.plans));
   options.gc.metrics = metrics;

@@ -76,7 +76,8 @@ struct DutyOptions {
   std::shared_ptr<telemetry::Registry> metrics = {};  ///< Null: nothing is measured.
   ReplicatorOptions replication = {};  ///< Without an authority this region is its own.
   std::string oidc_issuer = {};        ///< Who third parties know the servers' identities by.
-  bool enforces_access = true;  ///< Tasks read by their own rights (Authenticator::enforces).
+  bool enforces_access = true;    ///< Tasks read by their own rights (Authenticator::enforces).
+  std::string region = "global";  ///< The server's own, by whose limits quotas bound.
 };
 
 /// What `start_duties` has spawned.

@@ -51,7 +51,7 @@ struct Ground {
 
   state::Snapshot state;
   std::shared_ptr<const DecisionInputs> inputs;
-  Moment moment{state, inputs->now, &inputs->under_way};
+  Moment moment{state, inputs->now, &inputs->under_way, inputs->region};
   Attempt attempt;
   NodeChoice nodes{};
   std::vector<const AllocEntry*> staying{};          ///< That the plugin is shown.

@@ -106,7 +106,7 @@ Attempt::Attempt(const Moment& given,
   if (auto object = given.state.job(view(reader.getNamespace()), view(reader.getJobId()))) {
     job = std::make_unique<JobSpec>(std::move(object));
     options = options_for(job->reader());
-    proposal.bound(job->reader());
+    proposal.bound(view(reader.getNamespace()), given.region);
     selector = std::make_unique<Selector>(*job, given.state, rows, proposal, eligibility, random,
                                           options);
     plan.job = job->object();

@@ -49,8 +49,11 @@ Object<schema::Command> register_command(schema::Job::Reader job,
 
 class DryRunUnderWay::Core {
 public:
-  Core(const state::Snapshot& snapshot, std::int64_t now, std::uint64_t seed)
-      : store_{snapshot}, now_{now}, random_{seed} {}
+  Core(const state::Snapshot& snapshot,
+       std::int64_t now,
+       std::uint64_t seed,
+       std::string_view region)
+      : store_{snapshot}, now_{now}, random_{seed}, region_{region} {}
 
   Result<> begin(const Object<schema::Job>& job, bool is_changed) {
     const auto before = store_.snapshot();
@@ -86,7 +89,7 @@ public:
   }
 
 private:
-  Moment moment() const { return {ahead_, now_, nullptr}; }
+  Moment moment() const { return {ahead_, now_, nullptr, region_}; }
 
   /// Takes every plan as if it had been written whole, until the end, or a question.
   void go_on(Step step) {
@@ -122,6 +125,7 @@ private:
   state::Store store_;
   std::int64_t now_;
   Random random_;
+  std::string region_;
   std::string eval_id_;
   state::Snapshot ahead_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -140,8 +144,9 @@ Result<DryRunUnderWay> DryRunUnderWay::begin(const state::Snapshot& snapshot,
                                              const Object<schema::Job>& job,
                                              bool is_changed,
                                              std::int64_t now,
-                                             std::uint64_t seed) {
-  auto core = std::make_unique<Core>(snapshot, now, seed);
+                                             std::uint64_t seed,
+                                             std::string_view region) {
+  auto core = std::make_unique<Core>(snapshot, now, seed, region);
   NOMAD_TRY(core->begin(job, is_changed));
   return DryRunUnderWay{std::move(core)};
 }
@@ -162,8 +167,9 @@ Result<DryRun> dry_run(const state::Snapshot& snapshot,
                        const Object<schema::Job>& job,
                        bool is_changed,
                        std::int64_t now,
-                       std::uint64_t seed) {
-  return NOMAD_TRY(DryRunUnderWay::begin(snapshot, job, is_changed, now, seed)).take();
+                       std::uint64_t seed,
+                       std::string_view region) {
+  return NOMAD_TRY(DryRunUnderWay::begin(snapshot, job, is_changed, now, seed, region)).take();
 }
 
 }  // namespace nomad::scheduler

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,12 +34,13 @@ public:
   /// Registers `job`, which is canonicalized and validated, on a private continuation of `snapshot`
   /// and schedules it there. `is_changed`: its specification differs from the stored one's; if it
   /// does not, the stored version is scheduled again. Errors are those of registration. Periodic
-  /// and parameterized jobs place nothing.
+  /// and parameterized jobs place nothing. `region` is the server's.
   static Result<DryRunUnderWay> begin(const state::Snapshot& snapshot,
                                       const Object<schema::Job>& job,
                                       bool is_changed,
                                       std::int64_t now,
-                                      std::uint64_t seed);
+                                      std::uint64_t seed,
+                                      std::string_view region = "global");
 
   DryRunUnderWay(DryRunUnderWay&&) noexcept;
   DryRunUnderWay& operator=(DryRunUnderWay&&) noexcept;
@@ -66,6 +68,7 @@ Result<DryRun> dry_run(const state::Snapshot& snapshot,
                        const Object<schema::Job>& job,
                        bool is_changed,
                        std::int64_t now,
-                       std::uint64_t seed);
+                       std::uint64_t seed,
+                       std::string_view region = "global");
 
 }  // namespace nomad::scheduler

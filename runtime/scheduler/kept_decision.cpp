@@ -114,6 +114,7 @@ Object<schema::KeptDecision> keep_decision(const Decided& decided) {
   draft->setFruitless(static_cast<std::uint32_t>(inputs.before.fruitless));
   draft->setBlockedEval(text(inputs.before.blocked_id));
   draft->setSalt(inputs.salt);
+  draft->setRegion(text(inputs.region));
   const auto under_way = inputs.under_way.decisions();
   auto numbers = draft->initUnderWay(static_cast<unsigned>(under_way.size()));
   for (unsigned i = 0; i < numbers.size(); ++i)
@@ -151,7 +152,8 @@ Result<DecisionInputs> inputs_of_kept(const Object<schema::KeptDecision>& kept,
                                    .fruitless = static_cast<int>(kept->getFruitless()),
                                    .blocked_id = copy(kept->getBlockedEval())},
                         .salt = kept->getSalt(),
-                        .under_way = {}};
+                        .under_way = {},
+                        .region = copy(kept->getRegion())};
   for (const auto number : kept->getUnderWay()) {
     const auto other = NOMAD_TRY(find(number));
     if (!other)

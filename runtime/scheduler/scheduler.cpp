@@ -38,7 +38,7 @@ std::unique_ptr<Scheduler> make_scheduler(Object<schema::Evaluation> eval, std::
 std::optional<Step> decide_again(const DecisionInputs& inputs, const state::Snapshot& state) {
   const auto scheduler = scheduler_for(inputs.eval, inputs.salt, inputs.before);
   if (scheduler == nullptr) return std::nullopt;
-  return scheduler->start({state, inputs.now, &inputs.under_way});
+  return scheduler->start({state, inputs.now, &inputs.under_way, inputs.region});
 }
 
 std::uint64_t decision_seed(const DecisionInputs& inputs) {
@@ -58,7 +58,8 @@ std::shared_ptr<const DecisionInputs> inputs_of(const Object<schema::Evaluation>
       .now = moment.now,
       .before = before,
       .salt = salt,
-      .under_way = moment.reservations != nullptr ? *moment.reservations : Reservations{}});
+      .under_way = moment.reservations != nullptr ? *moment.reservations : Reservations{},
+      .region = std::string{moment.region}});
 }
 
 }  // namespace nomad::scheduler

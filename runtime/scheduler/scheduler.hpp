@@ -54,6 +54,7 @@ struct DecisionInputs {
   Progress before;
   std::uint64_t salt = 0;  ///< As of `make_scheduler`.
   Reservations under_way;
+  std::string region = "global";  ///< The server's own.
 };
 
 struct Step {
@@ -92,6 +93,7 @@ struct Moment {
   const state::Snapshot& state;
   std::int64_t now = 0;                        ///< Unix nanoseconds.
   const Reservations* reservations = nullptr;  ///< Plans under way; may be null.
+  std::string_view region = "global";          ///< The server's own; it says what quotas allow.
 };
 
 class Scheduler {

@@ -185,7 +185,7 @@ struct World {
       placed += plan.placement_count();
       start = cpu_seconds();
       snapshot = store.snapshot();
-      VerifiedPlan verified{&plan, check_plan(plan, snapshot)};
+      VerifiedPlan verified{&plan, check_plan(plan, snapshot, "global")};
       const auto command = make_plan_command({verified}, snapshot, 1, random);
       largest_entry = std::max(largest_entry, command.size_in_bytes());
       verifying += cpu_seconds() - start;

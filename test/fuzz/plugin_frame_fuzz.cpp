@@ -75,7 +75,7 @@ void judged(schema::plugin::Decision::Reader decision) {
   fuzz::require(step.question != nullptr, "the plugin is asked");
   const auto next = step.question->answer(Object<schema::plugin::Decision>::freeze(decision));
   if (next && next->plan)
-    fuzz::require(scheduler::check_plan(*next->plan, state).rejected_nodes.empty(),
+    fuzz::require(scheduler::check_plan(*next->plan, state, "global").rejected_nodes.empty(),
                   "what is decided fits, or is left out");
 }
 

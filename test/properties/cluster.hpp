@@ -236,7 +236,7 @@ private:
   cluster::PlanQueue<std::shared_ptr<Waiting>> plans_;
   std::vector<std::shared_ptr<Waiting>> parked_;  ///< Until something under way is settled.
   std::deque<UnderWay> under_way_;
-  scheduler::PlansAhead ahead_;
+  scheduler::PlansAhead ahead_{"global"};
 
   bool deployments_changed_ = false;
   std::optional<std::int64_t> deployments_due_;

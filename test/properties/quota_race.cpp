@@ -29,7 +29,7 @@ public:
       auto quota = command.initQuotaUpsert();
       quota.setName("shared");
       auto limit = quota.initLimits(1)[0];
-      limit.setRegion("global");
+      limit.setRegion("north");  // the jobs say another
       limit.initRegionLimit().setCpu(most_cpu_);
       limit.getRegionLimit().setAllocations(most_allocations_);
     });
@@ -125,7 +125,7 @@ private:
     });
     const auto state = store_.snapshot();
     const auto made = scheduler::make_scheduler(state.eval(eval_id), draw_.next())
-                          ->start({state, race_start, nullptr});
+                          ->start({state, race_start, nullptr, "north"});
     if (made.plan) plans_.push_back(std::make_shared<scheduler::Plan>(*made.plan));
   }
 
@@ -191,7 +191,7 @@ private:
   std::int64_t most_allocations_ = 4 + static_cast<std::int64_t>(draw_.below(6));
   std::vector<std::shared_ptr<const scheduler::Plan>> plans_;
   std::deque<Proposed> under_way_;
-  scheduler::PlansAhead ahead_;
+  scheduler::PlansAhead ahead_{"north"};
 };
 
 }  // namespace

@@ -297,8 +297,8 @@ Outcome plan_here(Call& call, const JobParts& parts) {
                   incoming.validation.warnings.end());
   const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
   const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
-  auto run = NOMAD_TRY(scheduler::DryRunUnderWay::begin(state, job, is_changed, unix_now(),
-                                                        Random::from_system().next()));
+  auto run = NOMAD_TRY(scheduler::DryRunUnderWay::begin(
+      state, job, is_changed, unix_now(), Random::from_system().next(), call.context->region));
   return show_plan(call, parts,
                    {.type = copy(job->getType()),
                     .run = std::move(run),

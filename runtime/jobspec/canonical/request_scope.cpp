@@ -21,9 +21,10 @@ RequestRegion resolve_region(const DraftBlock& job,
 
   const DraftBlock multiregion = job.child("Multiregion");
   if (!multiregion) return resolved;
-  resolved.job = global_region;
   const DraftBlocks regions = multiregion.list("Regions");
-  bool served_here = regions.empty();
+  if (regions.empty()) return resolved;
+  resolved.job = global_region;
+  bool served_here = false;
   for (const DraftBlock candidate : regions)
     if (candidate.text("Name") == resolved.request) served_here = true;
   if (!served_here) resolved.request = regions.front().text("Name");

@@ -20,8 +20,8 @@ Proposal::Proposal(const state::Snapshot& state,
   }
 }
 
-void Proposal::bound(schema::Job::Reader job) {
-  auto limits = QuotaLimits::of(state_, job);
+void Proposal::bound(std::string_view ns, std::string_view region) {
+  auto limits = QuotaLimits::of(state_, ns, region);
   if (!limits) return;
   auto use = state_.quota_use(limits->name());
   if (reservations_ != nullptr) reservations_->apply(limits->name(), state_, use);

@@ -67,8 +67,8 @@ public:
            const std::vector<state::AllocRef>& job_allocs,
            const Reservations* reservations);
 
-  /// Counts on in the quota of the job's namespace.
-  void bound(schema::Job::Reader job);
+  /// Counts on in the namespace's quota, as it is in `region`.
+  void bound(std::string_view ns, std::string_view region);
 
   /// Null if there is none.
   const QuotaBudget* quota() const { return quota_ ? &*quota_ : nullptr; }

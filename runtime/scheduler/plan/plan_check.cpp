@@ -202,13 +202,13 @@ Result<> check_evaluation(const Plan& plan,
   return {};
 }
 
-PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state) {
+PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state, std::string_view region) {
   PlanVerdict verdict;
   for (const auto& [node_id, changes] : plan.nodes) {
     auto reason = check_node(node_id, changes, plan.snapshot_index, state);
     if (!reason.empty()) verdict.rejected_nodes.emplace(node_id, std::move(reason));
   }
-  for (auto& [node_id, reason] : check_quota(plan, verdict.rejected_nodes, state)) {
+  for (auto& [node_id, reason] : check_quota(plan, verdict.rejected_nodes, state, region)) {
     verdict.over_quota.insert(node_id);
     verdict.rejected_nodes.emplace(node_id, std::move(reason));
   }

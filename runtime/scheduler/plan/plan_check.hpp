@@ -34,7 +34,8 @@ Result<> check_evaluation(const Plan& plan,
                           std::uint64_t known_index,
                           const state::Snapshot& state);
 
-PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state);
+/// In `region`, whose limits of quotas count.
+PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state, std::string_view region);
 
 /// Why the plan's part of one node does not fit; empty if it does. Stops always do, and so do new
 /// versions of rows that nobody else changed after `snapshot_index`, whatever the node's state.

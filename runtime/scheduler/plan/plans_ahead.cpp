@@ -8,13 +8,15 @@ namespace {
 /// Beyond every index of a log.
 constexpr std::uint64_t after_all = std::uint64_t{1} << 62;
 
-Result<PlanVerdict> verify(const PlanParts& plan, const state::Snapshot& state) {
+Result<PlanVerdict> verify(const PlanParts& plan,
+                           const state::Snapshot& state,
+                           std::string_view region) {
   NOMAD_TRY(check_evaluation(plan.next(), plan.known_index(), state));
   if (plan.is_cut() && !plan.has_begun() && plan.whole().all_at_once) {
-    auto verdict = check_plan(plan.whole(), state);
+    auto verdict = check_plan(plan.whole(), state, region);
     if (verdict.accepts_nothing) return verdict;
   }
-  return check_plan(plan.next(), state);
+  return check_plan(plan.next(), state, region);
 }
 
 bool is_refused(const Result<PlanVerdict>& verdict) {
@@ -25,15 +27,16 @@ bool is_refused(const Result<PlanVerdict>& verdict) {
 
 AheadVerdict PlansAhead::judge(const PlanParts& plan, const state::Snapshot& published) {
   auto state = basis(published);
-  auto verdict = verify(plan, state);
+  auto verdict = verify(plan, state, region_);
   if (continuation_ && (!verdict || !verdict->rejected_nodes.empty())) {
     // What was freed since the continuation was made is not in it: look once more.
     continuation_.reset();
     state = basis(published);
-    verdict = verify(plan, state);
+    verdict = verify(plan, state, region_);
   }
   bool is_open = false;
-  if (is_refused(verdict) && !under_way_.empty()) is_open = !is_refused(verify(plan, published));
+  if (is_refused(verdict) && !under_way_.empty())
+    is_open = !is_refused(verify(plan, published, region_));
   return {std::move(verdict), is_open, std::move(state)};
 }
 

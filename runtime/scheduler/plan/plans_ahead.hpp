@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "runtime/base/result.hpp"
 #include "runtime/scheduler/plan/plan_check.hpp"
@@ -32,6 +34,9 @@ struct AheadVerdict {
 
 class PlansAhead {
 public:
+  /// `region` is the server's.
+  explicit PlansAhead(std::string region) : region_{std::move(region)} {}
+
   /// Whether something is under way.
   bool empty() const { return under_way_.empty(); }
 
@@ -53,6 +58,7 @@ private:
   state::Snapshot basis(const state::Snapshot& published);
   void apply(const Object<schema::Command>& command);
 
+  std::string region_;
   std::map<std::uint64_t, Object<schema::Command>> under_way_;  ///< By order of proposal.
   std::uint64_t next_ = 1;
   std::unique_ptr<state::Store> continuation_;

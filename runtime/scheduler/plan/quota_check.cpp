@@ -55,9 +55,10 @@ private:
 std::map<std::string, std::string> check_quota(
     const Plan& plan,
     const std::map<std::string, std::string, std::less<>>& left_out,
-    const state::Snapshot& state) {
+    const state::Snapshot& state,
+    std::string_view region) {
   if (!plan.job) return {};
-  const auto limits = QuotaLimits::of(state, *plan.job);
+  const auto limits = QuotaLimits::of(state, view(plan.job->getNamespace()), region);
   if (!limits) return {};
   const auto before = state.quota_use(limits->name());
   auto all = before;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "runtime/scheduler/plan/plan.hpp"
 #include "runtime/state/snapshot.hpp"
@@ -16,6 +17,7 @@ namespace nomad::scheduler {
 std::map<std::string, std::string> check_quota(
     const Plan& plan,
     const std::map<std::string, std::string, std::less<>>& left_out,
-    const state::Snapshot& state);
+    const state::Snapshot& state,
+    std::string_view region);
 
 }  // namespace nomad::scheduler

@@ -6,11 +6,12 @@
 
 namespace nomad::scheduler {
 
-std::optional<QuotaLimits> QuotaLimits::of(const state::Snapshot& state, schema::Job::Reader job) {
-  auto spec = state.quota_of(view(job.getNamespace()));
+std::optional<QuotaLimits> QuotaLimits::of(const state::Snapshot& state,
+                                           std::string_view ns,
+                                           std::string_view region) {
+  auto spec = state.quota_of(ns);
   if (!spec) return std::nullopt;
-  const auto region = view(job.getRegion());
-  const auto limit = state::limit_in(*spec, region.empty() ? "global" : region);
+  const auto limit = state::limit_in(*spec, region);
   if (!limit) return std::nullopt;
   QuotaLimits limits;
   limits.name_ = copy(spec->getName());

@@ -16,8 +16,11 @@ namespace nomad::scheduler {
 
 class QuotaLimits {
 public:
-  /// Those that bound a job's allocations; nothing if none do.
-  static std::optional<QuotaLimits> of(const state::Snapshot& state, schema::Job::Reader job);
+  /// Those that bound a namespace's allocations in `region`, the server's own: a job's is what its
+  /// submitter says. Nothing if none do.
+  static std::optional<QuotaLimits> of(const state::Snapshot& state,
+                                       std::string_view ns,
+                                       std::string_view region);
 
   const std::string& name() const { return name_; }
 

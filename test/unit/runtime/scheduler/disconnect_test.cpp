@@ -309,7 +309,7 @@ TEST_CASE_FIXTURE(Disconnection,
   set_status(home, NodeStatus::INITIALIZING);
   report(original, ClientStatus::RUNNING);
 
-  const auto verdict = check_plan(*step.plan, state());
+  const auto verdict = check_plan(*step.plan, state(), "global");
   REQUIRE(verdict.rejected_nodes.contains(home));
   CHECK(verdict.rejected_nodes.at(home) == "node is not disconnected any more");
 }

@@ -157,7 +157,7 @@ struct Harness {
   /// Verifies and writes a plan.
   PlanResult submit(const Plan& plan) {
     const auto snapshot = state();
-    VerifiedPlan verified{&plan, check_plan(plan, snapshot)};
+    VerifiedPlan verified{&plan, check_plan(plan, snapshot, "global")};
     if (verified.verdict.accepts_nothing) return make_plan_result(verified, snapshot.index());
     const auto command = make_plan_command({verified}, snapshot, now, random);
     const auto outcome = store.apply(++next_index, *command);

@@ -101,3 +101,19 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: what is under way counts before it is wr
   under_way.remove("token");
   CHECK_FALSE(make_scheduler(other)->start({snapshot, now, &under_way}).lacks_room);
 }
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: the limit is the server's region's, not the job's") {
+  limit([](auto resources) { resources.setCpu(600); }, "north");
+  const auto eval = register_job(make_job(2, [](auto job) { job.setRegion("global"); }));
+  const auto snapshot = state();
+  const auto elsewhere = make_scheduler(eval)->start({snapshot, now, nullptr, "south"});
+  CHECK_FALSE(elsewhere.lacks_room);
+  const auto step = make_scheduler(eval)->start({snapshot, now, nullptr, "north"});
+  CHECK(step.lacks_room);
+  CHECK(decide_again(*step.inputs, snapshot)->lacks_room);
+  CHECK(check_plan(*elsewhere.plan, snapshot, "south").over_quota.empty());
+  CHECK_FALSE(check_plan(*elsewhere.plan, snapshot, "north").over_quota.empty());
+  const auto job = make_job(2);
+  CHECK(dry_run(snapshot, job, true, now, 1, "south")->failed_groups.empty());
+  CHECK(dry_run(snapshot, job, true, now, 1, "north")->failed_groups.size() == 1);
+}

@@ -176,6 +176,8 @@ TEST_CASE("the region of a request") {
   CHECK(region(R"({"Multiregion": {"Regions": [{"Name": "us"}]}})", "", "") == "us/global");
   CHECK(region(R"({"Multiregion": {"Regions": [{"Name": "us"}, {"Name": "eu"}]}})", "", "")
         == "eu/global");
+  CHECK(region(R"({"Multiregion": {}})", "", "") == "eu/eu");
+  CHECK(region(R"({"Multiregion": {"Regions": []}, "Region": "us"})", "", "") == "us/us");
 }
 
 TEST_CASE("the namespace of a request") {

@@ -27,7 +27,7 @@ struct CheckHarness : Harness {
   }
 
   std::string reason(const Plan& plan) {
-    const auto verdict = check_plan(plan, state());
+    const auto verdict = check_plan(plan, state(), "global");
     return verdict.rejected_nodes.empty() ? "" : verdict.rejected_nodes.begin()->second;
   }
 };
@@ -265,7 +265,7 @@ TEST_CASE_FIXTURE(CheckHarness, "a plan that is not written makes no index, and 
   CHECK(written.made_progress);
   CHECK(written.alloc_index == next_index);
   CHECK(written.refresh_index == 0);
-  const VerifiedPlan rejected{&other, check_plan(other, state())};
+  const VerifiedPlan rejected{&other, check_plan(other, state(), "global")};
   const auto result = make_plan_result(rejected, 99);
   CHECK(result.alloc_index == 0);
   CHECK(result.refresh_index == 99);
@@ -301,11 +301,11 @@ TEST_CASE_FIXTURE(CheckHarness, "a change of deployments is written though every
   const auto first = plan_of(register_job(named("one", 5)));
   auto other = plan_of(register_job(named("two", 5)));
   submit(first);
-  CHECK(check_plan(other, state()).accepts_nothing);
+  CHECK(check_plan(other, state(), "global").accepts_nothing);
   other.deployment_changes.push_back({"d", schema::DeploymentState::CANCELLED, ""});
-  CHECK_FALSE(check_plan(other, state()).accepts_nothing);
+  CHECK_FALSE(check_plan(other, state(), "global").accepts_nothing);
   other.all_at_once = true;
-  CHECK(check_plan(other, state()).accepts_nothing);
+  CHECK(check_plan(other, state(), "global").accepts_nothing);
 }
 
 TEST_CASE_FIXTURE(CheckHarness,

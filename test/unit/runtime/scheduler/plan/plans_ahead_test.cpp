@@ -10,7 +10,7 @@ namespace {
 
 /// A log in which plans are proposed, and applied when the test says so.
 struct Ahead : Harness {
-  PlansAhead ahead;
+  PlansAhead ahead{"global"};
 
   /// The plan that the evaluation makes on the newest state; it is not written.
   std::shared_ptr<const Plan> plan_of(const Object<schema::Evaluation>& eval) {

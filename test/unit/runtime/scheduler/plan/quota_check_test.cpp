@@ -16,7 +16,7 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan that was made before another was 
   REQUIRE(one.plan);
   REQUIRE(other.plan);
   CHECK(submit(*one.plan).is_full());
-  const auto verdict = check_plan(*other.plan, state());
+  const auto verdict = check_plan(*other.plan, state(), "global");
   CHECK(verdict.rejected_nodes.size() == 1);
   CHECK(verdict.over_quota.size() == 1);
   CHECK(verdict.rejected_nodes.begin()->second
@@ -41,13 +41,13 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan may use what its own stops give b
   const auto row = draft.freeze();
   const std::string node{row->node_id()};
   plan.nodes[node].placements.push_back({row, state::demand_of(row->resources())});
-  CHECK(check_plan(plan, state()).over_quota.contains(node));
+  CHECK(check_plan(plan, state(), "global").over_quota.contains(node));
   plan.nodes[std::string{old->alloc->node_id()}].stops.push_back(
       {old, schema::DesiredStatus::STOP, {}, {}, {}, {}});
-  CHECK(check_plan(plan, state()).rejected_nodes.empty());
+  CHECK(check_plan(plan, state(), "global").rejected_nodes.empty());
 
   // Where its node refuses, the end does not come about either.
-  CHECK(check_quota(plan, {{std::string{old->alloc->node_id()}, "gone"}}, state()).size() == 1);
+  CHECK(check_quota(plan, {{std::string{old->alloc->node_id()}, "gone"}}, state(), "global").size() == 1);
 }
 
 TEST_CASE_FIXTURE(QuotaHarness, "quota: of a plan that is all or nothing nothing is written") {
@@ -57,9 +57,9 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: of a plan that is all or nothing nothing
   const auto snapshot = state();
   const auto step = make_scheduler(eval)->start({snapshot, now, nullptr});
   REQUIRE(step.plan);
-  CHECK(check_plan(*step.plan, state()).rejected_nodes.empty());
+  CHECK(check_plan(*step.plan, state(), "global").rejected_nodes.empty());
   limit_cpu(700);
-  const auto verdict = check_plan(*step.plan, state());
+  const auto verdict = check_plan(*step.plan, state(), "global");
   CHECK(verdict.accepts_nothing);
   CHECK(verdict.over_quota.size() == 1);
 }

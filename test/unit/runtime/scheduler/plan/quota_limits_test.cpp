@@ -15,8 +15,7 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota limits: a device is limited by type, vend
       devices[i].setCount(3 - i);
     }
   });
-  const auto job = make_job(1);
-  const auto limits = QuotaLimits::of(state(), *job);
+  const auto limits = QuotaLimits::of(state(), "default", "global");
   REQUIRE(limits);
   const auto of = [&](const std::map<std::string, std::int64_t, std::less<>>& devices) {
     state::QuotaUse use;
@@ -36,8 +35,7 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota limits: what was in use before the limit 
     resources.setCores(2);
     resources.setMemoryMb(-1);
   });
-  const auto job = make_job(1);
-  const auto limits = QuotaLimits::of(state(), *job);
+  const auto limits = QuotaLimits::of(state(), "default", "global");
   REQUIRE(limits);
   state::QuotaUse before;
   before.cores = 4;
