@@ -1,8 +1,11 @@
 // Schedulers that decide at the same time, on states that get old, for jobs of two namespaces that
-// share a quota, while their plans are on the way into the log.
+// share a quota, while their plans are on the way into the log, limits change, and namespaces come
+// under the quota and leave it.
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
@@ -25,20 +28,9 @@ public:
   explicit QuotaRace(std::uint64_t seed) : draw_{seed} {
     for (int i = 0; i < 4; ++i)
       add_node();
-    write([this](schema::Command::Builder command) {
-      auto quota = command.initQuotaUpsert();
-      quota.setName("shared");
-      auto limit = quota.initLimits(1)[0];
-      limit.setRegion("north");  // the jobs say another
-      limit.initRegionLimit().setCpu(most_cpu_);
-      limit.getRegionLimit().setAllocations(most_allocations_);
-    });
+    set_limits();
     for (const char* name : {"default", "side"})
-      write([name](schema::Command::Builder command) {
-        auto ns = command.initNamespaceUpsert();
-        ns.setName(name);
-        ns.setQuota("shared");
-      });
+      put_namespace(name, true);
   }
 
   void run() {
@@ -85,8 +77,60 @@ private:
     });
   }
 
+  void set_limits() {
+    limit_cpu_ = 1'500 + static_cast<std::int64_t>(draw_.below(2'000));
+    limit_allocations_ = 4 + static_cast<std::int64_t>(draw_.below(6));
+    write([this](schema::Command::Builder command) {
+      auto quota = command.initQuotaUpsert();
+      quota.setName("shared");
+      auto limit = quota.initLimits(1)[0];
+      limit.setRegion("north");  // the jobs say another
+      limit.initRegionLimit().setCpu(limit_cpu_);
+      limit.getRegionLimit().setAllocations(limit_allocations_);
+    });
+    allow_what_is_there();
+  }
+
+  void put_namespace(const std::string& name, bool is_bound) {
+    write([&](schema::Command::Builder command) {
+      auto ns = command.initNamespaceUpsert();
+      ns.setName(text(name));
+      if (is_bound) ns.setQuota("shared");
+    });
+    if (is_bound)
+      bound_.insert(name);
+    else
+      bound_.erase(name);
+    allow_what_is_there();
+  }
+
+  /// Who is beyond the limits when these change may stay, with what is on its way, as far as that
+  /// is written.
+  void allow_what_is_there() {
+    most_cpu_ = limit_cpu_;
+    most_allocations_ = limit_allocations_;
+    state::Store later{store_.snapshot()};
+    auto index = std::uint64_t{1} << 62;
+    const auto allow = [&] {
+      const auto use = later.snapshot().quota_use("shared");
+      most_cpu_ = std::max(most_cpu_, use.demand.cpu_mhz);
+      most_allocations_ = std::max(most_allocations_, use.allocations);
+    };
+    allow();
+    for (const auto& proposed : under_way_) {
+      later.apply(++index, *proposed.command);
+      later.publish();
+      allow();
+    }
+  }
+
+  void change_quota() {
+    if (draw_.chance(0.5)) return set_limits();
+    put_namespace(draw_.chance(0.5) ? "default" : "side", draw_.chance(0.7));
+  }
+
   void step() {
-    switch (draw_.below(8)) {
+    switch (draw_.below(9)) {
       case 0:
       case 1:
         return decide();
@@ -98,6 +142,8 @@ private:
       case 5:
       case 6:
         return write_next();
+      case 7:
+        return change_quota();
       default:
         return lose_last();
     }
@@ -173,7 +219,7 @@ private:
     const auto state = store_.snapshot();
     state::QuotaUse sum;
     for (const auto& entry : state.allocs())
-      if (!entry.value()->terminal())
+      if (!entry.value()->terminal() && bound_.contains(std::string{entry.value()->alloc->ns()}))
         sum += state::quota_use_of(entry.value()->demand, entry.value()->alloc->resources());
     require(state.quota_use("shared") == sum, property::quota_is_counted,
             std::to_string(state.quota_use("shared").allocations) + " allocations are counted of "
@@ -187,8 +233,11 @@ private:
   Random draw_;
   state::Store store_;
   std::uint64_t index_ = 10;
-  std::int64_t most_cpu_ = 1'500 + static_cast<std::int64_t>(draw_.below(2'000));
-  std::int64_t most_allocations_ = 4 + static_cast<std::int64_t>(draw_.below(6));
+  std::int64_t limit_cpu_ = 0;
+  std::int64_t limit_allocations_ = 0;
+  std::int64_t most_cpu_ = 0;  ///< The limit, or what was in use beyond it when it was set.
+  std::int64_t most_allocations_ = 0;
+  std::set<std::string> bound_;  ///< Namespaces that have the quota.
   std::vector<std::shared_ptr<const scheduler::Plan>> plans_;
   std::deque<Proposed> under_way_;
   scheduler::PlansAhead ahead_{"north"};

@@ -19,6 +19,11 @@ Result<PlanVerdict> verify(const PlanParts& plan,
   return check_plan(plan.next(), state, region);
 }
 
+/// Of the last change of quotas, or of which of them namespaces have.
+std::uint64_t quotas_index(const state::Snapshot& state) {
+  return std::max(state.index(state::Table::quotas), state.index(state::Table::namespaces));
+}
+
 bool is_refused(const Result<PlanVerdict>& verdict) {
   return !verdict || verdict->accepts_nothing;
 }
@@ -57,8 +62,10 @@ state::Snapshot PlansAhead::basis(const state::Snapshot& published) {
     continuation_.reset();
     return published;
   }
-  if (!continuation_ || verified_ >= most_verified) {
+  const auto index = quotas_index(published);
+  if (!continuation_ || verified_ >= most_verified || index != quotas_index_) {
     continuation_ = std::make_unique<state::Store>(published);
+    quotas_index_ = index;
     verified_ = 0;
     for (const auto& [number, command] : under_way_)
       apply(command);

@@ -3,8 +3,10 @@
 //
 // That state, the continuation, is made when it is first needed and kept while anything is under
 // way; it does not know what others write meanwhile. So what does not fit there is looked at once
-// more in one that is made anew. What plans under way change counts there as changed after every
-// snapshot, since their entries come after any that somebody can have seen.
+// more in one that is made anew. What does fit could be beyond a quota that was lowered or set
+// meanwhile: it is made anew, too, when a quota or a namespace has changed. What plans under way
+// change counts there as changed after every snapshot, since their entries come after any that
+// somebody can have seen.
 //
 // May depend on: runtime/state. Not thread-safe; the plan applier owns one.
 #pragma once
@@ -62,6 +64,7 @@ private:
   std::map<std::uint64_t, Object<schema::Command>> under_way_;  ///< By order of proposal.
   std::uint64_t next_ = 1;
   std::unique_ptr<state::Store> continuation_;
+  std::uint64_t quotas_index_ = 0;  ///< Of the quotas that the continuation knows, and whose.
   std::size_t verified_ = 0;
 };
 

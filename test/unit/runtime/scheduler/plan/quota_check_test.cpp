@@ -2,6 +2,7 @@
 #include "runtime/scheduler/plan/quota_check.hpp"
 
 #include "../quota_harness.hpp"
+#include "runtime/scheduler/plan/plans_ahead.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -47,7 +48,8 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan may use what its own stops give b
   CHECK(check_plan(plan, state(), "global").rejected_nodes.empty());
 
   // Where its node refuses, the end does not come about either.
-  CHECK(check_quota(plan, {{std::string{old->alloc->node_id()}, "gone"}}, state(), "global").size() == 1);
+  CHECK(check_quota(plan, {{std::string{old->alloc->node_id()}, "gone"}}, state(), "global").size()
+        == 1);
 }
 
 TEST_CASE_FIXTURE(QuotaHarness, "quota: of a plan that is all or nothing nothing is written") {
@@ -62,4 +64,30 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: of a plan that is all or nothing nothing
   const auto verdict = check_plan(*step.plan, state(), "global");
   CHECK(verdict.accepts_nothing);
   CHECK(verdict.over_quota.size() == 1);
+}
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: a plan beside others keeps to what has just been set") {
+  PlansAhead ahead{"global"};
+  const auto plan_of = [this](const char* id) {
+    const auto eval = register_job(make_job(1, [id](auto job) { job.setId(id); }));
+    const auto snapshot = state();
+    return std::make_shared<const Plan>(
+        *make_scheduler(eval)->start({snapshot, now, nullptr}).plan);
+  };
+  const auto judge = [&](const std::shared_ptr<const Plan>& plan) {
+    return ahead.judge(PlanParts{plan}, state());
+  };
+  for (const auto* id : {"one", "two"}) {  // the second one is judged beside the first
+    const auto plan = plan_of(id);
+    const auto judged = judge(plan);
+    REQUIRE(judged.verdict->rejected_nodes.empty());
+    ahead.add(make_plan_command({{plan.get(), *judged.verdict}}, judged.basis, now, random));
+  }
+  const auto plan = plan_of("three");
+  limit_cpu(1400);
+  CHECK_FALSE(judge(plan).verdict->over_quota.empty());
+  limit_cpu(1500);
+  CHECK(judge(plan).verdict->rejected_nodes.empty());
+  limit_cpu(1400);
+  CHECK_FALSE(judge(plan).verdict->over_quota.empty());
 }
