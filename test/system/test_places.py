@@ -262,7 +262,7 @@ class QuotaTest(PlacesCase):
         waiting = [one for one in self.agent.get("/v1/evaluations?namespace=team").json
                    if one["Status"] == "blocked"]
         self.assertEqual(["small"], [one["QuotaLimitReached"] for one in waiting])
-        self.assertIn('quota "small" is the quota of namespace "team"',
+        self.assertIn('quota "small" is in use by namespaces',
                       self.refused("quota", "delete", "small"))
 
         self.ok("job", "stop", "-namespace", "team", "-detach", "first")

@@ -98,11 +98,10 @@ void Variables::derive(Tables& tables,
 }
 
 std::optional<Error> Quotas::may_remove(const Tables& tables, Reader quota) {
-  const auto first = view(quota.getName());
-  for (const auto& entry : tables.namespaces_by_quota.prefix(join_key(first, "")))
-    return Error{Errc::rejected, quoted("quota", quota.getName()) + " is the quota of namespace \""
-                                     + std::string{entry.key().substr(first.size() + 1)} + '"'};
-  return std::nullopt;
+  const auto named = join_key(view(quota.getName()), "");
+  if (tables.namespaces_by_quota.prefix(named).empty()) return std::nullopt;
+  // Which ones is not for everybody who may delete quotas to know.
+  return Error{Errc::rejected, quoted("quota", quota.getName()) + " is in use by namespaces"};
 }
 
 void Quotas::derive(Tables&,

@@ -41,7 +41,7 @@ TEST_CASE("quotas: are put, read, named by namespaces, and deleted when none doe
   CHECK(fixture.send("PUT", "/v1/namespace", R"({"Name":"dev","Quota":"small"})").status == 200);
   CHECK(fixture.json("/v1/namespace/dev").at("Quota") == "small");
   CHECK(fixture.refusal("DELETE", "/v1/quota/small", "")
-        == "400 quota \"small\" is the quota of namespace \"dev\"");
+        == "400 quota \"small\" is in use by namespaces");
   CHECK(fixture.send("PUT", "/v1/namespace", R"({"Name":"dev"})").status == 200);
   CHECK(fixture.send("DELETE", "/v1/quota/small").status == 200);
   CHECK(fixture.refusal("/v1/quota/small") == "404 quota not found");

@@ -66,7 +66,7 @@ TEST_CASE_FIXTURE(QuotaFixture,
   CHECK_FALSE(put_namespace("default", "small").error);
   const auto remove
       = [&] { return text_of(run([](auto command) { command.setQuotaDelete("small"); })); };
-  CHECK(remove() == "quota \"small\" is the quota of namespace \"default\"");
+  CHECK(remove() == "quota \"small\" is in use by namespaces");
   put_namespace("default", "");
   CHECK(remove() == "");
   CHECK(remove() == "quota not found");
