@@ -3,6 +3,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
 using import "annotations.capnp".json;
+using import "annotations.capnp".hidden;
 
 struct AdmissionPolicy $json("SentinelPolicy") {
   name @0 :Text;
@@ -13,6 +14,7 @@ struct AdmissionPolicy $json("SentinelPolicy") {
   hash @5 :Data;                       # of all that users say of it
   createIndex @6 :UInt64;
   modifyIndex @7 :UInt64;
+  originIndex @8 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 # Who submits a job, as conditions see him. Never stored.

@@ -3,6 +3,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
 using import "annotations.capnp".json;
+using import "annotations.capnp".hidden;
 using import "annotations.capnp".always;
 using import "annotations.capnp".map;
 
@@ -35,6 +36,7 @@ struct QuotaSpec {
   hash @3 :Data;
   createIndex @4 :UInt64;
   modifyIndex @5 :UInt64;
+  originIndex @6 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
 }
 
 # What is in use of each limit of this region, by the limit's hash.

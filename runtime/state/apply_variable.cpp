@@ -53,15 +53,19 @@ std::optional<Error> Applier::exceeds_quota(schema::VariableApply::Reader comman
                                             const Object<schema::Variable>& stored) const {
   const auto ns = view(command.getVariable().getNamespace());
   const auto* name = t_.quota_of_namespaces.find(ns);
-  const auto quota = name != nullptr ? found<kind::Quotas>(*name) : Object<schema::QuotaSpec>{};
-  if (!quota) return std::nullopt;
+  if (name == nullptr) return std::nullopt;
+  const auto more = kind::Variables::bytes(command.getVariable())
+                    - (stored ? kind::Variables::bytes(*stored) : 0);
+  if (more <= 0) return std::nullopt;
+  const auto quota = found<kind::Quotas>(*name);
+  if (!quota)
+    return Error{Errc::rejected,
+                 "quota exceeded: quota \"" + *name + "\" is not known in this region"};
   const auto limit = limit_in(*quota, view(command.getRegion()));
   if (!limit || limit->getVariablesLimit() == 0) return std::nullopt;
   const auto most = mebibytes(std::max<std::int64_t>(limit->getVariablesLimit(), 0));
-  const auto more = kind::Variables::bytes(command.getVariable())
-                    - (stored ? kind::Variables::bytes(*stored) : 0);
   const auto sum = variable_bytes_of_quota(t_, *name) + more;
-  if (more <= 0 || sum <= most) return std::nullopt;
+  if (sum <= most) return std::nullopt;
   return Error{Errc::rejected, "quota exceeded: the variables of quota \"" + *name
                                    + "\" would take " + std::to_string(sum) + " bytes of "
                                    + std::to_string(most)};

@@ -148,10 +148,10 @@ JobCounts Snapshot::job_counts(std::string_view ns, std::string_view id) const {
   return value_or_empty(tables_->job_counts, join_key(ns, id));
 }
 
-Object<schema::QuotaSpec> Snapshot::quota_of(std::string_view ns) const {
+std::string Snapshot::quota_of(std::string_view ns) const {
   note_row(Table::namespaces, ns);
   const auto* name = tables_->quota_of_namespaces.find(ns);
-  return name != nullptr ? row<kind::Quotas>(*name) : Object<schema::QuotaSpec>{};
+  return name != nullptr ? *name : std::string{};
 }
 
 std::vector<std::string> Snapshot::namespaces_of_quota(std::string_view quota) const {

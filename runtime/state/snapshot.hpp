@@ -115,8 +115,9 @@ public:
 
   JobCounts job_counts(std::string_view ns, std::string_view id) const;
 
-  /// The quota that bounds what the namespace takes; empty if none does.
-  Object<schema::QuotaSpec> quota_of(std::string_view ns) const;
+  /// The name of the quota that bounds what the namespace takes; empty if none does. There may be
+  /// no such quota: where namespaces are copied from, it may have come sooner.
+  std::string quota_of(std::string_view ns) const;
 
   /// The namespaces whose quota it is.
   std::vector<std::string> namespaces_of_quota(std::string_view quota) const;

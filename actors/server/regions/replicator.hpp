@@ -1,6 +1,6 @@
 // Replicator: while this server leads a region that is not the authoritative one, keeps what holds
 // in all regions here as it is there: policies, roles, global tokens, auth methods, binding rules,
-// namespaces and node pools; without access control the last two.
+// namespaces, quotas, node pools, admission policies; without access control the last four.
 //
 // Each kind has its own Replica (runtime/cluster/regions/replica.hpp), whose questions go to the
 // authoritative region's leader with the replication token, and whose answers become commands of

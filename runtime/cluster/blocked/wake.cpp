@@ -102,8 +102,8 @@ void note_past(BlockedEvals& blocked, const state::Snapshot& snapshot, std::uint
   for (const auto& entry : snapshot.allocs()) {
     const auto& row = entry.value();
     if (!row->terminal() || row->alloc->modify_index() <= since) continue;
-    if (const auto quota = snapshot.quota_of(row->alloc->ns()))
-      blocked.note_quota(view(quota->getName()), row->alloc->modify_index());
+    if (const auto quota = snapshot.quota_of(row->alloc->ns()); !quota.empty())
+      blocked.note_quota(quota, row->alloc->modify_index());
     if (!row->client_terminal) continue;
     if (const auto node = snapshot.node(row->alloc->node_id()))
       note(node, row->alloc->modify_index());

@@ -132,6 +132,9 @@ const std::vector<SharedKind>& shared_kinds() {
     state::each_kind([&rows]<class Kind>() {
       if constexpr (requires { &Kind::is_shared; }) rows.push_back(row_of_table<Kind>());
     });
+    std::stable_partition(rows.begin(), rows.end(), [](const SharedKind& kind) {
+      return kind.table == state::Table::quotas;
+    });
     return rows;
   }();
   return table;

@@ -66,6 +66,7 @@ struct SharedKind {
   std::optional<Error> (*stays)(const state::Snapshot& state, std::string_view key);
 };
 
+/// Quotas first: namespaces name them, and may place nothing while they have not come.
 const std::vector<SharedKind>& shared_kinds();
 
 /// Null if there is none of that name.

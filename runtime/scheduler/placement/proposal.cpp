@@ -31,8 +31,7 @@ void Proposal::bound(std::string_view ns, std::string_view region) {
 /// To the quota, if that is its own, too.
 void Proposal::give_back(const state::AllocRef& row) {
   if (!quota_ || row->terminal()) return;
-  const auto own = state_.quota_of(row->alloc->ns());
-  if (own && view(own->getName()) == quota_->limits.name())
+  if (state_.quota_of(row->alloc->ns()) == quota_->limits.name())
     quota_->now -= state::quota_use_of(row->demand, row->alloc->resources());
 }
 

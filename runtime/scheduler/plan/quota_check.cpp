@@ -40,8 +40,7 @@ private:
   void free(std::string_view id) {
     const auto stored = state_.alloc(id);
     if (!stored || stored->terminal()) return;
-    const auto own = state_.quota_of(stored->alloc->ns());
-    if (own && view(own->getName()) == quota_)
+    if (state_.quota_of(stored->alloc->ns()) == quota_)
       change_ -= state::quota_use_of(stored->demand, stored->alloc->resources());
   }
 

@@ -4,19 +4,41 @@
 
 #include <fmt/format.h>
 
+#include "runtime/object/draft.hpp"
+#include "runtime/state/kinds/namespace_kinds.hpp"
+
 namespace nomad::scheduler {
+namespace {
+
+/// What bounds a namespace whose quota is not there.
+Object<schema::QuotaSpec> nothing_allowed(std::string_view region) {
+  constexpr std::int64_t none = -1;
+  Draft<schema::QuotaSpec> spec;
+  auto limit = spec->initLimits(1)[0];
+  limit.setRegion(text(region));
+  auto resources = limit.initRegionLimit();
+  resources.setCpu(none);
+  resources.setCores(none);
+  resources.setMemoryMb(none);
+  resources.setMemoryMaxMb(none);
+  resources.setAllocations(none);
+  return spec.freeze();
+}
+
+}  // namespace
 
 std::optional<QuotaLimits> QuotaLimits::of(const state::Snapshot& state,
                                            std::string_view ns,
                                            std::string_view region) {
-  auto spec = state.quota_of(ns);
-  if (!spec) return std::nullopt;
-  const auto limit = state::limit_in(*spec, region);
-  if (!limit) return std::nullopt;
   QuotaLimits limits;
-  limits.name_ = copy(spec->getName());
+  limits.name_ = state.quota_of(ns);
+  if (limits.name_.empty()) return std::nullopt;
+  limits.spec_ = state.row<state::kind::Quotas>(limits.name_);
+  limits.is_known_ = static_cast<bool>(limits.spec_);
+  if (!limits.is_known_) limits.spec_ = nothing_allowed(region);
+  const auto limit = state::limit_in(*limits.spec_, region);
+  if (!limit) return std::nullopt;
   limits.limits_ = limit->getRegionLimit();
-  limits.spec_ = std::move(spec);
   return limits;
 }
 
@@ -40,6 +62,7 @@ std::vector<std::string> QuotaLimits::exceeded(const state::QuotaUse& before,
     check(fmt::format("device {}", name), device.getCount(), state::devices_in_use(name, before),
           state::devices_in_use(name, after));
   }
+  if (!is_known_ && !exceeded.empty()) return {"the quota is not known in this region"};
   return exceeded;
 }
 

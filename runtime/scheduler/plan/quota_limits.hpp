@@ -17,7 +17,7 @@ namespace nomad::scheduler {
 class QuotaLimits {
 public:
   /// Those that bound a namespace's allocations in `region`, the server's own: a job's is what its
-  /// submitter says. Nothing if none do.
+  /// submitter says. Nothing if none do. Of a quota that is not there nothing may be used.
   static std::optional<QuotaLimits> of(const state::Snapshot& state,
                                        std::string_view ns,
                                        std::string_view region);
@@ -31,6 +31,7 @@ public:
 
 private:
   std::string name_;
+  bool is_known_ = true;  ///< Else `spec_` allows nothing.
   Object<schema::QuotaSpec> spec_;
   schema::QuotaResources::Reader limits_;  ///< Of `spec_`.
 };

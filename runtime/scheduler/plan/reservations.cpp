@@ -58,10 +58,7 @@ void Reservations::apply(std::string_view quota,
     for (const auto& [node_id, changes] : plan->nodes) {
       for (const auto& placed : changes.placements) {
         if (!placed.is_new) continue;
-        if (!is_of_quota) {
-          const auto spec = state.quota_of(placed.row->ns());
-          is_of_quota = spec && view(spec->getName()) == quota;
-        }
+        if (!is_of_quota) is_of_quota = state.quota_of(placed.row->ns()) == quota;
         if (!*is_of_quota) break;
         if (!state.alloc(placed.row->id()))
           use += state::quota_use_of(placed.demand, placed.row->resources());

@@ -263,6 +263,8 @@ struct AdmissionPolicies : Stored<schema::AdmissionPolicy, Table::admission_poli
 
   static std::string missing(std::string_view) { return "sentinel policy not found"; }
 
+  static bool is_shared(Reader) { return true; }
+
   /// There are no more than `most`.
   static std::optional<Error> may_put(const Tables&, const Object<Type>& stored, Reader wanted);
 };

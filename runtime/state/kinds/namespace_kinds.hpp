@@ -70,6 +70,8 @@ struct Quotas : Stored<schema::QuotaSpec, Table::quotas> {
 
   static std::string key(Reader quota) { return copy(quota.getName()); }
 
+  static bool is_shared(Reader) { return true; }
+
   /// Not while a namespace names it.
   static std::optional<Error> may_remove(const Tables& tables, Reader quota);
 

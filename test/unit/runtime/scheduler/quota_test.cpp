@@ -117,3 +117,26 @@ TEST_CASE_FIXTURE(QuotaHarness, "quota: the limit is the server's region's, not 
   CHECK(dry_run(snapshot, job, true, now, 1, "south")->failed_groups.empty());
   CHECK(dry_run(snapshot, job, true, now, 1, "north")->failed_groups.size() == 1);
 }
+
+TEST_CASE_FIXTURE(QuotaHarness, "quota: of one that is not there nothing may be used") {
+  const auto earlier = register_job(make_job(2));
+  const auto before = state();
+  const auto step = make_scheduler(earlier)->start({before, now, nullptr});
+  // As where namespaces are copied to, and the quota has not come yet.
+  Draft<schema::Namespace> ns;
+  ns->setName("default");
+  ns->setQuota("late");
+  const auto copied = ns.freeze();
+  const auto bytes = copied.bytes();
+  apply([&](schema::Command::Builder command) {
+    auto body = command.initSharedRows();
+    body.setKind("namespaces");
+    body.initRows(1).set(0, {reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()});
+  });
+  CHECK(check_plan(*step.plan, state(), "global").accepts_nothing);
+  const auto done = process(earlier);
+  CHECK(live().empty());
+  CHECK(why(*done) == "the quota is not known in this region");
+  REQUIRE(blocked());
+  CHECK(view(blocked()->getQuotaLimitReached()) == "late");
+}

@@ -82,12 +82,28 @@ struct Region {
     }));
   }
 
-  void put_namespace(const std::string& name) {
+  void put_namespace(const std::string& name, const std::string& quota = "") {
     CHECK_FALSE(run([&](auto command) {
       auto ns = command.initNamespaceUpsert();
       ns.setName(text(name));
-      ns.setHash(shared_data(name));
+      ns.setQuota(text(quota));
+      ns.setHash(shared_data(name + quota));
     }));
+  }
+
+  void put_quota(const std::string& name, std::int64_t cpu) {
+    CHECK_FALSE(run([&](auto command) {
+      auto quota = command.initQuotaUpsert();
+      quota.setName(text(name));
+      auto limit = quota.initLimits(1)[0];
+      limit.setRegion("other");
+      limit.initRegionLimit().setCpu(cpu);
+      quota.setHash(shared_data(name + std::to_string(cpu)));
+    }));
+  }
+
+  std::int64_t cpu_limit(std::string_view quota) const {
+    return state().row<kind::Quotas>(quota)->getLimits()[0].getRegionLimit().getCpu();
   }
 };
 
@@ -133,10 +149,12 @@ TEST_CASE("shared kinds: these hold in all regions, and each has what marks need
   for (const auto& kind : shared_kinds())
     names.emplace_back(kind.name);
   CHECK(names
-        == std::vector<std::string>{"node_pools", "namespaces", "acl_policies", "acl_tokens",
-                                    "acl_roles", "acl_auth_methods", "acl_binding_rules"});
+        == std::vector<std::string>{"quotas", "node_pools", "namespaces", "acl_policies",
+                                    "acl_tokens", "acl_roles", "acl_auth_methods",
+                                    "acl_binding_rules", "admission_policies"});
   CHECK(find_shared_kind("variables") == nullptr);
-  CHECK_FALSE(find_shared_kind("namespaces")->is_of_access);
+  for (const auto* name : {"namespaces", "quotas", "admission_policies"})
+    CHECK_FALSE(find_shared_kind(name)->is_of_access);
   CHECK(find_shared_kind("acl_tokens")->is_of_access);
 }
 
@@ -241,6 +259,43 @@ TEST_CASE("shared kinds: a namespace that is used here stays until it is not") {
   two.copy("namespaces");
   CHECK(two.other.state().get_namespace("n"));
   CHECK_FALSE(two.other.state().get_namespace("m"));
+}
+
+TEST_CASE(
+    "shared kinds: a quota bounds its namespaces in all regions, and stays as long as these") {
+  Federation two;
+  two.authority.put_quota("q", 100);
+  two.authority.put_namespace("n", "q");
+  two.copy("namespaces");  // sooner than its quota
+  CHECK(two.other.state().quota_of("n") == "q");
+  CHECK_FALSE(two.other.state().row<kind::Quotas>("q"));
+  two.copy("quotas");
+  CHECK(two.are_alike("quotas"));
+  CHECK(two.other.cpu_limit("q") == 100);
+  two.authority.put_quota("q", 50);
+  two.copy("quotas");
+  CHECK(two.other.cpu_limit("q") == 50);
+
+  two.authority.put_namespace("n");
+  CHECK_FALSE(two.authority.run([](auto command) { command.setQuotaDelete("q"); }));
+  CHECK(find_shared_kind("quotas")->stays(two.other.state(), "q"));
+  two.copy("quotas");
+  CHECK(two.other.state().row<kind::Quotas>("q"));
+  two.copy("namespaces");
+  two.copy("quotas");
+  CHECK_FALSE(two.other.state().row<kind::Quotas>("q"));
+}
+
+TEST_CASE("shared kinds: what jobs must be like holds in all regions") {
+  Federation two;
+  CHECK_FALSE(two.authority.run([](auto command) {
+    auto policy = command.initAdmissionPolicyUpsert();
+    policy.setName("p");
+    policy.setHash(shared_data("p"));
+  }));
+  two.copy("admission_policies");
+  CHECK(two.are_alike("admission_policies"));
+  CHECK(two.other.state().row<kind::AdmissionPolicies>("p"));
 }
 
 TEST_CASE("shared kinds: marks come in pages, each behind the last") {

@@ -147,4 +147,19 @@ TEST_CASE_FIXTURE(QuotaFixture, "quota: variables take what they take as they ar
   CHECK(put_variable("a", 11).error);
   CHECK_FALSE(put_variable("a", 100, "elsewhere").error);
   CHECK_FALSE(put_variable("a", 200, "").error);
+
+  // Nor of a quota that has not been copied to this region yet.
+  Draft<schema::Namespace> ns;
+  ns->setName("default");
+  ns->setQuota("late");
+  const auto copied = ns.freeze();
+  run([&](auto command) {
+    auto rows = command.initSharedRows();
+    rows.setKind("namespaces");
+    rows.initRows(1).set(
+        0, {reinterpret_cast<const unsigned char*>(copied.bytes().data()), copied.bytes().size()});
+  });
+  CHECK(text_of(put_variable("a", 201))
+        == "quota exceeded: quota \"late\" is not known in this region");
+  CHECK_FALSE(put_variable("a", 199).error);
 }
