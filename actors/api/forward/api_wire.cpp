@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/text.hpp"
 #include "runtime/net/http/body_file.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/object.hpp"
@@ -22,6 +23,20 @@ bool is_of_connection(std::string_view name) {
                      [name](std::string_view each) { return net::same_header(each, name); });
 }
 
+/// `target` with `region` as its only parameter of that name.
+std::string target_in(std::string_view target, std::string_view region) {
+  const auto question = std::min(target.find('?'), target.size());
+  auto out = std::string{target.substr(0, question)} + "?region=" + query_encode(region);
+  auto rest = target.substr(std::min(question + 1, target.size()));
+  while (!rest.empty()) {
+    const auto pair = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(pair.size() + 1, rest.size()));
+    if (!pair.empty() && net::percent_decode(pair.substr(0, pair.find('=')), true) != "region")
+      out.append("&").append(pair);
+  }
+  return out;
+}
+
 template <class Message>
 Bytes shared_bytes(const Object<Message>& object) {
   auto owner = std::make_shared<const Object<Message>>(object);
@@ -31,10 +46,11 @@ Bytes shared_bytes(const Object<Message>& object) {
 
 }  // namespace
 
-Bytes write_request(const net::Request& request) {
+Bytes write_request(const net::Request& request, std::string_view region) {
   Draft<schema::rpc::ApiRequest> draft;
   draft->setMethod(text(request.method));
-  draft->setTarget(text(request.target));
+  const bool names_it = region.empty() || request.parameter_or_empty("region") == region;
+  draft->setTarget(text(names_it ? request.target : target_in(request.target, region)));
   std::vector<std::size_t> kept;
   const bool upgrades = !request.upgrade().empty();
   const auto is_kept = [upgrades](std::string_view name) {

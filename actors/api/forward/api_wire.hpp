@@ -18,8 +18,9 @@ namespace nomad::api {
 
 /// Method, target, body and the headers that mean something to a handler: none of those that are
 /// about the connection, but for a change of its protocol. Of a body in a file only its length: it
-/// follows by itself (body_transfer.hpp).
-Bytes write_request(const net::Request& request);
+/// follows by itself (body_transfer.hpp). With `region` it names that one, whatever it named
+/// before.
+Bytes write_request(const net::Request& request, std::string_view region = {});
 
 /// Fills in `request`; `invalid_argument` when it is none.
 Result<> read_request(schema::rpc::ApiRequest::Reader from, net::Request& request);

@@ -15,8 +15,9 @@
 namespace nomad::api {
 namespace {
 
-/// More would be a circle of servers that take each other for the leader.
-constexpr std::uint8_t most_hops = 4;
+/// The longest way goes from a client node by a server and its leader to a server of another region
+/// and its leader. More would be a circle of servers that take each other for the leader.
+constexpr std::uint8_t most_hops = 6;
 
 constexpr std::chrono::seconds search_patience{5};
 
@@ -323,7 +324,8 @@ void dispatch_to_region(Call call, const std::string& region, const Run& run) {
     return refuse_unserved(call, no_path_to_region());
   relay(
       std::move(call),
-      [context, region](const Answerer& answer) { find_server(*context, region, answer); }, run);
+      [context, region](const Answerer& answer) { find_server(*context, region, answer); }, run,
+      region);
 }
 
 bool dispatch_to_authority(Call& call) {

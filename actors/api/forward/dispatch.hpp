@@ -31,7 +31,7 @@ void relay_to_node(Call call);
 void dispatch_to_region(Call call, const std::string& region, const Run& run);
 
 /// Passes a call on that turned out to be about what holds in all regions, if that is written
-/// elsewhere; whether it was. What names a region by `?region=` has come to where it is to be.
+/// elsewhere; whether it was.
 bool dispatch_to_authority(Call& call);
 
 }  // namespace nomad::api

@@ -52,12 +52,12 @@ class Relay : public std::enable_shared_from_this<Relay> {
   }
 
 public:
-  Relay(Call call, Find find, Run run)
+  Relay(Call call, Find find, Run run, std::string_view region)
       : call_{std::move(call)},
         find_{std::move(find)},
         run_{std::move(run)},
         context_{call_.context},
-        body_{write_request(call_.request())},
+        body_{write_request(call_.request(), region)},
         body_file_{call_.request().body_file},
         upgrades_{!call_.request().upgrade().empty()},
         is_first_{call_.request().hops == 0},
@@ -430,8 +430,8 @@ private:
 
 }  // namespace
 
-void relay(Call call, Find find, Run run) {
-  std::make_shared<Relay>(std::move(call), std::move(find), std::move(run))->start();
+void relay(Call call, Find find, Run run, std::string_view region) {
+  std::make_shared<Relay>(std::move(call), std::move(find), std::move(run), region)->start();
 }
 
 void refuse_unserved(Call& call, const Error& why) {

@@ -21,6 +21,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "actors/api/http/call.hpp"
@@ -46,7 +47,9 @@ using Find = std::function<void(std::function<void(Result<Found>)>)>;
 /// Serves it here.
 using Run = std::function<void(Call)>;
 
-void relay(Call call, Find find, Run run);
+/// `region`: the request is passed on as one that names it. A server of that region would pass it
+/// back if it named another one.
+void relay(Call call, Find find, Run run, std::string_view region = {});
 
 /// Answers what could not be served for want of a leader or of a path, so that whoever passed the
 /// request on knows that nothing has happened.

@@ -117,6 +117,28 @@ class WithAccess(Regions):
             self.ask(self.us, "DELETE", path)
             self.assertLess(self.goes(path), 2, path)
 
+    def test_whoever_is_asked_by_whatever_region(self):
+        """What a region passes on to the authority comes there, though it names that region."""
+        key = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEVs/o5+uQbTjL3chynL4wXgUg2R9\n" \
+              "q9UU8I5mEovUf86QZ7kOBIjJwqnzD1omageEHWwHdBO6B+dFabmdT9POxg==\n-----END PUBLIC KEY-----\n"
+        self.ask(self.us, "PUT", "/v1/acl/auth-method/corp?region=us", {
+            "Name": "corp", "Type": "JWT", "TokenLocality": "global", "MaxTokenTTL": "1h",
+            "Config": {"JWTValidationPubKeys": [key]}})
+        self.comes("/v1/acl/auth-method/corp")
+        for agent in (self.us, self.eu):
+            for region in ("us", "eu"):
+                path = f"/v1/acl/token%s?region={region}&stale"
+                made = self.ask(agent, "PUT", path % "", {"Name": "t", "Type": "management", "Global": True}).json
+                named = "/" + made["AccessorID"]
+                self.assertEqual(200, ask(self.eu, "GET", "/v1/acl/token/self", token=made["SecretID"]).status)
+                self.comes("/v1/acl/token" + named)
+                self.ask(agent, "PUT", path % named, {**made, "Name": "renamed"})
+                self.ask(agent, "DELETE", path % named)
+                self.assertEqual(403, ask(self.eu, "GET", "/v1/jobs", token=made["SecretID"]).status)
+                answer = ask(agent, "PUT", f"/v1/acl/login?region={region}",
+                             {"AuthMethodName": "corp", "LoginToken": "x.y.z"})
+                self.assertEqual(401, answer.status, answer)
+
     def test_a_local_token_is_one_of_its_own_region(self):
         self.comes("/v1/acl/token/self")
         self.ask(self.eu, "PUT", "/v1/acl/policy/readers", {"Name": "readers", "Rules": READ_JOBS})

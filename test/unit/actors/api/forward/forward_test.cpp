@@ -5,6 +5,7 @@
 
 #include "actors/api/forward/api_wire.hpp"
 #include "actors/api/forward/destination.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/object/object.hpp"
 
 namespace nomad::api {
@@ -85,6 +86,22 @@ TEST_CASE("api_wire: a request comes back as it was, without what is about its c
   CHECK(back.header("x-nomad-token") == "secret");
   CHECK(back.header("Authorization") == "Bearer x");
   CHECK(back.header_count() == 2);
+}
+
+TEST_CASE("api_wire: who passes a request on to a region has it name that one alone") {
+  const auto named = [](const std::string& target, std::string_view region) {
+    net::Request request;
+    request.method = "PUT";
+    request.target = target;
+    REQUIRE(net::split_target(request));
+    const auto bytes = write_request(request, region);
+    return copy((*Object<schema::rpc::ApiRequest>::from_bytes(bytes.view()))->getTarget());
+  };
+  CHECK(named("/v1/acl/token", "eu") == "/v1/acl/token?region=eu");
+  CHECK(named("/v1/acl/token?stale&region=us&wait=1%20s&regio%6e=us&", "e u")
+        == "/v1/acl/token?region=e+u&stale&wait=1%20s");
+  CHECK(named("/v1/acl/token?pretty&region=eu", "eu") == "/v1/acl/token?pretty&region=eu");
+  CHECK(named("/v1/acl/token?region=us", "") == "/v1/acl/token?region=us");
 }
 
 TEST_CASE("api_wire: a request without a method or with a broken target is refused") {
