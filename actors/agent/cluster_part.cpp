@@ -261,7 +261,9 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   serve_has_node(*router, part.asker_, part.own_node_, part.served_transport_);
   rpc::serve_node_questions(*router, rpc::Method::server_ask_node, part.asker_, part.asked_nodes_);
   rpc::serve_rights(*router);
-  server::serve_region_rows(*router, part.authenticator_, part.asker_, part.served_rows_);
+  const auto& authority = config.server.authoritative_region;
+  server::serve_region_rows(*router, part.authenticator_, part.asker_, part.served_rows_,
+                            authority == config.region ? std::string{} : authority);
   requests.add_to_server(*router);
   part.known_servers_ = [leader = part.leader_, members = part.members_, region = config.region] {
     const auto known = leader.get();

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "actors/core/supervise.hpp"
 #include "actors/core/turns.hpp"
 #include "actors/roles/no_leader.hpp"
@@ -224,13 +226,17 @@ void tell_rows(access::Authenticator& authenticator,
 void serve_region_rows(rpc::MethodRouter& router,
                        const std::shared_ptr<access::Authenticator>& authenticator,
                        const std::shared_ptr<actor::Asker>& asker,
-                       const actor::Latest<RegionRows>& rows) {
+                       const actor::Latest<RegionRows>& rows,
+                       const std::string& copies_from) {
   router.on_inbound<schema::rpc::RegionRowsRequest>(
       rpc::Method::region_rows,
-      [authenticator, asker, rows](const access::Principal& who,
-                                   const Object<schema::rpc::RegionRowsRequest>& request,
-                                   const rpc::Inbound& inbound) {
+      [authenticator, asker, rows, copies_from](
+          const access::Principal& who, const Object<schema::rpc::RegionRowsRequest>& request,
+          const rpc::Inbound& inbound) {
         if (const auto may = may_see(who); !may) return inbound.reply(may.error());
+        if (!copies_from.empty())
+          return inbound.reply(Error{
+              Errc::rejected, fmt::format("this region copies from region \"{}\"", copies_from)});
         // Everybody manages then, and tokens of before may be in the state.
         const auto* const kind = cluster::find_shared_kind(view(request->getKind()));
         if (kind != nullptr && kind->is_of_access && !authenticator->enforces())

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "actors/core/asker.hpp"
 #include "actors/core/latest.hpp"
@@ -48,10 +49,13 @@ inline std::string_view seal_of(const cluster::SharedKind& kind) {
   return kind.table == state::Table::acl_tokens ? security::token_seal : security::auth_method_seal;
 }
 
-/// Until `rows` is set everybody is told `unavailable`.
+/// Until `rows` is set everybody is told `unavailable`. `copies_from` is another region that this
+/// one takes for the authoritative one, if it does: then nobody is shown its copies, which two
+/// regions that each take the other for it would pass to and fro for ever.
 void serve_region_rows(rpc::MethodRouter& router,
                        const std::shared_ptr<access::Authenticator>& authenticator,
                        const std::shared_ptr<actor::Asker>& asker,
-                       const actor::Latest<RegionRows>& rows);
+                       const actor::Latest<RegionRows>& rows,
+                       const std::string& copies_from);
 
 }  // namespace nomad::server

@@ -236,11 +236,13 @@ struct ReplicatorState {
     copying.rows.clear();
     copying.fetched.clear();
     options.metrics->count("replication.failures", 1);
-    complain(copying, why.code == Errc::permission_denied ? refusal() : why.what);
+    complain(copying, reason_of(why));
     carry_out(place, copying.replica.on_failed(random.fraction()));
   }
 
-  std::string refusal() const {
+  std::string reason_of(const Error& why) const {
+    if (why.code == Errc::rejected) return "it answers: " + why.what;
+    if (why.code != Errc::permission_denied) return why.what;
     if (options.token.empty())
       return "it has access control, and acl.replication_token is not set here";
     return "it refuses acl.replication_token: that is no token of management there";

@@ -42,8 +42,8 @@ class Regions(unittest.TestCase):
         self.us = self.us_cluster.leader()
         wait_until(lambda: self.us.try_get("/v1/regions") == ["eu", "us"], what="the regions")
 
-    def start(self, region, blocks, join=None):
-        made = cluster.Cluster(1, extra='  authoritative_region = "eu"',
+    def start(self, region, blocks, join=None, authority="eu"):
+        made = cluster.Cluster(1, extra=f'  authoritative_region = "{authority}"',
                                blocks=f'region = "{region}"\n{blocks}')
         if join:
             path = made.servers[0].config_path
@@ -190,6 +190,11 @@ class WithAccess(Regions):
 
 class WithoutAccess(Regions):
     acl = False
+
+    def test_nothing_is_copied_from_a_region_that_copies(self):
+        other = self.start("asia", "", join=self.eu, authority="us")
+        wait_until(lambda: 'it answers: this region copies from region "eu"' in other.servers[0].log(),
+                   what="the refusal")
 
     def test_namespaces_and_pools_come_and_go(self):
         self.ask(self.us, "PUT", "/v1/namespace", {"Name": "shop", "Description": "d"})

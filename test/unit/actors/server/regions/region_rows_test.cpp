@@ -18,7 +18,7 @@ struct ServedRows : RegionFixture {
 
   ~ServedRows() { asker->stop(); }
 
-  void serve(bool enforces) {
+  void serve(bool enforces, const std::string& copies_from = {}) {
     const auto authenticator = access::Authenticator::make(
         {.enforces = enforces,
          .lookup = {.here = [](std::string_view shown) -> std::optional<Result<access::Grant>> {
@@ -28,7 +28,7 @@ struct ServedRows : RegionFixture {
     actor::Latest<RegionRows> served;
     served.set(rows);
     router.emplace("authority", authenticator);
-    serve_region_rows(*router, authenticator, asker, served);
+    serve_region_rows(*router, authenticator, asker, served, copies_from);
   }
 
   Result<Bytes> answer_to(net::RpcRole role, const std::string& shown, std::string_view of) {
@@ -78,6 +78,16 @@ TEST_CASE_FIXTURE(ServedRows, "region_rows: who does not manage is told nothing"
     CHECK(answer_to(net::RpcRole::server, "", of).error() == access::permission_denied());
     CHECK(answer_to(net::RpcRole::server, "client", of).error() == access::permission_denied());
     CHECK(answer_to(net::RpcRole::client, "manager", of).error() == access::permission_denied());
+  }
+}
+
+TEST_CASE_FIXTURE(ServedRows, "region_rows: a region that copies shows its copies to nobody") {
+  serve(true, "elsewhere");
+  for (const auto& each : cluster::shared_kinds()) {
+    const auto refused = answer_to(net::RpcRole::server, "manager", each.name);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error() == Error{Errc::rejected, "this region copies from region \"elsewhere\""});
+    CHECK(answer_to(net::RpcRole::server, "", each.name).error() == access::permission_denied());
   }
 }
 
