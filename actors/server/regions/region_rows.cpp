@@ -156,8 +156,7 @@ private:
           {reinterpret_cast<const unsigned char*>(shown[i].row.data()), shown[i].row.size()});
       if (shown[i].sealed.key_id.empty()) continue;
       const auto secret = open(snapshot, *held.kind, shown[i]);
-      // A token is found by its hash, which the row has: one that does not open works there as
-      // here.
+      // Without it the row is refused there, and asked for again.
       if (secret) rows[i].setSecret(data_of(secret->text()));
     }
     return {};

@@ -169,7 +169,8 @@ struct ReplicatorState {
 
   /// Makes copies of what came. What cannot be one is passed over: it is missing after the write.
   Result<> take_rows(Copying& copying, RegionRowsReply::Reader reply) const {
-    const auto key = store->snapshot().active_root_key();
+    const auto snapshot = store->snapshot();
+    const auto key = snapshot.active_root_key();
     for (const auto row : reply.getRows()) {
       auto mark = mark_in(row);
       const SecretText secret{state::kind::bytes_of(row.getSecret())};
@@ -180,11 +181,18 @@ struct ReplicatorState {
             keyring->seal_secret(key, {seal_of(*copying.kind), mark.key}, secret.reveal()));
         sealed
             = {copy(key->getKeyId()), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+      } else if (copying.kind->table == state::Table::acl_tokens) {
+        // A token's secret never changes, but its rights do, and what is taken away is urgent.
+        if (const auto ours = copying.kind->read(snapshot, mark.key)) sealed = ours->sealed;
       }
       auto copied = copying.kind->copy(
           {reinterpret_cast<const std::byte*>(row.getRow().begin()), row.getRow().size()}, mark,
           secret, sealed);
-      if (copied) copying.rows.push_back(std::move(*copied));
+      if (copied)
+        copying.rows.push_back(std::move(*copied));
+      else
+        log::debug("replication", "{} \"{}\" cannot be stored here: {}", copying.kind->name,
+                   mark.key, copied.error().what);
       copying.fetched.push_back(std::move(mark));
     }
     return {};

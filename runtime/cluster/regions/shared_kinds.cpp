@@ -73,7 +73,6 @@ std::optional<SharedRow> read_shared(const Snapshot& state, std::string_view key
   draft->setOriginIndex(0);
   if constexpr (WithSecret<Kind>) {
     shown.sealed = {copy(row->getKeyId()), std::string{kind::bytes_of(row->getSealed())}};
-    draft->setKeyId("");
     draft->setSealed({});
   }
   shown.row = bytes_in(draft.freeze().bytes());
@@ -81,22 +80,26 @@ std::optional<SharedRow> read_shared(const Snapshot& state, std::string_view key
 }
 
 template <class Kind>
-std::optional<std::vector<std::byte>> copy_shared(std::span<const std::byte> bytes,
-                                                  const RowMark& original,
-                                                  const SecretText& secret,
-                                                  const SealedPart& sealed) {
+Result<std::vector<std::byte>> copy_shared(std::span<const std::byte> bytes,
+                                           const RowMark& original,
+                                           const SecretText& secret,
+                                           const SealedPart& sealed) {
   const auto row = Object<typename Kind::Type>::from_bytes(bytes);
-  if (!row || !Kind::is_shared(**row) || Kind::key(**row) != original.key) return {};
+  if (!row || !Kind::is_shared(**row) || Kind::key(**row) != original.key)
+    return Error{Errc::corrupt, "what came is not that row"};
   Draft<typename Kind::Type> draft{*row};
   draft->setOriginIndex(original.index);
   draft->setHash(data_in(original.hash));
   if constexpr (WithSecret<Kind>) {
+    if ((*row)->getKeyId().size() != 0 && sealed.key_id.empty())
+      return Error{Errc::unavailable, "its secret does not open there now"};
     draft->setKeyId(text(sealed.key_id));
     draft->setSealed(data_in(sealed.bytes));
   }
   if constexpr (std::is_same_v<Kind, kind::AclTokens>) {
     if (!secret.empty()) draft->setSecretHash(data_in(access::secret_hash(secret.reveal())));
-    if (draft.reader().getSecretHash().size() == 0) return {};
+    if (draft.reader().getSecretHash().size() == 0)
+      return Error{Errc::corrupt, "a token without a secret"};
   }
   return bytes_in(draft.freeze().bytes());
 }

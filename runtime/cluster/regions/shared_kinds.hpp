@@ -3,7 +3,8 @@
 // (runtime/state/kinds/kinds.hpp); nothing else lists them.
 //
 // What a region's root key has sealed goes to no other region: the row goes without, and beside it
-// the secret, which the other one seals by a key of its own.
+// the secret, which the other one seals by a key of its own. The row still names the key, so that
+// one whose secret did not open, and which would lose it by being copied, is no copy.
 //
 // May depend on: runtime/base, access, object, state. Pure.
 #pragma once
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/result.hpp"
 #include "runtime/base/secret.hpp"
 #include "runtime/cluster/regions/replica.hpp"
 #include "runtime/state/snapshot.hpp"
@@ -55,12 +57,12 @@ struct SharedKind {
   /// Nothing if there is no such row.
   std::optional<SharedRow> (*read)(const state::Snapshot& state, std::string_view key);
 
-  /// What is to be stored of a row that was read elsewhere, with its secret sealed here. Nothing
-  /// if that cannot be the row of `original`.
-  std::optional<std::vector<std::byte>> (*copy)(std::span<const std::byte> row,
-                                                const RowMark& original,
-                                                const SecretText& secret,
-                                                const SealedPart& sealed);
+  /// What is to be stored of a row that was read elsewhere, with its secret sealed here. Refused
+  /// if that cannot be the row of `original`, or has lost its secret.
+  Result<std::vector<std::byte>> (*copy)(std::span<const std::byte> row,
+                                         const RowMark& original,
+                                         const SecretText& secret,
+                                         const SealedPart& sealed);
 
   /// Why a copy can't be removed yet; nothing if it can, or is not there.
   std::optional<Error> (*stays)(const state::Snapshot& state, std::string_view key);

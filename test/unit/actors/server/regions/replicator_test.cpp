@@ -17,6 +17,42 @@ struct NewRegion : RegionFixture {
   NewRegion() : RegionFixture{false} {}
 };
 
+/// Whose authoritative region has a root key that its leader cannot open yet.
+struct LateKey : RegionFixture {
+  std::shared_ptr<security::Keyring> elsewhere = test::new_keyring("elsewhere");
+  Object<schema::RootKey> late = elsewhere->make_root_key("k-late", 1, {keyring_there->holder()});
+
+  LateKey() {
+    Draft<schema::RootKey> passive{late};
+    passive->setState(schema::RootKeyState::INACTIVE);
+    late = passive.freeze();
+    Draft<schema::RootKey> locked{late};
+    locked->initWraps(0);
+    there_is([&](auto command) { command.initRootKeyUpsert().setKey(locked.reader()); });
+  }
+
+  void give_key() {
+    there_is([&](schema::Command::Builder command) { command.initRootKeyUpsert().setKey(*late); });
+  }
+
+  std::vector<std::byte> seal(std::string_view as,
+                              const std::string& key,
+                              const std::string& secret) {
+    return *elsewhere->seal_secret(late, {as, key}, secret);
+  }
+
+  void put_methods() {
+    there_is([&](auto command) {
+      auto method = command.initAclAuthMethodUpsert();
+      method.setName("sso");
+      method.setKeyId("k-late");
+      const auto sealed = seal(security::auth_method_seal, "sso", "its secret");
+      method.setSealed({reinterpret_cast<const unsigned char*>(sealed.data()), sealed.size()});
+    });
+    there_is([](auto command) { command.initAclAuthMethodUpsert().setName("jwt"); });
+  }
+};
+
 }  // namespace
 
 TEST_CASE_FIXTURE(RegionFixture, "replicator: what is there comes, and changes without a pause") {
@@ -62,6 +98,46 @@ TEST_CASE_FIXTURE(RegionFixture, "replicator: a global token works here, sealed 
   there_is([](auto command) { command.setAclTokenDelete("global"); });
   pass(0s);
   CHECK_FALSE(state().row<kind::AclTokens>("global"));
+}
+
+TEST_CASE_FIXTURE(LateKey, "replicator: a secret that does not open there is waited for") {
+  put_methods();
+  put_policy("p", "one");
+  start();
+  CHECK_FALSE(state().row<kind::AclAuthMethods>("sso"));
+  CHECK(state().row<kind::AclAuthMethods>("jwt"));  // it has no secret, and is held up by none
+  give_key();
+  pass(60s);
+  const auto method = state().row<kind::AclAuthMethods>("sso");
+  REQUIRE(method);
+  const auto opened = keyring->open_secret(
+      state().root_key("k-here"), {security::auth_method_seal, "sso"}, method->getSealed());
+  REQUIRE(opened.has_value());
+  CHECK(opened->text() == "its secret");
+}
+
+TEST_CASE_FIXTURE(LateKey, "replicator: rights of a token change whose secret opens no more") {
+  put_token("t", "a secret");
+  start();
+  const std::string before{kind::bytes_of(state().row<kind::AclTokens>("t")->getSealed())};
+  const auto there_now = there->snapshot().row<kind::AclTokens>("t");
+  there_is([&](auto command) {
+    auto resealed = command.initAclReseal().initTokens(1)[0];
+    resealed.setName("t");
+    resealed.setBefore(there_now->getSealed());
+    resealed.setKeyId("k-late");
+    resealed.setSealed(test::bytes_as_data("sealed by it"));
+  });
+  there_is([&](auto command) {
+    command.initAclTokenUpsert().setToken(*there->snapshot().row<kind::AclTokens>("t"));
+    command.getAclTokenUpsert().getToken().setName("fewer rights");
+  });
+  pass(0s);
+  const auto token = state().row<kind::AclTokens>("t");
+  CHECK(view(token->getName()) == "fewer rights");
+  CHECK(view(token->getKeyId()) == "k-here");
+  CHECK(kind::bytes_of(token->getSealed()) == before);
+  CHECK(cluster::token_of_secret(state(), access::secret_hash("a secret")));
 }
 
 TEST_CASE_FIXTURE(RegionFixture, "replicator: without access control namespaces and pools come") {

@@ -209,13 +209,24 @@ TEST_CASE("shared kinds: no copy takes the place of a region's own token, or of 
       = tokens->copy(row->row, row->mark, SecretText{"secret of u"}, {"gone", "sealed"});
   CHECK_FALSE(two.other.apply(copy_command(*tokens, {*copied}, {})));
   CHECK_FALSE(two.other.state().row<kind::AclTokens>("u"));
+  // Nor does one take its own place that has lost its secret on the way.
+  CHECK(tokens->copy(row->row, row->mark, {}, {}).error().what
+        == "its secret does not open there now");
+  CHECK(tokens->copy(row->row, row->mark, {}, {"k2", "as before"}));
+  Draft<schema::AclToken> bare{*Object<schema::AclToken>::from_bytes(row->row)};
+  bare->setSecretHash({});
+  bare->setKeyId("");
+  CHECK(tokens->copy(bare.freeze().bytes(), row->mark, {}, {}).error().what
+        == "a token without a secret");
   // Nor is a local token ever one, whatever another region says.
   two.authority.put_token("v", false, "k1");
   CHECK_FALSE(tokens->read(two.authority.state(), "v"));
   CHECK_FALSE(tokens->copy(two.authority.state().row<kind::AclTokens>("v").bytes(),
                            {.key = "v", .index = 1, .hash = ""}, SecretText{"s"}, {}));
-  CHECK_FALSE(
-      tokens->copy(row->row, {.key = "another", .index = 1, .hash = ""}, SecretText{"s"}, {}));
+  CHECK(tokens->copy(row->row, {.key = "another", .index = 1, .hash = ""}, SecretText{"s"}, {})
+            .error()
+            .what
+        == "what came is not that row");
   CHECK_FALSE(tokens->copy({}, row->mark, SecretText{"s"}, {}));
 }
 
