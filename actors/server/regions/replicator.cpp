@@ -216,15 +216,16 @@ struct ReplicatorState {
     const auto rows = std::exchange(copying.rows, {});
     auto fetched = std::exchange(copying.fetched, {});
     if (rows.empty() && removed.empty())
-      return carry_out(place, copying.replica.on_written(left + fetched.size()));
+      return carry_out(place, copying.replica.on_written(left + fetched.size(), false));
     options.metrics->count("replication.rows", rows.size() + removed.size());
     writes->propose(cluster::copy_command(*copying.kind, rows, removed),
-                    [this, place, term = term, left,
+                    [this, place, term = term, left, removes = !removed.empty(),
                      fetched = std::move(fetched)](const Result<Committed>& committed) {
                       if (term != this->term) return;
                       if (!committed) return fail(place, committed.error());
-                      carry_out(place,
-                                kinds[place].replica.on_written(left + count_left(place, fetched)));
+                      const auto unstored = count_left(place, fetched);
+                      const bool changed = removes || unstored < fetched.size();
+                      carry_out(place, kinds[place].replica.on_written(left + unstored, changed));
                     });
   }
 

@@ -49,7 +49,7 @@ Replica::Step Replica::begin() {
 }
 
 Replica::Step Replica::on_listed(const MarkPage& page, const std::vector<RowMark>& ours) {
-  failures_ = 0;
+  if (level_index_ != 0) failures_ = 0;  // It was level, and nothing kept it from waiting.
   if (after_.empty()) {
     if (level_index_ != 0 && page.index == level_index_) {  // Held for as long as it was to be.
       if (left_ != 0) return begin();
@@ -84,7 +84,8 @@ Replica::Step Replica::on_fetched(std::size_t done) {
   return Write{};
 }
 
-Replica::Step Replica::on_written(std::size_t left) {
+Replica::Step Replica::on_written(std::size_t left, bool changed) {
+  if (changed) failures_ = 0;
   left_ += left;
   return next();
 }

@@ -89,10 +89,10 @@ public:
   /// `done` of the keys are dealt with, of which those that are still there came.
   Step on_fetched(std::size_t done);
 
-  /// `left`: how many of the rows could not be stored or removed.
-  Step on_written(std::size_t left);
+  /// `left`: how many of the rows could not be stored or removed; `changed`: some were.
+  Step on_written(std::size_t left, bool changed);
 
-  /// `chance` is between 0 and 1.
+  /// `chance` is between 0 and 1. Pauses grow until something was changed, or a question was held.
   Step on_failed(double chance);
 
   /// Where the page that is asked for begins.

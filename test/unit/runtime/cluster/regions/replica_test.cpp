@@ -88,9 +88,10 @@ struct TwoRegions {
         else
           ours.erase(key);
       }
+      const bool changed = left < write->removed.size() || !fetched.empty();
       for (const auto& [key, original] : std::exchange(fetched, {}))
         ours[key] = original;
-      step = replica.on_written(left);
+      step = replica.on_written(left, changed);
     } else {
       CHECK(std::get<Replica::Rest>(step).pause.count() > 0);
       step = replica.begin();
@@ -132,12 +133,12 @@ TEST_CASE("replica: rows go before others come, and then news are waited for") {
   auto step
       = replica.on_listed({.index = 7, .marks = {mark("b", 2)}, .is_last = true}, {mark("a", 1)});
   CHECK(std::get<Replica::Write>(step).removed == std::vector<std::string>{"a"});
-  step = replica.on_written(0);
+  step = replica.on_written(0, true);
   CHECK(std::get<Replica::Fetch>(step).keys == std::vector<std::string>{"b"});
   CHECK_FALSE(replica.is_level());
   step = replica.on_fetched(1);
   CHECK(std::get<Replica::Write>(step).removed.empty());
-  step = replica.on_written(0);
+  step = replica.on_written(0, true);
   CHECK(std::get<Replica::List>(step).held_at == 7);
   CHECK(replica.is_level());
   // Nothing was new for as long as it was held.
@@ -155,7 +156,27 @@ TEST_CASE("replica: pauses grow with failures, and end with them") {
   CHECK(pause(1) == 200);
   CHECK(pause(1) == 300);
   CHECK(pause(0) == 150);
-  replica.on_listed({.index = 1, .marks = {}, .is_last = true}, {});
+  // That keys are told says nothing of rows, nor a write that changes nothing.
+  const MarkPage page{.index = 1, .marks = {mark("a", 1)}, .is_last = true};
+  for (int i = 0; i < 3; ++i) {
+    replica.on_listed(page, {});
+    CHECK(pause(1) == 300);
+    replica.on_listed(page, {});
+    replica.on_fetched(1);
+    replica.on_written(1, false);
+    CHECK(pause(1) == 300);
+  }
+  replica.on_listed(page, {});
+  replica.on_fetched(1);
+  replica.on_written(0, true);
+  CHECK(pause(1) == 100);
+  CHECK(pause(1) == 200);
+  // Nor is one level for long whose question is not held.
+  replica.on_listed(page, {mark("a", 1)});
+  CHECK(replica.is_level());
+  CHECK(pause(1) == 300);
+  replica.on_listed(page, {mark("a", 1)});
+  replica.on_listed({.index = 1, .marks = {}, .is_last = false}, {});
   CHECK(pause(1) == 100);
 }
 
