@@ -40,12 +40,28 @@ struct ShowLag {
 
 using ReplicatorSelf = actor::WithInternal<LeaderDuty, void(GoOn), void(ShowLag)>;
 
+/// Rows of one comparison that something is not done with.
+struct LeftRows {
+  std::size_t count = 0;
+  std::string first{};  ///< The key of the first of them,
+  std::string why{};    ///< and what is the matter with it.
+
+  void add(const std::string& key, const std::string& reason) {
+    if (count++ != 0) return;
+    first = key;
+    why = reason;
+  }
+};
+
 /// How the copying of one kind stands.
 struct Copying {
   const SharedKind* kind = nullptr;
   Replica replica{};
   std::vector<RowMark> fetched{};  ///< What `rows` are copies of.
   std::vector<std::vector<std::byte>> rows{};
+  std::size_t refused = 0;  ///< Of those fetched last: what is no copy, for this region to store.
+  LeftRows staying{};
+  LeftRows unstored{};
   std::chrono::steady_clock::time_point level_at{};  ///< When it was known to be level last.
 };
 
@@ -77,7 +93,7 @@ struct ReplicatorState {
   Random random{0};
   std::uint64_t term = 0;  ///< Counts leaderships: what an earlier one has asked for is stale.
   std::vector<Copying> kinds;
-  std::map<std::string, std::chrono::steady_clock::time_point, std::less<>> told_at;  ///< By line.
+  std::map<std::string, std::chrono::steady_clock::time_point> told_at;  ///< By kind and reason.
 
   void lead(bool leads) {
     ++term;
@@ -91,6 +107,9 @@ struct ReplicatorState {
                          .replica = Replica{options.replica},
                          .fetched = {},
                          .rows = {},
+                         .refused = 0,
+                         .staying = {},
+                         .unstored = {},
                          .level_at = self->now()});
     log::info("replication", "what holds in all regions is copied from region \"{}\"",
               options.authority);
@@ -143,6 +162,7 @@ struct ReplicatorState {
       request->setMaxWaitMs(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::milliseconds>(options.hold).count()));
     note_level(kinds[place]);
+    if (list.held_at != 0) say_left(kinds[place]);
     ask(place, request.freeze(), [this, place](const Object<RegionRowsReply>& reply) {
       auto& copying = kinds[place];
       note_level(copying);
@@ -167,7 +187,7 @@ struct ReplicatorState {
     });
   }
 
-  /// Makes copies of what came. What cannot be one is passed over: it is missing after the write.
+  /// Makes copies of what came. What cannot be one is passed over, and asked for again.
   Result<> take_rows(Copying& copying, RegionRowsReply::Reader reply) const {
     const auto snapshot = store->snapshot();
     const auto key = snapshot.active_root_key();
@@ -188,11 +208,12 @@ struct ReplicatorState {
       auto copied = copying.kind->copy(
           {reinterpret_cast<const std::byte*>(row.getRow().begin()), row.getRow().size()}, mark,
           secret, sealed);
-      if (copied)
-        copying.rows.push_back(std::move(*copied));
-      else
-        log::debug("replication", "{} \"{}\" cannot be stored here: {}", copying.kind->name,
-                   mark.key, copied.error().what);
+      if (!copied) {
+        ++copying.refused;
+        copying.unstored.add(mark.key, copied.error().what);
+        continue;
+      }
+      copying.rows.push_back(std::move(*copied));
       copying.fetched.push_back(std::move(mark));
     }
     return {};
@@ -202,21 +223,17 @@ struct ReplicatorState {
     auto& copying = kinds[place];
     const auto snapshot = store->snapshot();
     std::vector<std::string> removed;
-    std::size_t left = 0;
     for (const auto& key : write.removed) {
-      const auto why = copying.kind->stays(snapshot, key);
-      if (!why) {
+      if (const auto why = copying.kind->stays(snapshot, key))
+        copying.staying.add(key, why->what);
+      else
         removed.push_back(key);
-        continue;
-      }
-      ++left;
-      complain(copying,
-               fmt::format("\"{}\" is not there, and stays here for now: {}", key, why->what));
     }
+    const auto left = write.removed.size() - removed.size() + std::exchange(copying.refused, 0);
     const auto rows = std::exchange(copying.rows, {});
     auto fetched = std::exchange(copying.fetched, {});
     if (rows.empty() && removed.empty())
-      return carry_out(place, copying.replica.on_written(left + fetched.size(), false));
+      return carry_out(place, copying.replica.on_written(left, false));
     options.metrics->count("replication.rows", rows.size() + removed.size());
     writes->propose(cluster::copy_command(*copying.kind, rows, removed),
                     [this, place, term = term, left, removes = !removed.empty(),
@@ -231,21 +248,45 @@ struct ReplicatorState {
 
   /// How many of these are not here now.
   std::size_t count_left(std::size_t place, const std::vector<RowMark>& wanted) {
-    const auto& copying = kinds[place];
+    auto& copying = kinds[place];
     const auto snapshot = store->snapshot();
-    const auto count = static_cast<std::size_t>(std::count_if(
-        wanted.begin(), wanted.end(),
-        [&](const RowMark& mark) { return copying.kind->copy_of(snapshot, mark.key) != mark; }));
-    if (count != 0) complain(copying, fmt::format("{} rows cannot be stored here", count));
+    std::size_t count = 0;
+    for (const auto& mark : wanted) {
+      if (copying.kind->copy_of(snapshot, mark.key) == mark) continue;
+      ++count;
+      copying.unstored.add(mark.key, "another one, which stays, is in its place");
+    }
     return count;
+  }
+
+  /// At the end of a comparison: what of it is not done.
+  void say_left(Copying& copying) {
+    const auto staying = std::exchange(copying.staying, {});
+    const auto unstored = std::exchange(copying.unstored, {});
+    if (staying.count == 1)
+      complain(copying, "stays",
+               fmt::format("\"{}\" is not there, and stays here for now: {}", staying.first,
+                           staying.why));
+    else if (staying.count != 0)
+      complain(copying, "stays",
+               fmt::format("{} rows are not there, and stay here for now; the first, \"{}\": {}",
+                           staying.count, staying.first, staying.why));
+    if (unstored.count != 0)
+      complain(copying, "unstored",
+               fmt::format("{} rows cannot be stored here; the first, \"{}\": {}", unstored.count,
+                           unstored.first, unstored.why));
   }
 
   void fail(std::size_t place, const Error& why) {
     auto& copying = kinds[place];
     copying.rows.clear();
     copying.fetched.clear();
+    copying.refused = 0;
+    copying.staying = {};
+    copying.unstored = {};
     options.metrics->count("replication.failures", 1);
-    complain(copying, reason_of(why));
+    const auto reason = reason_of(why);
+    complain(copying, reason, reason);
     carry_out(place, copying.replica.on_failed(random.fraction()));
   }
 
@@ -257,13 +298,14 @@ struct ReplicatorState {
     return "it refuses acl.replication_token: that is no token of management there";
   }
 
-  /// What goes on is tried again and again, and said once a minute.
-  void complain(const Copying& copying, const std::string& why) {
+  /// What goes on is tried again and again, and said once a minute of a kind.
+  void complain(const Copying& copying, const std::string& reason, const std::string& why) {
     const auto line = fmt::format("copying {} from region \"{}\": {}", copying.kind->name,
                                   options.authority, why);
     const auto now = self->now();
     if (told_at.size() >= most_complaints) told_at.clear();
-    const auto [told, is_new] = told_at.try_emplace(line, now);
+    const auto [told, is_new]
+        = told_at.try_emplace(fmt::format("{} {}", copying.kind->name, reason), now);
     const bool is_worth_saying = is_new || now >= told->second + replication_complaint_pause;
     if (is_worth_saying) told->second = now;
     log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "replication", line);

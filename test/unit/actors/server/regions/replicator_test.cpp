@@ -229,6 +229,32 @@ TEST_CASE_FIXTURE(RegionFixture, "replicator: a namespace in use goes when it is
   CHECK_FALSE(state().get_namespace("used"));
 }
 
+TEST_CASE_FIXTURE(RegionFixture, "replicator: of many that stay there is one line a minute") {
+  start();
+  for (int i = 0; i < 150; ++i) {
+    const auto name = "used" + std::to_string(1000 + i);
+    write([&](auto command) { command.initNamespaceUpsert().setName(text(name)); });
+    write([&](auto command) {
+      auto job = command.initJobRegister().initJob();
+      job.setNamespace(text(name));
+      job.setId("j");
+    });
+  }
+  std::vector<std::string> lines;
+  const auto listener = log::add_listener(
+      log::Level::warn, [&](log::Level, const std::string& line) { lines.push_back(line); });
+  put_namespace("more");
+  for (int i = 0; i < 5; ++i)
+    pass(10s);
+  CHECK(lines.size() == 1);
+  CHECK(lines.front().find("150 rows are not there, and stay here for now; the first, "
+                           "\"used1000\": namespace \"used1000\" contains")
+        != std::string::npos);
+  pass(30s);
+  CHECK(lines.size() == 2);
+  log::remove_listener(listener);
+}
+
 TEST_CASE_FIXTURE(RegionFixture, "replicator: what can't be stored is said, and tried again") {
   put_token("t", "its secret");
   // A token of this region's own has the accessor.
