@@ -170,8 +170,28 @@ struct ReplicatorState {
       const auto last = Replica::end_of(page);
       const auto ours = copying.kind->copies(store->snapshot(),
                                              {.after = copying.replica.after(), .last = last});
-      carry_out(place, copying.replica.on_listed(page, ours.marks));
+      const auto step = copying.replica.on_listed(page, ours.marks);
+      say_losses(copying, step);
+      carry_out(place, step);
     });
+  }
+
+  /// Before rows go that are copies of nothing: users of this region have made them.
+  void say_losses(const Copying& copying, const Replica::Step& step) {
+    const auto* write = std::get_if<Replica::Write>(&step);
+    if (write == nullptr) return;
+    const auto snapshot = store->snapshot();
+    LeftRows lost;
+    for (const auto* keys : {&write->removed, &copying.replica.surplus()})
+      for (const auto& key : *keys) {
+        const auto mark = copying.kind->copy_of(snapshot, key);
+        if (mark && mark->index == 0 && !copying.kind->stays(snapshot, key)) lost.add(key, "");
+      }
+    if (lost.count != 0)
+      complain(copying, "losses",
+               fmt::format("{} rows were made here and are not there: they are removed now; the "
+                           "first is \"{}\"",
+                           lost.count, lost.first));
   }
 
   void fetch_rows(std::size_t place, const Replica::Fetch& fetch) {

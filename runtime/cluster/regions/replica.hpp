@@ -102,6 +102,9 @@ public:
   /// to have changed since.
   bool is_level() const { return is_level_; }
 
+  /// What else of the page is here alone, behind what is to be removed now.
+  const std::vector<std::string>& surplus() const { return surplus_; }
+
   std::size_t left() const { return left_; }  ///< What could not be done; tried again.
 
 private:

@@ -229,6 +229,40 @@ TEST_CASE_FIXTURE(RegionFixture, "replicator: a namespace in use goes when it is
   CHECK_FALSE(state().get_namespace("used"));
 }
 
+TEST_CASE_FIXTURE(RegionFixture,
+                  "replicator: what a region has of its own goes, which is said before") {
+  for (int i = 0; i < 7; ++i)
+    write([&](auto command) {
+      auto policy = command.initAclPolicyUpsert();
+      policy.setName(text("own" + std::to_string(i)));
+      policy.setRules("r");
+    });
+  put_policy("own0", "other rules");
+  std::string logged;
+  std::size_t policies_then = 0;
+  const auto listener
+      = log::add_listener(log::Level::warn, [&](log::Level, const std::string& line) {
+          logged += line + '\n';
+          policies_then = state().rows<kind::AclPolicies>().size();
+        });
+  start({.replica = {.removed_at_once = 2}});
+  CHECK(logged.find(
+            "copying acl_policies from region \"authority\": 6 rows were made here and are not "
+            "there: they are removed now; the first is \"own1\"\n")
+        != std::string::npos);
+  CHECK(policies_then == 7);
+  CHECK(state().rows<kind::AclPolicies>().size() == 1);
+
+  // A copy that goes as its original does is nobody's loss.
+  logged.clear();
+  pass(120s);
+  there_is([](auto command) { command.setAclPolicyDelete("own0"); });
+  pass(0s);
+  log::remove_listener(listener);
+  CHECK(state().rows<kind::AclPolicies>().size() == 0);
+  CHECK(logged.empty());
+}
+
 TEST_CASE_FIXTURE(RegionFixture, "replicator: of many that stay there is one line a minute") {
   start();
   for (int i = 0; i < 150; ++i) {
