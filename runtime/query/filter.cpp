@@ -60,6 +60,10 @@ Result<bool> is_equal(const Value& value, const std::string& text) {
   return refuse("unable to find suitable primitive comparison function for matching");
 }
 
+Error no_pattern(const Expression& match, const Error& why) {
+  return why.within("Failed to compile regular expression \"" + match.value + '"');
+}
+
 /// A name that any/all gave: for another path, or for a value of its own.
 struct Local {
   std::string name;
@@ -210,8 +214,7 @@ private:
       return refuse("Value of type " + std::string{value.kind_name()}
                     + " is not convertible to []byte");
     const auto& pattern = patterns_.at(&node);
-    if (!pattern)
-      return pattern.error().within("Failed to compile regular expression \"" + node.value + '"');
+    if (!pattern) return no_pattern(node, pattern.error());
     return pattern->matches(value.text, work_);
   }
 
@@ -288,6 +291,12 @@ Result<Filter> Filter::compile(std::string_view text) {
 
 Result<Filter> Filter::compile_decided(std::string_view text) {
   return compile(text, unbounded);
+}
+
+Result<> Filter::check_patterns() const {
+  for (const auto& [match, pattern] : compiled_->patterns)
+    if (!pattern) return no_pattern(*match, pattern.error());
+  return {};
 }
 
 Result<bool> Filter::matches(capnp::DynamicStruct::Reader row,

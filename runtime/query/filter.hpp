@@ -32,6 +32,10 @@ public:
   Filter& operator=(Filter&&) noexcept;
   ~Filter();
 
+  /// Whether all its patterns are any. One that is none is told by `matches` alone, of rows that it
+  /// is asked of, as go-bexpr has it.
+  Result<> check_patterns() const;
+
   /// An object that the row refers to and the API shows as one of its fields ("Job").
   struct Extra {
     std::string_view name;

@@ -10,7 +10,7 @@
 
 #include "runtime/access/policy/rule_items.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/cluster/admission/condition_names.hpp"
+#include "runtime/cluster/admission/condition_check.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -91,7 +91,9 @@ Result<AdmissionRulesRef> AdmissionRules::read(std::string source) {
                                     access::place_of(text, word.at), quote(name));
     auto filter = query::Filter::compile(trim(*condition));
     if (!filter) return filter.error().within(within);
-    if (const auto known = check_condition_names(trim(*condition)); !known)
+    if (const auto compiled = filter->check_patterns(); !compiled)
+      return compiled.error().within(within);
+    if (const auto known = check_condition(trim(*condition)); !known)
       return known.error().within(within);
     out->rules_.push_back({name, message.value_or(""), std::move(*filter)});
   }
