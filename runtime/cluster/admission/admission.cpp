@@ -1,7 +1,10 @@
 #include "runtime/cluster/admission/admission.hpp"
 
+#include <algorithm>
 #include <set>
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <fmt/format.h>
 
 #include "runtime/access/policy/policy.hpp"
@@ -10,6 +13,7 @@
 #include "runtime/cluster/acl/held_token.hpp"
 #include "runtime/cluster/content_hash.hpp"
 #include "runtime/cluster/kind_commands.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -59,6 +63,35 @@ void describe_caller(const state::Snapshot& state,
   }
   set_names(caller.initPolicies(static_cast<unsigned>(policies.size())), policies);
   set_names(caller.initRoles(static_cast<unsigned>(roles.size())), roles);
+}
+
+bool has_unclear_key(const boost::json::value& value) {
+  if (const auto* const list = value.if_array()) return std::ranges::any_of(*list, has_unclear_key);
+  const auto* const object = value.if_object();
+  return object != nullptr && std::ranges::any_of(*object, [](const auto& member) {
+           return member.key().find("${") != boost::json::string_view::npos
+                  || has_unclear_key(member.value());
+         });
+}
+
+/// Why no condition can be judged of a task's Config: client nodes replace `${…}` in keys, too, and
+/// such a key may become one that a condition has looked at already.
+std::vector<std::string> unclear_keys(schema::Job::Reader job, Work& work) {
+  std::vector<std::string> unclear;
+  const auto judge = [&](schema::Task::Reader task) -> Result<> {
+    const auto config = view(task.getConfig());
+    if (config.empty()) return {};
+    NOMAD_TRY(work.take(config.size()));
+    if (!has_unclear_key(NOMAD_TRY(parse_json(config)))) return {};
+    return Error{Errc::invalid_argument, "a key has ${"};
+  };
+  for (const auto group : job.getTaskGroups())
+    for (const auto task : group.getTasks())
+      if (const auto clear = judge(task); !clear && unclear.size() < most_told)
+        unclear.push_back(fmt::format("the config of task {} in group {} cannot be evaluated: {}",
+                                      quote(shorten(view(task.getName()))),
+                                      quote(shorten(view(group.getName()))), clear.error().what));
+  return unclear;
 }
 
 /// What a policy says against a job.
@@ -140,12 +173,15 @@ Result<std::vector<std::string>> judge_submission(const state::Snapshot& state,
   const auto ns = state.get_namespace(view(job.getNamespace()));
   const Submission submitted{job, ns ? *ns : schema::Namespace::Reader{}, request.reader()};
   Work work{admission_work};
+  const auto unclear = unclear_keys(job, work);
   std::vector<std::string> refusals;
   for (const auto& entry : rows.all()) {
     const auto policy = *entry.value();
     const auto level = view(policy.getEnforcementLevel());
     const bool warns = level == advisory || (level == soft_mandatory && asked.overrides);
-    tell(warns ? warnings : refusals, policy, said_by(policy, submitted, asked.read, work));
+    auto& told = warns ? warnings : refusals;
+    tell(told, policy, unclear);
+    tell(told, policy, said_by(policy, submitted, asked.read, work));
   }
   if (refusals.empty()) return warnings;
   return Error{Errc::rejected,

@@ -146,6 +146,45 @@ TEST_CASE_FIXTURE(Admissions, "admission: what cannot be evaluated does not hold
   CHECK(judge(job_with("a"), true).error().what.find("it cannot be read: ") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Admissions, "admission: keys that nodes would replace are not judged, but told") {
+  const auto with = [](std::string_view config) {
+    const auto text = fmt::format(
+        R"({{"ID": "web", "Namespace": "default", "TaskGroups": [{{"Name": "g", "Tasks": [
+             {{"Name": "t", "Driver": "docker", "Config": {}}}]}}]}})",
+        config);
+    Draft<schema::Job> draft;
+    REQUIRE(from_json(FlatJson::read(text)->root(), *draft).has_value());
+    return draft.freeze();
+  };
+  const std::string ok = R"("image": "registry.corp/ok:1")";
+  const std::vector<Object<schema::Job>> unclear{
+      with("{" + ok + R"(, "image${NOMAD_META_e}": "evil/x:1"})"),
+      with("{" + ok + R"(, "${meta.image}": "evil/x:1"})"),
+      with("{" + ok + R"(, "mounts": [{"so${x}urce": "/"}]})"),
+      with("{" + ok + R"(, "labels": {"a": {"b${": "c"}}})")};
+  for (const auto& job : unclear)
+    CHECK(judge(job).has_value());  // nobody looks
+  put("p", "hard-mandatory", rule_with("job.ID == web"));
+  for (const auto& job : unclear) {
+    const auto judged = judge(job, true);
+    REQUIRE_FALSE(judged.has_value());
+    CHECK(judged.error().what.find("sentinel policy \"p\" (hard-mandatory): the config of task "
+                                   "\"t\" in group \"g\" cannot be evaluated: a key has ${")
+          != std::string::npos);
+  }
+  CHECK(judge(with("{" + ok + R"(, "args": ["${NOMAD_META_e}"]})")).has_value());
+  CHECK(judge(with("null")).has_value());
+  put("p", "advisory", rule_with("job.ID == web"));
+  CHECK(judge(unclear.front())->size() == 1);
+
+  // As docs/security.md has it of values.
+  const std::string no_values
+      = "all job.TaskGroups as g { all g.Tasks as t { `${` not in "
+        "t.Config.image and t.Config.image matches `^registry\\.corp/` } }";
+  CHECK(holds(no_values, with("{" + ok + "}")));
+  CHECK_FALSE(holds(no_values, with(R"({"image": "registry.corp/${meta.e}:1"})")));
+}
+
 TEST_CASE_FIXTURE(Admissions, "admission: one job costs no more than its budget") {
   put("p", "hard-mandatory", rule_with("job.Meta.a not matches `(x*)*y`"));
   const auto huge = job_with(
