@@ -290,7 +290,8 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                std::uint64_t version,
                                std::optional<std::uint64_t> enforce_prior_version,
                                std::int64_t max_count,
-                               const EvalSeed& seed) {
+                               const EvalSeed& seed,
+                               const ReadAdmission& read_admission) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
   NOMAD_TRY(check_registration_open(snapshot, asking.who));
   const auto current = snapshot.job(ns, job_id);
@@ -304,7 +305,8 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   if (!target) return version_not_found(ns, job_id, version);
   NOMAD_TRY(authorize_contents(asking.who, *target));
   NOMAD_TRY(check_count(*target, max_count));
-  auto warnings = NOMAD_TRY(judge_submission(snapshot, asking.who, *target, {}));
+  auto warnings
+      = NOMAD_TRY(judge_submission(snapshot, asking.who, *target, {.read = read_admission}));
   Draft<schema::Job> draft{target};
   draft->setStop(false);
   draft->setVersion(0);  // it stays as stable as it was

@@ -86,7 +86,8 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                std::uint64_t version,
                                std::optional<std::uint64_t> enforce_prior_version,
                                std::int64_t max_count,
-                               const EvalSeed& seed);
+                               const EvalSeed& seed,
+                               const ReadAdmission& read_admission = {});
 
 struct DispatchRequest {
   std::string ns;

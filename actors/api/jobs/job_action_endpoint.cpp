@@ -7,6 +7,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/write.hpp"
+#include "actors/api/jobs/admission_cache.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
 #include "runtime/base/base64.hpp"
 #include "runtime/cluster/scale_commands.hpp"
@@ -172,10 +173,10 @@ Outcome revert_job(Call& call, const JobParts& parts) {
   const auto growth = NOMAD_TRY(room_for_version(call, write_namespace(call.request())));
   return write_and(
       call,
-      [=, job = name_of(call), max_count = parts.limits.max_count](
+      [=, job = name_of(call), max_count = parts.limits.max_count, read = reading(parts.admission)](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
         return cluster::decide_revert(state, asking, job.ns, job.id, version, enforce_prior,
-                                      max_count, seed);
+                                      max_count, seed, read);
       },
       counting(call, growth), evaluated);
 }

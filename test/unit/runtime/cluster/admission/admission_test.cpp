@@ -214,6 +214,15 @@ TEST_CASE_FIXTURE(Admissions, "admission: each decision that lets a job in asks"
   REQUIRE_FALSE(reverted.has_value());
   CHECK(reverted.error().what.find("sentinel policy \"p\"") != std::string::npos);
 
+  int asked = 0;
+  const auto read = [&asked](std::string_view text) {
+    ++asked;
+    return AdmissionRules::read(std::string{text});
+  };
+  CHECK_FALSE(decide_revert(now(), test::anybody(), "default", "web", 0, {}, 0, {1, &random}, read)
+                  .has_value());
+  CHECK(asked == 1);
+
   put("p", "advisory", pinned);
   CHECK(submit(job_with("web:latest"))->warnings.size() == 1);
   CHECK(decide_revert(now(), test::anybody(), "default", "web", 0, {}, 0, {1, &random})
