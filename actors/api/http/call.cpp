@@ -206,16 +206,19 @@ void when_noted(Call call, std::function<void(Call)> then) {
   }));
 }
 
-void with_rights_later(Call call, std::function<void(Call)> then) {
+void with_rights_later(Call call,
+                       std::function<void(Call)> then,
+                       std::function<void(Call, const Error&)> refuse) {
   auto& authenticator = *call.context->authenticator;
   const auto who = call.asking.who;
   const auto shared = share(std::move(call));
-  authenticator.resolve(who, shared->turns().callback([shared, then = std::move(then)](
-                                                          const Result<access::Principal>& later) {
-    if (!later) return refuse_unknown(std::move(*shared), later.error());
-    shared->become(*later);
-    then(std::move(*shared));
-  }));
+  authenticator.resolve(
+      who, shared->turns().callback([shared, then = std::move(then), refuse = std::move(refuse)](
+                                        const Result<access::Principal>& later) {
+        if (!later) return refuse(std::move(*shared), later.error());
+        shared->become(*later);
+        then(std::move(*shared));
+      }));
 }
 
 }  // namespace nomad::api

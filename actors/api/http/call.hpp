@@ -201,15 +201,18 @@ Outcome after_secret(Call& call,
 void when_noted(Call call, std::function<void(Call)> then);
 
 /// `with_rights` for those whose rights have to be asked for.
-void with_rights_later(Call call, std::function<void(Call)> then);
+void with_rights_later(Call call,
+                       std::function<void(Call)> then,
+                       std::function<void(Call, const Error&)> refuse);
 
 /// Goes on with a call whose sender has his rights of now: at once as a rule, else back on the
-/// request's own thread when they are known. Fails it when his token is none, or nobody can say.
-template <class Then>
-void with_rights(Call call, Then then) {
+/// request's own thread when they are known. `refuse` gets it when his token is none, or nobody can
+/// say.
+template <class Then, class Refuse = decltype(&refuse_unknown)>
+void with_rights(Call call, Then then, Refuse refuse = &refuse_unknown) {
   auto now = call.context->authenticator->at_once(call.asking.who);
-  if (!now) return with_rights_later(std::move(call), std::move(then));
-  if (!*now) return refuse_unknown(std::move(call), now->error());
+  if (!now) return with_rights_later(std::move(call), std::move(then), std::move(refuse));
+  if (!*now) return refuse(std::move(call), now->error());
   call.become(std::move(**now));
   then(std::move(call));
 }

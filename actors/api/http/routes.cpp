@@ -87,12 +87,21 @@ void pass_to_region(const Operation& operation, Call call) {
   dispatch(operation.where, std::move(call), refuse_region);
 }
 
-/// A token that is none here may be one in the region that the body is for.
-std::string region_of_unknown(const Operation& operation, const Call& call) {
-  if (operation.region_of_body == nullptr || call.request().needs_token) return {};
-  const auto now = call.context->authenticator->at_once(call.asking.who);
-  if (!now || *now) return {};
-  return operation.region_of_body(call);
+/// What refuses whose token is none here, unless the body is for another region: it may be one
+/// there, and is no guess. Servers know the way to other regions; client nodes have them asked.
+auto refusal_of(const Operation& operation) {
+  return [where = operation.where, region_of_body = operation.region_of_body](Call call,
+                                                                              const Error& why) {
+    const bool may_be_elsewhere = why.code == Errc::permission_denied && region_of_body != nullptr
+                                  && !call.request().needs_token;
+    const auto region = may_be_elsewhere ? region_of_body(call) : std::string{};
+    if (region.empty()) return refuse_unknown(std::move(call), why);
+    when_noted(std::move(call), [where, region](Call known) {
+      const bool is_server = known.context->state.store != nullptr;
+      if (is_server) return dispatch_to_region(std::move(known), region, refuse_region);
+      dispatch(where, std::move(known), refuse_region);
+    });
+  };
 }
 
 /// Begins what the audit log has of a call, also of one that there is no operation for.
@@ -129,13 +138,11 @@ void run(const std::vector<Operation>& operations, Call call) {
         && !request.needs_token)
       return when_noted(std::move(call),
                         [operation](Call known) { pass_to_region(operation, std::move(known)); });
-    if (const auto region = region_of_unknown(operation, call); !region.empty())
-      return when_noted(std::move(call), [region](Call known) {
-        dispatch_to_region(std::move(known), region, refuse_region);
-      });
     if (call.asking.needed == Capability::none) return serve_noted(operation, std::move(call));
-    return with_rights(std::move(call),
-                       [operation](Call admitted) { serve_noted(operation, std::move(admitted)); });
+    return with_rights(
+        std::move(call),
+        [operation](Call admitted) { serve_noted(operation, std::move(admitted)); },
+        refusal_of(operation));
   }
   call.send(Answer::text(405, "Invalid method"));
 }

@@ -11,6 +11,7 @@
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/actors/api/busy_looks.hpp"
+#include "test/unit/actors/api/silent_peers.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -255,6 +256,62 @@ TEST_CASE("rights: who guesses tokens waits for his answers, and others do not")
   CHECK(quick >= 49);
   CHECK(quick < 150);  // twice as many where the window ends meanwhile
   CHECK(fixture.send("GET", "/v1/jobs", "t").status == 200);
+}
+
+TEST_CASE("rights: a job for another region is no guess, though only others know its token") {
+  const RightsFixture fixture;
+  fixture.tokens->are_elsewhere = true;
+  const auto said = [&](const std::string& region, const Error& why) {
+    const auto body = R"({"Job":{"ID":"web","Region":")" + region + "\"}}";
+    auto answer = std::async(std::launch::async, [&] {
+      return fixture.send("PUT", "/v1/jobs", test::no_token, body).body;
+    });
+    REQUIRE(test::eventually([&] { return fixture.tokens->open() == 1; }));
+    fixture.tokens->say(why);
+    ++fixture.tokens->index;  // it is looked up anew
+    return answer.get();
+  };
+  CHECK(said("global", access::permission_denied()) == "Permission denied");
+  CHECK(said("eu", {Errc::timeout, "slow"}) == "slow");
+  for (unsigned i = 0; i <= access::GuessLimits{}.of_one; ++i)
+    REQUIRE(said("eu", access::permission_denied()) == "No path to region");
+  CHECK(said("global", access::permission_denied()) == "Permission denied");
+}
+
+TEST_CASE("rights: a client node has a server asked of a token that is for another region") {
+  std::mutex guard;
+  std::vector<std::string> asked;
+  ApiOptions options;
+  const ApiFixture fixture{[&](ApiOptions& made) {
+    options = made;
+    options.state = {};
+    options.authenticator = test::a_only_rights();
+    auto& view = options.peers.view.emplace();
+    view.region = made.agent.region;
+    view.leader_address = [] { return rpc::LeaderAddress{}; };
+    view.servers_in = [&](const std::string& region) {
+      {
+        const std::lock_guard lock{guard};
+        asked.push_back(region);
+      }
+      test::note_change();
+      return std::vector<std::string>{};
+    };
+  }};
+  actor::SystemConfig config;
+  actor::System system{config};
+  const auto context = std::make_shared<Context>(system, options);
+  const auto exchange = std::make_shared<SilentClient>();
+  exchange->request.method = "PUT";
+  exchange->request.path = exchange->request.target = "/v1/jobs";
+  exchange->request.body = R"({"Job":{"ID":"web","Region":"eu"}})";
+  exchange->request.hops = 1;  // who asks again is another one
+  exchange->request.add_header("X-Nomad-Token", test::no_token);
+  net::serve(all_routes(context, options), net::Responder{exchange});
+  REQUIRE(test::eventually([&] { return exchange->answer().has_value(); }));
+  CHECK(exchange->answer()->body == "No servers");
+  CHECK(asked == std::vector<std::string>{"global"});
+  context->stop();
 }
 
 TEST_CASE("rights: an archive is not taken in of those who may not send one") {
