@@ -6,7 +6,7 @@ namespace nomad::cluster {
 TEST_CASE("admission rules: a policy is rules with conditions, in HCL or JSON") {
   check_misread({{pinned},
                  {R"({"rule": {"a": {"condition": "job.ID != ``", "message": "m"}}})"},
-                 {R"(rule "a" { condition = "`${` not in job.ID" })"},
+                 {R"(rule "a" { condition = "`$` not in job.ID" })"},
 
                  {"", "the policy has no rule"},
                  {"rule \"a\" {", "At 1:"},

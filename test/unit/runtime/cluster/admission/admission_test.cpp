@@ -179,7 +179,7 @@ TEST_CASE_FIXTURE(Admissions, "admission: keys that nodes would replace are not 
 
   // As docs/security.md has it of values.
   const std::string no_values
-      = "all job.TaskGroups as g { all g.Tasks as t { `${` not in "
+      = "all job.TaskGroups as g { all g.Tasks as t { `$` not in "
         "t.Config.image and t.Config.image matches `^registry\\.corp/` } }";
   CHECK(holds(no_values, with("{" + ok + "}")));
   CHECK_FALSE(holds(no_values, with(R"({"image": "registry.corp/${meta.e}:1"})")));
