@@ -86,6 +86,15 @@ void add_named(Claims& claims,
   claims.id = id_of(claims);
 }
 
+/// The active key signs for whoever's own key is gone or can't be opened here.
+Result<std::shared_ptr<const SigningKey>> key_for(const Object<schema::RootKey>& own,
+                                                  const Object<schema::RootKey>& active,
+                                                  const KeyOf& keys) {
+  if (own)
+    if (auto key = keys(own)) return key;
+  return keys(active);
+}
+
 }  // namespace
 
 KeyOf signing_keys(std::shared_ptr<security::Keyring> keyring) {
@@ -137,9 +146,9 @@ Result<Issued> issue(const state::Snapshot& state,
   const auto block = NOMAD_TRY(wanted.is_service ? block_of_service(*group, wanted)
                                                  : block_of_task(*group, wanted));
   const bool ends = block && block->getTtl() > 0;
-  auto key_row = ends ? Object<schema::RootKey>{} : key_created_at(state, alloc->identity_key());
-  if (!key_row) key_row = state.active_root_key();
-  const auto key = NOMAD_TRY(keys(key_row));
+  const auto own_row
+      = ends ? Object<schema::RootKey>{} : key_created_at(state, alloc->identity_key());
+  const auto key = NOMAD_TRY(key_for(own_row, state.active_root_key(), keys));
 
   Claims claims{.ns = std::string{alloc->ns()},
                 .job_id = std::string{identity_job_id(job)},

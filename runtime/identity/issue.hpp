@@ -40,8 +40,9 @@ struct Issued {
 /// The identity, signed. `not_found` says in Nomad's words what there is none of, also for an
 /// allocation that is not the node's or has ended; `unavailable`: no key can sign yet.
 ///
-/// An identity without an end is signed by the key of its row, from the row's time on; one with an
-/// end by the active key, from `now` (Unix seconds) on.
+/// An identity without an end is signed by the key of its row (by the active one if that can't be
+/// opened here), from the row's time on; one with an end by the active key, from `now` (Unix
+/// seconds) on.
 Result<Issued> issue(const state::Snapshot& state,
                      const KeyOf& keys,
                      std::string_view node_id,

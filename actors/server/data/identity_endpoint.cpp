@@ -22,6 +22,11 @@ struct SignMore {
   using is_message = void;
 };
 
+/// Says nothing of the other identities that are asked for with it.
+bool is_of_one(const Error& why) {
+  return why.code == Errc::not_found || why.code == Errc::corrupt;
+}
+
 using IdentitySelf = actor::WithInternal<NodeDoor, void(SignMore)>;
 
 class IdentityState {
@@ -60,7 +65,7 @@ public:
     const auto end = std::min<std::size_t>(question.made.size() + signed_at_once, wanted.size());
     while (question.made.size() < end) {
       auto made = sign(question, wanted[static_cast<unsigned>(question.made.size())]);
-      if (!made && made.error().code != Errc::not_found) return finish(made.error());
+      if (!made && !is_of_one(made.error())) return finish(made.error());
       question.made.push_back(std::move(made));
     }
     if (end == wanted.size()) return finish(reply_of(question));

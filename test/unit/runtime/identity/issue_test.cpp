@@ -77,3 +77,13 @@ TEST_CASE_FIXTURE(Fixture, "issue: a rotation leaves what has no end, and signs 
         != access::parse_jwt(token_of({"a1", "server", false, "aws"}))->key_id);
   CHECK(named != token_of({"a1", "server", false, "aws"}));
 }
+
+TEST_CASE_FIXTURE(Fixture, "issue: the active key signs for one whose own can't be opened here") {
+  keyring = security::Keyring::open({.server_id = "two"}).value();
+  keys = identity::signing_keys(keyring);
+  CHECK(issue({"a1", "server"}).error().code == Errc::corrupt);
+  const std::string active = "99999999-2222-4333-8444-555555555555";
+  add_key(active);
+
+  CHECK(access::parse_jwt(token_of({"a1", "server"}))->key_id == active);
+}

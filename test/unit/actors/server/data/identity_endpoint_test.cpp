@@ -81,6 +81,20 @@ TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: nobody signs before there
   CHECK((*answer)->error().what == "there is no root key yet; try again");
 }
 
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_endpoint: a key that can't be opened is of one entry") {
+  const auto other = security::Keyring::open({.server_id = "two"}).value();
+  const auto key
+      = other->make_root_key("11111111-2222-4333-8444-555555555555", 1, {other->holder()});
+  write([&](auto command) { command.initRootKeyUpsert().setKey(*key); });
+  const auto answer = sign({{"a1", "server"}, {"a1", "other"}});
+
+  REQUIRE((answer->has_value() && (*answer)->has_value()));
+  const auto list = (***answer)->getIdentities();
+  CHECK(view(list[0].getRefused()).find("not wrapped for this server") != std::string_view::npos);
+  CHECK(view(list[1].getRefused()) == "task not found");
+}
+
 TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: without the lease nobody is answered") {
   add_key();
   lease->set(0);
