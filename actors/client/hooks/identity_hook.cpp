@@ -52,10 +52,12 @@ public:
     scope_ = std::move(scope);
     shown_ = shown_identities(subject_of(scope_));
     tokens_.resize(shown_.size());
+    acquired_.resize(shown_.size());
     std::vector<workload::IdentityTerms> terms;
     for (const auto& one : shown_)
-      terms.push_back(
-          {.has_file = !one.file.empty(), .acts = one.change != ShownIdentity::Change::noop});
+      terms.push_back({.has_file = !one.file.empty(),
+                       .has_variable = !one.variable.empty(),
+                       .acts = one.change != ShownIdentity::Change::noop});
     machine_.emplace(std::move(terms), Random::from_system());
   }
 
@@ -66,7 +68,8 @@ public:
       case HookPhase::PRESTART:
         return prestart(msg.request);
       case HookPhase::POSTSTART:
-        machine_->started();
+        machine_->started(now());
+        perform();
         return hook::Answered{};
       case HookPhase::EXITED:
         machine_->exited();
@@ -105,7 +108,12 @@ private:
   actor::Answer<hook::Answered> prestart(const Object<schema::plugin::HookRequest>& request) {
     waiting_ = self_->make_response_promise<hook::Answered>();
     request_ = request;
-    if (!request->getRunning()) return on(waiting_, [this] { machine_->start(false, {}, now()); });
+    if (!request->getRunning()) {
+      notes_.clear();  // It starts with what is newest.
+      for (std::size_t i = 0; i < shown_.size(); ++i)
+        if (!tokens_[i].empty()) notes_[shown_[i].name] = acquired_[i];
+      return on(waiting_, [this] { machine_->start(false, {}, now()); });
+    }
     const auto promise = waiting_;
     self_
         ->request(parts_.steps, actor::infinite,
@@ -164,16 +172,22 @@ private:
             std::vector<identity_signer::Identity>& identities) {
     IdentityMachine::Lives lives;
     for (std::size_t i = 0; i < which.size(); ++i) {
+      if (!identities[i].token.empty()) continue;
+      const auto why
+          = fmt::format("identity \"{}\": {}", shown_[which[i]].name, identities[i].refused);
+      log::warn("client", "task {}: {}", view(scope_.place->getTask()), why);
+      return machine_->refused({Errc::rejected, why}, now());
+    }
+    for (std::size_t i = 0; i < which.size(); ++i) {
       auto& one = identities[i];
       const auto& shown = shown_[which[i]];
-      if (one.token.empty()) {
-        const auto why = fmt::format("identity \"{}\": {}", shown.name, one.refused);
-        log::warn("client", "task {}: {}", view(scope_.place->getTask()), why);
-        return machine_->refused({Errc::rejected, why}, now());
-      }
+      acquired_[which[i]] = {.since = parts_.unix_now(), .life = one.life};
+      // What an earlier agent gave a task is what stays in its environment until it is told.
+      const bool has_older
+          = tokens_[which[i]].empty() && !shown.variable.empty() && notes_.count(shown.name) > 0;
+      if (!has_older) notes_[shown.name] = acquired_[which[i]];
       tokens_[which[i]] = std::move(one.token);
       lives[which[i]] = one.life;
-      if (!shown.file.empty()) notes_[shown.name] = {.since = parts_.unix_now(), .life = one.life};
     }
     machine_->is_signed(lives, now());
   }
@@ -181,7 +195,7 @@ private:
   void perform(const identity_action::Write& it) {
     std::vector<IdentityFile> files;
     for (const auto place : it.which)
-      files.push_back({shown_[place].file, tokens_[place]});
+      if (!shown_[place].file.empty()) files.push_back({shown_[place].file, tokens_[place]});
     const auto write = [subject = subject_of(scope_), request = request_, notes = notes_,
                         files = std::move(files)]() -> Result<> {
       NOMAD_TRY(
@@ -281,8 +295,9 @@ private:
   PluginHost host_;
   HookScope scope_;
   std::vector<ShownIdentity> shown_;
-  std::vector<SecretText> tokens_;  ///< As `shown_`; empty: this agent has none yet.
-  IdentityNotes notes_;             ///< Of those in files.
+  std::vector<SecretText> tokens_;      ///< As `shown_`; empty: this agent has none yet.
+  std::vector<IdentityNote> acquired_;  ///< Of `tokens_`.
+  IdentityNotes notes_;                 ///< Of what the task has.
   std::optional<IdentityMachine> machine_;
   Object<schema::plugin::HookRequest> request_;  ///< Of the newest start: its environment.
   bool performing_ = false;

@@ -44,7 +44,7 @@ Result<> write_identities(const IdentitySubject& subject,
                           const workload::TaskEnv& env,
                           const std::vector<IdentityFile>& files);
 
-/// What is known of an identity that a task has in a file.
+/// What is known of an identity that a task has.
 struct IdentityNote {
   std::int64_t since = 0;  ///< Unix nanoseconds, by this machine's clock.
   Nanoseconds life{};

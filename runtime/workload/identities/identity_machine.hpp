@@ -4,11 +4,15 @@
 // no token: identities are places in the list of the task's.
 //
 // (1) One question and one writing of files at a time.
-// (2) A start is answered once: when every identity is there and written, with an error if one is
-//     refused or can't be written, or as cancelled. Until then nothing of an identity is exposed.
+// (2) A start is answered once: when every identity is there, has not ended, and is written; with
+// an
+//     error if one of these is refused or can't be written; or as cancelled. Until then nothing of
+//     an identity is exposed. A renewal that is due or under way holds no start up.
+//     A task that was found running is answered after a second at the latest, or when nobody signs,
+//     and never with an error: what it lacks is tried again later.
 // (3) One that ends is asked for anew after half of its life and up to a tenth more, by chance, so
 //     that those of a node do not come together; after a failure again and again, up to its end and
-//     beyond.
+//     beyond. The task is told of it then: also one that has an earlier agent's in its environment.
 // (4) Times are of a steady clock: what the wall clock says counts only for what an earlier agent
 //     has left, and a time that can't be is as one that is over.
 // (5) Once the end is answered nothing is asked and written any more.
@@ -33,8 +37,9 @@ namespace nomad::workload {
 
 /// What is known of an identity before it is there.
 struct IdentityTerms {
-  bool has_file = false;  ///< What an earlier agent wrote may stay.
-  bool acts = false;      ///< The running task is told of a newer one.
+  bool has_file = false;      ///< What an earlier agent wrote may stay,
+  bool has_variable = false;  ///< but nobody knows any more what is in the environment.
+  bool acts = false;          ///< The running task is told of a newer one.
 };
 
 /// What an earlier agent has left of one: how long it was to last (0: it has no end of its own),
@@ -51,7 +56,7 @@ struct Ask {
   std::vector<std::size_t> which;
 };
 
-/// Write the files of these. Answer: `written`.
+/// Write the files of these that have one, and note when they came. Answer: `written`.
 struct Write {
   std::vector<std::size_t> which;
 };
@@ -103,7 +108,7 @@ public:
   /// It is about to start, or was found running, with what was left of its identities.
   void start(bool is_running, const Left& left, Time now);
 
-  void started() { runs_ = true; }
+  void started(Time now);
 
   void exited() { runs_ = false; }
 
@@ -130,17 +135,29 @@ public:
 private:
   struct Held {
     bool has_token = false;
-    bool is_left = false;       ///< The running task has the file of an earlier agent.
-    bool is_written = false;    ///< Since the start.
+    bool is_left = false;     ///< The running task has the file of an earlier agent.
+    bool is_behind = false;   ///< The running task has that of an earlier agent until `due`.
+    bool is_new = false;      ///< Signed since the start, as is
+    bool is_written = false;  ///< what is written since then.
+    std::optional<Time> ends{};
     std::optional<Time> due{};  ///< To be asked for anew.
   };
+
+  static bool is_missing(const Held& one, Time now) {
+    return (!one.has_token && !one.is_left) || (one.ends && *one.ends <= now && !one.is_new);
+  }
+
+  /// Whether a task waits for all, and starts with nothing less.
+  bool must_start() const { return is_starting_ && !start_by_; }
 
   void go_on(Time now);
   void act_on_newer();
   void wait_for_next(Time now, bool is_wanting);
+  void wait_until(Time when, Time now);
   void answer_start(Result<> outcome);
   void end();
   void try_later(Time now);
+  std::vector<std::size_t> missing(Time now) const;
   std::vector<std::size_t> wanted(Time now) const;
   std::vector<std::size_t> unwritten() const;
   std::optional<Time> due_of(const LeftIdentity& left, Time now);
@@ -152,6 +169,7 @@ private:
   std::set<std::size_t> newer_;       ///< Signed anew, and not told of yet.
   std::vector<IdentityAction> actions_;
   std::optional<Time> retry_at_{};
+  std::optional<Time> start_by_{};  ///< Of a task that was found running.
   unsigned failures_ = 0;
   std::uint64_t round_ = 0;
   bool is_asking_ = false;

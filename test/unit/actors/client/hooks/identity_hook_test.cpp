@@ -145,3 +145,46 @@ TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: those that end are renewed, a
   advance(20s);
   CHECK(is_running());
 }
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_hook: a task that was found running waits for nobody") {
+  identity_life = 1h;
+  run({{.name = "db", .mode = "restart", .file = false, .env = true}}, true);
+  REQUIRE(is_running());
+  advance(10min);
+  crash();
+  signing_failure = Error{Errc::unavailable, "away"};
+  start(true);
+  advance(3s);
+  stop_alloc(1, 2);
+  advance(10s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: a refusal ends no task that was found running") {
+  run({{.name = "db", .env = true}}, true);
+  REQUIRE(is_running());
+  crash();
+  identity_refusal = "allocation not found";
+  start(true);
+  advance(30s);
+  CHECK(is_running());
+}
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_hook: a task hears in time that its environment's identity ends") {
+  identity_life = 1h;
+  run({{.name = "db", .mode = "restart", .file = false, .env = true}}, true);
+  REQUIRE(is_running());
+  advance(25min);
+  crash();
+  start(true);
+  advance(3min);
+  CHECK_FALSE(has_said("Identity[db]: new token acquired"));
+  crash();
+  start(true);
+  advance(9min);
+  CHECK(has_said("Identity[db]: new token acquired"));
+  advance(20s);
+  CHECK(is_running());
+}
