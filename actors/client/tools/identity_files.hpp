@@ -39,7 +39,7 @@ struct IdentityFile {
   SecretText token;
 };
 
-/// Writes them, each whole, for the task's user. `rejected`: one is outside the task's directory.
+/// Writes them, each whole, for the task's user. `rejected`: one is outside the task's secrets.
 Result<> write_identities(const IdentitySubject& subject,
                           const workload::TaskEnv& env,
                           const std::vector<IdentityFile>& files);

@@ -25,9 +25,10 @@ bool is_identity_name(std::string_view name) {
                         [](char c) { return is_alphanumeric(c) || c == '-' || c == '_'; });
 }
 
-/// Below the task's directory, as it is written.
-bool stays_below(std::string_view path) {
-  if (path.starts_with('/') || path.find('\0') != std::string_view::npos) return false;
+/// Below the task's secrets, as it is written: what lies elsewhere whoever may read files can read.
+bool is_among_secrets(std::string_view path) {
+  if (path.empty()) return true;
+  if (!path.starts_with("secrets/") || path.find('\0') != std::string_view::npos) return false;
   for (const auto part : split(path, '/'))
     if (part == "..") return false;
   return true;
@@ -82,7 +83,7 @@ Mistakes check_identity(const DraftBlock& identity, bool is_named) {
   const std::string_view path = identity.text("Filepath");
   if (!path.empty() && !identity.flag("File"))
     out.add("file parameter must be true in order to specify filepath");
-  if (!stays_below(path)) out.add("filepath escapes the task's directory");
+  if (!is_among_secrets(path)) out.add("filepath must be below secrets/");
   return out;
 }
 

@@ -71,12 +71,12 @@ class Identities(AgentTest):
                      "while :; do sleep 0.1; done",
             {"Name": "db", "Audience": ["db.example"], "Env": True, "File": True, "TTL": 4 * SECOND,
              "ChangeMode": "signal", "ChangeSignal": "SIGHUP"},
-            {"Name": "vault", "Audience": ["vault.example"], "File": True, "Filepath": "local/deep/vault.jwt",
+            {"Name": "vault", "Audience": ["vault.example"], "File": True, "Filepath": "secrets/deep/vault.jwt",
              "TTL": 3600 * SECOND}))
         folder = self.folder("named")
         wait_until(lambda: os.path.exists(folder + "/local/env") and open(folder + "/local/env").read())
         first = open(folder + "/local/env").read().strip()
-        vault = open(folder + "/local/deep/vault.jwt").read()
+        vault = open(folder + "/secrets/deep/vault.jwt").read()
         self.assertEqual(["vault.example"], [claims_of(vault)["aud"]] if isinstance(claims_of(vault)["aud"], str)
                          else claims_of(vault)["aud"])
         file = folder + "/secrets/nomad_db.jwt"
@@ -91,11 +91,15 @@ class Identities(AgentTest):
             return len(seen) >= 3
         wait_until(three_seen, what="two renewals")
         wait_until(lambda: os.path.exists(folder + "/local/heard"), what="the signal")
-        self.assertEqual(vault, open(folder + "/local/deep/vault.jwt").read())
+        self.assertEqual(vault, open(folder + "/secrets/deep/vault.jwt").read())
         state = self.agent.allocs("named")[0]["TaskStates"]["task"]
         self.assertEqual(("running", 0), (state["State"], state["Restarts"]))
 
-    def test_a_file_outside_the_tasks_directory_is_refused(self):
+    def test_a_file_outside_the_tasks_secrets_is_refused(self):
+        for path in ("local/db.jwt", "../alloc/db.jwt"):
+            answer = self.agent.put("/v1/jobs", {"Job": identified(
+                "seen", "exec sleep 1000", {"Name": "db", "Audience": ["x"], "File": True, "Filepath": path})})
+            self.assertIn("filepath must be below secrets/", answer.body)
         self.agent.put("/v1/jobs", {"Job": dict(identified(
             "thief", "exec sleep 1000", {"Name": "db", "Audience": ["x"], "File": True, "Filepath": "../../stolen"}))})
         time.sleep(1)

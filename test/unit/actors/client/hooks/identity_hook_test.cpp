@@ -79,11 +79,11 @@ struct IdentityFixture : ClientFixture {
 }  // namespace
 
 TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: a task has its identities when it starts") {
-  run({{}, {.name = "db"}, {.name = "vault", .filepath = "local/deep/v.jwt"}});
+  run({{}, {.name = "db"}, {.name = "vault", .filepath = "secrets/deep/v.jwt"}});
   CHECK(is_running());
   CHECK(file("secrets/nomad_token") == "web/ #1");
   CHECK(file("secrets/nomad_db.jwt") == "web/db #1");
-  CHECK(file("local/deep/v.jwt") == "web/vault #1");
+  CHECK(file("secrets/deep/v.jwt") == "web/vault #1");
   CHECK(identity_questions == std::vector<std::size_t>{3});
 
   struct stat found {};
@@ -120,11 +120,17 @@ TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: a refusal fails the start, an
   CHECK(has_said("identity \"db\": allocation not found"));
 }
 
-TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: a file outside the task's directory is none") {
+TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: a file outside the task's secrets is none") {
   run({{.name = "db", .filepath = "../../../stolen"}});
   CHECK_FALSE(is_running());
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs") + "/stolen"));
-  CHECK(has_said("the identity's file \"../../../stolen\" is outside the task's directory"));
+  CHECK(has_said("the identity's file \"../../../stolen\" is outside the task's secrets"));
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: no file is where others may read it") {
+  run({{.name = "db", .filepath = "secrets/../local/x"}});
+  CHECK_FALSE(is_running());
+  CHECK_FALSE(std::filesystem::exists(path("local/x")));
 }
 
 TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: those that end are renewed, and the task told") {

@@ -144,9 +144,10 @@ TEST_CASE("identities: names, audiences, ends and files within their bounds") {
   CHECK(finds(R"([{"Name":"a","TTL":9223372036854775807}])", "ttl must be at most 720h0m0s"));
   CHECK(finds(R"([{"Name":"a","Filepath":"local/x"}])",
               "file parameter must be true in order to specify filepath"));
-  for (const auto* path : {"/etc/x", "../x", "secrets/../../x", "a/.."})
+  for (const auto* path : {"/etc/x", "../x", "secrets/../../x", "a/..", "local/x", "secrets",
+                           "secretsx/y", "secrets/../local/x", "${NOMAD_SECRETS_DIR}/x"})
     CHECK(finds(R"([{"Name":"a","File":true,"Filepath":")" + std::string{path} + R"("}])",
-                "filepath escapes the task's directory"));
+                "filepath must be below secrets/"));
   CHECK(finds(R"([{"Name":"a","ChangeMode":"stop"}])", "invalid change_mode: stop"));
   CHECK(finds(R"([{"Name":"a","ChangeMode":"signal"}])",
               "change_signal must be specified when using change_mode=\"signal\""));
