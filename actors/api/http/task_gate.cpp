@@ -4,6 +4,7 @@
 
 #include "actors/api/audit/audited_call.hpp"
 #include "actors/api/http/presented.hpp"
+#include "runtime/access/login/jwt.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/net/http/error_status.hpp"
 
@@ -87,6 +88,12 @@ net::Handler task_gate(std::shared_ptr<Context> context,
     if (shown.credentials.token.empty()) {
       note_refusal(*context, responder, who, *meters);
       return responder.send(refusal_of(401));
+    }
+    // Without ACLs nobody knows secrets, and no one is asked for any.
+    if (!authenticator.enforces() && !access::is_signed_token(shown.credentials.token)) {
+      const auto why = access::permission_denied();
+      note_refusal(*context, responder, who, *meters);
+      return refuse(*context, std::move(responder), who, why, status_of(why, shown));
     }
     const auto judge
         = [context, routes, meters, who, status_of_refusal = [shown](const Error& why) {

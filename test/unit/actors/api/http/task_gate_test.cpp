@@ -1,4 +1,6 @@
 // Who gets by the gate at the socket of a task, and what he is told who does not.
+#include <atomic>
+
 #include <doctest/doctest.h>
 
 #include "test/unit/actors/api/api_fixture.hpp"
@@ -16,7 +18,7 @@ std::shared_ptr<access::Authenticator> with_two_tokens(bool enforces) {
        .lookup = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
          if (token == acl_token) return access::Grant{.rights = access::Rights::everything()};
          if (token == "broken") return Error{Errc::internal, "the state can't be read"};
-         if (token != "signed") return access::permission_denied();
+         if (token != "signed.by.us") return access::permission_denied();
          access::Grant grant;
          grant.workload = access::WorkloadIdentity{
              .ns = "default", .job_id = "web", .alloc_id = own_alloc, .task = "server"};
@@ -25,9 +27,10 @@ std::shared_ptr<access::Authenticator> with_two_tokens(bool enforces) {
 }
 
 struct Gate : ApiFixture {
-  explicit Gate(bool enforces = true)
-      : ApiFixture{
-          [enforces](ApiOptions& options) { options.authenticator = with_two_tokens(enforces); }} {
+  explicit Gate(bool enforces = true) : Gate{with_two_tokens(enforces)} {}
+
+  explicit Gate(const std::shared_ptr<access::Authenticator>& authenticator)
+      : ApiFixture{[&](ApiOptions& options) { options.authenticator = authenticator; }} {
     auto started = net::HttpServer::start({.listen = {"127.0.0.1:0"}, .needs_token = true},
                                           api->task_routes());
     server.emplace(std::move(*started));
@@ -71,13 +74,28 @@ TEST_CASE("task gate: a secret that nobody has is forbidden, and what can be non
 TEST_CASE("task gate: tokens have their own rights") {
   Gate gate;
   CHECK(gate.ask(acl_token, "/v1/jobs") == "200");
-  CHECK(gate.ask("signed", "/v1/status/leader") == "200");
-  CHECK(gate.ask("signed", "/v1/jobs").starts_with("403 Permission denied"));
-  CHECK(gate.ask("signed", "/v1/none") == "404 ");
+  CHECK(gate.ask("signed.by.us", "/v1/status/leader") == "200");
+  CHECK(gate.ask("signed.by.us", "/v1/jobs").starts_with("403 Permission denied"));
+  CHECK(gate.ask("signed.by.us", "/v1/none") == "404 ");
 }
 
 TEST_CASE("task gate: where access control is off, an identity alone is somebody") {
   Gate gate{false};
-  CHECK(gate.ask("signed", "/v1/jobs") == "200");
+  CHECK(gate.ask("signed.by.us", "/v1/jobs") == "200");
   CHECK(gate.ask(acl_token, "/v1/jobs") == "403 Forbidden");
+}
+
+TEST_CASE("task gate: where access control is off, nobody is asked for a secret") {
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  Gate gate{access::Authenticator::make(
+      {.enforces = false,
+       .lookup = {.elsewhere = [asked](const SecretText&, const access::Lookup::Found& found) {
+         ++*asked;
+         found(Error{Errc::unavailable, "there are no servers"});
+       }}})};
+  CHECK(gate.ask(acl_token, "/v1/jobs") == "403 Forbidden");
+  CHECK(gate.ask("nonsense", "/v1/jobs") == "500 Internal Server Error");
+  CHECK(*asked == 0);
+  CHECK(gate.ask("signed.by.us", "/v1/jobs") == "500 Internal Server Error");
+  CHECK(*asked == 1);
 }
