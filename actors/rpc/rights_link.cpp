@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds transport_slack{1'000};
 
 constexpr std::string_view silence = "the servers do not say what the token allows: ";
 
+/// At agents without the state, which can't see whether the allocation still runs.
 constexpr std::chrono::milliseconds workload_known_for{5'000};
 
 constexpr const char* enforced_nowhere = "they do not enforce ACLs";
@@ -142,9 +143,11 @@ Result<Bytes> write_grant(const Grant& grant, const access::Caller& caller) {
         reply.setNothing();
     }
     if (grant.workload) write_workload(reply.initWorkload(), *grant.workload);
-    if (grant.ends == access::Time::max()) return;
-    const auto left
-        = std::chrono::ceil<std::chrono::milliseconds>(grant.ends - net::RpcClock::now());
+    const auto ends = grant.workload
+                          ? std::min(grant.ends, net::RpcClock::now() + workload_known_for)
+                          : grant.ends;
+    if (ends == access::Time::max()) return;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(ends - net::RpcClock::now());
     reply.setValidForMs(static_cast<std::uint64_t>(std::max<std::int64_t>(1, left.count())));
   });
 }

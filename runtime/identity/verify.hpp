@@ -33,8 +33,8 @@ Result<Claims> verify(const state::Snapshot& state,
                       std::string_view token,
                       std::int64_t now);
 
-/// What whoever shows these claims may do: what his task may (cluster::rights_of_task), for a few
-/// seconds, until they end or his allocation does. `not_found`: there is no such allocation here.
+/// What whoever shows these claims may do: what his task may (cluster::rights_of_task), until they
+/// end or his allocation does. `not_found`: there is no such allocation here.
 Result<access::Grant> rights_of_claims(const state::Snapshot& state,
                                        const Claims& claims,
                                        access::RightsCache& cache,

@@ -28,6 +28,7 @@ struct RightsWatch::State : std::enable_shared_from_this<State> {
 
   struct Entry {
     std::shared_ptr<const Look> look;
+    access::GrantRef grant;
     net::TimerQueue::Id end = {};  ///< When the token ends by itself.
   };
 
@@ -47,6 +48,7 @@ struct RightsWatch::State : std::enable_shared_from_this<State> {
     const auto number = ++last_number;
     auto& entry = entries[number];
     entry.look = shared;
+    entry.grant = grant;
     if (ends != access::Time::max())
       end_later(number, entry, std::max<Clock::duration>(ends - Clock::now(), 0ms));
     // A change since he was looked up is one that he has to be told of.
@@ -101,15 +103,18 @@ struct RightsWatch::State : std::enable_shared_from_this<State> {
     });
   }
 
-  /// Calls all when something has changed, without the lock: they may register and give up.
+  /// Calls all when something has changed, and whoever's grant holds no more, without the lock:
+  /// they may register and give up.
   void look() {
     std::vector<std::shared_ptr<const Look>> all;
     {
       const std::lock_guard lock{guard};
       const auto newest = authenticator->newest_index();
-      if (std::exchange(seen_index, newest) != newest)
-        for (const auto& [number, entry] : entries)
-          all.push_back(entry.look);
+      const bool is_changed = std::exchange(seen_index, newest) != newest;
+      for (const auto& [number, entry] : entries) {
+        const auto& grant = entry.grant;
+        if (is_changed || (grant && grant->holds && !grant->holds())) all.push_back(entry.look);
+      }
       tick_later();
     }
     for (const auto& each : all)

@@ -138,6 +138,7 @@ TEST_CASE("rights_link: policies travel in their own words, and a workload with 
   REQUIRE(known);
   const auto& grant = *known->grant();
   CHECK(grant.accessor == "acc-2");
+  CHECK(grant.ends <= std::chrono::steady_clock::now() + 5s);  // nobody here sees its task end
   REQUIRE(grant.rights->form() == Rights::Form::policies);
   const auto& policies = access::policies_of(*grant.rights);
   REQUIRE(policies.size() == 1);

@@ -114,6 +114,7 @@ TEST_CASE_FIXTURE(Verified, "verify: what is changed, cut, of others or too long
 
 TEST_CASE_FIXTURE(Verified, "verify: times count, by clocks that may differ by a minute") {
   auto claims = own_claims();
+  claims.expires_at = issued + 600;
   claims.issued_at = issued + 60;
   CHECK_FALSE(is_refused(identity::sign(claims, key())));
   claims.issued_at = issued + 61;
@@ -130,8 +131,20 @@ TEST_CASE_FIXTURE(Verified, "verify: times count, by clocks that may differ by a
   CHECK(is_refused(forge(header, body + "}")));
   CHECK(is_refused(forge(header, body + R"(,"iat":1,"nbf":1,"exp":"9999999999"})")));
   CHECK(is_refused(forge(header, body + R"(,"iat":1,"nbf":1,"exp":1e300})")));
-  CHECK_FALSE(is_refused(forge(header, body + R"(,"iat":1,"nbf":1})")));
+  CHECK(is_refused(forge(header, body + R"(,"iat":1,"nbf":1})")));
   CHECK(is_refused(forge(header, body + R"(,"iat":1,"nbf":1,"nomad_task":"server"})")));
+}
+
+TEST_CASE_FIXTURE(Verified, "verify: what has no end is of its allocation's time, by any clock") {
+  time = issued - 3'600;
+  CHECK_FALSE(is_refused(token_of({"a1", "server"})));
+  time = issued + 1'000'000;
+  CHECK(grant_of(token_of({"a1", "server"})).until == access::Time::max());
+  auto claims = own_claims();
+  for (const auto other : {issued - 1, issued + 1}) {
+    claims.issued_at = other;
+    CHECK(is_refused(identity::sign(claims, key())));
+  }
 }
 
 TEST_CASE_FIXTURE(Verified, "verify: an identity for others is none here") {

@@ -24,14 +24,16 @@ struct Tokens {
   std::mutex guard;
   access::RightsRef rights = access::Rights::everything();  ///< Of every token but `no_token`.
   std::atomic<std::uint64_t> index = 1;
+  std::atomic<bool> holds = true;  ///< Whether the task of every token still runs.
   bool are_elsewhere = false;
   std::vector<access::Lookup::Found> asked;
 
   std::optional<Result<access::Grant>> find(std::string_view token) {
     const std::lock_guard lock{guard};
     if (are_elsewhere) return {};
-    if (token == test::no_token) return access::permission_denied();
-    return access::Grant{.rights = rights, .index = index};
+    if (token == test::no_token || !holds) return access::permission_denied();
+    return access::Grant{
+        .rights = rights, .index = index, .holds = [this] { return holds.load(); }};
   }
 
   void change(const access::RightsRef& to) {
@@ -241,6 +243,18 @@ TEST_CASE("rights: what goes on ends soon after its caller has lost the right") 
     CHECK(piece.has_value());
   }
   CHECK(std::chrono::steady_clock::now() - begun < 5s);  // a second where there is nothing else
+}
+
+TEST_CASE("rights: a stream ends soon after the task whose identity it goes by") {
+  RightsFixture fixture;
+  auto client = fixture.api.client();
+  auto stream = client.open({.target = "/v1/event/stream?topic=Job"});
+  REQUIRE(stream.has_value());
+  fixture.tokens->holds = false;
+  auto piece = stream->read(10s);
+  while (piece && !piece->empty())
+    piece = stream->read(10s);
+  CHECK(piece.has_value());
 }
 
 TEST_CASE("rights: who guesses tokens waits for his answers, and others do not") {
