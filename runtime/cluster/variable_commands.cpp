@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "runtime/base/text.hpp"
 #include "runtime/object/draft.hpp"
@@ -177,39 +178,22 @@ void choose_sealed(const state::Snapshot& snapshot,
 
 namespace {
 
-/// When the key that came after this one began to sign in its place: identities that have an end
-/// are signed by the active one.
+/// When a key began to sign; of two at the same time, in their order.
+std::pair<std::int64_t, std::uint64_t> began(const schema::RootKey::Reader& key) {
+  return {std::max(key.getCreateTime(), key.getPublishTime()), key.getCreateIndex()};
+}
+
+/// When the next key began to sign in this one's place: identities that have an end are signed by
+/// the active one.
 std::int64_t signed_until(const state::Snapshot& snapshot, const Object<schema::RootKey>& key) {
   auto until = std::numeric_limits<std::int64_t>::max();
   for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
     const auto& other = *entry.value();
-    if (other.getCreateIndex() <= key->getCreateIndex()) continue;
-    if (other.getState() == schema::RootKeyState::PREPUBLISHED) continue;
-    until = std::min(until, std::max(other.getCreateTime(), other.getPublishTime()));
+    if (other.getState() == schema::RootKeyState::PREPUBLISHED || began(other) <= began(*key))
+      continue;
+    until = std::min(until, began(other).first);
   }
   return until;
-}
-
-std::int64_t longest_ttl_of(capnp::List<schema::Service>::Reader services) {
-  std::int64_t longest = 0;
-  for (const auto service : services)
-    longest = std::max(longest, service.getIdentity().getTtl());
-  return longest;
-}
-
-/// Of all identities that jobs ask for. It takes as long as there are jobs.
-std::int64_t longest_identity_ttl(const state::Snapshot& snapshot) {
-  std::int64_t longest = 0;
-  for (const auto& entry : snapshot.jobs_map().all())
-    for (const auto group : entry.value()->getTaskGroups()) {
-      longest = std::max(longest, longest_ttl_of(group.getServices()));
-      for (const auto task : group.getTasks()) {
-        longest = std::max(longest, longest_ttl_of(task.getServices()));
-        for (const auto identity : task.getIdentities())
-          longest = std::max(longest, identity.getTtl());
-      }
-    }
-  return longest;
 }
 
 /// Whether anything may still be verified by an old key.
@@ -217,10 +201,7 @@ bool verifies_something(const state::Snapshot& snapshot,
                         const Object<schema::RootKey>& key,
                         std::int64_t now) {
   if (snapshot.signs_identities(key->getCreateIndex()) || snapshot.signs_identities(0)) return true;
-  const auto since = now - signed_until(snapshot, key);
-  if (since >= longest_ttl) return false;
-  const auto longest = longest_identity_ttl(snapshot);
-  return longest > 0 && since < longest;
+  return now - signed_until(snapshot, key) < longest_ttl;
 }
 
 bool has_next_key(const state::Snapshot& snapshot) {

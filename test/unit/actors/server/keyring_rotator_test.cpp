@@ -11,6 +11,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Nothing that ends lasts longer.
+constexpr std::int64_t month = 720LL * 3600 * 1'000'000'000;
+
 std::shared_ptr<security::Keyring> keyring_of(const std::string& id) {
   auto opened = security::Keyring::open({.server_id = id});
   REQUIRE(opened.has_value());
@@ -26,9 +29,17 @@ struct Keyrings : test::ServerFixture {
       store,
       keyring,
       link,
-      {.thresholds = {.retention = 0, .rekeyed_at_once = 2}, .random_seed = 3}));
+      {.thresholds = {.rotation = 2 * month, .retention = 0, .rekeyed_at_once = 2},
+       .random_seed = 3}));
 
   Keyrings() { leader->set({.leads = true, .ready = true}); }
+
+  /// One that signs for more than a month.
+  void put_old_key() {
+    const auto key = keyring->make_root_key("11111111-2222-4333-8444-555555555555",
+                                            unix_now() - month - month / 2, {keyring->holder()});
+    write([&](schema::Command::Builder command) { command.initRootKeyUpsert().setKey(*key); });
+  }
 
   void lead() {
     tell(rotator, Lead{true});
@@ -103,12 +114,14 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: who does not lead shares what the 
 }
 
 TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a full rotation seals everything anew and ends") {
+  put_old_key();
   lead();
   for (const auto* path : {"a", "b", "c", "d", "e"})
     put(path);
   const auto old = copy(state().active_root_key()->getKeyId());
-  const auto next = keyring->make_root_key("22222222-2222-4333-8444-555555555555", unix_now(),
-                                           {keyring->holder()});
+  // It took over so long ago that nothing that the old key has signed has not ended.
+  const auto next = keyring->make_root_key("22222222-2222-4333-8444-555555555555",
+                                           unix_now() - month, {keyring->holder()});
   write([&](schema::Command::Builder command) {
     command.initRootKeyUpsert().setKey(*next);
     command.getRootKeyUpsert().setRekey(true);
@@ -129,6 +142,7 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a full rotation seals everything a
 }
 
 TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a key that nobody here can open hinders no other") {
+  put_old_key();
   lead();
   const auto stranger = keyring_of("lost");
   const auto foreign = stranger->make_root_key("00000000-2222-4333-8444-555555555555", 1, {});
@@ -185,6 +199,7 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: what goes on failing is said once 
 }
 
 TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a full rotation seals secrets of tokens anew") {
+  put_old_key();
   lead();
   const auto first = state().active_root_key();
   const auto sealed = keyring->seal_secret(first, {security::token_seal, "a"}, "canary");
@@ -201,8 +216,8 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a full rotation seals secrets of t
   commit();
   REQUIRE(put->value().has_value());
   const auto rotated = ask<SealedWritten>(
-      link,
-      WriteSealed{cluster::put_root_key(keyring->make_root_key("second", unix_now(), {}), true)});
+      link, WriteSealed{cluster::put_root_key(
+                keyring->make_root_key("second", unix_now() - month, {}), true)});
   commit();
   REQUIRE(rotated->value().has_value());
 
