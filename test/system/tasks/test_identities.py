@@ -69,7 +69,7 @@ class Identities(AgentTest):
         self.agent.register(identified(
             "named", "trap 'echo heard >> local/heard' HUP; echo $NOMAD_TOKEN_db > local/env; "
                      "while :; do sleep 0.1; done",
-            {"Name": "db", "Audience": ["db.example"], "Env": True, "File": True, "TTL": 4 * SECOND,
+            {"Name": "db", "Audience": ["db.example"], "Env": True, "File": True, "TTL": 20 * SECOND,
              "ChangeMode": "signal", "ChangeSignal": "SIGHUP"},
             {"Name": "vault", "Audience": ["vault.example"], "File": True, "Filepath": "secrets/deep/vault.jwt",
              "TTL": 3600 * SECOND}))
@@ -80,7 +80,7 @@ class Identities(AgentTest):
         self.assertEqual(["vault.example"], [claims_of(vault)["aud"]] if isinstance(claims_of(vault)["aud"], str)
                          else claims_of(vault)["aud"])
         file = folder + "/secrets/nomad_db.jwt"
-        self.assertEqual(4, claims_of(first)["exp"] - claims_of(first)["iat"])
+        self.assertEqual(20, claims_of(first)["exp"] - claims_of(first)["iat"])
         seen = set()
 
         def three_seen():

@@ -66,10 +66,14 @@ class TaskApi(AgentTest):
     def test_guesses_become_slow_and_those_of_others_do_not(self):
         self.agent.register(shell_job("guesses", "exec sleep 1000"))
         guesses = socket_of(self.agent, "guesses")
-        begin = time.monotonic()
-        for number in range(53):  # more than 50 within 10 s
+        longest = 0
+        for number in range(120):  # more than 50 within the same 10 s
+            begin = time.monotonic()
             self.assertEqual(403, unix_http.ask(guesses, "/v1/jobs", f"{number:08x}{STRANGER[8:]}").status)
-        self.assertGreater(time.monotonic() - begin, 0.9)
+            longest = max(longest, time.monotonic() - begin)
+            if longest > 0.9:
+                break
+        self.assertGreater(longest, 0.9)
         self.assertEqual(401, unix_http.ask(guesses, "/v1/jobs").status)
 
     def test_it_stays_over_restarts_and_ends_with_its_task(self):
