@@ -322,7 +322,7 @@ TEST_CASE("read: wrong methods, paths and parameters are told in Nomad's words")
   CHECK(fixture.refusal("/v1/jobs?stale=maybe")
             .starts_with("400 Expect `true` or `false` for `stale`"));
   CHECK(fixture.refusal("/v1/jobs?region=mars") == "400 No path to region");
-  CHECK(fixture.refusal("/v1/sentinel/policies") == "501 Nomad Enterprise only endpoint");
+  CHECK(fixture.refusal("/v1/recommendations") == "501 Nomad Enterprise only endpoint");
   CHECK(fixture.get("/v1/operator/license").status == 204);
 }
 

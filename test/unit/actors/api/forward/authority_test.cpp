@@ -59,6 +59,11 @@ const std::vector<WrittenAt>& shared_writes() {
       {"namespaces", "DELETE", "/v1/namespace/n", ""},
       {"node_pools", "PUT", "/v1/node/pools", R"({"Name":"p"})"},
       {"node_pools", "DELETE", "/v1/node/pool/p", ""},
+      {"quotas", "PUT", "/v1/quota", R"({"Name":"q"})"},
+      {"quotas", "PUT", "/v1/quota/q", R"({"Name":"q"})"},
+      {"quotas", "DELETE", "/v1/quota/q", ""},
+      {"admission_policies", "PUT", "/v1/sentinel/policy/p", R"({"Name":"p"})"},
+      {"admission_policies", "DELETE", "/v1/sentinel/policy/p", ""},
   };
   return all;
 }
