@@ -42,7 +42,9 @@ REPORTED = {
 # Kinds without which the agent cannot go on.
 FATAL = ["raft_node", "log_writer", "applier", "snapshotter", "membership", "server", "client", "client_db"]
 # Kinds that a single agent does not have, or does not use: of servers among themselves, and of a client alone.
-OF_CLUSTERS = {"tcp_transport", "rpc_forwarder", "remote_servers", "raft_peer"}
+OF_CLUSTERS = {"tcp_transport", "rpc_forwarder", "remote_servers", "raft_peer", "region_rows", "replicator"}
+# Of what a configuration turns on, as these agents' does not: test/unit/actors/api/audit.
+OF_CONFIGURATION = {"audit_log"}
 # Kinds that no agent has, and the one whose handlers are all of the core.
 # Those of plugins, which these agents do not have: test/unit/actors/plugin and test/system/plugins.
 OF_PLUGINS = {"plugin_link", "plugin_hook", "plugin_driver", "pending_deregistrations"}
@@ -321,7 +323,7 @@ class Starts(unittest.TestCase):
 class Kinds(unittest.TestCase):
     def test_none_is_left_out(self):
         self.assertEqual(set(cards()),
-                         {*RESTARTED, *REPORTED, *FATAL, *OF_CLUSTERS, *OF_PLUGINS, *OF_NO_AGENT})
+                         {*RESTARTED, *REPORTED, *FATAL, *OF_CLUSTERS, *OF_CONFIGURATION, *OF_PLUGINS, *OF_NO_AGENT})
 
 
 class Servers(unittest.TestCase):

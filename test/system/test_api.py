@@ -55,7 +55,7 @@ class Conventions(AgentTest):
                 ("/v1/deployments?prefix=zz", 400,
                  "index error: Invalid UUID: encoding/hex: invalid byte: U+007A 'z'"),
                 ("/v1/acl/tokens", 400, "ACL support disabled"),
-                ("/v1/sentinel/policies", 501, "Nomad Enterprise only endpoint")):
+                ("/v1/recommendations", 501, "Nomad Enterprise only endpoint")):
             answer = self.agent.get(path)
             self.assertEqual((answer.status, answer.body), (status, text), path)
             self.assertEqual(answer.headers["Content-Type"], "text/plain; charset=utf-8", path)

@@ -40,7 +40,7 @@ class Damage(unittest.TestCase):
         cls.allocs = {a["ID"] for a in cls.agent.get("/v1/allocations").json}
         cls.agent.kill9()
         cls.sound = os.path.join(cls.agent.dir, "sound")
-        shutil.copytree(cls.agent.data_dir, cls.sound)
+        shutil.copytree(cls.agent.data_dir, cls.sound, ignore=shutil.ignore_patterns("api.sock"))  # which no copy can be made of
 
     def put_back(self):
         shutil.rmtree(self.agent.data_dir)
