@@ -43,7 +43,7 @@ struct AuditFixture {
     options.sinks.push_back({.file = {.path = path}, .is_enforced = is_enforced});
     options.filters = std::move(filters);
     options.node_ip = "10.0.0.1:4646";
-    auditor = start_auditor(system, std::move(options), {}).value();
+    auditor = start_auditor(system, std::move(options), metrics).value();
     api.emplace([this](ApiOptions& made) {
       made.auditor = auditor;
       made.metrics.registry = metrics;
@@ -275,6 +275,11 @@ TEST_CASE("audit: with the best effort a call goes on without its line, and what
   std::filesystem::remove_all(std::filesystem::path{fixture.path}.parent_path());
 
   CHECK(fixture.send("GET", "/v1/status/leader", "").status == 200);
+  // The log comes to it later, and must have found no folder.
+  REQUIRE(test::eventually([&] {
+    const auto metered = fixture.send("GET", "/v1/metrics", "");
+    return metered.body.find("audit.failed") != std::string::npos;
+  }));
 
   std::filesystem::create_directories(std::filesystem::path{fixture.path}.parent_path());
   CHECK(test::eventually([&] {
