@@ -9,10 +9,12 @@
 //   NAME.varfile.hcl    values for its variables, as a var file
 //   NAME.vars           the same, one name=value per line; NAME.output.json is the job then, not
 //                       canonical
+// What Nomad 1.6 refuses and its later releases take, and so do we, stands in `later_forms`.
 // Two folders are run: the project's own cases, and a corpus that is found by the environment's
 // NOMADCTL_CORPUS, else beside the source tree; absent, it counts as skipped. Arguments choose
 // cases by a part of their names; with -v differences of wording are shown, which do not count.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +40,12 @@ using nomad::jobspec::ParseOptions;
 constexpr std::string_view job_suffix = ".nomad.hcl";
 constexpr std::string_view answer_prefix = "Failed to parse job: ";
 constexpr std::string_view variant_line = "\n----- or -----\n";
+
+/// Cases that Nomad 1.6 refuses because of what is of a later release: they must be accepted.
+constexpr std::array<std::string_view, 2> later_forms{
+    "331-traefik",                      // change_mode of an identity (1.7)
+    "462-own-nomad-17-two-identities",  // identities with names (1.7)
+};
 
 std::optional<std::string> read_file(const fs::path& path) {
   std::ifstream in{path, std::ios::binary};
@@ -193,6 +201,8 @@ private:
   std::string compare_refusal(const std::string& name,
                               const std::string& expected,
                               const ParsedJob& parsed) {
+    if (std::find(later_forms.begin(), later_forms.end(), name) != later_forms.end())
+      return parsed.ok() ? "" : "was refused: " + parsed.error;
     if (parsed.ok()) return "was accepted";
     const std::string given = std::string{answer_prefix} + parsed.error;
     const std::vector<std::string> right = variants(expected);
