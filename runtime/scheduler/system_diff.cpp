@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 
 namespace nomad::scheduler {
