@@ -1,13 +1,15 @@
 // http_load: keeps a fixed number of keep-alive connections busy with one kind of request and
-// prints what came back: answers a second, latency percentiles, other statuses than 200.
+// prints what came back: answers a second, latency percentiles, statuses that were not expected.
 //
-//   http_load -c CONNECTIONS -t SECONDS [-X METHOD] [-b BODY] [-r RATE] [-n REQUESTS] [-l]
-//     HOST:PORT PATH
+//   http_load -c CONNECTIONS -t SECONDS [-X METHOD] [-H HEADER] [-b BODY] [-r RATE] [-n REQUESTS]
+//     [-e STATUS] [-l] HOST:PORT PATH
 //
-// Every `{n}` in path and body becomes a number that no other request of the run has. With -r the
-// requests are sent at that rate over all connections, and latency counts from when each was due.
-// With -l it says instead when the last answer came, as the seconds of CLOCK_MONOTONIC. One thread,
-// one epoll; its own CPU time is printed, because it shares the machine.
+// STATUS is what every answer should have, 200 if none is given. Every `{n}` in path, header and
+// body becomes a number that no other request of the run has, `{uuid}` the same written
+// as a UUID. With -r the requests are sent at that rate over all connections, and latency counts
+// from when each was due. With -l it says instead when the last answer came, as the seconds of
+// CLOCK_MONOTONIC. One thread, one epoll; its own CPU time is printed, because it shares the
+// machine.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -40,7 +42,9 @@ struct Options {
   double rate = 0;
   std::uint64_t requests = UINT64_MAX;
   std::string method = "GET";
+  std::string header;  // a whole line without its end
   std::string body;
+  int expected = 200;
   std::string host = "127.0.0.1";
   std::uint16_t port = 4646;
   std::string path = "/";
@@ -75,7 +79,11 @@ std::string numbered(const std::string& text, std::uint64_t number) {
   std::size_t from = 0;
   for (std::size_t at; (at = text.find("{n}", from)) != std::string::npos; from = at + 3)
     out.append(text, from, at - from).append(std::to_string(number));
-  return out.append(text, from);
+  out.append(text, from);
+  if (const auto at = out.find("{uuid}"); at != std::string::npos)
+    out.replace(
+        at, 6, fmt::format("{:08x}-0000-4000-8000-{:012x}", number >> 48, number & 0xffffffffffff));
+  return out;
 }
 
 void connect_to(Connection& connection, const Options& options, int epoll) {
@@ -101,9 +109,10 @@ void start(Connection& connection,
            std::uint64_t number,
            Clock::time_point due) {
   const auto body = numbered(options.body, number);
+  const auto header = options.header.empty() ? "" : numbered(options.header, number) + "\r\n";
   connection.out
-      = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n{}", options.method,
-                    numbered(options.path, number), options.host, body.size(), body);
+      = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}Content-Length: {}\r\n\r\n{}", options.method,
+                    numbered(options.path, number), options.host, header, body.size(), body);
   connection.in.clear();
   connection.started = due;
   connection.busy = true;
@@ -129,7 +138,7 @@ int complete(const std::string& in) {
 }
 
 /// Takes what has arrived; true when an answer is whole.
-bool receive(Connection& connection, Totals& totals) {
+bool receive(Connection& connection, int expected, Totals& totals) {
   char piece[65'536];
   for (;;) {
     const auto count = recv(connection.socket, piece, sizeof piece, 0);
@@ -146,7 +155,7 @@ bool receive(Connection& connection, Totals& totals) {
   totals.last = Clock::now();
   const std::chrono::duration<double, std::milli> took = totals.last - connection.started;
   totals.latencies.push_back(took.count());
-  if (status == 200) {
+  if (status == expected) {
     ++totals.ok;
   } else {
     ++totals.refused;
@@ -194,7 +203,7 @@ Totals run(const Options& options) {
     const int count = epoll_pwait2(epoll, events, 64, &timeout, nullptr);
     for (int i = 0; i < count; ++i) {
       auto* connection = static_cast<Connection*>(events[i].data.ptr);
-      if (receive(*connection, totals)) idle.push_back(connection);
+      if (receive(*connection, options.expected, totals)) idle.push_back(connection);
     }
     if (totals.broken > 0) break;
   }
@@ -210,7 +219,7 @@ double percentile(std::vector<double>& sorted, double part) {
 Options parse(int argc, char** argv) {
   Options options;
   int flag;
-  while ((flag = getopt(argc, argv, "c:t:X:b:r:n:l")) != -1)
+  while ((flag = getopt(argc, argv, "c:t:X:H:b:r:n:e:l")) != -1)
     switch (flag) {
       case 'c':
         options.connections = std::atoi(optarg);
@@ -220,6 +229,12 @@ Options parse(int argc, char** argv) {
         break;
       case 'X':
         options.method = optarg;
+        break;
+      case 'H':
+        options.header = optarg;
+        break;
+      case 'e':
+        options.expected = std::atoi(optarg);
         break;
       case 'b':
         options.body = optarg;
