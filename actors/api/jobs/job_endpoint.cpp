@@ -352,6 +352,9 @@ void add_job_routes(Routes& routes, JobParts parts) {
   };
   routes.exact("/v1/jobs",
                {{Methods::get, Capability::list_jobs, list_jobs}, submit(register_job)});
+  routes.exact("/v1/jobs/statuses",
+               {{Methods::get, Capability::read_job, job_statuses},
+                {Methods::write, Capability::read_job, job_statuses, Where::state}});
   routes.exact("/v1/jobs/parse",
                {{Methods::write, Capability::parse_job, parse_job, Where::agent}});
   routes.exact("/v1/validate/job", {{Methods::write, Capability::read_job, with(validate_job)}});

@@ -28,6 +28,9 @@ Outcome force_periodic(Call& call);
 // job_scale_endpoint.cpp
 Outcome job_scale_status(Call& call);
 
+// job_statuses_endpoint.cpp
+Outcome job_statuses(Call& call);
+
 /// The list of all jobs, or of those that `wanted` likes.
 Result<Read> job_list(const ReadOptions& options,
                       bool with_meta,

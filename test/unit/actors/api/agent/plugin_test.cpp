@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/api/http/routes.hpp"
+#include "actors/core/system.hpp"
 #include "test/support/anybody.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
 

@@ -86,10 +86,11 @@ TEST_CASE("quotas: what makes no sense is refused, all of it at once") {
 
 TEST_CASE("quotas: who may not look into a namespace does not see its quota") {
   ApiFixture fixture{[](ApiOptions& options) {
-    options.authenticator = test::allowing([](Capability needed, const access::Target& target) {
-      if (access::is_namespaced(needed)) return target.ns != "secret";
-      return needed != Capability::none;
-    });
+    options.authenticator
+        = test::allowing([](access::Capability needed, const access::Target& target) {
+            if (access::is_namespaced(needed)) return target.ns != "secret";
+            return needed != access::Capability::none;
+          });
   }};
   put_quota(fixture, small_quota);
   CHECK(fixture.get("/v1/quota/small").status == 200);

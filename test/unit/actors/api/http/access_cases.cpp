@@ -38,6 +38,12 @@ Cases job_cases() {
       {"GET /v1/jobs", {"/v1/jobs" + b}},
       {"GET /v1/jobs", {"/v1/jobs?namespace=*", "", "bbb-web"}},
       {"GET /v1/jobs", {"/v1/jobs?namespace=*&filter=ID+contains+%22web%22", "", "bbb-web"}},
+      {"GET /v1/jobs/statuses", {"/v1/jobs/statuses" + b}},
+      {"GET /v1/jobs/statuses", {"/v1/jobs/statuses?namespace=*", "", "bbb-web"}},
+      {"PUT /v1/jobs/statuses", {"/v1/jobs/statuses" + b, "{}"}},
+      {"PUT /v1/jobs/statuses",
+       {"/v1/jobs/statuses?namespace=*", R"({"Jobs":[{"ID":"bbb-web","Namespace":"bbb"}]})",
+        "bbb-web"}},
       {"PUT /v1/jobs", {"/v1/jobs", job_b}},
       {"PUT /v1/jobs", {"/v1/jobs" + b, job_a}},  // the query's counts for what is registered
       {"GET /v1/volumes", {"/v1/volumes?type=csi&namespace=bbb"}},

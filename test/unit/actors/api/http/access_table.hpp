@@ -9,6 +9,8 @@ namespace nomad::test {
 
 inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/jobs", "list-jobs"},
+    {"GET /v1/jobs/statuses", "read-job"},
+    {"PUT /v1/jobs/statuses", "read-job"},
     {"PUT /v1/jobs", "submit-job"},
     {"PUT /v1/jobs/parse", "parse-job|submit-job"},
     {"PUT /v1/validate/job", "read-job"},
