@@ -231,6 +231,16 @@ struct VariableApply {
   variable @1 :Variable.Variable;         # of a deletion only namespace and path
   checkIndex @2 :UInt64;
   region @3 :Text;                     # the cluster's, whose quotas bound what is put; "": none does
+  lockId @4 :Text;                     # of the lock that the writer holds; "": of none
+}
+
+# Locks a variable, or lifts its lock.
+struct VariableLocking {
+  release @0 :Bool;
+  # Its lock's id is the one that is taken or given up. Of one that is locked also what it is to hold.
+  variable @1 :Variable.Variable;
+  keepData @2 :Bool;                   # what is stored stays, if there is something
+  region @3 :Text;                     # as of VariableApply
 }
 
 # Stores a root key. One that is new and active takes over: the former active one becomes
@@ -407,5 +417,6 @@ struct Command {
     quotaDelete @59 :Text;
     admissionPolicyUpsert @60 :Admission.AdmissionPolicy;
     admissionPolicyDelete @61 :Text;
+    variableLocking @62 :VariableLocking;
   }
 }

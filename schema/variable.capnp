@@ -6,6 +6,13 @@ using import "annotations.capnp".hidden;
 using import "annotations.capnp".json;
 using import "annotations.capnp".omitEmpty;
 
+# While a variable has a lock, only who knows the lock's id may write it.
+struct VariableLock {
+  id @0 :Text;
+  ttl @1 :Int64;                       # nanoseconds, from one renewal to the next
+  lockDelay @2 :Int64;                 # nanoseconds that a lock stays after it was not renewed in time
+}
+
 # Only ciphertext: what a variable holds is never part of an object. In the API this is Nomad's
 # VariableMetadata.
 struct Variable {
@@ -17,6 +24,7 @@ struct Variable {
   modifyIndex @5 :UInt64;
   keyId @6 :Text $hidden;              # the root key that sealed it
   data @7 :Data $hidden;               # nonce and ciphertext
+  lock @8 :VariableLock $hidden;       # null: it is not locked
 }
 
 enum RootKeyState { inactive @0; active @1; rekeying @2; prepublished @3; }
@@ -25,7 +33,7 @@ enum RootKeyState { inactive @0; active @1; rekeying @2; prepublished @3; }
 struct RootKey {
   # The key sealed for one recipient.
   struct Wrap {
-    recipient @0 :Text;                # names a KeyHolder and its public key, or a configured secret by its fingerprint
+    recipient @0 :Text;                # names a KeyHolder and its public key, a configured secret by its fingerprint, or an external wrapping key
     sealed @1 :Data;
   }
 
@@ -46,4 +54,5 @@ struct KeyHolder {
   publicKey @1 :Data;
   createIndex @2 :UInt64;
   modifyIndex @3 :UInt64;
+  opens @4 :List(Text);                # external wrapping keys that it can use: the names of their wraps
 }

@@ -160,8 +160,10 @@ std::uint32_t StateFsm::kind_of(std::span<const std::byte> payload) const {
 
 std::optional<Bytes> StateFsm::earlier_form(std::span<const std::byte> payload) const {
   const auto command = command_in(payload);
-  if (!command.isGuarded()) return {};
-  return payload_of(Draft<schema::Command>{command.getGuarded().getCommand()}.freeze());
+  if (command.isGuarded())
+    return payload_of(Draft<schema::Command>{command.getGuarded().getCommand()}.freeze());
+  if (const auto plain = state::without_new_parts(command)) return payload_of(plain);
+  return {};
 }
 
 bool StateFsm::takes_long(std::span<const Entry> commands) const {

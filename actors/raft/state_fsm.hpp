@@ -33,7 +33,7 @@ public:
   std::uint32_t common_commands() const override;
   std::uint32_t kind_of(std::span<const std::byte> payload) const override;
 
-  /// A guarded command without its guard.
+  /// A guarded command without its guard; one with later parts without these.
   std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override;
   bool takes_long(std::span<const Entry> commands) const override;
   std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override;

@@ -76,12 +76,13 @@ Result<SealedDecision> decide_set_variable(const state::Snapshot& snapshot,
                                            const access::Asking& asking,
                                            std::string_view region,
                                            const Object<schema::Variable>& variable,
-                                           std::optional<std::uint64_t> check_index) {
+                                           std::optional<std::uint64_t> check_index,
+                                           std::string_view lock_id) {
   const access::Target target{view(variable->getNamespace()), view(variable->getPath())};
   const auto allowed = NOMAD_TRY(access::authorize(asking, target));
   if (!snapshot.get_namespace(view(variable->getNamespace())))
     return refusal("variable is in nonexistent namespace " + quote(view(variable->getNamespace())));
-  return SealedDecision{allowed, set_variable(variable, check_index, region)};
+  return SealedDecision{allowed, set_variable(variable, check_index, region, lock_id)};
 }
 
 Result<SealedDecision> decide_delete_variable(const access::Asking& asking,
@@ -106,13 +107,15 @@ Result<SealedDecision> decide_delete_root_key(const access::Asking& asking, std:
 
 Object<schema::Command> set_variable(const Object<schema::Variable>& variable,
                                      std::optional<std::uint64_t> check_index,
-                                     std::string_view region) {
+                                     std::string_view region,
+                                     std::string_view lock_id) {
   return command([&](schema::Command::Builder to) {
     auto apply = to.initVariableApply();
     set_operation(apply, check_index, schema::VariableOperation::SET,
                   schema::VariableOperation::CHECK_AND_SET);
     apply.setVariable(*variable);
     if (!region.empty()) apply.setRegion(text(std::string{region}));
+    if (!lock_id.empty()) apply.setLockId(text(std::string{lock_id}));
   });
 }
 

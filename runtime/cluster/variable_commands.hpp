@@ -33,12 +33,14 @@ struct SealedDecision {
 };
 
 /// `set_variable` and `delete_variable` for a caller. There must be the variable's namespace, and
-/// room for it in the quota that this has for `region`, the cluster's.
+/// room for it in the quota that this has for `region`, the cluster's. `lock_id`: of the lock on it
+/// that the caller holds; "" of none.
 Result<SealedDecision> decide_set_variable(const state::Snapshot& snapshot,
                                            const access::Asking& asking,
                                            std::string_view region,
                                            const Object<schema::Variable>& variable,
-                                           std::optional<std::uint64_t> check_index);
+                                           std::optional<std::uint64_t> check_index,
+                                           std::string_view lock_id = {});
 
 Result<SealedDecision> decide_delete_variable(const access::Asking& asking,
                                               std::string_view ns,
@@ -53,10 +55,12 @@ Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
 Result<SealedDecision> decide_delete_root_key(const access::Asking& asking, std::string_view id);
 
 /// Puts `variable`; with `check_index` only if that is the stored one's ModifyIndex (0: none), with
-/// `region` only if the quota of its namespace there has room.
+/// `region` only if the quota of its namespace there has room. Of one that is locked only with its
+/// lock's id.
 Object<schema::Command> set_variable(const Object<schema::Variable>& variable,
                                      std::optional<std::uint64_t> check_index,
-                                     std::string_view region = {});
+                                     std::string_view region = {},
+                                     std::string_view lock_id = {});
 
 Object<schema::Command> delete_variable(std::string_view ns,
                                         std::string_view path,

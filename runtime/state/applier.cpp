@@ -79,6 +79,7 @@ struct Applier::Entries {
         on<&A::service_delete, &C::getServiceDelete>(schema::Command::SERVICE_DELETE),
         on<&A::node_services, &C::getNodeServices>(schema::Command::NODE_SERVICES),
         on<&A::variable_apply, &C::getVariableApply>(schema::Command::VARIABLE_APPLY),
+        on<&A::variable_locking, &C::getVariableLocking>(schema::Command::VARIABLE_LOCKING),
         on<&A::root_key_upsert, &C::getRootKeyUpsert>(schema::Command::ROOT_KEY_UPSERT),
         on<&A::root_key_delete, &C::getRootKeyDelete>(schema::Command::ROOT_KEY_DELETE),
         on<&A::restore_begin, &C::getRestoreBegin>(schema::Command::RESTORE_BEGIN),

@@ -269,7 +269,14 @@ private:
 
   // apply_variable.cpp
   void variable_apply(schema::VariableApply::Reader command);
-  std::optional<Error> exceeds_quota(schema::VariableApply::Reader command,
+  void variable_locking(schema::VariableLocking::Reader command);
+  void lock_variable(schema::VariableLocking::Reader command,
+                     const Object<schema::Variable>& stored);
+  void release_variable(schema::VariableLocking::Reader command,
+                        const Object<schema::Variable>& stored);
+  void refuse_locked(const Object<schema::Variable>& stored);
+  std::optional<Error> exceeds_quota(schema::Variable::Reader variable,
+                                     std::string_view region,
                                      const Object<schema::Variable>& stored) const;
   void refuse_variable(schema::VariableApply::Reader command,
                        const Object<schema::Variable>& stored);

@@ -31,7 +31,12 @@ void Applier::variable_apply(schema::VariableApply::Reader command) {
   const Index actual = stored ? stored->getModifyIndex() : 0;
   if (checks(command.getOperation()) && command.getCheckIndex() != actual)
     return refuse_variable(command, stored);
+  const auto lock_id = view(command.getLockId());
+  if (stored && stored->hasLock() && view(stored->getLock().getId()) != lock_id)
+    return refuse_locked(stored);
+  if (!lock_id.empty() && !(stored && stored->hasLock())) return refuse_locked(stored);
   if (deletes(command.getOperation())) {
+    if (stored && stored->hasLock()) outcome_.locking = kind::Variables::key(*stored);
     if (stored) replace<kind::Variables>(stored, {});
     return;
   }
@@ -39,8 +44,13 @@ void Applier::variable_apply(schema::VariableApply::Reader command) {
   if (!t_.root_keys.contains(view(variable.getKeyId())))
     return refuse(Errc::unavailable,
                   "root key \"" + copy(variable.getKeyId()) + "\" has been removed; try again");
-  if (const auto error = exceeds_quota(command, stored)) return refuse(*error);
+  if (const auto error = exceeds_quota(variable, view(command.getRegion()), stored))
+    return refuse(*error);
   Draft<schema::Variable> draft{variable};
+  if (stored && stored->hasLock())
+    draft->setLock(stored->getLock());
+  else
+    draft->disownLock();
   draft->setCreateIndex(stored ? stored->getCreateIndex() : index_);
   draft->setCreateTime(stored ? stored->getCreateTime() : variable.getModifyTime());
   draft->setModifyIndex(index_);
@@ -49,19 +59,20 @@ void Applier::variable_apply(schema::VariableApply::Reader command) {
 }
 
 /// Why the quota of its namespace has no room for it. One that gets no longer always has.
-std::optional<Error> Applier::exceeds_quota(schema::VariableApply::Reader command,
+std::optional<Error> Applier::exceeds_quota(schema::Variable::Reader variable,
+                                            std::string_view region,
                                             const Object<schema::Variable>& stored) const {
-  const auto ns = view(command.getVariable().getNamespace());
+  const auto ns = view(variable.getNamespace());
   const auto* name = t_.quota_of_namespaces.find(ns);
   if (name == nullptr) return std::nullopt;
-  const auto more = kind::Variables::bytes(command.getVariable())
+  const auto more = kind::Variables::bytes(variable)
                     - (stored ? kind::Variables::bytes(*stored) : 0);
   if (more <= 0) return std::nullopt;
   const auto quota = found<kind::Quotas>(*name);
   if (!quota)
     return Error{Errc::rejected,
                  "quota exceeded: quota \"" + *name + "\" is not known in this region"};
-  const auto limit = limit_in(*quota, view(command.getRegion()));
+  const auto limit = limit_in(*quota, region);
   if (!limit || limit->getVariablesLimit() == 0) return std::nullopt;
   const auto most = mebibytes(std::max<std::int64_t>(limit->getVariablesLimit(), 0));
   const auto sum = variable_bytes_of_quota(t_, *name) + more;
@@ -77,6 +88,65 @@ void Applier::refuse_variable(schema::VariableApply::Reader command,
   refuse(Errc::conflict, "cas error: requested index " + std::to_string(command.getCheckIndex())
                              + "; found index "
                              + std::to_string(outcome_.variable->getModifyIndex()));
+}
+
+/// Whoever is told learns nothing of what is stored: he has not asked for it by its index.
+void Applier::refuse_locked(const Object<schema::Variable>& stored) {
+  outcome_.variable = nothing_at(*stored);
+  refuse(Errc::conflict, stored->hasLock() ? "attempting to modify locked variable"
+                                           : "variable doesn't hold a lock");
+}
+
+void Applier::variable_locking(schema::VariableLocking::Reader command) {
+  const auto stored = found<kind::Variables>(kind::Variables::key(command.getVariable()));
+  if (command.getRelease())
+    release_variable(command, stored);
+  else
+    lock_variable(command, stored);
+}
+
+/// Who holds the lock already may take it again, as one does whom the answer has not reached: it
+/// stays as it was agreed on.
+void Applier::lock_variable(schema::VariableLocking::Reader command,
+                            const Object<schema::Variable>& stored) {
+  const auto variable = command.getVariable();
+  const bool is_held = stored && stored->hasLock();
+  if (is_held && stored->getLock().getId() != variable.getLock().getId())
+    return refuse_locked(stored);
+  Draft<schema::Variable> draft{variable};
+  if (stored && command.getKeepData()) {
+    draft->setKeyId(stored->getKeyId());
+    draft->setData(stored->getData());
+  }
+  if (is_held) draft->setLock(stored->getLock());
+  // The proposer sealed it some time ago: a key that has gone since would leave it unreadable.
+  if (!t_.root_keys.contains(view(draft->getKeyId())))
+    return refuse(Errc::unavailable,
+                  "root key \"" + copy(draft->getKeyId()) + "\" has been removed; try again");
+  if (const auto error = exceeds_quota(draft.reader(), view(command.getRegion()), stored))
+    return refuse(*error);
+  draft->setCreateIndex(stored ? stored->getCreateIndex() : index_);
+  draft->setCreateTime(stored ? stored->getCreateTime() : variable.getModifyTime());
+  draft->setModifyIndex(index_);
+  outcome_.variable = draft.freeze();
+  outcome_.locking = kind::Variables::key(variable);
+  replace<kind::Variables>(stored, outcome_.variable);
+}
+
+/// What the variable holds stays: a release that comes late must not undo what others have written.
+void Applier::release_variable(schema::VariableLocking::Reader command,
+                               const Object<schema::Variable>& stored) {
+  const auto variable = command.getVariable();
+  if (!stored) return refuse(Errc::not_found, "variable doesn't exist");
+  if (!stored->hasLock() || stored->getLock().getId() != variable.getLock().getId())
+    return refuse_locked(stored);
+  Draft<schema::Variable> draft{stored};
+  draft->disownLock();
+  draft->setModifyTime(variable.getModifyTime());
+  draft->setModifyIndex(index_);
+  outcome_.variable = draft.freeze();
+  outcome_.locking = kind::Variables::key(variable);
+  replace<kind::Variables>(stored, outcome_.variable);
 }
 
 void Applier::root_key_upsert(schema::RootKeyUpsert::Reader command) {

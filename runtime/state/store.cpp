@@ -175,11 +175,44 @@ Result<> check_command(schema::Command::Reader command) {
                "command " + std::to_string(number) + " is unknown to this version of the server"};
 }
 
-std::uint32_t kind_of(schema::Command::Reader command) {
-  const auto number = static_cast<std::uint32_t>(command.which());
+namespace {
+
+/// Whether it says what releases before variableLocking would pass over, and so apply otherwise.
+bool has_new_parts(schema::Command::Reader command) {
+  switch (command.which()) {
+    case schema::Command::PLAN_RESULTS:
+      for (const auto plan : command.getPlanResults().getPlans())
+        if (plan.getIdentityKey() != 0) return true;
+      return false;
+    case schema::Command::ROOT_KEY_UPSERT:
+      return command.getRootKeyUpsert().getKey().getState() == schema::RootKeyState::PREPUBLISHED;
+    case schema::Command::VARIABLE_APPLY:
+      return command.getVariableApply().getLockId().size() != 0;
+    default:
+      return false;
+  }
+}
+
+std::uint32_t kind_of_one(schema::Command::Reader command) {
   if (command.isRestoreRows()) return kind_of_rows(command.getRestoreRows());
+  if (has_new_parts(command)) return schema::Command::VARIABLE_LOCKING;
+  return command.which();
+}
+
+}  // namespace
+
+std::uint32_t kind_of(schema::Command::Reader command) {
+  const auto number = kind_of_one(command);
   if (!command.isGuarded()) return number;
-  return std::max(number, static_cast<std::uint32_t>(command.getGuarded().getCommand().which()));
+  return std::max(number, kind_of_one(command.getGuarded().getCommand()));
+}
+
+Object<schema::Command> without_new_parts(schema::Command::Reader command) {
+  if (!command.isPlanResults() || !has_new_parts(command)) return {};
+  Draft<schema::Command> draft{command};
+  for (auto plan : draft->getPlanResults().getPlans())
+    plan.setIdentityKey(0);
+  return draft.freeze();
 }
 
 WatchKey watch_key(Table table, std::string_view key) {

@@ -330,6 +330,7 @@ struct Variables : Stored<schema::Variable, Table::variables> {
   struct Rows {
     Objects<Type> variables;                  ///< namespace\0path
     PersistentMap<Nothing> variables_by_key;  ///< root key id\0namespace\0path
+    PersistentMap<Nothing> variables_locked;  ///< namespace\0path
   };
 
   static constexpr auto rows = &Rows::variables;
@@ -343,7 +344,13 @@ struct Variables : Stored<schema::Variable, Table::variables> {
     return join_key(view(variable.getKeyId()), key(variable));
   }
 
-  static constexpr std::tuple indexes{RowIndex{&Rows::variables_by_key, &by_root_key}};
+  static std::optional<std::string> if_locked(Reader variable) {
+    if (!variable.hasLock()) return std::nullopt;
+    return key(variable);
+  }
+
+  static constexpr std::tuple indexes{RowIndex{&Rows::variables_by_key, &by_root_key},
+                                      RowIndex{&Rows::variables_locked, &if_locked}};
 
   /// What it adds to `variable_bytes`.
   static std::int64_t bytes(Reader variable) {

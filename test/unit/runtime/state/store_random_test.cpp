@@ -239,7 +239,7 @@ private:
 
   void draw_secret(schema::Command::Builder command) {
     using Operation = schema::VariableOperation;
-    switch (random_.below(5)) {
+    switch (random_.below(6)) {
       case 0: {
         auto body = command.initRootKeyUpsert();
         body.initKey().setKeyId(text(name("key", 3)));
@@ -249,17 +249,27 @@ private:
       }
       case 1:
         return command.setRootKeyDelete(text(name("key", 3)));
+      case 2: {
+        auto body = command.initVariableLocking();
+        body.setRelease(random_.chance(0.5));
+        body.setKeepData(random_.chance(0.5));
+        fill_variable(body.initVariable());
+        return body.getVariable().initLock().setId(text(name("lock", 2)));
+      }
       default: {
         auto body = command.initVariableApply();
         body.setOperation(static_cast<Operation>(random_.below(4)));
-        auto variable = body.initVariable();
-        variable.setNamespace(text(random_.chance(0.7) ? "default" : "a"));
-        variable.setPath(text(name("path", 4)));
-        variable.setKeyId(text(name("key", 3)));
-        variable.initData(static_cast<unsigned>(random_.below(4)));
-        return;
+        if (random_.chance(0.2)) body.setLockId(text(name("lock", 2)));
+        return fill_variable(body.initVariable());
       }
     }
+  }
+
+  void fill_variable(schema::Variable::Builder variable) {
+    variable.setNamespace(text(random_.chance(0.7) ? "default" : "a"));
+    variable.setPath(text(name("path", 4)));
+    variable.setKeyId(text(name("key", 3)));
+    variable.initData(static_cast<unsigned>(random_.below(4)));
   }
 
   void fill_token(schema::AclToken::Builder token) {

@@ -202,3 +202,203 @@ TEST_CASE("variables: a restore brings them back with what derives from them") {
   CHECK(restored.snapshot().key_holder("server-1"));
   CHECK(describe(restored.snapshot()) == describe(state.now()));
 }
+
+namespace {
+
+struct Locks : Variables {
+  /// `data` "": what is stored stays.
+  Outcome lock(std::string_view id, std::string_view data = "", std::string_view key = "k1") {
+    return run([&](auto command) {
+      auto locking = command.initVariableLocking();
+      locking.setKeepData(data.empty());
+      auto variable = locking.initVariable();
+      variable.setNamespace("default");
+      variable.setPath("app/db");
+      variable.setModifyTime(static_cast<std::int64_t>(index) * 1000);
+      variable.setKeyId(text(key));
+      variable.setData({reinterpret_cast<const unsigned char*>(data.data()), data.size()});
+      auto lock = variable.initLock();
+      lock.setId(text(id));
+      lock.setTtl(static_cast<std::int64_t>(index));
+      lock.setLockDelay(7);
+    });
+  }
+
+  Outcome release(std::string_view id) {
+    return run([&](auto command) {
+      auto locking = command.initVariableLocking();
+      locking.setRelease(true);
+      auto variable = locking.initVariable();
+      variable.setNamespace("default");
+      variable.setPath("app/db");
+      variable.setModifyTime(5);
+      variable.initLock().setId(text(id));
+    });
+  }
+
+  Outcome write_as(std::string_view id, VariableOperation operation = VariableOperation::SET) {
+    return run([&](auto command) {
+      auto apply = command.initVariableApply();
+      apply.setOperation(operation);
+      apply.setLockId(text(id));
+      auto variable = apply.initVariable();
+      variable.setNamespace("default");
+      variable.setPath("app/db");
+      variable.setKeyId("k1");
+      variable.setData({reinterpret_cast<const unsigned char*>("other"), 5});
+    });
+  }
+
+  std::string data() const {
+    const auto bytes = stored()->getData();
+    return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
+  }
+};
+
+const std::string locking_of = join_key("default", "app/db");
+
+}  // namespace
+
+TEST_CASE("locks: one that is not there is made, one that is there keeps what it holds") {
+  Locks state;
+
+  const auto made = state.lock("id-1");
+  REQUIRE_FALSE(made.error);
+  CHECK(made.locking == locking_of);
+  CHECK(made.concerns_leader());
+  CHECK(state.stored()->getCreateIndex() == made.index);
+  CHECK(state.data().empty());
+  state.release("id-1");
+  state.apply(VariableOperation::SET);
+  const auto kept = state.lock("id-2");
+  CHECK_FALSE(kept.error);
+  CHECK(state.data() == "sealed");
+  CHECK(state.stored()->getCreateIndex() == made.index);
+  state.release("id-2");
+  state.lock("id-3", "new");
+
+  CHECK(state.data() == "new");
+  CHECK(view(state.stored()->getLock().getId()) == "id-3");
+}
+
+TEST_CASE("locks: a locked variable is its holder's alone") {
+  Locks state;
+  const auto taken = state.lock("id-1", "mine");
+
+  for (const auto& refused :
+       {state.lock("id-2"), state.apply(VariableOperation::SET), state.write_as("id-2"),
+        state.apply(VariableOperation::DELETE), state.release("id-2"),
+        state.apply(VariableOperation::CHECK_AND_SET, taken.index)}) {
+    REQUIRE(refused.error);
+    CHECK(refused.error->code == Errc::conflict);
+    CHECK(refused.error->what == "attempting to modify locked variable");
+    CHECK(refused.variable->getModifyIndex() == 0);  // nothing of what is stored is told
+    CHECK_FALSE(refused.variable->hasLock());
+    CHECK(refused.locking.empty());
+  }
+  CHECK(state.stored()->getModifyIndex() == taken.index);
+  const auto written = state.write_as("id-1");
+  CHECK_FALSE(written.error);
+  CHECK(state.data() == "other");
+  CHECK(state.stored()->getLock().getTtl() == taken.variable->getLock().getTtl());
+}
+
+TEST_CASE("locks: who believes that he has one that he has not writes nothing") {
+  Locks state;
+  state.apply(VariableOperation::SET);
+
+  const auto refused = state.write_as("id-1");
+
+  CHECK(refused.error->what == "variable doesn't hold a lock");
+  CHECK(refused.error->code == Errc::conflict);
+  CHECK(state.data() == "sealed");
+  CHECK(state.release("id-1").error->what == "variable doesn't hold a lock");
+}
+
+TEST_CASE("locks: a release changes nothing but the lock, and frees the variable") {
+  Locks state;
+  state.lock("id-1", "mine");
+
+  const auto released = state.release("id-1");
+
+  CHECK_FALSE(released.error);
+  CHECK(released.locking == locking_of);
+  CHECK_FALSE(state.stored()->hasLock());
+  CHECK(state.data() == "mine");
+  CHECK(state.stored()->getModifyIndex() == released.index);
+  CHECK(state.now().tables().variables_locked.empty());
+  CHECK_FALSE(state.lock("id-2").error);
+  CHECK_FALSE(state.write_as("id-2", VariableOperation::DELETE).error);
+  CHECK(state.release("id-2").error->what == "variable doesn't exist");
+}
+
+TEST_CASE("locks: taken again by its holder a lock stays as it was agreed on") {
+  Locks state;
+  const auto first = state.lock("id-1", "mine");
+
+  const auto again = state.lock("id-1", "newer");
+
+  CHECK_FALSE(again.error);
+  CHECK(again.locking == locking_of);
+  CHECK(state.data() == "newer");
+  CHECK(state.stored()->getLock().getTtl() == first.variable->getLock().getTtl());
+}
+
+TEST_CASE("locks: a holder that deletes the variable gives its lock up") {
+  Locks state;
+  state.lock("id-1", "mine");
+
+  const auto deleted = state.write_as("id-1", VariableOperation::DELETE);
+
+  CHECK_FALSE(deleted.error);
+  CHECK(deleted.locking == locking_of);
+  CHECK(state.now().tables().variables_locked.empty());
+}
+
+TEST_CASE("locks: one whose root key has gone is not taken") {
+  Locks state;
+
+  const auto refused = state.lock("id-1", "mine", "gone");
+
+  CHECK(refused.error->code == Errc::unavailable);
+  CHECK(refused.error->what == "root key \"gone\" has been removed; try again");
+}
+
+TEST_CASE("commands: what a release before cannot carry out is of a later kind") {
+  const auto kind_with = [](const auto& fill) {
+    Draft<schema::Command> draft;
+    fill(*draft);
+    return kind_of(draft.reader());
+  };
+  constexpr auto later = static_cast<std::uint32_t>(schema::Command::VARIABLE_LOCKING);
+
+  CHECK(kind_with([](auto& to) { to.initPlanResults().initPlans(2)[1].setIdentityKey(7); }) == later);
+  CHECK(kind_with([](auto& to) { to.initPlanResults().initPlans(1); })
+        == static_cast<std::uint32_t>(schema::Command::PLAN_RESULTS));
+  CHECK(kind_with([](auto& to) {
+          to.initRootKeyUpsert().initKey().setState(RootKeyState::PREPUBLISHED);
+        })
+        == later);
+  CHECK(kind_with([](auto& to) { to.initRootKeyUpsert().initKey(); })
+        == static_cast<std::uint32_t>(schema::Command::ROOT_KEY_UPSERT));
+  CHECK(kind_with([](auto& to) { to.initVariableApply().setLockId("id"); }) == later);
+  CHECK(kind_with([](auto& to) { to.initGuarded().initCommand().initVariableApply().setLockId("i"); })
+        == later);
+}
+
+TEST_CASE("commands: plans go to earlier releases without identities' keys") {
+  Draft<schema::Command> draft;
+  auto plans = draft->initPlanResults().initPlans(2);
+  plans[0].setEvalId("e");
+  plans[1].setIdentityKey(7);
+
+  const auto earlier = without_new_parts(draft.reader());
+
+  REQUIRE(earlier);
+  CHECK(kind_of(*earlier) == static_cast<std::uint32_t>(schema::Command::PLAN_RESULTS));
+  CHECK(view(earlier->getPlanResults().getPlans()[0].getEvalId()) == "e");
+  CHECK_FALSE(without_new_parts(*earlier));
+  Draft<schema::Command> key;
+  key->initRootKeyUpsert().initKey().setState(RootKeyState::PREPUBLISHED);
+  CHECK_FALSE(without_new_parts(key.reader()));
+}

@@ -1,0 +1,95 @@
+#include "runtime/cluster/variables/lock_timers.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+using namespace nomad::cluster;
+using namespace std::chrono_literals;
+
+namespace {
+
+const LockTimers::TimePoint start{};
+
+LockTimers with_lock() {
+  LockTimers timers;
+  timers.held("a", {"id-a", 10s, 5s}, start);
+  return timers;
+}
+
+}  // namespace
+
+TEST_CASE("lock timers: one that is not renewed is lost after twice its TTL, and lifted after its delay") {
+  auto timers = with_lock();
+
+  CHECK(timers.next() == start + 20s);
+  CHECK(timers.take_due(start + 20s, 9).empty());
+  CHECK(timers.next() == start + 25s);
+  CHECK(timers.take_due(start + 25s - 1ns, 9).empty());
+  CHECK(timers.take_due(start + 25s, 9) == std::vector<LockTimers::Due>{{"a", "id-a"}});
+}
+
+TEST_CASE("lock timers: a renewal counts from when it comes") {
+  auto timers = with_lock();
+
+  CHECK(timers.renew("a", "id-a", start + 19s));
+  CHECK(timers.next() == start + 39s);
+  CHECK(timers.take_due(start + 38s, 9).empty());
+}
+
+TEST_CASE("lock timers: who has not the lock, or not any more, renews nothing") {
+  auto timers = with_lock();
+
+  CHECK(timers.renew("a", "other", start).error().what == "attempting to modify locked variable");
+  CHECK(timers.renew("b", "id-a", start).error().what == "variable doesn't hold a lock");
+  const auto late = timers.renew("a", "id-a", start + 20s);  // before anybody has looked at the time
+  CHECK(late.error().code == Errc::conflict);
+  CHECK(late.error().what == "the lock is lost: it was not renewed within its TTL");
+  timers.take_due(start + 20s, 9);
+  CHECK_FALSE(timers.renew("a", "id-a", start + 20s));
+  CHECK(timers.next() == start + 25s);
+}
+
+TEST_CASE("lock timers: who takes a lost lock again before anybody else could holds it again") {
+  auto timers = with_lock();
+  timers.take_due(start + 20s, 9);
+
+  timers.held("a", {"id-a", 10s, 5s}, start + 22s);
+
+  CHECK(timers.renew("a", "id-a", start + 23s));
+  CHECK(timers.size() == 1);
+  CHECK(timers.next() == start + 43s);
+}
+
+TEST_CASE("lock timers: one that cannot be lifted comes again, one that was lifted does not") {
+  auto timers = with_lock();
+  timers.take_due(start + 20s, 9);
+  REQUIRE(timers.take_due(start + 25s, 9).size() == 1);
+
+  CHECK(timers.take_due(start + 34s, 9).empty());
+  CHECK(timers.take_due(start + 35s, 9).size() == 1);
+  timers.lifted("a");
+  timers.lifted("a");
+  CHECK_FALSE(timers.next());
+  CHECK(timers.size() == 0);
+}
+
+TEST_CASE("lock timers: what is due comes oldest first, and no more than is asked for") {
+  LockTimers timers;
+  timers.held("late", {"1", 20s, 0s}, start);
+  timers.held("soon", {"2", 10s, 0s}, start);
+
+  CHECK(timers.take_due(start + 40s, 1) == std::vector<LockTimers::Due>{{"soon", "2"}});
+  CHECK(timers.take_due(start + 40s, 9) == std::vector<LockTimers::Due>{{"late", "1"}});
+  timers.clear();
+  CHECK_FALSE(timers.next());
+}
+
+TEST_CASE("lock timers: another lock on the same variable has times of its own") {
+  auto timers = with_lock();
+  timers.take_due(start + 20s, 9);
+
+  timers.held("a", {"id-b", 30s, 1s}, start + 21s);
+
+  CHECK_FALSE(timers.renew("a", "id-a", start + 22s));
+  CHECK(timers.next() == start + 81s);
+}
