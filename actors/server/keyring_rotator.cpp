@@ -33,6 +33,14 @@ security::Keyring::Holders holders_of(const state::Snapshot& snapshot) {
   return holders;
 }
 
+/// Whether both say that the server can use the same wrapping keys.
+bool opens_alike(schema::KeyHolder::Reader one, schema::KeyHolder::Reader other) {
+  if (one.getOpens().size() != other.getOpens().size()) return false;
+  for (unsigned i = 0; i < one.getOpens().size(); ++i)
+    if (one.getOpens()[i] != other.getOpens()[i]) return false;
+  return true;
+}
+
 Object<schema::RootKey> in_state(const Object<schema::RootKey>& key, schema::RootKeyState state) {
   Draft<schema::RootKey> draft{key};
   draft->setState(state);
@@ -83,7 +91,7 @@ struct KeyringRotatorState {
   bool is_known(const state::Snapshot& snapshot) const {
     const auto own = keyring->holder();
     const auto known = snapshot.key_holder(view(own->getId()));
-    return known && known->getPublicKey() == own->getPublicKey();
+    return known && known->getPublicKey() == own->getPublicKey() && opens_alike(*known, *own);
   }
 
   void look() {
@@ -91,8 +99,7 @@ struct KeyringRotatorState {
     if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
     const auto snapshot = store->snapshot();
     if (!is_known(snapshot))
-      return write(cluster::put_key_holder(keyring->holder()),
-                   "registering this server's public key");
+      return write(cluster::put_key_holder(keyring->holder()), "registering this server's keys");
     if (leads)
       serve(snapshot);
     else
@@ -105,24 +112,50 @@ struct KeyringRotatorState {
     using security::Keyring;
     const auto holders = holders_of(snapshot);
     const auto others = leads ? Keyring::OtherSecrets::drop : Keyring::OtherSecrets::keep;
-    for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all())
-      if (const auto wrapped = keyring->rewrap(entry.value(), holders, others))
+    for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
+      const auto& key = entry.value();
+      if (leads && keyring->lacks_wrap(key))
+        keyring->rewrap(key, holders, others, when_wrapped("wrapping a root key"));
+      else if (const auto wrapped = keyring->rewrap(key, holders, others))
         write(cluster::change_root_key(wrapped), "wrapping a root key");
+    }
+  }
+
+  /// Writes a changed row once its wrapping key has answered, which the next look waits for.
+  security::Keyring::Row when_wrapped(std::string what) {
+    ++writing;
+    return actor::turns_of(self).callback(
+        [this, what = std::move(what)](const Result<Object<schema::RootKey>>& row) {
+          --writing;
+          if (!row)
+            complain(what, row.error().what, true);
+          else if (*row)
+            write(cluster::change_root_key(*row), what);
+        });
+  }
+
+  /// With a time (Unix nanoseconds) it is active from then on.
+  void make_key(const state::Snapshot& snapshot, std::int64_t publish_time, std::string what) {
+    ++writing;
+    keyring->make_root_key(
+        make_uuid(random), unix_now(), holders_of(snapshot), publish_time,
+        actor::turns_of(self).callback(
+            [this, what = std::move(what)](const Result<Object<schema::RootKey>>& made) {
+              --writing;
+              if (!made) return complain(what, made.error().what, true);
+              write(cluster::put_root_key(*made, false), what);
+            }));
   }
 
   void serve(const state::Snapshot& snapshot) {
     const auto duties = cluster::keyring_duties(snapshot, options.thresholds, unix_now());
     // After a restore of another cluster's snapshot nobody here may be able to open its key.
-    if (duties.make_key || !keyring->opens(snapshot.active_root_key()))
-      write(cluster::put_root_key(
-                keyring->make_root_key(make_uuid(random), unix_now(), holders_of(snapshot)), false),
-            "making a root key");
+    const auto active = snapshot.active_root_key();
+    if (duties.make_key || keyring->opening(active) == security::Opening::no)
+      make_key(snapshot, 0, "making a root key");
     else if (duties.publish_key)
-      write(cluster::put_root_key(
-                keyring->make_root_key(make_uuid(random), unix_now(), holders_of(snapshot),
-                                       unix_now() + options.thresholds.prepublish),
-                false),
-            "publishing the next root key");
+      make_key(snapshot, unix_now() + options.thresholds.prepublish,
+               "publishing the next root key");
     share_keys(snapshot);
     if (writing != 0) return;
     for (const auto& variable : duties.rekey)
@@ -146,7 +179,9 @@ struct KeyringRotatorState {
                             view(variable->getPath()), *items, variable->getModifyTime())
                               : Result<Object<schema::Variable>>{items.error()};
     if (!sealed) return;  // the key is not ours to open: another leader may do it
-    write(cluster::set_variable(*sealed, variable->getModifyIndex()), "sealing a variable anew");
+    write(cluster::set_variable(*sealed, variable->getModifyIndex(), {},
+                                view(variable->getLock().getId())),
+          "sealing a variable anew");
   }
 
   /// The secrets of access control, in one entry. Those that are not ours to open stay.

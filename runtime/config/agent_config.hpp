@@ -103,6 +103,16 @@ struct Server {
   PlanRejections plan_rejection_tracker;
 };
 
+/// Ours, after later releases of Nomad: what wraps root keys. Its label is the provider's name.
+struct KeyringBlock {
+  bool active = false;             ///< Wraps from now on; one block at most.
+  std::string path;                ///< Of "file": where the key is.
+  std::vector<std::string> older;  ///< Of "file": keys that have wrapped before.
+  bool create = false;             ///< Of "file": the key is made if there is none.
+
+  bool operator==(const KeyringBlock&) const = default;
+};
+
 /// What the leader does about the log's members by itself; operators change it at run time.
 struct Autopilot {
   bool cleanup_dead_servers = true;
@@ -369,6 +379,7 @@ struct AgentConfig {
   Addresses advertise;
   Server server;
   Autopilot autopilot;
+  std::map<std::string, KeyringBlock> keyrings;  ///< By the providers' names.
   Client client;
   Telemetry telemetry;
   Limits limits;

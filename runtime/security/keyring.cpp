@@ -94,11 +94,7 @@ Result<Secret> root_key_in(const Secret& content, std::string_view key_id) {
   return Secret::copy_of(content.bytes().first(key_bytes));
 }
 
-struct Wrap {
-  std::string recipient;
-  Bytes sealed;
-};
-
+template <class Wrap>
 Object<schema::RootKey> with_wraps(schema::RootKey::Reader key, const std::vector<Wrap>& wraps) {
   Draft<schema::RootKey> draft{key};
   auto list = draft->initWraps(static_cast<unsigned>(wraps.size()));
@@ -107,6 +103,13 @@ Object<schema::RootKey> with_wraps(schema::RootKey::Reader key, const std::vecto
     list[i].setSealed(data_of(wraps[i].sealed));
   }
   return draft.freeze();
+}
+
+/// Whether the server says that it can use the wrapping key of that name.
+bool can_use(schema::KeyHolder::Reader holder, std::string_view name) {
+  for (const auto one : holder.getOpens())
+    if (view(one) == name) return true;
+  return false;
 }
 
 }  // namespace
@@ -132,6 +135,14 @@ Object<schema::KeyHolder> Keyring::holder() const {
   Draft<schema::KeyHolder> draft;
   draft->setId(text(options_.server_id));
   draft->setPublicKey(data_of(pairs_.front().public_key));
+  std::vector<std::string> names;
+  if (options_.wrapping.active) names.push_back(options_.wrapping.active->name());
+  for (const auto& other : options_.wrapping.others)
+    names.push_back(other->name());
+  if (names.empty()) return draft.freeze();
+  auto opens = draft->initOpens(static_cast<unsigned>(names.size()));
+  for (unsigned i = 0; i < opens.size(); ++i)
+    opens.set(i, text(names[i]));
   return draft.freeze();
 }
 
@@ -145,16 +156,14 @@ Result<Bytes> Keyring::wrap_root_key(std::string_view recipient,
   return wrap_for(public_key, content.bytes(), options_.random);
 }
 
-Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
+Object<schema::RootKey> Keyring::begin_root_key(std::string_view id,
                                                std::int64_t now,
                                                const Holders& holders,
-                                               std::int64_t publish_time) {
-  auto root_key = std::make_shared<Secret>(key_bytes);
-  options_.random(root_key->bytes());
-  {
-    const std::lock_guard lock{guard_};
-    opened_.insert_or_assign(std::string{id}, root_key);
-  }
+                                               std::int64_t publish_time,
+                                               Holders& all) {
+  Secret root_key{key_bytes};
+  options_.random(root_key.bytes());
+  keep(id, std::move(root_key));
   Draft<schema::RootKey> draft;
   draft->setKeyId(text(std::string{id}));
   draft->setAlgorithm(text(algorithm));
@@ -162,18 +171,54 @@ Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
   draft->setPublishTime(publish_time);
   draft->setState(publish_time == 0 ? schema::RootKeyState::ACTIVE
                                     : schema::RootKeyState::PREPUBLISHED);
-  auto all = holders;
+  all = holders;
   const auto own = holder();
   if (std::none_of(all.begin(), all.end(),
                    [&](const auto& one) { return view(one->getId()) == view(own->getId()); }))
     all.push_back(own);
-  return rewrap(draft.freeze(), all, OtherSecrets::drop);
+  return draft.freeze();
+}
+
+Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
+                                               std::int64_t now,
+                                               const Holders& holders,
+                                               std::int64_t publish_time) {
+  Holders all;
+  const auto bare = begin_root_key(id, now, holders, publish_time, all);
+  return rewrap(bare, all, OtherSecrets::drop);
+}
+
+void Keyring::make_root_key(std::string_view id,
+                            std::int64_t now,
+                            const Holders& holders,
+                            std::int64_t publish_time,
+                            Row done) {
+  Holders all;
+  const auto bare = begin_root_key(id, now, holders, publish_time, all);
+  rewrap(bare, all, OtherSecrets::drop, std::move(done));
+}
+
+std::shared_ptr<const Secret> Keyring::keep(std::string_view id, Secret root_key) {
+  std::shared_ptr<const Secret> shared = std::make_shared<Secret>(std::move(root_key));
+  const std::lock_guard lock{guard_};
+  asked_.erase(std::string{id});
+  failed_.erase(std::string{id});
+  return opened_.emplace(std::string{id}, std::move(shared)).first->second;
+}
+
+std::shared_ptr<WrappingKey> Keyring::wrapping_key(std::string_view name) const {
+  const auto& keys = options_.wrapping;
+  if (keys.active && keys.active->name() == name) return keys.active;
+  for (const auto& other : keys.others)
+    if (other->name() == name) return other;
+  return nullptr;
 }
 
 Result<Secret> Keyring::unwrap_root_key(schema::RootKey::Reader key) const {
   const auto id = view(key.getKeyId());
   for (const auto wrap : key.getWraps()) {
     const auto sealed = span_of(wrap.getSealed());
+    if (is_of_wrapping_key(view(wrap.getRecipient()))) continue;
     if (is_of_secret(view(wrap.getRecipient()))) {
       if (auto content = unseal(cluster_key_, wrap_place(id), sealed))
         return root_key_in(*content, id);
@@ -193,38 +238,169 @@ Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::Roo
     const std::lock_guard lock{guard_};
     if (const auto known = opened_.find(id); known != opened_.end()) return known->second;
   }
-  auto opened = NOMAD_TRY(unwrap_root_key(*key));
-  std::shared_ptr<const Secret> shared = std::make_shared<Secret>(std::move(opened));
-  const std::lock_guard lock{guard_};
-  return opened_.emplace(std::string{id}, shared).first->second;
+  auto opened = unwrap_root_key(*key);
+  if (opened) return keep(id, std::move(*opened));
+  return unwrap_elsewhere(key);
+}
+
+/// By the wrapping keys of this server. Of one that answers later the key is there for who asks again.
+Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(const Object<schema::RootKey>& key) {
+  const auto id = copy(key->getKeyId());
+  std::optional<Error> failed;
+  for (const auto wrap : key->getWraps()) {
+    const auto by = wrapping_key(view(wrap.getRecipient()));
+    if (!by) continue;
+    Error waits{Errc::unavailable,
+                "root key " + id + " is being opened by \"" + by->name() + "\": try again"};
+    {
+      const std::lock_guard lock{guard_};
+      if (const auto last = failed_.find(id); last != failed_.end())
+        waits.what += " (last: " + last->second + ")";
+      if (!asked_.insert(id).second) return waits;
+    }
+    // Shared with the answer, which may come when nobody waits for it any more.
+    const auto said = std::make_shared<std::optional<Error>>();
+    by->unwrap(wrap_place(id), span_of(wrap.getSealed()),
+               [weak = weak_from_this(), id, said, name = by->name()](Result<Secret> content) {
+                 const auto keyring = weak.lock();
+                 if (!keyring) return;
+                 auto root_key = content ? root_key_in(*content, id) : Result<Secret>{content.error()};
+                 if (root_key) {
+                   keyring->keep(id, std::move(*root_key));
+                   return;
+                 }
+                 const std::lock_guard lock{keyring->guard_};
+                 keyring->asked_.erase(id);
+                 keyring->failed_.insert_or_assign(id, root_key.error().what);
+                 *said = root_key.error().within("opening root key " + id + " by \"" + name + "\"");
+               });
+    const std::lock_guard lock{guard_};
+    if (const auto known = opened_.find(id); known != opened_.end()) return known->second;
+    if (!*said) return waits;
+    failed = *said;
+  }
+  if (failed) return *failed;
+  return Error{Errc::corrupt,
+               "root key " + id + " is not wrapped for this server: " + std::string{how_to_open_keys}};
+}
+
+Opening Keyring::opening(const Object<schema::RootKey>& key) {
+  if (!key) return Opening::no;
+  if (unwrap_root_key(*key)) return Opening::yes;
+  if (!opens(key)) return Opening::no;
+  const auto opened = material(key);
+  if (opened) return Opening::yes;
+  return opened.error().code == Errc::corrupt ? Opening::no : Opening::not_yet;
 }
 
 bool Keyring::opens(const Object<schema::RootKey>& key) const {
-  return key && unwrap_root_key(*key).has_value();
+  if (!key) return false;
+  if (unwrap_root_key(*key)) return true;
+  for (const auto wrap : key->getWraps())
+    if (wrapping_key(view(wrap.getRecipient()))) return true;
+  return false;
 }
 
 Object<schema::RootKey> Keyring::rewrap(const Object<schema::RootKey>& key,
                                         const Holders& holders,
                                         OtherSecrets others) {
+  return rewrapped(key, holders, others, {});
+}
+
+bool Keyring::lacks_wrap(const Object<schema::RootKey>& key) const {
+  const auto& by = options_.wrapping.active;
+  if (!by) return false;
+  for (const auto wrap : key->getWraps())
+    if (view(wrap.getRecipient()) == by->name()) return false;
+  return true;
+}
+
+void Keyring::rewrap(const Object<schema::RootKey>& key,
+                     const Holders& holders,
+                     OtherSecrets others,
+                     Row done) {
+  const auto& by = options_.wrapping.active;
+  const auto root_key = material(key);
+  if (others == OtherSecrets::keep || !root_key || !lacks_wrap(key))
+    return done(rewrapped(key, holders, others, {}));
+  const auto id = copy(key->getKeyId());
+  by->wrap(wrap_place(id), wrapped_content(**root_key, id),
+           [weak = weak_from_this(), key, holders, others, name = by->name(),
+            done = std::move(done)](Result<Bytes> sealed) {
+             const auto keyring = weak.lock();
+             if (!keyring) return done(Error{Errc::cancelled, "the server stops"});
+             if (!sealed) return done(sealed.error().within("wrapping a root key by \"" + name + "\""));
+             done(keyring->rewrapped(key, holders, others, Wrap{name, std::move(*sealed)}));
+           });
+}
+
+/// Those of wrapping keys that a row is to have: of the active one, and of others while a server can
+/// use one of them and not that.
+std::vector<Keyring::Wrap> Keyring::external_wraps(schema::RootKey::Reader key,
+                                                   const Holders& holders,
+                                                   OtherSecrets others,
+                                                   std::optional<Wrap> made) const {
+  const auto* active = options_.wrapping.active.get();
+  bool has_active = made.has_value();
+  std::vector<Wrap> wraps;
+  for (const auto wrap : key.getWraps())
+    if (active != nullptr && view(wrap.getRecipient()) == active->name()) has_active = true;
+  for (const auto wrap : key.getWraps()) {
+    const auto recipient = view(wrap.getRecipient());
+    if (!is_of_wrapping_key(recipient)) continue;
+    const bool is_active = active != nullptr && recipient == active->name();
+    const bool is_needed
+        = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+            return can_use(*holder, recipient)
+                   && !(has_active && active != nullptr && can_use(*holder, active->name()));
+          });
+    if (others == OtherSecrets::drop && !is_active && !is_needed) continue;
+    const auto sealed = span_of(wrap.getSealed());
+    wraps.push_back({std::string{recipient}, {sealed.begin(), sealed.end()}});
+  }
+  if (made) wraps.push_back(std::move(*made));
+  return wraps;
+}
+
+Object<schema::RootKey> Keyring::rewrapped(const Object<schema::RootKey>& key,
+                                           const Holders& holders,
+                                           OtherSecrets others,
+                                           std::optional<Wrap> made) {
   const auto root_key = material(key);
   if (!root_key) return {};
   const auto id = view(key->getKeyId());
-  std::vector<Wrap> wraps;
-  bool is_changed = false;
-  const auto keep_or_make = [&](std::string_view recipient, std::span<const std::byte> public_key) {
+  bool is_changed = made.has_value();
+  auto wraps = external_wraps(*key, holders, others, std::move(made));
+  const auto externals = wraps.size();
+  const auto find_wrap = [&](std::string_view recipient) -> std::optional<Wrap> {
     for (const auto wrap : key->getWraps()) {
       if (view(wrap.getRecipient()) != recipient) continue;
       const auto sealed = span_of(wrap.getSealed());
-      wraps.push_back({std::string{recipient}, {sealed.begin(), sealed.end()}});
-      return;
+      return Wrap{std::string{recipient}, {sealed.begin(), sealed.end()}};
     }
-    auto made = wrap_root_key(recipient, public_key, id, **root_key);
-    if (!made) return;  // a holder without a sound public key: nobody can wrap for it
-    wraps.push_back({std::string{recipient}, std::move(*made)});
+    return std::nullopt;
+  };
+  const auto keep_or_make = [&](std::string_view recipient, std::span<const std::byte> public_key) {
+    if (auto wrap = find_wrap(recipient)) return wraps.push_back(std::move(*wrap));
+    auto sealed = wrap_root_key(recipient, public_key, id, **root_key);
+    if (!sealed) return;  // a holder without a sound public key: nobody can wrap for it
+    wraps.push_back({std::string{recipient}, std::move(*sealed)});
     is_changed = true;
   };
-  for (const auto& each : holders)
-    keep_or_make(recipient_of(*each), span_of(each->getPublicKey()));
+  // Where the leader has no wrapping key that is active, all are to do without one again.
+  const bool leads_without = others == OtherSecrets::drop && !options_.wrapping.active;
+  bool all_served = !leads_without;
+  for (const auto& each : holders) {
+    const bool is_served
+        = !leads_without && std::any_of(wraps.begin(), wraps.begin() + externals, [&](const auto& wrap) {
+            return can_use(*each, wrap.recipient);
+          });
+    all_served = all_served && is_served;
+    if (!is_served)
+      keep_or_make(recipient_of(*each), span_of(each->getPublicKey()));
+    else if (others == OtherSecrets::keep)
+      if (auto wrap = find_wrap(recipient_of(*each))) wraps.push_back(std::move(*wrap));
+  }
   std::vector<Wrap> of_secrets;
   for (const auto wrap : key->getWraps())
     if (is_of_secret(view(wrap.getRecipient()))) {
@@ -232,7 +408,10 @@ Object<schema::RootKey> Keyring::rewrap(const Object<schema::RootKey>& key,
       of_secrets.push_back({copy(wrap.getRecipient()), {sealed.begin(), sealed.end()}});
     }
   const bool has_secret = cluster_key_.size() != 0;
-  if (has_secret && (others == OtherSecrets::drop || of_secrets.empty()))
+  const bool needs_none = all_served && externals != 0;
+  if (needs_none && others == OtherSecrets::drop)
+    of_secrets.clear();
+  else if (has_secret && !needs_none && (others == OtherSecrets::drop || of_secrets.empty()))
     keep_or_make(cluster_recipient_, {});
   else  // what others share with the secret is not ours to drop
     std::move(of_secrets.begin(), of_secrets.end(), std::back_inserter(wraps));

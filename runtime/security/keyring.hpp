@@ -6,7 +6,9 @@
 //   - each server, with the public half of a key pair whose secret half is a file that never leaves
 //     that server's disk (key_files.hpp; the public half is a KeyHolder row);
 //   - the holders of the configured secret `server.encrypt`, if there is one. Its fingerprint is in
-//     the recipient's name, so that a changed secret gets a wrap of its own.
+//     the recipient's name, so that a changed secret gets a wrap of its own;
+//   - an external wrapping key (wrapping_key.hpp), where servers are configured with one. Then servers
+//     that say that they can use it get no wrap of their own, and the secret none.
 // So neither the log nor a snapshot alone betrays a variable, no key ever travels unwrapped, and
 // what a restored snapshot holds can be read as long as one server's key file or the configured
 // secret has survived. (Nomad keeps the keys themselves in files of every server, which a new
@@ -20,9 +22,13 @@
 // Thread-safe. Draws randomness from what it was given.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +37,7 @@
 #include "runtime/object/object.hpp"
 #include "runtime/security/seal.hpp"
 #include "runtime/security/variable_items.hpp"
+#include "runtime/security/wrapping_key.hpp"
 #include "schema/variable.capnp.h"
 
 namespace nomad::security {
@@ -53,11 +60,16 @@ struct KeyringOptions {
   std::string directory = {};       ///< Of the key files; empty: the pair lives in memory only.
   std::string cluster_secret = {};  ///< `server.encrypt`, base64 of 16, 24 or 32 bytes; or empty.
   FillRandom random = system_random();
+  WrappingKeys wrapping = {};
 };
 
-class Keyring {
+/// Whether a server can unwrap a root key. `not_yet`: a wrapping key has been asked, or could not be.
+enum class Opening : std::uint8_t { yes, not_yet, no };
+
+class Keyring : public std::enable_shared_from_this<Keyring> {
 public:
   using Holders = std::vector<Object<schema::KeyHolder>>;
+  using Row = std::function<void(Result<Object<schema::RootKey>>)>;
 
   static Result<std::shared_ptr<Keyring>> open(KeyringOptions options);
 
@@ -71,7 +83,20 @@ public:
                                         const Holders& holders,
                                         std::int64_t publish_time = 0);
 
-  /// Whether this server can unwrap `key`.
+  /// The same where an external wrapping key wraps: `done` has the row, perhaps before this returns,
+  /// or later on any thread, or why the key could not be wrapped.
+  void make_root_key(std::string_view id,
+                     std::int64_t now,
+                     const Holders& holders,
+                     std::int64_t publish_time,
+                     Row done);
+
+  /// Whether this server can unwrap `key`. Asks wrapping keys for what they have wrapped, and keeps
+  /// what comes of it.
+  Opening opening(const Object<schema::RootKey>& key);
+
+  /// The same of a key that may be another cluster's: nothing is asked or kept, and what says that it
+  /// is a wrap of a wrapping key of this server is believed to be.
   bool opens(const Object<schema::RootKey>& key) const;
 
   /// What becomes of wraps for secrets other than this server's. While a secret is being changed,
@@ -87,6 +112,16 @@ public:
   Object<schema::RootKey> rewrap(const Object<schema::RootKey>& key,
                                  const Holders& holders,
                                  OtherSecrets others);
+
+  /// Whether this server's external wrapping key is active and has not wrapped `key`.
+  bool lacks_wrap(const Object<schema::RootKey>& key) const;
+
+  /// The same, and with a wrap by this server's external wrapping key if that is active and there is
+  /// none, for which it is asked. `done` as of `make_root_key`; an empty row: nothing is to be changed.
+  void rewrap(const Object<schema::RootKey>& key,
+              const Holders& holders,
+              OtherSecrets others,
+              Row done);
 
   /// A row with the items sealed; its indexes are 0 and both times are `now`.
   Result<Object<schema::Variable>> seal_variable(const Object<schema::RootKey>& key,
@@ -116,7 +151,28 @@ private:
   explicit Keyring(KeyringOptions options) : options_{std::move(options)} {}
 
   Result<std::shared_ptr<const Secret>> material(const Object<schema::RootKey>& key);
+  struct Wrap {
+    std::string recipient;
+    Bytes sealed;
+  };
+
   Result<Secret> unwrap_root_key(schema::RootKey::Reader key) const;
+  Result<std::shared_ptr<const Secret>> unwrap_elsewhere(const Object<schema::RootKey>& key);
+  std::shared_ptr<WrappingKey> wrapping_key(std::string_view name) const;
+  std::shared_ptr<const Secret> keep(std::string_view id, Secret root_key);
+  Object<schema::RootKey> begin_root_key(std::string_view id,
+                                         std::int64_t now,
+                                         const Holders& holders,
+                                         std::int64_t publish_time,
+                                         Holders& all);
+  std::vector<Wrap> external_wraps(schema::RootKey::Reader key,
+                                   const Holders& holders,
+                                   OtherSecrets others,
+                                   std::optional<Wrap> made) const;
+  Object<schema::RootKey> rewrapped(const Object<schema::RootKey>& key,
+                                    const Holders& holders,
+                                    OtherSecrets others,
+                                    std::optional<Wrap> made);
   Result<Bytes> wrap_root_key(std::string_view recipient,
                               std::span<const std::byte> public_key,
                               std::string_view key_id,
@@ -129,6 +185,8 @@ private:
 
   std::mutex guard_;
   std::map<std::string, std::shared_ptr<const Secret>, std::less<>> opened_;
+  std::map<std::string, std::string, std::less<>> failed_;  ///< Why a wrapping key opened it not.
+  std::set<std::string, std::less<>> asked_;  ///< Of which keys a wrapping key is being asked.
 };
 
 }  // namespace nomad::security

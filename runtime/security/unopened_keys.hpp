@@ -53,6 +53,7 @@ inline constexpr std::string_view how_to_open_keys
       "folder "
       "of a server that runs now, under another name that ends in \".key\", and restart that "
       "agent; "
-      "or give all servers the `encrypt` that the `server` block of those had";
+      "or give all servers the `encrypt` that the `server` block of those had, or the `keyring` "
+      "block";
 
 }  // namespace nomad::security

@@ -41,6 +41,21 @@ Result<std::int64_t> publish_time_of(const Call& call) {
   return time;
 }
 
+/// Ends the call.
+void put_new_key(Call& call, const Object<schema::RootKey>& key, bool rekey) {
+  const auto decision = cluster::decide_put_root_key(call.asking, key, rekey);
+  if (!decision) return call.fail(decision.error());
+  const auto outcome = write_sealed(call, *decision, [key](const SealedWritten& done) {
+    Draft<schema::RootKey> shown{key};
+    shown->setCreateIndex(done.index);
+    shown->setModifyIndex(done.index);
+    return Answer::json(
+               JsonObject{}.number("Index", done.index).object("Key", shown.reader()).take())
+        .with_index(done.index);
+  });
+  if (!outcome) call.fail(outcome.error());
+}
+
 Outcome rotate(Call& call, const std::shared_ptr<security::Keyring>& keyring) {
   const auto& store = call.context->state.store;
   if (!store || !keyring) return no_leader();
@@ -56,16 +71,15 @@ Outcome rotate(Call& call, const std::shared_ptr<security::Keyring>& keyring) {
   const auto publish_time = NOMAD_TRY(publish_time_of(call));
   if (rekey && publish_time != 0)
     return bad_request("keyring cannot be prepublished and full rotated at the same time");
-  const auto key = keyring->make_root_key(make_uuid(random), unix_now(), holders, publish_time);
-  const auto decision = NOMAD_TRY(cluster::decide_put_root_key(call.asking, key, rekey));
-  return write_sealed(call, decision, [key](const SealedWritten& done) {
-    Draft<schema::RootKey> shown{key};
-    shown->setCreateIndex(done.index);
-    shown->setModifyIndex(done.index);
-    return Answer::json(
-               JsonObject{}.number("Index", done.index).object("Key", shown.reader()).take())
-        .with_index(done.index);
-  });
+  NOMAD_TRY(authorize(call.asking, {}));  // before a wrapping key is asked
+  const auto shared = share(std::move(call));
+  keyring->make_root_key(make_uuid(random), unix_now(), holders, publish_time,
+                         shared->turns().callback(
+                             [shared, rekey](const Result<Object<schema::RootKey>>& key) {
+                               if (!key) return shared->fail(key.error());
+                               put_new_key(*shared, *key, rekey);
+                             }));
+  return later;
 }
 
 /// Removing what is not there is fine, as it is for Nomad.
