@@ -207,6 +207,7 @@ struct Agent::Parts {
                        .raft = server->raft(),
                        .writer = server->writer()};
       options.server = {.keyring = server->keyring(),
+                        .locks = server->locks(),
                         .oidc_issuer = config.server.oidc_issuer,
                         .decisions = server->decisions(),
                         .cluster = std::make_shared<api::ClusterAccess>(

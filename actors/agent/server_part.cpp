@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/agent/server_identity.hpp"
+#include "actors/agent/wrapping_keys.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
@@ -145,6 +146,7 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
                                      const AgentLinks& links) {
   ServerPart part;
   part.directory_ = config.data_dir + "/server";
+  auto wrapping = NOMAD_TRY(wrapping_keys(config.keyrings));
   const auto in
       = [&part](const char* name) { return storage::WantedDirectory{part.directory_ + name}; };
   auto changed = NOMAD_TRY(storage::add_directories({in(""), in("/keystore")}));
@@ -158,7 +160,8 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
       std::launch::async,
       [changed, options = security::KeyringOptions{.server_id = part.id_,
                                                    .directory = part.directory_ + "/keystore",
-                                                   .cluster_secret = config.server.encrypt}]()
+                                                   .cluster_secret = config.server.encrypt,
+                                                   .wrapping = std::move(wrapping)}]()
           -> Result<std::shared_ptr<security::Keyring>> {
         for (const auto& directory : changed)
           NOMAD_TRY(storage::sync_directory(directory));
@@ -245,6 +248,7 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
        .region = config.region},
       random);
   nodes_ = duties.nodes;
+  locks_ = duties.locks;
   cluster_->serve_regions(duties.region_rows);
   actor::tell(server_, server::AddDuty{cluster_->autopilot()});
   cluster_->serve_nodes(nodes_);
@@ -280,6 +284,7 @@ bool ServerPart::await_removal() {
 
 void ServerPart::stop(bool leaving) {
   nodes_ = {};
+  locks_ = {};
   decisions_ = {};
   actor::Outsider self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {

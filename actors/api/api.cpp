@@ -117,7 +117,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_service_routes(routes);
   add_kind_routes(routes);
   add_quota_routes(routes);
-  add_variable_routes(routes, server.keyring);
+  add_variable_routes(routes, {server.keyring, server.locks});
   add_keyring_routes(routes, server.keyring);
   add_identity_routes(routes, {server.keyring, server.oidc_issuer});
   add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files, server.keyring});

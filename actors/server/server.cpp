@@ -102,6 +102,18 @@ AddDuty start_workers(const actor::Owner& owner,
 
 }  // namespace
 
+namespace {
+
+/// Bounded by what the log takes at once.
+void tell_of_locks(const LockKeeper& keeper, const OutcomeFeed::Outcomes& outcomes) {
+  LocksChanged changed;
+  for (const auto& outcome : outcomes)
+    if (!outcome->locking.empty()) changed.variables.push_back(outcome->locking);
+  if (!changed.variables.empty()) actor::tell(keeper, std::move(changed));
+}
+
+}  // namespace
+
 Duties start_duties(const Server& server,
                     const ServerParts& parts,
                     DutyOptions options,
@@ -138,22 +150,24 @@ Duties start_duties(const Server& server,
   options.keyring.random_seed = random.next();
   const auto rotator
       = spawn_keyring_rotator(owner, store, parts.keyring, parts.sealed, options.keyring);
+  const auto locks = spawn_lock_keeper(owner, store, proposer, parts.lease);
   const auto rows = spawn_region_rows(owner, store, parts.keyring, parts.lease);
   options.replication.metrics = metrics;
   const auto replicator = replicate(owner, parts, std::move(options.replication), random.next());
   auto scheduling = start_workers(owner, parts, broker, applier, options, metrics);
   const auto feed = std::make_shared<OutcomeFeed>(broker);
-  parts.fsm->set_listener([feed, server](auto outcomes) {
+  parts.fsm->set_listener([feed, server, locks](auto outcomes) {
+    tell_of_locks(locks, outcomes);
     const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
                                       [](const auto& outcome) { return outcome->replaced; });
     feed->add(std::move(outcomes));
     if (replaced) actor::tell(server, StateReplaced{});
   });
-  Duties duties{{tracker, nodes, data, identities}, rows, scheduling.helpers};
+  Duties duties{{tracker, nodes, data, identities}, rows, locks, scheduling.helpers};
   actor::tell(server, std::move(scheduling));
   for (const LeaderDuty& duty :
        {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
-        LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{rotator}})
+        LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{rotator}, LeaderDuty{locks}})
     actor::tell(server, AddDuty{duty});
   if (replicator) {
     actor::tell(server, AddDuty{replicator});
@@ -162,7 +176,7 @@ Duties start_duties(const Server& server,
   for (const actor::Any& each :
        {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{identities},
         actor::Any{tracker}, actor::Any{applier}, actor::Any{gc}, actor::Any{deployments},
-        actor::Any{drainer}, actor::Any{periodic}, actor::Any{rotator}, actor::Any{rows}})
+        actor::Any{drainer}, actor::Any{periodic}, actor::Any{rotator}, actor::Any{locks}, actor::Any{rows}})
     duties.all.push_back(each);
   return duties;
 }

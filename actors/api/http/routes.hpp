@@ -170,7 +170,13 @@ void add_scaling_routes(Routes& routes);
 void add_service_routes(Routes& routes);
 void add_kind_routes(Routes& routes);
 void add_quota_routes(Routes& routes);
-void add_variable_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
+/// Of variables.
+struct VariableParts {
+  std::shared_ptr<security::Keyring> keyring;  ///< Null: this agent is no server.
+  server::LockKeeper locks;                    ///< Empty: likewise.
+};
+
+void add_variable_routes(Routes& routes, VariableParts parts);
 
 /// Of the keys by which identities of tasks are verified.
 struct IdentityParts {

@@ -59,6 +59,8 @@ public:
     return verdicts_->judge(needed_, ns);
   }
 
+  const access::Principal& who() const { return verdicts_->who(); }
+
   /// Whether the caller may see any node pool at all; each is judged by its own name besides.
   Result<> sees_some_pool() const {
     const auto allowed = access::authorize(verdicts_->who(), access::Capability::node_pool_read,

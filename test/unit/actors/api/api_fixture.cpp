@@ -165,6 +165,20 @@ RaftReader::behavior_type play_raft(RaftReader::stateful_pointer<Nameless>,
   };
 }
 
+server::LockKeeper::behavior_type play_locks(server::LockKeeper::stateful_pointer<Nameless>,
+                                             std::shared_ptr<Played> p) {
+  return {
+      [](server::Lead) {},
+      [](const server::LocksChanged&) {},
+      [p](const server::RenewLock& m) -> actor::Answer<server::LockRenewed> {
+        const std::lock_guard lock{p->guard};
+        p->renewed.push_back(m);
+        if (p->lost_lock) return *p->lost_lock;
+        return server::LockRenewed{};
+      },
+  };
+}
+
 }  // namespace
 
 std::string uuid(unsigned number) {
@@ -178,6 +192,7 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   log_->set_wake([this] { apply(); });
   client_ = actor::spawn(system_, play_client, played);
   raft_ = actor::spawn(system_, play_raft, played);
+  locks_ = actor::spawn(system_, play_locks, played);
   ApiOptions options;
   options.http.listen = {"127.0.0.1:0"};
   options.agent.name = "vm";
@@ -203,6 +218,7 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.server.decisions = decisions_;
   keyring = *security::Keyring::open({.server_id = "server-1"});
   options.server.keyring = keyring;
+  options.server.locks = locks_;
   options.uploads.directory = uploads.file("uploads");
   options.metrics.registry
       = std::make_shared<telemetry::Registry>(telemetry::Options{.prefix = "nomad"});
@@ -217,6 +233,7 @@ ApiFixture::~ApiFixture() {
   api.reset();
   actor::stop(client_);
   actor::stop(raft_);
+  actor::stop(locks_);
   actor::stop(decisions_);
 }
 

@@ -36,6 +36,8 @@ struct Played {
   bool keeps_commands = false;
   std::vector<Bytes> commands;  ///< What was written to the log, if they are kept.
   bool leads = true;            ///< Whether a read index is granted.
+  std::vector<server::RenewLock> renewed;  ///< Locks of variables.
+  std::optional<Error> lost_lock;          ///< What a renewal is refused with.
   std::function<void()> before_read_index = [] {};
 };
 
@@ -105,6 +107,7 @@ private:
   raft::StateFsm fsm_{std::shared_ptr<state::Store>{state_, &state_->store}};
   client::ClientApi client_;
   RaftReader raft_;
+  server::LockKeeper locks_;
   server::DecisionLog decisions_;
 
 public:
