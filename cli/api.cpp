@@ -88,9 +88,10 @@ Result<net::HttpClientOptions> CommonFlags::client_options() const {
 Api::Api(CommonFlags flags, net::HttpClient client)
     : flags_{std::move(flags)}, client_{std::move(client)} {}
 
-Result<Api> Api::make(const CommonFlags& flags) {
+Result<Api> Api::make(const CommonFlags& flags, std::chrono::milliseconds answer_timeout) {
   flags.choose_color();
   auto options = NOMAD_TRY(flags.client_options().within("Error initializing client"));
+  options.answer_timeout = answer_timeout;
   auto client
       = NOMAD_TRY(net::HttpClient::make(std::move(options)).within("Error initializing client"));
   return Api{flags, std::move(client)};

@@ -2,6 +2,7 @@
 // commands share and speaks HTTP; errors read as Nomad's CLI prints them.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,8 +58,8 @@ struct Answer {
 
 class Api {
 public:
-  /// Also chooses the colour.
-  static Result<Api> make(const CommonFlags& flags);
+  /// Also chooses the colour. `answer_timeout`: for each exchange but streams; 0: none.
+  static Result<Api> make(const CommonFlags& flags, std::chrono::milliseconds answer_timeout = {});
 
   /// GET of a path below the root ("/v1/jobs"), each of whose segments is escaped already.
   /// A refusal's text: `Unexpected response code: 404 (job not found)`.

@@ -14,7 +14,7 @@ std::optional<int> ApiCommand::start(const std::vector<std::string>& arguments,
 }
 
 Result<Api*> ApiCommand::connect() {
-  api.emplace(NOMAD_TRY(Api::make(common)));
+  api.emplace(NOMAD_TRY(Api::make(common, answer_timeout)));
   return &*api;
 }
 

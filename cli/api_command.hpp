@@ -14,6 +14,7 @@ namespace nomad::cli {
 /// Lives on the stack of the command's run. A returned exit code means that the run ends with it.
 struct ApiCommand : Arguments {
   CommonFlags common{*this};
+  std::chrono::milliseconds answer_timeout{};  ///< As `Api::make` takes it.
   std::optional<Api> api;  ///< There once `connect` or `start` went well.
 
   using Arguments::Arguments;

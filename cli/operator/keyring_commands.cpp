@@ -1,6 +1,8 @@
 // operator root keyring list, rotate, remove; operator gossip keyring generate.
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <sodium/randombytes.h>
 
@@ -16,10 +18,17 @@ namespace nomad::cli {
 namespace {
 
 void print_keys(const std::vector<View>& keys, bool verbose) {
+  const bool is_published_later = std::any_of(
+      keys.begin(), keys.end(), [](const View& key) { return key["PublishTime"].number() > 0; });
   Rows rows{{"Key", "State", "Create Time"}};
-  for (const auto& key : keys)
-    rows.push_back({shown_id(key["KeyID"].text(), verbose), key["State"].text(),
-                    clock_time(key["CreateTime"].number())});
+  if (is_published_later) rows.front().emplace_back("Publish Time");
+  for (const auto& key : keys) {
+    std::vector<std::string> row{shown_id(key["KeyID"].text(), verbose), key["State"].text(),
+                                 clock_time(key["CreateTime"].number())};
+    const auto time = key["PublishTime"].number();
+    if (is_published_later) row.push_back(time > 0 ? clock_time(time) : "");
+    rows.push_back(std::move(row));
+  }
   std::cout << table(rows) << '\n';
 }
 
@@ -61,6 +70,7 @@ Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
 Result<int> run_keyring_remove(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator root keyring remove [options] <key ID>",
                      "Removes a root key that is not active and that nothing uses."};
+  command.flag("verbose", "Has no effect, as with Nomad.");
   if (auto code = command.start(arguments, one_word("<key ID>"))) return *code;
   const auto& id = command.positional()[0];
   NOMAD_TRY(command.api->remove("/v1/operator/keyring/key/" + segment(id)).within("error"));

@@ -10,8 +10,8 @@
 #include "cli/output/go_template.hpp"
 #include "cli/output/terminal_text.hpp"
 #include "cli/run.hpp"
+#include "cli/var/specification.hpp"
 #include "cli/var/var_view.hpp"
-#include "runtime/config/config_file.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::cli {
@@ -34,68 +34,12 @@ struct PutOptions : ApiCommand {
   }
 };
 
-/// A variable on its way: what the specification and the arguments make of it.
-struct Draft {
-  std::string ns;
-  std::string path;
-  std::uint64_t modify_index = 0;
-  std::map<std::string, std::string> items;
-};
-
 Error invalid(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
 }
 
-bool is_file(const std::string& argument) {
-  return argument.starts_with('@');
-}
-
-/// The member `name` in either of its spellings; null when absent.
-View member(const boost::json::object& tree,
-            std::string_view json_name,
-            std::string_view hcl_name) {
-  for (const auto name : {json_name, hcl_name})
-    if (const auto* found = tree.if_contains({name.data(), name.size()})) return View{*found};
-  return {};
-}
-
-Result<boost::json::object> parse_specification(const std::string& text, const std::string& in) {
-  if (in == "hcl") {
-    auto file = NOMAD_TRY(config::parse_config_text("variable", text).within("error parsing hcl"));
-    for (const auto& entry : file.tree)
-      if (const std::string_view key{entry.key().data(), entry.key().size()};
-          key != "namespace" && key != "path" && key != "create_index" && key != "modify_index"
-          && key != "create_time" && key != "modify_time" && key != "items")
-        return invalid(fmt::format("error parsing hcl: invalid key: {}", key));
-    return std::move(file.tree);
-  }
-  auto tree = parse_json(text);
-  if (!tree) return tree.error().within("error unmarshaling json");
-  if (!tree->is_object()) return invalid("error unmarshaling json: expected an object");
-  return tree->as_object();
-}
-
-Result<Draft> make_draft(const PutOptions& options,
-                         const std::string& path,
-                         const std::string& text) {
-  Draft draft{.ns = options.common.ns, .path = path, .modify_index = 0, .items = {}};
-  if (text.empty()) return draft;
-  const auto tree = NOMAD_TRY(parse_specification(text, options.in));
-  for (const auto& [key, value] : member(tree, "Items", "items").members())
-    draft.items[key] = value.text();
-  const auto ns = member(tree, "Namespace", "namespace").text();
-  const auto named = member(tree, "Path", "path").text();
-  const bool is_moved = (!draft.ns.empty() && draft.ns != ns) || (!path.empty() && path != named);
-  if (draft.ns.empty()) draft.ns = ns;
-  if (draft.path.empty()) draft.path = named;
-  if (!is_moved)
-    draft.modify_index
-        = static_cast<std::uint64_t>(member(tree, "ModifyIndex", "modify_index").number());
-  return draft;
-}
-
 /// "k=v", "k=@file", "k=-"; an empty value removes the item.
-Result<> add_argument(Draft& draft,
+Result<> add_argument(VariableDraft& draft,
                       const std::string& argument,
                       const PutOptions& options,
                       std::vector<std::string>& odd_keys) {
@@ -107,7 +51,7 @@ Result<> add_argument(Draft& draft,
   if (sign == std::string::npos) return bad("format must be key=value");
   const auto key = argument.substr(0, sign);
   auto value = argument.substr(sign + 1);
-  if (is_file(value)) {
+  if (is_file_reference(value)) {
     auto content = read_input(value.substr(1));
     if (!content) return bad("error reading file: " + content.error().what);
     value = std::move(*content);
@@ -152,12 +96,9 @@ std::string warning_of(const std::string& key) {
 
 /// Takes the format of a specification from the name of its file.
 bool take_format(PutOptions& options, const std::string& file) {
-  if (file.ends_with(".json"))
-    options.in = "json";
-  else if (file.ends_with(".hcl"))
-    options.in = "hcl";
-  else
-    return false;
+  const auto format = specification_format(file);
+  if (format.empty()) return false;
+  options.in = format;
   return true;
 }
 
@@ -178,11 +119,9 @@ Result<std::string> take_specification(PutOptions& options,
                                        std::vector<std::string>& arguments,
                                        std::string& path) {
   const auto is_reference
-      = [](const std::string& argument) { return argument == "-" || is_file(argument); };
+      = [](const std::string& argument) { return argument == "-" || is_file_reference(argument); };
   if (!is_reference(arguments.front())) {
-    path = arguments.front();
-    path.erase(0, std::min(path.find_first_not_of("/ \t"), path.size()));
-    path.erase(path.find_last_not_of("/ \t") + 1);
+    path = trimmed_path(arguments.front());
     options.say(fmt::format("Writing to path \"{}\"", path));
     arguments.erase(arguments.begin());
   }
@@ -229,7 +168,7 @@ void warn(const std::vector<std::string>& odd_keys) {
 
 Result<int> write(const PutOptions& options,
                   Api& api,
-                  const Draft& draft,
+                  const VariableDraft& draft,
                   std::uint64_t check_index,
                   const std::vector<std::string>& odd_keys) {
   boost::json::object items;
@@ -265,12 +204,12 @@ Result<int> run_var_put(const std::vector<std::string>& arguments) {
   if (api.all_namespaces()) return mistake(wildcard_refused);
   auto rest = command.positional();
   if (rest.empty()) return command.misuse("Not enough arguments (expected >1, got 0)");
-  if (rest.size() == 1 && rest[0] != "-" && !is_file(rest[0]))
+  if (rest.size() == 1 && rest[0] != "-" && !is_file_reference(rest[0]))
     return command.misuse("Must supply data");
   if (const auto problem = problem_with(command); !problem.empty()) return command.misuse(problem);
   std::string path;
   const auto text = NOMAD_TRY(take_specification(command, rest, path));
-  auto draft = make_draft(command, path, text);
+  auto draft = parse_variable(text, command.in, command.common.ns, path);
   if (!draft) return fail("Failed to parse variable data", draft.error());
   std::vector<std::string> odd_keys;
   for (const auto& argument : rest)
