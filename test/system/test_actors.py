@@ -20,7 +20,7 @@ TASKS = 3
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "identity_endpoint", "identity_signer", "data_watcher", "heartbeat_tracker", "local_servers",
     "node_caller", "alloc_sync", "check_runner", "driver_manager", "blocking_pool", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
-    "keyring_rotator", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
+    "keyring_rotator", "lock_keeper", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
@@ -77,6 +77,13 @@ def show_itself(agent):
     agent.register(shown)
 
 
+def lock_a_variable(agent):
+    """And renew the lock, as its holder does."""
+    path = f"/v1/var/locked-{time.monotonic_ns()}"
+    lock = agent.put(path + "?lock-acquire", {}).json["Lock"]
+    agent.put(path + "?lock-renew", {"Lock": {"ID": lock["ID"]}})
+
+
 def drain_a_moment(agent):
     """The survivors are batch tasks, which nobody moves before a deadline."""
     node = f"/v1/node/{agent.get('/v1/nodes').json[0]['ID']}/drain"
@@ -121,6 +128,7 @@ USES = {
     "network_hook": part_from_the_network,
     "artifact_hook": fetch,
     "node_drainer": drain_a_moment,
+    "lock_keeper": lock_a_variable,
     "decision_log": lambda agent: agent.get("/v1/operator/decisions"),
 }
 
