@@ -27,6 +27,9 @@ class LocksTest(unittest.TestCase):
         self.cluster = cluster.Cluster(3).start()
         self.addCleanup(self.cluster.destroy)
         wait_until(lambda: self.put("first", "one").status == 200, what="a variable")
+        for server in self.cluster.servers:  # or one that leads before it has its keys could seal nothing
+            wait_until(lambda s=server: s.try_get("/v1/var/first?stale=true"), timeout=40,
+                       what=f"{server.name} has the root key")
 
     def put(self, path, value, lock_id=None):
         body = {"Items": {"k": value}}
@@ -45,7 +48,8 @@ class LocksTest(unittest.TestCase):
         lost = self.cluster.leader()
         lost.kill9()
         leader = self.cluster.leader()
-        self.assertEqual(409, lock(leader, "acquire").status)
+        refused = lock(leader, "acquire")
+        self.assertEqual(409, refused.status, refused)
         self.assertEqual(409, self.put("app", "other").status)
         self.assertEqual(409, leader.request("DELETE", "/v1/var/app").status)
         self.assertEqual(200, lock(leader, "renew", held(lock_id)).status)
@@ -115,41 +119,38 @@ class WrappingKeyTest(unittest.TestCase):
         olds = ", ".join(f'"{one}"' for one in older)
         return f'keyring "file" {{\n  active = {active}\n  path = "{path}"\n  older = [{olds}]\n}}\n'
 
-    def start(self, blocks):
+    def with_variable(self, blocks):
+        """The leader of a new cluster of one server."""
         started = cluster.Cluster(1, blocks=blocks).start()
         self.addCleanup(started.destroy)
-        return started
+        leader = started.leader()
+        wait_until(lambda: leader.request("PUT", "/v1/var/app", {"Items": {"k": "v"}}).status == 200,
+                   what="a variable")
+        return leader
 
     def read(self, server):
         return server.request("GET", "/v1/var/app")
 
     def test_a_snapshot_opens_where_the_key_is(self):
         key = self.key("key")
-        server = self.start(self.block(key)).servers[0]
-        wait_until(lambda: server.request("PUT", "/v1/var/app", {"Items": {"k": "v"}}).status == 200,
-                   what="a variable")
+        server = self.with_variable(self.block(key))
         saved = os.path.join(self.folder, "saved.snap")
         self.assertEqual(0, server.run("operator", "snapshot", "save", saved).returncode)
         for blocks, status in ((self.block(key), 200), (self.block(self.key("other")), 500), ("", 500)):
-            other = self.start(blocks).servers[0]
-            wait_until(lambda s=other: s.request("PUT", "/v1/var/x", {"Items": {"k": "v"}}).status == 200,
-                       what="the other cluster")
+            other = self.with_variable(blocks)
             restored = other.run("operator", "snapshot", "restore", saved)
             self.assertEqual(0, restored.returncode, restored.stderr)
             wait_until(lambda s=other, n=status: self.read(s).status == n, what=f"status {status}")
 
     def test_the_key_is_changed_one_server_after_the_other(self):
         old, new = self.key("old"), self.key("new")
-        made = self.start(self.block(old))
-        server = made.servers[0]
-        wait_until(lambda: server.request("PUT", "/v1/var/app", {"Items": {"k": "v"}}).status == 200,
-                   what="a variable")
+        server = self.with_variable(self.block(old))
 
         def restart(blocks):
             server.stop(signal.SIGTERM)
             self.configure(server, blocks)
             server.start()
-            wait_until(lambda: self.read(server).status == 200, what="the variable")
+            wait_until(lambda: server.try_get("/v1/var/app") is not None, what="the variable")
 
         restart(self.block(new, [old]))
         time.sleep(3)  # until the leader has wrapped by the new one

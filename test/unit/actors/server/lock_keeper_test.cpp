@@ -57,7 +57,8 @@ struct Locks : test::ServerFixture {
 
   std::string renew(std::string_view path, std::string_view id) {
     const auto answer = ask<LockRenewed>(keeper, RenewLock{key_of(path), std::string{id}});
-    return *answer ? "" : answer->error().what;
+    REQUIRE(answer->has_value());
+    return **answer ? "" : (*answer)->error().what;
   }
 
   void lead(bool leads = true) {
