@@ -109,6 +109,13 @@ struct KeyringBlock {
   std::string path;                ///< Of "file": where the key is.
   std::vector<std::string> older;  ///< Of "file": keys that have wrapped before.
   bool create = false;             ///< Of "file": the key is made if there is none.
+  std::string address;             ///< Of "transit", as the following: where Vault is.
+  std::string token;               ///< Secret; never shown.
+  std::string key_name;
+  std::string mount_path;
+  std::string vault_namespace;
+  std::string tls_ca_cert;
+  std::string tls_server_name;
 
   bool operator==(const KeyringBlock&) const = default;
 };

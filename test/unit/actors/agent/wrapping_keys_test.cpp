@@ -63,7 +63,7 @@ TEST_CASE("keyring blocks: what cannot be used is an error that names it") {
   const auto path = given.dir.file("key");
   given.blocks["awskms"].active = true;
   CHECK(given.refusal()
-        == "keyring \"awskms\": no such provider; there are \"aead\" and \"file\"");
+        == "keyring \"awskms\": no such provider; there are \"aead\", \"file\" and \"transit\"");
   given.blocks = {{"aead", {.path = "/key"}}};
   CHECK(given.refusal() == "keyring \"aead\": servers wrap for each other, by no file");
   given.blocks = {{"file", {.active = true}}};

@@ -130,7 +130,7 @@ TEST_CASE_FIXTURE(Locks, "lock keeper: the lock that came after a released one i
   });
   take("a", "id-b");
 
-  pass(20s);
+  pass(19s);
 
   CHECK(is_locked("a"));
   CHECK(renew("a", "id-b").empty());

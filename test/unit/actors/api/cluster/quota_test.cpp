@@ -1,6 +1,7 @@
 // /v1/quota: writing quotas, naming them, and reading what is in use of them.
 #include <doctest/doctest.h>
 
+#include "actors/api/http/presented.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;
