@@ -15,7 +15,7 @@ namespace nomad::cli {
 struct ApiCommand : Arguments {
   CommonFlags common{*this};
   std::chrono::milliseconds answer_timeout{};  ///< As `Api::make` takes it.
-  std::optional<Api> api;  ///< There once `connect` or `start` went well.
+  std::optional<Api> api;                      ///< There once `connect` or `start` went well.
 
   using Arguments::Arguments;
 

@@ -52,7 +52,7 @@ public:
   const server::NodeSide& nodes() const { return nodes_; }
 
   /// Empty: this server keeps none.
-  const server::LockKeeper& locks() const { return locks_; }
+  const server::LockTracker& locks() const { return locks_; }
 
   const server::DecisionLog& decisions() const { return decisions_; }
 
@@ -82,7 +82,7 @@ private:
   std::shared_ptr<security::Keyring> keyring_;
   std::optional<raft::StartedRaft> raft_;
   server::NodeSide nodes_;
-  server::LockKeeper locks_;
+  server::LockTracker locks_;
   server::DecisionLog decisions_;
   std::optional<server::Writer> writer_;
   server::Server server_;  ///< Owns every actor of this part.

@@ -74,7 +74,8 @@ public:
   TransitKey(const TransitKey&) = delete;
 
   ~TransitKey() override {
-    if (is_answering) std::thread{[client = std::move(client_)]() mutable { client.reset(); }}.detach();
+    if (is_answering)
+      std::thread{[client = std::move(client_)]() mutable { client.reset(); }}.detach();
     security::wipe(options_.token);
   }
 
@@ -112,7 +113,8 @@ private:
     net::HttpRequest request;
     request.to = {url_.scheme, url_.host_name(), url_.port(), ""};
     request.method = "PUT";
-    request.target = "/v1/" + options_.mount_path + '/' + std::string{operation} + '/' + options_.key_name;
+    request.target
+        = "/v1/" + options_.mount_path + '/' + std::string{operation} + '/' + options_.key_name;
     request.headers.push_back({"X-Vault-Token", options_.token});
     request.headers.push_back({"X-Vault-Request", "true"});
     request.headers.push_back({"Content-Type", "application/json"});

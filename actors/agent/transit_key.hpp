@@ -1,4 +1,5 @@
-// TransitKey: a wrapping key of Vault's transit engine, which is asked over HTTP and never leaves it.
+// TransitKey: a wrapping key of Vault's transit engine, which is asked over HTTP and never leaves
+// it.
 //
 // Owns:    an HTTP client with a thread of its own, on which answers come.
 // Threads: any. Who lets go of it in an answer does not wait for that thread.
@@ -23,8 +24,8 @@ struct TransitOptions {
 
 /// Nothing is asked yet. `invalid_argument` says which option is wrong.
 ///
-/// A service that refuses is `unavailable` like one that is gone: whatever the reason, it may be mended,
-/// and no new root key is to be made because of it.
+/// A service that refuses is `unavailable` like one that is gone: whatever the reason, it may be
+/// mended, and no new root key is to be made because of it.
 Result<std::shared_ptr<security::WrappingKey>> make_transit_key(TransitOptions options);
 
 }  // namespace nomad::agent

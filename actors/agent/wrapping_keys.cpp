@@ -23,8 +23,8 @@ Result<> add_files(WrappingKeys& keys,
                    const security::FillRandom& random) {
   if (block.path.empty())
     return Error{Errc::invalid_argument, "path: expected the file of the wrapping key"};
-  auto newest = NOMAD_TRY(
-      security::open_file_key({.path = block.path, .create = block.create}, random));
+  auto newest
+      = NOMAD_TRY(security::open_file_key({.path = block.path, .create = block.create}, random));
   if (block.active)
     keys.active = std::move(newest);
   else
@@ -44,15 +44,14 @@ std::string or_of_environment(const std::string& given, const char* name) {
 }
 
 Result<> add_transit(WrappingKeys& keys, const config::KeyringBlock& block) {
-  auto key = NOMAD_TRY(
-      make_transit_key({.address = or_of_environment(block.address, "VAULT_ADDR"),
-                        .token = or_of_environment(block.token, "VAULT_TOKEN"),
-                        .key_name = block.key_name,
-                        .mount_path = block.mount_path,
-                        .vault_namespace = or_of_environment(block.vault_namespace, "VAULT_NAMESPACE"),
-                        .ca_file = or_of_environment(block.tls_ca_cert, "VAULT_CACERT"),
-                        .tls_server_name
-                        = or_of_environment(block.tls_server_name, "VAULT_TLS_SERVER_NAME")}));
+  auto key = NOMAD_TRY(make_transit_key(
+      {.address = or_of_environment(block.address, "VAULT_ADDR"),
+       .token = or_of_environment(block.token, "VAULT_TOKEN"),
+       .key_name = block.key_name,
+       .mount_path = block.mount_path,
+       .vault_namespace = or_of_environment(block.vault_namespace, "VAULT_NAMESPACE"),
+       .ca_file = or_of_environment(block.tls_ca_cert, "VAULT_CACERT"),
+       .tls_server_name = or_of_environment(block.tls_server_name, "VAULT_TLS_SERVER_NAME")}));
   if (block.active)
     keys.active = std::move(key);
   else

@@ -6,8 +6,8 @@
 
 namespace nomad::agent {
 
-/// Opens them. "aead" is the servers' own way, which needs no key. Errors name the block: a provider
-/// that this release does not know, two active ones, a key that cannot be read.
+/// Opens them. "aead" is the servers' own way, which needs no key. Errors name the block: a
+/// provider that this release does not know, two active ones, a key that cannot be read.
 Result<security::WrappingKeys> wrapping_keys(
     const std::map<std::string, config::KeyringBlock>& blocks,
     const security::FillRandom& random = security::system_random());

@@ -27,7 +27,7 @@
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/node_caller.hpp"
 #include "actors/server/decisions/decision_log.hpp"
-#include "actors/server/lock_keeper.hpp"
+#include "actors/server/lock_tracker.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
 #include "runtime/cluster/acl/token_bounds.hpp"
@@ -101,7 +101,7 @@ struct StateParts {
 /// What else that server has.
 struct ServerParts {
   std::shared_ptr<security::Keyring> keyring = {};
-  server::LockKeeper locks = {};                      ///< Of variables.
+  server::LockTracker locks = {};                     ///< Of variables.
   std::string oidc_issuer = {};                       ///< "" without one.
   server::DecisionLog decisions = {};                 ///< Empty: none are kept.
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.

@@ -105,11 +105,11 @@ AddDuty start_workers(const actor::Owner& owner,
 namespace {
 
 /// Bounded by what the log takes at once.
-void tell_of_locks(const LockKeeper& keeper, const OutcomeFeed::Outcomes& outcomes) {
+void tell_of_locks(const LockTracker& tracker, const OutcomeFeed::Outcomes& outcomes) {
   LocksChanged changed;
   for (const auto& outcome : outcomes)
     if (!outcome->locking.empty()) changed.variables.push_back(outcome->locking);
-  if (!changed.variables.empty()) actor::tell(keeper, std::move(changed));
+  if (!changed.variables.empty()) actor::tell(tracker, std::move(changed));
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ Duties start_duties(const Server& server,
   options.keyring.random_seed = random.next();
   const auto rotator
       = spawn_keyring_rotator(owner, store, parts.keyring, parts.sealed, options.keyring);
-  const auto locks = spawn_lock_keeper(owner, store, proposer, parts.lease);
+  const auto locks = spawn_lock_tracker(owner, store, proposer, parts.lease);
   const auto rows = spawn_region_rows(owner, store, parts.keyring, parts.lease);
   options.replication.metrics = metrics;
   const auto replicator = replicate(owner, parts, std::move(options.replication), random.next());
@@ -176,7 +176,8 @@ Duties start_duties(const Server& server,
   for (const actor::Any& each :
        {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{identities},
         actor::Any{tracker}, actor::Any{applier}, actor::Any{gc}, actor::Any{deployments},
-        actor::Any{drainer}, actor::Any{periodic}, actor::Any{rotator}, actor::Any{locks}, actor::Any{rows}})
+        actor::Any{drainer}, actor::Any{periodic}, actor::Any{rotator}, actor::Any{locks},
+        actor::Any{rows}})
     duties.all.push_back(each);
   return duties;
 }

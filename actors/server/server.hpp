@@ -24,7 +24,7 @@
 #include "actors/server/drain/node_drainer.hpp"
 #include "actors/server/keyring_rotator.hpp"
 #include "actors/server/leadership.hpp"
-#include "actors/server/lock_keeper.hpp"
+#include "actors/server/lock_tracker.hpp"
 #include "actors/server/nodes/heartbeat_tracker.hpp"
 #include "actors/server/nodes/node_endpoint.hpp"
 #include "actors/server/plan_applier.hpp"
@@ -85,7 +85,7 @@ struct DutyOptions {
 struct Duties {
   NodeSide nodes;
   RegionRows region_rows;
-  LockKeeper locks;
+  LockTracker locks;
   std::vector<actor::Any> all;  ///< For simulations, whose machines die at once.
 };
 

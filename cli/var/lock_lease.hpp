@@ -1,9 +1,9 @@
-// LockLease: when `var lock` takes a lock, starts its child, renews, ends the child and gives the lock
-// up. It decides; the command asks what is next, does it, and tells what came of it.
+// LockLease: when `var lock` takes a lock, starts its child, renews, ends the child and gives the
+// lock up. It decides; the command asks what is next, does it, and tells what came of it.
 //
-// The lock is relied on for its TTL after the last renewal that went well was sent. A child that still
-// runs then is ended, by SIGTERM and after a pause by SIGKILL: the server keeps the lock from others for
-// another TTL and its delay, which is the time for that.
+// The lock is relied on for its TTL after the last renewal that went well was sent. A child that
+// still runs then is ended, by SIGTERM and after a pause by SIGKILL: the server keeps the lock from
+// others for another TTL and its delay, which is the time for that.
 //
 // Knows no clock: times are the caller's, of a steady clock.
 #pragma once
@@ -76,8 +76,8 @@ private:
 
   LeaseOptions options_;
   State state_ = State::taking;
-  TimePoint wake_{};       ///< Of the next call, or of the next step of ending the child.
-  TimePoint sent_{};       ///< When the call that is under way was sent.
+  TimePoint wake_{};        ///< Of the next call, or of the next step of ending the child.
+  TimePoint sent_{};        ///< When the call that is under way was sent.
   TimePoint good_until_{};  ///< The lock is ours until then.
   std::int64_t failures_ = 0;
   bool is_terminated_ = false;

@@ -35,8 +35,8 @@ std::string trimmed_path(std::string path);
 /// By the name of its file: "hcl", "json", or "".
 std::string_view specification_format(std::string_view file);
 
-/// What `text`, of that format, says; "" says nothing. Namespace and path of the command count before
-/// those of the specification. The caller says what could not be parsed.
+/// What `text`, of that format, says; "" says nothing. Namespace and path of the command count
+/// before those of the specification. The caller says what could not be parsed.
 Result<VariableDraft> parse_variable(const std::string& text,
                                      std::string_view format,
                                      const std::string& ns,

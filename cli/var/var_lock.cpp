@@ -5,11 +5,12 @@
 #include <iostream>
 #include <thread>
 
-#include <boost/json.hpp>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
 
 #include "cli/alloc/terminal.hpp"
 #include "cli/api_command.hpp"
@@ -86,11 +87,11 @@ class LockCalls {
 public:
   LockCalls(Api& api, const VariableDraft& draft, const LockTimes& times, std::string id)
       : api_{api}, path_{variable_path(draft.path)}, id_{std::move(id)} {
-    acquiring_ = {{"Namespace", draft.ns},
-                  {"Path", draft.path},
-                  {"Lock",
-                   boost::json::object{
-                       {"ID", id_}, {"TTL", times.ttl_text}, {"LockDelay", times.delay_text}}}};
+    acquiring_
+        = {{"Namespace", draft.ns},
+           {"Path", draft.path},
+           {"Lock", boost::json::object{
+                        {"ID", id_}, {"TTL", times.ttl_text}, {"LockDelay", times.delay_text}}}};
     if (draft.items.empty()) return;
     boost::json::object items;
     for (const auto& [key, value] : draft.items)
@@ -114,7 +115,8 @@ private:
 
   Outcome call(std::string_view operation, std::string body) {
     using Answer = LockLease::Answer;
-    const auto response = api_.send("PUT", path_ + "?" + std::string{operation}, {}, std::move(body));
+    const auto response
+        = api_.send("PUT", path_ + "?" + std::string{operation}, {}, std::move(body));
     if (!response) return {Answer::try_again, response.error().what};
     if (response->status / 100 == 2) return {};
     const auto what = refusal(*response).what;
@@ -162,7 +164,10 @@ std::string end_of(int status) {
 class LockedRun {
 public:
   LockedRun(const LockOptions& options, LockCalls calls, LockLease lease, host::SpawnOptions child)
-      : options_{options}, calls_{std::move(calls)}, lease_{std::move(lease)}, child_{std::move(child)} {}
+      : options_{options},
+        calls_{std::move(calls)},
+        lease_{std::move(lease)},
+        child_{std::move(child)} {}
 
   Result<int> run() {
     const auto signals = NOMAD_TRY(CaughtSignals::make());
@@ -268,8 +273,8 @@ Result<VariableDraft> take_variable(const LockOptions& options, std::vector<std:
   const auto format = specification_format(file);
   if (!file.empty()) {
     if (format.empty())
-      return mistake(fmt::format("Unable to determine format of {}; its name must end in .json or .hcl",
-                                 file));
+      return mistake(fmt::format(
+          "Unable to determine format of {}; its name must end in .json or .hcl", file));
     text = NOMAD_TRY(read_input(file).within(fmt::format("Error reading \"{}\"", file)));
   }
   return parse_variable(text, format, options.common.ns, path)
@@ -286,13 +291,13 @@ Result<int> run_var_lock(const std::vector<std::string>& arguments) {
   if (auto code = command.parse(arguments)) return *code;
   auto words = command.positional();
   if (words.size() < 2)
-    return command.misuse(
-        fmt::format("Not enough arguments (expected >2, got {})", words.size()));
+    return command.misuse(fmt::format("Not enough arguments (expected >2, got {})", words.size()));
   if (command.common.ns == "*") return mistake(wildcard_refused);
   const auto draft = NOMAD_TRY(take_variable(command, words));
   const auto times = NOMAD_TRY(lock_times(command, draft));
   // No call may take longer than what is left of the TTL when a renewal is due.
-  command.answer_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(times.ttl / 10 * 3);
+  command.answer_timeout
+      = std::chrono::duration_cast<std::chrono::milliseconds>(times.ttl / 10 * 3);
   auto& api = *NOMAD_TRY(command.connect());
   if (!draft.ns.empty()) api.use_namespace(draft.ns);
   auto random = Random::from_system();

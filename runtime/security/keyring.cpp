@@ -157,10 +157,10 @@ Result<Bytes> Keyring::wrap_root_key(std::string_view recipient,
 }
 
 Object<schema::RootKey> Keyring::begin_root_key(std::string_view id,
-                                               std::int64_t now,
-                                               const Holders& holders,
-                                               std::int64_t publish_time,
-                                               Holders& all) {
+                                                std::int64_t now,
+                                                const Holders& holders,
+                                                std::int64_t publish_time,
+                                                Holders& all) {
   Secret root_key{key_bytes};
   options_.random(root_key.bytes());
   keep(id, std::move(root_key));
@@ -243,8 +243,10 @@ Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::Roo
   return unwrap_elsewhere(key);
 }
 
-/// By the wrapping keys of this server. Of one that answers later the key is there for who asks again.
-Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(const Object<schema::RootKey>& key) {
+/// By the wrapping keys of this server. Of one that answers later the key is there for who asks
+/// again.
+Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(
+    const Object<schema::RootKey>& key) {
   const auto id = copy(key->getKeyId());
   std::optional<Error> failed;
   for (const auto wrap : key->getWraps()) {
@@ -264,7 +266,8 @@ Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(const Object<sch
                [weak = weak_from_this(), id, said, name = by->name()](Result<Secret> content) {
                  const auto keyring = weak.lock();
                  if (!keyring) return;
-                 auto root_key = content ? root_key_in(*content, id) : Result<Secret>{content.error()};
+                 auto root_key
+                     = content ? root_key_in(*content, id) : Result<Secret>{content.error()};
                  if (root_key) {
                    keyring->keep(id, std::move(*root_key));
                    return;
@@ -280,8 +283,8 @@ Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(const Object<sch
     failed = *said;
   }
   if (failed) return *failed;
-  return Error{Errc::corrupt,
-               "root key " + id + " is not wrapped for this server: " + std::string{how_to_open_keys}};
+  return Error{Errc::corrupt, "root key " + id + " is not wrapped for this server: "
+                                  + std::string{how_to_open_keys}};
 }
 
 Opening Keyring::opening(const Object<schema::RootKey>& key) {
@@ -328,14 +331,15 @@ void Keyring::rewrap(const Object<schema::RootKey>& key,
            [weak = weak_from_this(), key, holders, others, name = by->name(),
             done = std::move(done)](Result<Bytes> sealed) {
              const auto keyring = weak.lock();
-             if (!keyring) return done(Error{Errc::cancelled, "the server stops"});
-             if (!sealed) return done(sealed.error().within("wrapping a root key by \"" + name + "\""));
+             if (!keyring) return;  // with whoever waited
+             if (!sealed)
+               return done(sealed.error().within("wrapping a root key by \"" + name + "\""));
              done(keyring->rewrapped(key, holders, others, Wrap{name, std::move(*sealed)}));
            });
 }
 
-/// Those of wrapping keys that a row is to have: of the active one, and of others while a server can
-/// use one of them and not that.
+/// Those of wrapping keys that a row is to have: of the active one, and of others while a server
+/// can use one of them and not that.
 std::vector<Keyring::Wrap> Keyring::external_wraps(schema::RootKey::Reader key,
                                                    const Holders& holders,
                                                    OtherSecrets others,
@@ -349,11 +353,10 @@ std::vector<Keyring::Wrap> Keyring::external_wraps(schema::RootKey::Reader key,
     const auto recipient = view(wrap.getRecipient());
     if (!is_of_wrapping_key(recipient)) continue;
     const bool is_active = active != nullptr && recipient == active->name();
-    const bool is_needed
-        = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
-            return can_use(*holder, recipient)
-                   && !(has_active && active != nullptr && can_use(*holder, active->name()));
-          });
+    const bool is_needed = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+      return can_use(*holder, recipient)
+             && !(has_active && active != nullptr && can_use(*holder, active->name()));
+    });
     if (others == OtherSecrets::drop && !is_active && !is_needed) continue;
     const auto sealed = span_of(wrap.getSealed());
     wraps.push_back({std::string{recipient}, {sealed.begin(), sealed.end()}});
@@ -392,9 +395,9 @@ Object<schema::RootKey> Keyring::rewrapped(const Object<schema::RootKey>& key,
   bool all_served = !leads_without;
   for (const auto& each : holders) {
     const bool is_served
-        = !leads_without && std::any_of(wraps.begin(), wraps.begin() + externals, [&](const auto& wrap) {
-            return can_use(*each, wrap.recipient);
-          });
+        = !leads_without
+          && std::any_of(wraps.begin(), wraps.begin() + externals,
+                         [&](const auto& wrap) { return can_use(*each, wrap.recipient); });
     all_served = all_served && is_served;
     if (!is_served)
       keep_or_make(recipient_of(*each), span_of(each->getPublicKey()));

@@ -7,7 +7,8 @@
 //     that server's disk (key_files.hpp; the public half is a KeyHolder row);
 //   - the holders of the configured secret `server.encrypt`, if there is one. Its fingerprint is in
 //     the recipient's name, so that a changed secret gets a wrap of its own;
-//   - an external wrapping key (wrapping_key.hpp), where servers are configured with one. Then servers
+//   - an external wrapping key (wrapping_key.hpp), where servers are configured with one. Then
+//   servers
 //     that say that they can use it get no wrap of their own, and the secret none.
 // So neither the log nor a snapshot alone betrays a variable, no key ever travels unwrapped, and
 // what a restored snapshot holds can be read as long as one server's key file or the configured
@@ -63,7 +64,8 @@ struct KeyringOptions {
   WrappingKeys wrapping = {};
 };
 
-/// Whether a server can unwrap a root key. `not_yet`: a wrapping key has been asked, or could not be.
+/// Whether a server can unwrap a root key. `not_yet`: a wrapping key has been asked, or could not
+/// be.
 enum class Opening : std::uint8_t { yes, not_yet, no };
 
 class Keyring : public std::enable_shared_from_this<Keyring> {
@@ -83,8 +85,9 @@ public:
                                         const Holders& holders,
                                         std::int64_t publish_time = 0);
 
-  /// The same where an external wrapping key wraps: `done` has the row, perhaps before this returns,
-  /// or later on any thread, or why the key could not be wrapped.
+  /// The same where an external wrapping key wraps: `done` has the row, perhaps before this
+  /// returns, or later on any thread, or why the key could not be wrapped; not after this object
+  /// has gone.
   void make_root_key(std::string_view id,
                      std::int64_t now,
                      const Holders& holders,
@@ -95,8 +98,8 @@ public:
   /// what comes of it.
   Opening opening(const Object<schema::RootKey>& key);
 
-  /// The same of a key that may be another cluster's: nothing is asked or kept, and what says that it
-  /// is a wrap of a wrapping key of this server is believed to be.
+  /// The same of a key that may be another cluster's: nothing is asked or kept, and what says that
+  /// it is a wrap of a wrapping key of this server is believed to be.
   bool opens(const Object<schema::RootKey>& key) const;
 
   /// What becomes of wraps for secrets other than this server's. While a secret is being changed,
@@ -116,8 +119,9 @@ public:
   /// Whether this server's external wrapping key is active and has not wrapped `key`.
   bool lacks_wrap(const Object<schema::RootKey>& key) const;
 
-  /// The same, and with a wrap by this server's external wrapping key if that is active and there is
-  /// none, for which it is asked. `done` as of `make_root_key`; an empty row: nothing is to be changed.
+  /// The same, and with a wrap by this server's external wrapping key if that is active and there
+  /// is none, for which it is asked. `done` as of `make_root_key`; an empty row: nothing is to be
+  /// changed.
   void rewrap(const Object<schema::RootKey>& key,
               const Holders& holders,
               OtherSecrets others,
@@ -151,6 +155,7 @@ private:
   explicit Keyring(KeyringOptions options) : options_{std::move(options)} {}
 
   Result<std::shared_ptr<const Secret>> material(const Object<schema::RootKey>& key);
+
   struct Wrap {
     std::string recipient;
     Bytes sealed;

@@ -18,10 +18,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view name_start = "keyring ";
 
 /// With the NUL that libsodium writes.
-constexpr std::size_t base64_bytes = sodium_base64_ENCODED_LEN(key_bytes,
-                                                               sodium_base64_VARIANT_ORIGINAL);
+constexpr std::size_t base64_bytes
+    = sodium_base64_ENCODED_LEN(key_bytes, sodium_base64_VARIANT_ORIGINAL);
 
-/// The fingerprint is a keyed hash cut to eight bytes: it tells two keys apart, and nothing of either.
+/// The fingerprint is a keyed hash cut to eight bytes: it tells two keys apart, and nothing of
+/// either.
 std::string name_of_file_key(const Secret& key) {
   const auto print = derive_key(key.bytes(), "nomadctl fingerprint of a wrapping key");
   char digits[2 * 8 + 1] = {};
@@ -79,13 +80,12 @@ Result<Secret> read_key_file(const std::string& path) {
   const auto count = NOMAD_TRY(file.read(text.bytes(), 0));
   Secret key{key_bytes};
   std::size_t length = 0;
-  const bool sound
-      = count < text.size()
-        && sodium_base642bin(reinterpret_cast<unsigned char*>(key.bytes().data()), key.size(),
-                             text.text().data(), count, "\r\n", &length, nullptr,
-                             sodium_base64_VARIANT_ORIGINAL)
-               == 0
-        && length == key.size();
+  const bool sound = count < text.size()
+                     && sodium_base642bin(reinterpret_cast<unsigned char*>(key.bytes().data()),
+                                          key.size(), text.text().data(), count, "\r\n", &length,
+                                          nullptr, sodium_base64_VARIANT_ORIGINAL)
+                            == 0
+                     && length == key.size();
   if (!sound)
     return Error{Errc::corrupt,
                  path + ": expected base64 of 32 bytes, as \"nomadctl operator keygen\" makes it"};
@@ -102,7 +102,8 @@ Result<std::shared_ptr<WrappingKey>> open_file_key(const FileKeyOptions& options
                                                    const FillRandom& random) {
   if (sodium_init() < 0) return Error{Errc::internal, "libsodium cannot be initialized"};
   if (!fs::path{options.path}.is_absolute())
-    return Error{Errc::invalid_argument, "path: expected an absolute path of a wrapping key's file"};
+    return Error{Errc::invalid_argument,
+                 "path: expected an absolute path of a wrapping key's file"};
   std::error_code failure;
   const bool is_there = fs::exists(options.path, failure);
   if (!is_there && !failure && options.create) NOMAD_TRY(make_key_file(options.path, random));

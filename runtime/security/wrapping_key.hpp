@@ -1,9 +1,9 @@
-// WrappingKey: a key outside of the cluster that wraps root keys: in a file, or in a service that is
-// asked over the network (Vault's transit engine, a KMS). Who has the servers' disks, or a snapshot,
-// and not this key, has none of the root keys.
+// WrappingKey: a key outside of the cluster that wraps root keys: in a file, or in a service that
+// is asked over the network (Vault's transit engine, a KMS). Who has the servers' disks, or a
+// snapshot, and not this key, has none of the root keys.
 //
-// Answers may come before the call returns, or later on any thread; each comes once. An object outlives
-// the calls under way, however they end.
+// Answers may come before the call returns, or later on any thread; each comes once. An object
+// outlives the calls under way, however they end.
 #pragma once
 
 #include <functional>
@@ -33,12 +33,13 @@ public:
   virtual void wrap(std::string_view place, const Secret& content, Wrapped done) = 0;
 
   /// `corrupt` when it is not what this key has wrapped; other errors may pass.
-  virtual void unwrap(std::string_view place, std::span<const std::byte> sealed, Unwrapped done) = 0;
+  virtual void unwrap(std::string_view place, std::span<const std::byte> sealed, Unwrapped done)
+      = 0;
 };
 
 /// What a server is configured with.
 struct WrappingKeys {
-  std::shared_ptr<WrappingKey> active = {};          ///< Wraps; null: servers wrap for each other.
+  std::shared_ptr<WrappingKey> active = {};  ///< Wraps; null: servers wrap for each other.
   std::vector<std::shared_ptr<WrappingKey>> others = {};  ///< Unwrap what they have wrapped once.
 };
 

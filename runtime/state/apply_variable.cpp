@@ -65,8 +65,8 @@ std::optional<Error> Applier::exceeds_quota(schema::Variable::Reader variable,
   const auto ns = view(variable.getNamespace());
   const auto* name = t_.quota_of_namespaces.find(ns);
   if (name == nullptr) return std::nullopt;
-  const auto more = kind::Variables::bytes(variable)
-                    - (stored ? kind::Variables::bytes(*stored) : 0);
+  const auto more
+      = kind::Variables::bytes(variable) - (stored ? kind::Variables::bytes(*stored) : 0);
   if (more <= 0) return std::nullopt;
   const auto quota = found<kind::Quotas>(*name);
   if (!quota)

@@ -81,14 +81,14 @@ Result<> check_command(schema::Command::Reader command);
 std::uint32_t known_commands();
 
 /// The number of a command's kind. What a guarded one wraps counts if that is a later one, and of
-/// restored rows the commands that first wrote their tables. One with a part that was added later, and
-/// that a server must not pass over, counts as a kind of that release: identities' keys in plans,
-/// prepublished root keys, ids of locks.
+/// restored rows the commands that first wrote their tables. One with a part that was added later,
+/// and that a server must not pass over, counts as a kind of that release: identities' keys in
+/// plans, prepublished root keys, ids of locks.
 std::uint32_t kind_of(schema::Command::Reader command);
 
-/// The same without those parts, where the change makes sense without them: plans, whose allocations
-/// are then signed for by the active key, as those of earlier releases are. Empty: it has none, or is
-/// not to be had without.
+/// The same without those parts, where the change makes sense without them: plans, whose
+/// allocations are then signed for by the active key, as those of earlier releases are. Empty: it
+/// has none, or is not to be had without.
 Object<schema::Command> without_new_parts(schema::Command::Reader command);
 
 class Store {

@@ -20,7 +20,7 @@ TASKS = 3
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "identity_endpoint", "identity_signer", "data_watcher", "heartbeat_tracker", "local_servers",
     "node_caller", "alloc_sync", "check_runner", "driver_manager", "blocking_pool", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
-    "keyring_rotator", "lock_keeper", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
+    "keyring_rotator", "lock_tracker", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
@@ -128,7 +128,7 @@ USES = {
     "network_hook": part_from_the_network,
     "artifact_hook": fetch,
     "node_drainer": drain_a_moment,
-    "lock_keeper": lock_a_variable,
+    "lock_tracker": lock_a_variable,
     "decision_log": lambda agent: agent.get("/v1/operator/decisions"),
 }
 

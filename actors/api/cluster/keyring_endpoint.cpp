@@ -73,12 +73,12 @@ Outcome rotate(Call& call, const std::shared_ptr<security::Keyring>& keyring) {
     return bad_request("keyring cannot be prepublished and full rotated at the same time");
   NOMAD_TRY(authorize(call.asking, {}));  // before a wrapping key is asked
   const auto shared = share(std::move(call));
-  keyring->make_root_key(make_uuid(random), unix_now(), holders, publish_time,
-                         shared->turns().callback(
-                             [shared, rekey](const Result<Object<schema::RootKey>>& key) {
-                               if (!key) return shared->fail(key.error());
-                               put_new_key(*shared, *key, rekey);
-                             }));
+  keyring->make_root_key(
+      make_uuid(random), unix_now(), holders, publish_time,
+      shared->turns().callback([shared, rekey](const Result<Object<schema::RootKey>>& key) {
+        if (!key) return shared->fail(key.error());
+        put_new_key(*shared, *key, rekey);
+      }));
   return later;
 }
 

@@ -118,8 +118,7 @@ Answer conflict_answer(const Context& context,
   if (!authorize(asking.who, Capability::variables_read, target))
     return variable_answer(status, *variable, nullptr, lock).with_index(variable->getModifyIndex());
   const auto key = context.state.store->snapshot().root_key(view(variable->getKeyId()));
-  return opened_answer(keyring, key, status, variable, lock)
-      .with_index(variable->getModifyIndex());
+  return opened_answer(keyring, key, status, variable, lock).with_index(variable->getModifyIndex());
 }
 
 Result<VariableBody> read_variable(const net::Request& request) {

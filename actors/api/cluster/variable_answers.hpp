@@ -14,7 +14,8 @@ namespace nomad::api {
 
 using VariableRef = Object<schema::Variable>;
 
-/// Who knows a lock's id can write the variable: it is shown to its holder, and to who may do anything.
+/// Who knows a lock's id can write the variable: it is shown to its holder, and to who may do
+/// anything.
 enum class ShownLock : std::uint8_t { no, yes };
 
 ShownLock lock_shown_to(const access::Principal& who, schema::Variable::Reader variable);

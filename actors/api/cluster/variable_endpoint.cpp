@@ -52,17 +52,18 @@ Outcome list_variables(Call& call) {
 Outcome get_variable(Call& call, const VariableParts& parts) {
   const auto& keyring = parts.keyring;
   if (call.rest.empty()) return bad_request("missing variable path");
-  return read_state(call, [path = call.rest, keyring = keyring](const ReadOptions& options) -> Result<Read> {
-    auto read = read_row<Table::variables>(
-        state::join_key(options.ns, path), "variable",
-        [ns = options.ns, path](const View& snapshot) { return snapshot.variable(ns, path); },
-        [keyring](const View& snapshot, const VariableRef& found) {
-          return opened_answer(*keyring, snapshot.root_key(view(found->getKeyId())), 200, found,
-                               lock_shown_to(snapshot.who(), *found));
-        });
-    read.path = path;
-    return read;
-  });
+  return read_state(
+      call, [path = call.rest, keyring = keyring](const ReadOptions& options) -> Result<Read> {
+        auto read = read_row<Table::variables>(
+            state::join_key(options.ns, path), "variable",
+            [ns = options.ns, path](const View& snapshot) { return snapshot.variable(ns, path); },
+            [keyring](const View& snapshot, const VariableRef& found) {
+              return opened_answer(*keyring, snapshot.root_key(view(found->getKeyId())), 200, found,
+                                   lock_shown_to(snapshot.who(), *found));
+            });
+        read.path = path;
+        return read;
+      });
 }
 
 struct PendingWrite {
@@ -79,12 +80,11 @@ Answer written_answer(const PendingWrite& write, const SealedWritten& done) {
   if (done.conflict)
     return conflict_answer(*write.call->context, *write.keyring, write.call->asking, done.variable);
   const auto items = security::decode_items(write.items);  // the writer may see what he wrote
-  auto answer
-      = items ? variable_answer(200, *done.variable, &*items,
-                                write.lock_id.empty()
-                                    ? lock_shown_to(write.call->asking.who, *done.variable)
-                                    : ShownLock::yes)
-              : Answer::error(items.error());
+  auto answer = items ? variable_answer(200, *done.variable, &*items,
+                                        write.lock_id.empty()
+                                            ? lock_shown_to(write.call->asking.who, *done.variable)
+                                            : ShownLock::yes)
+                      : Answer::error(items.error());
   return std::move(answer).with_index(done.index);
 }
 
@@ -95,8 +95,8 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write,
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
   write->call->context->state.writer->write_raw(
       [asking = write->call->asking, region = write->call->context->region, sealed = *sealed,
-       check = write->check, lock_id = write->lock_id](const state::Snapshot& state,
-                                                       const cluster::EvalSeed&) {
+       check = write->check,
+       lock_id = write->lock_id](const state::Snapshot& state, const cluster::EvalSeed&) {
         return cluster::decide_set_variable(state, asking, region, sealed, check, lock_id);
       },
       write->call->turns(),

@@ -41,8 +41,8 @@ Answer taken_answer(const PendingLock& pending, const SealedWritten& done) {
 
 void take_lock(const std::shared_ptr<PendingLock>& pending, const Object<schema::RootKey>& key) {
   const auto& body = pending->body;
-  const auto sealed = pending->keyring->seal_variable(key, body.ns, pending->path, body.encoded,
-                                                      unix_now());
+  const auto sealed
+      = pending->keyring->seal_variable(key, body.ns, pending->path, body.encoded, unix_now());
   if (!sealed) return pending->call->fail(sealed.error().within("variable error: encrypt"));
   Draft<schema::Variable> draft{*sealed};
   auto lock = draft->initLock();
@@ -87,17 +87,16 @@ Outcome acquire(Call& call, const VariableParts& parts, VariableBody body) {
 
 Outcome release(Call& call, const VariableParts& parts, const VariableBody& body) {
   if (!body.lock || body.lock->id.empty()) return bad_request("missing lock information");
-  if (body.items != 0)
-    return bad_request("lock release operation doesn't take variable items");
-  const auto decision = NOMAD_TRY(cluster::decide_release_lock(
-      call.asking, body.ns, call.rest, body.lock->id, unix_now()));
-  return write_sealed(
-      call, decision,
-      [context = call.context, keyring = parts.keyring,
-       asking = call.asking](const SealedWritten& done) {
-        return done.conflict ? conflict_answer(*context, *keyring, asking, done.variable)
-                             : locked_answer(*done.variable).with_index(done.index);
-      });
+  if (body.items != 0) return bad_request("lock release operation doesn't take variable items");
+  const auto decision = NOMAD_TRY(
+      cluster::decide_release_lock(call.asking, body.ns, call.rest, body.lock->id, unix_now()));
+  return write_sealed(call, decision,
+                      [context = call.context, keyring = parts.keyring,
+                       asking = call.asking](const SealedWritten& done) {
+                        return done.conflict
+                                   ? conflict_answer(*context, *keyring, asking, done.variable)
+                                   : locked_answer(*done.variable).with_index(done.index);
+                      });
 }
 
 /// Nothing is written: only the leader knows when a lock was renewed last.
@@ -107,8 +106,7 @@ Outcome renew(Call& call, const VariableParts& parts, const VariableBody& body) 
   NOMAD_TRY(cluster::check_renewal(snapshot, call.asking, body.ns, call.rest, body.lock->id));
   const auto variable = snapshot.variable(body.ns, call.rest);
   return ask<server::LockRenewed>(
-      call, parts.locks,
-      server::RenewLock{state::kind::Variables::key(*variable), body.lock->id},
+      call, parts.locks, server::RenewLock{state::kind::Variables::key(*variable), body.lock->id},
       [variable](const server::LockRenewed&) {
         return locked_answer(*variable).with_index(variable->getModifyIndex());
       });
@@ -118,10 +116,9 @@ Outcome renew(Call& call, const VariableParts& parts, const VariableBody& body) 
 
 Result<std::optional<LockOperation>> lock_operation(const net::Request& request) {
   std::optional<LockOperation> asked;
-  for (const auto& [name, operation] :
-       {std::pair{"lock-acquire", LockOperation::acquire},
-        std::pair{"lock-renew", LockOperation::renew},
-        std::pair{"lock-release", LockOperation::release}}) {
+  for (const auto& [name, operation] : {std::pair{"lock-acquire", LockOperation::acquire},
+                                        std::pair{"lock-renew", LockOperation::renew},
+                                        std::pair{"lock-release", LockOperation::release}}) {
     if (request.parameter(name) == nullptr) continue;
     if (asked) return bad_request("multiple lock operations");
     asked = operation;
@@ -136,15 +133,9 @@ Outcome change_lock(Call& call, const VariableParts& parts, LockOperation operat
   auto body = NOMAD_TRY(read_variable(call.request()));
   if (body.ns.empty()) body.ns = write_namespace(call.request());
   NOMAD_TRY(authorize(call.asking, {body.ns, call.rest}));  // before anybody waits for a key
-  switch (operation) {
-    case LockOperation::acquire:
-      return acquire(call, parts, std::move(body));
-    case LockOperation::renew:
-      return renew(call, parts, body);
-    case LockOperation::release:
-      return release(call, parts, body);
-  }
-  return bad_request("unspecified lock operation");
+  if (operation == LockOperation::acquire) return acquire(call, parts, std::move(body));
+  if (operation == LockOperation::renew) return renew(call, parts, body);
+  return release(call, parts, body);
 }
 
 }  // namespace nomad::api

@@ -170,10 +170,11 @@ void add_scaling_routes(Routes& routes);
 void add_service_routes(Routes& routes);
 void add_kind_routes(Routes& routes);
 void add_quota_routes(Routes& routes);
+
 /// Of variables.
 struct VariableParts {
   std::shared_ptr<security::Keyring> keyring;  ///< Null: this agent is no server.
-  server::LockKeeper locks;                    ///< Empty: likewise.
+  server::LockTracker locks;                   ///< Empty: likewise.
 };
 
 void add_variable_routes(Routes& routes, VariableParts parts);

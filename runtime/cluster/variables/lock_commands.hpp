@@ -24,11 +24,12 @@ Result<> check_lock(std::string_view id,
                     std::chrono::nanoseconds ttl,
                     std::chrono::nanoseconds delay);
 
-/// Whether a variable of that path and size may be locked: as `check_variable`, and it may be empty.
+/// Whether a variable of that path and size may be locked: as `check_variable`, and it may be
+/// empty.
 Result<> check_locked_variable(std::string_view ns, std::string_view path, std::size_t item_bytes);
 
-/// Takes the lock that `variable` has, for a caller. With `keep_data` a variable that is there holds
-/// on to what it holds. Else as `decide_set_variable`.
+/// Takes the lock that `variable` has, for a caller. With `keep_data` a variable that is there
+/// holds on to what it holds. Else as `decide_set_variable`.
 Result<SealedDecision> decide_lock_variable(const state::Snapshot& snapshot,
                                             const access::Asking& asking,
                                             std::string_view region,

@@ -38,8 +38,7 @@ Result<> LockTimers::renew(const std::string& variable, const std::string& id, T
   const auto known = locks_.find(variable);
   if (known == locks_.end()) return Error{Errc::conflict, "variable doesn't hold a lock"};
   auto& timed = known->second;
-  if (timed.lock.id != id)
-    return Error{Errc::conflict, "attempting to modify locked variable"};
+  if (timed.lock.id != id) return Error{Errc::conflict, "attempting to modify locked variable"};
   // That its timer has not been looked at since changes nothing.
   if (timed.is_lost || now >= timed.deadline)
     return Error{Errc::conflict, "the lock is lost: it was not renewed within its TTL"};

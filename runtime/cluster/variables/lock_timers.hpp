@@ -1,13 +1,13 @@
 // LockTimers: by when locks of variables must be renewed, and when those that were not are to be
-// lifted. The deciding half of the lock keeper.
+// lifted. The deciding half of the lock tracker.
 //
-// A lock is held until twice its TTL has passed since it was taken or renewed: what a holder may rely
-// on is the TTL, the rest is for the network and for clocks. Then it is lost, and nobody holds it for
-// as long as its delay says, so that a holder that has not noticed yet has time to; after that it is
-// due to be lifted.
+// A lock is held until twice its TTL has passed since it was taken or renewed: what a holder may
+// rely on is the TTL, the rest is for the network and for clocks. Then it is lost, and nobody holds
+// it for as long as its delay says, so that a holder that has not noticed yet has time to; after
+// that it is due to be lifted.
 //
-// Knows no clock, actor or thread: times are the caller's, of a steady clock. Each operation costs the
-// logarithm of the number of locks.
+// Knows no clock, actor or thread: times are the caller's, of a steady clock. Each operation costs
+// the logarithm of the number of locks.
 //
 // Invariant: `by_deadline_` has one entry for each of `locks_`.
 #pragma once

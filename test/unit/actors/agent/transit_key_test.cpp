@@ -81,15 +81,17 @@ struct FakeVault {
 };
 
 std::shared_ptr<security::Keyring> keyring_with(std::shared_ptr<security::WrappingKey> key) {
-  auto opened = security::Keyring::open({.server_id = "one", .wrapping = {.active = std::move(key)}});
+  auto opened
+      = security::Keyring::open({.server_id = "one", .wrapping = {.active = std::move(key)}});
   REQUIRE(opened.has_value());
   return *opened;
 }
 
 Result<Object<schema::RootKey>> make_row(security::Keyring& keyring) {
   std::promise<Result<Object<schema::RootKey>>> made;
-  keyring.make_root_key("11111111-2222-4333-8444-555555555555", 4, {}, 0,
-                        [&](Result<Object<schema::RootKey>> row) { made.set_value(std::move(row)); });
+  keyring.make_root_key(
+      "11111111-2222-4333-8444-555555555555", 4, {}, 0,
+      [&](Result<Object<schema::RootKey>> row) { made.set_value(std::move(row)); });
   return made.get_future().get();
 }
 
@@ -120,12 +122,12 @@ TEST_CASE("transit: wraps a root key, and unwraps it for another server") {
 TEST_CASE("transit: a service that refuses, or says nothing of use, may do better later") {
   const FakeVault vault;
   const auto keyring = keyring_with(vault.key());
-  const std::tuple<unsigned, std::string, std::string> answers[]
-      = {{403, R"({"errors":["permission denied"]})", "the service answered 403: permission denied"},
-         {503, "<html>", "the service answered 503"},
-         {200, R"({"data":{}})", "the service's answer has no ciphertext"},
-         {200, R"({"data":[]})", "the service's answer has no ciphertext"},
-         {200, "[", "the service's answer has no ciphertext"}};
+  const std::tuple<unsigned, std::string, std::string> answers[] = {
+      {403, R"({"errors":["permission denied"]})", "the service answered 403: permission denied"},
+      {503, "<html>", "the service answered 503"},
+      {200, R"({"data":{}})", "the service's answer has no ciphertext"},
+      {200, R"({"data":[]})", "the service's answer has no ciphertext"},
+      {200, "[", "the service's answer has no ciphertext"}};
   for (const auto& [status, body, expected] : answers) {
     {
       const std::lock_guard lock{vault.said->guard};

@@ -80,12 +80,12 @@ TEST_CASE("keyring blocks: what cannot be used is an error that names it") {
                                  "makes it");
   given.file("key", sound);
   std::filesystem::permissions(path, std::filesystem::perms{0640});
-  CHECK(given.refusal() == "keyring \"file\": " + path
-                               + ": a wrapping key must be readable by its owner only (mode 0600)");
+  CHECK(given.refusal()
+        == "keyring \"file\": " + path
+               + ": a wrapping key must be readable by its owner only (mode 0600)");
   std::filesystem::permissions(path, std::filesystem::perms{0600});
   given.blocks["aead"].active = true;
-  CHECK(given.refusal()
-        == "keyring \"file\": keyring \"aead\" is active, too; one of them can be");
+  CHECK(given.refusal() == "keyring \"file\": keyring \"aead\" is active, too; one of them can be");
   given.blocks.erase("aead");
   CHECK(given.refusal().empty());
 }

@@ -165,8 +165,8 @@ RaftReader::behavior_type play_raft(RaftReader::stateful_pointer<Nameless>,
   };
 }
 
-server::LockKeeper::behavior_type play_locks(server::LockKeeper::stateful_pointer<Nameless>,
-                                             std::shared_ptr<Played> p) {
+server::LockTracker::behavior_type play_locks(server::LockTracker::stateful_pointer<Nameless>,
+                                              std::shared_ptr<Played> p) {
   return {
       [](server::Lead) {},
       [](const server::LocksChanged&) {},

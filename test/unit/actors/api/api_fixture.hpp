@@ -34,8 +34,8 @@ struct Played {
   bool task_started = true;
   client::client_api::CheckReports checks;
   bool keeps_commands = false;
-  std::vector<Bytes> commands;  ///< What was written to the log, if they are kept.
-  bool leads = true;            ///< Whether a read index is granted.
+  std::vector<Bytes> commands;             ///< What was written to the log, if they are kept.
+  bool leads = true;                       ///< Whether a read index is granted.
   std::vector<server::RenewLock> renewed;  ///< Locks of variables.
   std::optional<Error> lost_lock;          ///< What a renewal is refused with.
   std::function<void()> before_read_index = [] {};
@@ -107,7 +107,7 @@ private:
   raft::StateFsm fsm_{std::shared_ptr<state::Store>{state_, &state_->store}};
   client::ClientApi client_;
   RaftReader raft_;
-  server::LockKeeper locks_;
+  server::LockTracker locks_;
   server::DecisionLog decisions_;
 
 public:

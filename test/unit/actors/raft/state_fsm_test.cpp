@@ -174,13 +174,15 @@ TEST_CASE_FIXTURE(FsmFixture, "StateFsm: a guarded command has an earlier form")
         == static_cast<std::uint32_t>(schema::Command::NODE_POOL_DELETE));
 }
 
-TEST_CASE_FIXTURE(FsmFixture, "StateFsm: members of earlier releases get plans without identities' keys") {
+TEST_CASE_FIXTURE(FsmFixture,
+                  "StateFsm: members of earlier releases get plans without identities' keys") {
   Draft<schema::Command> draft;
   draft->initPlanResults().initPlans(1)[0].setIdentityKey(7);
   const auto payload = raft::payload_of(draft.freeze());
 
   CHECK(fsm.check(payload.view()).has_value());
-  CHECK(fsm.kind_of(payload.view()) == static_cast<std::uint32_t>(schema::Command::VARIABLE_LOCKING));
+  CHECK(fsm.kind_of(payload.view())
+        == static_cast<std::uint32_t>(schema::Command::VARIABLE_LOCKING));
   const auto earlier = fsm.earlier_form(payload.view());
   REQUIRE(earlier);
   CHECK(fsm.kind_of(earlier->view()) == static_cast<std::uint32_t>(schema::Command::PLAN_RESULTS));

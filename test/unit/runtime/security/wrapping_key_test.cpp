@@ -103,7 +103,8 @@ const std::string wrapped_secret = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=
 
 }  // namespace
 
-TEST_CASE("wrapping key: servers that can use it need nothing else, and others get a wrap of theirs") {
+TEST_CASE(
+    "wrapping key: servers that can use it need nothing else, and others get a wrap of theirs") {
   Servers of;
   const auto key = of.file("key");
   const auto one = Servers::server("one", {.active = key}, wrapped_secret);
@@ -242,7 +243,11 @@ TEST_CASE("wrapping key: a wrap that was changed, or is of another key, does not
   moved->setKeyId("99999999-2222-4333-8444-555555555555");
   const auto two = Servers::server("two", {.active = key});
 
-  CHECK(two->opening(changed.freeze()) == Opening::no);
+  const auto broken = changed.freeze();
+  CHECK(two->opening(broken) == Opening::no);
+  CHECK(two->seal_secret(broken, {token_seal, "a"}, "secret").error().what
+        == "opening root key " + wrapped_id + " by \"" + key->name()
+               + "\": the seal is broken, or not for this key and place");
   CHECK(two->opening(moved.freeze()) == Opening::no);
   CHECK(two->opening({}) == Opening::no);
   CHECK(two->opens(made));

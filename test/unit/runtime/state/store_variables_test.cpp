@@ -372,18 +372,19 @@ TEST_CASE("commands: what a release before cannot carry out is of a later kind")
   };
   constexpr auto later = static_cast<std::uint32_t>(schema::Command::VARIABLE_LOCKING);
 
-  CHECK(kind_with([](auto& to) { to.initPlanResults().initPlans(2)[1].setIdentityKey(7); }) == later);
+  CHECK(kind_with([](auto& to) { to.initPlanResults().initPlans(2)[1].setIdentityKey(7); })
+        == later);
   CHECK(kind_with([](auto& to) { to.initPlanResults().initPlans(1); })
         == static_cast<std::uint32_t>(schema::Command::PLAN_RESULTS));
-  CHECK(kind_with([](auto& to) {
-          to.initRootKeyUpsert().initKey().setState(RootKeyState::PREPUBLISHED);
-        })
+  CHECK(kind_with(
+            [](auto& to) { to.initRootKeyUpsert().initKey().setState(RootKeyState::PREPUBLISHED); })
         == later);
   CHECK(kind_with([](auto& to) { to.initRootKeyUpsert().initKey(); })
         == static_cast<std::uint32_t>(schema::Command::ROOT_KEY_UPSERT));
   CHECK(kind_with([](auto& to) { to.initVariableApply().setLockId("id"); }) == later);
-  CHECK(kind_with([](auto& to) { to.initGuarded().initCommand().initVariableApply().setLockId("i"); })
-        == later);
+  CHECK(
+      kind_with([](auto& to) { to.initGuarded().initCommand().initVariableApply().setLockId("i"); })
+      == later);
 }
 
 TEST_CASE("commands: plans go to earlier releases without identities' keys") {

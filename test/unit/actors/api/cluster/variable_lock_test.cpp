@@ -1,5 +1,5 @@
-// Locks of variables over HTTP: what Nomad's later releases answer to those who take, renew and give
-// them up, and to everybody else meanwhile.
+// Locks of variables over HTTP: what Nomad's later releases answer to those who take, renew and
+// give them up, and to everybody else meanwhile.
 #include <doctest/doctest.h>
 
 #include "test/unit/actors/api/api_fixture.hpp"
@@ -39,8 +39,8 @@ constexpr auto nothing
 TEST_CASE("lock: is taken with the variable's items, shown to its holder, and given up") {
   Locks fixture;
 
-  const auto taken = fixture.put(
-      "app?lock-acquire", R"({"Items":{"k":"v"},"Lock":{"TTL":"30s","LockDelay":"1m"}})");
+  const auto taken = fixture.put("app?lock-acquire",
+                                 R"({"Items":{"k":"v"},"Lock":{"TTL":"30s","LockDelay":"1m"}})");
 
   REQUIRE(taken.status == 200);
   const auto answer = boost::json::parse(taken.body).as_object();
@@ -87,7 +87,7 @@ TEST_CASE("lock: nobody else writes, takes or deletes what is locked") {
   CHECK(boost::json::parse(written.body).at("Lock").at("ID") == boost::json::value(id));
 }
 
-TEST_CASE("lock: a renewal is the lock keeper's") {
+TEST_CASE("lock: a renewal is the lock tracker's") {
   Locks fixture;
   const auto id = fixture.take();
 
@@ -116,7 +116,12 @@ TEST_CASE("lock: is in lists and reads, and nothing of it elsewhere") {
 
   CHECK(fixture.json("/v1/var/app").at("Lock").at("ID") == boost::json::value(id));
   CHECK(fixture.json("/v1/vars").at(0).at("Lock").at("ID") == boost::json::value(id));
-  CHECK(fixture.json("/v1/vars?filter=" "Path%20matches%20%22" + id + "%22").as_array().empty());
+  CHECK(fixture
+            .json("/v1/vars?filter="
+                  "Path%20matches%20%22"
+                  + id + "%22")
+            .as_array()
+            .empty());
   CHECK(fixture.get("/v1/vars?filter=Lock.ID%20!=%20%22%22").status == 400);
 }
 
@@ -124,33 +129,31 @@ TEST_CASE("lock: bad requests are refused in Nomad's words") {
   Locks fixture;
   const auto id = fixture.take();
   const auto lock_of = [](const std::string& members) { return R"({"Lock":{)" + members + "}}"; };
-  const std::tuple<std::string, std::string, std::string> cases[]
-      = {{"app?lock-acquire&lock-renew", "{}", "400 multiple lock operations"},
-         {"app?lock-acquire&cas=3", "{}", "400 CAS can't be used with lock operations"},
-         {"app?lock-acquire", "", "400 Request body is empty"},
-         {"?lock-acquire", "{}", "400 missing variable path"},
-         {"b%20c?lock-acquire", "{}", "400 invalid path \"b c\""},
-         {"b?lock-acquire", lock_of(R"("TTL":"9s")"),
-          "400 TTL must be between 10 seconds and 24 hours"},
-         {"b?lock-acquire", lock_of(R"("TTL":-5)"), "400 Lock delay and TTL must be positive"},
-         {"b?lock-acquire", lock_of(R"("TTL":9223372036854775808)"),
-          "400 TTL: it is no time in nanoseconds"},
-         {"b?lock-acquire", lock_of(R"("TTL":true)"),
-          "400 TTL: expected a duration such as \"15s\""},
-         {"b?lock-acquire", lock_of(R"("LockDelay":"x")"),
-          "400 LockDelay: time: invalid duration \"x\""},
-         {"b?lock-acquire", lock_of(R"("LockDelay":"25h")"),
-          "400 Lock delay must not be more than 24 hours"},
-         {"b?lock-acquire&namespace=*", "{}", "400 can not target wildcard (\"*\")namespace"},
-         {"b?lock-acquire&namespace=none", "{}",
-          "400 variable is in nonexistent namespace \"none\""},
-         {"app?lock-release", "{}", "400 missing lock information"},
-         {"app?lock-release", with_id(id, R"(,"Items":{"k":"v"})"),
-          "400 lock release operation doesn't take variable items"},
-         {"none?lock-release", with_id(id), "404 variable doesn't exist"},
-         {"app?lock-renew", "{}", "400 missing lock ID"},
-         {"app", R"({"Items":{"k":"v"},"Lock":{"TTL":"15s"}})",
-          "400 variable should not contain lock definition"}};
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {"app?lock-acquire&lock-renew", "{}", "400 multiple lock operations"},
+      {"app?lock-acquire&cas=3", "{}", "400 CAS can't be used with lock operations"},
+      {"app?lock-acquire", "", "400 Request body is empty"},
+      {"?lock-acquire", "{}", "400 missing variable path"},
+      {"b%20c?lock-acquire", "{}", "400 invalid path \"b c\""},
+      {"b?lock-acquire", lock_of(R"("TTL":"9s")"),
+       "400 TTL must be between 10 seconds and 24 hours"},
+      {"b?lock-acquire", lock_of(R"("TTL":-5)"), "400 Lock delay and TTL must be positive"},
+      {"b?lock-acquire", lock_of(R"("TTL":9223372036854775808)"),
+       "400 TTL: it is no time in nanoseconds"},
+      {"b?lock-acquire", lock_of(R"("TTL":true)"), "400 TTL: expected a duration such as \"15s\""},
+      {"b?lock-acquire", lock_of(R"("LockDelay":"x")"),
+       "400 LockDelay: time: invalid duration \"x\""},
+      {"b?lock-acquire", lock_of(R"("LockDelay":"25h")"),
+       "400 Lock delay must not be more than 24 hours"},
+      {"b?lock-acquire&namespace=*", "{}", "400 can not target wildcard (\"*\")namespace"},
+      {"b?lock-acquire&namespace=none", "{}", "400 variable is in nonexistent namespace \"none\""},
+      {"app?lock-release", "{}", "400 missing lock information"},
+      {"app?lock-release", with_id(id, R"(,"Items":{"k":"v"})"),
+       "400 lock release operation doesn't take variable items"},
+      {"none?lock-release", with_id(id), "404 variable doesn't exist"},
+      {"app?lock-renew", "{}", "400 missing lock ID"},
+      {"app", R"({"Items":{"k":"v"},"Lock":{"TTL":"15s"}})",
+       "400 variable should not contain lock definition"}};
   for (const auto& [target, body, expected] : cases)
     CHECK(fixture.refusal("PUT", "/v1/var/" + target, body) == expected);
 }

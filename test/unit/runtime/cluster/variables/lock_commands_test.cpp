@@ -21,8 +21,7 @@ TEST_CASE("check_lock: times and ids within bounds") {
   CHECK(of(-1s, 0s) == "Lock delay and TTL must be positive");
   CHECK(of(10s, -1s) == "Lock delay and TTL must be positive");
   CHECK(of(10s, std::chrono::nanoseconds::max()) == "Lock delay must not be more than 24 hours");
-  CHECK(says(check_lock(std::string(129, 'x'), 10s, 0s))
-        == "a lock's ID has at most 128 bytes");
+  CHECK(says(check_lock(std::string(129, 'x'), 10s, 0s)) == "a lock's ID has at most 128 bytes");
 }
 
 TEST_CASE("check_locked_variable: it may be empty, and is else as any variable") {
@@ -50,23 +49,23 @@ TEST_CASE("check_renewal: of the lock that the variable has") {
   variable->setPath("a");
   variable->setKeyId("k1");
   const auto plain = variable.freeze();
-  state.run([&](auto command) {
-    command.initVariableApply().setVariable(*plain);
-  });
+  state.run([&](auto command) { command.initVariableApply().setVariable(*plain); });
   CHECK(check("a", "id") == "variable doesn't hold a lock");
   variable->initLock().setId("id");
   const auto taken = decide_lock_variable(state.now(), asking, "global", variable.freeze(), true);
   REQUIRE(taken.has_value());
-  state.run([&](auto command) { command.setVariableLocking(taken->command->getVariableLocking()); });
+  state.run(
+      [&](auto command) { command.setVariableLocking(taken->command->getVariableLocking()); });
 
   CHECK(check("a", "id").empty());
   CHECK(check("a", "other") == "attempting to modify locked variable");
-  CHECK(decide_lock_variable(state.now(), asking, "global",
-                             [&] {
-                               variable->setNamespace("none");
-                               return variable.freeze();
-                             }(),
-                             true)
+  CHECK(decide_lock_variable(
+            state.now(), asking, "global",
+            [&] {
+              variable->setNamespace("none");
+              return variable.freeze();
+            }(),
+            true)
             .error()
             .what
         == "variable is in nonexistent namespace \"none\"");

@@ -18,7 +18,9 @@ LockTimers with_lock() {
 
 }  // namespace
 
-TEST_CASE("lock timers: one that is not renewed is lost after twice its TTL, and lifted after its delay") {
+TEST_CASE(
+    "lock timers: one that is not renewed is lost after twice its TTL, and lifted after its "
+    "delay") {
   auto timers = with_lock();
 
   CHECK(timers.next() == start + 20s);
@@ -41,7 +43,8 @@ TEST_CASE("lock timers: who has not the lock, or not any more, renews nothing") 
 
   CHECK(timers.renew("a", "other", start).error().what == "attempting to modify locked variable");
   CHECK(timers.renew("b", "id-a", start).error().what == "variable doesn't hold a lock");
-  const auto late = timers.renew("a", "id-a", start + 20s);  // before anybody has looked at the time
+  const auto late
+      = timers.renew("a", "id-a", start + 20s);  // before anybody has looked at the time
   CHECK(late.error().code == Errc::conflict);
   CHECK(late.error().what == "the lock is lost: it was not renewed within its TTL");
   timers.take_due(start + 20s, 9);

@@ -1,6 +1,6 @@
-// The lock keeper: a lock that is not renewed is lifted, one that is renewed stays, and a new leader
-// gives all of them their whole time again.
-#include "actors/server/lock_keeper.hpp"
+// The lock tracker: a lock that is not renewed is lifted, one that is renewed stays, and a new
+// leader gives all of them their whole time again.
+#include "actors/server/lock_tracker.hpp"
 
 #include "runtime/cluster/variables/lock_commands.hpp"
 #include "server_fixture.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 struct Locks : test::ServerFixture {
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
-  LockKeeper keeper = adopt(spawn_lock_keeper(system(), store, proposer, lease));
+  LockTracker tracker = adopt(spawn_lock_tracker(system(), store, proposer, lease));
 
   Locks() {
     lease->set(raft::LeaderLease::unlimited);
@@ -40,7 +40,7 @@ struct Locks : test::ServerFixture {
 
   void take(std::string_view path, std::string_view id) {
     lock(path, id);
-    tell(keeper, LocksChanged{{key_of(path)}});
+    tell(tracker, LocksChanged{{key_of(path)}});
     commit();
   }
 
@@ -56,20 +56,20 @@ struct Locks : test::ServerFixture {
   }
 
   std::string renew(std::string_view path, std::string_view id) {
-    const auto answer = ask<LockRenewed>(keeper, RenewLock{key_of(path), std::string{id}});
+    const auto answer = ask<LockRenewed>(tracker, RenewLock{key_of(path), std::string{id}});
     REQUIRE(answer->has_value());
     return **answer ? "" : (*answer)->error().what;
   }
 
   void lead(bool leads = true) {
-    tell(keeper, Lead{leads});
+    tell(tracker, Lead{leads});
     commit();
   }
 };
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Locks, "lock keeper: a lock that is not renewed is lifted after its delay") {
+TEST_CASE_FIXTURE(Locks, "lock tracker: a lock that is not renewed is lifted after its delay") {
   lead();
   take("a", "id-a");
 
@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(Locks, "lock keeper: a lock that is not renewed is lifted afte
   CHECK_FALSE(is_locked("a"));
 }
 
-TEST_CASE_FIXTURE(Locks, "lock keeper: a renewed lock stays, and only its holder renews it") {
+TEST_CASE_FIXTURE(Locks, "lock tracker: a renewed lock stays, and only its holder renews it") {
   lead();
   take("a", "id-a");
   for (int i = 0; i < 5; ++i) {
@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(Locks, "lock keeper: a renewed lock stays, and only its holder
   CHECK(renew("a", "id-a") == "the lock is lost: it was not renewed within its TTL");
 }
 
-TEST_CASE_FIXTURE(Locks, "lock keeper: a new leader gives locks their whole time") {
+TEST_CASE_FIXTURE(Locks, "lock tracker: a new leader gives locks their whole time") {
   lock("a", "id-a");
   pass(100s);
   CHECK(is_locked("a"));
@@ -107,7 +107,7 @@ TEST_CASE_FIXTURE(Locks, "lock keeper: a new leader gives locks their whole time
   CHECK_FALSE(is_locked("a"));
 }
 
-TEST_CASE_FIXTURE(Locks, "lock keeper: who leads no more lifts and renews nothing") {
+TEST_CASE_FIXTURE(Locks, "lock tracker: who leads no more lifts and renews nothing") {
   lead();
   take("a", "id-a");
   lead(false);
@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(Locks, "lock keeper: who leads no more lifts and renews nothin
   CHECK(renew("a", "id-a") == "No cluster leader");
 }
 
-TEST_CASE_FIXTURE(Locks, "lock keeper: the lock that came after a released one is left alone") {
+TEST_CASE_FIXTURE(Locks, "lock tracker: the lock that came after a released one is left alone") {
   lead();
   take("a", "id-a");
   pass(15s);

@@ -1,4 +1,4 @@
-#include "actors/server/lock_keeper.hpp"
+#include "actors/server/lock_tracker.hpp"
 
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"
@@ -20,7 +20,7 @@ struct LockDue {
   std::uint64_t round;
 };
 
-using LockKeeperSelf = actor::WithInternal<LockKeeper, void(LockDue)>;
+using LockTrackerSelf = actor::WithInternal<LockTracker, void(LockDue)>;
 
 cluster::LockTimers::Lock lock_of(schema::Variable::Reader variable) {
   const auto lock = variable.getLock();
@@ -29,10 +29,10 @@ cluster::LockTimers::Lock lock_of(schema::Variable::Reader variable) {
           .delay = std::chrono::nanoseconds{lock.getLockDelay()}};
 }
 
-struct LockKeeperState {
-  static constexpr const char* name = "lock_keeper";
+struct LockTrackerState {
+  static constexpr const char* name = "lock_tracker";
 
-  using Self = LockKeeperSelf::stateful_pointer<LockKeeperState>;
+  using Self = LockTrackerSelf::stateful_pointer<LockTrackerState>;
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
@@ -99,31 +99,31 @@ struct LockKeeperState {
     const auto end = due.variable.find('\0');
     const auto ns = due.variable.substr(0, end);
     const auto path = due.variable.substr(std::min(end, due.variable.size() - 1) + 1);
-    log::info("locks", "the lock of variable \"{}\" in namespace \"{}\" was not renewed: it is lifted",
-              path, ns);
-    writes->propose(cluster::release_lock(ns, path, due.id, unix_now()),
-                    [ns, path](const Result<Committed>& done) {
-                      // Its holder may have given it up meanwhile.
-                      if (done || done.error().code == Errc::conflict
-                          || done.error().code == Errc::not_found)
-                        return;
-                      log::warn("locks",
-                                "lifting the lock of variable \"{}\" in namespace \"{}\": {}; tried "
-                                "again in {} s",
-                                path, ns, done.error().what,
-                                cluster::LockTimers::retry_after.count());
-                    });
+    log::info("locks",
+              "the lock of variable \"{}\" in namespace \"{}\" was not renewed: it is lifted", path,
+              ns);
+    writes->propose(
+        cluster::release_lock(ns, path, due.id, unix_now()),
+        [ns, path](const Result<Committed>& done) {
+          // Its holder may have given it up meanwhile.
+          if (done || done.error().code == Errc::conflict || done.error().code == Errc::not_found)
+            return;
+          log::warn("locks",
+                    "lifting the lock of variable \"{}\" in namespace \"{}\": {}; tried "
+                    "again in {} s",
+                    path, ns, done.error().what, cluster::LockTimers::retry_after.count());
+        });
   }
 };
 
-LockKeeperSelf::behavior_type lock_keeper(LockKeeperState::Self self,
-                                          std::shared_ptr<state::Store> store,
-                                          raft::Proposer proposer,
-                                          std::shared_ptr<const raft::LeaderLease> lease) {
+LockTrackerSelf::behavior_type lock_tracker(LockTrackerState::Self self,
+                                            std::shared_ptr<state::Store> store,
+                                            raft::Proposer proposer,
+                                            std::shared_ptr<const raft::LeaderLease> lease) {
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(self, std::move(proposer), access::own_work("lock_keeper"));
+  state.writes.emplace(self, std::move(proposer), access::own_work("lock_tracker"));
   state.lease = std::move(lease);
   return {
       [self](Lead msg) { self->state.lead(msg.leads); },
@@ -137,11 +137,11 @@ LockKeeperSelf::behavior_type lock_keeper(LockKeeperState::Self self,
 
 }  // namespace
 
-LockKeeper spawn_lock_keeper(const actor::Owner& owner,
-                             std::shared_ptr<state::Store> store,
-                             raft::Proposer proposer,
-                             std::shared_ptr<const raft::LeaderLease> lease) {
-  return actor::spawn<actor::Policy::restart>(owner, lock_keeper, std::move(store),
+LockTracker spawn_lock_tracker(const actor::Owner& owner,
+                               std::shared_ptr<state::Store> store,
+                               raft::Proposer proposer,
+                               std::shared_ptr<const raft::LeaderLease> lease) {
+  return actor::spawn<actor::Policy::restart>(owner, lock_tracker, std::move(store),
                                               std::move(proposer), std::move(lease));
 }
 

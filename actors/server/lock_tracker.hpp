@@ -1,4 +1,4 @@
-// LockKeeper: lifts locks of variables that are not renewed in time, on the leader.
+// LockTracker: lifts locks of variables that are not renewed in time, on the leader.
 //
 // Owns:   the times of all locks (runtime/cluster/variables/lock_timers), made from the state when
 //         leadership begins: each lock then has its whole TTL again. Renewals are nowhere else.
@@ -36,13 +36,12 @@ struct LockRenewed {
   using is_message = void;
 };
 
-using LockKeeper
-    = actor::Interface<void(Lead), void(LocksChanged), LockRenewed(RenewLock)>;
+using LockTracker = actor::Interface<void(Lead), void(LocksChanged), LockRenewed(RenewLock)>;
 
 /// Without a lease every renewal is answered while this server leads.
-LockKeeper spawn_lock_keeper(const actor::Owner& owner,
-                             std::shared_ptr<state::Store> store,
-                             raft::Proposer proposer,
-                             std::shared_ptr<const raft::LeaderLease> lease);
+LockTracker spawn_lock_tracker(const actor::Owner& owner,
+                               std::shared_ptr<state::Store> store,
+                               raft::Proposer proposer,
+                               std::shared_ptr<const raft::LeaderLease> lease);
 
 }  // namespace nomad::server
