@@ -274,7 +274,7 @@ private:
                      const Object<schema::Variable>& stored);
   void release_variable(schema::VariableLocking::Reader command,
                         const Object<schema::Variable>& stored);
-  void refuse_locked(const Object<schema::Variable>& stored);
+  void refuse_locked(schema::Variable::Reader asked, bool is_locked);
   std::optional<Error> exceeds_quota(schema::Variable::Reader variable,
                                      std::string_view region,
                                      const Object<schema::Variable>& stored) const;

@@ -31,12 +31,11 @@ void Applier::variable_apply(schema::VariableApply::Reader command) {
   const Index actual = stored ? stored->getModifyIndex() : 0;
   if (checks(command.getOperation()) && command.getCheckIndex() != actual)
     return refuse_variable(command, stored);
-  const auto lock_id = view(command.getLockId());
-  if (stored && stored->hasLock() && view(stored->getLock().getId()) != lock_id)
-    return refuse_locked(stored);
-  if (!lock_id.empty() && !(stored && stored->hasLock())) return refuse_locked(stored);
+  const bool is_locked = stored && stored->hasLock();
+  if (command.getLockId() != (is_locked ? stored->getLock().getId() : capnp::Text::Reader{}))
+    return refuse_locked(variable, is_locked);
   if (deletes(command.getOperation())) {
-    if (stored && stored->hasLock()) outcome_.locking = kind::Variables::key(*stored);
+    if (is_locked) outcome_.locking = kind::Variables::key(*stored);
     if (stored) replace<kind::Variables>(stored, {});
     return;
   }
@@ -47,7 +46,7 @@ void Applier::variable_apply(schema::VariableApply::Reader command) {
   if (const auto error = exceeds_quota(variable, view(command.getRegion()), stored))
     return refuse(*error);
   Draft<schema::Variable> draft{variable};
-  if (stored && stored->hasLock())
+  if (is_locked)
     draft->setLock(stored->getLock());
   else
     draft->disownLock();
@@ -91,10 +90,10 @@ void Applier::refuse_variable(schema::VariableApply::Reader command,
 }
 
 /// Whoever is told learns nothing of what is stored: he has not asked for it by its index.
-void Applier::refuse_locked(const Object<schema::Variable>& stored) {
-  outcome_.variable = nothing_at(*stored);
-  refuse(Errc::conflict, stored->hasLock() ? "attempting to modify locked variable"
-                                           : "variable doesn't hold a lock");
+void Applier::refuse_locked(schema::Variable::Reader asked, bool is_locked) {
+  outcome_.variable = nothing_at(asked);
+  refuse(Errc::conflict,
+         is_locked ? "attempting to modify locked variable" : "variable doesn't hold a lock");
 }
 
 void Applier::variable_locking(schema::VariableLocking::Reader command) {
@@ -112,7 +111,7 @@ void Applier::lock_variable(schema::VariableLocking::Reader command,
   const auto variable = command.getVariable();
   const bool is_held = stored && stored->hasLock();
   if (is_held && stored->getLock().getId() != variable.getLock().getId())
-    return refuse_locked(stored);
+    return refuse_locked(variable, true);
   Draft<schema::Variable> draft{variable};
   if (stored && command.getKeepData()) {
     draft->setKeyId(stored->getKeyId());
@@ -139,7 +138,7 @@ void Applier::release_variable(schema::VariableLocking::Reader command,
   const auto variable = command.getVariable();
   if (!stored) return refuse(Errc::not_found, "variable doesn't exist");
   if (!stored->hasLock() || stored->getLock().getId() != variable.getLock().getId())
-    return refuse_locked(stored);
+    return refuse_locked(variable, stored->hasLock());
   Draft<schema::Variable> draft{stored};
   draft->disownLock();
   draft->setModifyTime(variable.getModifyTime());

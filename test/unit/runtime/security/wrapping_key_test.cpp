@@ -247,7 +247,7 @@ TEST_CASE("wrapping key: a wrap that was changed, or is of another key, does not
   CHECK(two->opening(broken) == Opening::no);
   CHECK(two->seal_secret(broken, {token_seal, "a"}, "secret").error().what
         == "opening root key " + wrapped_id + " by \"" + key->name()
-               + "\": the seal is broken, or not for this key and place");
+               + "\": what is sealed does not open with this key at this place");
   CHECK(two->opening(moved.freeze()) == Opening::no);
   CHECK(two->opening({}) == Opening::no);
   CHECK(two->opens(made));

@@ -305,6 +305,9 @@ TEST_CASE("locks: a locked variable is its holder's alone") {
 
 TEST_CASE("locks: who believes that he has one that he has not writes nothing") {
   Locks state;
+  const auto nothing = state.write_as("id-1");
+  CHECK(nothing.error->what == "variable doesn't hold a lock");
+  CHECK(view(nothing.variable->getPath()) == "app/db");
   state.apply(VariableOperation::SET);
 
   const auto refused = state.write_as("id-1");
