@@ -4,6 +4,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "runtime/base/clock.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
@@ -66,9 +67,11 @@ struct KeyringRotatorState {
 
   void write(const Object<schema::Command>& command, std::string what) {
     ++writing;
+    NOMAD_FAILPOINT("server.before_key_write");
     self->request(servers, write_timeout, WriteSealed{command})
         .then(
             [this](const SealedWritten&) {
+              NOMAD_FAILPOINT("server.after_key_write");
               if (--writing == 0) look();  // the next thing to do may depend on what was written
             },
             [this, what = std::move(what)](const Error& err) {
@@ -148,7 +151,7 @@ struct KeyringRotatorState {
   }
 
   void serve(const state::Snapshot& snapshot) {
-    const auto duties = cluster::keyring_duties(snapshot, options.thresholds, unix_now());
+    const auto duties = options.decide(snapshot, options.thresholds, unix_now());
     // After a restore of another cluster's snapshot nobody here may be able to open its key.
     const auto active = snapshot.active_root_key();
     if (duties.make_key || keyring->opening(active) == security::Opening::no)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 
 #include "actors/core/actor.hpp"
@@ -26,6 +27,10 @@ struct KeyringRotatorOptions {
   std::chrono::nanoseconds interval = std::chrono::seconds{1};
   cluster::KeyringThresholds thresholds;
   std::uint64_t random_seed = 0;  ///< For the ids of keys.
+  /// What there is to do.
+  std::function<cluster::KeyringDuties(
+      const state::Snapshot&, const cluster::KeyringThresholds&, std::int64_t now)>
+      decide = cluster::keyring_duties;
 };
 
 LeaderDuty spawn_keyring_rotator(const actor::Owner& owner,

@@ -2,7 +2,11 @@
 // log entries, one scheduler worker places them, plans are checked, written with fsync, applied and
 // told as events to a reader who follows. Nodes are rows; nothing runs on them.
 //
-//   c1m_bench [allocations [jobs [nodes [directory]]]]       1,000,000 of 1,000 jobs on 5,000 nodes
+//   c1m_bench [-identities] [allocations [jobs [nodes [directory]]]]
+//                                                            1,000,000 of 1,000 jobs on 5,000 nodes
+//
+// With -identities there is a root key, and each allocation gets what its tasks' identities follow
+// from; without one they get none. `identities.py placements` runs both in turn.
 //
 // Ends with 1 if not all of them come to be placed.
 #include <algorithm>
@@ -14,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <sys/resource.h>
@@ -44,6 +49,7 @@ struct Size {
   std::size_t jobs = 1'000;
   std::size_t nodes = 5'000;
   std::filesystem::path directory = std::filesystem::current_path() / "c1m_bench.data";
+  bool identities = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -214,6 +220,16 @@ void add_job(Cluster& cluster, Random& random, std::size_t number, std::int64_t 
   });
 }
 
+/// One that is only named: nobody signs here.
+void add_root_key(Cluster& cluster, Random& random) {
+  cluster.write([&](schema::Command::Builder command) {
+    auto key = command.initRootKeyUpsert().initKey();
+    key.setKeyId(text(make_uuid(random)));
+    key.setState(schema::RootKeyState::ACTIVE);
+    key.setCreateTime(1'700'000'000'000'000'000);
+  });
+}
+
 /// Of the log, once it is closed.
 std::uintmax_t log_bytes(const std::filesystem::path& directory) {
   std::error_code none;
@@ -244,6 +260,7 @@ bool run(const Size& size) {
     const auto per_node = static_cast<std::int64_t>(size.allocs / size.nodes + 1);
     for (std::size_t i = 0; i < size.nodes; ++i)
       add_node(cluster, random, i, per_node);
+    if (size.identities) add_root_key(cluster, random);
     cluster.settle();
     const auto memory = allocated();
     const auto fsyncs = cluster.fsyncs();
@@ -277,6 +294,11 @@ bool run(const Size& size) {
 
 int main(int argc, char** argv) {
   Size size;
+  if (argc > 1 && std::string_view{argv[1]} == "-identities") {
+    size.identities = true;
+    --argc;
+    ++argv;
+  }
   const auto number = [&](int at, std::size_t otherwise) {
     return argc > at ? static_cast<std::size_t>(std::strtoull(argv[at], nullptr, 10)) : otherwise;
   };
@@ -285,7 +307,7 @@ int main(int argc, char** argv) {
   size.nodes = number(3, size.nodes);
   if (argc > 4) size.directory = argv[4];
   if (size.jobs == 0 || size.nodes == 0 || size.allocs < size.jobs) {
-    std::fprintf(stderr, "usage: c1m_bench [allocations [jobs [nodes [directory]]]]\n");
+    std::fprintf(stderr, "usage: c1m_bench [-identities] [allocations [jobs [nodes [directory]]]]\n");
     return 2;
   }
   return run(size) ? 0 : 1;

@@ -2,7 +2,7 @@
 // prints what came back: answers a second, latency percentiles, statuses that were not expected.
 //
 //   http_load -c CONNECTIONS -t SECONDS [-X METHOD] [-H HEADER] [-b BODY] [-r RATE] [-n REQUESTS]
-//     [-e STATUS] [-l] HOST:PORT PATH
+//     [-e STATUS] [-l] HOST:PORT PATH                         or unix:SOCKET for HOST:PORT
 //
 // STATUS is what every answer should have, 200 if none is given. Every `{n}` in path, header and
 // body becomes a number that no other request of the run has, `{uuid}` the same written
@@ -11,6 +11,7 @@
 // CLOCK_MONOTONIC. One thread, one epoll; its own CPU time is printed, because it shares the
 // machine.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -42,9 +44,10 @@ struct Options {
   double rate = 0;
   std::uint64_t requests = UINT64_MAX;
   std::string method = "GET";
-  std::string header;  // a whole line without its end
   std::string body;
   int expected = 200;
+  std::string headers;  ///< Each with its line's end.
+  std::string socket;   ///< A path; "": host and port count.
   std::string host = "127.0.0.1";
   std::uint16_t port = 4646;
   std::string path = "/";
@@ -86,17 +89,36 @@ std::string numbered(const std::string& text, std::uint64_t number) {
   return out;
 }
 
-void connect_to(Connection& connection, const Options& options, int epoll) {
-  connection.socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connection.socket < 0) die("socket");
+int connect_by_path(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    die("connect");
+  }
+  path.copy(address.sun_path, path.size());
+  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (made < 0) die("socket");
+  if (connect(made, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) die("connect");
+  return made;
+}
+
+int connect_by_port(const Options& options) {
+  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (made < 0) die("socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(options.port);
   inet_pton(AF_INET, options.host.c_str(), &address.sin_addr);
-  if (connect(connection.socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    die("connect");
+  if (connect(made, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) die("connect");
   const int on = 1;
-  setsockopt(connection.socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return made;
+}
+
+void connect_to(Connection& connection, const Options& options, int epoll) {
+  connection.socket
+      = options.socket.empty() ? connect_by_port(options) : connect_by_path(options.socket);
   fcntl(connection.socket, F_SETFL, O_NONBLOCK);
   epoll_event event{};
   event.events = EPOLLIN;
@@ -109,10 +131,9 @@ void start(Connection& connection,
            std::uint64_t number,
            Clock::time_point due) {
   const auto body = numbered(options.body, number);
-  const auto header = options.header.empty() ? "" : numbered(options.header, number) + "\r\n";
-  connection.out
-      = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}Content-Length: {}\r\n\r\n{}", options.method,
-                    numbered(options.path, number), options.host, header, body.size(), body);
+  connection.out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}Content-Length: {}\r\n\r\n{}",
+                               options.method, numbered(options.path, number), options.host,
+                               numbered(options.headers, number), body.size(), body);
   connection.in.clear();
   connection.started = due;
   connection.busy = true;
@@ -230,14 +251,14 @@ Options parse(int argc, char** argv) {
       case 'X':
         options.method = optarg;
         break;
-      case 'H':
-        options.header = optarg;
-        break;
       case 'e':
         options.expected = std::atoi(optarg);
         break;
       case 'b':
         options.body = optarg;
+        break;
+      case 'H':
+        options.headers += std::string{optarg} + "\r\n";
         break;
       case 'r':
         options.rate = std::atof(optarg);
@@ -257,8 +278,13 @@ Options parse(int argc, char** argv) {
   }
   const std::string address = argv[optind];
   const auto colon = address.rfind(':');
-  options.host = address.substr(0, colon);
-  options.port = static_cast<std::uint16_t>(std::atoi(address.c_str() + colon + 1));
+  if (address.starts_with("unix:")) {
+    options.socket = address.substr(5);
+    options.host = "localhost";
+  } else {
+    options.host = address.substr(0, colon);
+    options.port = static_cast<std::uint16_t>(std::atoi(address.c_str() + colon + 1));
+  }
   options.path = argv[optind + 1];
   return options;
 }

@@ -41,6 +41,24 @@ void fill_job(schema::Job::Builder job, const std::string& id, const char* type)
   job.initDatacenters(1).set(0, "*");
 }
 
+/// A third of the jobs show none, so that what starts without waiting for servers is met, too.
+bool shows_identities(const std::string& id) {
+  return number_of(id) % 3 != 1;
+}
+
+/// The default one, and one that is renewed and that Nomad itself takes.
+void show_identities(schema::Task::Builder task) {
+  auto own = task.initIdentity();
+  own.setName("default");
+  own.setEnv(true);
+  own.setFile(true);
+  auto named = task.initIdentities(1)[0];
+  named.setName(renewed_identity);
+  named.setFile(true);
+  named.initAudience(1).set(0, "nomadproject.io");
+  named.setTtl(nanoseconds(identity_ttl));
+}
+
 /// `config` is what the driver sim gets; a container gets it as the argument of its command.
 void fill_task(schema::Task::Builder task, const std::string& id, const std::string& config) {
   task.setName("task");
@@ -74,6 +92,7 @@ void fill_group(schema::TaskGroup::Builder group,
   reschedule.setUnlimited(true);
   auto task = group.initTasks(1)[0];
   fill_task(task, id, config);
+  if (shows_identities(id)) show_identities(task);
   task.setKillTimeout(nanoseconds(3s));
   auto resources = task.initResources();
   resources.setCpu(200);
@@ -116,6 +135,8 @@ Object<schema::Job> register_job(const std::string& id, std::uint64_t value) {
   meta.setValue(text(std::to_string(value)));
   auto group = draft->initTaskGroups(1)[0];
   fill_group(group, id, 1, "{}");
+  group.getTasks()[0].disownIdentity();
+  group.getTasks()[0].disownIdentities();
   group.getEphemeralDisk().setSizeMb(300);  // the API wants room for the logs
   return draft.freeze();
 }

@@ -1,6 +1,7 @@
 // The jobs that the operators of a ClusterWorld register.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +14,13 @@ namespace nomad::test {
 
 /// Jobs preempt those that are at least so much less important.
 inline constexpr std::int64_t priority_gap = 10;
+
+/// What a third of the tasks do not show and all others do: the default identity, in a file and in
+/// the environment, and one in a file that is renewed.
+inline constexpr const char* renewed_identity = "renewed";
+inline constexpr const char* default_identity_file = "secrets/nomad_token";
+inline constexpr const char* renewed_identity_file = "secrets/nomad_renewed.jwt";
+inline constexpr std::chrono::seconds identity_ttl{30};
 
 /// A job that is never evaluated: a register that holds `value`.
 Object<schema::Job> register_job(const std::string& id, std::uint64_t value);

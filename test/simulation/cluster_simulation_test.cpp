@@ -33,6 +33,9 @@ constexpr auto time_for_fresh_ones = 40s;
 
 constexpr Time under_faults = 20s;
 
+/// Two renewals.
+constexpr Time under_kills = 40s;
+
 /// Logs part from each other when leaders are cut off with writes under way and others follow them:
 /// more of that, and less of what goes on at nodes.
 ClusterWorldOptions with_parting_logs(Mistake mistake = Mistake::none) {
@@ -74,7 +77,8 @@ TEST_CASE("cluster simulation: no seed breaks a rule") {
        {"lost messages", "partitions", "log entries", "compared states", "started tasks",
         "started containers", "failures of container engines", "ended tasks", "killed tasks",
         "leaders", "requests to the API passed on", "writes by the HTTP API", "answered",
-        "complete drains", "preempted allocations", "allocations replaced by updates", "canaries"})
+        "complete drains", "preempted allocations", "allocations replaced by updates", "canaries",
+        "written identities", "renewed identities", "verified identities"})
     CHECK_MESSAGE(sum[name] > 0, name << " was never met");
 }
 
@@ -87,6 +91,27 @@ TEST_CASE("cluster simulation: no seed breaks a rule where logs part") {
     const auto violation = run_cluster_world(options, under_faults);
     CHECK_MESSAGE(!violation, violation.value_or(""));
   }
+}
+
+TEST_CASE("cluster simulation: who dies at a step of an identity's way leaves no task without one") {
+  constexpr std::array steps{
+      "client.identities_asked",   "server.identities_signed", "client.identities_signed",
+      "client.before_identities",  "client.identities_written", "client.identities_noted",
+      "server.before_key_write",   "server.after_key_write",   "client.before_start",
+      "client.after_start"};
+  std::uint64_t seed = first_seed;
+  for (const auto* step : steps)
+    for (const auto victim : {Victim::itself, Victim::leader, Victim::servers}) {
+      CAPTURE(step);
+      CAPTURE(static_cast<int>(victim));
+      CAPTURE(seed);
+      ClusterWorldCounts counts;
+      const auto violation
+          = run_cluster_world(only_kills({step, victim}, seed++), under_kills, &counts);
+      CHECK_MESSAGE(!violation, violation.value_or(""));
+      CHECK(counts.kills > 0);
+      CHECK(counts.renewed > 0);
+    }
 }
 
 TEST_CASE("cluster simulation: a seed replays exactly") {
@@ -122,6 +147,8 @@ std::vector<ClusterWorldOptions> mistakes() {
   for (const auto mistake : raft_mistakes_here)
     all.push_back(with_parting_logs(mistake));
   for (const auto mistake : cluster_mistakes)
+    all.push_back({.mistake = mistake});
+  for (const auto mistake : identity_mistakes)
     all.push_back({.mistake = mistake});
   for (const auto mistake : scheduler_mistakes_here)
     all.push_back({.mistake = mistake});

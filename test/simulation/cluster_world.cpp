@@ -78,6 +78,9 @@ void ClusterWorld::add_node() {
   node.servers = [this] { return addresses(); };
   node.on_start = [this](SimNode& on, const SimProcess& process) { note_start(on, process); };
   node.violated = [this](const std::string& rule) { violated(rule); };
+  node.identities().on_write = [this, &node](const auto& place, const auto& token) {
+    note_identity(node, place, token);
+  };
   node.start();
 }
 
@@ -107,6 +110,7 @@ Result<> ClusterWorld::reach(std::string_view name) {
     found = counts_.failpoints.try_emplace(std::string{name}).first;
   ++found->second.first;
   if (!faulty_ || violation_ || !machine || !system_.is_on(*machine)) return {};
+  if (options_.kills) return kill_at(name);
   // Those that are reached seldom are deadlier.
   const double rarity = found->second.first < 50 ? 100 : 1;
   if (!random_.chance(options_.faults.failpoints * rarity)) return {};
@@ -247,6 +251,10 @@ std::vector<std::pair<const char*, std::uint64_t>> ClusterWorldCounts::all() con
           {"dispatched jobs", dispatched},
           {"jobs without room at the end", waiting},
           {"rotations of root keys", rotations},
+          {"kills at a place", kills},
+          {"written identities", identities},
+          {"renewed identities", renewed},
+          {"verified identities", verified},
           {"log entries", entries},
           {"compared states", states_compared},
           {"started tasks", nodes.started},

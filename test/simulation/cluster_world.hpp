@@ -27,6 +27,14 @@
 // is in the log. (19) Jobs preempt only what is less important by ten. (20) No plan replaces more
 // of a job at once than its update block allows, or anything before canaries are promoted; there
 // are no more canaries than wanted, and only those that want it promote themselves.
+// (25) A running task has all identities that its job says it shows, each whole, its own, and
+// signed by a key that has been the active one. (26) No server refuses the default identity of a
+// task that runs, nor, once the cluster has been whole for a minute (what is tried again comes
+// after half of one, and what a server with a wrong clock has signed is replaced after 0.6 of its
+// life), that which is renewed; where nothing but one machine at a time dies for up to three
+// seconds, it is never older than it may be. (27) Nobody's identity counts once his allocation has
+// ended. (28) No node gets an identity of another node's task. (29) Who fetches the published keys
+// every three seconds knows the key of each identity in a whole cluster.
 #pragma once
 
 #include <functional>
@@ -68,6 +76,16 @@ struct ClusterFaults {
   double failpoints = 0.0002;  ///< That a machine dies, each time one is reached.
 };
 
+/// Whom the death at a named place hits.
+enum class Victim : std::uint8_t { itself, leader, servers };
+
+/// Machines die where a failpoint is reached: at the first time, and again when twelve seconds have
+/// passed since. They are back after three seconds at most.
+struct KillsAt {
+  std::string failpoint;
+  Victim victim = Victim::itself;
+};
+
 struct ClusterWorldOptions {
   std::uint64_t seed = 1;
   int servers = 3;
@@ -75,6 +93,7 @@ struct ClusterWorldOptions {
   ClusterFaults faults{};
   int operators = 6;  ///< Each has one request under way.
   Mistake mistake = Mistake::none;
+  std::optional<KillsAt> kills = {};  ///< With no other faults: see `only_kills`.
   std::string story = {};  ///< A job: what the log did to it is printed.
 };
 
@@ -110,6 +129,10 @@ struct ClusterWorldCounts {
   std::uint64_t promoted = 0;    ///< Deployments, by operators or themselves.
   std::uint64_t dispatched = 0;  ///< Of parameterized jobs.
   std::uint64_t waiting = 0;     ///< Jobs without room at the end.
+  std::uint64_t kills = 0;       ///< Of KillsAt.
+  std::uint64_t identities = 0;  ///< Written files.
+  std::uint64_t renewed = 0;     ///< Of them, those that replaced an older one.
+  std::uint64_t verified = 0;    ///< Identities that a server was asked about.
   std::uint64_t rotations = 0;   ///< Of root keys, with all variables sealed anew.
   std::uint64_t entries = 0;
   std::uint64_t states_compared = 0;
@@ -245,6 +268,18 @@ private:
   void end_change(std::size_t by, std::size_t id, bool is_done);
   SimServer* contact();
 
+  // identity/cluster_world_identities.cpp
+  void note_identity(SimNode& node, const SimIdentities::Place& place, const std::string& token);
+  void note_signing_keys();
+  void check_identities();
+  void check_identities_of(SimNode& node, const SimProcess& process, SimServer& asked);
+  void check_believed(SimServer& asked, const std::string& token, const std::string& whose);
+  void check_ended(SimServer& asked);
+  void ask_for_anothers(SimServer& helper);
+  void check_published(SimServer& helper);
+  void watch_identities();
+  Result<> kill_at(std::string_view failpoint);
+
   // cluster_world_drains.cpp
   cluster::DrainRequest some_drain();
   void end_drains();
@@ -310,6 +345,15 @@ private:
   std::map<std::string, int> held_;  ///< Deployments that operators try to promote: how often.
   std::set<std::string> hurried_;    ///< Nodes whose drains were given a deadline at the end.
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
+  /// Of identities.
+  std::optional<Time> whole_since_{};         ///< Since when nothing fails any more.
+  std::set<std::string> signing_keys_;        ///< Those that have been active.
+  raft::Index keys_seen_ = 0;                 ///< Entries that were looked at for them.
+  std::set<std::string> published_;           ///< Those that were fetched last,
+  std::optional<Time> fetched_{};             ///< and when.
+  std::vector<std::pair<std::string, std::string>> shown_;  ///< Allocations and their tokens.
+  std::set<std::string> in_use_;              ///< Keys of the tokens that running tasks show.
+  std::optional<Time> killed_{};              ///< When KillsAt hit last.
 };
 
 template <class Decide>
@@ -332,6 +376,9 @@ void ClusterWorld::write_at(SimServer& server,
       },
       std::move(answer));
 }
+
+/// Nothing fails but what `kills` says.
+ClusterWorldOptions only_kills(KillsAt kills, std::uint64_t seed);
 
 /// One run as the suite and `simulate` do it: faults, then healing. The violation, if any.
 std::optional<std::string> run_cluster_world(const ClusterWorldOptions& options,

@@ -96,6 +96,7 @@ bool ClusterWorld::comes_back_to_life() {
 void ClusterWorld::heal_and_check() {
   if (violation_) return;
   faulty_ = false;
+  whole_since_ = system_.now();
   network_.set_faults({.lose = 0, .duplicate = 0, .slow = 0});
   network_.mend_all();
   for (auto& [id, server] : servers_) {
@@ -134,6 +135,7 @@ void ClusterWorld::heal_and_check() {
   }
   if (violation_) return;
   if (!missing.empty()) return violated("a healed cluster does not come to rest: " + missing);
+  watch_identities();
   check_states();
   check_placements();
   check_answered();

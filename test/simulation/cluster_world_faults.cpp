@@ -47,6 +47,7 @@ void ClusterWorld::beat() {
     check_pace();
     note_failed_deployments();
     check_log();
+    check_identities();
   }
   system_.at(system_.now() + beat_length, [this] { beat(); });
 }

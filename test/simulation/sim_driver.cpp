@@ -30,6 +30,13 @@ Object<schema::plugin::DriverDescription> describe() {
   return draft.freeze();
 }
 
+std::string token_in(const schema::plugin::TaskConfig::Reader& config) {
+  constexpr std::string_view name = "NOMAD_TOKEN=";
+  for (const auto variable : config.getEnvironment())
+    if (view(variable).starts_with(name)) return std::string{view(variable).substr(name.size())};
+  return {};
+}
+
 }  // namespace
 
 SimProcess* SimNode::find(const driver::TaskId& id) {
@@ -93,7 +100,8 @@ actor::Answer<driver::Answered> SimNode::start_task(
   const Plan plan{.id = driver::read_id(config.getId()),
                   .run_id = copy(config.getRunId()),
                   .run_for = settings->number("run_for"),
-                  .exit_code = static_cast<int>(settings->number("exit"))};
+                  .exit_code = static_cast<int>(settings->number("exit")),
+                  .token = token_in(config)};
   if (auto* known = find(plan.id)) {
     if (known->run_id == plan.run_id) {
       ++counts_.attached;
@@ -132,7 +140,8 @@ void SimNode::begin(const Plan& plan) {
                            .number = number,
                            .running = true,
                            .attached = true,
-                           .result = {}};
+                           .result = {},
+                           .token = plan.token};
   ++counts_.started;
   on_start(*this, process);
   processes_.push_back(process);

@@ -25,6 +25,7 @@ SimNode::SimNode(SimSystem& system,
       random_(seed),
       machine_(system.add_machine(name_)),
       engine_(system, network, machine_, seed ^ 0x656e'6769'6e65),
+      identities_(system, seed ^ 0x6964'656e'7469'7479),
       store_(std::make_shared<storage::ClientStore>(
           std::move(*storage::ClientStore::open(":memory:")))) {
   engine_.on_start = [this](const SimEngine::Process& process) { begin_container(process); };
@@ -37,6 +38,9 @@ SimNode::~SimNode() = default;
 
 client::PluginCatalog SimNode::plugins() {
   client::PluginCatalog plugins;
+  plugins.builtin_hooks = [this](const client::HookParts& parts) {
+    return client::Hooks{.of_tasks = {identities_.hook(parts)}};
+  };
   plugins.hooks.of_allocs = {client::health_hook([] { return unix_now(); })};
   plugins.drivers.emplace(
       "sim", client::DriverEntry{

@@ -13,6 +13,7 @@
 #include "actors/client/client.hpp"
 #include "runtime/storage/client_store.hpp"
 #include "test/simulation/docker/sim_engine.hpp"
+#include "test/simulation/identity/sim_identities.hpp"
 #include "test/simulation/sim_network.hpp"
 #include "test/simulation/sim_rpc.hpp"
 
@@ -39,6 +40,7 @@ struct SimProcess {
   bool asked = false;      ///< To end.
   workload::ExitResult result;
   std::string container{};  ///< Its id, of a process that the engine started.
+  std::string token{};      ///< NOMAD_TOKEN in its environment; of a container's process none.
 };
 
 class SimNode {
@@ -90,8 +92,12 @@ public:
 
   const SimEngine& engine() const { return engine_; }
 
+  /// The files of its tasks' identities.
+  SimIdentities& identities() { return identities_; }
+
   void set_faulty(bool faulty) {
     faulty_ = faulty;
+    identities_.set_faulty(faulty);
     engine_.set_faulty(faulty);
   }
 
@@ -122,6 +128,7 @@ private:
     std::string run_id;
     std::int64_t run_for = 0;
     int exit_code = 0;
+    std::string token{};
   };
 
   void begin(const Plan& plan);
@@ -139,6 +146,7 @@ private:
   Random random_;
   Machine machine_;
   SimEngine engine_;
+  SimIdentities identities_;
   std::shared_ptr<rpc::Credentials> credentials_ = std::make_shared<rpc::Credentials>();
   std::shared_ptr<storage::ClientStore> store_;
   std::vector<SimProcess> processes_;

@@ -7,6 +7,7 @@
 #include "test/mistakes/mistake.hpp"
 #include "test/support/deployment_mistakes.hpp"
 #include "test/support/drain_mistakes.hpp"
+#include "test/support/keyring_mistakes.hpp"
 
 namespace nomad::test {
 
@@ -317,6 +318,10 @@ void SimServer::start_duties(const Proposer& proposer) {
   live_->writer.emplace(store, proposer, live_->leader, std::make_shared<Random>(random_.next()));
   open_keyring();
   auto& cluster = *live_->cluster;
+  const auto keys = identity::signing_keys(live_->keyring);
+  cluster.verify_by(keys);
+  live_->identities = identity::with_identities({}, store, keys,
+                                                [lease = live_->lease] { return lease->holds(); });
   const auto sealed = system_.own(
       machine_,
       server::spawn_sealed_link(live_->server, proposer, cluster.forwarder(), live_->leader));
@@ -332,7 +337,10 @@ void SimServer::start_duties(const Proposer& proposer) {
               = {.eval = 20s, .batch_eval = 20s, .job = 20s, .deployment = 20s, .node = 1h}},
        .deployments = watching(),
        .keyring = {.interval = 500ms,
-                   .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()}},
+                   .thresholds = {.rotation = Time{25s}.count(),
+                                  .retention = Time{15s}.count(),
+                                  .prepublish = Time{6s}.count()},
+                   .decide = next_keyring_duties},
        .drainer = {.decide = next_drain_round},
        .workers = 2,
        .detached_workers = false,

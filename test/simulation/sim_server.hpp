@@ -13,6 +13,7 @@
 #include "actors/raft/state_fsm.hpp"
 #include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
+#include "runtime/identity/verify.hpp"
 #include "runtime/security/keyring.hpp"
 #include "test/mistakes/mistake.hpp"
 #include "test/simulation/sim_disk.hpp"
@@ -146,6 +147,11 @@ public:
   /// Whether the others have said that they go on without this server for ever.
   bool is_told_removed() const { return live_->cluster->members()->is_removed(); }
 
+  /// Whose identity this server takes a token for; nothing: it leaves that to the leader.
+  std::optional<Result<access::Grant>> who_is(std::string_view token) const {
+    return system_.on(machine_, [&] { return live_->identities.here(token); });
+  }
+
   security::Keyring& keyring() const { return *live_->keyring; }
 
   raft::LeaderView::Known leader() const { return live_->leader->known(); }
@@ -214,6 +220,7 @@ private:
     std::shared_ptr<raft::LeaderLease> lease;
     std::shared_ptr<raft::LeaderView> leader;
     std::shared_ptr<security::Keyring> keyring;
+    access::Lookup identities;
     std::optional<raft::RaftInbox> inbox;
     server::Server server;
     raft::RaftNode raft;

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/tools/identity_files.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
@@ -58,7 +58,7 @@ public:
       terms.push_back({.has_file = !one.file.empty(),
                        .has_variable = !one.variable.empty(),
                        .acts = one.change != ShownIdentity::Change::noop});
-    machine_.emplace(std::move(terms), Random::from_system());
+    machine_.emplace(std::move(terms), parts_.random());
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
@@ -117,8 +117,9 @@ private:
     const auto promise = waiting_;
     self_
         ->request(parts_.steps, actor::infinite,
-                  blocking::make([subject = subject_of(scope_)]() -> Result<IdentityNotes> {
-                    return read_identity_notes(subject);
+                  blocking::make([disk = parts_.disk,
+                                  subject = subject_of(scope_)]() -> Result<IdentityNotes> {
+                    return disk.read_notes(subject);
                   }))
         .then([this](const blocking::Outcome& outcome) { taken_up(outcome.as<IdentityNotes>()); },
               [this](const Error&) { taken_up({}); });
@@ -151,12 +152,14 @@ private:
   }
 
   void perform(const identity_action::Ask& it) {
+    NOMAD_FAILPOINT("client.identities_asked");
     identity_signer::Sign order{std::string{scope_.alloc->id()}, copy(scope_.place->getTask()), {}};
     for (const auto place : it.which)
       order.names.push_back(shown_[place].name);
     self_->request(parts_.signer, signer_patience, std::move(order))
         .then(
             [this, which = it.which](identity_signer::Signed& made) {
+              NOMAD_FAILPOINT("client.identities_signed");
               take(which, made.identities);
               perform();
             },
@@ -196,11 +199,14 @@ private:
     std::vector<IdentityFile> files;
     for (const auto place : it.which)
       if (!shown_[place].file.empty()) files.push_back({shown_[place].file, tokens_[place]});
-    const auto write = [subject = subject_of(scope_), request = request_, notes = notes_,
-                        files = std::move(files)]() -> Result<> {
-      NOMAD_TRY(
-          write_identities(subject, workload::TaskEnv::read(request->getEnvironment()), files));
-      return note_identities(subject, notes);
+    const auto write = [disk = parts_.disk, subject = subject_of(scope_), request = request_,
+                        notes = notes_, files = std::move(files)]() -> Result<> {
+      NOMAD_FAILPOINT_ERROR("client.before_identities");
+      NOMAD_TRY(disk.write(subject, workload::TaskEnv::read(request->getEnvironment()), files));
+      NOMAD_FAILPOINT("client.identities_written");
+      NOMAD_TRY(disk.note(subject, notes));
+      NOMAD_FAILPOINT("client.identities_noted");
+      return {};
     };
     self_->request(parts_.steps, actor::infinite, blocking::make(write))
         .then([this](const blocking::Outcome&) { written({}); },

@@ -15,9 +15,13 @@
 // Ends:   by the parent's exit message.
 #pragma once
 
+#include <functional>
+
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/tools/blocking_pool.hpp"
+#include "actors/client/tools/identity_files.hpp"
 #include "actors/client/tools/identity_signer.hpp"
+#include "runtime/base/random.hpp"
 
 namespace nomad::client {
 
@@ -25,6 +29,9 @@ struct IdentityHookParts {
   IdentitySigner signer;
   BlockingPool steps;
   UnixClock unix_now;
+  IdentityDisk disk{};
+  /// Of the chance that spreads renewals, drawn for each task.
+  std::function<Random()> random = Random::from_system;
 };
 
 HookEntry identity_hook(IdentityHookParts parts);

@@ -1,6 +1,7 @@
 // The files of a task's identities, and the note of what they are. Calls block.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -56,5 +57,14 @@ using IdentityNotes = std::map<std::string, IdentityNote>;  ///< By name.
 IdentityNotes read_identity_notes(const IdentitySubject& subject);
 
 Result<> note_identities(const IdentitySubject& subject, const IdentityNotes& notes);
+
+/// Where identities are kept: the files above, or what stands for them in a simulated machine.
+struct IdentityDisk {
+  std::function<Result<>(
+      const IdentitySubject&, const workload::TaskEnv&, const std::vector<IdentityFile>&)>
+      write = write_identities;
+  std::function<IdentityNotes(const IdentitySubject&)> read_notes = read_identity_notes;
+  std::function<Result<>(const IdentitySubject&, const IdentityNotes&)> note = note_identities;
+};
 
 }  // namespace nomad::client

@@ -7,6 +7,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/clock.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {
@@ -108,6 +109,7 @@ private:
 
   /// Answers the first question, and begins with the next one.
   void finish(Result<door::Reply> answer) {
+    NOMAD_FAILPOINT("server.identities_signed");
     if (lease_ && !lease_->holds()) answer = no_leader();  // Asked after the snapshot was taken.
     actor::answer(questions_.front().promise, std::move(answer));
     questions_.pop_front();

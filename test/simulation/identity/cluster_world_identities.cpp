@@ -1,0 +1,224 @@
+// ClusterWorld's identities of tasks: rules (25) to (29), and deaths at each step of their way.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "actors/roles/node_door.hpp"
+#include "runtime/access/login/jwt.hpp"
+#include "runtime/identity/issue.hpp"
+#include "test/simulation/cluster_jobs.hpp"
+#include "test/simulation/cluster_world.hpp"
+
+namespace nomad::test {
+
+using namespace std::chrono_literals;
+using Place = SimIdentities::Place;
+
+namespace {
+
+/// See (26).
+constexpr Time longest_recovery = 60s;
+
+/// Two renewals and a rotation of keys.
+constexpr Time identities_watched_for = 40s;
+
+/// A third party keeps what it has fetched for so long; the next key is published twice as long
+/// before it signs.
+constexpr Time fetch_interval = 3s;
+
+constexpr Time between_kills = 12s;
+
+/// Old ones are forgotten.
+constexpr std::size_t most_shown = 400;
+
+std::string key_of(std::string_view token) {
+  const auto jwt = access::parse_jwt(token);
+  return jwt ? jwt->key_id : std::string{};
+}
+
+}  // namespace
+
+ClusterWorldOptions only_kills(KillsAt kills, std::uint64_t seed) {
+  ClusterWorldOptions options{.seed = seed, .nodes = 3, .operators = 3};
+  options.faults = {.network = {.lose = 0, .duplicate = 0, .slow = 0},
+                    .partitions = 0,
+                    .server_crashes = 0,
+                    .agent_crashes = 0,
+                    .machine_crashes = 0,
+                    .engine_failures = 0,
+                    .pauses = 0,
+                    .slow_disks = 0,
+                    .failing_disks = 0,
+                    .clock_jumps = 0,
+                    .membership_changes = 0,
+                    .transfers = 0,
+                    .failpoints = 0};
+  options.kills = std::move(kills);
+  return options;
+}
+
+Result<> ClusterWorld::kill_at(std::string_view failpoint) {
+  if (failpoint != options_.kills->failpoint) return {};
+  if (killed_ && system_.now() - *killed_ < between_kills) return {};
+  const auto machine = *system_.running();
+  killed_ = system_.now();
+  ++counts_.kills;
+  const auto off = network_.delay(10ms, 3s);
+  auto* const boss = leader();
+  const auto victim = options_.kills->victim;
+  for (auto* server : live_servers())
+    if (victim == Victim::servers || (victim == Victim::leader && server == boss)
+        || (victim == Victim::itself && server->machine() == machine))
+      crash_server(*server, off);
+  if (victim == Victim::itself)
+    for (auto& node : nodes_)
+      if (node->machine() == machine) crash_node(*node, false, off);
+  if (!system_.is_on(machine)) throw SimulatedCrash{};
+  return {};
+}
+
+/// (25) of what a node gives a task.
+void ClusterWorld::note_identity(SimNode& node, const Place& place, const std::string& token) {
+  ++counts_.identities;
+  if (node.identities().find(place) != nullptr) ++counts_.renewed;
+  const auto whose = fmt::format("{} of task {} of allocation {} on {}", place.file, place.task,
+                                 place.alloc_id, node.name());
+  const auto jwt = access::parse_jwt(token);
+  if (!jwt) return violated(whose + " is no token");
+  const auto claim
+      = [&](std::string_view name) { return access::text_claim(jwt->claims, name); };
+  const bool is_renewed = place.file == renewed_identity_file;
+  const auto subject
+      = fmt::format("global:default:{}:group:{}:{}", claim("nomad_job_id"), place.task,
+                    renewed_identity);
+  if (claim("nomad_allocation_id") != place.alloc_id || claim("nomad_task") != place.task
+      || claim("nomad_namespace") != "default" || claim("sub") != (is_renewed ? subject : ""))
+    return violated(fmt::format("{} is of task {} of allocation {}, {}", whose,
+                                claim("nomad_task"), claim("nomad_allocation_id"), claim("sub")));
+  note_signing_keys();
+  if (!signing_keys_.contains(jwt->key_id))
+    return violated(fmt::format("{} is signed by key {}, which was never the active one", whose,
+                                jwt->key_id));
+  if (shown_.size() >= most_shown) shown_.erase(shown_.begin(), shown_.begin() + most_shown / 2);
+  shown_.emplace_back(place.alloc_id, token);
+}
+
+void ClusterWorld::note_signing_keys() {
+  witness_.each_command_after(keys_seen_, [this](raft::Index index, const raft::Bytes& payload) {
+    keys_seen_ = index;
+    const auto command = command_of(payload);
+    if (!command.isRootKeyUpsert()) return;
+    const auto key = command.getRootKeyUpsert().getKey();
+    if (key.getState() == schema::RootKeyState::ACTIVE) signing_keys_.insert(copy(key.getKeyId()));
+  });
+}
+
+void ClusterWorld::check_identities() {
+  auto* asked = some_server();
+  if (asked == nullptr) return;
+  in_use_.clear();
+  for (auto& node : nodes_)
+    for (const auto& process : node->processes())
+      if (process.running && !violation_) check_identities_of(*node, process, *asked);
+  check_ended(*asked);
+  check_published(*asked);
+  if (random_.chance(0.3)) ask_for_anothers(*asked);
+}
+
+void ClusterWorld::check_identities_of(SimNode& node,
+                                       const SimProcess& process,
+                                       SimServer& asked) {
+  const auto row = asked.store()->snapshot().alloc(process.id.alloc_id);
+  if (!row) return;  // it has not heard of it yet, or not any more
+  if (!row->job->getTaskGroups()[0].getTasks()[0].hasIdentity()) return;
+  const auto whose
+      = fmt::format("task {} of allocation {} on {}", process.id.task, process.id.alloc_id,
+                    node.name());
+  const auto file = [&](const char* name) {
+    return node.identities().find({process.id.alloc_id, process.id.task, name});
+  };
+  const auto* own = file(default_identity_file);
+  const auto* renewed = file(renewed_identity_file);
+  const bool has_variable = !process.container.empty() || !process.token.empty();
+  if (own == nullptr || renewed == nullptr || !has_variable || own->token.empty()
+      || renewed->token.empty())
+    return violated(whose + " runs without an identity that its job says it shows");
+  if (options_.kills && faulty_ && system_.now() - renewed->written > Time{identity_ttl})
+    return violated(whose + " has an identity that is over");
+  if (row->client_terminal) return;
+  check_believed(asked, own->token, whose);
+  if (!process.token.empty()) check_believed(asked, process.token, whose);
+  if (!whole_since_ || system_.now() < *whole_since_ + longest_recovery) return;
+  for (const auto* token : {&own->token, &renewed->token})
+    in_use_.insert(key_of(*token));
+  for (auto* server : live_servers())
+    check_believed(*server, renewed->token, whose);
+}
+
+/// (26)
+void ClusterWorld::check_believed(SimServer& asked,
+                                  const std::string& token,
+                                  const std::string& whose) {
+  ++counts_.verified;
+  const auto known = asked.who_is(token);
+  if (!known || *known) return;
+  violated(fmt::format("{} refuses an identity of {}, signed by key {}: {}", asked.id(), whose,
+                       key_of(token), known->error().what));
+}
+
+/// (27)
+void ClusterWorld::check_ended(SimServer& asked) {
+  if (shown_.empty()) return;
+  const auto state = asked.store()->snapshot();
+  for (int look = 0; look < 8; ++look) {
+    const auto& [alloc_id, token] = shown_[random_.below(shown_.size())];
+    const auto row = state.alloc(alloc_id);
+    if (row && !row->client_terminal) continue;
+    const auto known = asked.who_is(token);
+    if (known && *known)
+      return violated(fmt::format("{} believes an identity of allocation {}, which {}", asked.id(),
+                                  alloc_id, row ? "has ended" : "is gone"));
+  }
+}
+
+/// (28)
+void ClusterWorld::ask_for_anothers(SimServer& helper) {
+  auto* node = some_node();
+  if (node == nullptr || node->id().empty() || shown_.empty()) return;
+  const auto alloc_id = shown_[random_.below(shown_.size())].first;
+  const auto row = helper.store()->snapshot().alloc(alloc_id);
+  if (!row || row->alloc->node_id() == node->id()) return;
+  const auto question = door::make_ask(node->id(), [&](auto& ask) {
+    auto wanted = ask.initSignIdentities(1)[0];
+    wanted.setAllocId(text(alloc_id));
+    wanted.setTask("task");
+  });
+  helper.ask<door::Reply>(
+      node->link(), question, [this, alloc_id, name = node->name()](const auto& answer) {
+        if (!answer || !(*answer)->isIdentities()) return;
+        if ((*answer)->getIdentities()[0].getToken().size() > 0)
+          violated(fmt::format("{} gets the identity of allocation {}, which is another node's",
+                               name, alloc_id));
+      });
+}
+
+/// (29)
+void ClusterWorld::check_published(SimServer& helper) {
+  if (!whole_since_ || system_.now() < *whole_since_ + longest_recovery) return;
+  if (!fetched_ || system_.now() - *fetched_ >= fetch_interval) {
+    fetched_ = system_.now();
+    published_.clear();
+    for (const auto& key : helper.store()->snapshot().rows<state::kind::RootKeys>().all())
+      published_.emplace(key.key());
+  }
+  for (const auto& key : in_use_)
+    if (!published_.contains(key))
+      return violated(fmt::format("key {} signs an identity, and was not published {} ms ago", key,
+                                  (system_.now() - *fetched_) / 1ms));
+}
+
+void ClusterWorld::watch_identities() {
+  run_until(std::max(system_.now(), *whole_since_ + longest_recovery) + identities_watched_for);
+}
+
+}  // namespace nomad::test

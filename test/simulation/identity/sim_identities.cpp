@@ -1,0 +1,55 @@
+#include "test/simulation/identity/sim_identities.hpp"
+
+#include "actors/client/hooks/identity_hook.hpp"
+#include "runtime/base/failpoint.hpp"
+#include "test/mistakes/mistake.hpp"
+
+namespace nomad::test {
+
+client::HookEntry SimIdentities::hook(const client::HookParts& parts) {
+  const client::IdentityDisk disk{
+      .write = [this](const client::IdentitySubject& subject, const workload::TaskEnv&,
+                      const std::vector<client::IdentityFile>& files) {
+        return write(subject, files);
+      },
+      .read_notes =
+          [this](const client::IdentitySubject& subject) {
+            const auto found = notes_.find({std::string{subject.alloc->id()}, subject.task});
+            return found == notes_.end() ? client::IdentityNotes{} : found->second;
+          },
+      .note = [this](const client::IdentitySubject& subject,
+                     const client::IdentityNotes& notes) -> Result<> {
+        notes_[{std::string{subject.alloc->id()}, subject.task}] = notes;
+        return {};
+      }};
+  return client::identity_hook({.signer = parts.identities,
+                                .steps = parts.steps,
+                                .unix_now = parts.unix_now,
+                                .disk = disk,
+                                .random = [this] { return Random{random_.next()}; }});
+}
+
+Result<> SimIdentities::write(const client::IdentitySubject& subject,
+                              const std::vector<client::IdentityFile>& files) {
+  for (const auto& [path, token] : files) {
+    if (faulty_ && random_.chance(0.01)) return Error{Errc::unavailable, "simulated"};
+    const Place place{std::string{subject.alloc->id()}, subject.task, path};
+    if (mistake == Mistake::tear_identity_files) {
+      files_[place] = {};
+      NOMAD_FAILPOINT("client.identity_torn");
+    }
+    File file{.token = token.reveal(), .written = system_.now()};
+    if (mistake == Mistake::mix_identity_files && random_.chance(0.05) && !files_.empty())
+      file.token = files_.begin()->second.token;
+    on_write(place, file.token);
+    files_[place] = file;
+  }
+  return {};
+}
+
+const SimIdentities::File* SimIdentities::find(const Place& place) const {
+  const auto found = files_.find(place);
+  return found == files_.end() ? nullptr : &found->second;
+}
+
+}  // namespace nomad::test

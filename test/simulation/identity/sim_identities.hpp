@@ -1,0 +1,60 @@
+// SimIdentities: the files of tasks' identities on a simulated machine, which outlive its agent, and
+// the hook that keeps them: the program's own. Whether what is in them may be there is the world's
+// to judge.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "actors/client/hooks/builtin_hooks.hpp"
+#include "actors/client/tools/identity_files.hpp"
+#include "test/simulation/sim_system.hpp"
+
+namespace nomad::test {
+
+class SimIdentities {
+public:
+  struct Place {
+    std::string alloc_id;
+    std::string task;
+    std::string file;
+
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+
+  struct File {
+    std::string token;
+    Time written{0};  ///< In the world's time.
+  };
+
+  SimIdentities(SimSystem& system, std::uint64_t seed) : system_(system), random_(seed) {}
+
+  /// Told before a file is there whole. Set by the world.
+  std::function<void(const Place&, const std::string& token)> on_write;
+
+  /// As the program makes it, of a client that lives on this machine.
+  client::HookEntry hook(const client::HookParts& parts);
+
+  /// Null: there is no such file.
+  const File* find(const Place& place) const;
+
+  /// While it is, one of a hundred writes fails.
+  void set_faulty(bool faulty) { faulty_ = faulty; }
+
+private:
+  using Task = std::pair<std::string, std::string>;
+
+  Result<> write(const client::IdentitySubject& subject,
+                 const std::vector<client::IdentityFile>& files);
+
+  SimSystem& system_;
+  Random random_;
+  std::map<Place, File> files_;
+  std::map<Task, client::IdentityNotes> notes_;
+  bool faulty_ = true;
+};
+
+}  // namespace nomad::test
