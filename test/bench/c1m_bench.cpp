@@ -307,7 +307,8 @@ int main(int argc, char** argv) {
   size.nodes = number(3, size.nodes);
   if (argc > 4) size.directory = argv[4];
   if (size.jobs == 0 || size.nodes == 0 || size.allocs < size.jobs) {
-    std::fprintf(stderr, "usage: c1m_bench [-identities] [allocations [jobs [nodes [directory]]]]\n");
+    std::fprintf(stderr,
+                 "usage: c1m_bench [-identities] [allocations [jobs [nodes [directory]]]]\n");
     return 2;
   }
   return run(size) ? 0 : 1;

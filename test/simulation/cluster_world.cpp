@@ -78,9 +78,8 @@ void ClusterWorld::add_node() {
   node.servers = [this] { return addresses(); };
   node.on_start = [this](SimNode& on, const SimProcess& process) { note_start(on, process); };
   node.violated = [this](const std::string& rule) { violated(rule); };
-  node.identities().on_write = [this, &node](const auto& place, const auto& token) {
-    note_identity(node, place, token);
-  };
+  node.identities().on_write
+      = [this, &node](const auto& place, const auto& token) { note_identity(node, place, token); };
   node.start();
 }
 

@@ -94,7 +94,7 @@ struct ClusterWorldOptions {
   int operators = 6;  ///< Each has one request under way.
   Mistake mistake = Mistake::none;
   std::optional<KillsAt> kills = {};  ///< With no other faults: see `only_kills`.
-  std::string story = {};  ///< A job: what the log did to it is printed.
+  std::string story = {};             ///< A job: what the log did to it is printed.
 };
 
 struct ClusterWorldCounts {
@@ -346,14 +346,14 @@ private:
   std::set<std::string> hurried_;    ///< Nodes whose drains were given a deadline at the end.
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
   /// Of identities.
-  std::optional<Time> whole_since_{};         ///< Since when nothing fails any more.
-  std::set<std::string> signing_keys_;        ///< Those that have been active.
-  raft::Index keys_seen_ = 0;                 ///< Entries that were looked at for them.
-  std::set<std::string> published_;           ///< Those that were fetched last,
-  std::optional<Time> fetched_{};             ///< and when.
+  std::optional<Time> whole_since_{};   ///< Since when nothing fails any more.
+  std::set<std::string> signing_keys_;  ///< Those that have been active.
+  raft::Index keys_seen_ = 0;           ///< Entries that were looked at for them.
+  std::set<std::string> published_;     ///< Those that were fetched last,
+  std::optional<Time> fetched_{};       ///< and when.
   std::vector<std::pair<std::string, std::string>> shown_;  ///< Allocations and their tokens.
-  std::set<std::string> in_use_;              ///< Keys of the tokens that running tasks show.
-  std::optional<Time> killed_{};              ///< When KillsAt hit last.
+  std::set<std::string> in_use_;  ///< Keys of the tokens that running tasks show.
+  std::optional<Time> killed_{};  ///< When KillsAt hit last.
 };
 
 template <class Decide>

@@ -117,10 +117,8 @@ private:
     const auto promise = waiting_;
     self_
         ->request(parts_.steps, actor::infinite,
-                  blocking::make([disk = parts_.disk,
-                                  subject = subject_of(scope_)]() -> Result<IdentityNotes> {
-                    return disk.read_notes(subject);
-                  }))
+                  blocking::make([disk = parts_.disk, subject = subject_of(scope_)]()
+                                     -> Result<IdentityNotes> { return disk.read_notes(subject); }))
         .then([this](const blocking::Outcome& outcome) { taken_up(outcome.as<IdentityNotes>()); },
               [this](const Error&) { taken_up({}); });
     return promise;

@@ -1,17 +1,17 @@
 #include "test/simulation/identity/sim_identities.hpp"
 
 #include "actors/client/hooks/identity_hook.hpp"
-#include "runtime/base/failpoint.hpp"
 #include "test/mistakes/mistake.hpp"
 
 namespace nomad::test {
 
+using namespace std::chrono_literals;
+
 client::HookEntry SimIdentities::hook(const client::HookParts& parts) {
   const client::IdentityDisk disk{
-      .write = [this](const client::IdentitySubject& subject, const workload::TaskEnv&,
-                      const std::vector<client::IdentityFile>& files) {
-        return write(subject, files);
-      },
+      .write
+      = [this](const client::IdentitySubject& subject, const workload::TaskEnv&,
+               const std::vector<client::IdentityFile>& files) { return write(subject, files); },
       .read_notes =
           [this](const client::IdentitySubject& subject) {
             const auto found = notes_.find({std::string{subject.alloc->id()}, subject.task});
@@ -34,13 +34,14 @@ Result<> SimIdentities::write(const client::IdentitySubject& subject,
   for (const auto& [path, token] : files) {
     if (faulty_ && random_.chance(0.01)) return Error{Errc::unavailable, "simulated"};
     const Place place{std::string{subject.alloc->id()}, subject.task, path};
-    if (mistake == Mistake::tear_identity_files) {
-      files_[place] = {};
-      NOMAD_FAILPOINT("client.identity_torn");
-    }
     File file{.token = token.reveal(), .written = system_.now()};
     if (mistake == Mistake::mix_identity_files && random_.chance(0.05) && !files_.empty())
       file.token = files_.begin()->second.token;
+    if (mistake == Mistake::tear_identity_files) {
+      files_[place] = {};
+      system_.at(system_.now() + 300ms, [this, place, file] { files_[place] = file; });
+      continue;
+    }
     on_write(place, file.token);
     files_[place] = file;
   }

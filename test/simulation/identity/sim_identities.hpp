@@ -1,6 +1,6 @@
-// SimIdentities: the files of tasks' identities on a simulated machine, which outlive its agent, and
-// the hook that keeps them: the program's own. Whether what is in them may be there is the world's
-// to judge.
+// SimIdentities: the files of tasks' identities on a simulated machine, which outlive its agent,
+// and the hook that keeps them: the program's own. Whether what is in them may be there is the
+// world's to judge.
 #pragma once
 
 #include <compare>
