@@ -18,7 +18,7 @@ SHOW = "printf %s \"$NOMAD_TOKEN\" > $NOMAD_ALLOC_DIR/token-$NOMAD_TASK_NAME; "
 FOREVER = SHOW + "sleep 100000"
 SHOWN = {"Name": "default", "Audience": ["nomadproject.io"], "Env": True, "File": True}
 # Of the tokens below, those that are guesses.
-GUESSES = ("unknown secret", "changed", "cut", "unsigned", "by a secret", "foreign", "key unknown", "points", "no signature", "ended", "stopped")
+GUESSES = ("unknown-secret", "changed", "cut", "unsigned", "by-a-secret", "foreign", "key-unknown", "points", "no-signature", "ended", "stopped")
 
 
 def task(name, script=FOREVER, **more):
@@ -53,10 +53,10 @@ def forgeries(token):
     return {"changed": f"{head}.{encoded({**claims, 'nomad_job_id': 'other'})}.{signature}",
             "cut": token[:-8],
             "unsigned": f"{encoded({**header, 'alg': 'none'})}.{body}.",
-            "by a secret": f"{by_secret}.{encoded(mac)}",
+            "by-a-secret": f"{by_secret}.{encoded(mac)}",
             "foreign": f"{head}.{body}.{encoded(bytes(range(64)))}",
-            "key unknown": f"{encoded({**header, 'kid': NO_ONE})}.{body}.{signature}",
-            "no signature": f"{head}.{body}.",
+            "key-unknown": f"{encoded({**header, 'kid': NO_ONE})}.{body}.{signature}",
+            "no-signature": f"{head}.{body}.",
             "points": ".."}
 
 
@@ -69,7 +69,7 @@ class World:
         self.management = harness.wait_until(self.bootstrap, what="a leader")
         self.agent.token = self.management
         harness.wait_until(self.agent.is_ready, what="the node")
-        self.tokens = {"none": "", "management": self.management, "unknown secret": NO_ONE}
+        self.tokens = {"none": "", "management": self.management, "unknown-secret": NO_ONE}
         self.ids = {}
         self.fill()
 
@@ -106,7 +106,7 @@ class World:
         self.ids["often"] = self.child("/v1/job/often/periodic/force")
         self.ids["with"] = self.child("/v1/job/with/dispatch", {})
         for name, one, namespace, status in (
-                ("app", "app", "default", "running"), ("other app", "app", "other", "running"), ("application", "application", "default", "running"),
+                ("app", "app", "default", "running"), ("other-app", "app", "other", "running"), ("application", "application", "default", "running"),
                 ("trusted", "trusted", "default", "running"), ("stopped", "stopped", "default", "running"), ("ended", "ended", "default", "complete"),
                 ("often", self.ids["often"], "default", "running"), ("with", self.ids["with"], "default", "running")):
             for alloc in self.allocations(one, namespace, status):
@@ -116,7 +116,7 @@ class World:
         for path in self.paths():
             self.done("PUT", f"/v1/var/{path}", {"Path": path, "Items": {"at": path}})
         self.done("PUT", "/v1/var/nomad/jobs/app?namespace=other", {"Path": "nomad/jobs/app", "Items": {"at": "other"}})
-        self.tokens.update(forgeries(self.tokens["app g1 t1"]))
+        self.tokens.update(forgeries(self.tokens["app/g1/t1"]))
 
     def child(self, path, body=None):
         # It has an evaluation, and by that its job, at once.
@@ -133,15 +133,14 @@ class World:
 
     def take(self, name, alloc):
         """The identities of the allocation's tasks."""
-        place = f"{name} {alloc['TaskGroup']}"
+        place = f"{name}/{alloc['TaskGroup']}"
         self.ids[place] = alloc["ID"]
         for one in alloc["TaskStates"]:
             def read(one=one):
                 answer = self.agent.get(f"/v1/client/fs/cat/{alloc['ID']}?path=alloc/token-{one}&namespace={alloc['Namespace']}")
-                text = answer.body.decode()
-                return text if answer.status == 200 and text.count(".") == 2 else None
-            named = name if name in GUESSES else f"{place} {one}"
-            self.tokens[named] = harness.wait_until(read, what=f"the identity of {place} {one}")
+                return answer.body if answer.status == 200 and answer.body.count(".") == 2 else None
+            named = name if name in GUESSES else f"{place}/{one}"
+            self.tokens[named] = harness.wait_until(read, what=f"the identity of {place}/{one}")
 
     def paths(self):
         """Of variables."""
@@ -158,7 +157,7 @@ class World:
             yield "GET", f"/v1/var/{path}"
         for query in ("", "?prefix=nomad/jobs/app", "?prefix=nomad/jobs/app/", "?namespace=other", "?namespace=*", "?prefix=nomad/jobs/with"):
             yield "GET", f"/v1/vars{query}"
-        alloc = self.ids["app g1"]
+        alloc = self.ids["app/g1"]
         for path in ("/v1/jobs", "/v1/jobs?namespace=*", "/v1/job/app", "/v1/job/trusted", "/v1/job/app/allocations", "/v1/allocations",
                      f"/v1/allocation/{alloc}", "/v1/evaluations", "/v1/deployments", "/v1/nodes", "/v1/services", "/v1/services?namespace=other",
                      "/v1/service/front-g1", "/v1/service/front-g1?namespace=other", "/v1/namespaces", "/v1/namespace/default",
@@ -186,11 +185,11 @@ class World:
 
     def socket(self):
         """The Task API of task t1."""
-        return f"{self.agent.data_dir}/alloc/{self.ids['app g1']}/t1/secrets"
+        return f"{self.agent.data_dir}/alloc/{self.ids['app/g1']}/t1/secrets"
 
     def names(self):
         """What ids are called in answers that are kept; the longest first, for children have the names of their parents."""
-        named = {one: name.replace(" ", "-").upper() for name, one in self.ids.items()}
+        named = {one: name.replace("/", "-").upper() for name, one in self.ids.items()}
         return dict(sorted([*named.items(), (NO_ONE, "NO_ONE")], key=lambda pair: -len(pair[0])))
 
     def destroy(self):
