@@ -70,7 +70,9 @@ Principal Authenticator::identify(const Presented& shown) const {
 Principal Authenticator::with_token(const Principal& who, std::string token) {
   auto caller = std::make_shared<Caller>(who.caller());
   caller->token = {};
-  if (!token.empty()) caller->token = TokenIdentity{SecretText{std::move(token)}};
+  // Who goes on as one without a token has shown his before, where all need one.
+  if (token.empty()) return {std::move(caller), false};
+  caller->token = TokenIdentity{SecretText{std::move(token)}};
   return {std::move(caller), who.needs_token_};
 }
 

@@ -19,9 +19,6 @@ namespace {
 /// See (26).
 constexpr Time longest_recovery = 60s;
 
-/// A renewal of each, and a rotation of keys.
-constexpr Time identities_watched_for = 25s;
-
 /// A third party keeps what it has fetched for so long; the next key is published twice as long
 /// before it signs.
 constexpr Time fetch_interval = 3s;
@@ -212,9 +209,17 @@ void ClusterWorld::check_published(SimServer& helper) {
                                   (system_.now() - *fetched_) / 1ms));
 }
 
+/// What agents take up from those before them, and what is not written at once, is renewed as well.
 void ClusterWorld::watch_identities() {
   if (options_.kills) return;  // what may be is much less there, and was checked all along
-  run_until(std::max(system_.now(), *whole_since_ + longest_recovery) + identities_watched_for);
+  for (auto& node : nodes_) {
+    crash_node(*node, false, network_.delay(10ms, 1s));
+    node->identities().set_faulty(true);
+  }
+  run_until(std::max(system_.now() + identity_ttl * 3 / 4, *whole_since_ + longest_recovery));
+  for (auto& node : nodes_)
+    node->identities().set_faulty(false);
+  run_until(system_.now() + identity_ttl / 2);
 }
 
 }  // namespace nomad::test

@@ -32,8 +32,10 @@ client::HookEntry SimIdentities::hook(const client::HookParts& parts) {
 Result<> SimIdentities::write(const client::IdentitySubject& subject,
                               const std::vector<client::IdentityFile>& files) {
   for (const auto& [path, token] : files) {
-    if (faulty_ && random_.chance(0.01)) return Error{Errc::unavailable, "simulated"};
     const Place place{std::string{subject.alloc->id()}, subject.task, path};
+    const bool renews = find(place) != nullptr;
+    if (faulty_ && random_.chance(renews ? 0.2 : 0.01))
+      return Error{Errc::unavailable, "simulated"};
     File file{.token = token.reveal(), .written = system_.now()};
     if (mistake == Mistake::mix_identity_files && random_.chance(0.05) && !files_.empty())
       file.token = files_.begin()->second.token;

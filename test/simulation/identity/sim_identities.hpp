@@ -41,7 +41,7 @@ public:
   /// Null: there is no such file.
   const File* find(const Place& place) const;
 
-  /// While it is, one of a hundred writes fails.
+  /// While it is, a fifth of the renewals are not written, and one of a hundred new files.
   void set_faulty(bool faulty) { faulty_ = faulty; }
 
 private:
