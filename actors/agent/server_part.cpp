@@ -205,6 +205,7 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
   // Whoever hears of a vote must find it after a power cut: first the directories are synced.
   keyring_ = NOMAD_TRY(keyring.get());
   cluster_->verify_by(identity::signing_keys(keyring_));
+  rsa_keys_ = identity::rsa_keys(keyring_);
   cluster_->attach(server_, *raft_);
   start_duties(config, links);
   return {};
@@ -228,7 +229,8 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
   const auto sealed
       = server::spawn_sealed_link(server_, proposer, cluster_->forwarder(), raft_->leader);
   const auto duties = server::start_duties(
-      server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed, cluster_->forwarder()},
+      server_,
+      {store_, fsm_, proposer, raft_->lease, keyring_, sealed, cluster_->forwarder(), rsa_keys_},
       {.heartbeats
        = {.leases = lease_options(config.server),
           .servers = cluster_->known_servers(),

@@ -14,6 +14,7 @@
 #include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/config/agent_config.hpp"
+#include "runtime/identity/rsa_key.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 
@@ -40,6 +41,9 @@ public:
   const std::shared_ptr<const raft::LeaderLease>& lease() const { return raft_->lease; }
 
   const std::shared_ptr<security::Keyring>& keyring() const { return keyring_; }
+
+  /// Of that keyring.
+  const identity::RsaKeyOf& rsa_keys() const { return rsa_keys_; }
 
   const raft::RaftNode& raft() const { return raft_->node; }
 
@@ -80,6 +84,7 @@ private:
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<raft::StateFsm> fsm_;
   std::shared_ptr<security::Keyring> keyring_;
+  identity::RsaKeyOf rsa_keys_;
   std::optional<raft::StartedRaft> raft_;
   server::NodeSide nodes_;
   server::LockTracker locks_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/api/agent/server_gauges.hpp"
+#include "actors/api/cluster/identity_endpoint.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/task_gate.hpp"
 #include "actors/api/jobs/admission_cache.hpp"
@@ -119,7 +120,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_quota_routes(routes);
   add_variable_routes(routes, {server.keyring, server.locks});
   add_keyring_routes(routes, server.keyring);
-  add_identity_routes(routes, {server.keyring, server.oidc_issuer});
+  add_identity_routes(routes, {server.keyring, server.rsa_keys, server.oidc_issuer});
   add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files, server.keyring});
   add_search_routes(routes);
   add_volume_routes(routes);

@@ -31,6 +31,7 @@
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
 #include "runtime/cluster/acl/token_bounds.hpp"
+#include "runtime/identity/rsa_key.hpp"
 #include "runtime/jobspec/validate/bounds.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
@@ -101,6 +102,7 @@ struct StateParts {
 /// What else that server has.
 struct ServerParts {
   std::shared_ptr<security::Keyring> keyring = {};
+  identity::RsaKeyOf rsa_keys = {};                   ///< Of that keyring; empty: made of it.
   server::LockTracker locks = {};                     ///< Of variables.
   std::string oidc_issuer = {};                       ///< "" without one.
   server::DecisionLog decisions = {};                 ///< Empty: none are kept.

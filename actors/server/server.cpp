@@ -100,6 +100,11 @@ AddDuty start_workers(const actor::Owner& owner,
   return scheduling;
 }
 
+identity::IssuingKeys issuing_keys(const ServerParts& parts) {
+  return {.own = identity::signing_keys(parts.keyring),
+          .for_others = parts.rsa_keys ? parts.rsa_keys : identity::rsa_keys(parts.keyring)};
+}
+
 }  // namespace
 
 namespace {
@@ -130,8 +135,8 @@ Duties start_duties(const Server& server,
   const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
   const auto data
       = spawn_data_endpoint(owner, store, parts.keyring, parts.lease, options.enforces_access);
-  const auto identities = spawn_identity_endpoint(
-      owner, store, identity::signing_keys(parts.keyring), parts.lease, options.oidc_issuer);
+  const auto identities = spawn_identity_endpoint(owner, store, issuing_keys(parts), parts.lease,
+                                                  options.oidc_issuer, options.detached_workers);
   options.heartbeats.random_seed = random.next();
   options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);

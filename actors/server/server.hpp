@@ -30,6 +30,7 @@
 #include "actors/server/plan_applier.hpp"
 #include "actors/server/regions/region_rows.hpp"
 #include "actors/server/regions/replicator.hpp"
+#include "runtime/identity/rsa_key.hpp"
 
 namespace nomad::server {
 
@@ -58,7 +59,8 @@ struct ServerParts {
   std::shared_ptr<const raft::LeaderLease> lease;
   std::shared_ptr<security::Keyring> keyring;
   SealedLink sealed;
-  rpc::Forwarder forwarder = {};  ///< To other regions; empty: none is asked.
+  rpc::Forwarder forwarder = {};     ///< To other regions; empty: none is asked.
+  identity::RsaKeyOf rsa_keys = {};  ///< Of `keyring`; empty: made of it.
 };
 
 /// Seeds are drawn, whatever is given.

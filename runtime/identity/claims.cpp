@@ -1,8 +1,16 @@
 #include "runtime/identity/claims.hpp"
 
+#include <algorithm>
+
 #include <boost/json.hpp>
 
 namespace nomad::identity {
+
+bool is_for_nomad(const Claims& claims) {
+  if (claims.subject.empty() && claims.audience.empty()) return true;
+  return std::find(claims.audience.begin(), claims.audience.end(), own_audience)
+         != claims.audience.end();
+}
 
 std::string claims_json(const Claims& claims) {
   boost::json::object json;

@@ -39,6 +39,10 @@ struct Claims {
   friend bool operator==(const Claims&, const Claims&) = default;
 };
 
+/// Whether Nomad itself takes it as a token: the default one of a task, and those for
+/// `own_audience`. Others are for others alone, whoever shows them here.
+bool is_for_nomad(const Claims& claims);
+
 /// The JSON that is signed; the same bytes for the same claims, everywhere and always.
 std::string claims_json(const Claims& claims);
 

@@ -87,12 +87,31 @@ void add_named(Claims& claims,
 }
 
 /// The active key signs for whoever's own key is gone or can't be opened here.
-Result<std::shared_ptr<const SigningKey>> key_for(const Object<schema::RootKey>& own,
-                                                  const Object<schema::RootKey>& active,
-                                                  const KeyOf& keys) {
+template <class KeyOfRow>
+auto key_for(const Object<schema::RootKey>& own,
+             const Object<schema::RootKey>& active,
+             const KeyOfRow& keys) {
   if (own)
     if (auto key = keys(own)) return key;
   return keys(active);
+}
+
+/// Signs by RS256. The same bytes have the same signature: one that is kept is not made anew.
+Result<> sign_for_others(Issued& to,
+                         const Claims& claims,
+                         const RsaKey& key,
+                         SignatureCache* signatures) {
+  auto part = signed_part(claims, rsa_algorithm, key.id());
+  if (claims.expires_at != 0) signatures = nullptr;  // The next one is another.
+  const auto* kept = signatures != nullptr ? signatures->find(part) : nullptr;
+  std::string made;
+  if (kept == nullptr) {
+    made = NOMAD_TRY(key.sign(part));
+    to.is_rsa_made = true;
+    if (signatures != nullptr) signatures->keep(part, made);
+  }
+  to.token = with_signature(std::move(part), kept != nullptr ? *kept : made);
+  return {};
 }
 
 }  // namespace
@@ -131,11 +150,12 @@ Object<schema::RootKey> key_created_at(const state::Snapshot& state, std::uint64
 }
 
 Result<Issued> issue(const state::Snapshot& state,
-                     const KeyOf& keys,
+                     const IssuingKeys& keys,
                      std::string_view node_id,
                      const IdentityRef& wanted,
                      std::string_view issuer,
-                     std::int64_t now) {
+                     std::int64_t now,
+                     SignatureCache* signatures) {
   const auto row = wanted.alloc_id.empty() ? state::AllocRef{} : state.alloc(wanted.alloc_id);
   if (!row || row->client_terminal || row->alloc->node_id() != node_id)
     return missing("allocation not found");
@@ -148,8 +168,6 @@ Result<Issued> issue(const state::Snapshot& state,
   const bool ends = block && block->getTtl() > 0;
   const auto own_row
       = ends ? Object<schema::RootKey>{} : key_created_at(state, alloc->identity_key());
-  const auto key = NOMAD_TRY(key_for(own_row, state.active_root_key(), keys));
-
   Claims claims{.ns = std::string{alloc->ns()},
                 .job_id = std::string{identity_job_id(job)},
                 .alloc_id = wanted.alloc_id};
@@ -161,8 +179,15 @@ Result<Issued> issue(const state::Snapshot& state,
     add_named(claims, *block, job, alloc->task_group(), wanted);
     claims.issuer = issuer;
   }
-  return Issued{
-      .token = sign(claims, *key), .issued_at = claims.issued_at, .expires_at = claims.expires_at};
+  Issued issued{.issued_at = claims.issued_at, .expires_at = claims.expires_at};
+  const auto active = state.active_root_key();
+  if (is_for_nomad(claims)) {
+    issued.token = sign(claims, *NOMAD_TRY(key_for(own_row, active, keys.own)));
+    return issued;
+  }
+  const auto key = NOMAD_TRY(key_for(own_row, active, keys.for_others));
+  NOMAD_TRY(sign_for_others(issued, claims, *key, signatures));
+  return issued;
 }
 
 }  // namespace nomad::identity

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "runtime/identity/rsa_key.hpp"
 #include "runtime/identity/sign.hpp"
+#include "runtime/identity/signature_cache.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/snapshot.hpp"
@@ -31,10 +33,17 @@ using KeyOf
 /// Derives them from the keyring's root keys, and keeps what it has derived.
 KeyOf signing_keys(std::shared_ptr<security::Keyring> keyring);
 
+/// What signs: Ed25519 what Nomad takes itself, RS256 what is for others.
+struct IssuingKeys {
+  KeyOf own;
+  RsaKeyOf for_others;
+};
+
 struct Issued {
-  std::string token;
+  std::string token{};
   std::int64_t issued_at = 0;   ///< Unix seconds.
   std::int64_t expires_at = 0;  ///< Likewise; 0: it ends with its allocation.
+  bool is_rsa_made = false;     ///< It has cost a signature by RS256.
 };
 
 /// The identity, signed. `not_found` says in Nomad's words what there is none of, also for an
@@ -42,13 +51,14 @@ struct Issued {
 ///
 /// An identity without an end is signed by the key of its row (by the active one if that can't be
 /// opened here), from the row's time on; one with an end by the active key, from `now` (Unix
-/// seconds) on.
+/// seconds) on. Of the former, signatures by RS256 are kept in `signatures` (null: they are not).
 Result<Issued> issue(const state::Snapshot& state,
-                     const KeyOf& keys,
+                     const IssuingKeys& keys,
                      std::string_view node_id,
                      const IdentityRef& wanted,
                      std::string_view issuer,
-                     std::int64_t now);
+                     std::int64_t now,
+                     SignatureCache* signatures = nullptr);
 
 /// The job that identities of this job's allocations name: its parent, if it is a child.
 std::string_view identity_job_id(schema::Job::Reader job);

@@ -39,15 +39,24 @@ std::string SigningKey::sign(std::string_view text) const {
   return signature;
 }
 
+std::string signed_part(const Claims& claims, std::string_view algorithm, std::string_view key_id) {
+  const boost::json::object header{{"alg", algorithm}, {"kid", key_id}, {"typ", "JWT"}};
+  auto part = access::encode_jwt_part(boost::json::serialize(header));
+  part += '.';
+  part += access::encode_jwt_part(claims_json(claims));
+  return part;
+}
+
+std::string with_signature(std::string signed_part, std::string_view signature) {
+  signed_part += '.';
+  signed_part += access::encode_jwt_part(signature);
+  return signed_part;
+}
+
 std::string sign(const Claims& claims, const SigningKey& key) {
-  const boost::json::object header{{"alg", ed25519_algorithm}, {"kid", key.id()}, {"typ", "JWT"}};
-  std::string token = access::encode_jwt_part(boost::json::serialize(header));
-  token += '.';
-  token += access::encode_jwt_part(claims_json(claims));
-  const auto signature = key.sign(token);
-  token += '.';
-  token += access::encode_jwt_part(signature);
-  return token;
+  auto part = signed_part(claims, ed25519_algorithm, key.id());
+  const auto signature = key.sign(part);
+  return with_signature(std::move(part), signature);
 }
 
 }  // namespace nomad::identity

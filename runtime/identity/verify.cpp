@@ -26,12 +26,6 @@ std::optional<std::int64_t> time_claim(const access::Claims& claims, std::string
   return found->get_int64();
 }
 
-bool is_for_us(const Claims& claims) {
-  if (claims.subject.empty() && claims.audience.empty()) return true;
-  return std::find(claims.audience.begin(), claims.audience.end(), own_audience)
-         != claims.audience.end();
-}
-
 Claims read(const access::Claims& from) {
   const auto text
       = [&](std::string_view name) { return std::string{access::text_claim(from, name)}; };
@@ -86,7 +80,7 @@ Result<Claims> verify(const state::Snapshot& state,
     if (!ends || *ends <= now || !has_begun) return access::permission_denied();
     claims.expires_at = *ends;
   }
-  if (!is_for_us(claims)) return access::permission_denied();
+  if (!is_for_nomad(claims)) return access::permission_denied();
   return claims;
 }
 

@@ -4,7 +4,8 @@
 // more.
 //
 // An identity that is for somebody else (one with a subject, and no audience of ours) is none here:
-// whoever it was shown to could show it to us.
+// whoever it was shown to could show it to us. It is signed by another key of another algorithm
+// besides, which this does not know.
 //
 // Pure but for the keys that `KeyOf` keeps. Tests: verify_test.
 #pragma once

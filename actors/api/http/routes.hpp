@@ -179,11 +179,8 @@ struct VariableParts {
 
 void add_variable_routes(Routes& routes, VariableParts parts);
 
-/// Of the keys by which identities of tasks are verified.
-struct IdentityParts {
-  std::shared_ptr<security::Keyring> keyring;  ///< Null: this agent is no server.
-  std::string issuer;
-};
+/// See cluster/identity_endpoint.hpp.
+struct IdentityParts;
 
 void add_identity_routes(Routes& routes, const IdentityParts& parts);
 void add_keyring_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);

@@ -15,6 +15,8 @@ struct IdentityState : state::StateFixture {
   std::shared_ptr<security::Keyring> keyring
       = security::Keyring::open({.server_id = "one"}).value();
   identity::KeyOf keys = identity::signing_keys(keyring);
+  identity::RsaKeyOf rsa_keys = identity::rsa_keys(keyring);
+  identity::SignatureCache signatures;
 
   IdentityState() {
     add_key("11111111-2222-4333-8444-555555555555");
@@ -39,12 +41,14 @@ struct IdentityState : state::StateFixture {
     service.initIdentity().initAudience(1).set(0, "mesh");
     auto task = group.initTasks(1)[0];
     task.setName("server");
-    auto identities = task.initIdentities(2);
+    auto identities = task.initIdentities(3);
     identities[0].setName("aws");
     identities[0].initAudience(1).set(0, "sts.amazonaws.com");
     identities[0].setTtl(3'600'000'000'001);
     identities[1].setName("ours");
     identities[1].initAudience(1).set(0, "nomadproject.io");
+    identities[2].setName("vault");
+    identities[2].initAudience(1).set(0, "vault.io");
   }
 
   void place_alloc(std::string_view id, std::string_view job) {
@@ -57,7 +61,8 @@ struct IdentityState : state::StateFixture {
   Result<identity::Issued> issue(const identity::IdentityRef& wanted,
                                  std::int64_t at = issued,
                                  std::string_view node = "n1") {
-    return identity::issue(now(), keys, node, wanted, "https://nomad.example", at);
+    return identity::issue(now(), {keys, rsa_keys}, node, wanted, "https://nomad.example", at,
+                           &signatures);
   }
 
   std::string token_of(const identity::IdentityRef& wanted) { return issue(wanted).value().token; }

@@ -81,9 +81,55 @@ TEST_CASE_FIXTURE(Fixture, "issue: a rotation leaves what has no end, and signs 
 TEST_CASE_FIXTURE(Fixture, "issue: the active key signs for one whose own can't be opened here") {
   keyring = security::Keyring::open({.server_id = "two"}).value();
   keys = identity::signing_keys(keyring);
+  rsa_keys = identity::rsa_keys(keyring);
   CHECK(issue({"a1", "server"}).error().code == Errc::corrupt);
   const std::string active = "99999999-2222-4333-8444-555555555555";
   add_key(active);
 
   CHECK(access::parse_jwt(token_of({"a1", "server"}))->key_id == active);
+  CHECK(access::parse_jwt(token_of({"a1", "server", false, "vault"}))->key_id == active + "-rs256");
+}
+
+TEST_CASE_FIXTURE(Fixture, "issue: what Nomad takes is Ed25519's, what is for others is RS256") {
+  const auto algorithm = [this](const identity::IdentityRef& wanted) {
+    return access::parse_jwt(token_of(wanted))->algorithm;
+  };
+  CHECK(algorithm({"a1", "server"}) == "EdDSA");
+  CHECK(algorithm({"a1", "server", false, "ours"}) == "EdDSA");
+  CHECK(algorithm({"a1", "server", false, "aws"}) == "RS256");
+  CHECK(algorithm({"a1", "server", false, "vault"}) == "RS256");
+  CHECK(algorithm({"a1", "front", true, ""}) == "RS256");
+}
+
+TEST_CASE_FIXTURE(Fixture, "issue: a signature by RS256 that stays the same is made once") {
+  const auto first = issue({"a1", "server", false, "vault"}).value();
+  const auto second = issue({"a1", "server", false, "vault"}, issued + 7).value();
+  CHECK(first.is_rsa_made);
+  CHECK_FALSE(second.is_rsa_made);
+  CHECK(second.token == first.token);
+
+  signatures = identity::SignatureCache{};
+  CHECK(issue({"a1", "server", false, "vault"})->token == first.token);
+  CHECK(issue({"a1", "server", false, "aws"})->is_rsa_made);
+  CHECK(issue({"a1", "server", false, "aws"})->is_rsa_made);
+  CHECK_FALSE(issue({"a1", "server"})->is_rsa_made);
+}
+
+TEST_CASE_FIXTURE(Fixture, "issue: a rotation leaves what is for others and has no end, too") {
+  const auto vault = token_of({"a1", "server", false, "vault"});
+  const auto aws = access::parse_jwt(token_of({"a1", "server", false, "aws"}))->key_id;
+  add_key("99999999-2222-4333-8444-555555555555");
+
+  CHECK(token_of({"a1", "server", false, "vault"}) == vault);
+  CHECK(access::parse_jwt(token_of({"a1", "server", false, "aws"}))->key_id != aws);
+}
+
+TEST_CASE_FIXTURE(Fixture, "issue: clocks that jump a day make no token of another time") {
+  constexpr std::int64_t day = 86'400;
+  const auto own = token_of({"a1", "server"});
+  for (const auto jump : {-day, day}) {
+    CHECK(issue({"a1", "server"}, issued + jump)->token == own);
+    const auto made = issue({"a1", "server", false, "aws"}, issued + jump).value();
+    CHECK(made.expires_at - made.issued_at == 3'601);
+  }
 }

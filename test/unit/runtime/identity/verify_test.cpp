@@ -151,6 +151,42 @@ TEST_CASE_FIXTURE(Verified, "verify: an identity for others is none here") {
   CHECK(is_refused(token_of({"a1", "server", false, "aws"})));
   CHECK_FALSE(is_refused(token_of({"a1", "server", false, "ours"})));
   CHECK(is_refused(token_of({"a1", "front", true, ""})));
+  // Nor by our other key, whatever it says.
+  const auto rsa = rsa_keys(now().active_root_key()).value();
+  for (const auto& id : {rsa->id(), key().id()})
+    for (const auto algorithm : {identity::rsa_algorithm, identity::ed25519_algorithm}) {
+      auto part = identity::signed_part(own_claims(), algorithm, id);
+      const auto signature = rsa->sign(part).value();
+      CHECK(is_refused(identity::with_signature(std::move(part), signature)));
+    }
+}
+
+TEST_CASE_FIXTURE(Verified, "verify: a token of 1 MB is refused before it is read") {
+  auto claims = own_claims();
+  claims.id = std::string(1'000'000, 'x');
+  CHECK(is_refused(identity::sign(claims, key())));
+  CHECK(is_refused(std::string(1'000'000, 'x') + ".x.x"));
+  CHECK(is_refused("x.x." + std::string(1'000'000, 'x')));
+}
+
+TEST_CASE_FIXTURE(Verified,
+                  "verify: a clock that jumped a day back takes what it has signed since") {
+  constexpr std::int64_t day = 86'400;
+  time = issued + day;
+  const auto before = issue({"a1", "server", false, "ours"}, time).value();
+  auto ahead = own_claims();
+  ahead.issued_at = time;
+  ahead.expires_at = time + 600;
+  const auto from_before_the_jump = identity::sign(ahead, key());
+  CHECK_FALSE(is_refused(from_before_the_jump));
+  time = issued;
+  CHECK(is_refused(from_before_the_jump));
+  CHECK_FALSE(is_refused(before.token));  // It has no end, so that no clock counts.
+  ahead.issued_at = time;
+  ahead.expires_at = time + 600;
+  CHECK_FALSE(is_refused(identity::sign(ahead, key())));
+  time = issued + day;
+  CHECK_FALSE(is_refused(from_before_the_jump));
 }
 
 TEST_CASE_FIXTURE(Verified, "verify: it is of exactly this allocation, job and task") {

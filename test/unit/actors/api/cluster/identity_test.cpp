@@ -29,16 +29,23 @@ struct IdentityApi : ApiFixture {
     state().run([](auto command) {
       auto job = command.initJobRegister().initJob();
       state::fill(job, state::JobSpec{});
-      job.getTaskGroups()[0].initTasks(1)[0].setName("server");
+      auto task = job.getTaskGroups()[0].initTasks(1)[0];
+      task.setName("server");
+      auto identity = task.initIdentities(1)[0];
+      identity.setName("vault");
+      identity.initAudience(1).set(0, "vault.io");
     });
     state().place({{.id = alloc, .node = "n1"}}, [this](auto plan) {
       plan.setIdentityKey(state().now().active_root_key()->getCreateIndex());
     });
   }
 
-  std::string token() {
-    return identity::issue(state().now(), identity::signing_keys(keyring), "n1", {alloc, "server"},
-                           "", 1)
+  std::string token() { return issued({alloc, "server"}); }
+
+  std::string issued(const identity::IdentityRef& wanted) {
+    return identity::issue(state().now(),
+                           {identity::signing_keys(keyring), identity::rsa_keys(keyring)}, "n1",
+                           wanted, "", 1)
         .value()
         .token;
   }
@@ -64,7 +71,11 @@ TEST_CASE("identity: anybody verifies a token by the published keys") {
   CHECK(answer.header("Cache-Control") == "public, max-age=900");
   const auto keys = access::read_jwks(answer.body);
   REQUIRE(keys.has_value());
+  REQUIRE(keys->size() == 2);  // Both algorithms of the one root key.
   CHECK(access::is_signed_by(*keys, access::parse_jwt(api.token()).value()));
+  const auto for_others = access::parse_jwt(api.issued({api.alloc, "server", false, "vault"}));
+  CHECK(for_others->algorithm == "RS256");
+  CHECK(access::is_signed_by(*keys, *for_others));
 }
 
 TEST_CASE("identity: discovery says where the keys are, if there is an issuer") {
@@ -72,6 +83,8 @@ TEST_CASE("identity: discovery says where the keys are, if there is an issuer") 
   const auto found = api.json("/.well-known/openid-configuration");
   CHECK(found.at("issuer") == "https://nomad.example/");
   CHECK(found.at("jwks_uri") == "https://nomad.example/.well-known/jwks.json");
+  CHECK(boost::json::serialize(found.at("id_token_signing_alg_values_supported"))
+        == R"(["RS256","EdDSA"])");
 
   IdentityApi without{true, ""};
   CHECK(without.refusal("/.well-known/openid-configuration")
@@ -128,5 +141,5 @@ TEST_CASE("identity: a key may be published before it signs") {
       = api.send("PUT", "/v1/operator/keyring/rotate?publish_time=" + std::to_string(unix_now()));
   REQUIRE(made.status == 200);
   CHECK(boost::json::parse(made.body).at("Key").at("State") == "prepublished");
-  CHECK(api.json("/.well-known/jwks.json").at("keys").as_array().size() == 2);
+  CHECK(api.json("/.well-known/jwks.json").at("keys").as_array().size() == 4);
 }

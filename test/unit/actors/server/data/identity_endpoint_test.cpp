@@ -13,8 +13,13 @@ struct IdentityFixture : test::ServerFixture {
   std::shared_ptr<security::Keyring> keyring
       = security::Keyring::open({.server_id = "one"}).value();
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
-  NodeDoor endpoint = adopt(spawn_identity_endpoint(
-      system(), store, identity::signing_keys(keyring), lease, "https://nomad.example"));
+  NodeDoor endpoint = adopt(
+      spawn_identity_endpoint(system(),
+                              store,
+                              {identity::signing_keys(keyring), identity::rsa_keys(keyring)},
+                              lease,
+                              "https://nomad.example",
+                              false));
 
   IdentityFixture() {
     lease->set(raft::LeaderLease::unlimited);

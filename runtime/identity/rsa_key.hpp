@@ -1,0 +1,69 @@
+// RsaKey: signs the identities that are for others by RS256 (RSASSA-PKCS1-v1_5 with SHA-256), which
+// every verifier of OIDC knows; many know no Ed25519. The key follows from the root key like the
+// Ed25519 one beside it, by a purpose of its own: nothing of it is in the log, in a snapshot or in
+// a file, and each server that opens the root key has it. Its numbers are drawn here, from 32
+// secret bytes, so that they are the same whatever release of OpenSSL there is; arithmetic, tests
+// for primes and signatures are OpenSSL's.
+//
+// Making a key takes 0.1 to 0.5 s, a signature about 1 ms: neither is anything for a thread that
+// others wait for. `rsa_keys` keeps what it has made.
+//
+// Pure; thread-safe. Tests: rsa_key_test.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.hpp"
+#include "runtime/object/object.hpp"
+#include "runtime/security/keyring.hpp"
+#include "runtime/security/secret.hpp"
+
+struct evp_pkey_st;
+
+namespace nomad::identity {
+
+inline constexpr std::string_view rsa_algorithm = "RS256";
+inline constexpr int rsa_bits = 2'048;
+
+/// What a root key's RSA key is derived from it by. Part of what is signed: never changed.
+inline constexpr std::string_view rsa_purpose = "workload identities, rs256";
+
+/// The `kid` of a root key's RSA key.
+std::string rsa_key_id(std::string_view root_key_id);
+
+class RsaKey {
+public:
+  /// Of 32 secret bytes, the same key for the same bytes.
+  static Result<RsaKey> from_seed(std::string_view root_key_id, const security::Secret& seed);
+
+  /// A token's `kid`.
+  const std::string& id() const { return id_; }
+
+  /// The public half, big-endian, without leading zeros.
+  const std::string& modulus() const { return modulus_; }
+
+  const std::string& exponent() const { return exponent_; }
+
+  /// 256 bytes, the same for the same text. `internal`: OpenSSL has failed.
+  Result<std::string> sign(std::string_view text) const;
+
+private:
+  RsaKey() = default;
+
+  std::string id_;
+  std::string modulus_;
+  std::string exponent_;
+  std::shared_ptr<evp_pkey_st> key_;
+};
+
+/// A root key's RSA key by its row. Kept: the same row gives the same object. Thread-safe; who asks
+/// first waits while it is made, and with him whoever asks meanwhile.
+using RsaKeyOf
+    = std::function<Result<std::shared_ptr<const RsaKey>>(const Object<schema::RootKey>&)>;
+
+RsaKeyOf rsa_keys(std::shared_ptr<security::Keyring> keyring);
+
+}  // namespace nomad::identity
