@@ -85,7 +85,8 @@ struct HookRequest {
   deadline @1 :Int64;                 # how long the answer is waited for
   data @2 :List(Common.TextEntry);    # prestart, stop: what the hook left at its last prestart
   environment @3 :TaskEnvironment;    # of a hook that asks for it; of no task for an allocation's
-  running @4 :Bool;                   # update: the task runs
+  running @4 :Bool;                   # update: the task runs; of an allocation's hook: an earlier
+                                      # agent has started tasks of it
   network @5 :DriverNetwork;          # poststart, update: of the running task, if its driver made one
   exit @6 :ExitResult;                # exited
   tasks @7 :List(TaskEnvironmentEntry);  # of an allocation's hook that asks for environments

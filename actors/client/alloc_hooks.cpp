@@ -39,6 +39,7 @@ HookScope AllocHooks::hook_scope() const {
 
 void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const {
   request.setAgain(again_);
+  request.setRunning(facts_.begun);
   if (hook.reads_environment) fill_environments(request);
 }
 

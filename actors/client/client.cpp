@@ -89,6 +89,7 @@ private:
   CheckRunner checks_;
   DataWatcher data_;
   IdentitySigner identities_;
+  const std::shared_ptr<IdentityShelf> shelf_ = std::make_shared<IdentityShelf>();
   PendingDeregistrations deregistrations_;  ///< Empty: no plugin brings providers.
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
@@ -117,6 +118,7 @@ private:
                       .identity = identity_,
                       .sync = sync_,
                       .checks = checks_,
+                      .shelf = *shelf_,
                       .report_numbers = report_numbers_,
                       .network = network_,
                       .context = runner_context_,
@@ -349,6 +351,7 @@ void ClientNode::make_hooks() {
                                   .checks = checks_,
                                   .data = data_,
                                   .identities = identities_,
+                                  .shelf = shelf_,
                                   .deregistrations = deregistrations_,
                                   .providers = parts_.plugins->providers,
                                   .templates = templates_,

@@ -472,4 +472,10 @@ actor::Answer<client_api::CheckReports> NodeAllocs::checks(const client_api::All
   return self_->delegate(parts_.checks, check::ReportsOf{msg.alloc_id});
 }
 
+actor::Answer<client_api::IdentityReports> NodeAllocs::identities(
+    const client_api::AllocIdentities& msg) {
+  NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
+  return client_api::IdentityReports{parts_.shelf.list(msg.alloc_id)};
+}
+
 }  // namespace nomad::client

@@ -18,6 +18,7 @@
 #include "actors/client/node/orphans.hpp"
 #include "actors/client/report_numbers.hpp"
 #include "actors/client/tools/check_runner.hpp"
+#include "actors/client/tools/identity_shelf.hpp"
 #include "actors/core/part.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/workload/node/alloc_ledger.hpp"
@@ -58,6 +59,7 @@ public:
     const NodeIdentity& identity;
     const AllocSync& sync;
     const CheckRunner& checks;
+    const IdentityShelf& shelf;
     const std::shared_ptr<ReportNumbers>& report_numbers;
     const std::shared_ptr<const network::NetworkOptions>& network;
     const std::shared_ptr<const RunnerContext>& context;   ///< For the runners that come,
@@ -78,6 +80,7 @@ public:
         [this](const client_api::MayExec& msg) { return may_exec(msg); },
         [this](const client_api::DiskOf& msg) { return disk_of(msg); },
         [this](const client_api::AllocChecks& msg) { return checks(msg); },
+        [this](const client_api::AllocIdentities& msg) { return identities(msg); },
         [this](const alloc_runner::Status& msg) { status_changed(msg); },
         [this](const alloc_runner::AwaitEnd& msg) { return await_end(msg); },
         [this](StopLook msg) { stop_look(msg.round); }, [this](CollectDue) { collect(); });
@@ -169,6 +172,7 @@ private:
 
   /// Who runs them knows how they stand, so also of an allocation that has ended.
   actor::Answer<client_api::CheckReports> checks(const client_api::AllocChecks& msg);
+  actor::Answer<client_api::IdentityReports> identities(const client_api::AllocIdentities& msg);
 
   void status_changed(const alloc_runner::Status& msg);
 

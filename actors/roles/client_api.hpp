@@ -77,6 +77,28 @@ struct AllocChecks {
   access::Asking asking;
 };
 
+/// An identity that a task, or a service, has now: nothing of its token.
+struct IdentityReport {
+  std::string task;     ///< "" of the group's services.
+  std::string service;  ///< As the job's block names it; "": the task's own.
+  std::string name;     ///< "": the default one.
+  std::vector<std::string> audience{};
+  std::int64_t issued_at = 0;   ///< Unix nanoseconds, by the node's clock: when it came.
+  std::int64_t expires_at = 0;  ///< Likewise; 0: it lasts as long as its allocation.
+};
+
+/// By task, service and name; empty for an allocation without any, or one that has ended.
+struct IdentityReports {
+  using is_message = void;
+  std::vector<IdentityReport> identities;
+};
+
+struct AllocIdentities {
+  using is_message = void;
+  std::string alloc_id;
+  access::Asking asking;
+};
+
 /// What the machine uses.
 struct ReadHostUsage {
   using is_message = void;
@@ -206,6 +228,7 @@ struct ExecAllowed {
 using ClientApi = actor::Interface<door::NodeReply(door::NodeAsk),
                                    client_api::AllocUsage(client_api::ReadAllocUsage),
                                    client_api::CheckReports(client_api::AllocChecks),
+                                   client_api::IdentityReports(client_api::AllocIdentities),
                                    client_api::HostUsage(client_api::ReadHostUsage),
                                    client_api::AllocDir(client_api::AllocDirOf),
                                    client_api::AllocDir(client_api::DiskOf),

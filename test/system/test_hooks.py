@@ -270,6 +270,22 @@ class Shown(Life):
         return found
 
 
+class Served(Life):
+    """Services of the group with identities, which their agent keeps."""
+
+    def job(self):
+        made = super().job()
+        for service in made["TaskGroups"][0]["Services"]:
+            service["Identity"] = {"Name": "mesh", "Audience": ["consul.io"]}
+        return made
+
+    def faults(self):
+        found = super().faults()
+        known = self.agent.get(f"/v1/client/allocation/{self.alloc()['ID']}/identities")
+        names = [one["Name"] for one in known.json] if known.status == 200 else known.body
+        return found if found or names == ["mesh"] else {"identities": names}
+
+
 class Mounting(Life):
     """A task that wants a volume of the host of a driver that can't show it one."""
 
@@ -327,6 +343,10 @@ ROWS = {
     ("template", "stop"): (Templated, BEFORE, Templated.stop, Templated.ended),
     ("identity", "prestart"): (Shown, START, Shown.start, Shown.runs),
     ("identity", "poststart"): (Shown, START, Shown.start, Shown.runs),
+    ("identity", "update"): (Shown, BEFORE, Shown.update, Shown.runs),
+    ("group_identities", "prerun"): (Served, START, Served.start, Served.runs),
+    ("group_identities", "update"): (Served, BEFORE, Served.update, Served.runs),
+    ("group_identities", "postrun"): (Served, BEFORE, Served.stop, Served.ended),
     ("identity", "exited"): (Shown, BEFORE, Shown.fail, Shown.runs_again),
     ("identity", "stop"): (Shown, BEFORE, Shown.stop, Shown.ended),
     ("api", "prestart"): (Asking, START, Asking.start, Asking.runs),

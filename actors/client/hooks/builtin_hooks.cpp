@@ -19,15 +19,16 @@ Hooks builtin_hooks(const HookSettings& settings, const HookParts& parts) {
   const PreviousAllocHookParts before{.steps = steps, .peers = parts.peers, .unix_now = unix_now};
   const ServicesHookParts services{.providers = parts.providers,
                                    .deregistrations = parts.deregistrations};
+  const IdentityHookParts identities{
+      .signer = parts.identities, .shelf = parts.shelf, .steps = steps, .unix_now = unix_now};
   return {
       .of_allocs = {alloc_dir_hook(steps), await_previous_hook(before), migrate_disk_hook(before),
                     health_hook(unix_now),
                     network_hook({.options = parts.network, .steps = steps, .unix_now = unix_now}),
-                    group_services_hook(services),
+                    group_identities_hook(identities), group_services_hook(services),
                     checks_hook({.checks = parts.checks, .providers = parts.providers})},
       .of_tasks
-      = {validate_hook(steps, settings.users), task_dir_hook(steps),
-         identity_hook({.signer = parts.identities, .steps = steps, .unix_now = unix_now}),
+      = {validate_hook(steps, settings.users), task_dir_hook(steps), identity_hook(identities),
          network_files_hook(steps), volumes_hook(steps), dispatch_payload_hook(steps),
          artifacts_hook({.pool = settings.artifacts, .steps = steps, .unix_now = unix_now}),
          api_hook(settings.sockets, steps),

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/core/actor_registry.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
@@ -28,6 +29,9 @@ constexpr auto signer_patience = std::chrono::minutes{5};
 constexpr auto identity_restart_timeout = std::chrono::hours{24};
 constexpr auto identity_order_timeout = std::chrono::minutes{1};
 
+/// So many are named among the agent's actors.
+constexpr std::size_t most_told = 8;
+
 IdentitySubject subject_of(const HookScope& scope) {
   return {scope.alloc, scope.job, copy(scope.place->getAllocRoot()), copy(scope.place->getTask())};
 }
@@ -46,27 +50,29 @@ public:
 
   explicit IdentityHookState(IdentityHookSelf::pointer self) : self_{self} {}
 
+  IdentityHookState(const IdentityHookState&) = delete;
+  IdentityHookState& operator=(const IdentityHookState&) = delete;
+
+  ~IdentityHookState() {
+    if (parts_.shelf) parts_.shelf->forget(alloc_id(), task());
+  }
+
   void init(IdentityHookParts parts, PluginHost host, HookScope scope) {
     parts_ = std::move(parts);
     host_ = std::move(host);
     scope_ = std::move(scope);
-    shown_ = shown_identities(subject_of(scope_));
-    tokens_.resize(shown_.size());
-    acquired_.resize(shown_.size());
-    std::vector<workload::IdentityTerms> terms;
-    for (const auto& one : shown_)
-      terms.push_back({.has_file = !one.file.empty(),
-                       .has_variable = !one.variable.empty(),
-                       .acts = one.change != ShownIdentity::Change::noop});
-    machine_.emplace(std::move(terms), parts_.random());
+    decide_anew(shown_identities(subject_of(scope_)));
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
     scope_.alloc = std::move(msg.alloc);
     scope_.job = std::move(msg.job);
     switch (msg.request->getPhase()) {
+      case HookPhase::PRERUN:
       case HookPhase::PRESTART:
-        return prestart(msg.request);
+        return start(msg.request);
+      case HookPhase::UPDATE:
+        return update();
       case HookPhase::POSTSTART:
         machine_->started(now());
         perform();
@@ -74,7 +80,10 @@ public:
       case HookPhase::EXITED:
         machine_->exited();
         return hook::Answered{};
+      case HookPhase::POSTRUN:
       case HookPhase::STOP:
+        has_begun_ = false;
+        parts_.shelf->forget(alloc_id(), task());
         stopping_ = self_->make_response_promise<hook::Answered>();
         return on(stopping_, [this] { machine_->stop(); });
       default:
@@ -83,6 +92,7 @@ public:
   }
 
   actor::Answer<hook::Settled> cancel() {
+    has_begun_ = false;
     cancelled_ = self_->make_response_promise<hook::Settled>();
     return on(cancelled_, [this] { machine_->cancel(); });
   }
@@ -95,6 +105,50 @@ public:
 private:
   IdentityMachine::Time now() const { return self_->now().time_since_epoch(); }
 
+  std::string alloc_id() const { return std::string{scope_.alloc->id()}; }
+
+  /// "" of a group's services.
+  std::string task() const { return copy(scope_.place->getTask()); }
+
+  /// For the log: "task web", "group services of <alloc>".
+  std::string whose() const {
+    return task().empty() ? "services of allocation " + alloc_id() : "task " + task();
+  }
+
+  /// About these identities from now on. What was asked for others is not heard any more.
+  void decide_anew(std::vector<ShownIdentity> shown) {
+    ++decisions_;
+    shown_ = std::move(shown);
+    tokens_.assign(shown_.size(), {});
+    acquired_.assign(shown_.size(), {});
+    std::vector<workload::IdentityTerms> terms;
+    for (const auto& one : shown_)
+      terms.push_back({.has_file = !one.file.empty(),
+                       .has_variable = !one.variable.empty(),
+                       .acts = one.change != ShownIdentity::Change::noop});
+    machine_.emplace(std::move(terms), parts_.random());
+  }
+
+  /// Services may have other identities now; those of tasks are the same while these run. One that
+  /// was made after a crash takes up what its predecessor had.
+  actor::Answer<hook::Answered> update() {
+    auto shown = shown_identities(subject_of(scope_));
+    const bool is_other = shown != shown_;
+    const bool has_to_take_up = !has_begun_ && task().empty();
+    if (!is_other && !has_to_take_up) return hook::Answered{};
+    if (is_other) {
+      parts_.shelf->forget(alloc_id(), task());
+      decide_anew(std::move(shown));
+    }
+    // A start that waits is answered by the new decisions, any other one by nobody.
+    if (has_begun_ || has_to_take_up) {
+      has_begun_ = true;
+      machine_->start(!waiting_.pending(), left_in_environment(), now());
+      perform();
+    }
+    return hook::Answered{};
+  }
+
   /// Tells the machine what `promise` is an answer to.
   template <class Promise, class Event>
   Promise on(Promise promise, Event event) {
@@ -105,13 +159,14 @@ private:
 
   // -- a start ------------------------------------------------------------------------------------
 
-  actor::Answer<hook::Answered> prestart(const Object<schema::plugin::HookRequest>& request) {
+  actor::Answer<hook::Answered> start(const Object<schema::plugin::HookRequest>& request) {
     waiting_ = self_->make_response_promise<hook::Answered>();
     request_ = request;
+    has_begun_ = true;
     if (!request->getRunning()) {
       notes_.clear();  // It starts with what is newest.
       for (std::size_t i = 0; i < shown_.size(); ++i)
-        if (!tokens_[i].empty()) notes_[shown_[i].name] = acquired_[i];
+        if (!tokens_[i].empty()) notes_[shown_[i].key()] = acquired_[i];
       return on(waiting_, [this] { machine_->start(false, {}, now()); });
     }
     const auto promise = waiting_;
@@ -126,17 +181,29 @@ private:
 
   /// The task runs already, and an earlier agent has left this.
   void taken_up(IdentityNotes notes) {
+    notes_ = std::move(notes);
+    if (!waiting_.pending()) return;  // cancelled meanwhile
+    machine_->start(true, left(), now());
+    perform();
+  }
+
+  /// By the notes.
+  IdentityMachine::Left left() const {
     IdentityMachine::Left left;
     for (std::size_t i = 0; i < shown_.size(); ++i) {
-      const auto note = notes.find(shown_[i].name);
-      if (note == notes.end()) continue;
+      const auto note = notes_.find(shown_[i].key());
+      if (note == notes_.end()) continue;
       left[i]
           = {.life = note->second.life, .age = Nanoseconds{parts_.unix_now() - note->second.since}};
     }
-    notes_ = std::move(notes);
-    if (!waiting_.pending()) return;  // cancelled meanwhile
-    machine_->start(true, left, now());
-    perform();
+    return left;
+  }
+
+  /// What the running process has; files are written anew.
+  IdentityMachine::Left left_in_environment() const {
+    auto all = left();
+    std::erase_if(all, [this](const auto& one) { return shown_[one.first].variable.empty(); });
+    return all;
   }
 
   // -- what the machine wants ---------------------------------------------------------------------
@@ -151,19 +218,24 @@ private:
 
   void perform(const identity_action::Ask& it) {
     NOMAD_FAILPOINT("client.identities_asked");
-    identity_signer::Sign order{std::string{scope_.alloc->id()}, copy(scope_.place->getTask()), {}};
-    for (const auto place : it.which)
-      order.names.push_back(shown_[place].name);
+    identity_signer::Sign order{alloc_id(), {}};
+    for (const auto place : it.which) {
+      const auto& one = shown_[place];
+      order.wanted.push_back({.workload = one.service.empty() ? task() : one.service,
+                              .is_service = !one.service.empty(),
+                              .name = one.name});
+    }
     self_->request(parts_.signer, signer_patience, std::move(order))
         .then(
-            [this, which = it.which](identity_signer::Signed& made) {
+            [this, which = it.which, of = decisions_](identity_signer::Signed& made) {
               NOMAD_FAILPOINT("client.identities_signed");
+              if (of != decisions_) return;
               take(which, made.identities);
               perform();
             },
-            [this](const Error& err) {
-              log::debug("client", "identities of task {}: {}", view(scope_.place->getTask()),
-                         err.what);
+            [this, of = decisions_](const Error& err) {
+              if (of != decisions_) return;
+              log::debug("client", "identities of {}: {}", whose(), err.what);
               machine_->not_signed(now());
               perform();
             });
@@ -175,8 +247,8 @@ private:
     for (std::size_t i = 0; i < which.size(); ++i) {
       if (!identities[i].token.empty()) continue;
       const auto why
-          = fmt::format("identity \"{}\": {}", shown_[which[i]].name, identities[i].refused);
-      log::warn("client", "task {}: {}", view(scope_.place->getTask()), why);
+          = fmt::format("identity \"{}\": {}", shown_[which[i]].key(), identities[i].refused);
+      log::warn("client", "{}: {}", whose(), why);
       return machine_->refused({Errc::rejected, why}, now());
     }
     for (std::size_t i = 0; i < which.size(); ++i) {
@@ -185,18 +257,51 @@ private:
       acquired_[which[i]] = {.since = parts_.unix_now(), .life = one.life};
       // What an earlier agent gave a task is what stays in its environment until it is told.
       const bool has_older
-          = tokens_[which[i]].empty() && !shown.variable.empty() && notes_.count(shown.name) > 0;
-      if (!has_older) notes_[shown.name] = acquired_[which[i]];
+          = tokens_[which[i]].empty() && !shown.variable.empty() && notes_.count(shown.key()) > 0;
+      if (!has_older) notes_[shown.key()] = acquired_[which[i]];
       tokens_[which[i]] = std::move(one.token);
       lives[which[i]] = one.life;
+      if (has_begun_) parts_.shelf->put(alloc_id(), report(which[i]), tokens_[which[i]]);
     }
+    actor::set_about(*self_, about());
     machine_->is_signed(lives, now());
+  }
+
+  /// What is shown of one that is there.
+  client_api::IdentityReport report(std::size_t place) const {
+    const auto& one = shown_[place];
+    const auto& [since, life] = acquired_[place];
+    return {.task = task(),
+            .service = one.service,
+            .name = one.name,
+            .audience = one.audience,
+            .issued_at = since,
+            .expires_at = life.count() > 0 ? since + life.count() : 0};
+  }
+
+  /// By name, audience and end: "db (db.example, until 2026-01-01T00:00:00Z)".
+  std::string about() const {
+    std::string text;
+    std::size_t told = 0;
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      if (tokens_[i].empty()) continue;
+      if (++told > most_told) continue;
+      const auto& one = shown_[i];
+      const auto ends = report(i).expires_at;
+      text += fmt::format("{}{} ({}{})", told == 1 ? "" : ", ",
+                          one.key().empty() ? "default" : one.key(),
+                          one.audience.empty() ? "" : one.audience.front() + ", ",
+                          ends == 0 ? "with the allocation" : "until " + format_rfc3339(ends));
+    }
+    if (told > most_told) text += fmt::format(" and {} more", told - most_told);
+    return text;
   }
 
   void perform(const identity_action::Write& it) {
     std::vector<IdentityFile> files;
     for (const auto place : it.which)
       if (!shown_[place].file.empty()) files.push_back({shown_[place].file, tokens_[place]});
+    if (task().empty()) return machine_->written({}, now());  // Nothing of these is written down.
     const auto write = [disk = parts_.disk, subject = subject_of(scope_), request = request_,
                         notes = notes_, files = std::move(files)]() -> Result<> {
       NOMAD_FAILPOINT_ERROR("client.before_identities");
@@ -207,15 +312,15 @@ private:
       return {};
     };
     self_->request(parts_.steps, actor::infinite, blocking::make(write))
-        .then([this](const blocking::Outcome&) { written({}); },
-              [this](const Error& err) {
-                log::warn("client", "identities of task {}: {}", view(scope_.place->getTask()),
-                          err.what);
-                written(err);
+        .then([this, of = decisions_](const blocking::Outcome&) { written(of, {}); },
+              [this, of = decisions_](const Error& err) {
+                log::warn("client", "identities of {}: {}", whose(), err.what);
+                written(of, err);
               });
   }
 
-  void written(const Result<>& outcome) {
+  void written(std::uint64_t of, const Result<>& outcome) {
+    if (of != decisions_) return;
     machine_->written(outcome, now());
     perform();
   }
@@ -276,6 +381,7 @@ private:
 
   void perform(const identity_action::AnswerStart& it) {
     const auto waiting = std::exchange(waiting_, {});
+    if (!waiting.pending()) return;  // Begun by an update.
     if (!it.outcome) return waiting.deliver(it.outcome.error());
     std::map<std::string, std::string> variables;
     for (std::size_t i = 0; i < shown_.size(); ++i)
@@ -304,6 +410,8 @@ private:
   IdentityNotes notes_;                 ///< Of what the task has.
   std::optional<IdentityMachine> machine_;
   Object<schema::plugin::HookRequest> request_;  ///< Of the newest start: its environment.
+  std::uint64_t decisions_ = 0;  ///< How often it was decided anew about which identities.
+  bool has_begun_ = false;       ///< And has not ended.
   bool performing_ = false;
   actor::Promise<hook::Answered> waiting_;  ///< Of a start.
   actor::Promise<hook::Settled> cancelled_;
@@ -325,20 +433,35 @@ IdentityHookSelf::behavior_type identity_hook_actor(
   };
 }
 
+bool has_identities(const HookScope& scope) {
+  return !shown_identities(subject_of(scope)).empty();
+}
+
+SpawnHook spawn_identity_hook(IdentityHookParts parts) {
+  return [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+                                    const HookScope& scope) {
+    return Hook{actor::spawn(owner, identity_hook_actor, parts, host, scope)};
+  };
+}
+
 }  // namespace
 
 HookEntry identity_hook(IdentityHookParts parts) {
-  return {
-      .name = "identity",
-      .phases = {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::EXITED, HookPhase::STOP},
-      .reads_environment = true,
-      .patience = identities_patience,
-      .wanted = [](const HookScope& scope) { return !shown_identities(subject_of(scope)).empty(); },
-      .spawn =
-          [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
-                                     const HookScope& scope) {
-            return Hook{actor::spawn(owner, identity_hook_actor, parts, host, scope)};
-          }};
+  return {.name = "identity",
+          .phases = {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::UPDATE,
+                     HookPhase::EXITED, HookPhase::STOP},
+          .reads_environment = true,
+          .patience = identities_patience,
+          .wanted = has_identities,
+          .spawn = spawn_identity_hook(std::move(parts))};
+}
+
+HookEntry group_identities_hook(IdentityHookParts parts) {
+  return {.name = "group_identities",
+          .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::POSTRUN},
+          .patience = identities_patience,
+          .wanted = has_identities,
+          .spawn = spawn_identity_hook(std::move(parts))};
 }
 
 }  // namespace nomad::client

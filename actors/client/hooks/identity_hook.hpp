@@ -9,9 +9,16 @@
 // not known. The agent writes down no token besides; only when each came and how long it lasts, in
 // `.identities` beside the task's directory, so that the next agent renews it in time.
 //
-// Owns:   the decisions, the tokens, the environment of the newest start, a timer.
-// Takes:  what the role Hook lists. A Cancel ends the wait for the servers.
-// Parent: task_runner, report: the next phase finds a new one, which has all signed anew.
+// Identities of services ("group_identities": those of the group's; those of a task's come with the
+// task's) show nowhere unless they say `file`. They are on the shelf, renewed, for the hooks that
+// register services elsewhere, and there before these are asked.
+//
+// Owns:   the decisions, the tokens, the environment of the newest start, a timer; what it has put
+//         on the shelf.
+// Takes:  what the role Hook lists. A Cancel ends the wait for the servers. An update may bring
+//         services other identities.
+// Parent: alloc_runner, task_runner, report: the next phase finds a new one, which has all signed
+//         anew.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -20,6 +27,7 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/tools/blocking_pool.hpp"
 #include "actors/client/tools/identity_files.hpp"
+#include "actors/client/tools/identity_shelf.hpp"
 #include "actors/client/tools/identity_signer.hpp"
 #include "runtime/base/random.hpp"
 
@@ -27,6 +35,7 @@ namespace nomad::client {
 
 struct IdentityHookParts {
   IdentitySigner signer;
+  std::shared_ptr<IdentityShelf> shelf;
   BlockingPool steps;
   UnixClock unix_now;
   IdentityDisk disk{};
@@ -35,5 +44,6 @@ struct IdentityHookParts {
 };
 
 HookEntry identity_hook(IdentityHookParts parts);
+HookEntry group_identities_hook(IdentityHookParts parts);
 
 }  // namespace nomad::client

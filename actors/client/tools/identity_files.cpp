@@ -32,7 +32,27 @@ ShownIdentity shown(schema::Identity::Reader block, bool is_default) {
   if (view(block.getChangeMode()) == "restart") identity.change = ShownIdentity::Change::restart;
   if (view(block.getChangeMode()) == "signal") identity.change = ShownIdentity::Change::signal;
   identity.signal = copy(block.getChangeSignal());
+  for (const auto audience : block.getAudience())
+    identity.audience.push_back(copy(audience));
   return identity;
+}
+
+/// One without a directory of a task has no file.
+void add_services(std::vector<ShownIdentity>& to,
+                  capnp::List<schema::Service>::Reader services,
+                  bool has_directory) {
+  for (const auto service : services) {
+    if (!service.hasIdentity()) continue;
+    const auto block = service.getIdentity();
+    auto identity = shown(block, view(block.getName()) == "default");
+    identity.service = copy(service.getName());
+    identity.variable.clear();
+    if (block.getFile() && block.getFilepath().size() == 0)
+      identity.file = "secrets/nomad_service_" + identity.service + ".jwt";
+    if (!has_directory) identity.file.clear();
+    if (identity.file.empty()) identity.change = ShownIdentity::Change::noop;
+    to.push_back(std::move(identity));
+  }
 }
 
 /// What the job itself sets counts.
@@ -46,6 +66,11 @@ bool is_set(schema::Task::Reader task, std::string_view variable) {
 
 std::vector<ShownIdentity> shown_identities(const IdentitySubject& subject) {
   std::vector<ShownIdentity> all;
+  if (subject.task.empty()) {
+    if (const auto group = workload::find_group(*subject.job, subject.alloc->task_group()))
+      add_services(all, group->getServices(), false);
+    return all;
+  }
   const auto task = task_of(subject);
   if (!task) return all;
   const auto add = [&](ShownIdentity identity) {
@@ -55,6 +80,7 @@ std::vector<ShownIdentity> shown_identities(const IdentitySubject& subject) {
   if (task->hasIdentity()) add(shown(task->getIdentity(), true));
   for (const auto block : task->getIdentities())
     add(shown(block, false));
+  add_services(all, task->getServices(), true);
   return all;
 }
 

@@ -13,7 +13,7 @@
 
 namespace nomad::client {
 
-/// The task that they are of.
+/// Whose they are: a task's and its services', or, without a task, those of the group's services.
 struct IdentitySubject {
   Object<schema::Allocation> alloc;
   Object<schema::Job> job;
@@ -21,18 +21,28 @@ struct IdentitySubject {
   std::string task;
 };
 
-/// An identity as the job's block says it shows.
+/// An identity as the job's block says it shows. A service's shows nowhere unless its block says
+/// `file`, and in no environment: it is for who registers the service.
 struct ShownIdentity {
   enum class Change : std::uint8_t { noop, signal, restart };
 
-  std::string name{};      ///< "": the default one.
+  std::string service{};  ///< As the job's block names it; "": it is the task's own.
+  std::string name{};     ///< "": the default one.
+  std::vector<std::string> audience{};
   std::string variable{};  ///< Of the environment; "": none.
   std::string file{};      ///< Below the task's directory, or as the task names it; "": none.
   Change change = Change::noop;
   std::string signal{};
+
+  /// Among those of one subject.
+  std::string key() const {
+    return service.empty() ? name : "service:" + service + (name.empty() ? "" : '/' + name);
+  }
+
+  friend bool operator==(const ShownIdentity&, const ShownIdentity&) = default;
 };
 
-/// Those of the task that show anywhere, in the job's order.
+/// Those of the task that show anywhere, and all of services, in the job's order.
 std::vector<ShownIdentity> shown_identities(const IdentitySubject& subject);
 
 struct IdentityFile {
@@ -51,7 +61,7 @@ struct IdentityNote {
   Nanoseconds life{};
 };
 
-using IdentityNotes = std::map<std::string, IdentityNote>;  ///< By name.
+using IdentityNotes = std::map<std::string, IdentityNote>;  ///< By `ShownIdentity::key`.
 
 /// What was noted last; empty without a note, and for one that can't be read.
 IdentityNotes read_identity_notes(const IdentitySubject& subject);

@@ -26,7 +26,7 @@ public:
   void init(IdentitySignerOptions options) { options_ = std::move(options); }
 
   actor::Answer<Signed> sign(Sign& msg) {
-    if (msg.names.size() > most_queries)
+    if (msg.wanted.size() > most_queries)
       return Error{Errc::too_large, "a task wants more than 1000 identities"};
     if (waiting_.size() >= most_identity_orders)
       return Error{Errc::overloaded, "too many tasks wait for their identities"};
@@ -46,7 +46,7 @@ private:
     std::size_t queries = 0;
     std::size_t taken = 0;
     for (; taken < waiting_.size(); ++taken) {
-      const auto more = waiting_[taken].what.names.size();
+      const auto more = waiting_[taken].what.wanted.size();
       if (queries + more > most_queries) break;
       queries += more;
     }
@@ -64,10 +64,11 @@ private:
       auto list = ask.initSignIdentities(static_cast<unsigned>(queries));
       unsigned i = 0;
       for (const auto& order : open_)
-        for (const auto& wanted : order.what.names) {
+        for (const auto& wanted : order.what.wanted) {
           list[i].setAllocId(text(order.what.alloc_id));
-          list[i].setTask(text(order.what.task));
-          list[i++].setName(text(wanted));
+          list[i].setTask(text(wanted.workload));
+          list[i].setService(wanted.is_service);
+          list[i++].setName(text(wanted.name));
         }
     });
   }
@@ -75,14 +76,14 @@ private:
   void answered(const door::Reply& answer) {
     std::size_t wanted = 0;
     for (const auto& order : open_)
-      wanted += order.what.names.size();
+      wanted += order.what.wanted.size();
     if (!answer->isIdentities() || answer->getIdentities().size() != wanted)
       return failed({Errc::corrupt, "the servers' answer is not about what was asked"});
     const auto list = answer->getIdentities();
     unsigned i = 0;
     for (const auto& order : std::exchange(open_, {})) {
       Signed made;
-      for (std::size_t n = 0; n < order.what.names.size(); ++n) {
+      for (std::size_t n = 0; n < order.what.wanted.size(); ++n) {
         const auto one = list[i++];
         Identity identity;
         identity.token = SecretText{copy(one.getToken())};

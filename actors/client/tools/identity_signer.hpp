@@ -1,8 +1,8 @@
-// IdentitySigner: has the identities of this node's tasks signed by the servers. What several tasks
-// want at a time, as after a start of the agent, is one question.
+// IdentitySigner: has the identities of this node's tasks and services signed by the servers. What
+// several tasks want at a time, as after a start of the agent, is one question.
 //
 // Owns:   the orders that wait for a question, and those of the open one.
-// Takes:  Sign, answered with an identity, or why it is refused, for each name in the same order;
+// Takes:  Sign, answered with an identity, or why it is refused, for each one in the same order;
 //         with the question's error when the servers can't say: who wants them asks again. More
 //         than `most_identity_orders` at a time are `overloaded`.
 // Parent: client, restart. Who waits is told `unavailable`, and asks again.
@@ -24,12 +24,18 @@ inline constexpr std::size_t most_identity_orders = 16 * 1024;
 
 namespace identity_signer {
 
-/// Of a task that runs on this node, or is about to; "" names the default identity.
+/// "" names the default identity.
+struct Wanted {
+  std::string workload{};  ///< The task's name, or the service's, as its block in the job has it.
+  bool is_service = false;
+  std::string name{};
+};
+
+/// Of an allocation that runs on this node, or is about to.
 struct Sign {
   using is_message = void;
   std::string alloc_id;
-  std::string task;
-  std::vector<std::string> names;
+  std::vector<Wanted> wanted;
 };
 
 struct Identity {

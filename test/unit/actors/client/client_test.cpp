@@ -334,6 +334,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
   CHECK((*ask<AllocUsage>(client, ReadAllocUsage{id, "", asking(a_only)}))->error() == refused);
   CHECK((*ask<CheckReports>(client, AllocChecks{id, asking(a_only)}))->error() == refused);
+  CHECK((*ask<IdentityReports>(client, AllocIdentities{id, asking(a_only)}))->error() == refused);
   const auto stranger = asking(a_only).who;
   for (const auto& question : {test::restart_tasks(id, "web", false, stranger),
                                test::signal_tasks(id, "web", "SIGHUP", stranger),

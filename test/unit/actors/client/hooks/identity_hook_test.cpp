@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "test/support/access_policy.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
@@ -23,25 +24,43 @@ struct IdentitySpec {
   std::string signal = {};
   bool file = true;
   bool env = false;
+  std::string service = {};  ///< Of the task; with '/' in front of the group.
 };
 
 struct IdentityFixture : ClientFixture {
   Object<schema::Job> job;
 
   void run(const std::vector<IdentitySpec>& specs, bool durable = false) {
+    job = job_with(specs);
+    start(durable);
+    assign(make_alloc(job, 1), job);
+    advance(1s);
+  }
+
+  static void fill(const IdentitySpec& from, schema::Identity::Builder to) {
+    to.setName(text(from.name));
+    to.setFile(from.file);
+    to.setEnv(from.env);
+    to.setFilepath(text(from.filepath));
+    to.setChangeMode(text(from.mode));
+    to.setChangeSignal(text(from.signal));
+  }
+
+  /// Each with one service at most for task and group.
+  static Object<schema::Job> job_with(const std::vector<IdentitySpec>& specs) {
     Draft<schema::Job> draft{make_job({})};
-    auto task = draft->getTaskGroups()[0].getTasks()[0];
-    const auto fill = [](const IdentitySpec& from, schema::Identity::Builder to) {
-      to.setName(text(from.name));
-      to.setFile(from.file);
-      to.setEnv(from.env);
-      to.setFilepath(text(from.filepath));
-      to.setChangeMode(text(from.mode));
-      to.setChangeSignal(text(from.signal));
-    };
+    auto group = draft->getTaskGroups()[0];
+    auto task = group.getTasks()[0];
     std::vector<IdentitySpec> named;
     for (const auto& spec : specs) {
-      if (spec.name.empty())
+      const bool is_groups = spec.service.starts_with('/');
+      if (!spec.service.empty()) {
+        auto service = is_groups ? group.initServices(1)[0] : task.initServices(1)[0];
+        service.setName(text(spec.service.substr(is_groups ? 1 : 0)));
+        service.setProvider("consul");  // Nobody registers it.
+        fill(spec, service.initIdentity());
+        service.getIdentity().initAudience(1).set(0, "consul.io");
+      } else if (spec.name.empty())
         fill(spec, task.initIdentity());
       else
         named.push_back(spec);
@@ -49,10 +68,21 @@ struct IdentityFixture : ClientFixture {
     auto list = task.initIdentities(static_cast<unsigned>(named.size()));
     for (unsigned i = 0; i < list.size(); ++i)
       fill(named[i], list[i]);
-    job = draft.freeze();
-    start(durable);
-    assign(make_alloc(job, 1), job);
-    advance(1s);
+    return draft.freeze();
+  }
+
+  /// "service name audience life" of each that the node tells of, in ns.
+  std::vector<std::string> told() {
+    using namespace client::client_api;
+    const auto answer = ask<IdentityReports>(
+        client, AllocIdentities{alloc_id(1), asking_with("owner", access::Capability::read_job)});
+    REQUIRE((answer->has_value() && (*answer)->has_value()));
+    std::vector<std::string> all;
+    for (const auto& one : (**answer)->identities)
+      all.push_back(fmt::format("{}/{}/{} {} {}", one.task, one.service, one.name,
+                                one.audience.empty() ? "" : one.audience.front(),
+                                one.expires_at == 0 ? 0 : one.expires_at - one.issued_at));
+    return all;
   }
 
   std::string path(const std::string& file) const {
@@ -192,5 +222,89 @@ TEST_CASE_FIXTURE(IdentityFixture,
   advance(9min);
   CHECK(has_said("Identity[db]: new token acquired"));
   advance(20s);
+  CHECK(is_running());
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: services have theirs before anything starts") {
+  run({{.name = "consul", .file = false, .service = "front"},
+       {.name = "mesh", .file = true, .service = "/edge"}});
+  CHECK(is_running());
+  CHECK(identity_questions == std::vector<std::size_t>{1, 1});
+  CHECK(told()
+        == std::vector<std::string>{"/edge/mesh consul.io 0", "web/front/consul consul.io 0"});
+  // Nothing of them is written.
+  CHECK_FALSE(std::filesystem::exists(path("secrets/nomad_service_front.jwt")));
+  CHECK_FALSE(std::filesystem::exists(path("secrets/nomad_service_edge.jwt")));
+  CHECK_FALSE(std::filesystem::exists(path("secrets/nomad_consul.jwt")));
+
+  stop_alloc(1, 2);
+  advance(10s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(told().empty());
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: a service's file is written if it is said") {
+  run({{.name = "consul", .service = "front"}});
+  CHECK(is_running());
+  CHECK(file("secrets/nomad_service_front.jwt") == "front/consul #1");
+}
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_hook: an allocation waits for its services' identities") {
+  signing_failure = Error{Errc::unavailable, "away"};
+  run({{.name = "mesh", .file = false, .service = "/edge"}});
+  advance(1min);
+  CHECK_FALSE(is_running());
+  signing_failure.reset();
+  advance(31s);
+  CHECK(is_running());
+}
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_hook: a service's that is refused fails the allocation") {
+  identity_refusal = "service not found";
+  run({{.name = "mesh", .file = false, .service = "/edge"}});
+  advance(5s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(has_said("identity \"service:edge/mesh\": service not found"));
+}
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_hook: services' identities are renewed, also after a crash") {
+  identity_life = 1h;
+  run({{.name = "consul", .file = false, .service = "front"},
+       {.name = "mesh", .file = false, .service = "/edge"}},
+      true);
+  REQUIRE(is_running());
+  CHECK(told()
+        == std::vector<std::string>{"/edge/mesh consul.io 3600000000000",
+                                    "web/front/consul consul.io 3600000000000"});
+  const auto asked = identity_questions.size();
+  advance(29min);
+  CHECK(identity_questions.size() == asked);
+  advance(10min);
+  CHECK(identity_questions.size() == asked + 2);
+
+  crash();
+  signing_failure = Error{Errc::unavailable, "away"};
+  start(true);
+  advance(5s);
+  CHECK(is_running());
+  CHECK(told().empty());
+  signing_failure.reset();
+  advance(31s);
+  CHECK(told().size() == 2);
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: an update gives a service another identity") {
+  run({{.name = "consul", .file = false, .service = "front"},
+       {.name = "mesh", .file = false, .service = "/edge"}});
+  REQUIRE(is_running());
+  job = job_with({{.name = "other", .file = false, .service = "front"},
+                  {.name = "another", .file = false, .service = "/edge"}});
+  assign(make_alloc(job, 1, 2), job);
+  advance(2s);
+  CHECK(told()
+        == std::vector<std::string>{"/edge/another consul.io 0", "web/front/other consul.io 0"});
   CHECK(is_running());
 }

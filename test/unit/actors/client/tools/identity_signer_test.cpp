@@ -42,7 +42,10 @@ struct SignerFixture : ClientFixture {
   }
 
   Answer<Signed> sign(const std::string& task, std::vector<std::string> names) {
-    return ask<Signed>(signer, Sign{alloc_id(1), task, std::move(names)});
+    std::vector<client::identity_signer::Wanted> wanted;
+    for (auto& name : names)
+      wanted.push_back({.workload = task, .is_service = task == "front", .name = std::move(name)});
+    return ask<Signed>(signer, Sign{alloc_id(1), std::move(wanted)});
   }
 
   /// Answers the newest question, by so many identities more than were asked for.
@@ -92,6 +95,16 @@ TEST_CASE_FIXTURE(SignerFixture,
   CHECK(held_questions->questions.size() == 2);
 }
 
+TEST_CASE_FIXTURE(SignerFixture, "identity_signer: a service's is asked for as such") {
+  const auto made = sign("front", {"consul"});
+  const auto wanted = held_questions->questions.back()->getSignIdentities()[0];
+  CHECK(wanted.getService());
+  CHECK(view(wanted.getTask()) == "front");
+  CHECK(view(wanted.getName()) == "consul");
+  answer();
+  CHECK((**made)->identities.at(0).token.reveal() == "front");
+}
+
 TEST_CASE_FIXTURE(SignerFixture, "identity_signer: an answer about something else is none") {
   const auto made = sign("a", {"db"});
   answer(1);
@@ -106,7 +119,7 @@ TEST_CASE_FIXTURE(SignerFixture,
   CHECK((*many)->error().what == "a task wants more than 1000 identities");
 
   for (std::size_t i = 0; i <= client::most_identity_orders; ++i) {
-    tell(signer, Sign{"a", "web", {"db"}});
+    tell(signer, Sign{"a", {{.workload = "web", .name = "db"}}});
     settle();
   }
   const auto refused = sign("a", {"db"});
