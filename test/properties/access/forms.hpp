@@ -1,0 +1,130 @@
+// What a walker asks: forms of requests, whose places in braces are filled at random.
+#pragma once
+
+#include <string_view>
+
+namespace nomad::properties {
+
+struct RequestForm {
+  std::string_view method;
+  std::string_view target;
+  std::string_view body = {};
+};
+
+/// Places: ns, job, job_body, path, policy, role (id), accessor, one_time, jwt, node, pool, rules,
+/// number, secret (one of the walker's), alloc, eval, word (a capability).
+inline constexpr RequestForm request_forms[] = {
+    // Tokens.
+    {"GET", "/v1/acl/tokens"},
+    {"GET", "/v1/acl/tokens?prefix=&filter=Type==management"},
+    {"GET", "/v1/acl/token/{accessor}"},
+    {"GET", "/v1/acl/token/self"},
+    {"PUT", "/v1/acl/token", R"({"Name":"mine","Type":"management"})"},
+    {"PUT", "/v1/acl/token", R"({"Name":"mine","Type":"client","Policies":["{policy}"]})"},
+    {"PUT", "/v1/acl/token/{accessor}", R"({"AccessorID":"{accessor}","Type":"management"})"},
+    {"PUT", "/v1/acl/token/{accessor}",
+     R"({"AccessorID":"{accessor}","Type":"client","Policies":["{policy}","{policy}"]})"},
+    {"PUT", "/v1/acl/token/{accessor}",
+     R"({"AccessorID":"{accessor}","SecretID":"{secret}","Type":"client","Roles":[{"ID":"{role}"}]})"},
+    {"DELETE", "/v1/acl/token/{accessor}"},
+    {"PUT", "/v1/acl/bootstrap"},
+    {"PUT", "/v1/acl/bootstrap", R"({"BootstrapSecret":"{secret}"})"},
+    {"PUT", "/v1/acl/token/onetime"},
+    {"PUT", "/v1/acl/token/onetime/exchange", R"({"OneTimeSecretID":"{one_time}"})"},
+    {"PUT", "/v1/acl/token/onetime/exchange", R"({"OneTimeSecretID":"{accessor}"})"},
+    // Policies and roles.
+    {"GET", "/v1/acl/policies"},
+    {"GET", "/v1/acl/policy/{policy}"},
+    {"PUT", "/v1/acl/policy/{policy}", R"({"Name":"{policy}","Rules":"{rules}"})"},
+    {"DELETE", "/v1/acl/policy/{policy}"},
+    {"GET", "/v1/acl/roles"},
+    {"GET", "/v1/acl/role/{role}"},
+    {"PUT", "/v1/acl/role", R"({"Name":"mine","Policies":[{"Name":"{policy}"}]})"},
+    {"PUT", "/v1/acl/role/{role}",
+     R"({"ID":"{role}","Name":"role-{number}","Policies":[{"Name":"{policy}"}]})"},
+    {"DELETE", "/v1/acl/role/{role}"},
+    // Signing in.
+    {"PUT", "/v1/acl/login", R"({"AuthMethodName":"m","LoginToken":"{jwt}"})"},
+    {"GET", "/v1/acl/auth-methods"},
+    {"GET", "/v1/acl/auth-method/m"},
+    {"PUT", "/v1/acl/auth-method/m", R"({"Name":"m","MaxTokenTTL":"2h"})"},
+    {"DELETE", "/v1/acl/auth-method/m"},
+    {"GET", "/v1/acl/binding-rules"},
+    {"PUT", "/v1/acl/binding-rule", R"({"AuthMethod":"m","BindType":"management"})"},
+    {"PUT", "/v1/acl/binding-rule",
+     R"({"AuthMethod":"m","BindType":"policy","BindName":"{policy}"})"},
+    {"DELETE", "/v1/acl/binding-rule/{role}"},
+    {"PUT", "/v1/acl/oidc/auth-url",
+     R"({"AuthMethodName":"m","RedirectURI":"http://localhost:4649/oidc/callback","ClientNonce":"n"})"},
+    // Who am I, may I.
+    {"GET", "/v1/acl/whoami"},
+    {"GET", "/v1/acl/explain?capability={word}&namespace={ns}&path={path}"},
+    // Variables.
+    {"GET", "/v1/vars?namespace={ns}"},
+    {"GET", "/v1/vars?namespace=*&prefix=x"},
+    {"GET", "/v1/var/{path}?namespace={ns}"},
+    {"PUT", "/v1/var/{path}?namespace={ns}", R"({"Items":{"k":"walker {number}"}})"},
+    {"PUT", "/v1/var/{path}?namespace={ns}",
+     R"({"Namespace":"{ns}","Path":"{path}","Items":{"k":"walker"}})"},
+    {"PUT", "/v1/var/{path}?namespace={ns}&cas={number}", R"({"Items":{"k":"walker"}})"},
+    {"DELETE", "/v1/var/{path}?namespace={ns}"},
+    {"DELETE", "/v1/var/{path}?namespace={ns}&cas={number}"},
+    // Jobs.
+    {"GET", "/v1/jobs?namespace={ns}"},
+    {"GET", "/v1/jobs?namespace=*&meta=true"},
+    {"GET", "/v1/jobs?namespace=*&filter=Meta.canary%20is%20not%20empty"},
+    {"GET", "/v1/job/{job}?namespace={ns}"},
+    {"GET", "/v1/job/{job}/versions?namespace={ns}&diffs=true"},
+    {"GET", "/v1/job/{job}/submission?namespace={ns}&version=0"},
+    {"GET", "/v1/job/{job}/evaluations?namespace={ns}"},
+    {"GET", "/v1/job/{job}/allocations?namespace={ns}"},
+    {"PUT", "/v1/jobs", R"({"Job":{job_body}})"},
+    {"PUT", "/v1/jobs?namespace={ns}", R"({"Job":{job_body}})"},
+    {"PUT", "/v1/job/{job}/plan?namespace={ns}", R"({"Diff":true,"Job":{job_body}})"},
+    {"PUT", "/v1/job/{job}/evaluate?namespace={ns}", R"({"JobID":"{job}"})"},
+    {"PUT", "/v1/job/{job}/revert?namespace={ns}", R"({"JobID":"{job}","JobVersion":{number}})"},
+    {"PUT", "/v1/job/{job}/dispatch?namespace={ns}", R"({"Meta":{}})"},
+    {"PUT", "/v1/job/{job}/periodic/force?namespace={ns}"},
+    {"PUT", "/v1/job/{job}/scale?namespace={ns}", R"({"Count":{number},"Target":{"Group":"g"}})"},
+    {"PUT", "/v1/job/{job}/stable?namespace={ns}",
+     R"({"JobID":"{job}","JobVersion":0,"Stable":true})"},
+    {"DELETE", "/v1/job/{job}?namespace={ns}"},
+    {"DELETE", "/v1/job/{job}?namespace={ns}&purge=true"},
+    {"PUT", "/v1/jobs/parse?namespace={ns}", R"({"JobHCL":"job \"x\" {}"})"},
+    {"PUT", "/v1/search?namespace={ns}", R"({"Prefix":"","Context":"all"})"},
+    {"PUT", "/v1/search?namespace=*", R"({"Prefix":"x","Context":"vars"})"},
+    {"GET", "/v1/allocations?namespace=*"},
+    {"GET", "/v1/allocation/{alloc}?namespace={ns}"},
+    {"PUT", "/v1/allocation/{alloc}/stop?namespace={ns}"},
+    {"GET", "/v1/evaluations?namespace=*"},
+    {"GET", "/v1/evaluation/{eval}?namespace={ns}"},
+    {"DELETE", "/v1/evaluations", R"({"EvalIDs":["{eval}"]})"},
+    {"GET", "/v1/deployments?namespace=*"},
+    {"GET", "/v1/services?namespace=*"},
+    // The cluster.
+    {"GET", "/v1/namespaces"},
+    {"PUT", "/v1/namespace", R"({"Name":"{ns}","Description":"mine"})"},
+    {"PUT", "/v1/namespace", R"({"Name":"new-{number}"})"},
+    {"DELETE", "/v1/namespace/{ns}"},
+    {"PUT", "/v1/quota", R"({"Name":"q","Limits":[{"Region":"global","RegionLimit":{"CPU":1}}]})"},
+    {"DELETE", "/v1/quota/q"},
+    {"PUT", "/v1/sentinel/policy/s", R"({"Name":"s","Policy":"","EnforcementLevel":"advisory"})"},
+    {"GET", "/v1/node/pools"},
+    {"PUT", "/v1/node/pools", R"({"Name":"{pool}","Description":"mine"})"},
+    {"DELETE", "/v1/node/pool/{pool}"},
+    {"GET", "/v1/nodes"},
+    {"PUT", "/v1/node/{node}/eligibility", R"({"Eligibility":"ineligible"})"},
+    {"PUT", "/v1/node/{node}/eligibility", R"({"Eligibility":"eligible"})"},
+    {"PUT", "/v1/node/{node}/drain", R"({"DrainSpec":{"Deadline":1000000000}})"},
+    {"PUT", "/v1/node/{node}/evaluate"},
+    {"GET", "/v1/operator/scheduler/configuration"},
+    {"PUT", "/v1/operator/scheduler/configuration", R"({"SchedulerAlgorithm":"spread"})"},
+    {"PUT", "/v1/operator/keyring/rotate"},
+    {"GET", "/v1/operator/keyring/keys"},
+    {"DELETE", "/v1/operator/raft/peer?id=server-1"},
+    {"PUT", "/v1/system/gc"},
+    {"GET", "/v1/agent/self"},
+    {"GET", "/v1/agent/members"},
+};
+
+}  // namespace nomad::properties
