@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/api/http/answer.hpp"
+#include "actors/api/http/shown_path.hpp"
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/cluster/acl/held_token.hpp"
@@ -91,6 +92,7 @@ AuditedCall::AuditedCall(std::shared_ptr<Auditor> auditor,
 void AuditedCall::knows(const access::Principal& who, const std::shared_ptr<state::Store>& store) {
   who_ = who;
   base_.auth = auth_of(who, store);
+  mistaken_ = secret_in_path(base_.request.endpoint, store);
   base_.request.remote = who.caller().remote;
 }
 
@@ -101,10 +103,12 @@ audit::Event AuditedCall::event_of(audit::Stage stage) const {
   return event;
 }
 
-/// Filters see the path as it came; what is told has the caller's token taken out.
+/// Filters see the path as it came; what is told has the caller's token taken out, and another's
+/// that he took for an accessor.
 void AuditedCall::tell(audit::Event event, AuditFeed::Done done) const {
   if (!auditor_->wants(event.stage, event.request.endpoint, event.request.operation))
     return done(Result<>{});
+  audit::redact(event, mistaken_.reveal());
   if (who_ && who_->caller().token) audit::redact(event, who_->caller().token->secret.reveal());
   auditor_->write(audit::to_text(event), std::move(done));
 }

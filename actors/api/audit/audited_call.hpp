@@ -19,6 +19,7 @@
 #include "actors/api/audit/auditor.hpp"
 #include "runtime/access/authorize.hpp"
 #include "runtime/access/witness.hpp"
+#include "runtime/base/secret.hpp"
 #include "runtime/net/http/exchange.hpp"
 #include "runtime/state/store.hpp"
 
@@ -69,6 +70,7 @@ private:
   const std::shared_ptr<access::Witness> witness_ = std::make_shared<access::Witness>();
   audit::Event base_;  ///< What is the same in all lines.
   std::optional<access::Principal> who_;
+  SecretText mistaken_;  ///< The secret of a token that was named by it in the path; or empty.
   unsigned status_ = 0;  ///< 0: nothing was answered yet.
   std::string error_;
   bool is_received_ = false;

@@ -11,6 +11,7 @@
 #include "actors/api/forward/relay_input.hpp"
 #include "actors/api/forward/repeats.hpp"
 #include "actors/api/http/rights_watch.hpp"
+#include "actors/api/http/shown_path.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/http/error_status.hpp"
@@ -324,11 +325,15 @@ private:
     return GivenUp{goes_on, std::exchange(cancel_, nullptr)};
   }
 
+  std::string path_for_logs() const {
+    return shown_path(call_.request().path, context_->state.store);
+  }
+
   /// Somebody else leads by now, and nothing of an answer has come.
   void leader_lost(unsigned number) {
     const auto given_up = give_up(number, Delivery::maybe);
     if (!given_up) return;
-    log::debug("http", "{} {}: the leader was lost", call_.request().method, call_.request().path);
+    log::debug("http", "{} {}: the leader was lost", call_.request().method, path_for_logs());
     if (given_up->goes_on)
       look();
     else
@@ -359,8 +364,8 @@ private:
       if (number == attempt_) break_off(error.what);
       return;
     }
-    log::debug("http", "{} {} could not be passed on: {}", call_.request().method,
-               call_.request().path, error.what);
+    log::debug("http", "{} {} could not be passed on: {}", call_.request().method, path_for_logs(),
+               error.what);
     // What keeps agents from each other is no concern of the caller, but for a node that is away.
     if (given_up->goes_on)
       later({error.code == Errc::not_found ? error.code : Errc::unavailable, error.what});
@@ -376,7 +381,7 @@ private:
     const auto before = std::exchange(phase_, Phase::over);
     const auto cancel = std::exchange(cancel_, nullptr);
     if (before == Phase::over) return;
-    log::debug("http", "{} {}: {}", call_.request().method, call_.request().path, why);
+    log::debug("http", "{} {}: {}", call_.request().method, path_for_logs(), why);
     if (before == Phase::streaming)
       body_stream_.abort();
     else if (before == Phase::tunneling)

@@ -8,6 +8,7 @@
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/forward/forward_parts.hpp"
 #include "actors/api/http/call_metrics.hpp"
+#include "actors/api/http/shown_path.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::api {
@@ -121,7 +122,8 @@ void audit(const std::vector<Operation>& operations, Methods asked, Call& call) 
 void run(const std::vector<Operation>& operations, Call call) {
   // The query stays out of the log: it may carry a token.
   const auto& request = call.request();
-  log::debug("http", "request from {}: {} {}", request.remote, request.method, request.path);
+  log::debug("http", "request from {}: {} {}", request.remote, request.method,
+             shown_path(request.path, call.context->state.store));
   const auto asked = method_of(request.method);
   if (call.context->auditor) audit(operations, asked, call);
   for (const auto& operation : operations) {
