@@ -15,10 +15,12 @@ namespace {
 /// What a guess of a token costs a task that makes one after the other.
 constexpr std::chrono::seconds guess_pause{1};
 
+/// In Nomad's words.
 net::Response refusal_of(unsigned status) {
   return {.status = status,
           .content_type = "text/plain; charset=utf-8",
-          .body = std::string{net::reason_phrase(status)}};
+          .body = status == 500 ? "Server error authenticating request"
+                                : std::string{net::reason_phrase(status)}};
 }
 
 /// What a token that is none is answered with. One that does not even look like a secret can be a

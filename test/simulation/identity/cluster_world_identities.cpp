@@ -209,17 +209,21 @@ void ClusterWorld::check_published(SimServer& helper) {
                                   (system_.now() - *fetched_) / 1ms));
 }
 
-/// What agents take up from those before them, and what is not written at once, is renewed as well.
+/// What agents take up from those before them, and what is not written at once, is renewed as well,
+/// whatever the wall clocks of nodes say, and when they are set right.
 void ClusterWorld::watch_identities() {
   if (options_.kills) return;  // what may be is much less there, and was checked all along
   for (auto& node : nodes_) {
     crash_node(*node, false, network_.delay(10ms, 1s));
+    system_.jump_wall_clock(node->machine(), network_.delay(-4min, 4min));
     node->identities().set_faulty(true);
   }
   run_until(std::max(system_.now() + identity_ttl * 3 / 4, *whole_since_ + longest_recovery));
-  for (auto& node : nodes_)
+  for (auto& node : nodes_) {
+    system_.correct_wall_clock(node->machine());
     node->identities().set_faulty(false);
-  run_until(system_.now() + identity_ttl / 2);
+  }
+  run_until(system_.now() + identity_ttl * 5 / 4);
 }
 
 }  // namespace nomad::test

@@ -34,7 +34,7 @@ class TaskApi(AgentTest):
                 answer = unix_http.ask(self.socket, path, STRANGER)
                 self.assertEqual((403, "Forbidden"), (answer.status, answer.body))
                 answer = unix_http.ask(self.socket, path, "nonsense")
-                self.assertEqual((500, "Internal Server Error"), (answer.status, answer.body))
+                self.assertEqual((500, "Server error authenticating request"), (answer.status, answer.body))
 
     def test_it_is_the_task_users_alone(self):
         found = os.stat(self.socket)
