@@ -31,7 +31,10 @@ struct Gate : ApiFixture {
   explicit Gate(bool enforces = true) : Gate{with_two_tokens(enforces)} {}
 
   explicit Gate(const std::shared_ptr<access::Authenticator>& authenticator)
-      : ApiFixture{[&](ApiOptions& options) { options.authenticator = authenticator; }} {
+      : ApiFixture{[&](ApiOptions& options) {
+          options.acl.enabled = authenticator->enforces();
+          options.authenticator = authenticator;
+        }} {
     auto started = net::HttpServer::start({.listen = {"127.0.0.1:0"}, .needs_token = true},
                                           api->task_routes());
     server.emplace(std::move(*started));
