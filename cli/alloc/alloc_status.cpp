@@ -249,23 +249,61 @@ void print_volumes(const View& alloc, const View& task) {
   if (rows.size() > 1) std::cout << '\n' << title("Host Volumes:") << '\n' << table(rows) << '\n';
 }
 
-/// What the job says of the task's identities; nothing of a token.
-void print_identities(const View& task) {
+struct IdentityPlace {
+  std::string task;
+  std::string service;
+  std::string name;
+};
+
+/// When the newest of an identity ends, as its node says; of one that it does not know, what the
+/// job says of its life.
+std::string expiry_of(const View& identity, const View& known, const IdentityPlace& place) {
+  const auto ttl = identity["TTL"].number();
+  if (ttl <= 0) return "with the allocation";
+  for (const auto& one : known.items())
+    if (one["Task"].text() == place.task && one["Service"].text() == place.service
+        && one["Name"].text() == place.name && one["ExpiresAt"].number() > 0)
+      return fmt::format("{}, renewed before", clock_time(one["ExpiresAt"].number()));
+  return fmt::format("after {}, renewed before", format_duration(Nanoseconds{ttl}));
+}
+
+/// Those of a task and its services, or, without a task, of the group's services; nothing of a
+/// token.
+void print_identities(const View& of, const std::string& task, const View& known) {
   Rows rows{{"Name", "Audience", "Expires"}};
-  const auto add = [&rows](const View& identity, const std::string& name) {
+  const auto add = [&](const View& identity, const std::string& service) {
+    if (identity.is_null()) return;
+    const auto given = identity["Name"].text();
+    const auto name = given.empty() ? "default" : given;
     std::string audience;
     for (const auto& one : identity["Audience"].items())
       audience.append(audience.empty() ? "" : ", ").append(one.text());
-    const auto ttl = identity["TTL"].number();
-    rows.push_back({name, audience.empty() ? "nomadproject.io" : audience,
-                    ttl > 0
-                        ? fmt::format("after {}, renewed before", format_duration(Nanoseconds{ttl}))
-                        : "with the allocation"});
+    if (audience.empty()) audience = service.empty() ? "nomadproject.io" : "";
+    rows.push_back({service.empty() ? name : fmt::format("{} of service {}", name, service),
+                    audience, expiry_of(identity, known, {task, service, name})});
   };
-  if (!task["Identity"].is_null()) add(task["Identity"], "default");
-  for (const auto& identity : task["Identities"].items())
-    add(identity, identity["Name"].text());
+  add(of["Identity"], "");
+  for (const auto& identity : of["Identities"].items())
+    add(identity, "");
+  for (const auto& service : of["Services"].items())
+    add(service["Identity"], service["Name"].text());
   if (rows.size() > 1) std::cout << '\n' << title("Identities:") << '\n' << table(rows) << '\n';
+}
+
+bool has_identity(const View& of) {
+  const auto services = of["Services"].items();
+  return !of["Identity"].is_null() || !of["Identities"].items().empty()
+         || std::any_of(services.begin(), services.end(),
+                        [](const View& service) { return !service["Identity"].is_null(); });
+}
+
+/// What its node says of them, if the job has any; empty also where that does not answer.
+Answer read_identities(Api& api, const View& alloc) {
+  const auto group = group_of(alloc);
+  const auto tasks = group["Tasks"].items();
+  if (!has_identity(group) && std::none_of(tasks.begin(), tasks.end(), has_identity)) return {};
+  auto got = api.get("/v1/client/allocation/" + alloc["ID"].text() + "/identities");
+  return got ? std::move(*got) : Answer{};
 }
 
 /// A CPU measure: shares in percent, times as counts.
@@ -380,6 +418,9 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
     }
   }
   if (client_status == "running") print_checks(api, alloc);
+  Answer identities;
+  if (flags.verbose && client_status == "running") identities = read_identities(api, alloc);
+  if (flags.verbose) print_identities(group_of(alloc), "", identities.view());
   for (const auto& name : tasks_in_order(alloc)) {
     const auto state = alloc["TaskStates"][name];
     std::cout << '\n'
@@ -389,7 +430,7 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
     print_resources(alloc, name, usage.view());
     if (flags.stats) print_stats(usage.view()["Tasks"][name]);
     print_volumes(alloc, task_of(alloc, name));
-    if (flags.verbose) print_identities(task_of(alloc, name));
+    if (flags.verbose) print_identities(task_of(alloc, name), name, identities.view());
     print_events(state);
   }
   if (flags.verbose) print_scores(alloc);

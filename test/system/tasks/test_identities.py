@@ -1,6 +1,7 @@
 """Identities of tasks by the real program: where they show, whose they are, how they are renewed, and that nobody
 else sees them."""
 import base64
+import http.client
 import json
 import os
 import stat
@@ -104,6 +105,77 @@ class Identities(AgentTest):
             "thief", "exec sleep 1000", {"Name": "db", "Audience": ["x"], "File": True, "Filepath": "../../stolen"}))})
         time.sleep(1)
         self.assertFalse([path for path in os.listdir(os.path.join(self.agent.data_dir, "alloc")) if path == "stolen"])
+
+
+    def test_services_have_theirs_and_only_who_and_until_when_is_shown(self):
+        made = identified("served", "exec sleep 1000", {"Name": "db", "Audience": ["db.example"], "File": True, "TTL": 3600 * SECOND},
+                          default={"File": True})
+        group = made["TaskGroups"][0]
+        group["Services"] = [{"Name": "edge", "Provider": "nomad", "Identity": {
+            "Name": "mesh", "Audience": ["consul.io"], "TTL": 1800 * SECOND}}]
+        group["Tasks"][0]["Services"] = [{"Name": "front", "Provider": "nomad", "Identity": {
+            "Name": "consul", "Audience": ["consul.io", "other.io"], "File": True}}]
+        self.agent.register(made)
+        folder = self.folder("served")
+        alloc = self.agent.allocs("served")[0]["ID"]
+        token = open(folder + "/secrets/nomad_service_front.jwt").read()
+        self.assertEqual(("front", ["consul.io", "other.io"], "global:default:served:group:front:consul"),
+                         tuple(claims_of(token)[name] for name in ("nomad_service", "aud", "sub")))
+        self.assertEqual(["api.sock", "nomad_db.jwt", "nomad_service_front.jwt", "nomad_token"], sorted(os.listdir(folder + "/secrets")))
+
+        known = self.agent.get(f"/v1/client/allocation/{alloc}/identities").json
+        ends = claims_of(open(folder + "/secrets/nomad_db.jwt").read())["exp"]
+        self.assertEqual([("", "edge", "mesh", ["consul.io"]), ("task", "", "default", []), ("task", "", "db", ["db.example"]),
+                          ("task", "front", "consul", ["consul.io", "other.io"])],
+                         [(one["Task"], one["Service"], one["Name"], one["Audience"]) for one in known])
+        self.assertEqual([0, 0], [known[1]["ExpiresAt"], known[3]["ExpiresAt"]])
+        self.assertLess(abs(known[2]["ExpiresAt"] / SECOND - ends), 10)
+        self.assertLess(abs((known[0]["ExpiresAt"] - known[0]["IssuedAt"]) / SECOND - 1800), 2)
+
+        shown = self.agent.run("alloc", "status", "-verbose", alloc).stdout
+        self.assertRegex(shown, r"(?m)^mesh of service edge +consul\.io +\d{4}-\d\d-\d\dT.*, renewed before$")
+        self.assertRegex(shown, r"(?m)^default +nomadproject\.io +with the allocation$")
+        self.assertRegex(shown, r"(?m)^db +db\.example +\d{4}-\d\d-\d\dT.*, renewed before$")
+        self.assertRegex(shown, r"(?m)^consul of service front +consul\.io, other\.io +with the allocation$")
+        actors = self.agent.run("operator", "actors").stdout
+        self.assertRegex(actors, r"identity_hook default \(with the allocation\), db \(db\.example, until \d{4}-\d\d-\d\dT[0-9:.]+Z\)")
+        self.assertRegex(actors, r"identity_hook service:edge/mesh \(consul\.io, until ")
+        for output in (shown, actors, json.dumps(known), self.agent.log()):
+            self.assertNotIn("eyJ", output)
+
+    def test_what_is_too_much_is_refused_where_it_comes_in(self):
+        def answer(identity, of_service=False):
+            made = identified("greedy", "exec sleep 1000", *([] if of_service else [dict({"Name": "db"}, **identity)]))
+            if of_service:
+                made["TaskGroups"][0]["Services"] = [{"Name": "edge", "Provider": "nomad", "Identity": dict({"Name": "m"}, **identity)}]
+            return self.agent.put("/v1/jobs", {"Job": made})
+        many = [f"audience-{i}" for i in range(10_000)]
+        for of_service in (False, True):
+            refused = answer({"Audience": many}, of_service)
+            self.assertEqual(400, refused.status)
+            self.assertIn("there may be at most 64 audiences", refused.body)
+            self.assertLess(len(refused.body), 2000)
+            self.assertIn("ttl must be at most 720h0m0s", answer({"Audience": ["x"], "TTL": 2 ** 63 - 1}, of_service).body)
+            self.assertEqual(400, answer({"Audience": ["x"], "TTL": 2 ** 63}, of_service).status)
+            self.assertIn("ttl must be >= 0", answer({"Audience": ["x"], "TTL": -1}, of_service).body)
+        self.assertEqual(404, self.agent.get("/v1/job/greedy").status)
+
+    def test_a_token_of_a_megabyte_is_no_request(self):
+        self.agent.register(identified("quiet", "exec sleep 1000", default={"File": True}))
+        socket = self.folder("quiet") + "/secrets/api.sock"
+        own = open(self.folder("quiet") + "/secrets/nomad_token").read()
+        huge = "eyJhbGciOiJFZERTQSJ9." + "x" * 1_000_000 + ".x"
+
+        def outcome(ask):
+            try:
+                return ask().status
+            except (OSError, http.client.HTTPException) as problem:
+                return type(problem)
+        for ask in (lambda: self.agent.get("/v1/jobs", headers={"X-Nomad-Token": huge}), lambda: unix_http.ask(socket, "/v1/jobs", huge)):
+            found = outcome(ask)
+            self.assertTrue(found in (400, 413, 431) or isinstance(found, type), found)
+        self.assertEqual(200, unix_http.ask(socket, "/v1/vars", own).status)
+        self.assertEqual(200, self.agent.get("/v1/jobs").status)
 
 
 class Killed(unittest.TestCase):

@@ -109,6 +109,7 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         return if_own(*p, m.alloc_id, m.asking, p->task_started ? usage() : ca::AllocUsage{});
       },
       [p](const ca::AllocChecks& m) { return if_own(*p, m.alloc_id, m.asking, p->checks); },
+      [p](const ca::AllocIdentities& m) { return if_own(*p, m.alloc_id, m.asking, p->identities); },
       [](const ca::ReadHostUsage&) {
         ca::HostUsage host;
         host.memory.total = 1 << 20;

@@ -1,6 +1,7 @@
 // alloc status: what it shows of a task's resources and volumes.
 #include <doctest/doctest.h>
 
+#include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "test/unit/cli/fake_agent.hpp"
 
@@ -77,5 +78,38 @@ TEST_CASE("alloc status: with -verbose the identities of a task, and nothing of 
                   "Name     Audience         Expires\n"
                   "default  nomadproject.io  with the allocation\n"
                   "db       a, b             after 1h0m0s, renewed before\n\n")
+        != std::string::npos);
+}
+
+TEST_CASE("alloc status: when identities end, as their node says, also those of services") {
+  auto alloc = alloc_with("0", "");
+  const std::string of_task = R"({"Name":"web",)";
+  alloc.insert(alloc.find(of_task) + of_task.size(),
+               R"("Identities":[{"Name":"db","Audience":["a"],"TTL":3600000000000},)"
+               R"({"Name":"new","Audience":["b"],"TTL":3600000000000}],)"
+               R"("Services":[{"Name":"front","Identity":{"Name":"db","Audience":["c"]}}],)");
+  const std::string of_group = R"({"Name":"g",)";
+  alloc.insert(alloc.find(of_group) + of_group.size(),
+               R"("Services":[{"Name":"edge","Identity":{"Name":"db","Audience":["d"],)"
+               R"("TTL":60000000000}}],)");
+  const std::string ended = R"("ClientStatus":"complete")";
+  alloc.replace(alloc.find(ended), ended.size(), R"("ClientStatus":"running")");
+  test::FakeAgent agent;
+  agent.answer("GET /v1/allocations", std::string{R"([{"ID":")"} + id + R"("}])");
+  agent.answer(std::string{"GET /v1/allocation/"} + id, alloc);
+  agent.answer(std::string{"GET /v1/client/allocation/"} + id + "/stats", "{}");
+  agent.answer(std::string{"GET /v1/client/allocation/"} + id + "/identities",
+               R"([{"Task":"web","Service":"","Name":"db","ExpiresAt":1700000000000000000},)"
+               R"({"Task":"","Service":"edge","Name":"db","ExpiresAt":1800000000000000000}])");
+
+  CHECK_MESSAGE(agent.run(run_alloc_status, {"-verbose", id}) == 0, agent.err);
+
+  const auto of_db = clock_time(1700000000000000000) + ", renewed before\n";
+  const auto of_edge = clock_time(1800000000000000000) + ", renewed before\n";
+  CHECK(agent.out.find("db of service edge  d         " + of_edge) != std::string::npos);
+  CHECK(agent.out.find("db                   a         " + of_db) != std::string::npos);
+  CHECK(agent.out.find("new                  b         after 1h0m0s, renewed before\n")
+        != std::string::npos);
+  CHECK(agent.out.find("db of service front  c         with the allocation\n")
         != std::string::npos);
 }

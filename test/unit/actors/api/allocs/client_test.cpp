@@ -78,6 +78,26 @@ TEST_CASE("client: nothing measured yet is no usage, but the object is there") {
            R"("Tasks":{},"Timestamp":0})");
 }
 
+TEST_CASE("client: identities by whose, for whom and until when") {
+  ApiFixture fixture;
+  const auto path = alloc_path + "/identities";
+  CHECK(fixture.get(path).body == "[]");
+  fixture.played->identities.identities
+      = {{.task = "web", .service = "", .name = "", .issued_at = 5},
+         {.task = "web",
+          .service = "front",
+          .name = "consul",
+          .audience = {"a", "b"},
+          .issued_at = 5,
+          .expires_at = 12}};
+  CHECK(
+      fixture.get(path).body
+      == R"([{"Audience":[],"ExpiresAt":0,"IssuedAt":5,"Name":"default","Service":"","Task":"web"},)"
+         R"({"Audience":["a","b"],"ExpiresAt":12,"IssuedAt":5,"Name":"consul","Service":"front",)"
+         R"("Task":"web"}])");
+  CHECK(fixture.send("PUT", path).status == 405);
+}
+
 TEST_CASE("client: results of checks by id, and null without any") {
   ApiFixture fixture;
   for (const auto& path : {alloc_path + "/checks", "/v1/allocation/" + own_alloc + "/checks"}) {

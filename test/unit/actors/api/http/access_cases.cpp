@@ -154,6 +154,8 @@ Cases node_cases() {
   for (const auto* action : {"stats", "checks", "restart", "gc"})
     cases.emplace(fmt::format("ANY /v1/client/allocation/*/{}", action),
                   Case{fmt::format("/v1/client/allocation/{}/{}?namespace=a", own_alloc, action)});
+  cases.emplace("GET /v1/client/allocation/*/identities",
+                Case{fmt::format("/v1/client/allocation/{}/identities?namespace=a", own_alloc)});
   cases.emplace("PUT /v1/client/allocation/*/signal",
                 Case{fmt::format("/v1/client/allocation/{}/signal?namespace=a", own_alloc),
                      R"({"Signal":"SIGHUP"})"});

@@ -73,6 +73,7 @@ inline const std::map<std::string, std::string> opened_by{
 
     {"ANY /v1/client/allocation/*/stats", "read-job"},
     {"ANY /v1/client/allocation/*/checks", "read-job"},
+    {"GET /v1/client/allocation/*/identities", "read-job"},
     {"ANY /v1/client/allocation/*/restart", "alloc-lifecycle"},
     {"PUT /v1/client/allocation/*/signal", "alloc-lifecycle"},
     {"ANY /v1/client/allocation/*/gc", "submit-job"},

@@ -35,7 +35,7 @@ TEST_CASE("ids: what is no id of an allocation is refused as such by each of its
                          {"PUT", "/v1/allocation/zzz/stop"},
                          {"GET", "/v1/client/allocation/zzz/snapshot"},
                          {"PUT", "/v1/client/allocation/zzz/signal", R"({"Signal":"SIGHUP"})"}};
-  for (const auto* action : {"stats", "checks", "restart", "gc"})
+  for (const auto* action : {"stats", "checks", "identities", "restart", "gc"})
     all.push_back({"GET", std::string{"/v1/client/allocation/zzz/"} + action});
   for (const auto* action : {"ls", "stat", "cat", "readat", "stream", "logs"})
     all.push_back({"GET", std::string{"/v1/client/fs/"} + action

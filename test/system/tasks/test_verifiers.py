@@ -1,0 +1,221 @@
+"""Identities of tasks as others verify them, by the published keys alone: PyJWT, Go's go-jose and OpenSSL, and one
+that keeps key sets while the keys rotate. What can't be installed is skipped, and says so."""
+import base64
+import glob
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import harness
+from harness import Agent, wait_until
+from tasks.test_identities import SECOND, claims_of, identified
+
+PYJWT = "PyJWT==2.9.0"
+ISSUER = "https://nomad.example"
+AUDIENCE = "vault.example"
+
+
+def unpadded(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def header_of(token):
+    return json.loads(unpadded(token.split(".")[0]))
+
+
+def key_of(keys, token):
+    """The one that the token names; None without."""
+    return next((key for key in keys if key["kid"] == header_of(token)["kid"]), None)
+
+
+def changed(token):
+    """Another claim under the same signature."""
+    header, claims, signature = token.split(".")
+    other = json.dumps(dict(json.loads(unpadded(claims)), nomad_job_id="other")).encode()
+    return ".".join((header, base64.urlsafe_b64encode(other).decode().rstrip("="), signature))
+
+
+def verify_rs256(key, token):
+    """RFC 8017, 8.2.2, by nothing but arithmetic."""
+    signed, _, signature = token.rpartition(".")
+    n, e = (int.from_bytes(unpadded(key[name]), "big") for name in ("n", "e"))
+    size = (n.bit_length() + 7) // 8
+    signature = unpadded(signature)
+    prefix = bytes.fromhex("3031300d060960864801650304020105000420")
+    digest = prefix + hashlib.sha256(signed.encode()).digest()
+    wanted = b"\0\1" + b"\xff" * (size - len(digest) - 3) + b"\0" + digest
+    return len(signature) == size and pow(int.from_bytes(signature, "big"), e, n).to_bytes(size, "big") == wanted
+
+
+class Verifiers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.agent = Agent(f'server {{\n  oidc_issuer = "{ISSUER}"\n}}\n').start()
+        cls.addClassCleanup(cls.agent.destroy)
+        cls.dir = tempfile.mkdtemp(prefix="nomadctl-verifiers-")
+        cls.addClassCleanup(shutil.rmtree, cls.dir, ignore_errors=True)
+        cls.agent.register(identified("shown", "exec sleep 1000", {
+            "Name": "vault", "Audience": [AUDIENCE], "File": True, "TTL": 3600 * SECOND}, default={"File": True}))
+        alloc = cls.agent.wait_for_allocs("shown", "running")[0]["ID"]
+        secrets = os.path.join(cls.agent.data_dir, "alloc", alloc, "task/secrets")
+        cls.vault = open(secrets + "/nomad_vault.jwt").read()
+        cls.own = open(secrets + "/nomad_token").read()
+        cls.keys = cls.agent.get("/.well-known/jwks.json").json["keys"]
+
+    def file(self, name, content):
+        path = os.path.join(self.dir, name)
+        with open(path, "w" if isinstance(content, str) else "wb") as f:
+            f.write(content)
+        return path
+
+    def test_each_identity_is_signed_as_whom_it_is_for_needs_it(self):
+        self.assertEqual(("RS256", "EdDSA"), (header_of(self.vault)["alg"], header_of(self.own)["alg"]))
+        for token in (self.vault, self.own):
+            self.assertEqual(header_of(token)["alg"], key_of(self.keys, token)["alg"])
+        self.assertTrue(verify_rs256(key_of(self.keys, self.vault), self.vault))
+        self.assertFalse(verify_rs256(key_of(self.keys, self.vault), changed(self.vault)))
+        found = self.agent.get("/.well-known/openid-configuration").json
+        self.assertEqual((ISSUER, ["RS256", "EdDSA"]), (found["issuer"], found["id_token_signing_alg_values_supported"]))
+        self.assertEqual(ISSUER, claims_of(self.vault)["iss"])
+
+    def test_pyjwt(self):
+        place = os.path.join(self.dir, "python")
+        made = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", place, PYJWT, "cryptography"],
+                              capture_output=True, text=True, timeout=300)
+        if made.returncode != 0:
+            self.skipTest(f"{PYJWT} can't be installed: {made.stderr[-300:]}")
+        asked = subprocess.run([sys.executable, "-c", """
+import sys, jwt
+client = jwt.PyJWKClient(sys.argv[1])
+for token, algorithm, audience in zip(sys.argv[2::3], sys.argv[3::3], sys.argv[4::3]):
+    try:
+        key = client.get_signing_key_from_jwt(token).key
+        claims = jwt.decode(token, key, algorithms=[algorithm], audience=audience or None,
+                            options={"require": ["iat", "nbf"], "verify_aud": bool(audience)})
+        print("fine", claims["nomad_job_id"])
+    except jwt.PyJWTError as problem:
+        print(type(problem).__name__)
+""", f"http://127.0.0.1:{self.agent.port}/.well-known/jwks.json",
+                               self.vault, "RS256", AUDIENCE, self.own, "EdDSA", "", self.vault, "RS256", "other.example",
+                               changed(self.vault), "RS256", AUDIENCE, self.vault, "HS256", AUDIENCE],
+                               capture_output=True, text=True, timeout=60, env=dict(os.environ, PYTHONPATH=place))
+        self.assertEqual("", asked.stderr)
+        self.assertEqual(["fine shown", "fine shown", "InvalidAudienceError", "InvalidSignatureError", "InvalidAlgorithmError"],
+                         asked.stdout.splitlines())
+
+    def test_go_jose(self):
+        go = shutil.which("go")
+        if not go:
+            self.skipTest("there is no go")
+        source = shutil.copytree(os.path.join(os.path.dirname(os.path.abspath(__file__)), "go_jose"), os.path.join(self.dir, "go"))
+        verifier = os.path.join(self.dir, "verifier")
+        env = dict(os.environ, GOTOOLCHAIN="local")
+        made = subprocess.run([go, "build", "-o", verifier, "."], cwd=source, env=env, capture_output=True, text=True, timeout=500)
+        if made.returncode != 0:
+            self.skipTest(f"go-jose can't be had or built: {made.stderr[-300:]}")
+        keys = self.file("set.json", json.dumps({"keys": self.keys}))
+
+        def asked(token, audience):
+            answer = subprocess.run([verifier, keys, token, audience], capture_output=True, text=True, timeout=30)
+            return answer.returncode, answer.stdout.strip()
+        self.assertEqual((0, "global:default:shown:group:task:vault"), asked(self.vault, AUDIENCE))
+        self.assertEqual((0, ""), asked(self.own, ""))
+        self.assertEqual(1, asked(self.vault, "other.example")[0])
+        self.assertEqual(1, asked(changed(self.vault), AUDIENCE)[0])
+        self.assertEqual(1, asked(changed(self.own), "")[0])
+
+    def test_openssl(self):
+        if not shutil.which("openssl"):
+            self.skipTest("there is no openssl")
+
+        def openssl(*words):
+            return subprocess.run(["openssl", *words], capture_output=True, text=True, timeout=30)
+        rsa = key_of(self.keys, self.vault)
+        numbers = {name: unpadded(rsa[name]).hex() for name in ("n", "e")}
+        made = self.file("rsa.conf", "asn1=SEQUENCE:key\n[key]\nalgorithm=SEQUENCE:kind\nbits=BITWRAP,SEQUENCE:numbers\n"
+                         f"[kind]\nid=OID:rsaEncryption\nnone=NULL\n[numbers]\nn=INTEGER:0x{numbers['n']}\ne=INTEGER:0x{numbers['e']}\n")
+        der = os.path.join(self.dir, "rsa.der")
+        self.assertEqual(0, openssl("asn1parse", "-genconf", made, "-noout", "-out", der).returncode)
+        self.assertIn("(2048 bit)", openssl("pkey", "-pubin", "-inform", "DER", "-in", der, "-noout", "-text").stdout)
+        pem = os.path.join(self.dir, "rsa.pem")
+        openssl("pkey", "-pubin", "-inform", "DER", "-in", der, "-out", pem)
+        ed25519 = self.file("ed25519.der", bytes.fromhex("302a300506032b6570032100") + unpadded(key_of(self.keys, self.own)["x"]))
+        for token, fine in ((self.vault, True), (changed(self.vault), False), (self.own, True), (changed(self.own), False)):
+            signed, _, signature = token.rpartition(".")
+            data, proof = self.file("signed", signed), self.file("signature", unpadded(signature))
+            if header_of(token)["alg"] == "RS256":
+                answer = openssl("dgst", "-sha256", "-verify", pem, "-signature", proof, data)
+            else:
+                answer = openssl("pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey", ed25519, "-rawin", "-in", data, "-sigfile", proof)
+            self.assertEqual(fine, answer.returncode == 0, answer.stdout + answer.stderr)
+
+
+class Rotated(unittest.TestCase):
+    """A verifier that keeps each key set for half of the time that the next key is known before it signs."""
+    ROTATIONS = 20
+    KNOWN_BEFORE = 2.0
+
+    def setUp(self):
+        self.agent = Agent().start()
+        self.addCleanup(self.agent.destroy)
+        self.keys, self.read_at = [], 0.0
+        self.seen, self.refused, self.signers = set(), [], set()
+        self.over = threading.Event()
+
+    def kept(self):
+        if time.monotonic() > self.read_at + self.KNOWN_BEFORE / 2:
+            self.read_at = time.monotonic()  # As old as the question.
+            self.keys = self.agent.get("/.well-known/jwks.json").json["keys"]
+        return self.keys
+
+    def judge(self, token):
+        if token in self.seen:
+            return
+        key = key_of(self.kept(), token)
+        if key is None or not verify_rs256(key, token):
+            self.refused.append((header_of(token), [key["kid"] for key in self.keys]))
+        self.seen.add(token)
+        self.signers.add(header_of(token)["kid"])
+
+    def watch(self):
+        pattern = os.path.join(self.agent.data_dir, "alloc/*/task/secrets/nomad_db*.jwt")
+        while not self.over.is_set():
+            for path in glob.glob(pattern):
+                with open(path) as f:
+                    self.judge(f.read())
+            time.sleep(0.05)
+
+    def active(self):
+        return next(key["KeyID"] for key in self.agent.get("/v1/operator/keyring/keys").json if key["State"] == "active")
+
+    def test_nothing_is_refused_while_keys_rotate_twenty_times(self):
+        self.agent.register(identified("named", "exec sleep 1000", *(
+            {"Name": f"db{i}", "Audience": ["db.example"], "File": True, "TTL": 3 * SECOND} for i in range(8))))
+        self.agent.wait_for_allocs("named", "running")
+        watcher = threading.Thread(target=self.watch)
+        watcher.start()
+        try:
+            for _ in range(self.ROTATIONS):
+                before = self.active()
+                done = self.agent.run("operator", "root", "keyring", "rotate", "-prepublish", f"{self.KNOWN_BEFORE}s")
+                self.assertEqual(0, done.returncode, done.stderr)
+                wait_until(lambda known=before: self.active() != known, what="the next key")
+            last = self.active()
+            wait_until(lambda: any(kid.startswith(last) for kid in self.signers), what="a token of the last key")
+        finally:
+            self.over.set()
+            watcher.join()
+        self.assertEqual([], self.refused)
+        self.assertGreater(len(self.signers), self.ROTATIONS / 2, "keys that have signed anything")
+        self.assertGreater(len(self.seen), 5 * self.ROTATIONS)
+
+
+if __name__ == "__main__":
+    harness.main()
