@@ -1,6 +1,7 @@
 #include "actors/server/data/identity_endpoint.hpp"
 
 #include "runtime/access/login/jwt.hpp"
+#include "runtime/object/draft.hpp"
 #include "test/support/door.hpp"
 #include "test/unit/actors/server/server_fixture.hpp"
 
@@ -23,7 +24,12 @@ struct IdentityFixture : test::ServerFixture {
 
   IdentityFixture() {
     lease->set(raft::LeaderLease::unlimited);
-    register_job(make_job("web", 1));
+    Draft<schema::Job> job{*make_job("web", 1)};
+    auto vault = job->getTaskGroups()[0].getTasks()[0].initIdentities(1)[0];
+    vault.setName("vault");
+    vault.initAudience(1).set(0, "vault.io");
+    vault.setTtl(3'600'000'000'000);
+    register_job(job.freeze());
     write([](auto command) {
       auto plan = command.initPlanResults().initPlans(1)[0];
       plan.setModifyTime(1'700'000'000'000'000'000);
@@ -43,13 +49,15 @@ struct IdentityFixture : test::ServerFixture {
     write([&](auto command) { command.initRootKeyUpsert().setKey(*key); });
   }
 
-  Answer<door::Reply> sign(std::vector<std::pair<std::string, std::string>> wanted) {
+  Answer<door::Reply> sign(std::vector<std::pair<std::string, std::string>> wanted,
+                           const std::string& name = "") {
     return ask<door::Reply>(
         endpoint, door::make_ask("n1", [&](auto& question) {
           auto list = question.initSignIdentities(static_cast<unsigned>(wanted.size()));
           for (unsigned i = 0; i < list.size(); ++i) {
             list[i].setAllocId(text(wanted[i].first));
             list[i].setTask(text(wanted[i].second));
+            list[i].setName(text(name));
           }
         }));
   }
@@ -76,6 +84,26 @@ TEST_CASE_FIXTURE(IdentityFixture,
   CHECK(list[0].getExpiresAt() == 0);
   const auto jwt = access::parse_jwt(view(list[0].getToken())).value();
   CHECK(jwt.claims.at("nomad_task") == "server");
+}
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_endpoint: those for others are signed by RS256, a few in a turn") {
+  add_key();
+  const auto answer = sign({70, {"a1", "server"}}, "vault");
+  const auto meanwhile = sign({{"a1", "server"}});
+
+  REQUIRE((answer->has_value() && (*answer)->has_value()));
+  const auto list = (***answer)->getIdentities();
+  REQUIRE(list.size() == 70);
+  for (const auto one : list) {
+    const auto jwt = access::parse_jwt(view(one.getToken())).value();
+    CHECK(jwt.algorithm == "RS256");
+    CHECK(jwt.signature.size() == 256);
+    CHECK(one.getExpiresAt() - one.getIssuedAt() == 3'600'000'000'000);
+  }
+  REQUIRE((meanwhile->has_value() && (*meanwhile)->has_value()));
+  const auto own = access::parse_jwt(view((***meanwhile)->getIdentities()[0].getToken())).value();
+  CHECK(own.algorithm == "EdDSA");
 }
 
 TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: nobody signs before there is a key") {
