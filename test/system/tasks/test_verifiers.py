@@ -14,6 +14,7 @@ import time
 import unittest
 
 import harness
+from cluster import Cluster
 from harness import Agent, wait_until
 from tasks.test_identities import SECOND, claims_of, identified
 
@@ -215,6 +216,50 @@ class Rotated(unittest.TestCase):
         self.assertEqual([], self.refused)
         self.assertGreater(len(self.signers), self.ROTATIONS / 2, "keys that have signed anything")
         self.assertGreater(len(self.seen), 5 * self.ROTATIONS)
+
+
+class Killed(unittest.TestCase):
+    """Whoever leads signs by the same keys, and every server publishes them."""
+
+    def setUp(self):
+        self.cluster = Cluster(3).start()
+        self.addCleanup(self.cluster.destroy)
+
+    def keys(self, server):
+        found = server.try_get("/.well-known/jwks.json?stale")
+        return found and found["keys"]
+
+    def test_a_token_of_the_next_leader_verifies_by_keys_of_the_last(self):
+        leader = self.cluster.leader()
+        self.cluster.add_client()
+        wait_until(lambda: self.cluster.nodes(), what="the node")
+        leader.request("PUT", "/v1/jobs", {"Job": identified(
+            "named", "exec sleep 1000",
+            {"Name": "db", "Audience": ["db.example"], "File": True, "TTL": 20 * SECOND},
+            {"Name": "vault", "Audience": ["vault.example"], "File": True})})
+        alloc = wait_until(lambda: self.cluster.allocs("named", "running"), timeout=60, what="the task")[0]["ID"]
+        secrets = os.path.join(self.cluster.clients[0].dir, "data/alloc", alloc, "task/secrets")
+
+        def token(name):
+            with open(f"{secrets}/nomad_{name}.jwt") as f:
+                return f.read()
+        keys = wait_until(lambda: self.keys(leader), what="the keys")
+        for server in self.cluster.servers:
+            wait_until(lambda s=server: self.keys(s) == keys, what=f"the same keys at {server.name}")
+        first, lasting = token("db"), token("vault")
+        leader.kill9()
+        self.cluster.leader()
+
+        def is_renewed():
+            self.assertGreater(claims_of(token("db"))["exp"], time.time(), "one that has ended")
+            return token("db") != first
+        wait_until(is_renewed, timeout=60, what="a renewal by the next leader")
+        for each in (first, token("db"), lasting):
+            self.assertTrue(verify_rs256(key_of(keys, each), each))
+        self.cluster.clients[0].kill9()
+        self.cluster.clients[0].start()
+        wait_until(lambda: claims_of(token("db"))["iat"] > claims_of(first)["iat"], what="the file")
+        self.assertEqual(lasting, token("vault"))
 
 
 if __name__ == "__main__":
