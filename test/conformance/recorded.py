@@ -31,6 +31,33 @@ MOST_STREAMS = 32
 PATIENCE = 2  # Seconds that a stream without a first byte is waited for: it is held, so it was not refused.
 
 
+class World:
+    """An agent with what `config` adds, ACLs on, and its management token; whoever derives fills it."""
+
+    def __init__(self, config):
+        self.agent = harness.Agent(config, log_level="INFO")
+        self.agent.start(wait=False)
+        self.management = harness.wait_until(self.bootstrap, what="a leader")
+        self.agent.token = self.management
+        harness.wait_until(self.agent.is_ready, what="the node")
+        self.tokens = {"none": "", "management": self.management}
+
+    def bootstrap(self):
+        try:
+            answer = self.agent.put("/v1/acl/bootstrap")
+        except OSError:
+            return None
+        return answer.json["SecretID"] if answer.status == 200 else None
+
+    def done(self, method, path, body=None):
+        answer = self.agent.request(method, path, body)
+        assert answer.status == 200, f"{method} {path}: {answer}"
+        return answer.json if answer.body else None
+
+    def destroy(self):
+        self.agent.destroy()
+
+
 class Asker:
     """Asks the agent of a world, which has `agent`, `tokens` by name, and `names()` for what differs from world to world."""
 

@@ -2,6 +2,7 @@
 import time
 
 import harness
+import recorded
 
 CONFIG = """
 acl {
@@ -49,29 +50,13 @@ def with_volume(name, read_only):
     return job(name, group={"Volumes": {"v": {"Name": "v", "Type": "host", "Source": "none", "ReadOnly": read_only}}})
 
 
-class World:
+class World(recorded.World):
     """An agent with ACLs, two namespaces with the same objects, and a token for each policy."""
 
     def __init__(self, config=CONFIG):
-        self.agent = harness.Agent(config, log_level="INFO")
-        self.agent.start(wait=False)
-        self.management = harness.wait_until(self.bootstrap, what="a leader")
-        self.agent.token = self.management
-        harness.wait_until(self.agent.is_ready, what="the node")
+        super().__init__(config)
         self.tokens = {"none": "", "unknown": NO_ONE, "malformed": "abc", "management": self.management}
         self.fill()
-
-    def bootstrap(self):
-        try:
-            answer = self.agent.put("/v1/acl/bootstrap")
-        except OSError:
-            return None
-        return answer.json["SecretID"] if answer.status == 200 else None
-
-    def done(self, method, path, body=None):
-        answer = self.agent.request(method, path, body)
-        assert answer.status == 200, f"{method} {path}: {answer}"
-        return answer.json if answer.body else None
 
     def fill(self):
         self.done("PUT", "/v1/namespace", {"Name": "other"})
@@ -236,6 +221,3 @@ class World:
         """What ids are called in answers that are kept."""
         return {self.alloc["ID"]: "ALLOC", self.ended["ID"]: "ENDED", self.evaluation: "EVAL", self.deployment: "DEPLOYMENT", self.node: "NODE",
                 self.scaling: "SCALING", NO_ONE: "NO_ONE"}
-
-    def destroy(self):
-        self.agent.destroy()

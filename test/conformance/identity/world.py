@@ -6,6 +6,7 @@ import json
 import urllib.parse
 
 import harness
+import recorded
 
 CONFIG = """
 acl {
@@ -60,30 +61,14 @@ def forgeries(token):
             "points": ".."}
 
 
-class World:
+class World(recorded.World):
     """An agent with ACLs, jobs of all kinds whose tasks show who they are, and variables at each place below nomad/jobs."""
 
     def __init__(self):
-        self.agent = harness.Agent(CONFIG, log_level="INFO")
-        self.agent.start(wait=False)
-        self.management = harness.wait_until(self.bootstrap, what="a leader")
-        self.agent.token = self.management
-        harness.wait_until(self.agent.is_ready, what="the node")
-        self.tokens = {"none": "", "management": self.management, "unknown-secret": NO_ONE}
+        super().__init__(CONFIG)
+        self.tokens["unknown-secret"] = NO_ONE
         self.ids = {}
         self.fill()
-
-    def bootstrap(self):
-        try:
-            answer = self.agent.put("/v1/acl/bootstrap")
-        except OSError:
-            return None
-        return answer.json["SecretID"] if answer.status == 200 else None
-
-    def done(self, method, path, body=None):
-        answer = self.agent.request(method, path, body)
-        assert answer.status == 200, f"{method} {path}: {answer}"
-        return answer.json if answer.body else None
 
     def fill(self):
         self.done("PUT", "/v1/namespace", {"Name": "other"})
@@ -191,6 +176,3 @@ class World:
         """What ids are called in answers that are kept; the longest first, for children have the names of their parents."""
         named = {one: name.replace("/", "-").upper() for name, one in self.ids.items()}
         return dict(sorted([*named.items(), (NO_ONE, "NO_ONE")], key=lambda pair: -len(pair[0])))
-
-    def destroy(self):
-        self.agent.destroy()
