@@ -12,8 +12,7 @@ namespace {
 struct LockedAgent : test::FakeAgent {
   LockedAgent() {
     ::setenv("SHELL", "/bin/sh", 1);
-    for (const auto* operation : {"lock-acquire", "lock-renew", "lock-release"})
-      answer(std::string{"PUT /v1/var/app?"} + operation, "{}");
+    answer("PUT /v1/var/app", "{}");
   }
 
   int lock(const std::vector<std::string>& arguments) { return run(cli::run_var_lock, arguments); }
@@ -33,7 +32,8 @@ TEST_CASE_FIXTURE(LockedAgent, "var lock: takes the lock, runs the child, and gi
   CHECK(asked[1].starts_with(R"(PUT /v1/var/app?lock-release {"Lock":{"ID":")"));
 }
 
-TEST_CASE_FIXTURE(LockedAgent, "var lock: a child that fails, or is not there, is told, and the lock given up") {
+TEST_CASE_FIXTURE(LockedAgent,
+                  "var lock: a child that fails, or is not there, is told, and the lock given up") {
   CHECK(lock({"app", "exit 3"}) == 1);
   CHECK(err == "Lock error: error executing protected function: exit status 3");
   CHECK(asked.size() == 2);
@@ -44,10 +44,10 @@ TEST_CASE_FIXTURE(LockedAgent, "var lock: a child that fails, or is not there, i
 }
 
 TEST_CASE_FIXTURE(LockedAgent, "var lock: another's lock, and what the servers refuse") {
-  answer("PUT /v1/var/app?lock-acquire", "{}", 409);
+  answer("PUT /v1/var/app", "{}", 409);
   CHECK(lock({"-early-return", "app", "exit 3"}) == 0);
   CHECK(asked.size() == 1);
-  answer("PUT /v1/var/app?lock-acquire", "Permission denied", 403);
+  answer("PUT /v1/var/app", "Permission denied", 403);
   CHECK(lock({"app", "exit 3"}) == 1);
   CHECK(err == "Lock error: Unexpected response code: 403 (Permission denied)");
 }
