@@ -66,7 +66,7 @@ Result<Claims> verify(const state::Snapshot& state,
   const auto row = state.root_key(jwt->key_id);
   if (!row) return not_here("the token's key is not known");
   const auto key = keys(row);
-  if (!key) return not_here("the token's key cannot be opened");
+  if (!key) return Error{Errc::unavailable, "the token's key cannot be opened"};
   if (!(*key)->verifying().verifies(jwt->signed_part, jwt->signature))
     return access::permission_denied();
   auto claims = read(jwt->claims);
@@ -132,9 +132,12 @@ access::Lookup with_identities(access::Lookup lookup,
       grant->holds = [store, id = claims->alloc_id] { return is_running(store->snapshot(), id); };
       return grant;
     }
-    if (grant.error().code != Errc::not_found) return grant;
+    const auto why = grant.error().code;
+    if (why != Errc::not_found && why != Errc::unavailable) return grant;
     // Asked after the state was read, so that the state had all then.
     if (knows_all && !knows_all()) return {};
+    // A new leader may wait for others to give it a key: the token may be good.
+    if (why == Errc::unavailable) return grant;
     return access::permission_denied();
   };
   return lookup;

@@ -27,8 +27,8 @@ class Store;
 namespace nomad::identity {
 
 /// What a token says that one of our keys has signed and that counts at `now` (Unix seconds; our
-/// servers' clocks may differ by a minute). `not_found`: there is no such key here; otherwise
-/// `permission_denied`.
+/// servers' clocks may differ by a minute). `not_found`: there is no such key here; `unavailable`:
+/// it can't be opened here, or not yet; otherwise `permission_denied`.
 Result<Claims> verify(const state::Snapshot& state,
                       const KeyOf& keys,
                       std::string_view token,
@@ -42,7 +42,8 @@ Result<access::Grant> rights_of_claims(const state::Snapshot& state,
                                        const access::Moment& now);
 
 /// `lookup`, and identities besides, of the newest state in `store`. What this server does not know
-/// yet others may: unless `knows_all`, only they can say that it is none.
+/// yet others may: unless `knows_all`, only they can say that it is none. With a key that can't be
+/// opened it is `unavailable` then: it may be good.
 access::Lookup with_identities(access::Lookup lookup,
                                std::shared_ptr<const state::Store> store,
                                KeyOf keys,

@@ -233,6 +233,16 @@ TEST_CASE_FIXTURE(Verified, "verify: the leader is asked for what has not come h
   CHECK(here(later).value().error() == access::permission_denied());
 }
 
+TEST_CASE_FIXTURE(Verified, "verify: a leader that lacks the key does not refuse for good") {
+  const auto token = token_of({"a1", "server"});
+  bool knows_all = false;
+  keys = identity::signing_keys(security::Keyring::open({.server_id = "two"}).value());
+  const auto here = lookup([&] { return knows_all; }).here;
+  CHECK_FALSE(here(token).has_value());
+  knows_all = true;
+  CHECK(here(token).value().error().code == Errc::unavailable);
+}
+
 TEST_CASE_FIXTURE(Verified, "verify: a rotation leaves identities as they are") {
   const auto token = token_of({"a1", "server"});
   add_key("99999999-2222-4333-8444-555555555555");
