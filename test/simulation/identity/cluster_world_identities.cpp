@@ -154,6 +154,9 @@ void ClusterWorld::check_believed(SimServer& asked,
   ++counts_.verified;
   const auto known = asked.who_is(token);
   if (!known || *known) return;
+  // A leader that still waits for the key says so, and refuses nothing.
+  const bool is_whole = whole_since_ && system_.now() >= *whole_since_ + longest_recovery;
+  if (known->error().code == Errc::unavailable && !is_whole) return;
   violated(fmt::format("{} refuses an identity of {}, signed by key {}: {}", asked.id(), whose,
                        key_of(token), known->error().what));
 }
