@@ -35,11 +35,8 @@ class GuardedAgent(harness.Agent):
             return False
         if answer.status != 200:
             return False
-        self.token = answer.json["SecretID"]
+        self.token, self.accessor = answer.json["SecretID"], answer.json["AccessorID"]
         return True
-
-    def as_token(self, token):
-        return {"X-Nomad-Token": token}
 
     def good(self, method, path, body=None):
         """The JSON of an answer that must be good."""

@@ -6,12 +6,10 @@ import subprocess
 import unittest
 
 import harness
+from guarded import GuardedAgent
 from harness import wait_until
 
 AUDIT = """
-acl {{
-  enabled = true
-}}
 audit {{
   enabled = true
   sink "main" {{
@@ -33,7 +31,7 @@ limits {{
 
 class AuditTest(unittest.TestCase):
     def start(self, rotate=0, small_disk=False):
-        self.agent = harness.Agent()
+        self.agent = GuardedAgent()
         self.addCleanup(self.destroy)
         self.folder = os.path.join(self.agent.dir, "audit")
         if small_disk:
@@ -41,9 +39,8 @@ class AuditTest(unittest.TestCase):
         self.path = os.path.join(self.folder, "audit.log")
         with open(self.agent.config_path, "a") as f:
             f.write(AUDIT.format(path=self.path, rotate=rotate))
-        self.token = None
         self.agent.start(wait=False)
-        wait_until(self.bootstrapped, what="the first token")
+        self.token, self.accessor = self.agent.token, self.agent.accessor
 
     def destroy(self):
         self.agent.stop()
@@ -57,17 +54,6 @@ class AuditTest(unittest.TestCase):
         if mount.returncode != 0:
             self.skipTest("no disk of its own can be mounted")
         self.addCleanup(subprocess.run, ["umount", "-l", directory], check=False)
-
-    def bootstrapped(self):
-        try:
-            answer = self.agent.put("/v1/acl/bootstrap")
-        except OSError:
-            return False
-        if answer.status != 200:
-            return False
-        self.token = answer.json["SecretID"]
-        self.accessor = answer.json["AccessorID"]
-        return True
 
     def ask(self, method, path, body=None, token=None):
         headers = {"X-Nomad-Token": token or self.token}
