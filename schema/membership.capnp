@@ -36,6 +36,21 @@ struct Envelope {
   }
 }
 
+# What a server seals for another one by a key of its keyring (XSalsa20-Poly1305, nonce first): a
+# `KeyringOrder`, or the `KeyringReport` that answers it, in flat form.
+struct Sealed { bytes @0 :Data; }
+
+# What an operator asks of the keys of `encrypt`.
+struct KeyringOrder {
+  action @0 :UInt8;        # list, install, use, remove
+  key @1 :Text;            # in base64; secret
+}
+
+struct KeyringReport {
+  failure @0 :Text;        # empty: it was done
+  keys @1 :List(Text);     # those of the server now, the one that it seals by first; secret
+}
+
 # Asks a server to probe another one, because the asker can't reach it.
 struct ProbeRequest {
   address @0 :Text;

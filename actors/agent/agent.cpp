@@ -118,7 +118,7 @@ struct Agent::Parts {
   std::optional<rpc::RightsLink> rights;
   std::shared_ptr<access::Authenticator> authenticator;
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
-  NodeDoor remote_servers;
+  client::RemoteServers remote_servers;
   NodeDoor local_servers;                             ///< Of a client beside a server.
   std::unique_ptr<plugin::PluginLoader> plugins;      ///< Null without any.
   std::shared_ptr<client::TaskSockets> task_sockets;  ///< Null without a client.
@@ -194,6 +194,7 @@ struct Agent::Parts {
                    .bounds = {.least = config.acl.token_min_expiration_ttl,
                               .most = config.acl.token_max_expiration_ttl},
                    .reset_file = config.data_dir + "/server/acl-bootstrap-reset"};
+    options.search = search_options(config.server.search);
     options.ui = {.enabled = config.ui.enabled, .frame_ancestors = config.ui.frame_ancestors};
     options.uploads
         = {.directory = config.data_dir + "/uploads",
@@ -211,6 +212,7 @@ struct Agent::Parts {
                          .locks = server->locks(),
                         .oidc_issuer = config.server.oidc_issuer,
                         .decisions = server->decisions(),
+                        .schedulers = server->schedulers(),
                         .cluster = std::make_shared<api::ClusterAccess>(
                             api::ClusterAccess{.log = server->raft(),
                                                .membership = server->cluster().membership(),
@@ -221,7 +223,9 @@ struct Agent::Parts {
     options.peers = {.transport = server ? server->cluster().transport() : dialer->handle(),
                      .view = server ? server->cluster().view() : view_of_client(),
                      .remote = links.requests,
-                     .nodes = server ? server->cluster().node_caller() : rpc::NodeCaller{}};
+                     .nodes = server ? server->cluster().node_caller() : rpc::NodeCaller{},
+                     .choice = client && !server ? client::ServerChoice{remote_servers}
+                                                 : client::ServerChoice{}};
     options.authenticator = server ? server->cluster().authenticator() : authenticator;
     auto started = NOMAD_TRY(api::start_api(root, std::move(options)));
     api.emplace(std::move(started));
@@ -331,7 +335,7 @@ struct Agent::Parts {
     rights.reset();
     server.reset();
     local_servers = NodeDoor{};
-    remote_servers = NodeDoor{};
+    remote_servers = client::RemoteServers{};
     actor::stop(root);
     root = actor::Any{};
   }
@@ -348,12 +352,12 @@ void Agent::drain(const std::function<bool(std::chrono::milliseconds)>& wait) {
   const auto& drain = all.config.client.drain_on_shutdown;
   if (!all.client || !drain.wanted || all.config.dev_mode || all.stopped) return;
   log::info("agent", "draining the node before the agent leaves");
-  const auto drained
-      = drain_own_node(all.system, all.local_servers ? all.local_servers : all.remote_servers,
-                       {.node_id = all.node_id,
-                        .deadline = drain.force ? Nanoseconds{-1s} : drain.deadline,
-                        .ignore_system_jobs = drain.ignore_system_jobs},
-                       wait);
+  const auto drained = drain_own_node(
+      all.system, all.local_servers ? all.local_servers : NodeDoor{all.remote_servers},
+      {.node_id = all.node_id,
+       .deadline = drain.force ? Nanoseconds{-1s} : drain.deadline,
+       .ignore_system_jobs = drain.ignore_system_jobs},
+      wait);
   if (drained)
     log::info("agent", "the node is drained");
   else

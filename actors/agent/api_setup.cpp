@@ -42,4 +42,11 @@ api::MeterOptions meter_options(const config::AgentConfig& config) {
           .refuses = rate.mode == "enforcing"};
 }
 
+api::SearchOptions search_options(const config::Search& from) {
+  return {.fuzzy = from.fuzzy_enabled,
+          .most_objects = static_cast<std::size_t>(from.limit_query),
+          .most_matches = static_cast<std::size_t>(from.limit_results),
+          .least_text = static_cast<std::size_t>(from.min_term_length)};
+}
+
 }  // namespace nomad::agent

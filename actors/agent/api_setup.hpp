@@ -1,9 +1,10 @@
-// What the API of an agent is started with, as its configuration says: the audit log, and who is
-// counted and limited.
+// What the API of an agent is started with, as its configuration says: the audit log, who is
+// counted and limited, and how searches are bounded.
 #pragma once
 
 #include <string>
 
+#include "actors/api/api.hpp"
 #include "actors/api/audit/auditor.hpp"
 #include "actors/api/http/call_meter.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -17,5 +18,8 @@ api::AuditOptions audit_options(const config::AgentConfig& config, const std::st
 bool names_callers(const config::AgentConfig& config);
 
 api::MeterOptions meter_options(const config::AgentConfig& config);
+
+/// The configuration has been checked.
+api::SearchOptions search_options(const config::Search& from);
 
 }  // namespace nomad::agent

@@ -1,9 +1,13 @@
 #include "actors/agent/cluster_part.hpp"
 
+#include <filesystem>
+
 #include "actors/agent/api_setup.hpp"
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/server/members/raft_carrier.hpp"
+#include "runtime/base/files/bounded.hpp"
+#include "runtime/base/files/replace_file.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/cluster/data/stored_rights.hpp"
@@ -119,6 +123,27 @@ void serve_membership(rpc::MethodRouter& router,
       });
 }
 
+void serve_keyring(rpc::MethodRouter& router,
+                   const SharedAsker& asker,
+                   const actor::Latest<server::Membership>& membership) {
+  using schema::membership::Sealed;
+  router.on<Sealed, Sealed>(rpc::Method::member_keyring, [asker, membership](
+                                                             const rpc::Caller& caller,
+                                                             Object<Sealed> order,
+                                                             rpc::Answer<Sealed> answer) {
+    const auto open = membership.get();
+    if (!open) return answer(not_ready());
+    asker->ask<server::membership::KeyringReport>(
+        open, server::membership::KeyringOrder{std::move(order)}, answer_patience,
+        [answer, who = caller.describe()](const Result<server::membership::KeyringReport>& report) {
+          if (report) return answer(report->sealed);
+          if (report.error().code == Errc::permission_denied)
+            log::warn("membership", "refused {}: {}", who, report.error().what);
+          answer(report.error());
+        });
+  });
+}
+
 /// Whether client nodes can be reached through this server. `own`: the node in this process.
 void serve_has_node(rpc::MethodRouter& router,
                     const SharedAsker& asker,
@@ -228,6 +253,32 @@ void warn_of_no_cluster(const config::AgentConfig& config) {
               "<a server's address>` lets it join, server.bootstrap_expect found one");
 }
 
+/// What operators have made of the keys of `encrypt`; as in Nomad, once it is there the
+/// configuration's key counts no more.
+std::string keyring_path(const config::AgentConfig& config) {
+  return config.data_dir + "/server/serf.keyring";
+}
+
+Result<cluster::MemberKeyring> kept_keyring(const std::string& path, const std::string& encrypt) {
+  if (encrypt.empty()) return cluster::MemberKeyring{};
+  std::error_code failure;
+  if (!std::filesystem::exists(path, failure) && !failure)
+    return cluster::MemberKeyring::of(encrypt);
+  const auto text = NOMAD_TRY(read_whole_file(path));
+  auto keyring = cluster::MemberKeyring::from_text(text);
+  if (!keyring) return keyring.error().within("cannot read \"" + path + "\"");
+  return keyring;
+}
+
+/// Those that the last start left, or the configuration's; changes are kept beside the state.
+Result<> use_keyring(server::MembershipActorOptions& options, const config::AgentConfig& config) {
+  options.keyring = NOMAD_TRY(kept_keyring(keyring_path(config), config.server.encrypt));
+  options.keep = [path = keyring_path(config)](const std::string& text) {
+    return replace_file(path, text, Durability::of_disk);
+  };
+  return {};
+}
+
 }  // namespace
 
 ClusterPart::ClusterPart() = default;
@@ -243,9 +294,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   ClusterPart part;
   part.random_ = Random{options.random_seed};
   part.store_ = store;
-  if (!config.server.encrypt.empty()) {
-    part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
-  }
+  NOMAD_TRY(use_keyring(part.membership_options_, config));
   part.asker_ = std::make_shared<actor::Asker>(owner, 1);
   part.rights_.emplace(
       owner, rpc::RightsLinkOptions{.region = config.region, .servers = [leader = part.leader_] {
@@ -258,6 +307,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   if (proves_roles(config)) router->require_proof();
   serve_raft(*router, part.inbox_);
   serve_membership(*router, part.asker_, part.served_membership_);
+  serve_keyring(*router, part.asker_, part.served_membership_);
   serve_has_node(*router, part.asker_, part.own_node_, part.served_transport_);
   rpc::serve_node_questions(*router, rpc::Method::server_ask_node, part.asker_, part.asked_nodes_);
   rpc::serve_rights(*router);

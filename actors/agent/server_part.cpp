@@ -133,9 +133,18 @@ server::ReplicatorOptions replication(const config::AgentConfig& config) {
 }
 
 /// Schedulers keep a core busy each; one core is left to the log and the clients.
-unsigned worker_count(const config::Server& server) {
-  if (server.num_schedulers > 0) return static_cast<unsigned>(server.num_schedulers);
-  return std::max(1U, std::thread::hardware_concurrency() / 2);
+Result<server::SchedulerSettings> scheduler_settings(const config::Server& from) {
+  server::SchedulerSettings settings;
+  settings.workers = from.num_schedulers >= 0
+                         ? static_cast<unsigned>(from.num_schedulers)
+                         : std::max(1U, std::thread::hardware_concurrency() / 2);
+  if (!from.enabled_schedulers.empty()) {
+    settings.types = from.enabled_schedulers;
+    if (std::ranges::find(settings.types, "_core") == settings.types.end())
+      settings.types.emplace_back("_core");
+  }
+  NOMAD_TRY(server::check_settings(settings).within("server"));
+  return settings;
 }
 
 }  // namespace
@@ -145,6 +154,7 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
                                      const std::string& http_address,
                                      const AgentLinks& links) {
   ServerPart part;
+  part.scheduling_ = NOMAD_TRY(scheduler_settings(config.server));
   part.directory_ = config.data_dir + "/server";
   auto wrapping = NOMAD_TRY(wrapping_keys(config.keyrings));
   const auto in
@@ -238,7 +248,7 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
        .gc = {.job_interval = config.server.job_gc_interval,
               .thresholds = gc_thresholds(config.server)},
        .keyring = {},
-       .workers = worker_count(config.server),
+       .schedulers = scheduling_,
        .default_configuration = scheduler_defaults(config.server.default_scheduler_config),
        .plans = {.rejected_nodes = rejected_nodes(config.server.plan_rejection_tracker)},
        .job_types = links.job_types,
@@ -251,6 +261,7 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
       random);
   nodes_ = duties.nodes;
   locks_ = duties.locks;
+  schedulers_ = duties.schedulers;
   cluster_->serve_regions(duties.region_rows);
   actor::tell(server_, server::AddDuty{cluster_->autopilot()});
   cluster_->serve_nodes(nodes_);
@@ -287,6 +298,7 @@ bool ServerPart::await_removal() {
 void ServerPart::stop(bool leaving) {
   nodes_ = {};
   locks_ = {};
+  schedulers_.reset();
   decisions_ = {};
   actor::Outsider self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {

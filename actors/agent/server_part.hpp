@@ -55,6 +55,8 @@ public:
 
   const server::NodeSide& nodes() const { return nodes_; }
 
+  const std::shared_ptr<server::SchedulerPool>& schedulers() const { return schedulers_; }
+
   /// Empty: this server keeps none.
   const server::LockTracker& locks() const { return locks_; }
 
@@ -88,6 +90,8 @@ private:
   std::optional<raft::StartedRaft> raft_;
   server::NodeSide nodes_;
   server::LockTracker locks_;
+  server::SchedulerSettings scheduling_;  ///< As configured.
+  std::shared_ptr<server::SchedulerPool> schedulers_;
   server::DecisionLog decisions_;
   std::optional<server::Writer> writer_;
   server::Server server_;  ///< Owns every actor of this part.

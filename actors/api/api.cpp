@@ -106,7 +106,8 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   const ClientParts client{
       options.client, options.agent.node_id,
       options.peers.nodes ? AskedNode{options.peers.nodes} : AskedNode{options.client}};
-  const AgentParts agent{options.agent, options.client, options.peers.view, server.cluster};
+  const AgentParts agent{options.agent, options.client, options.peers.view, server.cluster,
+                         options.peers.choice};
   add_job_routes(routes, {options.jobs, options.plugins.job_types, options.plugins.providers,
                           std::make_shared<AdmissionCache>()});
   add_alloc_routes(routes, client);
@@ -123,11 +124,15 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_identity_routes(routes, {server.keyring, server.rsa_keys, server.oidc_issuer});
   add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files, server.keyring});
   add_search_routes(routes);
+  add_fuzzy_search_routes(routes, options.search);
   add_volume_routes(routes);
   add_decision_routes(routes, server.decisions);
   add_operator_routes(routes, agent);
   add_agent_routes(routes, agent);
   add_host_routes(routes, agent);
+  add_scheduler_routes(routes, {options.agent, server.schedulers});
+  add_gossip_routes(routes, agent);
+  add_pprof_routes(routes, agent);
   add_actor_routes(routes);
   add_plugin_routes(routes, options.plugins.states);
   add_cluster_routes(routes, agent);

@@ -21,6 +21,7 @@
 #include "actors/api/forward/remote_requests.hpp"
 #include "actors/api/http/call_meter.hpp"
 #include "actors/api/ui/pages.hpp"
+#include "actors/client/remote_servers.hpp"
 #include "actors/plugin/plugin_states.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
@@ -28,6 +29,7 @@
 #include "actors/rpc/node_caller.hpp"
 #include "actors/server/decisions/decision_log.hpp"
 #include "actors/server/lock_tracker.hpp"
+#include "actors/server/scheduler_pool.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/access/authenticator.hpp"
 #include "runtime/cluster/acl/token_bounds.hpp"
@@ -90,6 +92,14 @@ struct JobLimits {
 
 struct ClusterAccess;
 
+/// Of the fuzzy search.
+struct SearchOptions {
+  bool fuzzy = true;
+  std::size_t most_objects = 20;   ///< Of a kind that are looked at.
+  std::size_t most_matches = 100;  ///< Of a kind that are told.
+  std::size_t least_text = 2;      ///< Bytes of what is searched for.
+};
+
 /// The state of this agent's server, and the log that changes it; all empty without one.
 struct StateParts {
   std::shared_ptr<state::Store> store = {};
@@ -102,11 +112,12 @@ struct StateParts {
 /// What else that server has.
 struct ServerParts {
   std::shared_ptr<security::Keyring> keyring = {};
-  identity::RsaKeyOf rsa_keys = {};                   ///< Of that keyring; empty: made of it.
-  server::LockTracker locks = {};                     ///< Of variables.
-  std::string oidc_issuer = {};                       ///< "" without one.
-  server::DecisionLog decisions = {};                 ///< Empty: none are kept.
-  std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
+  identity::RsaKeyOf rsa_keys = {};                        ///< Of that keyring; empty: made of it.
+  server::LockTracker locks = {};                          ///< Of variables.
+  std::string oidc_issuer = {};                            ///< "" without one.
+  server::DecisionLog decisions = {};                      ///< Empty: none are kept.
+  std::shared_ptr<server::SchedulerPool> schedulers = {};  ///< Null: there are none.
+  std::shared_ptr<const ClusterAccess> cluster = {};       ///< The servers among themselves.
 };
 
 /// How other agents are reached, for requests that they must serve; empty: everything is served
@@ -116,6 +127,7 @@ struct PeerParts {
   std::optional<rpc::ClusterView> view = {};
   std::optional<RemoteRequests> remote = {};  ///< Serves what others pass on to this agent.
   rpc::NodeCaller nodes = {};                 ///< Of a server: asks client nodes.
+  client::ServerChoice choice = {};  ///< Of a client without a server: which servers it uses.
 };
 
 /// What plugins bring; empty: nothing.
@@ -171,6 +183,7 @@ struct ApiOptions {
   UploadOptions uploads = {};
   WorkerOptions workers = {};
   AclOptions acl = {};
+  SearchOptions search = {};
   UiOptions ui = {};
 };
 

@@ -25,7 +25,7 @@ struct Rebalance {
   using is_message = void;
 };
 
-using RemoteSelf = actor::WithInternal<NodeDoor, void(Rebalance)>;
+using RemoteSelf = actor::WithInternal<RemoteServers, void(Rebalance)>;
 
 struct RemoteState {
   static constexpr const char* name = "remote_servers";
@@ -136,15 +136,65 @@ struct RemoteState {
     log::info("client", "the servers are now {}", fmt::join(servers.in_order(), ", "));
   }
 
+  /// What the pings of addresses have come to so far.
+  struct Pings {
+    std::size_t open = 0;
+    std::vector<std::string> alive{};
+    std::vector<std::string> failures{};
+  };
+
+  actor::Answer<remote_servers::Used> use(const remote_servers::Use& msg) {
+    if (msg.addresses.empty() || msg.addresses.size() > remote_servers::most_addresses)
+      return Error{Errc::invalid_argument,
+                   fmt::format("expected 1 to {} addresses of servers, not {}",
+                               remote_servers::most_addresses, msg.addresses.size())};
+    const auto pings = std::make_shared<Pings>(Pings{.open = msg.addresses.size()});
+    auto promise = self->make_response_promise<remote_servers::Used>();
+    for (const auto& address : msg.addresses)
+      ping(address, [this, pings, promise, address](const Result<Bytes>& answer) {
+        if (answer)
+          pings->alive.push_back(address);
+        else
+          pings->failures.push_back(
+              fmt::format("Server at address {} failed ping: {}", address, answer.error().what));
+        if (--pings->open == 0) settle(*pings, promise);
+      });
+    return promise;
+  }
+
+  void ping(const std::string& address, const Done& done) {
+    rpc::transport::Call call;
+    call.method = Method::status_ping;
+    call.body = rpc::bytes_of(Draft<schema::rpc::Empty>{}.freeze());
+    call.timeout = options.timeout;
+    call.region = options.region;
+    call.to = {.address = address, .region = options.region};
+    self->request(transport, call.timeout + 5s, call)
+        .then([done](const rpc::transport::Reply& reply) { done(reply.outcome); },
+              [done](const Error& err) { done(err); });
+  }
+
+  void settle(Pings& pings, const actor::Promise<remote_servers::Used>& promise) {
+    if (pings.alive.empty())
+      return promise.deliver(
+          Error{Errc::unavailable, fmt::format("{}", fmt::join(pings.failures, "; "))});
+    const remote_servers::Used used{pings.alive.size()};
+    servers.replace(std::move(pings.alive));
+    publish();
+    log::info("client", "an operator has set the servers to {}",
+              fmt::join(servers.in_order(), ", "));
+    promise.deliver(used);
+  }
+
   /// Tells other threads.
   void publish() const {
     if (options.list) options.list->set(servers.in_order());
   }
 };
 
-RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
-                                         rpc::CallTransport transport,
-                                         RemoteServersOptions options) {
+RemoteSelf::behavior_type remote_servers_actor(RemoteState::Self self,
+                                               rpc::CallTransport transport,
+                                               RemoteServersOptions options) {
   auto& state = self->state;
   state.self = self;
   state.transport = std::move(transport);
@@ -155,16 +205,18 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
   state.rebalance_later();
   return {
       [self](const door::Ask& msg) { return self->state.ask(msg); },
+      [self](const remote_servers::Use& msg) { return self->state.use(msg); },
       [self](const Rebalance&) { self->state.rebalance(); },
   };
 }
 
 }  // namespace
 
-NodeDoor spawn_remote_servers(const actor::Owner& owner,
-                              const rpc::CallTransport& transport,
-                              RemoteServersOptions options) {
-  return actor::spawn<actor::Policy::restart>(owner, remote_servers, transport, std::move(options));
+RemoteServers spawn_remote_servers(const actor::Owner& owner,
+                                   const rpc::CallTransport& transport,
+                                   RemoteServersOptions options) {
+  return actor::spawn<actor::Policy::restart>(owner, remote_servers_actor, transport,
+                                              std::move(options));
 }
 
 }  // namespace nomad::client

@@ -2,7 +2,7 @@
 //
 // Owns:   the list of servers: what the configuration names, then what the servers themselves say
 //         with each lease.
-// Takes:  the door's questions. Each goes to one server until that fails; then to the
+// Takes:  Use, and the door's questions. Each goes to one server until that fails; then to the
 //         next, once round at most for each question. Every few minutes another one is chosen by
 //         chance, so that a server that was away gets its share of the nodes again.
 // Parent: root, restart.
@@ -35,8 +35,32 @@ struct RemoteServersOptions {
   std::shared_ptr<rpc::Credentials> credentials = std::make_shared<rpc::Credentials>();
 };
 
-NodeDoor spawn_remote_servers(const actor::Owner& owner,
-                              const rpc::CallTransport& transport,
-                              RemoteServersOptions options);
+namespace remote_servers {
+
+/// At most so many addresses are taken at once.
+inline constexpr std::size_t most_addresses = 100;
+
+/// From now on these servers are used: those of them that answer, each of which is asked once.
+/// Until a server says otherwise with a lease. `unavailable` with each one's reason when none does.
+struct Use {
+  using is_message = void;
+  std::vector<std::string> addresses;  ///< "10.0.0.7:4647"; some.
+};
+
+struct Used {
+  using is_message = void;
+  std::size_t count = 0;  ///< Those that have answered.
+};
+
+}  // namespace remote_servers
+
+/// What operators change of the servers that a client node uses.
+using ServerChoice = actor::Interface<remote_servers::Used(remote_servers::Use)>;
+
+using RemoteServers = NodeDoor::extend<remote_servers::Used(remote_servers::Use)>;
+
+RemoteServers spawn_remote_servers(const actor::Owner& owner,
+                                   const rpc::CallTransport& transport,
+                                   RemoteServersOptions options);
 
 }  // namespace nomad::client

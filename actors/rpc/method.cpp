@@ -28,6 +28,8 @@ constexpr std::array table{
                false, urgent},
     MethodInfo{Method::member_leave, "Member.Leave", Access::server, Repeat::freely, Serve::here,
                false, normal},
+    MethodInfo{Method::member_keyring, "Member.Keyring", Access::server, Repeat::freely,
+               Serve::here, false, normal},
     MethodInfo{Method::server_has_node, "Server.HasNode", Access::own_server, Repeat::freely,
                Serve::here, false, normal},
     MethodInfo{Method::server_write_sealed, "Server.WriteSealed", Access::own_server,

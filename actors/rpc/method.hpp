@@ -24,7 +24,8 @@ enum class Method : std::uint16_t {
   member_exchange = 12,
   member_probe = 13,
   member_leave = 14,
-  server_has_node = 20,      ///< Whether that server holds the node's connection.
+  member_keyring = 15,   ///< An order of an operator about the keys of `encrypt`, sealed by one.
+  server_has_node = 20,  ///< Whether that server holds the node's connection.
   server_write_sealed = 21,  ///< A command of the keyring, sealed by the asking server.
   server_ask_node = 22,      ///< A question to a client node that is connected to that server.
 

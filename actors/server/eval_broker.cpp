@@ -105,6 +105,7 @@ struct BrokerState {
 
   struct Waiter {
     std::uint64_t number;
+    std::string worker;
     std::vector<std::string> types;
     actor::Promise<eval_broker::Delivery> promise;
     actor::Timer end;
@@ -371,7 +372,7 @@ struct BrokerState {
     }
     auto promise = self->make_response_promise<eval_broker::Delivery>();
     const auto end = actor::send_self_after(self, msg.max_wait, WaitOver{next_waiter});
-    waiters.push_back({next_waiter++, msg.types, promise, end});
+    waiters.push_back({next_waiter++, msg.worker, msg.types, promise, end});
     return promise;
   }
 
@@ -380,6 +381,14 @@ struct BrokerState {
     if (over == waiters.end()) return;
     over->promise.deliver(eval_broker::Delivery{});
     waiters.erase(over);
+  }
+
+  void withdraw(const std::string& worker) {
+    const auto found = std::ranges::find(waiters, worker, &Waiter::worker);
+    if (worker.empty() || found == waiters.end()) return;
+    self->cancel(found->end);
+    found->promise.deliver(eval_broker::Delivery{});
+    waiters.erase(found);
   }
 
   void applied(const BatchApplied& batch) {
@@ -491,6 +500,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
         const auto blocked = self->state.blocked.stats();
         return eval_broker::Stats{self->state.queue.stats(), blocked.blocked, blocked.escaped};
       },
+      [self](const eval_broker::Withdraw& msg) { self->state.withdraw(msg.worker); },
       [self](const BatchApplied& msg) { self->state.applied(msg); },
       [self](Lead msg) { self->state.lead(msg.leads); },
       [self](Due msg) { self->state.due(msg.round); },

@@ -46,6 +46,13 @@ struct Dequeue {
   using is_message = void;
   std::vector<std::string> types;
   std::chrono::milliseconds max_wait{60'000};
+  std::string worker = {};  ///< Who asks; for `Withdraw`.
+};
+
+/// The worker wants none of what it waits for any more: its Dequeue is answered with nothing.
+struct Withdraw {
+  using is_message = void;
+  std::string worker;
 };
 
 struct Done {
@@ -100,6 +107,7 @@ using EvalBroker = actor::Interface<eval_broker::Delivery(eval_broker::Dequeue),
                                     eval_broker::Done(eval_broker::PauseNack),
                                     eval_broker::Done(eval_broker::ResumeNack),
                                     eval_broker::Stats(eval_broker::GetStats),
+                                    void(eval_broker::Withdraw),
                                     void(BatchApplied),
                                     void(Lead)>;
 

@@ -32,6 +32,7 @@ struct LookAgain {
 using WorkerSelf = actor::WithInternal<SchedulerWorker, void(AskAgain), void(LookAgain)>;
 
 constexpr auto broker_timeout = 90s;
+constexpr auto broker_wait = 60s;
 constexpr auto plan_timeout = 60s;
 constexpr auto decision_timeout = 30s;
 constexpr auto ask_again_after = 250ms;
@@ -90,9 +91,12 @@ struct WorkerState {
 
   void ask() {
     if (asking || works.size() >= options.most_at_once) return;
+    auto types = options.types->get();
+    if (types.empty()) return;
     asking = true;
     const auto asked = self->now();
-    self->request(broker, broker_timeout, eval_broker::Dequeue{options.types})
+    self->request(broker, broker_timeout,
+                  eval_broker::Dequeue{std::move(types), broker_wait, options.id})
         .then(
             [this, asked](const eval_broker::Delivery& delivery) {
               asking = false;
@@ -104,6 +108,19 @@ struct WorkerState {
               asking = false;
               actor::send_self_after(self, ask_again_after, AskAgain{});
             });
+  }
+
+  void types_changed() {
+    if (asking)
+      self->send(broker, eval_broker::Withdraw{options.id});
+    else
+      ask();
+  }
+
+  SchedulerWorkerStats report() const {
+    auto now = stats;
+    now.works = works.size();
+    return now;
   }
 
   void begin(const eval_broker::Delivery& delivery) {
@@ -449,10 +466,12 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
   state.broker = std::move(broker);
   state.applier = std::move(applier);
   state.options = std::move(options);
+  state.stats.since = unix_now();
   state.ask();
 
   return {
-      [self](GetSchedulerWorkerStats) { return self->state.stats; },
+      [self](GetSchedulerWorkerStats) { return self->state.report(); },
+      [self](TypesChanged) { self->state.types_changed(); },
       [self](AskAgain) { self->state.ask(); },
       [self](const LookAgain& msg) {
         if (self->state.works.contains(msg.token)) self->state.go_on(msg.token);

@@ -8,14 +8,16 @@
 // delivers it twice more and ends it then, and another one follows some minutes later.
 //
 // Owns:   the schedulers of the evaluations it works on; a thread.
-// Takes:  nothing but its own messages; asks the broker and the plan applier.
+// Takes:  TypesChanged; asks the broker and the plan applier.
 // Parent: server, restart, with others of its kind. The broker begins anew with it.
 // Ends:   by the parent's exit message. What it worked on is delivered again by the broker.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/core/actor.hpp"
@@ -29,9 +31,30 @@
 
 namespace nomad::server {
 
+/// Which evaluations a worker asks for; outlives its restarts. Thread-safe.
+class WorkerTypes {
+public:
+  /// At first all that there are.
+  std::vector<std::string> get() const {
+    const std::lock_guard lock{guard_};
+    return types_;
+  }
+
+  /// None: it works on nothing.
+  void set(std::vector<std::string> types) {
+    const std::lock_guard lock{guard_};
+    types_ = std::move(types);
+  }
+
+private:
+  mutable std::mutex guard_;
+  std::vector<std::string> types_{"service", "batch", "system", "sysbatch",
+                                  std::string{cluster::EvalQueue::other_types}};
+};
+
 struct SchedulerWorkerOptions {
-  std::vector<std::string> types{"service", "batch", "system", "sysbatch",
-                                 std::string{cluster::EvalQueue::other_types}};
+  std::string id = {};  ///< For the broker and for who is shown it.
+  std::shared_ptr<WorkerTypes> types = std::make_shared<WorkerTypes>();
   std::shared_ptr<const JobTypes> job_types{};  ///< Of plugins; null: none.
   std::size_t most_at_once = 32;                ///< Evaluations worked on at the same time.
   std::shared_ptr<DecisionFeed> decisions{};    ///< Who is told of them; null: nobody.
@@ -45,13 +68,21 @@ struct SchedulerWorkerStats {
   std::uint64_t started = 0;  ///< Evaluations.
   std::uint64_t plans = 0;
   std::uint64_t failed = 0;
+  std::int64_t since = 0;  ///< When it was started, or restarted; Unix nanoseconds.
+  std::size_t works = 0;   ///< Evaluations that it works on now.
 };
 
 struct GetSchedulerWorkerStats {
   using is_message = void;
 };
 
-using SchedulerWorker = actor::Interface<SchedulerWorkerStats(GetSchedulerWorkerStats)>;
+/// The types that it is to ask for have changed. What it works on it finishes.
+struct TypesChanged {
+  using is_message = void;
+};
+
+using SchedulerWorker
+    = actor::Interface<SchedulerWorkerStats(GetSchedulerWorkerStats), void(TypesChanged)>;
 
 SchedulerWorker spawn_scheduler_worker(const actor::Owner& owner,
                                        std::shared_ptr<state::Store> store,

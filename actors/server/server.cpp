@@ -8,7 +8,7 @@
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
-#include "actors/server/scheduler_worker.hpp"
+#include "actors/server/scheduler_pool.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::server {
@@ -26,10 +26,10 @@ using ServerPointer = Server::stateful_pointer<ServerState>;
 
 void add_duty(ServerPointer self, const AddDuty& msg) {
   auto& state = self->state;
-  state.duties.push_back(msg.duty);
-  state.renews[msg.duty.address()] = msg.duty;
   for (const auto& helper : msg.helpers)
     state.renews[helper.address()] = msg.duty;
+  if (!state.renews.try_emplace(msg.duty.address(), msg.duty).second) return;
+  state.duties.push_back(msg.duty);
   actor::send_urgent(self, msg.duty, Lead{state.leads});
 }
 
@@ -82,22 +82,30 @@ namespace {
 
 /// A worker that has lost its state has lost the evaluations that were its: they are given out
 /// again.
-AddDuty start_workers(const actor::Owner& owner,
-                      const ServerParts& parts,
-                      const EvalBroker& broker,
-                      const PlanApplier& applier,
-                      const DutyOptions& options,
-                      const std::shared_ptr<telemetry::ServerMetrics>& metrics) {
-  AddDuty scheduling{broker, {}};
-  for (unsigned i = 0; i < options.workers; ++i)
-    scheduling.helpers.emplace_back(
-        spawn_scheduler_worker(owner, parts.store, parts.proposer, broker, applier,
-                               SchedulerWorkerOptions{.job_types = options.job_types,
-                                                      .decisions = options.decisions,
-                                                      .metrics = metrics,
-                                                      .detached = options.detached_workers,
-                                                      .region = options.region}));
-  return scheduling;
+std::shared_ptr<SchedulerPool> start_workers(
+    const Server& server,
+    const ServerParts& parts,
+    const EvalBroker& broker,
+    const PlanApplier& applier,
+    const DutyOptions& options,
+    const std::shared_ptr<telemetry::ServerMetrics>& metrics) {
+  const SchedulerWorkerOptions common{.job_types = options.job_types,
+                                      .decisions = options.decisions,
+                                      .metrics = metrics,
+                                      .detached = options.detached_workers,
+                                      .region = options.region};
+  auto spawn
+      = [=, store = parts.store, proposer = parts.proposer](const SchedulerPool::Worker& wanted) {
+          auto own = common;
+          own.id = wanted.id;
+          own.types = wanted.types;
+          auto worker = spawn_scheduler_worker(actor::Owner{server}, store, proposer, broker,
+                                               applier, std::move(own));
+          actor::tell(server, AddDuty{broker, {actor::Any{worker}}});
+          return worker;
+        };
+  actor::tell(server, AddDuty{broker});
+  return std::make_shared<SchedulerPool>(std::move(spawn), options.schedulers);
 }
 
 identity::IssuingKeys issuing_keys(const ServerParts& parts) {
@@ -159,7 +167,7 @@ Duties start_duties(const Server& server,
   const auto rows = spawn_region_rows(owner, store, parts.keyring, parts.lease);
   options.replication.metrics = metrics;
   const auto replicator = replicate(owner, parts, std::move(options.replication), random.next());
-  auto scheduling = start_workers(owner, parts, broker, applier, options, metrics);
+  const auto schedulers = start_workers(server, parts, broker, applier, options, metrics);
   const auto feed = std::make_shared<OutcomeFeed>(broker);
   parts.fsm->set_listener([feed, server, locks](auto outcomes) {
     tell_of_locks(locks, outcomes);
@@ -168,8 +176,9 @@ Duties start_duties(const Server& server,
     feed->add(std::move(outcomes));
     if (replaced) actor::tell(server, StateReplaced{});
   });
-  Duties duties{{tracker, nodes, data, identities}, rows, locks, scheduling.helpers};
-  actor::tell(server, std::move(scheduling));
+  Duties duties{{tracker, nodes, data, identities}, rows, locks, schedulers, {}};
+  for (const auto& worker : schedulers->workers())
+    duties.all.emplace_back(worker.actor);
   for (const LeaderDuty& duty :
        {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
         LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{rotator}, LeaderDuty{locks}})

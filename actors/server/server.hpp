@@ -30,12 +30,13 @@
 #include "actors/server/plan_applier.hpp"
 #include "actors/server/regions/region_rows.hpp"
 #include "actors/server/regions/replicator.hpp"
+#include "actors/server/scheduler_pool.hpp"
 #include "runtime/identity/rsa_key.hpp"
 
 namespace nomad::server {
 
 /// From now on `duty` hears of leadership, starting with how it is. It begins anew when it has lost
-/// its state, or one of `helpers` has.
+/// its state, or one of `helpers` has. The same duty may come again, with more of these.
 struct AddDuty {
   using is_message = void;
   LeaderDuty duty;
@@ -70,7 +71,7 @@ struct DutyOptions {
   DeploymentWatcherOptions deployments = {};
   KeyringRotatorOptions keyring;
   NodeDrainerOptions drainer{};
-  unsigned workers = 1;
+  SchedulerSettings schedulers = {};
   bool detached_workers = true;  ///< Not in deterministic tests.
   Object<schema::SchedulerConfiguration> default_configuration = {};  ///< If the state has none.
   PlanApplierOptions plans = {};
@@ -88,6 +89,7 @@ struct Duties {
   NodeSide nodes;
   RegionRows region_rows;
   LockTracker locks;
+  std::shared_ptr<SchedulerPool> schedulers;
   std::vector<actor::Any> all;  ///< For simulations, whose machines die at once.
 };
 

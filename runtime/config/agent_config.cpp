@@ -61,6 +61,9 @@ Result<> validate_addresses(const AgentConfig& config) {
   return check_listener(config, "addresses.serf", config.addresses.serf, config.tls.rpc);
 }
 
+/// Objects that a search may look at, and what it may find.
+constexpr std::int64_t most_searched = 10'000;
+
 Result<> validate_server(const AgentConfig& config) {
   const auto& server = config.server;
   if (!server.enabled) return {};
@@ -69,6 +72,8 @@ Result<> validate_server(const AgentConfig& config) {
   };
   if (const auto size = parse_byte_size(server.job_max_source_size); !size)
     return wrong("job_max_source_size: " + size.error().what);
+  if (server.num_schedulers < -1 || server.num_schedulers > 128)
+    return wrong(fmt::format("num_schedulers: expected 0 to 128, not {}", server.num_schedulers));
   if (server.bootstrap_expect < 0 || server.bootstrap_expect > 64)
     return wrong("bootstrap_expect: expected 0 to 64");
   if (server.acl_token_gc_threshold <= Nanoseconds{0})
@@ -82,6 +87,13 @@ Result<> validate_server(const AgentConfig& config) {
       && (server.plan_rejection_tracker.node_threshold < 1
           || server.plan_rejection_tracker.node_window <= Nanoseconds{0}))
     return wrong("plan_rejection_tracker: node_threshold and node_window must be greater than 0");
+  for (const auto& [name, value, least] :
+       {std::tuple{"limit_query", server.search.limit_query, 1},
+        std::tuple{"limit_results", server.search.limit_results, 1},
+        std::tuple{"min_term_length", server.search.min_term_length, 0}})
+    if (value < least || value > most_searched)
+      return wrong(
+          fmt::format("search.{}: expected {} to {}, not {}", name, least, most_searched, value));
   if (server.join.retry_interval < 1s)
     return wrong("server_join.retry_interval: must be at least \"1s\"");
   if (server.join.retry_max < 0)

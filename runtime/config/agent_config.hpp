@@ -68,10 +68,19 @@ struct PlanRejections {
   Nanoseconds node_window = 5min;
 };
 
+/// Of /v1/search/fuzzy.
+struct Search {
+  bool fuzzy_enabled = true;
+  std::int64_t limit_query = 20;     ///< Objects of a kind that are looked at.
+  std::int64_t limit_results = 100;  ///< Matches of a kind that are told.
+  std::int64_t min_term_length = 2;  ///< Bytes of what is searched for.
+};
+
 struct Server {
   bool enabled = false;
   std::int64_t bootstrap_expect = 0;
-  std::int64_t num_schedulers = 0;  ///< 0: as many as make sense on this machine.
+  std::int64_t num_schedulers = -1;             ///< -1: as many as make sense on this machine.
+  std::vector<std::string> enabled_schedulers;  ///< Empty: all that there are.
   Nanoseconds node_gc_threshold = 24h;
   Nanoseconds job_gc_interval = 5min;
   Nanoseconds job_gc_threshold = 4h;
@@ -101,6 +110,7 @@ struct Server {
   Join join;
   SchedulerDefaults default_scheduler_config;
   PlanRejections plan_rejection_tracker;
+  Search search;
 };
 
 /// Ours, after later releases of Nomad: what wraps root keys. Its label is the provider's name.

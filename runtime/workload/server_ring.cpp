@@ -36,6 +36,12 @@ bool ServerRing::widen() {
   return servers_.size() > before;
 }
 
+void ServerRing::replace(std::vector<std::string> servers) {
+  first_ = servers;
+  servers_ = std::move(servers);
+  shuffle();
+}
+
 void ServerRing::shuffle() {
   current_ = 0;
   for (std::size_t i = servers_.size(); i > 1; --i)

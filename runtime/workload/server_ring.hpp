@@ -34,6 +34,9 @@ public:
   /// have known himself alone. False when it has all of them.
   bool widen();
 
+  /// Begins anew with these, whatever was known before.
+  void replace(std::vector<std::string> servers);
+
   /// A new order by chance, so that servers that were away get their share of the nodes again.
   void shuffle();
 

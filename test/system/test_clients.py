@@ -31,6 +31,17 @@ class OneServerTest(cluster.Case):
         self.server.request("DELETE", "/v1/job/spread")
         self.wait_for("spread", "complete", 4)
 
+    def test_an_operator_tells_a_client_its_servers(self):
+        client = self.cluster.clients[0]
+        address = f"127.0.0.1:{self.server.rpc}"
+        shown = client.run("node", "config", "-update-servers", address, "127.0.0.1:1")
+        self.assertEqual((shown.stdout, shown.returncode), ("Updated server list\n", 0))
+        self.assertEqual(client.run("node", "config", "-servers").stdout, address + "\n")
+        refused = client.run("node", "config", "-update-servers", "127.0.0.1:1")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("Server at address 127.0.0.1:1 failed ping: ", refused.stderr)
+        self.assertEqual(client.request("GET", "/v1/agent/servers").json, [address])
+
     def test_a_restarted_server_finds_its_nodes_and_their_tasks_again(self):
         self.put(shell_job("steady", "sleep 1000", count=2))
         before = {a["ID"] for a in self.wait_for("steady", "running", 2)}

@@ -41,6 +41,52 @@ class OperatorCase(unittest.TestCase):
         return {m["Name"]: m["Status"] for m in members}.get(other.name + ".global")
 
 
+class GossipKeyringTest(OperatorCase):
+    """The key that servers share is replaced while they run; a restarted one knows the new one."""
+    first = "cg8StVXbQJ0gPvMd9o7yrg=="
+    count = 3
+
+    def setUp(self):
+        self.cluster = cluster.Cluster(self.count, extra=f'encrypt = "{self.first}"')
+        self.addCleanup(self.cluster.destroy)
+        self.servers = self.cluster.servers
+
+    def keys(self, server):
+        return server.request("GET", "/v1/agent/keyring/list").json
+
+    def test_a_key_is_replaced_and_outlives_restarts(self):
+        leader = self.start()
+        wait_until(lambda: self.keys(leader)["NumNodes"] == 3, what="three servers that answer")
+        second = self.ok(leader, "operator", "gossip", "keyring", "generate").strip()
+
+        early = leader.run("operator", "gossip", "keyring", "use", second)
+        self.assertEqual(early.returncode, 1)
+        self.assertIn("3/3 nodes reported failure", early.stderr)
+        self.assertIn("requested key is not in the keyring", early.stderr)
+        self.assertIn("removing the primary key is not allowed",
+                      leader.run("operator", "gossip", "keyring", "remove", self.first).stderr)
+        for action, key, line in [("install", second, "Installing new gossip encryption key..."),
+                                  ("use", second, "Changing primary gossip encryption key..."),
+                                  ("remove", self.first, "Removing gossip encryption key...")]:
+            self.assertEqual(line + "\n", self.ok(self.servers[1], "operator", "gossip", "keyring", action, key))
+        self.assertEqual(f"Gathering installed encryption keys...\nKey\n{second}\n",
+                         self.ok(leader, "operator", "gossip", "keyring", "list"))
+        answer = self.keys(leader)
+        self.assertEqual((answer["Keys"], answer["PrimaryKeys"], answer["NumNodes"], answer["Messages"]),
+                         ({second: 3}, {second: 3}, 3, {}))
+
+        restarted = next(s for s in self.servers if s is not leader)
+        kept = os.path.join(restarted.dir, "data", "server", "serf.keyring")
+        self.assertEqual(0o600, os.stat(kept).st_mode & 0o777)
+        restarted.kill9()
+        restarted.start()
+        wait_until(lambda: self.status_of(leader, restarted) == "alive"
+                   and self.keys(leader)["NumNodes"] == 3, what="the restarted server among the others")
+        self.assertEqual({second: 3}, self.keys(leader)["Keys"])
+        for server in self.servers:
+            self.assertNotIn(second, server.log())
+
+
 class RestoredKeysTest(unittest.TestCase):
     """A snapshot of another cluster: its variables open only with a key file of that one."""
 

@@ -12,6 +12,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/config/join_address.hpp"
 
 namespace nomad::api {
 namespace {
@@ -53,6 +54,7 @@ struct SelfReport {
 using Reported = std::function<void(const SelfReport&)>;
 
 constexpr std::chrono::seconds report_timeout{5};
+constexpr unsigned default_rpc_port = 4647;
 
 void ask_for_report(const std::shared_ptr<Context>& context,
                     const client::ClientApi& client,
@@ -287,6 +289,24 @@ Outcome agent_servers(Call&, const AgentParts& parts) {
   return Answer::json(out.empty() ? "[]" : out + ']');
 }
 
+/// Has the client use other servers.
+Outcome set_servers(Call& call, const AgentParts& parts) {
+  if (!parts.client) return Answer::text(501, "Invalid method");
+  client::remote_servers::Use use;
+  for (const auto& [name, value] : call.request().query)
+    if (name == "address") use.addresses.push_back(value);
+  if (use.addresses.empty()) return bad_request("missing server address");
+  if (!parts.choice)
+    return bad_request(
+        "the client of this agent uses the server beside it; only agents without a "
+        "server are told others");
+  for (auto& address : use.addresses)
+    address = config::join_address(address, default_rpc_port);
+  return ask<client::remote_servers::Used>(
+      call, parts.choice, std::move(use),
+      [](const client::remote_servers::Used&) { return Answer::empty(); });
+}
+
 }  // namespace
 
 void add_agent_routes(Routes& routes, AgentParts parts) {
@@ -294,7 +314,8 @@ void add_agent_routes(Routes& routes, AgentParts parts) {
   routes.exact("/v1/agent/self",
                {{Methods::get, Capability::agent_read, with(agent_self), Where::agent}});
   routes.exact("/v1/agent/servers",
-               {{Methods::get, Capability::agent_read, with(agent_servers), Where::agent}});
+               {{Methods::get, Capability::agent_read, with(agent_servers), Where::agent},
+                {Methods::write, Capability::agent_write, with(set_servers), Where::agent}});
   routes.exact("/v1/agent/health",
                {{Methods::get, Capability::none, with(agent_health), Where::agent}});
 }

@@ -16,7 +16,8 @@ struct ClusterAccess {
                                raft::Transferred(raft::TransferLeadership)>;
   using MembershipCommands
       = actor::Interface<server::membership::Joined(server::membership::Join),
-                         server::membership::Done(server::membership::ForceLeave)>;
+                         server::membership::Done(server::membership::ForceLeave),
+                         server::membership::KeyringChanged(server::membership::ChangeKeyring)>;
   using AutopilotQueries
       = actor::Interface<server::autopilot::Health(server::autopilot::GetHealth),
                          server::autopilot::Settings(server::autopilot::GetSettings)>;

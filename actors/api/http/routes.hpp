@@ -138,6 +138,13 @@ struct AgentParts {
   client::ClientApi client;                      ///< Empty without one.
   std::optional<rpc::ClusterView> view;          ///< Empty: this agent knows no servers.
   std::shared_ptr<const ClusterAccess> cluster;  ///< Null: it is no server.
+  client::ServerChoice choice;                   ///< Empty: it is one, or has no client.
+};
+
+/// Of the scheduler workers of this agent's server.
+struct SchedulerParts {
+  AgentInfo agent;
+  std::shared_ptr<server::SchedulerPool> pool;  ///< Null: it is no server.
 };
 
 struct MetricsSources {
@@ -186,6 +193,7 @@ void add_identity_routes(Routes& routes, const IdentityParts& parts);
 void add_keyring_routes(Routes& routes, std::shared_ptr<security::Keyring> keyring);
 void add_snapshot_routes(Routes& routes, ArchiveParts parts);
 void add_search_routes(Routes& routes);
+void add_fuzzy_search_routes(Routes& routes, SearchOptions options);
 void add_explain_routes(Routes& routes);
 void add_decision_routes(Routes& routes, server::DecisionLog decisions);
 void add_operator_routes(Routes& routes, AgentParts parts);
@@ -194,6 +202,9 @@ void add_agent_routes(Routes& routes, AgentParts parts);
 void add_host_routes(Routes& routes, AgentParts parts);
 
 void add_volume_routes(Routes& routes);
+void add_scheduler_routes(Routes& routes, SchedulerParts parts);
+void add_gossip_routes(Routes& routes, AgentParts parts);
+void add_pprof_routes(Routes& routes, AgentParts parts);
 void add_actor_routes(Routes& routes);
 void add_plugin_routes(Routes& routes, std::shared_ptr<const plugin::PluginStates> states);
 void add_cluster_routes(Routes& routes, AgentParts parts);

@@ -64,12 +64,16 @@ struct MembershipState {
 
   std::chrono::nanoseconds now() const { return self->now().time_since_epoch(); }
 
+  static cluster::SealNonce nonce() {
+    cluster::SealNonce bytes;
+    randombytes_buf(bytes.data(), bytes.size());
+    return bytes;
+  }
+
   Object<schema::membership::Envelope> envelope() const {
     auto rows = table->table();
     rows.removed = removed;
-    cluster::SealNonce nonce;
-    randombytes_buf(nonce.data(), nonce.size());
-    return cluster::write_table(rows, options.key.get(), nonce);
+    return cluster::write_table(rows, options.keyring.primary(), nonce());
   }
 
   /// Exchanges tables with the server at `address`; `done` gets the other's, which is merged. If
@@ -105,7 +109,7 @@ struct MembershipState {
   Result<cluster::MemberTable> taken(const Result<Bytes>& outcome, const std::string& region) {
     if (!outcome) return outcome.error();
     auto read = NOMAD_TRY(Object<schema::membership::Envelope>::from_bytes(outcome->view()));
-    auto other = cluster::read_table(*read, options.key.get());
+    auto other = cluster::read_table(*read, options.keyring.all());
     if (other && !region.empty()) merge(*other, region);
     return other;
   }
@@ -263,6 +267,111 @@ struct MembershipState {
                });
   }
 
+  // -- the keyring
+  // ---------------------------------------------------------------------------------
+
+  /// What is kept is what is used: if it can't be kept, nothing changes.
+  Result<> change_own(cluster::KeyringAction action, const std::string& key) {
+    auto changed = options.keyring;
+    NOMAD_TRY(cluster::carry_out(changed, action, key));
+    if (changed.keys() == options.keyring.keys()) return {};
+    NOMAD_TRY(options.keep(changed.text()).within("the keyring can't be kept"));
+    options.keyring = std::move(changed);
+    log::info("membership", "the keyring has {} keys now", options.keyring.keys().size());
+    return {};
+  }
+
+  template <class Message, class Fill>
+  Object<schema::membership::Sealed> sealed(const cluster::MemberKey& key, Fill fill) const {
+    Draft<Message> draft;
+    fill(*draft);
+    const auto object = draft.freeze();
+    const auto bytes = object.bytes();
+    return cluster::seal_bytes(std::as_bytes(std::span{bytes.data(), bytes.size()}), key, nonce());
+  }
+
+  template <class Message>
+  Result<Object<Message>> opened(const Object<schema::membership::Sealed>& from) const {
+    const auto plain = NOMAD_TRY(cluster::open_bytes(*from, options.keyring.all()));
+    return Object<Message>::from_bytes(plain);
+  }
+
+  Result<KeyringReport> obey(const Object<schema::membership::Sealed>& from) {
+    const auto order = NOMAD_TRY(opened<schema::membership::KeyringOrder>(from));
+    const auto action = static_cast<cluster::KeyringAction>(order->getAction());
+    const auto done = change_own(action, copy(order->getKey()));
+    return KeyringReport{
+        sealed<schema::membership::KeyringReport>(*options.keyring.primary(), [&](auto report) {
+          if (!done) report.setFailure(text(done.error().what));
+          fill_texts(report, options.keyring.keys());
+        })};
+  }
+
+  static void fill_texts(schema::membership::KeyringReport::Builder report,
+                         const std::vector<std::string>& keys) {
+    auto list = report.initKeys(static_cast<unsigned>(keys.size()));
+    for (unsigned i = 0; i < list.size(); ++i)
+      list.set(i, text(keys[i]));
+  }
+
+  void change_keyring(const ChangeKeyring& msg, actor::Promise<KeyringChanged> promise) {
+    if (options.keyring.empty())
+      return promise.deliver(cluster::carry_out(options.keyring, msg.action, msg.key).error());
+    const auto order
+        = sealed<schema::membership::KeyringOrder>(*options.keyring.primary(), [&](auto to) {
+            to.setAction(static_cast<std::uint8_t>(msg.action));
+            to.setKey(text(msg.key));
+          });
+    const auto tally = std::make_shared<cluster::KeyringTally>();
+    const auto own = change_own(msg.action, msg.key);
+    tally->servers = 1;
+    tally->count(options.keyring.keys());
+    if (!own) tally->messages[options.self.name] = own.error().what;
+    std::vector<MemberInfo> others;
+    for (const auto& other : table->others())
+      if (other.is_usable()) others.push_back(other);
+    if (others.empty()) return promise.deliver(KeyringChanged{*tally});
+    const auto open = std::make_shared<std::size_t>(others.size());
+    for (const auto& other : others)
+      send_order(other, order, [tally, open, promise, name = other.name](auto report) mutable {
+        ++tally->servers;
+        if (!report)
+          tally->messages[name] = report.error().what;
+        else
+          take_report(*tally, name, **report);
+        if (--*open == 0) promise.deliver(KeyringChanged{*tally});
+      });
+  }
+
+  static void take_report(cluster::KeyringTally& tally,
+                          const std::string& name,
+                          schema::membership::KeyringReport::Reader report) {
+    if (report.getFailure().size() > 0) tally.messages[name] = copy(report.getFailure());
+    std::vector<std::string> keys;
+    for (const auto key : report.getKeys())
+      if (keys.size() < cluster::MemberKeyring::most_keys) keys.push_back(copy(key));
+    tally.count(keys);
+  }
+
+  void send_order(const MemberInfo& to,
+                  const Object<schema::membership::Sealed>& order,
+                  std::function<void(Result<Object<schema::membership::KeyringReport>>)> done) {
+    rpc::transport::Call call;
+    call.to = {.address = to.rpc_address, .region = to.region};
+    call.method = rpc::Method::member_keyring;
+    call.body = rpc::bytes_of(order);
+    call.timeout = options.join_timeout;
+    self->request(transport, options.join_timeout + std::chrono::seconds{1}, std::move(call))
+        .then(
+            [this, done](const rpc::transport::Reply& reply) {
+              if (!reply.outcome) return done(reply.outcome.error());
+              auto sealed = Object<schema::membership::Sealed>::from_bytes(reply.outcome->view());
+              if (!sealed) return done(sealed.error());
+              done(opened<schema::membership::KeyringReport>(*sealed));
+            },
+            [done](const Error& err) { done(err); });
+  }
+
   Self self = nullptr;
   rpc::CallTransport transport;
   std::shared_ptr<MemberView> view;
@@ -284,7 +393,8 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
   return {
       [self](const Exchange& msg) -> actor::Answer<Exchanged> {
         auto& state = self->state;
-        const auto other = NOMAD_TRY(cluster::read_table(*msg.envelope, state.options.key.get()));
+        const auto other
+            = NOMAD_TRY(cluster::read_table(*msg.envelope, state.options.keyring.all()));
         state.merge(other, msg.region);
         return Exchanged{state.envelope()};
       },
@@ -312,6 +422,14 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
         auto promise = self->make_response_promise<Done>();
         self->state.leave(msg.status, promise);
         return promise;
+      },
+      [self](const ChangeKeyring& msg) -> actor::Answer<KeyringChanged> {
+        auto promise = self->make_response_promise<KeyringChanged>();
+        self->state.change_keyring(msg, promise);
+        return promise;
+      },
+      [self](const KeyringOrder& msg) -> actor::Answer<KeyringReport> {
+        return NOMAD_TRY(self->state.obey(msg.sealed));
       },
       [self](const UseLog& msg) {
         auto& state = self->state;

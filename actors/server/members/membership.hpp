@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,6 +19,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/cluster/members/member_codec.hpp"
+#include "runtime/cluster/members/member_keyring.hpp"
 #include "runtime/cluster/members/membership.hpp"
 #include "schema/membership.capnp.h"
 
@@ -79,6 +81,30 @@ struct Done {
   using is_message = void;
 };
 
+/// Asks something of the keyrings of all servers that are alive, this one among them.
+struct ChangeKeyring {
+  using is_message = void;
+  cluster::KeyringAction action = cluster::KeyringAction::list;
+  std::string key = {};  ///< In base64.
+};
+
+/// What has become of it. A server that did not do it has a message.
+struct KeyringChanged {
+  using is_message = void;
+  cluster::KeyringTally tally;
+};
+
+/// The order of another server about this one's keyring, and the report on it.
+struct KeyringOrder {
+  using is_message = void;
+  Object<schema::membership::Sealed> sealed;
+};
+
+struct KeyringReport {
+  using is_message = void;
+  Object<schema::membership::Sealed> sealed;
+};
+
 /// What this server's log says: which cluster it belongs to, and which ids never come back. A
 /// server that finds its own id among those of another server's table says so in the log.
 struct UseLog {
@@ -109,6 +135,8 @@ using Membership = actor::Interface<membership::Exchanged(membership::Exchange),
                                     membership::Joined(membership::Join),
                                     membership::Done(membership::ForceLeave),
                                     membership::Done(membership::Leave),
+                                    membership::KeyringChanged(membership::ChangeKeyring),
+                                    membership::KeyringReport(membership::KeyringOrder),
                                     void(membership::UseLog),
                                     void(membership::AddListener)>;
 
@@ -142,7 +170,10 @@ private:
 struct MembershipActorOptions {
   cluster::MemberInfo self;
   cluster::MembershipOptions rules;
-  std::shared_ptr<const cluster::MemberKey> key;  ///< Null: tables travel plain.
+  cluster::MemberKeyring keyring;  ///< Empty: tables travel plain.
+  /// Keeps the keyring's text where the next start finds it, durably.
+  std::function<Result<>(const std::string& text)> keep
+      = [](const std::string&) { return Result<>{}; };
   std::vector<std::string> retry_join;
   std::chrono::milliseconds retry_interval{30'000};
   std::int64_t retry_max = 0;  ///< Attempts; 0: for ever.

@@ -78,16 +78,30 @@ Result<MemberTable> read(wire::Table::Reader from) {
   return table;
 }
 
-Result<MemberTable> unseal(capnp::Data::Reader sealed, const MemberKey& key) {
+Result<std::vector<std::byte>> unsealed(capnp::Data::Reader sealed,
+                                        const std::vector<const MemberKey*>& keys) {
   if (sealed.size() < overhead) return Error{Errc::corrupt, "a sealed table of members is cut"};
-  std::vector<unsigned char> plain(sealed.size() - overhead);
+  std::vector<std::byte> plain(sealed.size() - overhead);
   const auto* nonce = sealed.begin();
-  if (crypto_secretbox_open_easy(plain.data(), nonce + crypto_secretbox_NONCEBYTES,
-                                 sealed.size() - crypto_secretbox_NONCEBYTES, nonce, key.bytes())
-      != 0)
-    return Error{Errc::permission_denied, "the other server has another \"encrypt\" key"};
-  auto table = NOMAD_TRY(Object<wire::Table>::from_bytes(std::as_bytes(std::span{plain})));
-  return read(*table);
+  for (const auto* key : keys)
+    if (crypto_secretbox_open_easy(reinterpret_cast<unsigned char*>(plain.data()),
+                                   nonce + crypto_secretbox_NONCEBYTES,
+                                   sealed.size() - crypto_secretbox_NONCEBYTES, nonce, key->bytes())
+        == 0)
+      return plain;
+  return Error{Errc::permission_denied, "the other server has another \"encrypt\" key"};
+}
+
+/// Seals into `to`, which has the room.
+void seal_into(capnp::Data::Builder to,
+               std::span<const std::byte> plain,
+               const MemberKey& key,
+               const SealNonce& nonce) {
+  static_assert(std::tuple_size_v<SealNonce> == crypto_secretbox_NONCEBYTES);
+  std::ranges::copy(nonce, to.begin());
+  crypto_secretbox_easy(to.begin() + nonce.size(),
+                        reinterpret_cast<const unsigned char*>(plain.data()), plain.size(),
+                        nonce.data(), key.bytes());
 }
 
 }  // namespace
@@ -124,28 +138,44 @@ Object<wire::Envelope> write_table(const MemberTable& table,
   write(table, *draft);
   const auto plain = draft.freeze();
   const auto bytes = plain.bytes();
-  auto sealed = envelope->initSealed(static_cast<unsigned>(bytes.size() + overhead));
-  static_assert(std::tuple_size_v<SealNonce> == crypto_secretbox_NONCEBYTES);
-  std::ranges::copy(nonce, sealed.begin());
-  crypto_secretbox_easy(sealed.begin() + nonce.size(),
-                        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-                        nonce.data(), key->bytes());
+  seal_into(envelope->initSealed(static_cast<unsigned>(bytes.size() + overhead)),
+            std::as_bytes(std::span{bytes.data(), bytes.size()}), *key, nonce);
   return envelope.freeze();
 }
 
-Result<MemberTable> read_table(wire::Envelope::Reader envelope, const MemberKey* key) {
+Result<MemberTable> read_table(wire::Envelope::Reader envelope,
+                               const std::vector<const MemberKey*>& keys) {
   switch (envelope.which()) {
     case wire::Envelope::PLAIN:
-      if (key != nullptr)
+      if (!keys.empty())
         return Error{Errc::permission_denied, "the other server has no \"encrypt\" key"};
       return read(envelope.getPlain());
-    case wire::Envelope::SEALED:
-      if (key == nullptr)
+    case wire::Envelope::SEALED: {
+      if (keys.empty())
         return Error{Errc::permission_denied,
                      "the other server has an \"encrypt\" key, this one has none"};
-      return unseal(envelope.getSealed(), *key);
+      const auto plain = NOMAD_TRY(unsealed(envelope.getSealed(), keys));
+      const auto table = NOMAD_TRY(Object<wire::Table>::from_bytes(plain));
+      return read(*table);
+    }
   }
   return Error{Errc::corrupt, "a table of members in an unknown form"};
+}
+
+Object<wire::Sealed> seal_bytes(std::span<const std::byte> plain,
+                                const MemberKey& key,
+                                const SealNonce& nonce) {
+  Draft<wire::Sealed> draft;
+  seal_into(draft->initBytes(static_cast<unsigned>(plain.size() + overhead)), plain, key, nonce);
+  return draft.freeze();
+}
+
+Result<std::vector<std::byte>> open_bytes(wire::Sealed::Reader sealed,
+                                          const std::vector<const MemberKey*>& keys) {
+  if (keys.empty())
+    return Error{Errc::permission_denied,
+                 "the other server has an \"encrypt\" key, this one has none"};
+  return unsealed(sealed.getBytes(), keys);
 }
 
 }  // namespace nomad::cluster

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/result.hpp"
 #include "runtime/cluster/members/membership.hpp"
@@ -40,8 +42,24 @@ Object<schema::membership::Envelope> write_table(const MemberTable& table,
                                                  const MemberKey* key,
                                                  const SealNonce& nonce);
 
-/// `permission_denied` when the envelope is sealed by another key, or sealed without us having one,
-/// or plain although we have one; `corrupt` when its contents are.
-Result<MemberTable> read_table(schema::membership::Envelope::Reader envelope, const MemberKey* key);
+/// By any of `keys`. `permission_denied` when the envelope is sealed by another key, or sealed
+/// without us having one, or plain although we have one; `corrupt` when its contents are.
+Result<MemberTable> read_table(schema::membership::Envelope::Reader envelope,
+                               const std::vector<const MemberKey*>& keys);
+
+/// The same with one key, or null for none.
+inline Result<MemberTable> read_table(schema::membership::Envelope::Reader envelope,
+                                      const MemberKey* key) {
+  return read_table(envelope, key == nullptr ? std::vector<const MemberKey*>{} : std::vector{key});
+}
+
+/// Any flat object, sealed, the nonce first.
+Object<schema::membership::Sealed> seal_bytes(std::span<const std::byte> plain,
+                                              const MemberKey& key,
+                                              const SealNonce& nonce);
+
+/// What was sealed by one of `keys`; errors as of `read_table`.
+Result<std::vector<std::byte>> open_bytes(schema::membership::Sealed::Reader sealed,
+                                          const std::vector<const MemberKey*>& keys);
 
 }  // namespace nomad::cluster

@@ -220,6 +220,19 @@ TEST_CASE("key_reader: the scheduler's defaults, and nodes that refuse plans") {
   CHECK(rejections.node_window == std::chrono::seconds{90});
 }
 
+TEST_CASE("key_reader: how much a fuzzy search may look at") {
+  const auto search = [](const std::string& says) {
+    return with({}, "server {\n  enabled = true\n  search {\n" + says + "\n}\n}");
+  };
+  const auto config
+      = search("fuzzy_enabled = false\nlimit_query = 3\nlimit_results = 4\nmin_term_length = 0");
+  REQUIRE(config.has_value());
+  CHECK_FALSE(config->server.search.fuzzy_enabled);
+  CHECK(config->server.search.limit_query == 3);
+  CHECK(config->server.search.limit_results == 4);
+  CHECK(config->server.search.min_term_length == 0);
+}
+
 TEST_CASE("key_reader: a list of blocks is one block of all that they say") {
   const auto config = with({}, R"({"client": [{"meta": {"a": "1"}, "enabled": true},
                                               {"meta": [{"b": "2"}, {"c": 3}]}], "server": []})");

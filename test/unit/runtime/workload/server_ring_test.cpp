@@ -138,3 +138,10 @@ TEST_CASE("server ring: when nobody answers, those that it began with are tried 
   CHECK(ring.current() != "d");
   CHECK_FALSE(ring.widen());
 }
+
+TEST_CASE("server ring: what it is given by an operator is all that it knows") {
+  ServerRing ring{{"a", "b"}, Random{1}};
+  ring.replace({"c"});
+  CHECK(ring.in_order() == std::vector<std::string>{"c"});
+  CHECK_FALSE(ring.widen());
+}

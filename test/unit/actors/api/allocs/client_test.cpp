@@ -347,6 +347,9 @@ TEST_CASE("agent: self, health, members and the cluster's status") {
   CHECK(texts_of(fixture.json("/v1/agent/members").as_object().at("Members"), "Name")
         == "vm.global");
   CHECK(json::serialize(fixture.json("/v1/agent/servers")) == R"(["127.0.0.1:4647"])");
+  CHECK(fixture.refusal("PUT", "/v1/agent/servers?address=a", "")
+        == "400 the client of this agent uses the server beside it; only agents without a server "
+           "are told others");
   CHECK(fixture.json("/v1/status/leader") == "127.0.0.1:4647");
   CHECK(json::serialize(fixture.json("/v1/status/peers")) == R"(["127.0.0.1:4647"])");
   CHECK(json::serialize(fixture.json("/v1/regions")) == R"(["global"])");

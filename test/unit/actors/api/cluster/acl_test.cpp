@@ -403,7 +403,12 @@ TEST_CASE_FIXTURE(Acls, "acl: who could find nothing in a context that he search
   const auto reader = text_in(make_token(R"({"Type":"client","Policies":["dev"]})"), "SecretID");
   const auto other = text_in(make_token(R"({"Type":"client","Policies":["none"]})"), "SecretID");
   const auto search = [&](const std::string& context, const std::string& token) {
-    return ask("PUT", "/v1/search", R"({"Prefix":"","Context":")" + context + "\"}", token).status;
+    const auto code
+        = ask("PUT", "/v1/search", R"({"Prefix":"","Context":")" + context + "\"}", token).status;
+    CHECK(ask("PUT", "/v1/search/fuzzy", R"({"Text":"we","Context":")" + context + "\"}", token)
+              .status
+          == code);
+    return code;
   };
   for (const std::string context :
        {"jobs", "allocs", "evals", "deployment", "namespaces", "scaling_policy", "volumes", "nodes",

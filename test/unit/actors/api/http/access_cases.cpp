@@ -144,6 +144,13 @@ Cases path_and_search_cases() {
       {"PUT /v1/search", {"/v1/search" + all, R"({"Prefix":"bbb","Context":"vars"})", "bbb/path"}},
       {"PUT /v1/search",
        {"/v1/search" + all, R"({"Prefix":"aaaaaaaa","Context":"allocs"})", own_alloc}},
+      {"PUT /v1/search/fuzzy", {"/v1/search/fuzzy" + b, R"({"Text":"bbb","Context":"jobs"})"}},
+      {"PUT /v1/search/fuzzy",
+       {"/v1/search/fuzzy" + all, R"({"Text":"bb-we","Context":"all"})", "bbb-web"}},
+      {"PUT /v1/search/fuzzy",
+       {"/v1/search/fuzzy" + all, R"({"Text":"/path","Context":"vars"})", "bbb/path"}},
+      {"PUT /v1/search/fuzzy",
+       {"/v1/search/fuzzy" + all, R"({"Text":"web","Context":"allocs"})", own_alloc}},
       {"GET /v1/event/stream", {"/v1/event/stream?topic=Job&namespace=bbb", "", "", false}},
       {"GET /v1/event/stream", {"/v1/event/stream?namespace=a", "", "", false}},
   };

@@ -24,6 +24,8 @@ struct MembersFixture : test::ActorFixture {
   struct Server {
     Membership membership;
     std::shared_ptr<MemberView> view = std::make_shared<MemberView>();
+    std::string kept{};  ///< The keyring's text.
+    bool is_full = false;
   };
 
   std::map<std::string, Server> servers;  ///< By id, which is the address too.
@@ -73,6 +75,17 @@ struct MembersFixture : test::ActorFixture {
               fail);
       return;
     }
+    if (msg.method == rpc::Method::member_keyring) {
+      auto order = Object<schema::membership::Sealed>::from_bytes(msg.body.view()).value();
+      self->request(to, 10s, membership::KeyringOrder{std::move(order)})
+          .then(
+              [promise](const membership::KeyringReport& report) mutable {
+                promise.deliver(
+                    Reply{rpc::bytes_of(report.sealed), rpc::transport::Delivery::answered});
+              },
+              fail);
+      return;
+    }
     REQUIRE(msg.method == rpc::Method::member_exchange);
     auto envelope = Object<schema::membership::Envelope>::from_bytes(msg.body.view()).value();
     self->request(to, 10s, membership::Exchange{"global", std::move(envelope)})
@@ -93,14 +106,17 @@ struct MembersFixture : test::ActorFixture {
             .expect = 3};
   }
 
-  Server& start(const std::string& id,
-                std::vector<std::string> join,
-                std::shared_ptr<const cluster::MemberKey> key = {}) {
+  Server& start(const std::string& id, std::vector<std::string> join, const std::string& key = {}) {
     auto& server = servers[id];
     server.view = std::make_shared<MemberView>();
     MembershipActorOptions options;
     options.self = info(id);
-    options.key = std::move(key);
+    options.keyring = cluster::MemberKeyring::of(key).value();
+    options.keep = [&server](const std::string& text) {
+      if (server.is_full) return Result<>{Error{Errc::overloaded, "no space"}};
+      server.kept = text;
+      return Result<>{};
+    };
     options.retry_join = std::move(join);
     options.random_seed = servers.size();
     server.membership
@@ -179,8 +195,8 @@ TEST_CASE_FIXTURE(MembersFixture, "membership: who leaves says so") {
 }
 
 TEST_CASE_FIXTURE(MembersFixture, "membership: who has another key stays out") {
-  const auto key = cluster::MemberKey::from_text("QUFBQUFBQUFBQUFBQUFBQQ==").value();
-  const auto other = cluster::MemberKey::from_text("QUFBQUFBQUFBQUFBQUFBQg==").value();
+  const std::string key = "QUFBQUFBQUFBQUFBQUFBQQ==";
+  const std::string other = "QUFBQUFBQUFBQUFBQUFBQg==";
   start("a", {}, key);
   start("b", {"a"}, key);
   start("c", {"a"}, other);
@@ -194,6 +210,67 @@ TEST_CASE_FIXTURE(MembersFixture, "membership: who has another key stays out") {
   CHECK((*joined)->value().count == 0);
   REQUIRE((*joined)->value().errors.size() == 2);
   CHECK((*joined)->value().errors[0].find("encrypt") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(MembersFixture, "membership: a key is replaced while servers go on") {
+  using cluster::KeyringAction;
+  const std::string key = "QUFBQUFBQUFBQUFBQUFBQQ==";
+  const std::string next = "QUFBQUFBQUFBQUFBQUFBQg==";
+  for (const char* id : {"a", "b", "c"})
+    start(id, {"a"}, key);
+  advance(5s);
+  const auto order = [&](KeyringAction action, const std::string& on) {
+    const auto done = ask<membership::KeyringChanged>(servers.at("b").membership,
+                                                      membership::ChangeKeyring{action, on});
+    REQUIRE((done->has_value() && (*done)->has_value()));
+    return (**done)->tally;
+  };
+  const auto early = order(KeyringAction::use, next);
+  CHECK(early.servers == 3);
+  CHECK(early.messages.at("a.global") == "requested key is not in the keyring");
+  CHECK(early.messages.size() == 3);
+  CHECK(order(KeyringAction::install, next).keys
+        == std::map<std::string, std::size_t>{{key, 3}, {next, 3}});
+  CHECK(order(KeyringAction::use, next).primaries == std::map<std::string, std::size_t>{{next, 3}});
+  const auto last = order(KeyringAction::remove, key);
+  CHECK(last.messages.empty());
+  CHECK(last.keys == std::map<std::string, std::size_t>{{next, 3}});
+  advance(60s);
+  for (const char* id : {"a", "b", "c"}) {
+    CHECK(statuses(id) == "a:alive b:alive c:alive ");
+    CHECK(servers.at(id).kept == "[\"" + next + "\"]");
+  }
+  start("d", {"a"}, key);
+  advance(5s);
+  CHECK(statuses("d") == "d:alive ");
+}
+
+TEST_CASE_FIXTURE(MembersFixture, "membership: a key that can't be kept is not used") {
+  using cluster::KeyringAction;
+  const std::string key = "QUFBQUFBQUFBQUFBQUFBQQ==";
+  start("a", {"a"}, key);
+  start("b", {"a"}, key).is_full = true;
+  advance(5s);
+  const auto done = ask<membership::KeyringChanged>(
+      servers.at("a").membership,
+      membership::ChangeKeyring{KeyringAction::install, "QUFBQUFBQUFBQUFBQUFBQg=="});
+  REQUIRE((done->has_value() && (*done)->has_value()));
+  CHECK((**done)->tally.messages
+        == std::map<std::string, std::string>{{"b.global", "the keyring can't be kept: no space"}});
+  CHECK((**done)->tally.keys.at(key) == 2);
+  CHECK((**done)->tally.keys.size() == 2);
+}
+
+TEST_CASE_FIXTURE(MembersFixture, "membership: without a key there is no keyring") {
+  start("a", {});
+  const auto done
+      = ask<membership::KeyringChanged>(servers.at("a").membership, membership::ChangeKeyring{});
+  REQUIRE(done->has_value());
+  CHECK((*done)->error().what == "no keyring to change: encryption is not enabled");
+  Draft<schema::membership::Sealed> order;
+  const auto report = ask<membership::KeyringReport>(servers.at("a").membership,
+                                                     membership::KeyringOrder{order.freeze()});
+  CHECK((*report)->error().code == Errc::permission_denied);
 }
 
 namespace {
