@@ -13,6 +13,7 @@
 
 #include "cli/api_command.hpp"
 #include "cli/new_file.hpp"
+#include "cli/operator/state_view.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
@@ -78,54 +79,6 @@ Result<> download(Api& api, const Query& query, const std::string& path) {
     if (piece.empty()) return file.finish().within("Failed to write file");
     NOMAD_TRY(file.write(piece).within("Failed to write file"));
   }
-}
-
-template <class T>
-void add_rows(boost::json::object& out,
-              std::string_view name,
-              const state::PersistentMap<Object<T>>& table) {
-  boost::json::array rows;
-  for (const auto& entry : table.all()) {
-    auto row = parse_json(to_json(*entry.value()));
-    if (row) rows.push_back(std::move(*row));
-  }
-  out[boost::json::string_view{name.data(), name.size()}] = std::move(rows);
-}
-
-/// The tables as the API shows their rows.
-boost::json::object describe(const state::Tables& tables, const storage::ArchiveMeta& meta) {
-  boost::json::object out;
-  add_rows(out, "Jobs", tables.jobs);
-  add_rows(out, "JobVersions", tables.job_versions);
-  add_rows(out, "JobSummaries", tables.job_summaries);
-  add_rows(out, "Nodes", tables.nodes);
-  add_rows(out, "NodePools", tables.node_pools);
-  add_rows(out, "Namespaces", tables.namespaces);
-  add_rows(out, "Evals", tables.evals);
-  add_rows(out, "Deployments", tables.deployments);
-  add_rows(out, "Services", tables.services);
-  add_rows(out, "Variables", tables.variables);
-  add_rows(out, "RootKeyMeta", tables.root_keys);
-  boost::json::array allocs;
-  for (const auto& entry : tables.allocs.all())
-    if (auto row = parse_json(to_json(entry.value()->alloc.reader())))
-      allocs.push_back(std::move(*row));
-  out["Allocs"] = std::move(allocs);
-  out["SnapshotMeta"] = boost::json::array{boost::json::object{
-      {"ID", meta.id}, {"Index", meta.index}, {"Term", meta.term}, {"Version", meta.version}}};
-  return out;
-}
-
-Result<state::Tables> read_tables(const std::string& path) {
-  auto reader = NOMAD_TRY(storage::SnapshotReader::open(path));
-  const auto names = NOMAD_TRY(reader->tables());
-  state::Restore restored;
-  for (const auto& name : names)
-    if (const auto table = state::stored_table(name))
-      NOMAD_TRY(reader->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
-        return restored.row(*table, key, bytes);
-      }));
-  return restored.take();
 }
 
 /// What of a snapshot its readers need keys for that are not in it.
@@ -275,7 +228,7 @@ Result<int> run_snapshot_state(const std::vector<std::string>& arguments) {
       = NOMAD_TRY(Unpacked::open(parser.positional()[0]).within("Failed to read archive file"));
   const auto tables
       = NOMAD_TRY(read_tables(unpacked->state_path()).within("Failed to read archive file"));
-  print_json(describe(tables, unpacked->meta()));
+  print_json(describe_state(tables, unpacked->meta()));
   return 0;
 }
 

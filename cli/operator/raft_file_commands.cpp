@@ -1,0 +1,185 @@
+// operator raft info, logs, state: what the log of a stopped server holds.
+#include <array>
+#include <filesystem>
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <capnp/schema.h>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/arguments.hpp"
+#include "cli/operator/state_view.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/run.hpp"
+#include "runtime/object/object.hpp"
+#include "runtime/state/store.hpp"
+#include "runtime/storage/data_dir_lock.hpp"
+#include "runtime/storage/raft_log.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+#include "schema/command.capnp.h"
+
+namespace nomad::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Entries that are read at once, and their bytes.
+constexpr raft::Index portion_entries = 1'000;
+constexpr std::size_t portion_bytes = std::size_t{4} << 20;
+
+/// The log of a data directory that no agent uses meanwhile.
+class LogFiles {
+public:
+  /// `path`: the data directory, or one that it leads to the log by.
+  static Result<LogFiles> open(const std::string& path) {
+    for (const std::string_view below : {"/server/raft", "/raft", ""}) {
+      const auto directory = path + std::string{below};
+      std::error_code failure;
+      if (!fs::exists(directory + "/raft.db", failure)) continue;
+      const auto whole = fs::weakly_canonical(directory, failure);
+      const auto data_dir = whole.parent_path().parent_path().string();
+      auto lock = NOMAD_TRY(storage::DataDirLock::take(data_dir));
+      auto log = NOMAD_TRY(
+          storage::RaftLog::open(directory + "/raft.db").within("failed to open raft logs"));
+      return LogFiles{directory, std::move(lock), std::move(log)};
+    }
+    return mistake(
+        fmt::format("failed to find raft.db in \"{}\": expected the data directory of a "
+                    "server",
+                    path));
+  }
+
+  const std::string& directory() const { return directory_; }
+
+  storage::RaftLog& log() { return log_; }
+
+  /// Calls `use(entry)` for the entries of the log, in order.
+  template <class Use>
+  Result<> each_entry(raft::Index first, raft::Index last, Use use) {
+    while (first <= last) {
+      const auto end = std::min(last, first + portion_entries - 1);
+      const auto entries = NOMAD_TRY(log_.read(first, end, portion_bytes));
+      for (const auto& entry : entries)
+        NOMAD_TRY(use(entry));
+      first = entries.back().index + 1;
+    }
+    return {};
+  }
+
+private:
+  LogFiles(std::string directory, storage::DataDirLock lock, storage::RaftLog log)
+      : directory_{std::move(directory)}, lock_{std::move(lock)}, log_{std::move(log)} {}
+
+  std::string directory_;
+  storage::DataDirLock lock_;
+  storage::RaftLog log_;
+};
+
+Result<Object<schema::Command>> command_of(const raft::Entry& entry) {
+  return Object<schema::Command>::from_bytes(entry.payload.view())
+      .within(fmt::format("entry {} of the log", entry.index));
+}
+
+std::string name_of_command(schema::Command::Reader command) {
+  const auto number = static_cast<unsigned>(command.which());
+  for (const auto field : capnp::Schema::from<schema::Command>().getUnionFields())
+    if (field.getProto().getDiscriminantValue() == number)
+      return std::string{field.getProto().getName().cStr()};
+  return fmt::format("unknown command {}", number);
+}
+
+/// Commands by their names alone: what they write is sealed in part, and has its own forms.
+Result<boost::json::object> entry_as_json(const raft::Entry& entry) {
+  boost::json::object out{{"Index", entry.index}, {"Term", entry.term}};
+  switch (entry.kind) {
+    case raft::EntryKind::command: {
+      const auto command = NOMAD_TRY(command_of(entry));
+      out["Type"] = "LogCommand";
+      out["MsgType"] = name_of_command(*command);
+      break;
+    }
+    case raft::EntryKind::barrier:
+      out["Type"] = "LogBarrier";
+      break;
+    case raft::EntryKind::configuration:
+      out["Type"] = "LogConfiguration";
+      break;
+  }
+  out["Bytes"] = entry.payload.view().size();
+  return out;
+}
+
+const WordCount one_path{1, 1, "This command takes one argument: <path>"};
+
+}  // namespace
+
+Result<int> run_operator_raft_info(const std::vector<std::string>& arguments) {
+  Arguments parser{"operator raft info <path to data dir>",
+                   "Shows what the log of a stopped server spans."};
+  if (auto code = parser.parse(arguments, one_path)) return *code;
+  auto files = NOMAD_TRY(LogFiles::open(parser.positional()[0]));
+  const auto bounds = NOMAD_TRY(files.log().bounds());
+  std::cout << fmt::format("path:        {}\nlength:      {}\nfirst index: {}\nlast index:  {}\n",
+                           files.log().path(), bounds.empty() ? 0 : bounds.last - bounds.first + 1,
+                           bounds.first, bounds.last);
+  return 0;
+}
+
+Result<int> run_operator_raft_logs(const std::vector<std::string>& arguments) {
+  Arguments parser{"operator raft logs [options] <path to data dir>",
+                   "Prints the entries of a stopped server's log as JSON, one a line."};
+  auto& pretty = parser.flag("pretty", "Lays each entry out in lines.");
+  if (auto code = parser.parse(arguments, one_path)) return *code;
+  auto files = NOMAD_TRY(LogFiles::open(parser.positional()[0]));
+  const auto bounds = NOMAD_TRY(files.log().bounds());
+  if (bounds.empty()) return 0;
+  NOMAD_TRY(files.each_entry(bounds.first, bounds.last, [&](const raft::Entry& entry) -> Result<> {
+    const auto shown = NOMAD_TRY(entry_as_json(entry));
+    if (pretty)
+      print_json(shown);
+    else
+      std::cout << boost::json::serialize(shown) << '\n';
+    return {};
+  }));
+  return 0;
+}
+
+Result<int> run_operator_raft_state(const std::vector<std::string>& arguments) {
+  Arguments parser{"operator raft state [options] <path to data dir>",
+                   "Prints the state that comes of a stopped server's snapshot and log."};
+  auto& last = parser.number("last-index",
+                             "The last entry that counts; 0 or less: so many before the end.");
+  if (auto code = parser.parse(arguments, one_path)) return *code;
+  auto files = NOMAD_TRY(LogFiles::open(parser.positional()[0]));
+  const auto bounds = NOMAD_TRY(files.log().bounds());
+  const auto end = last > 0 ? last : static_cast<std::int64_t>(bounds.last) + last;
+  state::Store store;
+  raft::Index applied = 0;
+  storage::ArchiveMeta meta;
+  const auto snapshots = NOMAD_TRY(storage::list_snapshots(files.directory() + "/snapshots"));
+  if (!snapshots.empty()) {
+    applied = snapshots.front().index;
+    meta.term = snapshots.front().term;
+    store.replace(NOMAD_TRY(read_tables(snapshots.front().path)), applied);
+  }
+  if (!bounds.empty() && end > 0)
+    NOMAD_TRY(files.each_entry(std::max(bounds.first, applied + 1),
+                               std::min(bounds.last, static_cast<raft::Index>(end)),
+                               [&](const raft::Entry& entry) -> Result<> {
+                                 applied = entry.index;
+                                 meta.term = entry.term;
+                                 if (entry.kind != raft::EntryKind::command) return {};
+                                 const auto command = NOMAD_TRY(command_of(entry));
+                                 NOMAD_TRY(state::check_command(*command));
+                                 store.apply(entry.index, *command);
+                                 return {};
+                               }));
+  store.publish();
+  meta.index = applied;
+  const auto tables = NOMAD_TRY(tables_of(store.snapshot()));
+  print_json(describe_state(tables, meta));
+  return 0;
+}
+
+}  // namespace nomad::cli
