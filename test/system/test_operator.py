@@ -52,7 +52,8 @@ class GossipKeyringTest(OperatorCase):
         self.servers = self.cluster.servers
 
     def keys(self, server):
-        return server.request("GET", "/v1/agent/keyring/list").json
+        """What all have; while one does not answer, nothing."""
+        return server.try_get("/v1/agent/keyring/list") or {"NumNodes": 0}
 
     def test_a_key_is_replaced_and_outlives_restarts(self):
         leader = self.start()
