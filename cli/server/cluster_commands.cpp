@@ -20,6 +20,7 @@ Result<int> run_server_members(const std::vector<std::string>& arguments) {
   ApiCommand command{"server members [options]", "Lists the servers of the cluster."};
   OutputFlags output{command};
   auto& verbose = command.flag("verbose", "Shows protocol versions and tags.");
+  command.flag("detailed", verbose, "The same, by its old name.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   auto answer = NOMAD_TRY(api->get("/v1/agent/members").within("Error querying servers"));
@@ -159,6 +160,7 @@ Result<int> run_operator_api(const std::vector<std::string>& arguments) {
   auto& headers = parser.list("H", "A header, name: value; may stand several times.");
   auto& filter = parser.option("filter", "A filter expression.");
   auto& verbose = parser.flag("v", "Shows the answer's status and headers on stderr.");
+  parser.flag("verbose", verbose, "The same.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1) return parser.misuse("A path or URL is required");
   std::string path = parser.positional()[0];

@@ -1,0 +1,81 @@
+"""Nomad's commands, flags and paths, by their names as test/data/surface has them: each is here, or has a reason."""
+import fnmatch
+import http.client
+import os
+import subprocess
+import unittest
+
+import harness
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "surface")
+LIST_FLAGS = "-\1flags"  # cli/arguments.hpp
+SHARED = {"address", "region", "namespace", "token", "ca-cert", "ca-path", "client-cert", "client-key",
+          "tls-server-name", "tls-skip-verify", "no-color", "force-color"}
+
+
+def lines_of(name):
+    with open(os.path.join(DATA, name)) as f:
+        return [line for line in f.read().split("\n") if line and not line.startswith("#")]
+
+
+class Reasons:
+    def __init__(self):
+        self.patterns = dict(line.split("\t") for line in lines_of("reasons.txt"))
+        self.used = set()
+
+    def excuse(self, what):
+        found = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(what, pattern)]
+        self.used.update(found)
+        return bool(found)
+
+
+def run(*words):
+    return subprocess.run([harness.BINARY, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+
+def missing_of_command(name, flags):
+    """What is not there of a command: itself, or "<command> -<flag>"."""
+    words = name.split("_")
+    done = run(*words, LIST_FLAGS)
+    is_group = done.returncode != 0 and run(*words, "-help").returncode == 0
+    if is_group:
+        return []
+    ours = {line.lstrip("-").split("=")[0] for line in done.stdout.split() if line.startswith("-")}
+    if done.returncode != 0:
+        return [name]
+    return [f"{name} {flag}" for flag in flags if flag.lstrip("-") not in ours | SHARED]
+
+
+def answers(agent, method, path):
+    """Whether anything is behind the path. What it answers is not read: some answers have no end."""
+    connection = http.client.HTTPConnection("127.0.0.1", agent.port, timeout=20)
+    try:
+        connection.request(method, path + ("x/y" if path.endswith("/") else ""))
+        reply = connection.getresponse()
+        return reply.status != 404 or reply.headers.get("Content-Length") != "0"
+    finally:
+        connection.close()
+
+
+class SurfaceTest(unittest.TestCase):
+    def test_each_name_is_here_or_has_a_reason(self):
+        reasons = Reasons()
+        missing = []
+        for line in lines_of("commands.txt"):
+            name, *flags = line.split()
+            if not reasons.excuse(name):
+                missing += [what for what in missing_of_command(name, flags) if not reasons.excuse(what)]
+        agent = harness.Agent()
+        self.addCleanup(agent.destroy)
+        agent.start()
+        for path in lines_of("operations.txt"):
+            if reasons.excuse(path):
+                continue
+            if not any(answers(agent, method, path) for method in ("GET", "PUT", "DELETE")):
+                missing.append(path)
+        self.assertEqual([], missing)
+        self.assertEqual(set(), set(reasons.patterns) - reasons.used, "reasons for what is here, or nowhere")
+
+
+if __name__ == "__main__":
+    harness.main()
