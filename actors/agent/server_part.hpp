@@ -57,9 +57,9 @@ public:
 
   const std::shared_ptr<server::SchedulerPool>& schedulers() const { return schedulers_; }
 
-  /// Empty: this server keeps none.
   const server::LockTracker& locks() const { return locks_; }
 
+  /// Empty: this server keeps none.
   const server::DecisionLog& decisions() const { return decisions_; }
 
   /// How anybody writes.

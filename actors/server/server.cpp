@@ -113,10 +113,6 @@ identity::IssuingKeys issuing_keys(const ServerParts& parts) {
           .for_others = parts.rsa_keys ? parts.rsa_keys : identity::rsa_keys(parts.keyring)};
 }
 
-}  // namespace
-
-namespace {
-
 /// Bounded by what the log takes at once.
 void tell_of_locks(const LockTracker& tracker, const OutcomeFeed::Outcomes& outcomes) {
   LocksChanged changed;
