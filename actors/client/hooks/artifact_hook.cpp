@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/hooks/hook_objects.hpp"
+#include "actors/client/hooks/hooked_task.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/turns.hpp"
 #include "runtime/artifact/artifact_key.hpp"
@@ -329,14 +330,8 @@ void ArtifactHookState::answer(const Result<>& outcome) {
 }
 
 void ArtifactHookState::tell(const std::string& message) {
-  Draft<schema::plugin::Notice> notice;
-  notice->setAllocId(scope_.place->getAllocId());
-  notice->setTask(scope_.place->getTask());
-  auto event = notice->initEvent();
-  event.setType(text(task_event::downloading_artifacts));
-  event.setTime(parts_.unix_now());
-  event.setMessage(text(message));
-  self_->send(host_, plugin_host::Notice{notice.freeze()});
+  HookedTask{self_, host_, parts_.unix_now, scope_}.tell(task_event::downloading_artifacts,
+                                                         message);
 }
 
 Hook::behavior_type artifact_hook(Hook::stateful_pointer<ArtifactHookState> self,

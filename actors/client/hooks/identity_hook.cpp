@@ -5,19 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/hooks/hooked_task.hpp"
+#include "actors/client/hooks/machine_hook.hpp"
 #include "actors/core/actor_registry.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/object/draft.hpp"
-#include "runtime/object/entries.hpp"
-#include "runtime/workload/task_event.hpp"
 
 namespace nomad::client {
 
 namespace {
 
-using schema::plugin::HostRequest;
 using workload::IdentityMachine;
 namespace identity_action = workload::identity_action;
 
@@ -25,9 +23,6 @@ namespace identity_action = workload::identity_action;
 constexpr auto identities_patience = std::chrono::hours{24 * 365};
 /// Above what a question of the signer takes, with those before it.
 constexpr auto signer_patience = std::chrono::minutes{5};
-/// A process may take long to end.
-constexpr auto identity_restart_timeout = std::chrono::hours{24};
-constexpr auto identity_order_timeout = std::chrono::minutes{1};
 
 /// So many are named among the agent's actors.
 constexpr std::size_t most_told = 8;
@@ -36,19 +31,13 @@ IdentitySubject subject_of(const HookScope& scope) {
   return {scope.alloc, scope.job, copy(scope.place->getAllocRoot()), copy(scope.place->getTask())};
 }
 
-/// Something is due.
-struct RenewalDue {
-  using is_message = void;
-  std::uint64_t round = 0;
-};
+using IdentityHookSelf = actor::WithInternal<Hook, void(LookDue)>;
 
-using IdentityHookSelf = actor::WithInternal<Hook, void(RenewalDue)>;
-
-class IdentityHookState {
+class IdentityHookState : public MachineHook<IdentityHookState, IdentityHookSelf, IdentityMachine> {
 public:
   static constexpr const char* name = "identity_hook";
 
-  explicit IdentityHookState(IdentityHookSelf::pointer self) : self_{self} {}
+  using MachineHook::MachineHook;
 
   IdentityHookState(const IdentityHookState&) = delete;
   IdentityHookState& operator=(const IdentityHookState&) = delete;
@@ -59,51 +48,35 @@ public:
 
   void init(IdentityHookParts parts, PluginHost host, HookScope scope) {
     parts_ = std::move(parts);
-    host_ = std::move(host);
     scope_ = std::move(scope);
+    task_.emplace(self_, std::move(host), parts_.unix_now, scope_);
     decide_anew(shown_identities(subject_of(scope_)));
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
-    scope_.alloc = std::move(msg.alloc);
-    scope_.job = std::move(msg.job);
     switch (msg.request->getPhase()) {
-      case HookPhase::PRERUN:
-      case HookPhase::PRESTART:
-        return start(msg.request);
       case HookPhase::UPDATE:
+        scope_.alloc = std::move(msg.alloc);
+        scope_.job = std::move(msg.job);
         return update();
-      case HookPhase::POSTSTART:
-        machine_->started(now());
-        perform();
-        return hook::Answered{};
-      case HookPhase::EXITED:
-        machine_->exited();
-        return hook::Answered{};
       case HookPhase::POSTRUN:
       case HookPhase::STOP:
         has_begun_ = false;
         parts_.shelf->forget(alloc_id(), task());
-        stopping_ = self_->make_response_promise<hook::Answered>();
-        return on(stopping_, [this] { machine_->stop(); });
+        break;
       default:
-        return hook::Answered{};
+        break;
     }
+    return MachineHook::run(msg);
   }
 
   actor::Answer<hook::Settled> cancel() {
     has_begun_ = false;
-    cancelled_ = self_->make_response_promise<hook::Settled>();
-    return on(cancelled_, [this] { machine_->cancel(); });
-  }
-
-  void look(std::uint64_t round) {
-    machine_->look(round, now());
-    perform();
+    return MachineHook::cancel();
   }
 
 private:
-  IdentityMachine::Time now() const { return self_->now().time_since_epoch(); }
+  friend MachineHook;
 
   std::string alloc_id() const { return std::string{scope_.alloc->id()}; }
 
@@ -143,40 +116,34 @@ private:
     // A start that waits is answered by the new decisions, any other one by nobody.
     if (has_begun_ || has_to_take_up) {
       has_begun_ = true;
-      machine_->start(!waiting_.pending(), left_in_environment(), now());
-      perform();
+      machine_->start(!is_starting(), left_in_environment(), now());
+      carry_on();
     }
     return hook::Answered{};
   }
 
-  /// Tells the machine what `promise` is an answer to.
-  template <class Promise, class Event>
-  Promise on(Promise promise, Event event) {
-    event();
-    perform();
-    return promise;
-  }
-
   // -- a start ------------------------------------------------------------------------------------
 
-  actor::Answer<hook::Answered> start(const Object<schema::plugin::HookRequest>& request) {
-    waiting_ = self_->make_response_promise<hook::Answered>();
-    request_ = request;
+  void begin() {
     has_begun_ = true;
-    if (!request->getRunning()) {
+    if (!request_->getRunning()) {
       notes_.clear();  // It starts with what is newest.
       for (std::size_t i = 0; i < shown_.size(); ++i)
         if (!tokens_[i].empty()) notes_[shown_[i].key()] = acquired_[i];
-      return on(waiting_, [this] { machine_->start(false, {}, now()); });
+      return machine_->start(false, {}, now());
     }
-    const auto promise = waiting_;
     self_
         ->request(parts_.steps, actor::infinite,
                   blocking::make([disk = parts_.disk, subject = subject_of(scope_)]()
                                      -> Result<IdentityNotes> { return disk.read_notes(subject); }))
         .then([this](const blocking::Outcome& outcome) { taken_up(outcome.as<IdentityNotes>()); },
               [this](const Error&) { taken_up({}); });
-    return promise;
+  }
+
+  actor::Answer<hook::Answered> poststart(const Object<schema::plugin::HookRequest>&) {
+    machine_->started(now());
+    carry_on();
+    return hook::Answered{};
   }
 
   /// The task runs already, and an earlier agent has left this.
@@ -208,14 +175,6 @@ private:
 
   // -- what the machine wants ---------------------------------------------------------------------
 
-  void perform() {
-    if (std::exchange(performing_, true)) return;  // What follows from an action comes after it.
-    for (auto actions = machine_->take(); !actions.empty(); actions = machine_->take())
-      for (auto& action : actions)
-        std::visit([this](auto& it) { perform(it); }, action);
-    performing_ = false;
-  }
-
   void perform(const identity_action::Ask& it) {
     NOMAD_FAILPOINT("client.identities_asked");
     identity_signer::Sign order{alloc_id(), {}};
@@ -231,13 +190,13 @@ private:
               NOMAD_FAILPOINT("client.identities_signed");
               if (of != decisions_) return;
               take(which, made.identities);
-              perform();
+              carry_on();
             },
             [this, of = decisions_](const Error& err) {
               if (of != decisions_) return;
               log::debug("client", "identities of {}: {}", whose(), err.what);
               machine_->not_signed(now());
-              perform();
+              carry_on();
             });
   }
 
@@ -322,101 +281,54 @@ private:
   void written(std::uint64_t of, const Result<>& outcome) {
     if (of != decisions_) return;
     machine_->written(outcome, now());
-    perform();
+    carry_on();
   }
 
   void perform(const identity_action::Act& it) {
     std::set<std::string> signals;
     for (const auto place : it.which) {
       const auto& one = shown_[place];
-      if (one.change == ShownIdentity::Change::restart) return restart(one);
+      if (one.change == ShownIdentity::Change::restart)
+        return task_->restart(fmt::format("Identity[{}]: new token acquired", one.name), [] {});
       signals.insert(one.signal);
     }
     for (const auto& signal : signals)
-      send(signal);
+      task_->signal(signal, "Identity: new token acquired", [this, signal](const Result<>& sent) {
+        if (!sent)
+          task_->fail(
+              fmt::format("Identity: failed to send signal {}: {}", signal, sent.error().what));
+      });
   }
 
-  HostRequest::Builder address(Draft<HostRequest>& draft) const {
-    draft->setAllocId(scope_.place->getAllocId());
-    draft->setTask(scope_.place->getTask());
-    return *draft;
-  }
-
-  void restart(const ShownIdentity& of) {
-    Draft<HostRequest> draft;
-    const auto reason = fmt::format("Identity[{}]: new token acquired", of.name);
-    address(draft).initRestart().setReason(text(reason));
-    self_->request(host_, identity_restart_timeout, plugin_host::Ask{draft.freeze()})
-        .then([](const plugin_host::Answered&) {},
-              [](const Error&) {});  // It does not run: it starts with the new ones.
-  }
-
-  void send(const std::string& signal) {
-    Draft<HostRequest> draft;
-    auto order = address(draft).initSignal();
-    order.setSignal(text(signal));
-    order.setReason(text("Identity: new token acquired"));
-    self_->request(host_, identity_order_timeout, plugin_host::Ask{draft.freeze()})
-        .then([](const plugin_host::Answered&) {},
-              [this, signal](const Error& err) {
-                if (err.code != Errc::not_found) fail(signal, err);
-              });
-  }
-
-  void fail(const std::string& signal, const Error& why) {
-    Draft<HostRequest> draft;
-    auto event = address(draft).initKill();
-    event.setType(text(std::string{workload::task_event::killing}));
-    event.setTime(parts_.unix_now());
-    event.setMessage(text(fmt::format("Identity: failed to send signal {}: {}", signal, why.what)));
-    event.setFailsTask(true);
-    self_->request(host_, identity_order_timeout, plugin_host::Ask{draft.freeze()})
-        .then([](const plugin_host::Answered&) {}, [](const Error&) {});  // It has ended anyway.
-  }
-
-  void perform(const identity_action::Wait& it) {
-    self_->cancel(timer_);
-    timer_ = actor::send_self_after(self_, it.delay, RenewalDue{it.round});
-  }
+  void perform(const identity_action::Wait& it) { wait(it); }
 
   void perform(const identity_action::AnswerStart& it) {
-    const auto waiting = std::exchange(waiting_, {});
-    if (!waiting.pending()) return;  // Begun by an update.
-    if (!it.outcome) return waiting.deliver(it.outcome.error());
-    std::map<std::string, std::string> variables;
+    if (!is_starting()) return;  // Begun by an update.
+    workload::Variables variables;
     for (std::size_t i = 0; i < shown_.size(); ++i)
       if (!shown_[i].variable.empty() && !tokens_[i].empty())
         variables.emplace(shown_[i].variable, tokens_[i].reveal());
-    Draft<schema::plugin::HookAnswer> draft;
-    fill_entries(draft->initSecretEnvironment(variables.size()), variables);
-    waiting.deliver(hook::Answered{draft.freeze()});
+    answer_start(it.outcome, variables);
   }
 
   void perform(const identity_action::AnswerCancel&) {
-    if (waiting_.pending())  // while it was found out what is left
-      std::exchange(waiting_, {}).deliver(Error{Errc::cancelled, "cancelled"});
-    cancelled_.deliver(hook::Settled{});
+    if (is_starting())  // while it was found out what is left
+      answer_start(Error{Errc::cancelled, "cancelled"}, workload::Variables{});
+    answer_cancel();
   }
 
-  void perform(const identity_action::AnswerStop&) { stopping_.deliver(hook::Answered{}); }
+  void perform(const identity_action::AnswerStop&) { answer_stop(); }
 
-  IdentityHookSelf::pointer self_;
+  void performed() {}
+
   IdentityHookParts parts_;
-  PluginHost host_;
-  HookScope scope_;
+  std::optional<HookedTask> task_;
   std::vector<ShownIdentity> shown_;
   std::vector<SecretText> tokens_;      ///< As `shown_`; empty: this agent has none yet.
   std::vector<IdentityNote> acquired_;  ///< Of `tokens_`.
   IdentityNotes notes_;                 ///< Of what the task has.
-  std::optional<IdentityMachine> machine_;
-  Object<schema::plugin::HookRequest> request_;  ///< Of the newest start: its environment.
-  std::uint64_t decisions_ = 0;  ///< How often it was decided anew about which identities.
-  bool has_begun_ = false;       ///< And has not ended.
-  bool performing_ = false;
-  actor::Promise<hook::Answered> waiting_;  ///< Of a start.
-  actor::Promise<hook::Settled> cancelled_;
-  actor::Promise<hook::Answered> stopping_;
-  actor::Timer timer_;
+  std::uint64_t decisions_ = 0;         ///< How often it was decided anew about which identities.
+  bool has_begun_ = false;              ///< And has not ended.
 };
 
 IdentityHookSelf::behavior_type identity_hook_actor(
@@ -429,7 +341,7 @@ IdentityHookSelf::behavior_type identity_hook_actor(
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
       [](const hook::TasksChanged&) {},
-      [self](RenewalDue msg) { self->state.look(msg.round); },
+      [self](LookDue msg) { self->state.look(msg.round); },
   };
 }
 

@@ -8,9 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "actors/client/hooks/hook_objects.hpp"
-#include "actors/client/hooks/render.hpp"
-#include "actors/client/hooks/template_actions.hpp"
-#include "actors/client/hooks/unsettled.hpp"
+#include "actors/client/hooks/machine_hook.hpp"
+#include "actors/client/hooks/templates/render.hpp"
+#include "actors/client/hooks/templates/template_actions.hpp"
+#include "actors/client/hooks/templates/unsettled.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/turns.hpp"
 #include "runtime/base/log.hpp"
@@ -33,12 +34,6 @@ constexpr auto start_patience = std::chrono::hours{24 * 365};
 /// Before something is followed again, after whoever follows for us has died.
 constexpr Nanoseconds follow_pause = std::chrono::seconds{1};
 
-/// Something is due.
-struct LookDue {
-  using is_message = void;
-  std::uint64_t round = 0;
-};
-
 /// Whoever follows for us may be asked again.
 struct FollowDue {
   using is_message = void;
@@ -46,14 +41,11 @@ struct FollowDue {
 
 using TemplateSelf = actor::WithInternal<Hook, void(LookDue), void(FollowDue)>;
 
-class TemplateState {
+class TemplateState : public MachineHook<TemplateState, TemplateSelf, TemplateMachine> {
 public:
   static constexpr const char* name = "template_hook";
 
-  explicit TemplateState(TemplateSelf::pointer self) : self_{self} {}
-
-  TemplateState(const TemplateState&) = delete;
-  TemplateState& operator=(const TemplateState&) = delete;
+  using MachineHook::MachineHook;
 
   ~TemplateState() {
     stop_rendering_.request_stop();
@@ -68,50 +60,23 @@ public:
     machine_.emplace(terms_of(templates_of(scope_), *parts_.settings), Random::from_system());
   }
 
-  actor::Answer<hook::Answered> run(hook::Run& msg) {
-    scope_.alloc = std::move(msg.alloc);
-    scope_.job = std::move(msg.job);
-    switch (msg.request->getPhase()) {
-      case HookPhase::PRESTART:
-        return prestart(msg.request);
-      case HookPhase::POSTSTART:
-        return poststart(msg.request);
-      case HookPhase::EXITED:
-        machine_->exited();
-        return hook::Answered{};
-      case HookPhase::STOP:
-        stopping_ = self_->make_response_promise<hook::Answered>();
-        return on(stopping_, [this] { machine_->stop(); });
-      default:
-        return hook::Answered{};
-    }
-  }
-
-  actor::Answer<hook::Settled> cancel() {
-    cancelled_ = self_->make_response_promise<hook::Settled>();
-    return on(cancelled_, [this] { machine_->cancel(); });
-  }
-
   /// A file that template `index` has read, in that rendering, is another one.
   void file_changed(std::size_t index, std::uint64_t rendering) {
     const auto file = files_.find(index);
     if (file == files_.end() || file->second.rendering != rendering) return;
     files_.erase(file);  // It is told once, and watched again when it has been read.
     machine_->file_changed(index, now());
-    perform();
-  }
-
-  void look(std::uint64_t round) {
-    machine_->look(round, now());
-    perform();
+    carry_on();
   }
 
   void follow_again() {
     machine_->follow_again(now());
-    perform();
+    carry_on();
   }
 
 private:
+  friend MachineHook;
+
   /// Something that templates ask for.
   struct Followed {
     ClusterDataPtr data{};    ///< The newest answer; null: none has come.
@@ -129,32 +94,19 @@ private:
     std::uint64_t rendering = 0;
   };
 
-  TemplateMachine::Time now() const { return self_->now().time_since_epoch(); }
-
   // -- the task's life ----------------------------------------------------------------------------
 
   using Request = Object<schema::plugin::HookRequest>;
 
-  /// Tells the machine what `promise` is an answer to.
-  template <class Promise, class Event>
-  Promise on(Promise promise, Event event) {
-    event();
-    perform();
-    return promise;
-  }
-
-  actor::Answer<hook::Answered> prestart(const Request& request) {
-    waiting_ = self_->make_response_promise<hook::Answered>();
+  void begin() {
     stop_rendering_ = std::stop_source{};
-    request_ = request;
-    return on(waiting_,
-              [this] { machine_->start(request_->getRunning(), renders_on_restart(), now()); });
+    machine_->start(request_->getRunning(), renders_on_restart(), now());
   }
 
   actor::Answer<hook::Answered> poststart(const Request& request) {
     request_ = request;
     machine_->started(now());
-    perform();
+    carry_on();
     if (scope_.place->getDriver().getExec()) return hook::Answered{};
     for (const auto of : templates_of(scope_))
       if (view(of.getChangeMode()) == "script")
@@ -188,17 +140,10 @@ private:
 
   void failed(std::string text) {
     machine_->failed(std::move(text));
-    perform();
+    carry_on();
   }
 
-  void perform() {
-    if (std::exchange(performing_, true)) return;  // What follows from an action comes after it.
-    for (auto actions = machine_->take(); !actions.empty(); actions = machine_->take())
-      for (auto& action : actions)
-        std::visit([this](auto& it) { perform(it); }, action);
-    performing_ = false;
-    keep_environment();
-  }
+  void performed() { keep_environment(); }
 
   /// Finds places and sources, on the step runner. Many may wait for it at a time, so the request
   /// is taken apart there.
@@ -216,11 +161,11 @@ private:
               auto& placed = outcome.as<Placed>();
               places_ = std::make_shared<const TemplateDestinations>(std::move(placed.places));
               machine_->placed(std::move(placed.unsettled), now());
-              perform();
+              carry_on();
             },
             [this](const Error& err) {
               machine_->placed(err, now());
-              perform();
+              carry_on();
             });
   }
 
@@ -251,7 +196,7 @@ private:
         .then([this](const blocking::Outcome& outcome) { rendered(outcome.as<RenderResult>()); },
               [this](const Error& err) {
                 machine_->rendered(err, false, now());
-                perform();
+                carry_on();
               });
   }
 
@@ -260,13 +205,13 @@ private:
     for (auto& [index, variables] : result.environments)
       environments_.insert_or_assign(index, std::move(variables));
     machine_->rendered(std::move(result.done), result.noted, now());
-    perform();
+    carry_on();
   }
 
   void perform(const template_action::ClearNote&) {
     const auto done = [this] {
       machine_->note_cleared(now());
-      perform();
+      carry_on();
     };
     self_
         ->request(parts_.steps, actor::infinite,
@@ -283,34 +228,27 @@ private:
   void perform(const template_action::CarryOut& it) {
     actions_->carry_out(it.plan, [this] {
       machine_->acted(now());
-      perform();
+      carry_on();
     });
   }
 
-  void perform(const template_action::Tell& it) { actions_->tell("Template", it.text); }
+  void perform(const template_action::Tell& it) { actions_->task().tell("Template", it.text); }
 
-  void perform(const template_action::Fail& it) { actions_->fail(it.text); }
+  void perform(const template_action::Fail& it) { actions_->task().fail(it.text); }
 
-  void perform(const template_action::Wait& it) {
-    self_->cancel(timer_);
-    timer_ = actor::send_self_after(self_, it.delay, LookDue{it.round});
-  }
+  void perform(const template_action::Wait& it) { wait(it); }
 
   void perform(const template_action::AnswerStart& it) {
-    const auto waiting = std::exchange(waiting_, {});
-    if (!it.outcome) return waiting.deliver(it.outcome.error());
     workload::Variables all;
     for (const auto& [index, variables] : environments_)
       for (const auto& [key, value] : variables)
         all.insert_or_assign(key, value);
-    Draft<schema::plugin::HookAnswer> draft;
-    fill_entries(draft->initSecretEnvironment(all.size()), all);
-    waiting.deliver(hook::Answered{draft.freeze()});
+    answer_start(it.outcome, all);
   }
 
-  void perform(const template_action::AnswerCancel&) { cancelled_.deliver(hook::Settled{}); }
+  void perform(const template_action::AnswerCancel&) { answer_cancel(); }
 
-  void perform(const template_action::AnswerStop&) { stopping_.deliver(hook::Answered{}); }
+  void perform(const template_action::AnswerStop&) { answer_stop(); }
 
   // -- following ----------------------------------------------------------------------------------
 
@@ -364,7 +302,7 @@ private:
     const auto query = followed->first;
     ask(query, followed->second);
     machine_->news(query, now());
-    perform();
+    carry_on();
   }
 
   void not_heard(std::uint64_t asked, const Error& err) {
@@ -402,13 +340,8 @@ private:
     return known;
   }
 
-  TemplateSelf::pointer self_;
   TemplateHookParts parts_;
-  HookScope scope_;
   std::optional<TemplateActions> actions_;
-  std::optional<TemplateMachine> machine_;
-  bool performing_ = false;
-  Object<schema::plugin::HookRequest> request_;  ///< Whose environment is to be read yet.
   std::shared_ptr<const TemplateDestinations> places_;
   Object<schema::plugin::TaskEnvironment> environment_;      ///< Empty: no template reads it.
   std::map<std::size_t, workload::Variables> environments_;  ///< Of templates with `env = true`.
@@ -416,11 +349,7 @@ private:
   std::uint64_t questions_ = 0;
   std::map<std::size_t, FollowedFiles> files_;  ///< By template.
   std::uint64_t renderings_ = 0;                ///< That have read files.
-  actor::Promise<hook::Answered> waiting_;      ///< Of a start.
-  actor::Promise<hook::Settled> cancelled_;
-  actor::Promise<hook::Answered> stopping_;
   std::stop_source stop_rendering_;
-  actor::Timer timer_;
 };
 
 TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<TemplateState> self,

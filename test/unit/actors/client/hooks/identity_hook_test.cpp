@@ -29,6 +29,7 @@ struct IdentitySpec {
 
 struct IdentityFixture : ClientFixture {
   Object<schema::Job> job;
+  std::string config = {};  ///< Of the driver; none: as other jobs.
 
   void run(const std::vector<IdentitySpec>& specs, bool durable = false) {
     job = job_with(specs);
@@ -47,10 +48,11 @@ struct IdentityFixture : ClientFixture {
   }
 
   /// Each with one service at most for task and group.
-  static Object<schema::Job> job_with(const std::vector<IdentitySpec>& specs) {
+  Object<schema::Job> job_with(const std::vector<IdentitySpec>& specs) {
     Draft<schema::Job> draft{make_job({})};
     auto group = draft->getTaskGroups()[0];
     auto task = group.getTasks()[0];
+    if (!config.empty()) task.setConfig(text(config));
     std::vector<IdentitySpec> named;
     for (const auto& spec : specs) {
       const bool is_groups = spec.service.starts_with('/');
@@ -180,6 +182,16 @@ TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: those that end are renewed, a
   CHECK(has_said("Identity[db]: new token acquired"));
   advance(20s);
   CHECK(is_running());
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: a task that takes no signal is ended") {
+  identity_life = 1h;
+  config = R"({"run_for":"10h","signal_error":"deaf"})";
+  run({{.name = "db", .mode = "signal", .signal = "SIGHUP"}});
+  REQUIRE(is_running());
+  advance(40min);
+  CHECK(has_said("Identity: failed to send signal SIGHUP: deaf"));
+  CHECK(status(1) == ClientStatus::FAILED);
 }
 
 TEST_CASE_FIXTURE(IdentityFixture,

@@ -2,15 +2,11 @@
 // it, by way of the hook's host. The template hook owns it and calls it in its own turns.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "actors/client/hooks/hook.hpp"
-#include "runtime/object/draft.hpp"
+#include "actors/client/hooks/hooked_task.hpp"
 #include "runtime/template/change/change_plan.hpp"
 
 namespace nomad::client {
@@ -23,9 +19,7 @@ public:
                   UnixClock unix_now,
                   const HookScope& scope,
                   std::function<void(std::string)> failed)
-      : self_{self},
-        host_{std::move(host)},
-        unix_now_{std::move(unix_now)},
+      : task_{self, std::move(host), std::move(unix_now), scope},
         scope_{scope},
         failed_{std::move(failed)} {}
 
@@ -35,24 +29,16 @@ public:
   /// `then` comes when all of the plan has been done, or can't be.
   void carry_out(const templates::ChangePlan& plan, std::function<void()> then);
 
-  /// An event in the task's history.
-  void tell(std::string_view type, std::string message);
-
-  /// Ends the task as failed.
-  void fail(const std::string& message);
+  const HookedTask& task() const { return task_; }
 
 private:
   using Then = std::function<void()>;
 
-  void restart(Then then);
   void signal(const templates::ChangePlan& plan, std::size_t at, Then then);
   void run(const templates::ChangeScript& script, Then then);
   void script_ended(const templates::ChangeScript& script, const templates::ScriptOutcome& outcome);
-  schema::plugin::HostRequest::Builder address(Draft<schema::plugin::HostRequest>& draft) const;
 
-  actor::Self* self_;
-  PluginHost host_;
-  UnixClock unix_now_;
+  HookedTask task_;
   const HookScope& scope_;
   std::function<void(std::string)> failed_;
 };

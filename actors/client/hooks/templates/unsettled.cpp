@@ -1,4 +1,4 @@
-#include "actors/client/hooks/unsettled.hpp"
+#include "actors/client/hooks/templates/unsettled.hpp"
 
 #include <cerrno>
 #include <string>

@@ -1,4 +1,4 @@
-#include "actors/client/hooks/render.hpp"
+#include "actors/client/hooks/templates/render.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/hooks/unsettled.hpp"
+#include "actors/client/hooks/templates/unsettled.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/threads/processor_time.hpp"
 #include "runtime/config/address_template.hpp"
