@@ -3,8 +3,6 @@
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
-#include "runtime/audit/filter.hpp"
-
 namespace nomad::audit {
 namespace {
 
@@ -81,25 +79,6 @@ TEST_CASE("event: the token that was shown is taken out of all that its caller w
 
   CHECK(to_text(event).find(secret) == std::string::npos);
   CHECK(event.request.endpoint == "/v1/acl/token/<redacted>");
-}
-
-TEST_CASE("filter: leaves out what fits all of its three lists") {
-  const std::vector<Filter> filters{
-      {{"/v1/metrics"}, {"*"}, {"*"}},
-      {{"/v1/evaluation/*/allocations"}, {"*"}, {"*"}},
-      {{"*"}, {"OperationReceived"}, {"GET"}},
-  };
-  const auto is_out = [&](Stage stage, std::string_view path, std::string_view method) {
-    return leaves_out(filters, stage, path, method);
-  };
-
-  CHECK(is_out(Stage::complete, "/v1/metrics", "GET"));
-  CHECK_FALSE(is_out(Stage::complete, "/v1/metrics/", "GET"));
-  CHECK(is_out(Stage::complete, "/v1/evaluation/1/allocations", "PUT"));
-  CHECK(is_out(Stage::received, "/v1/jobs", "GET"));
-  CHECK_FALSE(is_out(Stage::received, "/v1/jobs", "PUT"));
-  CHECK_FALSE(is_out(Stage::complete, "/v1/jobs", "GET"));
-  CHECK_FALSE(leaves_out({}, Stage::complete, "/v1/jobs", "GET"));
 }
 
 }  // namespace nomad::audit
