@@ -9,8 +9,13 @@
 @0xd5a1c1e3f5b2a91a;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema::door");
+using import "annotations.capnp".json;
+using import "annotations.capnp".map;
+using import "annotations.capnp".omitEmpty;
+using import "annotations.capnp".raw;
 using import "annotations.capnp".secret;
 using Common = import "common.capnp";
+using Plugin = import "plugin.capnp";
 using Rpc = import "rpc.capnp";
 
 struct Ask {
@@ -191,6 +196,16 @@ struct NodeAsk {
     # Sets keys of the node's metadata, and unsets those without a value. Answered when it is saved;
     # the node is registered with it shortly after. Answer: meta; `invalid_argument`; `unavailable`.
     applyMeta @7 :List(MetaChange);
+
+    # What the allocation's running tasks use, or the one that is named. Answer: allocUsage;
+    # `not_found`: it has no such task.
+    readAllocUsage @8 :Text;
+
+    # How the checks of the allocation's services stand. Answer: checks.
+    readChecks @9 :Void;
+
+    # What the machine uses. Answer: hostUsage; `unavailable`: the client is starting.
+    readHostUsage @10 :Void;
   }
 }
 
@@ -214,6 +229,9 @@ struct NodeReply {
   union {
     done @0 :Void;
     meta @1 :NodeMeta;
+    allocUsage @2 :AllocUsage;
+    checks @3 :List(CheckReport);  # in the job's order; none: it has no checks, or has ended
+    hostUsage @4 :HostUsage;
   }
 }
 
@@ -221,6 +239,80 @@ struct NodeMeta {
   merged @0 :List(Common.TextEntry);  # as the node is registered
   dynamic @1 :List(MetaChange);    # what was changed since the configuration
   fixed @2 :List(Common.TextEntry);   # of the configuration
+}
+
+# What follows looks as Nomad's API shows it. Timestamps are Unix nanoseconds where nothing else is said.
+
+struct ResourceUsage {
+  cpuStats @0 :Plugin.CpuUsage;
+  deviceStats @1 :Text $raw;       # no device is measured: none of a task, [] of an allocation
+  memoryStats @2 :Plugin.MemoryUsage;
+}
+
+struct ProcessEntry { key @0 :Text; value @1 :ResourceUsage; }
+
+struct TaskUsage {
+  pids @0 :List(ProcessEntry) $map;
+  resourceUsage @1 :ResourceUsage;
+  timestamp @2 :Int64;
+}
+
+struct TaskUsageEntry { key @0 :Text; value @1 :TaskUsage; }
+
+struct AllocUsage {
+  resourceUsage @0 :ResourceUsage;  # of its tasks together
+  tasks @1 :List(TaskUsageEntry) $map;
+  timestamp @2 :Int64;             # the newest of theirs
+}
+
+struct CheckReport {
+  check @0 :Text;
+  group @1 :Text;                  # the allocation's name: "web.front[0]"
+  id @2 :Text $json("ID");
+  mode @3 :Text;                   # "healthiness" or "readiness"
+  output @4 :Text;
+  service @5 :Text;
+  status @6 :Text;                 # "pending", "success" or "failure"
+  statusCode @7 :Int32 $omitEmpty;
+  task @8 :Text $omitEmpty;        # none: the service is the group's
+  timestamp @9 :Int64;             # Unix seconds
+}
+
+struct HostUsage {
+  allocDirStats @0 :DiskUsage;     # without device and mountpoint
+  cpu @1 :List(CoreUsage) $json("CPU");
+  cpuTicksConsumed @2 :Float64 $json("CPUTicksConsumed");  # MHz
+  deviceStats @3 :Text $raw;
+  diskStats @4 :List(DiskUsage);
+  memory @5 :HostMemory;
+  timestamp @6 :Int64;
+  uptime @7 :UInt64;               # seconds
+}
+
+struct DiskUsage {
+  available @0 :UInt64;            # bytes, as all but the percentages
+  device @1 :Text;
+  inodesUsedPercent @2 :Float64;
+  mountpoint @3 :Text;
+  size @4 :UInt64;
+  used @5 :UInt64;
+  usedPercent @6 :Float64;
+}
+
+struct CoreUsage {
+  cpu @0 :Text $json("CPU");       # "cpu0"
+  idle @1 :Float64;                # percent of its time, as system, totalPercent and user
+  system @2 :Float64;
+  totalPercent @3 :Float64;
+  totalTicks @4 :Float64;          # MHz
+  user @5 :Float64;
+}
+
+struct HostMemory {
+  available @0 :UInt64;            # all in bytes
+  free @1 :UInt64;
+  total @2 :UInt64;
+  used @3 :UInt64;
 }
 
 # A question or an answer between processes, with what goes beside it.

@@ -9,6 +9,7 @@
 @0xd5a1c1e3f5b2a913;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema::plugin");
+using import "annotations.capnp".json;
 using import "annotations.capnp".secret;
 using Common = import "common.capnp";
 using Alloc = import "alloc.capnp";
@@ -404,27 +405,28 @@ struct TaskStats {
   interval @1 :Int64;                 # > 0: drivers that stream do so at it, but from 0.5 s to 1 h; 0: they end it
 }
 
-# What a task uses. `measured` names what its driver measures; the others are unknown, and 0.
+# What a task uses, in the order of Nomad's API. `measured` names what its driver measures; the others
+# are unknown, and 0.
 struct MemoryUsage {
-  rss @0 :UInt64;                     # all in bytes
-  cache @1 :UInt64;
-  swap @2 :UInt64;
-  mappedFile @3 :UInt64;
-  usage @4 :UInt64;
-  maxUsage @5 :UInt64;
-  kernelUsage @6 :UInt64;
+  cache @1 :UInt64;                   # all in bytes
   kernelMaxUsage @7 :UInt64;
+  kernelUsage @6 :UInt64;
+  mappedFile @3 :UInt64;
+  maxUsage @5 :UInt64;
   measured @8 :List(Text);            # "RSS", "Cache", …
+  rss @0 :UInt64 $json("RSS");
+  swap @2 :UInt64;
+  usage @4 :UInt64;
 }
 
 struct CpuUsage {
-  systemMode @0 :Float64;             # percent of one core
-  userMode @1 :Float64;
-  totalTicks @2 :Float64;             # MHz
-  percent @3 :Float64;
+  measured @6 :List(Text);
+  percent @3 :Float64;                # of one core, as the modes are
+  systemMode @0 :Float64;
   throttledPeriods @4 :UInt64;
   throttledTime @5 :UInt64;
-  measured @6 :List(Text);
+  totalTicks @2 :Float64;             # MHz
+  userMode @1 :Float64;
 }
 
 struct ProcessUsage {

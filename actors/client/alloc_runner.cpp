@@ -567,7 +567,7 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
       [self](alloc_runner::Destroy) { return self->state.destroy(); },
       [self](alloc_runner::Detach) { return self->state.detach(); },
       [self](const door::NodeAsk& msg) { return self->state.answer(msg); },
-      [self](const client_api::ReadAllocUsage& msg) { return self->state.tasks().usage(msg); },
+      [self](const alloc_runner::ReadUsage& msg) { return self->state.tasks().usage(msg.task); },
       [self](const client_api::AllocDirOf&) { return self->state.tasks().directory(); },
       [self](client_api::Exec& msg) { return self->state.tasks().exec(msg); },
       [self](const task_runner::Changed& msg) { self->state.task_changed(msg); },

@@ -332,11 +332,10 @@ actor::Answer<door::NodeReply> AllocTasks::signal(schema::door::SignalTasks::Rea
   return promise;
 }
 
-actor::Answer<client_api::AllocUsage> AllocTasks::usage(const client_api::ReadAllocUsage& msg) {
-  const auto is_asked
-      = [&msg](const Task& task) { return msg.task.empty() || task.name == msg.task; };
+actor::Answer<client_api::AllocUsage> AllocTasks::usage(const std::string& asked) {
+  const auto is_asked = [&asked](const Task& task) { return asked.empty() || task.name == asked; };
   if (std::ranges::none_of(tasks_, is_asked))
-    return Error{Errc::not_found, fmt::format("Unknown task name \"{}\"", msg.task)};
+    return Error{Errc::not_found, fmt::format("Unknown task name \"{}\"", asked)};
   const auto promise = self_->make_response_promise<client_api::AllocUsage>();
   const auto usage = std::make_shared<client_api::AllocUsage>();
   const Countdown one_less{[promise, usage] {

@@ -129,7 +129,7 @@ public:
   void reset_order() { coordinator_->restart(); }
 
   actor::Answer<door::NodeReply> signal(schema::door::SignalTasks::Reader order);
-  actor::Answer<client_api::AllocUsage> usage(const client_api::ReadAllocUsage& msg);
+  actor::Answer<client_api::AllocUsage> usage(const std::string& asked);
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
   client_api::AllocDir directory() const;
 

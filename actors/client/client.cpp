@@ -312,9 +312,11 @@ actor::Answer<door::NodeReply> ClientNode::answer(door::NodeAsk& msg) {
     case door::NodePlayer::alloc_runner:
       return allocs_.ask_runner(msg);
     case door::NodePlayer::allocs:
-      return allocs_.collect_garbage(msg);
+      return allocs_.answer(msg);
     case door::NodePlayer::metadata:
       return metadata_.answer(msg);
+    case door::NodePlayer::metrics:
+      return metrics_.answer(msg);
   }
   return Error{Errc::internal, "a question without a player"};
 }

@@ -11,6 +11,8 @@
 #include "actors/client/alloc_tasks.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/tools/countdown.hpp"
+#include "actors/client/tools/pass_question.hpp"
+#include "actors/roles/node_replies.hpp"
 #include "runtime/access/migrate_token.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
@@ -168,6 +170,12 @@ actor::Answer<door::NodeReply> NodeAllocs::ask_runner(door::NodeAsk& msg) {
   const auto runner = runners_.find(alloc_id);
   if (runner == runners_.end()) return unknown(alloc_id);
   return self_->delegate(runner->second, std::move(msg));
+}
+
+actor::Answer<door::NodeReply> NodeAllocs::answer(const door::NodeAsk& msg) {
+  if (msg->isReadAllocUsage()) return usage(msg);
+  if (msg->isReadChecks()) return checks(msg);
+  return collect_garbage(msg);
 }
 
 actor::Answer<door::NodeReply> NodeAllocs::collect_garbage(const door::NodeAsk& msg) {
@@ -467,9 +475,20 @@ actor::Answer<client_api::AllocDir> NodeAllocs::disk_of(const client_api::DiskOf
       client_api::AllocDirOf{msg.alloc_id, access::Asking::of_cluster("disk_migration")});
 }
 
-actor::Answer<client_api::CheckReports> NodeAllocs::checks(const client_api::AllocChecks& msg) {
-  NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
-  return self_->delegate(parts_.checks, check::ReportsOf{msg.alloc_id});
+actor::Answer<door::NodeReply> NodeAllocs::usage(const door::NodeAsk& msg) {
+  const auto alloc_id = copy(msg->getAllocId());
+  NOMAD_TRY(check_caller(alloc_id, door::asking(msg)));
+  const auto runner = runners_.find(alloc_id);
+  if (runner == runners_.end()) return unknown(alloc_id);
+  return pass_question<client_api::AllocUsage>(
+      self_, runner->second, alloc_runner::ReadUsage{copy(msg->getReadAllocUsage())}, usage_reply);
+}
+
+actor::Answer<door::NodeReply> NodeAllocs::checks(const door::NodeAsk& msg) {
+  const auto alloc_id = copy(msg->getAllocId());
+  NOMAD_TRY(check_caller(alloc_id, door::asking(msg)));
+  return pass_question<client_api::CheckReports>(self_, parts_.checks, check::ReportsOf{alloc_id},
+                                                 checks_reply);
 }
 
 actor::Answer<client_api::IdentityReports> NodeAllocs::identities(

@@ -74,12 +74,10 @@ public:
 
   auto handlers() {
     return actor::handlers(
-        [this](client_api::ReadAllocUsage& msg) { return pass_on<client_api::AllocUsage>(msg); },
         [this](client_api::AllocDirOf& msg) { return pass_on<client_api::AllocDir>(msg); },
         [this](client_api::Exec& msg) { return exec(msg); },
         [this](const client_api::MayExec& msg) { return may_exec(msg); },
         [this](const client_api::DiskOf& msg) { return disk_of(msg); },
-        [this](const client_api::AllocChecks& msg) { return checks(msg); },
         [this](const client_api::AllocIdentities& msg) { return identities(msg); },
         [this](const alloc_runner::Status& msg) { status_changed(msg); },
         [this](const alloc_runner::AwaitEnd& msg) { return await_end(msg); },
@@ -89,8 +87,8 @@ public:
   /// Has the allocation's runner answer, if the caller may ask about it.
   actor::Answer<door::NodeReply> ask_runner(door::NodeAsk& msg);
 
-  /// Collects the allocation that `msg` names, or all that have ended.
-  actor::Answer<door::NodeReply> collect_garbage(const door::NodeAsk& msg);
+  /// Answers what is asked of more than a runner: usage, checks, garbage collection.
+  actor::Answer<door::NodeReply> answer(const door::NodeAsk& msg);
 
   /// Runs again what the last agent left. Once, when everything of the client is there.
   void take_up(client_db::Loaded loaded, const workload::GcLimits& limits);
@@ -170,9 +168,14 @@ private:
   bool is_isolated(const std::string& alloc_id, const std::string& task) const;
   actor::Answer<client_api::AllocDir> disk_of(const client_api::DiskOf& msg);
 
+  actor::Answer<door::NodeReply> usage(const door::NodeAsk& msg);
+
   /// Who runs them knows how they stand, so also of an allocation that has ended.
-  actor::Answer<client_api::CheckReports> checks(const client_api::AllocChecks& msg);
   actor::Answer<client_api::IdentityReports> identities(const client_api::AllocIdentities& msg);
+  actor::Answer<door::NodeReply> checks(const door::NodeAsk& msg);
+
+  /// Collects the allocation that `msg` names, or all that have ended.
+  actor::Answer<door::NodeReply> collect_garbage(const door::NodeAsk& msg);
 
   void status_changed(const alloc_runner::Status& msg);
 

@@ -91,6 +91,12 @@ struct DiskLooked {
   bool enforce = false;  ///< `workload::DiskTerms`
 };
 
+/// What the running tasks use, or the one named; an unknown one is `not_found`.
+struct ReadUsage {
+  using is_message = void;
+  std::string task{};
+};
+
 /// To the parent.
 struct Status {
   using is_message = void;
@@ -125,7 +131,7 @@ using AllocRunner = actor::Interface<void(alloc_runner::Begin),
                                      alloc_runner::Done(alloc_runner::Destroy),
                                      alloc_runner::Done(alloc_runner::Detach),
                                      door::NodeReply(door::NodeAsk),
-                                     client_api::AllocUsage(client_api::ReadAllocUsage),
+                                     client_api::AllocUsage(alloc_runner::ReadUsage),
                                      client_api::AllocDir(client_api::AllocDirOf),
                                      client_api::ExecStarted(client_api::Exec)>;
 

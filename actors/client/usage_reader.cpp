@@ -1,7 +1,5 @@
 #include "actors/client/usage_reader.hpp"
 
-#include <algorithm>
-
 #include "actors/core/supervise.hpp"
 #include "runtime/host/host_usage_reader.hpp"
 
@@ -39,35 +37,4 @@ UsageReader spawn_usage_reader(const actor::Owner& owner, const UsageReaderOptio
   return actor::spawn_detached<actor::Policy::restart>(owner, usage_reader, options);
 }
 
-namespace client_api {
-
-TaskUsage sum(const AllocUsage& usage) {
-  TaskUsage total;
-  const auto add_measured = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
-    for (const auto& name : from)
-      if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
-  };
-  for (const auto& [name, task] : usage.tasks) {
-    total.memory.rss += task.memory.rss;
-    total.memory.cache += task.memory.cache;
-    total.memory.swap += task.memory.swap;
-    total.memory.mapped_file += task.memory.mapped_file;
-    total.memory.usage += task.memory.usage;
-    total.memory.max_usage += task.memory.max_usage;
-    total.memory.kernel_usage += task.memory.kernel_usage;
-    total.memory.kernel_max_usage += task.memory.kernel_max_usage;
-    add_measured(total.memory.measured, task.memory.measured);
-    total.cpu.system_mode += task.cpu.system_mode;
-    total.cpu.user_mode += task.cpu.user_mode;
-    total.cpu.total_ticks += task.cpu.total_ticks;
-    total.cpu.percent += task.cpu.percent;
-    total.cpu.throttled_periods += task.cpu.throttled_periods;
-    total.cpu.throttled_time += task.cpu.throttled_time;
-    add_measured(total.cpu.measured, task.cpu.measured);
-    total.timestamp = std::max(total.timestamp, task.timestamp);
-  }
-  return total;
-}
-
-}  // namespace client_api
 }  // namespace nomad::client

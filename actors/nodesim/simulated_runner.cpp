@@ -170,7 +170,7 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
       [](const door::NodeAsk&) -> actor::Answer<door::NodeReply> {
         return RunnerState::no_tasks();
       },
-      [](const client_api::ReadAllocUsage&) { return client_api::AllocUsage{}; },
+      [](const alloc_runner::ReadUsage&) { return client_api::AllocUsage{}; },
       [](const client_api::AllocDirOf&) -> actor::Answer<client_api::AllocDir> {
         return RunnerState::no_tasks();
       },

@@ -34,21 +34,10 @@ using host::HostUsage;
 using host::MemoryUsage;
 using host::TaskUsage;
 
-/// Usage of an allocation's running tasks by name; the sum is the caller's to make (`sum`).
+/// Usage of an allocation's running tasks by name, in its order.
 struct AllocUsage {
   using is_message = void;
   std::vector<std::pair<std::string, TaskUsage>> tasks;
-};
-
-/// The tasks' usage added up, with the newest timestamp.
-TaskUsage sum(const AllocUsage& usage);
-
-/// `task` empty: all of them. An unknown task is `not_found`.
-struct ReadAllocUsage {
-  using is_message = void;
-  std::string alloc_id;
-  std::string task;
-  access::Asking asking;
 };
 
 /// How a check of an allocation's services stands.
@@ -71,12 +60,6 @@ struct CheckReports {
   std::vector<CheckReport> checks;
 };
 
-struct AllocChecks {
-  using is_message = void;
-  std::string alloc_id;
-  access::Asking asking;
-};
-
 /// An identity that a task, or a service, has now: nothing of its token.
 struct IdentityReport {
   std::string task;     ///< "" of the group's services.
@@ -97,11 +80,6 @@ struct AllocIdentities {
   using is_message = void;
   std::string alloc_id;
   access::Asking asking;
-};
-
-/// What the machine uses.
-struct ReadHostUsage {
-  using is_message = void;
 };
 
 /// Where an allocation's files are. Paths may be read; every access goes through the safe opening
@@ -226,10 +204,7 @@ struct ExecAllowed {
 }  // namespace client_api
 
 using ClientApi = actor::Interface<door::NodeReply(door::NodeAsk),
-                                   client_api::AllocUsage(client_api::ReadAllocUsage),
-                                   client_api::CheckReports(client_api::AllocChecks),
                                    client_api::IdentityReports(client_api::AllocIdentities),
-                                   client_api::HostUsage(client_api::ReadHostUsage),
                                    client_api::AllocDir(client_api::AllocDirOf),
                                    client_api::AllocDir(client_api::DiskOf),
                                    client_api::ExecStarted(client_api::Exec),

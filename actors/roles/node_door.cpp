@@ -61,6 +61,15 @@ constexpr std::array node_table{
     NodeQuestionInfo{NodeQuestion::APPLY_META, "applyMeta", NodeAnswer::META,
                      access::Capability::node_write, freely, actor::Priority::normal,
                      NodePlayer::metadata},
+    NodeQuestionInfo{NodeQuestion::READ_ALLOC_USAGE, "readAllocUsage", NodeAnswer::ALLOC_USAGE,
+                     access::Capability::read_job, freely, actor::Priority::normal,
+                     NodePlayer::allocs},
+    NodeQuestionInfo{NodeQuestion::READ_CHECKS, "readChecks", NodeAnswer::CHECKS,
+                     access::Capability::read_job, freely, actor::Priority::normal,
+                     NodePlayer::allocs},
+    NodeQuestionInfo{NodeQuestion::READ_HOST_USAGE, "readHostUsage", NodeAnswer::HOST_USAGE,
+                     access::Capability::node_read, freely, actor::Priority::normal,
+                     NodePlayer::metrics},
 };
 
 template <class Table>

@@ -70,6 +70,7 @@ enum class NodePlayer : std::uint8_t {
   alloc_runner,  ///< The runner of the allocation.
   allocs,
   metadata,
+  metrics,
 };
 
 using NodeQuestion = schema::door::NodeAsk::Which;

@@ -38,6 +38,22 @@ inline door::NodeAsk signal_tasks(std::string_view alloc_id,
   });
 }
 
+/// `task` empty: of all.
+inline door::NodeAsk read_usage(std::string_view alloc_id,
+                                std::string_view task = {},
+                                const access::Principal& who = anybody_at()) {
+  return about_alloc(alloc_id, who, [&](auto& ask) { ask.setReadAllocUsage(text(task)); });
+}
+
+inline door::NodeAsk read_checks(std::string_view alloc_id,
+                                 const access::Principal& who = anybody_at()) {
+  return about_alloc(alloc_id, who, [](auto& ask) { ask.setReadChecks(); });
+}
+
+inline door::NodeAsk read_host_usage(const access::Principal& who = anybody_at()) {
+  return door::make_node_ask("n", who, [](auto& ask) { ask.setReadHostUsage(); });
+}
+
 inline door::NodeAsk collect_alloc(std::string_view alloc_id,
                                    const access::Principal& who = anybody_at()) {
   return about_alloc(alloc_id, who, [](auto& ask) { ask.setCollectAlloc(); });

@@ -134,7 +134,8 @@ void add_alloc_routes(Routes& routes, ClientParts parts) {
       "/v1/allocation/",
       {{"/stop", {{Methods::write, Capability::alloc_lifecycle, stop_alloc}}},
        {"/services", {{Methods::get, Capability::read_job, alloc_services}}},
-       {"/checks", {{Methods::any, Capability::read_job, with(alloc_checks), Where::alloc_node}}},
+       {"/checks",
+        {{Methods::any, Capability::read_job, with(alloc_checks), Where::asked_alloc_node}}},
        {"", {{Methods::get, Capability::read_job, read_alloc}}}});
 }
 

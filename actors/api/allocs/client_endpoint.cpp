@@ -16,44 +16,30 @@
 namespace nomad::api {
 namespace {
 
-namespace ca = client::client_api;
-
-/// The client of this node, for the allocation of the path. What another node has does not come
-/// this far, so without one nobody knows the allocation.
-Result<client::ClientApi> client_of(const Call& call, const ClientParts& parts) {
-  NOMAD_TRY(check_id("alloc", call.rest));
-  if (parts.client) return parts.client;
-  return not_found("Unknown allocation \"" + call.rest + '"');
-}
-
 bool is_known(const Call& call, std::string_view node) {
   const auto& store = call.context->state.store;
   return store && store->snapshot().node(node);
 }
 
-/// Whether there is somebody to ask about the allocation of the path.
+/// Whether there is somebody to ask about the allocation of the path. What another node has does
+/// not come this far, so without a client nobody knows it.
 Result<> check_alloc(const Call& call, const ClientParts& parts) {
-  if (call.node.empty()) NOMAD_TRY(client_of(call, parts));
-  return {};
-}
-
-/// The client of this node, if it is the one that is asked for. `named`: by the body.
-Result<client::ClientApi> client_asked_for(const Call& call,
-                                           const ClientParts& parts,
-                                           std::string_view named = {}) {
-  const auto parameter = call.request().parameter_or_empty("node_id");
-  const std::string_view node = parameter.empty() ? named : parameter;
-  if (parts.client && (node.empty() || node == parts.node_id)) return parts.client;
-  if (node.empty()) return bad_request("No local Node and node_id not provided");
-  NOMAD_TRY(check_id("node", node));
-  return not_found(is_known(call, node) ? std::string{"No path to node"}
-                                        : "Unknown node " + std::string{node});
+  if (!call.node.empty()) return {};
+  NOMAD_TRY(check_id("alloc", call.rest));
+  if (parts.client) return {};
+  return not_found("Unknown allocation \"" + call.rest + '"');
 }
 
 /// Whether there is somebody to ask about the node of the request. `named`: by the body.
 Result<> check_node(const Call& call, const ClientParts& parts, std::string_view named = {}) {
-  if (call.node.empty()) NOMAD_TRY(client_asked_for(call, parts, named));
-  return {};
+  if (!call.node.empty()) return {};
+  const auto parameter = call.request().parameter_or_empty("node_id");
+  const std::string_view node = parameter.empty() ? named : parameter;
+  if (parts.client && (node.empty() || node == parts.node_id)) return {};
+  if (node.empty()) return bad_request("No local Node and node_id not provided");
+  NOMAD_TRY(check_id("node", node));
+  return not_found(is_known(call, node) ? std::string{"No path to node"}
+                                        : "Unknown node " + std::string{node});
 }
 
 /// Asks the node that the call is about, and answers with what `respond` makes of its reply. `fill`
@@ -84,99 +70,30 @@ Answer empty_answer(const door::NodeReply&) {
   return Answer::empty();
 }
 
-void append_measured(JsonObject& object, const std::vector<std::string>& measured) {
-  if (measured.empty())
-    object.null("Measured");
-  else
-    append_json_texts(object.raw("Measured"), measured);
-}
-
-void append_usage(std::string& out,
-                  const ca::MemoryUsage& memory,
-                  const ca::CpuUsage& cpu,
-                  bool is_total) {
-  JsonObject object{out};
-  {
-    JsonObject stats{object.raw("CpuStats")};
-    append_measured(stats, cpu.measured);
-    stats.real("Percent", cpu.percent)
-        .real("SystemMode", cpu.system_mode)
-        .number("ThrottledPeriods", cpu.throttled_periods)
-        .number("ThrottledTime", cpu.throttled_time)
-        .real("TotalTicks", cpu.total_ticks)
-        .real("UserMode", cpu.user_mode);
-  }
-  object.raw("DeviceStats") += is_total ? "[]" : "null";
-  JsonObject stats{object.raw("MemoryStats")};
-  stats.number("Cache", memory.cache)
-      .number("KernelMaxUsage", memory.kernel_max_usage)
-      .number("KernelUsage", memory.kernel_usage)
-      .number("MappedFile", memory.mapped_file)
-      .number("MaxUsage", memory.max_usage);
-  append_measured(stats, memory.measured);
-  stats.number("RSS", memory.rss).number("Swap", memory.swap).number("Usage", memory.usage);
-}
-
-void append_task_usage(std::string& out, const ca::TaskUsage& task) {
-  JsonObject object{out};
-  if (task.processes.empty()) {
-    object.null("Pids");
-  } else {
-    JsonObject pids{object.raw("Pids")};
-    for (const auto& process : task.processes)
-      append_usage(pids.raw(std::to_string(process.pid)), process.memory, process.cpu, false);
-  }
-  append_usage(object.raw("ResourceUsage"), task.memory, task.cpu, false);
-  object.number("Timestamp", task.timestamp);
-}
-
 Outcome alloc_stats(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_of(call, parts));
-  ca::ReadAllocUsage request{call.rest, std::string{call.request().parameter_or_empty("task")},
-                             call.asking};
-  return ask<ca::AllocUsage>(call, client, std::move(request), [](const ca::AllocUsage& usage) {
-    const auto total = ca::sum(usage);
-    JsonObject object;
-    append_usage(object.raw("ResourceUsage"), total.memory, total.cpu, true);
-    {
-      JsonObject tasks{object.raw("Tasks")};
-      for (const auto& [name, task] : usage.tasks)
-        append_task_usage(tasks.member(name), task);
-    }
-    object.number("Timestamp", total.timestamp);
-    return Answer::json(object.take());
-  });
-}
-
-void append_check(std::string& out, const ca::CheckReport& check) {
-  JsonObject object{out};
-  object.text("Check", check.check)
-      .text("Group", check.group)
-      .text("ID", check.id)
-      .text("Mode", check.mode)
-      .text("Output", check.output)
-      .text("Service", check.service)
-      .text("Status", check.status);
-  if (check.status_code != 0) object.number("StatusCode", check.status_code);
-  if (!check.task.empty()) object.text("Task", check.task);
-  object.number("Timestamp", check.timestamp);
+  NOMAD_TRY(check_alloc(call, parts));
+  const auto task = text(call.request().parameter_or_empty("task"));
+  return ask_node(
+      call, parts, [task](auto& ask) { ask.setReadAllocUsage(task); },
+      [](const door::NodeReply& reply) { return Answer::json(to_json(reply->getAllocUsage())); });
 }
 
 /// By id; null when there are none, as Nomad has it.
-Answer checks_answer(const ca::CheckReports& reports) {
-  if (reports.checks.empty()) return Answer::json("null");
+Answer checks_answer(const door::NodeReply& reply) {
+  const auto checks = reply->getChecks();
+  if (checks.size() == 0) return Answer::json("null");
   JsonObject object;
-  for (const auto& check : reports.checks)
-    append_check(object.member(check.id), check);
+  for (const auto check : checks)
+    append_json(object.member(view(check.getId())), check);
   return Answer::json(object.take());
 }
 
 }  // namespace
 
 Outcome alloc_checks(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_of(call, parts));
-  return ask<ca::CheckReports>(call, client, ca::AllocChecks{call.rest, call.asking},
-                               checks_answer);
+  NOMAD_TRY(check_alloc(call, parts));
+  return ask_node(
+      call, parts, [](auto& ask) { ask.setReadChecks(); }, checks_answer);
 }
 
 namespace {
@@ -255,48 +172,11 @@ Outcome collect_all(Call& call, const ClientParts& parts) {
 // --- host
 // ------------------------------------------------------------------------------------------
 
-void append_disk(std::string& out, const ca::DiskUsage& disk) {
-  JsonObject{out}
-      .number("Available", disk.available)
-      .text("Device", disk.device)
-      .real("InodesUsedPercent", disk.inodes_used_percent)
-      .text("Mountpoint", disk.mountpoint)
-      .number("Size", disk.size)
-      .number("Used", disk.used)
-      .real("UsedPercent", disk.used_percent);
-}
-
-Answer host_answer(const ca::HostUsage& usage) {
-  JsonObject object;
-  append_disk(object.raw("AllocDirStats"), usage.alloc_dir);
-  double busy = 0;
-  for (const auto& core : usage.cpu)
-    busy += core.total;
-  const double ticks = busy > 0 ? usage.cpu_ticks_consumed / busy : 0;
-  append_json_list(object.raw("CPU"), usage.cpu,
-                   [ticks](std::string& to, const ca::CoreUsage& core) {
-                     JsonObject{to}
-                         .text("CPU", core.cpu)
-                         .real("Idle", core.idle)
-                         .real("System", core.system)
-                         .real("TotalPercent", core.total)
-                         .real("TotalTicks", core.total * ticks)
-                         .real("User", core.user);
-                   });
-  object.real("CPUTicksConsumed", usage.cpu_ticks_consumed).null("DeviceStats");
-  append_json_list(object.raw("DiskStats"), usage.disks, append_disk);
-  JsonObject{object.raw("Memory")}
-      .number("Available", usage.memory.available)
-      .number("Free", usage.memory.free)
-      .number("Total", usage.memory.total)
-      .number("Used", usage.memory.used);
-  object.number("Timestamp", usage.timestamp).number("Uptime", usage.uptime_seconds);
-  return Answer::json(object.take());
-}
-
 Outcome host_stats(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_asked_for(call, parts));
-  return ask<ca::HostUsage>(call, client, ca::ReadHostUsage{}, host_answer);
+  NOMAD_TRY(check_node(call, parts));
+  return ask_node(
+      call, parts, [](auto& ask) { ask.setReadHostUsage(); },
+      [](const door::NodeReply& reply) { return Answer::json(to_json(reply->getHostUsage())); });
 }
 
 // --- metadata
@@ -379,7 +259,7 @@ Outcome on_alloc(Call& call, const ClientParts& parts) {
 void add_client_routes(Routes& routes, ClientParts parts) {
   const auto with = routes.with(std::move(parts));
   routes.exact("/v1/client/stats",
-               {{Methods::any, Capability::node_read, with(host_stats), Where::node}},
+               {{Methods::any, Capability::node_read, with(host_stats), Where::asked_node}},
                About::asked_node);
   routes.exact("/v1/client/metadata",
                {{Methods::get, Capability::node_read, with(read_meta), Where::asked_node},
@@ -391,12 +271,14 @@ void add_client_routes(Routes& routes, ClientParts parts) {
   routes.below(
       "/v1/client/allocation/",
       {{"/stats",
-        {{Methods::any, Capability::read_job, with(on_alloc<alloc_stats>), Where::alloc_node}}},
+        {{Methods::any, Capability::read_job, with(on_alloc<alloc_stats>),
+          Where::asked_alloc_node}}},
        {"/checks",
-        {{Methods::any, Capability::read_job, with(on_alloc<alloc_checks>), Where::alloc_node}}},
-       {"/identities",
-        {{Methods::get, Capability::read_job, with(on_alloc<alloc_identities>),
-          Where::alloc_node}}},
+         {{Methods::any, Capability::read_job, with(on_alloc<alloc_checks>),
+           Where::asked_alloc_node}}},
+        {"/identities",
+         {{Methods::get, Capability::read_job, with(on_alloc<alloc_identities>),
+           Where::alloc_node}}},
        {"/restart",
         {{Methods::any, Capability::alloc_lifecycle, with(on_alloc<restart_alloc>),
           Where::asked_alloc_node}}},

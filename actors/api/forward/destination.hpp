@@ -14,14 +14,13 @@ enum class Where : std::uint8_t {
   leader,
   authority,   ///< The leader of the region whose policies hold in all: what is global is written
                ///< there.
-  node,        ///< The client node of the parameter `node_id`; without it the agent's own.
   alloc_node,  ///< The client node of the allocation that the path names.
 
   // The server that the request came to asks that node by the door; nothing is passed on to it.
-  asked_node,        ///< The node as of `node`,
+  asked_node,        ///< The node of the parameter `node_id`; without it the agent's own,
   asked_body_node,   ///< the same; the body may name it as well, as "NodeID",
   asked_alloc_node,  ///< or of `alloc_node`.
-  named,             ///< `node`, or the server of the parameter `server_id`; 404 from any other.
+  named,  ///< `asked_node`, or the server of the parameter `server_id`; 404 from any other.
 };
 
 struct Situation {
@@ -44,7 +43,7 @@ enum class Destination : std::uint8_t {
 
 /// Whether it is about a client node, which answers or is asked.
 constexpr bool is_of_node(Where where) {
-  return where >= Where::node;
+  return where >= Where::alloc_node;
 }
 
 constexpr Destination destination_of(const Situation& now) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/client/hooks/hook_objects.hpp"
+#include "actors/roles/node_replies.hpp"
 #include "runtime/object/entries.hpp"
 
 namespace nomad::client::driver {
@@ -26,18 +27,6 @@ std::vector<std::string> read_texts(const List& from) {
   return texts;
 }
 
-void write_memory(const client_api::MemoryUsage& from, schema::plugin::MemoryUsage::Builder to) {
-  to.setRss(from.rss);
-  to.setCache(from.cache);
-  to.setSwap(from.swap);
-  to.setMappedFile(from.mapped_file);
-  to.setUsage(from.usage);
-  to.setMaxUsage(from.max_usage);
-  to.setKernelUsage(from.kernel_usage);
-  to.setKernelMaxUsage(from.kernel_max_usage);
-  write_texts(to.initMeasured(from.measured.size()), from.measured);
-}
-
 client_api::MemoryUsage read_memory(schema::plugin::MemoryUsage::Reader from) {
   return {.rss = from.getRss(),
           .cache = from.getCache(),
@@ -50,16 +39,6 @@ client_api::MemoryUsage read_memory(schema::plugin::MemoryUsage::Reader from) {
           .measured = read_texts(from.getMeasured())};
 }
 
-void write_cpu(const client_api::CpuUsage& from, schema::plugin::CpuUsage::Builder to) {
-  to.setSystemMode(from.system_mode);
-  to.setUserMode(from.user_mode);
-  to.setTotalTicks(from.total_ticks);
-  to.setPercent(from.percent);
-  to.setThrottledPeriods(from.throttled_periods);
-  to.setThrottledTime(from.throttled_time);
-  write_texts(to.initMeasured(from.measured.size()), from.measured);
-}
-
 client_api::CpuUsage read_cpu(schema::plugin::CpuUsage::Reader from) {
   return {.system_mode = from.getSystemMode(),
           .user_mode = from.getUserMode(),
@@ -70,15 +49,15 @@ client_api::CpuUsage read_cpu(schema::plugin::CpuUsage::Reader from) {
           .measured = read_texts(from.getMeasured())};
 }
 
-void write_usage(const client_api::TaskUsage& from, schema::plugin::TaskUsage::Builder to) {
-  write_memory(from.memory, to.initMemory());
-  write_cpu(from.cpu, to.initCpu());
+void write_task_usage(const client_api::TaskUsage& from, schema::plugin::TaskUsage::Builder to) {
+  write_usage(from.memory, to.initMemory());
+  write_usage(from.cpu, to.initCpu());
   to.setTimestamp(from.timestamp);
   auto processes = to.initProcesses(static_cast<unsigned>(from.processes.size()));
   for (unsigned i = 0; i < processes.size(); ++i) {
     processes[i].setPid(from.processes[i].pid);
-    write_memory(from.processes[i].memory, processes[i].initMemory());
-    write_cpu(from.processes[i].cpu, processes[i].initCpu());
+    write_usage(from.processes[i].memory, processes[i].initMemory());
+    write_usage(from.processes[i].cpu, processes[i].initCpu());
   }
 }
 
@@ -237,7 +216,7 @@ Answered recovered(std::string_view run_id) {
 
 Answered used(const client_api::TaskUsage& usage) {
   Draft<DriverAnswer> draft;
-  write_usage(usage, draft->initUsage());
+  write_task_usage(usage, draft->initUsage());
   return {draft.freeze()};
 }
 
@@ -302,7 +281,7 @@ plugin_host::Notice told_usage(const TaskId& id,
                                const Result<client_api::TaskUsage>& usage) {
   if (!usage) return usage_failed(id, run_id, usage.error(), /*recoverable=*/true);
   Draft<schema::plugin::Notice> draft;
-  write_usage(*usage, draft->initUsage());
+  write_task_usage(*usage, draft->initUsage());
   draft->setRunId(text(run_id));
   return notice(draft, id);
 }

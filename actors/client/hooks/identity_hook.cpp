@@ -149,9 +149,9 @@ private:
   /// The task runs already, and an earlier agent has left this.
   void taken_up(IdentityNotes notes) {
     notes_ = std::move(notes);
-    if (!waiting_.pending()) return;  // cancelled meanwhile
+    if (!is_starting()) return;  // cancelled meanwhile
     machine_->start(true, left(), now());
-    perform();
+    carry_on();
   }
 
   /// By the notes.

@@ -2,6 +2,8 @@
 
 #include "actors/client/task/task_counters.hpp"
 #include "actors/client/tools/countdown.hpp"
+#include "actors/client/tools/pass_question.hpp"
+#include "actors/roles/node_replies.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/state/usage.hpp"
 
@@ -37,9 +39,11 @@ TaskMetrics metrics_of_task(AllocView alloc,
 
 }  // namespace
 
-actor::Answer<client_api::HostUsage> NodeMetrics::host() {
+actor::Answer<door::NodeReply> NodeMetrics::answer(const door::NodeAsk& msg) {
+  NOMAD_TRY(access::authorize(door::asking(msg), {}));
   if (!parts_.usage_reader) return Error{Errc::unavailable, "the client is starting"};
-  return self_->delegate(parts_.usage_reader, usage::ReadHost{});
+  return pass_question<client_api::HostUsage>(self_, parts_.usage_reader, usage::ReadHost{},
+                                              usage_reply);
 }
 
 actor::Answer<ClientMetrics> NodeMetrics::gather(const client_api::ReadMetrics& msg) {
@@ -61,9 +65,7 @@ actor::Answer<ClientMetrics> NodeMetrics::gather(const client_api::ReadMetrics& 
     add_demand(*metrics, state::demand_of(live.alloc->resources()));
     if (!msg.of_tasks || !live.runner) return;
     one_less.await();
-    const client_api::ReadAllocUsage question{std::string{live.alloc->id()}, "",
-                                              access::Asking::of_cluster("metrics")};
-    self_->request(live.runner, figure_patience, question)
+    self_->request(live.runner, figure_patience, alloc_runner::ReadUsage{})
         .then(
             [metrics, one_less, alloc = live.alloc, job = live.job](client_api::AllocUsage& usage) {
               for (auto& [task, used] : usage.tasks)

@@ -25,13 +25,13 @@ public:
   NodeMetrics(actor::Self* self, Parts parts) : self_{self}, parts_{parts} {}
 
   auto handlers() {
-    return actor::handlers([this](client_api::ReadHostUsage) { return host(); },
-                           [this](const client_api::ReadMetrics& msg) { return gather(msg); });
+    return actor::handlers([this](const client_api::ReadMetrics& msg) { return gather(msg); });
   }
 
-private:
-  actor::Answer<client_api::HostUsage> host();
+  /// What the machine uses, if the caller may ask.
+  actor::Answer<door::NodeReply> answer(const door::NodeAsk& msg);
 
+private:
   /// Asks the reader and, for metrics of tasks, the runners of allocations that run. What does not
   /// answer within three seconds is left out.
   actor::Answer<client_api::ClientMetrics> gather(const client_api::ReadMetrics& msg);

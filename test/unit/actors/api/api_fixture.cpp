@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/node_replies.hpp"
 #include "runtime/object/entries.hpp"
 
 namespace nomad::api {
@@ -81,6 +82,25 @@ door::NodeReply meta(const door::NodeAsk& asked) {
   });
 }
 
+ca::HostUsage host_usage() {
+  ca::HostUsage host;
+  host.memory.total = 1 << 20;
+  host.cpu.push_back({"cpu0", 1, 2, 97, 3});
+  host.disks.push_back({"/dev/x", "/", 100, 40, 60, 40.5, 1});
+  return host;
+}
+
+actor::Answer<door::NodeReply> answer_of(Played& played, const door::NodeAsk& asked) {
+  if (asked->isReadMeta() || asked->isApplyMeta()) return meta(asked);
+  if (asked->isReadHostUsage()) return client::usage_reply(host_usage());
+  const auto alloc = asked->isCollectGarbage() ? own_alloc : copy(asked->getAllocId());
+  auto reply = door::node_done();
+  if (asked->isReadAllocUsage())
+    reply = client::usage_reply(played.task_started ? usage() : ca::AllocUsage{});
+  if (asked->isReadChecks()) reply = client::checks_reply(played.checks);
+  return if_own(played, alloc, door::asking(asked), std::move(reply));
+}
+
 client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer<Nameless>,
                                              std::shared_ptr<Played> p) {
   return {
@@ -101,21 +121,10 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
           const std::lock_guard lock{p->guard};
           p->asked.push_back(m);
         }
-        if (m->isReadMeta() || m->isApplyMeta()) return meta(m);
-        const auto alloc = m->isCollectGarbage() ? own_alloc : copy(m->getAllocId());
-        return if_own(*p, alloc, door::asking(m), door::node_done());
+        return answer_of(*p, m);
       },
-      [p](const ca::ReadAllocUsage& m) {
-        return if_own(*p, m.alloc_id, m.asking, p->task_started ? usage() : ca::AllocUsage{});
-      },
-      [p](const ca::AllocChecks& m) { return if_own(*p, m.alloc_id, m.asking, p->checks); },
-      [p](const ca::AllocIdentities& m) { return if_own(*p, m.alloc_id, m.asking, p->identities); },
-      [](const ca::ReadHostUsage&) {
-        ca::HostUsage host;
-        host.memory.total = 1 << 20;
-        host.cpu.push_back({"cpu0", 1, 2, 97, 3});
-        host.disks.push_back({"/dev/x", "/", 100, 40, 60, 40.5, 1});
-        return host;
+      [p](const ca::AllocIdentities& m) {
+        return if_own(*p, m.alloc_id, m.asking, p->identities);
       },
       [p](const ca::AllocDirOf& m) {
         const std::lock_guard lock{p->guard};

@@ -315,10 +315,12 @@ TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs"
 
   auto counts = ask<client::client_api::AllocCounts>(client, client::client_api::CountAllocs{});
   CHECK((*counts)->value().running == 1);
-  auto usage = ask<client::client_api::AllocUsage>(
-      client, client::client_api::ReadAllocUsage{alloc_id(1), "", nomad::test::anybody()});
+  auto usage = ask<door::NodeReply>(client, test::read_usage(alloc_id(1)));
   REQUIRE((*usage)->has_value());
-  CHECK((*usage)->value().tasks.size() == 1);
+  CHECK((*usage)->value()->getAllocUsage().getTasks().size() == 1);
+  CHECK((*ask<door::NodeReply>(client, test::read_usage(alloc_id(1), "nobody")))->error()
+        == Error{Errc::not_found, "Unknown task name \"nobody\""});
+  CHECK((*ask<door::NodeReply>(client, test::read_host_usage()))->value()->isHostUsage());
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of its allocation") {
@@ -332,20 +334,23 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   const auto id = alloc_id(1);
 
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
-  CHECK((*ask<AllocUsage>(client, ReadAllocUsage{id, "", asking(a_only)}))->error() == refused);
-  CHECK((*ask<CheckReports>(client, AllocChecks{id, asking(a_only)}))->error() == refused);
   CHECK((*ask<IdentityReports>(client, AllocIdentities{id, asking(a_only)}))->error() == refused);
   const auto stranger = asking(a_only).who;
-  for (const auto& question : {test::restart_tasks(id, "web", false, stranger),
-                               test::signal_tasks(id, "web", "SIGHUP", stranger),
-                               test::collect_alloc(id, stranger), test::collect_garbage(stranger)})
+  for (const auto& question :
+       {test::restart_tasks(id, "web", false, stranger),
+        test::signal_tasks(id, "web", "SIGHUP", stranger), test::collect_alloc(id, stranger),
+        test::collect_garbage(stranger), test::read_usage(id, "", stranger),
+        test::read_checks(id, stranger), test::read_host_usage(asking(test::nothing).who)})
     CHECK((*ask<door::NodeReply>(client, question))->error() == refused);
   CHECK((*ask<ExecStarted>(client, Exec{id, "web", {{"ls"}, false}, asking(a_only)}))->error()
         == refused);
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking("owner")}))->has_value());
-  CHECK((*ask<CheckReports>(client, AllocChecks{id, asking("owner")}))->value().checks.empty());
-  CHECK((*ask<CheckReports>(client, AllocChecks{alloc_id(2), asking("owner")}))->error().code
-        == Errc::not_found);
+  const auto owner = asking("owner").who;
+  CHECK((*ask<door::NodeReply>(client, test::read_checks(id, owner)))->value()->getChecks().size()
+        == 0);
+  for (const auto& question :
+       {test::read_checks(alloc_id(2), owner), test::read_usage(alloc_id(2), "", owner)})
+    CHECK((*ask<door::NodeReply>(client, question))->error().code == Errc::not_found);
 }
 
 TEST_CASE_FIXTURE(ClientFixture,

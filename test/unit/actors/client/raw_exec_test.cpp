@@ -221,12 +221,10 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
   REQUIRE(logs(1, "up\n"));
   actor::Outsider self{system};
   std::uint64_t rss = 0;
-  self.request(node, 5s,
-               client::client_api::ReadAllocUsage{test::numbered_id(1, owner), "",
-                                                  nomad::test::anybody()})
+  self.request(node, 5s, test::read_usage(test::numbered_id(1, owner)))
       .receive(
-          [&rss](const client::client_api::AllocUsage& usage) {
-            rss = client::client_api::sum(usage).memory.rss;
+          [&rss](const door::NodeReply& usage) {
+            rss = usage->getAllocUsage().getResourceUsage().getMemoryStats().getRss();
           },
           [](const Error&) {});
   CHECK(rss > 0);

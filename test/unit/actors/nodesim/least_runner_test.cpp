@@ -46,7 +46,7 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
       [leave](const alloc_runner::Destroy&) { return leave(); },
       [leave](const alloc_runner::Detach&) { return leave(); },
       [](const door::NodeAsk&) { return no<door::NodeReply>(); },
-      [](const client_api::ReadAllocUsage&) { return no<client_api::AllocUsage>(); },
+      [](const alloc_runner::ReadUsage&) { return no<client_api::AllocUsage>(); },
       [](const client_api::AllocDirOf&) { return no<client_api::AllocDir>(); },
       [](const client_api::Exec&) { return no<client_api::ExecStarted>(); },
   };

@@ -3,6 +3,7 @@
 
 #include "actors/api/http/routes.hpp"
 #include "actors/core/supervise.hpp"
+#include "actors/roles/node_replies.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/actors/api/silent_peers.hpp"
 
@@ -102,6 +103,25 @@ TEST_CASE("asked node: a question goes to a node elsewhere, and its answer is ma
   CHECK(answer.status == 200);
   CHECK(answer.body == R"({"Dynamic":{},"Meta":{},"Static":{}})");
   CHECK(server.node->asked == 1);
+  CHECK(server.node->relayed == 0);
+}
+
+TEST_CASE("asked node: usage and checks come by the door, too") {
+  client::client_api::AllocUsage usage;
+  usage.tasks.emplace_back("web", host::TaskUsage{.memory = {}, .cpu = {}, .timestamp = 7});
+  Server server{says(client::usage_reply(usage))};
+  server.fixture->state().register_job({.id = "web"});
+  server.fixture->state().place({{.id = uuid(9), .node = uuid(7)}});
+
+  const auto of_alloc = server.get("/v1/client/allocation/" + uuid(9) + "/stats");
+  CHECK(of_alloc.status == 200);
+  CHECK(of_alloc.body.ends_with(R"("Timestamp":7}},"Timestamp":7})"));
+  server.node->reply = says(client::checks_reply({{{.id = "c1", .status = "pending"}}}));
+  CHECK(server.get("/v1/client/allocation/" + uuid(9) + "/checks").body.starts_with(R"({"c1":{)"));
+  server.node->reply = says(client::usage_reply(host::HostUsage{.uptime_seconds = 5}));
+  CHECK(server.get("/v1/client/stats").body.ends_with(R"("Timestamp":0,"Uptime":5})"));
+
+  CHECK(server.node->asked == 3);
   CHECK(server.node->relayed == 0);
 }
 

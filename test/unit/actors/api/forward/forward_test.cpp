@@ -54,7 +54,7 @@ TEST_CASE("destination: another region comes first, by way of a server") {
 TEST_CASE("destination: a client node serves what is about it, and nothing else") {
   CHECK(destination_of({.has_server = false}) == Destination::server);
   CHECK(destination_of({.where = Where::server, .has_server = false}) == Destination::server);
-  CHECK(destination_of({.where = Where::node, .has_server = false}) == Destination::node);
+  CHECK(destination_of({.where = Where::asked_node, .has_server = false}) == Destination::node);
   CHECK(destination_of({.where = Where::alloc_node,
                         .other_region = true,
                         .has_server = false,

@@ -4,12 +4,12 @@
 
 #include "test/support/anybody.hpp"
 #include "test/support/fake_driver.hpp"
+#include "test/support/node_questions.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
 using client::UsageStream;
-using client::client_api::AllocUsage;
 using client::client_api::TaskUsage;
 using schema::ClientStatus;
 
@@ -91,12 +91,12 @@ struct StreamingDriver : ClientFixture {
 
   /// What users are shown; nothing: no usage of the task.
   std::optional<std::uint64_t> rss() {
-    const auto answer
-        = ask<AllocUsage>(client, client::client_api::ReadAllocUsage{alloc_id(1), "", anybody()});
+    const auto answer = ask<door::NodeReply>(client, test::read_usage(alloc_id(1)));
     REQUIRE(answer->has_value());
     REQUIRE((*answer)->has_value());
-    const auto& tasks = (*answer)->value().tasks;
-    return tasks.empty() ? std::nullopt : std::optional{tasks[0].second.memory.rss};
+    const auto tasks = (*answer)->value()->getAllocUsage().getTasks();
+    if (tasks.size() == 0) return {};
+    return tasks[0].getValue().getResourceUsage().getMemoryStats().getRss();
   }
 
   using Asked = std::vector<Nanoseconds>;
@@ -294,10 +294,9 @@ TEST_CASE_FIXTURE(ClientFixture, "usage_stream: mock tasks are streamed until th
   const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"10s"})"}}});
   assign(make_alloc(job, 1), job);
   const auto timestamp = [this] {
-    const auto answer
-        = ask<AllocUsage>(client, client::client_api::ReadAllocUsage{alloc_id(1), "", anybody()});
+    const auto answer = ask<door::NodeReply>(client, test::read_usage(alloc_id(1)));
     REQUIRE((*answer)->has_value());
-    return client::client_api::sum((*answer)->value()).timestamp;
+    return (*answer)->value()->getAllocUsage().getTimestamp();
   };
   const auto began = unix_now() - 1;  // The clock begins at 1 ns, ticks are at whole seconds.
   advance(3500ms);
