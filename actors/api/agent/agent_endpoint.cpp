@@ -13,6 +13,7 @@
 #include "actors/api/http/routes.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/config/join_address.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -269,14 +270,15 @@ Outcome agent_health(Call& call, const AgentParts& parts) {
     };
     append("client", client_health(query, *shared->context, has_client, report));
     append("server", server_health(query, *shared->context, report));
-    shared->send(all_ok ? Answer::json(object.take()) : Answer::text(500, object.take()));
+    shared->send(all_ok ? Answer::json(object.take())
+                        : Answer::text(net::status::internal_error, object.take()));
   });
   return later;
 }
 
 /// The servers that the client uses.
 Outcome agent_servers(Call&, const AgentParts& parts) {
-  if (!parts.client) return Answer::text(501, "Invalid method");
+  if (!parts.client) return Answer::text(net::status::not_implemented, "Invalid method");
   std::vector<std::string> addresses{parts.agent.rpc_address};
   if (!parts.agent.server_enabled && parts.view)
     addresses = parts.view->servers_in(parts.agent.region);

@@ -4,6 +4,7 @@
 #include "actors/api/allocs/exec_session.hpp"
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
+#include "runtime/net/http/status.hpp"
 #include "runtime/net/http/websocket.hpp"
 #include "runtime/text/number_text.hpp"
 
@@ -52,20 +53,21 @@ struct Refusal {
 std::optional<Refusal> check_handshake(const net::Request& request) {
   const bool asks = !request.upgrade().empty();
   if (!asks && !request.header_has("Connection", "upgrade"))
-    return Refusal{400,
+    return Refusal{net::status::bad_request,
                    "the client is not using the websocket protocol: 'upgrade' token not found "
                    "in 'Connection' header"};
   if (!asks || !request.header_has("Upgrade", "websocket"))
-    return Refusal{400,
+    return Refusal{net::status::bad_request,
                    "the client is not using the websocket protocol: 'websocket' token not found "
                    "in 'Upgrade' header"};
   if (request.method != "GET" || !request.is_http11)
-    return Refusal{405,
+    return Refusal{net::status::method_not_allowed,
                    "the client is not using the websocket protocol: request method is not GET"};
   if (!request.header_has("Sec-WebSocket-Version", "13"))
-    return Refusal{400, "unsupported version: 13 not found in 'Sec-Websocket-Version' header"};
+    return Refusal{net::status::bad_request,
+                   "unsupported version: 13 not found in 'Sec-Websocket-Version' header"};
   if (!net::websocket::is_key(request.header("Sec-WebSocket-Key")))
-    return Refusal{400,
+    return Refusal{net::status::bad_request,
                    "not a websocket handshake: 'Sec-WebSocket-Key' header is missing or blank"};
   return {};
 }

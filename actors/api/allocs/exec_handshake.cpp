@@ -8,6 +8,7 @@
 #include "actors/api/audit/audited_call.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/net/http/exchange.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -82,7 +83,9 @@ public:
       tunnel_.abort();
   }
 
-  void drop() override { send({.status = 500, .body = "the request was not answered"}); }
+  void drop() override {
+    send({.status = net::status::internal_error, .body = "the request was not answered"});
+  }
 
   bool abandoned() const override { return tunnel_.abandoned(); }
 
@@ -93,7 +96,7 @@ public:
   }
 
   void start_tunnel(net::Response) override {
-    if (!is_answered_.exchange(true) && audit_) audit_->opened(101);
+    if (!is_answered_.exchange(true) && audit_) audit_->opened(net::status::switching_protocols);
   }
 
   void on_data(std::function<void(std::string_view bytes, bool last)> callback) override {
@@ -194,14 +197,15 @@ void read_exec_handshake(Call call, std::function<void(Call)> then) {
 
 net::Response switching(const net::Request& request) {
   return {
-      .status = 101,
+      .status = net::status::switching_protocols,
       .headers = {{"Upgrade", "websocket"},
                   {"Connection", "Upgrade"},
                   {"Sec-WebSocket-Accept", ws::accept_for(request.header("Sec-WebSocket-Key"))}}};
 }
 
 ws::CloseCode exec_close_code(unsigned status) {
-  return status >= 500 ? ws::CloseCode::internal_error : ws::CloseCode::policy_violation;
+  return status >= net::status::internal_error ? ws::CloseCode::internal_error
+                                               : ws::CloseCode::policy_violation;
 }
 
 void refuse_exec(Call& call, const Answer& answer) {

@@ -8,6 +8,7 @@
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/cluster/acl/held_token.hpp"
+#include "runtime/net/http/status.hpp"
 #include "runtime/net/rpc/rpc_link.hpp"
 
 namespace nomad::api {
@@ -52,8 +53,10 @@ audit::Auth auth_of(const access::Principal& who, const std::shared_ptr<state::S
 
 /// What may be told of an answer that is an error: texts of these name the object at most.
 std::string error_text(unsigned status, std::string_view text) {
-  if (status < 400) return {};
-  for (const auto each : {403U, 404U, 405U, 429U, 503U})
+  if (status < net::status::bad_request) return {};
+  for (const auto each :
+       {net::status::forbidden, net::status::not_found, net::status::method_not_allowed,
+        net::status::too_many_requests, net::status::service_unavailable})
     if (status == each && !text.empty()) return std::string{text.substr(0, audit::most_text)};
   return std::string{net::reason_phrase(status)};
 }
@@ -119,7 +122,8 @@ void AuditedCall::receive(AuditFeed::Done done) {
 }
 
 void AuditedCall::start_session(AuditFeed::Done done) {
-  const bool is_refused = status_ >= 400;  // and the tunnel was opened to say so
+  const bool is_refused
+      = status_ >= net::status::bad_request;  // and the tunnel was opened to say so
   if (is_refused || std::exchange(has_started_, true)) return done(Result<>{});
   auto event = event_of(audit::Stage::session_started);
   event.verdict = verdict();
@@ -134,7 +138,7 @@ void AuditedCall::refuse(unsigned status, std::string_view text) {
 /// Nothing: nobody was judged. That nothing was allowed is told as a refusal, also where the answer
 /// only leaves out what was refused.
 std::optional<audit::Verdict> AuditedCall::verdict() const {
-  const bool is_refused = status_ == 403;
+  const bool is_refused = status_ == net::status::forbidden;
   auto judged = is_refused ? std::nullopt : witness_->first_allowed();
   audit::Verdict verdict;
   verdict.is_allowed = judged.has_value();
@@ -185,8 +189,9 @@ void AuditedCall::send(const std::shared_ptr<net::detail::Exchange>& exchange,
 }
 
 void AuditedCall::opened(unsigned status) {
-  if (status_ < 400) status_ = status;
-  if (status_ == 101 && !awaits_session_) start_session([](const Result<>&) {});
+  if (status_ < net::status::bad_request) status_ = status;
+  if (status_ == net::status::switching_protocols && !awaits_session_)
+    start_session([](const Result<>&) {});
 }
 
 void AuditedCall::ended() {
@@ -195,7 +200,7 @@ void AuditedCall::ended() {
 
 void AuditedCall::dropped(const std::shared_ptr<net::detail::Exchange>& exchange) {
   if (status_ != 0) return;  // answered: by `send`, which may still wait, or by a stream
-  refuse(500, {});
+  refuse(net::status::internal_error, {});
   if (exchange->abandoned()) error_ = "the client went away";
   complete([exchange](const Result<>&) { exchange->drop(); });
 }

@@ -10,6 +10,7 @@
 #include "actors/api/http/write.hpp"
 #include "runtime/cluster/data/service_choice.hpp"
 #include "runtime/cluster/service_commands.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -135,7 +136,7 @@ Answer service_answer(const View& snapshot,
 
 /// "<name>" is read and "<name>/<id>" is deleted, not the other way round.
 Answer invalid_method() {
-  return Answer::text(405, "Invalid method");
+  return Answer::text(net::status::method_not_allowed, "Invalid method");
 }
 
 Outcome read_service(Call& call) {

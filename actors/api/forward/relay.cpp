@@ -15,6 +15,7 @@
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/http/error_status.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -226,7 +227,8 @@ private:
       return false;
     }
     if (!*head) return true;
-    if ((*head)->response.status == 101) return begin_tunnel(**head, number, stream.lock());
+    if ((*head)->response.status == net::status::switching_protocols)
+      return begin_tunnel(**head, number, stream.lock());
     const auto length = (*head)->length;
     const bool is_whole = length && *length <= kept_whole;
     if (!begin_answer(is_whole ? Phase::collecting : Phase::streaming, number)) return false;
@@ -298,7 +300,7 @@ private:
       return later({code, std::exchange(answer_, {}).body});
     }
     if (!enter(Phase::over)) return;
-    if (upgrades_ && call_.tell_failure != nullptr && answer_.status >= 400)
+    if (upgrades_ && call_.tell_failure != nullptr && answer_.status >= net::status::bad_request)
       return call_.fail(Answer::text(answer_.status, std::move(answer_.body)));
     call_.responder.send(std::move(answer_));
   }

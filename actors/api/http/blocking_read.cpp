@@ -8,6 +8,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/guard.hpp"
 #include "runtime/net/http/error_status.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -268,7 +269,7 @@ private:
     const View view{snapshot, verdicts, call_.asking.needed};
     auto answer = read_.answer(view);
     const auto index = read_.index(view);
-    if (read_.cacheable && answer.status == 200)
+    if (read_.cacheable && answer.status == net::status::ok)
       if (auto kept = context_->cache.offer(call_.request().target, version(view), answer.body,
                                             answer.next_token, verdicts.all()))
         answer.shared_body = kept->body;

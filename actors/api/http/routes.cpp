@@ -10,6 +10,7 @@
 #include "actors/api/http/call_metrics.hpp"
 #include "actors/api/http/shown_path.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -128,7 +129,8 @@ void run(const std::vector<Operation>& operations, Call call) {
   if (call.context->auditor) audit(operations, asked, call);
   for (const auto& operation : operations) {
     if (!fits(operation.methods, asked)) continue;
-    if (const auto why = refuse_page_of(call, operation)) return call.send(Answer::text(403, *why));
+    if (const auto why = refuse_page_of(call, operation))
+      return call.send(Answer::text(net::status::forbidden, *why));
     call.asking.needed = operation.capability;
     call.metered = operation.metered;
     call.handler_judges = operation.handler_judges;
@@ -146,7 +148,7 @@ void run(const std::vector<Operation>& operations, Call call) {
         [operation](Call admitted) { serve_noted(operation, std::move(admitted)); },
         refusal_of(operation));
   }
-  call.send(Answer::text(405, "Invalid method"));
+  call.send(Answer::text(net::status::method_not_allowed, "Invalid method"));
 }
 
 }  // namespace
@@ -206,7 +208,7 @@ void Routes::below(std::string prefix, std::vector<Suffix> suffixes, About about
       run(operations, Call{context, std::move(responder), id});
       return;
     }
-    responder.send({.status = 404});
+    responder.send({.status = net::status::not_found});
   });
 }
 

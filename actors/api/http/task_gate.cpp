@@ -7,6 +7,7 @@
 #include "runtime/access/login/jwt.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/net/http/error_status.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 
@@ -28,7 +29,8 @@ net::Response refusal_of(unsigned status) {
 unsigned status_of(const Error& why, const access::Presented& shown) {
   if (why.code == Errc::overloaded) return net::http_status(why.code);
   const bool is_secret = is_uuid(shown.credentials.token);
-  return why.code == Errc::permission_denied && is_secret ? 403 : 500;
+  return why.code == Errc::permission_denied && is_secret ? net::status::forbidden
+                                                          : net::status::internal_error;
 }
 
 /// What refusals are counted by. No rate is meant for them: who guesses waits as it is.
@@ -89,7 +91,7 @@ net::Handler task_gate(std::shared_ptr<Context> context,
     const auto who = authenticator.identify(shown);
     if (shown.credentials.token.empty()) {
       note_refusal(*context, responder, who, *meters);
-      return responder.send(refusal_of(401));
+      return responder.send(refusal_of(net::status::unauthorized));
     }
     // Without ACLs nobody knows secrets, and no one is asked for any.
     if (!authenticator.enforces() && !access::is_signed_token(shown.credentials.token)) {
@@ -108,7 +110,7 @@ net::Handler task_gate(std::shared_ptr<Context> context,
             }
             if (!context->authenticator->enforces() && !known->caller().workload) {
               note_refusal(*context, answerer, *known, *meters);
-              return answerer.send(refusal_of(403));
+              return answerer.send(refusal_of(net::status::forbidden));
             }
             net::serve(*routes, std::move(answerer));
           };

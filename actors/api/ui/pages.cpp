@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/gzip.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -47,15 +48,17 @@ net::Response ui_response(std::span<const web_ui::Asset> assets,
                           const UiOptions& options,
                           const net::Request& request) {
   if (!options.enabled)
-    return plain_text(404,
+    return plain_text(net::status::not_found,
                       "The web UI is disabled: the agent's configuration says ui { enabled = "
                       "false }.\n");
   if (assets.empty())
-    return plain_text(404, "This nomadctl was built without its web UI (meson's option ui).\n");
-  if (request.method != "GET" && request.method != "HEAD") return plain_text(405, "Invalid method");
+    return plain_text(net::status::not_found,
+                      "This nomadctl was built without its web UI (meson's option ui).\n");
+  if (request.method != "GET" && request.method != "HEAD")
+    return plain_text(net::status::method_not_allowed, "Invalid method");
   const auto* asset = find_asset(assets, std::string_view{request.path}.substr(ui_path.size()));
   if (asset == nullptr) asset = find_asset(assets, index_file);
-  if (asset == nullptr) return {.status = 404};
+  if (asset == nullptr) return {.status = net::status::not_found};
   const bool is_index = asset->path == index_file;
   const auto etag = quote(asset->hash);
   net::Response response{
@@ -69,7 +72,7 @@ net::Response ui_response(std::span<const web_ui::Asset> assets,
           {"Cross-Origin-Resource-Policy", "same-origin"},
       }};
   if (is_known_to_client(request, etag)) {
-    response.status = 304;
+    response.status = net::status::not_modified;
     return response;
   }
   response.content_type = asset->type;
@@ -88,17 +91,17 @@ void add_ui_pages(net::HttpRouter& router, UiOptions options, net::HostRules hos
                 [options = std::move(options), refuse](net::Responder responder) {
                   const auto& request = responder.request();
                   if (const auto why = refuse(request))
-                    return responder.send(plain_text(403, *why));
+                    return responder.send(plain_text(net::status::forbidden, *why));
                   responder.send(ui_response(web_ui::assets(), options, request));
                 });
   router.handle_rest([](net::Responder responder) {
     const auto& request = responder.request();
-    net::Response response{.status = 404};
+    net::Response response{.status = net::status::not_found};
     if (request.path == "/") {
       std::string location{ui_path};
       if (const auto question = request.target.find('?'); question != std::string::npos)
         location += percent_encode(request.target.substr(question), "/:@!$&'()*+,;=?%");
-      response.status = 307;
+      response.status = net::status::temporary_redirect;
       response.headers.push_back({"Location", std::move(location)});
     }
     responder.send(std::move(response));
