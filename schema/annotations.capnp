@@ -36,6 +36,7 @@ annotation omitZero @0xb1d2c3e4f5a60008 (struct) :Void;
 
 annotation always @0xb1d2c3e4f5a60009 (field) :Void;
 # A struct or list that the API never shows as null: absent is shown as one of zeros, or as [].
+# A $durationText of which 0 is shown as "0s".
 
 annotation duration @0xb1d2c3e4f5a6000a (field, group, union) :Void;
 # Int64 nanoseconds; the API also accepts Go's text ("10s") on input, and shows a number.

@@ -3,6 +3,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
 using import "annotations.capnp".always;
+using import "annotations.capnp".durationText;
 
 struct PreemptionConfig {
   systemSchedulerEnabled @0 :Bool;
@@ -11,18 +12,18 @@ struct PreemptionConfig {
   serviceSchedulerEnabled @3 :Bool;
 }
 
-# How the leader looks after the servers. Durations are nanoseconds.
+# How the leader looks after the servers.
 struct AutopilotConfiguration {
   cleanupDeadServers @0 :Bool;
-  lastContactThreshold @1 :Int64;
+  createIndex @8 :UInt64;
+  disableUpgradeMigration @6 :Bool;    # this and the next two are kept and shown, no more
+  enableCustomUpgrades @7 :Bool;
+  enableRedundancyZones @5 :Bool;
+  lastContactThreshold @1 :Int64 $durationText $always;
   maxTrailingLogs @2 :UInt64;
   minQuorum @3 :UInt64;
-  serverStabilizationTime @4 :Int64;
-  enableRedundancyZones @5 :Bool;      # this and the next two are kept and shown, no more
-  disableUpgradeMigration @6 :Bool;
-  enableCustomUpgrades @7 :Bool;
-  createIndex @8 :UInt64;
   modifyIndex @9 :UInt64;
+  serverStabilizationTime @4 :Int64 $durationText $always;
 }
 
 struct SchedulerConfiguration {

@@ -4,6 +4,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/name_table.hpp"
+#include "runtime/object/draft.hpp"
 
 namespace nomad::server {
 namespace {
@@ -46,6 +47,16 @@ cluster::AutopilotConfig config_of(schema::AutopilotConfiguration::Reader from) 
           .server_stabilization_time = std::chrono::nanoseconds{from.getServerStabilizationTime()}};
 }
 
+Object<schema::AutopilotConfiguration> shown(const cluster::AutopilotConfig& config) {
+  Draft<schema::AutopilotConfiguration> draft;
+  draft->setCleanupDeadServers(config.cleanup_dead_servers);
+  draft->setLastContactThreshold(config.last_contact_threshold.count());
+  draft->setMaxTrailingLogs(config.max_trailing_logs);
+  draft->setMinQuorum(config.min_quorum);
+  draft->setServerStabilizationTime(config.server_stabilization_time.count());
+  return draft.freeze();
+}
+
 struct AutopilotState {
   static constexpr const char* name = "autopilot";
 
@@ -56,8 +67,7 @@ struct AutopilotState {
   autopilot::Settings settings() const {
     auto stored = options.store ? options.store->snapshot().autopilot_configuration()
                                 : Object<schema::AutopilotConfiguration>{};
-    const auto config = stored ? config_of(*stored) : options.config;
-    return {config, std::move(stored)};
+    return {stored ? std::move(stored) : shown(options.config)};
   }
 
   /// Asks the log how it is, one question at a time.
@@ -87,7 +97,8 @@ struct AutopilotState {
     }
     if (configuration.members.empty()) return found_cluster();
     if (!leads || status.role != raft::Role::leader) return;
-    pilot.observe(log_status(status), *members, options.region, settings().config, now());
+    pilot.observe(log_status(status), *members, options.region, config_of(*settings().shown),
+                  now());
     if (const auto change = pilot.next_change()) make(*change);
   }
 

@@ -37,10 +37,10 @@ struct GetSettings {
   using is_message = void;
 };
 
+/// What it goes by: what operators have set, or what the agent was told.
 struct Settings {
   using is_message = void;
-  cluster::AutopilotConfig config;
-  Object<schema::AutopilotConfiguration> stored;  ///< Empty: nobody set it yet.
+  Object<schema::AutopilotConfiguration> shown;
 };
 
 }  // namespace autopilot

@@ -1,5 +1,8 @@
 // server join, server force-leave, operator raft, operator autopilot: the servers among themselves.
+#include <array>
 #include <iostream>
+#include <optional>
+#include <variant>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -9,6 +12,7 @@
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/overloaded.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::cli {
@@ -123,36 +127,61 @@ Result<int> run_operator_raft_transfer(const std::vector<std::string>& arguments
   return 0;
 }
 
+namespace {
+
+/// What autopilot goes by: its name in the API, the option that sets it, and what that was given.
+struct AutopilotSetting {
+  const char* name;
+  const char* option;
+  const char* help;
+  std::variant<std::optional<bool>, std::optional<std::string>, std::optional<std::int64_t>> value;
+};
+
+std::array<AutopilotSetting, 8> autopilot_settings() {
+  const std::optional<bool> flag;
+  const std::optional<std::string> duration;
+  const std::optional<std::int64_t> number;
+  return {{
+      {"CleanupDeadServers", "cleanup-dead-servers", "Whether dead servers are removed.", flag},
+      {"LastContactThreshold", "last-contact-threshold",
+       "A healthy server's longest silence; 200ms.", duration},
+      {"MaxTrailingLogs", "max-trailing-logs", "How far a healthy server's log may be behind.",
+       number},
+      {"MinQuorum", "min-quorum", "Fewer servers than these never stay.", number},
+      {"ServerStabilizationTime", "server-stabilization-time",
+       "How long a server is healthy before it votes; 10s.", duration},
+      {"EnableRedundancyZones", "enable-redundancy-zones", "Kept and shown, no more.", flag},
+      {"DisableUpgradeMigration", "disable-upgrade-migration", "Kept and shown, no more.", flag},
+      {"EnableCustomUpgrades", "enable-custom-upgrades", "Kept and shown, no more.", flag},
+  }};
+}
+
+}  // namespace
+
 Result<int> run_operator_autopilot_get_config(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator autopilot get-config [options]", "Shows what autopilot goes by."};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   auto answer = NOMAD_TRY(api->get("/v1/operator/autopilot/configuration")
                               .within("Error querying Autopilot configuration"));
-  for (const char* name : {"CleanupDeadServers", "LastContactThreshold", "MaxTrailingLogs",
-                           "MinQuorum", "ServerStabilizationTime", "EnableRedundancyZones",
-                           "DisableUpgradeMigration", "EnableCustomUpgrades"})
-    std::cout << name << " = " << answer.view()[name].text() << '\n';
+  for (const auto& setting : autopilot_settings())
+    std::cout << setting.name << " = " << answer.view()[setting.name].text() << '\n';
   return 0;
 }
 
 Result<int> run_operator_autopilot_set_config(const std::vector<std::string>& arguments) {
-  std::optional<bool> cleanup, migration, zones, upgrades;
-  std::optional<std::string> contact, stabilization;
-  std::optional<std::int64_t> trailing, quorum;
+  auto settings = autopilot_settings();
   ApiCommand command{"operator autopilot set-config [options]", "Changes what autopilot goes by."};
-  command.flag("cleanup-dead-servers", cleanup, "Whether dead servers are removed.");
-  command.option("last-contact-threshold", contact, "A healthy server's longest silence; 200ms.");
-  command.option("max-trailing-logs", trailing, "How far a healthy server's log may be behind.");
-  command.option("min-quorum", quorum, "Fewer servers than these never stay.");
-  command.option("server-stabilization-time", stabilization,
-                 "How long a server is healthy before it votes; 10s.");
-  command.flag("disable-upgrade-migration", migration, "Kept and shown, no more.");
-  command.flag("enable-redundancy-zones", zones, "Kept and shown, no more.");
-  command.flag("enable-custom-upgrades", upgrades, "Kept and shown, no more.");
+  for (auto& setting : settings)
+    std::visit(
+        Overloaded{
+            [&](std::optional<bool>& value) { command.flag(setting.option, value, setting.help); },
+            [&](auto& value) { command.option(setting.option, value, setting.help); }},
+        setting.value);
   if (auto code = command.parse(arguments, WordCount{})) return *code;
-  for (const auto* duration : {&contact, &stabilization})
-    if (*duration && !parse_duration(**duration))
+  for (const auto& setting : settings)
+    if (const auto* duration = std::get_if<std::optional<std::string>>(&setting.value);
+        duration != nullptr && *duration && !parse_duration(**duration))
       return mistake(
           fmt::format("Failed to parse args: time: invalid duration \"{}\"", **duration));
   auto* const api = NOMAD_TRY(command.connect());
@@ -162,17 +191,12 @@ Result<int> run_operator_autopilot_set_config(const std::vector<std::string>& ar
     return mistake(
         "Error querying for Autopilot configuration: the agent's answer is no JSON object");
   auto config = stored->body.get_object();
-  const auto set = [&config](const char* name, const auto& value) {
-    if (value) config[name] = *value;
-  };
-  set("CleanupDeadServers", cleanup);
-  set("LastContactThreshold", contact);
-  set("MaxTrailingLogs", trailing);
-  set("MinQuorum", quorum);
-  set("ServerStabilizationTime", stabilization);
-  set("DisableUpgradeMigration", migration);
-  set("EnableRedundancyZones", zones);
-  set("EnableCustomUpgrades", upgrades);
+  for (const auto& setting : settings)
+    std::visit(
+        [&](const auto& value) {
+          if (value) config[setting.name] = *value;
+        },
+        setting.value);
   const auto index = stored->view()["ModifyIndex"].number();
   const auto answer = NOMAD_TRY(
       api->put("/v1/operator/autopilot/configuration", config, {{"cas", std::to_string(index)}})

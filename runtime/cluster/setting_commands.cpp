@@ -30,6 +30,8 @@ Result<Decision> decide_autopilot(const access::Asking& asking,
                                   const Object<schema::AutopilotConfiguration>& configuration,
                                   std::optional<std::uint64_t> check_index) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  if (const auto mistakes = kind::AutopilotConfig::mistakes(*configuration); !mistakes.empty())
+    return Error{Errc::invalid_argument, jobspec::join_errors(mistakes)};
   Draft<schema::AutopilotUpdate> update;
   update->setConfiguration(*configuration);
   update->setCheck(check_index.has_value());
@@ -143,7 +145,9 @@ bool is_live(const Object<schema::Job>& job) {
 
 }  // namespace
 
-Result<Decision> decide_quota(const access::Asking& asking, schema::QuotaSpec::Reader quota) {
+Result<Decision> decide_quota(const state::Snapshot&,
+                              const access::Asking& asking,
+                              schema::QuotaSpec::Reader quota) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (const auto mistakes = quota_mistakes(quota); !mistakes.empty())
     return Error{Errc::invalid_argument,
@@ -203,7 +207,9 @@ Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,
   return Decision{allowed, remove_command<kind::Namespaces>(name)};
 }
 
-Result<Decision> decide_node_pool(const access::Asking& asking, schema::NodePool::Reader pool) {
+Result<Decision> decide_node_pool(const state::Snapshot&,
+                                  const access::Asking& asking,
+                                  schema::NodePool::Reader pool) {
   const auto name = view(pool.getName());
   const auto allowed = NOMAD_TRY(access::authorize(asking, {.node_pool = name}));
   if (const auto mistakes = pool_mistakes(pool); !mistakes.empty())

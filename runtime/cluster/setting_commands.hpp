@@ -30,7 +30,9 @@ Result<Decision> decide_autopilot(const access::Asking& asking,
                                   std::optional<std::uint64_t> check_index);
 
 /// Puts a quota, whose hashes are worked out here.
-Result<Decision> decide_quota(const access::Asking& asking, schema::QuotaSpec::Reader quota);
+Result<Decision> decide_quota(const state::Snapshot& snapshot,
+                              const access::Asking& asking,
+                              schema::QuotaSpec::Reader quota);
 
 /// Puts a namespace, whose hash is worked out here.
 Result<Decision> decide_namespace(const state::Snapshot& snapshot,
@@ -44,7 +46,9 @@ Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,
                                          std::string_view region);
 
 /// Puts a node pool, whose hash is worked out here.
-Result<Decision> decide_node_pool(const access::Asking& asking, schema::NodePool::Reader pool);
+Result<Decision> decide_node_pool(const state::Snapshot& snapshot,
+                                  const access::Asking& asking,
+                                  schema::NodePool::Reader pool);
 
 /// `region` as of `decide_namespace_delete`.
 Result<Decision> decide_node_pool_delete(const state::Snapshot& snapshot,

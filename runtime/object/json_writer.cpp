@@ -364,7 +364,11 @@ void add_field(Pieces& out, const Struct& object, const FieldPlan& field) {
   const bool is_optional = field.value.shape == Shape::optional;
   if (is_optional && !is_given(object, field)) return out.add("null");
   const auto& value = is_optional ? *field.value.element : field.value;
-  if (!slot.is_pointer()) return add_scalar(out, object.scalar(slot), slot, value);
+  if (!slot.is_pointer()) {
+    const auto bits = object.scalar(slot);
+    if (value.shape == Shape::duration_text && field.always && bits == 0) return out.add("\"0s\"");
+    return add_scalar(out, bits, slot, value);
+  }
   const auto pointer = object.pointer(slot);
   if (is_pointer(value.shape) && !field.always && pointer.is_null()) return out.add("null");
   add_pointer(out, pointer, value);

@@ -11,6 +11,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/cluster/setting_commands.hpp"
+#include "runtime/net/http/status.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/text/number_text.hpp"
 
@@ -23,7 +24,7 @@ using raft::RaftStatus;
 
 /// Of an agent that is no server.
 Answer no_server() {
-  return Answer::text(501, "Invalid method");
+  return Answer::text(net::status::not_implemented, "Invalid method");
 }
 
 template <class T>
@@ -191,65 +192,15 @@ Outcome read_autopilot(Call& call, const AgentParts& parts) {
   if (!cluster) return no_server();
   using server::autopilot::Settings;
   return ask<Settings>(
-      call, cluster->autopilot, server::autopilot::GetSettings{}, [](const Settings& settings) {
-        const auto& config = settings.config;
-        const auto stored
-            = settings.stored ? *settings.stored : schema::AutopilotConfiguration::Reader{};
-        return Answer::json(
-            JsonObject{}
-                .boolean("CleanupDeadServers", config.cleanup_dead_servers)
-                .number("CreateIndex", stored.getCreateIndex())
-                .boolean("DisableUpgradeMigration", stored.getDisableUpgradeMigration())
-                .boolean("EnableCustomUpgrades", stored.getEnableCustomUpgrades())
-                .boolean("EnableRedundancyZones", stored.getEnableRedundancyZones())
-                .text("LastContactThreshold", format_duration(config.last_contact_threshold))
-                .number("MaxTrailingLogs", config.max_trailing_logs)
-                .number("MinQuorum", config.min_quorum)
-                .number("ModifyIndex", stored.getModifyIndex())
-                .text("ServerStabilizationTime", format_duration(config.server_stabilization_time))
-                .take());
-      });
-}
-
-/// A Go duration as text, or nanoseconds.
-Result<std::int64_t> duration_field(BodyFields& fields, std::string_view name) {
-  const auto* value = fields.find(name);
-  if (value == nullptr || !value->is(JsonKind::text)) return fields.integer(name);
-  const auto parsed = NOMAD_TRY(parse_duration(value->text()).within(name));
-  return parsed.count();
-}
-
-Result<Object<schema::AutopilotConfiguration>> read_autopilot(const net::Request& request) {
-  const auto body = NOMAD_TRY(read_body(request));
-  BodyFields fields{body, "AutopilotConfiguration"};
-  const auto contact = NOMAD_TRY(duration_field(fields, "LastContactThreshold"));
-  const auto stabilization = NOMAD_TRY(duration_field(fields, "ServerStabilizationTime"));
-  const auto trailing = fields.integer("MaxTrailingLogs");
-  const auto quorum = fields.integer("MinQuorum");
-  Draft<schema::AutopilotConfiguration> draft;
-  draft->setCleanupDeadServers(fields.boolean("CleanupDeadServers"));
-  draft->setLastContactThreshold(contact);
-  draft->setMaxTrailingLogs(static_cast<std::uint64_t>(trailing));
-  draft->setMinQuorum(static_cast<std::uint64_t>(quorum));
-  draft->setServerStabilizationTime(stabilization);
-  draft->setEnableRedundancyZones(fields.boolean("EnableRedundancyZones"));
-  draft->setDisableUpgradeMigration(fields.boolean("DisableUpgradeMigration"));
-  draft->setEnableCustomUpgrades(fields.boolean("EnableCustomUpgrades"));
-  NOMAD_TRY(fields.check());
-  for (const auto& [name, value] :
-       {std::pair{"LastContactThreshold", contact}, std::pair{"MaxTrailingLogs", trailing},
-        std::pair{"MinQuorum", quorum}, std::pair{"ServerStabilizationTime", stabilization}})
-    if (value < 0) return Error{Errc::invalid_argument, std::string{name} + " can't be negative"};
-  return draft.freeze();
+      call, cluster->autopilot, server::autopilot::GetSettings{},
+      [](const Settings& settings) { return Answer::json(to_json(*settings.shown)); });
 }
 
 Outcome write_autopilot(Call& call) {
-  const auto configuration = read_autopilot(call.request());
-  if (!configuration)
-    return bad_request("Error parsing autopilot config: " + configuration.error().what);
-  const auto check = check_index(call.request());
-  if (!check) return bad_request("Error parsing cas value: " + check.error().what);
-  const auto decision = NOMAD_TRY(cluster::decide_autopilot(call.asking, *configuration, *check));
+  const auto configuration = NOMAD_TRY(read_object<schema::AutopilotConfiguration>(call.request())
+                                           .within("Error parsing autopilot config"));
+  const auto check = NOMAD_TRY(check_index(call.request()).within("Error parsing cas value"));
+  const auto decision = NOMAD_TRY(cluster::decide_autopilot(call.asking, configuration, check));
   const auto context = call.context;
   const auto& writer = context->state.writer;
   if (!writer) return no_leader();
@@ -294,7 +245,7 @@ Outcome autopilot_health(Call& call, const AgentParts& parts) {
                                           append_health(to, server, unix_now() - age.count());
                                         });
                        auto answer = Answer::json(object.take());
-                       if (!health.cluster.healthy) answer.status = 429;
+                       if (!health.cluster.healthy) answer.status = net::status::too_many_requests;
                        return answer;
                      });
 }

@@ -20,12 +20,7 @@ struct NamespaceApi {
   static constexpr auto remove = Capability::management;
   static constexpr bool ignores_filter = true;
   static constexpr auto decide_remove = cluster::decide_namespace_delete;
-
-  static Result<cluster::Decision> decide_put(const state::Snapshot& state,
-                                              const access::Asking& asking,
-                                              schema::Namespace::Reader ns) {
-    return cluster::decide_namespace(state, asking, ns);
-  }
+  static constexpr auto decide_put = cluster::decide_namespace;
 };
 
 /// Of admission. As of access control, who manages writes and reads.

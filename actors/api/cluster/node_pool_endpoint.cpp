@@ -19,12 +19,7 @@ struct NodePoolApi {
   static constexpr auto remove = Capability::node_pool_delete;
   static constexpr bool judged_by_name = true;
   static constexpr auto decide_remove = cluster::decide_node_pool_delete;
-
-  static Result<cluster::Decision> decide_put(const state::Snapshot&,
-                                              const access::Asking& asking,
-                                              schema::NodePool::Reader pool) {
-    return cluster::decide_node_pool(asking, pool);
-  }
+  static constexpr auto decide_put = cluster::decide_node_pool;
 };
 
 /// It would be the pool's name as well as that of what is in it.

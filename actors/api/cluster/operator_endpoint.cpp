@@ -13,6 +13,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/gc_rules.hpp"
 #include "runtime/cluster/setting_commands.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -108,16 +109,9 @@ Outcome read_scheduler_configuration(Call& call) {
   });
 }
 
-Result<Object<schema::SchedulerConfiguration>> configuration_of(const net::Request& request) {
-  const auto body = NOMAD_TRY(read_body(request));
-  Draft<schema::SchedulerConfiguration> draft;
-  NOMAD_TRY(from_json(body.root(), *draft));
-  return draft.freeze();
-}
-
 Outcome write_scheduler_configuration(Call& call) {
-  const auto configuration
-      = NOMAD_TRY(configuration_of(call.request()).within("Error parsing scheduler config"));
+  const auto configuration = NOMAD_TRY(read_object<schema::SchedulerConfiguration>(call.request())
+                                           .within("Error parsing scheduler config"));
   const auto algorithm = view(configuration->getSchedulerAlgorithm());
   if (!algorithm.empty() && algorithm != "binpack" && algorithm != "spread")
     return bad_request("invalid scheduler algorithm: " + std::string{algorithm});
@@ -139,17 +133,17 @@ Outcome write_scheduler_configuration(Call& call) {
 }
 
 Outcome enterprise_only(Call&) {
-  return Answer::text(501, "Nomad Enterprise only endpoint");
+  return Answer::text(net::status::not_implemented, "Nomad Enterprise only endpoint");
 }
 
 /// What is no route of access control: Nomad tells there, too, when it checks no tokens.
 Outcome no_acl_route(Call& call) {
-  if (call.context->authenticator->enforces()) return Answer{.status = 404};
+  if (call.context->authenticator->enforces()) return Answer{.status = net::status::not_found};
   return bad_request("ACL support disabled");
 }
 
 Outcome no_license(Call&) {
-  return Answer{.status = 204};
+  return Answer{.status = net::status::no_content};
 }
 
 }  // namespace

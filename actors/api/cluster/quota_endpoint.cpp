@@ -22,12 +22,7 @@ struct QuotaApi {
   static constexpr auto read = Capability::quota_read;
   static constexpr auto write = Capability::quota_write;
   static constexpr auto remove = Capability::quota_write;
-
-  static Result<cluster::Decision> decide_put(const state::Snapshot&,
-                                              const access::Asking& asking,
-                                              schema::QuotaSpec::Reader quota) {
-    return cluster::decide_quota(asking, quota);
-  }
+  static constexpr auto decide_put = cluster::decide_quota;
 };
 
 /// Of the last change of what uses are made of.

@@ -12,7 +12,9 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/net/http/http_message.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/object/flat_json.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::api {
 
@@ -31,6 +33,15 @@ Result<FlatJson> parse_value(std::string_view text);
 
 /// The query's "cas"; empty without one. The error is strconv's, for the caller to introduce.
 Result<std::optional<std::uint64_t>> check_index(const net::Request& request);
+
+/// The whole body as one object. Its indexes are as the request says.
+template <class T>
+Result<Object<T>> read_object(const net::Request& request) {
+  const auto body = NOMAD_TRY(read_body(request));
+  Draft<T> draft;
+  NOMAD_TRY(from_json(body.root(), *draft));
+  return draft.freeze();
+}
 
 /// Fields of a request type, for reading and for messages.
 class BodyFields {

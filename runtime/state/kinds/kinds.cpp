@@ -157,6 +157,15 @@ std::optional<Error> SchedulerConfig::may_put(const Tables&,
   return check_modify_index("scheduler configuration", stored, wanted.getModifyIndex());
 }
 
+std::vector<std::string> AutopilotConfig::mistakes(Reader wanted) {
+  std::vector<std::string> found;
+  if (wanted.getLastContactThreshold() < 0)
+    found.emplace_back("LastContactThreshold can't be negative");
+  if (wanted.getServerStabilizationTime() < 0)
+    found.emplace_back("ServerStabilizationTime can't be negative");
+  return found;
+}
+
 std::optional<Error> AutopilotConfig::may_put(const Tables&,
                                               const Object<Type>& stored,
                                               schema::AutopilotUpdate::Reader wanted) {

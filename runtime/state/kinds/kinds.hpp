@@ -421,6 +421,8 @@ struct AutopilotConfig : Stored<schema::AutopilotConfiguration, Table::autopilot
     return update.getConfiguration();
   }
 
+  static std::vector<std::string> mistakes(Reader wanted);
+
   static std::optional<Error> may_put(const Tables&,
                                       const Object<Type>& stored,
                                       schema::AutopilotUpdate::Reader wanted);

@@ -300,7 +300,7 @@ WriteRequest WriteWorld::draw_of_places() {
       return request("pool", chance, [](const Snapshot&, const EvalSeed&) {
         Draft<schema::NodePool> wanted;
         wanted->setName("gpu");
-        return cluster::decide_node_pool(somebody_asks(), wanted.reader());
+        return cluster::decide_node_pool(state, somebody_asks(), wanted.reader());
       });
     default: {
       const auto index = state().scheduler_configuration()->getModifyIndex();

@@ -48,6 +48,20 @@ TEST_CASE("setting_commands: autopilot's settings say whether they are checked")
   CHECK(checked->getAutopilotUpdate().getConfiguration().getModifyIndex() == 7);
 }
 
+TEST_CASE("setting_commands: autopilot waits for no negative time") {
+  Draft<schema::AutopilotConfiguration> settings;
+  settings->setLastContactThreshold(-1);
+  settings->setServerStabilizationTime(-1);
+
+  const auto decision = cluster::decide_autopilot(nomad::test::anybody(), settings.freeze(), {});
+
+  REQUIRE_FALSE(decision);
+  CHECK(decision.error()
+        == Error{Errc::invalid_argument,
+                 "2 errors occurred:\n\t* LastContactThreshold can't be negative\n"
+                 "\t* ServerStabilizationTime can't be negative\n\n"});
+}
+
 namespace {
 
 std::string refusal(const Result<cluster::Decision>& decision) {
@@ -72,7 +86,8 @@ std::string put(const Object<schema::Namespace>& ns) {
 }
 
 std::string put(const Object<schema::NodePool>& pool) {
-  return refusal(cluster::decide_node_pool(nomad::test::anybody(), *pool));
+  return refusal(
+      cluster::decide_node_pool(state::StateFixture{}.now(), nomad::test::anybody(), *pool));
 }
 
 }  // namespace
@@ -168,6 +183,6 @@ TEST_CASE("places: are for those who may manage the cluster") {
   const state::StateFixture state;
   CHECK_FALSE(cluster::decide_namespace(state.now(), asking, *a_namespace("dev")));
   CHECK_FALSE(cluster::decide_namespace_delete(state.now(), asking, "dev", "global"));
-  CHECK_FALSE(cluster::decide_node_pool(asking, *a_pool("gpu")));
+  CHECK_FALSE(cluster::decide_node_pool(state.now(), asking, *a_pool("gpu")));
   CHECK_FALSE(cluster::decide_node_pool_delete(state.now(), asking, "gpu", "global"));
 }

@@ -12,6 +12,7 @@
 #include "schema/eval.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
+#include "schema/operator.capnp.h"
 
 using nomad::Draft;
 using nomad::to_json;
@@ -240,4 +241,7 @@ TEST_CASE("json: some durations are shown as text, and taken as text or number")
   CHECK(ttl("0").empty());
   CHECK(ttl("\"x\"") == "time: invalid duration \"x\"");
   CHECK(ttl("true").starts_with("json: cannot unmarshal"));
+
+  Draft<AutopilotConfiguration> settings;  // Here none is shown as one of 0.
+  CHECK(to_json(*settings.freeze()).find(R"("LastContactThreshold":"0s")") != std::string::npos);
 }
