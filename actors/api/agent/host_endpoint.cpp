@@ -27,12 +27,7 @@ void append_host(std::string& out, const host::HostData& data) {
   }
   append_texts(object.raw("Environment"), data.environment);
   object.text("Hosts", data.hosts);
-  auto& network = object.raw("Network") += '[';
-  for (const auto& facts : data.network) {
-    if (network.back() != '[') network += ',';
-    append_texts(network, facts);
-  }
-  network += ']';
+  append_json_list(object.raw("Network"), data.network, append_texts);
   object.text("OS", data.os).text("ResolvConf", data.resolv_conf);
 }
 
@@ -60,7 +55,7 @@ std::string host_data_answer(const net::Request& request,
 Outcome agent_host(Call& call, const HostParts& parts) {
   // Where nobody needs rights, the operator says whether all may see this.
   if (!call.context->authenticator->enforces() && !parts.agent.enable_debug)
-    return Error{Errc::permission_denied, "Permission denied"};
+    return access::permission_denied();
   auto& timers = call.context->timers;
   parts.reader->read(
       timers, [&parts, asked = share(std::move(call))](const Result<host::HostData>& data) {

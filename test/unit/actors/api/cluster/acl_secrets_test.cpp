@@ -4,6 +4,7 @@
 
 #include "runtime/access/secret_hash.hpp"
 #include "runtime/cluster/acl/token_commands.hpp"
+#include "runtime/object/json_codec.hpp"
 #include "runtime/security/unopened_keys.hpp"
 #include "test/unit/actors/api/cluster/acl_api.hpp"
 
