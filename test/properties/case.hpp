@@ -12,6 +12,7 @@
 #include "test/properties/cluster.hpp"
 #include "test/properties/counts.hpp"
 #include "test/properties/features.hpp"
+#include "test/properties/violation.hpp"
 
 namespace nomad::properties {
 
@@ -30,6 +31,21 @@ struct Failure {
   CaseOptions smallest;
   std::vector<std::string> trace;  ///< What happened in the smallest case.
 };
+
+/// Runs `World`, which throws a Violation, from that seed.
+template <class World>
+std::optional<Failure> run_world(std::uint64_t seed) {
+  try {
+    World{seed}.run();
+    return std::nullopt;
+  } catch (const Violation& violation) {
+    Failure failure;
+    failure.property = violation.property;
+    failure.text = violation.what();
+    failure.smallest.seed = seed;
+    return failure;
+  }
+}
 
 /// Runs a case; a failing one is made smaller by leaving features and steps out, while the same
 /// property fails. Its trace tells each decision.

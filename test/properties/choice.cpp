@@ -181,16 +181,7 @@ private:
 }  // namespace
 
 std::optional<Failure> run_choice(std::uint64_t seed) {
-  try {
-    Choice{seed}.run();
-    return std::nullopt;
-  } catch (const Violation& violation) {
-    Failure failure;
-    failure.property = violation.property;
-    failure.text = violation.what();
-    failure.smallest.seed = seed;
-    return failure;
-  }
+  return run_world<Choice>(seed);
 }
 
 }  // namespace nomad::properties

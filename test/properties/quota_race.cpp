@@ -246,16 +246,7 @@ private:
 }  // namespace
 
 std::optional<Failure> run_quota_race(std::uint64_t seed) {
-  try {
-    QuotaRace{seed}.run();
-    return std::nullopt;
-  } catch (const Violation& violation) {
-    Failure failure;
-    failure.property = violation.property;
-    failure.text = violation.what();
-    failure.smallest.seed = seed;
-    return failure;
-  }
+  return run_world<QuotaRace>(seed);
 }
 
 }  // namespace nomad::properties

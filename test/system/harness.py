@@ -236,6 +236,18 @@ plugin "raw_exec" {{
             wait_until(self.is_ready, what="the node's readiness")
         return self
 
+    def answers(self):
+        """Whether somebody leads, and this agent says who, without a token."""
+        try:
+            return self.get("/v1/status/leader").status == 200
+        except OSError:
+            return False
+
+    def bootstrap(self):
+        """The secret of the first token of all; None when there is one."""
+        answer = self.put("/v1/acl/bootstrap")
+        return answer.json["SecretID"] if answer.status == 200 else None
+
     def is_ready(self):
         if self.process.poll() is not None:
             raise AssertionError(f"the agent ended with {self.process.returncode}:\n{self.log()[-3000:]}")

@@ -196,18 +196,6 @@ class Killed(unittest.TestCase):
         self.assertEqual(0, agent.allocs("named")[0]["TaskStates"]["task"]["Restarts"])
 
 
-def answers(agent):
-    try:
-        return agent.get("/v1/status/leader").status == 200
-    except OSError:
-        return False
-
-
-def bootstrap(agent):
-    answer = agent.put("/v1/acl/bootstrap")
-    return answer.json["SecretID"] if answer.status == 200 else None
-
-
 class AtTheSocket(unittest.TestCase):
     """Needs servers that believe the identities which they have signed."""
 
@@ -215,8 +203,8 @@ class AtTheSocket(unittest.TestCase):
         agent = Agent("acl {\n  enabled = true\n}\n")
         self.addCleanup(agent.stop)
         agent.start(wait=False)
-        wait_until(lambda: answers(agent), what="the agent")
-        token = wait_until(lambda: bootstrap(agent), what="a management token")
+        wait_until(agent.answers, what="the agent")
+        token = wait_until(agent.bootstrap, what="a management token")
         headers = {"X-Nomad-Token": token}
         for path in ("nomad/jobs/asks", "nomad/jobs/other"):
             wait_until(lambda p=path: agent.put(f"/v1/var/{p}", {"Items": {"k": "v"}}, headers=headers).status == 200)

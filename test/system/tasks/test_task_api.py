@@ -137,8 +137,8 @@ class WithAccessControl(unittest.TestCase):
         agent = Agent("acl {\n  enabled = true\n}\n")
         self.addCleanup(agent.stop)
         agent.start(wait=False)
-        wait_until(lambda: agent_answers(agent), what="the agent")
-        token = wait_until(lambda: bootstrap(agent), what="a management token")
+        wait_until(agent.answers, what="the agent")
+        token = wait_until(agent.bootstrap, what="a management token")
         headers = {"X-Nomad-Token": token}
         registered = agent.put("/v1/jobs", {"Job": shell_job("asks", "exec sleep 1000")}, headers=headers)
         self.assertEqual(200, registered.status, registered)
@@ -155,18 +155,6 @@ class WithAccessControl(unittest.TestCase):
         self.assertEqual(403, unix_http.ask(path, "/v1/nodes", made).status)
         self.assertEqual(200, unix_http.ask(path, "/v1/status/leader", made).status)
         agent.request("DELETE", "/v1/job/asks?purge=true", headers=headers)
-
-
-def agent_answers(agent):
-    try:
-        return agent.get("/v1/status/leader").status == 200
-    except OSError:
-        return False
-
-
-def bootstrap(agent):
-    answer = agent.put("/v1/acl/bootstrap")
-    return answer.json["SecretID"] if answer.status == 200 else None
 
 
 if __name__ == "__main__":
