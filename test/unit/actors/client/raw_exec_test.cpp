@@ -242,16 +242,18 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage is streamed, also of a task that wa
   // Nobody has asked before, so it is by the stream that the first answers know a share of time.
   std::ofstream{shared_dir(1) + "/again"};
   REQUIRE(logs(1, "later\n"));
-  client::client_api::TaskUsage usage;
-  self.request(node, 5s,
-               client::client_api::ReadAllocUsage{test::numbered_id(1, owner), "", test::anybody()})
+  std::uint64_t rss = 0;
+  double percent = 0;
+  self.request(node, 5s, test::read_usage(test::numbered_id(1, owner)))
       .receive(
-          [&usage](const client::client_api::AllocUsage& of_alloc) {
-            usage = client::client_api::sum(of_alloc);
+          [&](const door::NodeReply& usage) {
+            const auto all = usage->getAllocUsage().getResourceUsage();
+            rss = all.getMemoryStats().getRss();
+            percent = all.getCpuStats().getPercent();
           },
           [](const Error&) {});
-  CHECK(usage.memory.rss > 0);
-  CHECK(usage.cpu.percent > 0);
+  CHECK(rss > 0);
+  CHECK(percent > 0);
 }
 
 namespace {
