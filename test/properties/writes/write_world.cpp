@@ -297,7 +297,7 @@ WriteRequest WriteWorld::draw_of_places() {
         return cluster::decide_node_pool_delete(state, somebody_asks(), "gpu", "global");
       });
     case 4:
-      return request("pool", chance, [](const Snapshot&, const EvalSeed&) {
+      return request("pool", chance, [](const Snapshot& state, const EvalSeed&) {
         Draft<schema::NodePool> wanted;
         wanted->setName("gpu");
         return cluster::decide_node_pool(state, somebody_asks(), wanted.reader());
