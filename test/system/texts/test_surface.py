@@ -7,7 +7,7 @@ import unittest
 
 import harness
 
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "surface")
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "surface")
 LIST_FLAGS = "-\1flags"  # cli/arguments.hpp
 SHARED = {"address", "region", "namespace", "token", "ca-cert", "ca-path", "client-cert", "client-key",
           "tls-server-name", "tls-skip-verify", "no-color", "force-color"}
