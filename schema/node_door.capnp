@@ -206,6 +206,9 @@ struct NodeAsk {
 
     # What the machine uses. Answer: hostUsage; `unavailable`: the client is starting.
     readHostUsage @10 :Void;
+
+    # Who the allocation's tasks and services can say they are. Answer: identities.
+    readIdentities @11 :Void;
   }
 }
 
@@ -232,6 +235,7 @@ struct NodeReply {
     allocUsage @2 :AllocUsage;
     checks @3 :List(CheckReport);  # in the job's order; none: it has no checks, or has ended
     hostUsage @4 :HostUsage;
+    identities @5 :List(IdentityReport);  # by task, service and name; none: it has none, or has ended
   }
 }
 
@@ -276,6 +280,16 @@ struct CheckReport {
   statusCode @7 :Int32 $omitEmpty;
   task @8 :Text $omitEmpty;        # none: the service is the group's
   timestamp @9 :Int64;             # Unix seconds
+}
+
+# Nothing of the token.
+struct IdentityReport {
+  audience @0 :List(Text);
+  expiresAt @1 :Int64;             # by the node's clock; 0: it lasts as long as its allocation
+  issuedAt @2 :Int64;              # likewise: when it came
+  name @3 :Text;                   # "default" is the default one
+  service @4 :Text;                # as the job's block names it; none: the task's own
+  task @5 :Text;                   # none: of the group's services
 }
 
 struct HostUsage {

@@ -175,6 +175,7 @@ actor::Answer<door::NodeReply> NodeAllocs::ask_runner(door::NodeAsk& msg) {
 actor::Answer<door::NodeReply> NodeAllocs::answer(const door::NodeAsk& msg) {
   if (msg->isReadAllocUsage()) return usage(msg);
   if (msg->isReadChecks()) return checks(msg);
+  if (msg->isReadIdentities()) return identities(msg);
   return collect_garbage(msg);
 }
 
@@ -491,10 +492,10 @@ actor::Answer<door::NodeReply> NodeAllocs::checks(const door::NodeAsk& msg) {
                                                  checks_reply);
 }
 
-actor::Answer<client_api::IdentityReports> NodeAllocs::identities(
-    const client_api::AllocIdentities& msg) {
-  NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
-  return client_api::IdentityReports{parts_.shelf.list(msg.alloc_id)};
+actor::Answer<door::NodeReply> NodeAllocs::identities(const door::NodeAsk& msg) {
+  const auto alloc_id = copy(msg->getAllocId());
+  NOMAD_TRY(check_caller(alloc_id, door::asking(msg)));
+  return identities_reply(parts_.shelf.list(alloc_id));
 }
 
 }  // namespace nomad::client

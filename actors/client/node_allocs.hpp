@@ -78,7 +78,6 @@ public:
         [this](client_api::Exec& msg) { return exec(msg); },
         [this](const client_api::MayExec& msg) { return may_exec(msg); },
         [this](const client_api::DiskOf& msg) { return disk_of(msg); },
-        [this](const client_api::AllocIdentities& msg) { return identities(msg); },
         [this](const alloc_runner::Status& msg) { status_changed(msg); },
         [this](const alloc_runner::AwaitEnd& msg) { return await_end(msg); },
         [this](StopLook msg) { stop_look(msg.round); }, [this](CollectDue) { collect(); });
@@ -87,7 +86,7 @@ public:
   /// Has the allocation's runner answer, if the caller may ask about it.
   actor::Answer<door::NodeReply> ask_runner(door::NodeAsk& msg);
 
-  /// Answers what is asked of more than a runner: usage, checks, garbage collection.
+  /// Answers what is asked of more than a runner: usage, checks, identities, garbage collection.
   actor::Answer<door::NodeReply> answer(const door::NodeAsk& msg);
 
   /// Runs again what the last agent left. Once, when everything of the client is there.
@@ -171,8 +170,8 @@ private:
   actor::Answer<door::NodeReply> usage(const door::NodeAsk& msg);
 
   /// Who runs them knows how they stand, so also of an allocation that has ended.
-  actor::Answer<client_api::IdentityReports> identities(const client_api::AllocIdentities& msg);
   actor::Answer<door::NodeReply> checks(const door::NodeAsk& msg);
+  actor::Answer<door::NodeReply> identities(const door::NodeAsk& msg);
 
   /// Collects the allocation that `msg` names, or all that have ended.
   actor::Answer<door::NodeReply> collect_garbage(const door::NodeAsk& msg);

@@ -70,18 +70,6 @@ struct IdentityReport {
   std::int64_t expires_at = 0;  ///< Likewise; 0: it lasts as long as its allocation.
 };
 
-/// By task, service and name; empty for an allocation without any, or one that has ended.
-struct IdentityReports {
-  using is_message = void;
-  std::vector<IdentityReport> identities;
-};
-
-struct AllocIdentities {
-  using is_message = void;
-  std::string alloc_id;
-  access::Asking asking;
-};
-
 /// Where an allocation's files are. Paths may be read; every access goes through the safe opening
 /// of runtime/host, because tasks can put links there.
 struct AllocDir {
@@ -204,7 +192,6 @@ struct ExecAllowed {
 }  // namespace client_api
 
 using ClientApi = actor::Interface<door::NodeReply(door::NodeAsk),
-                                   client_api::IdentityReports(client_api::AllocIdentities),
                                    client_api::AllocDir(client_api::AllocDirOf),
                                    client_api::AllocDir(client_api::DiskOf),
                                    client_api::ExecStarted(client_api::Exec),

@@ -166,4 +166,21 @@ door::NodeReply checks_reply(const client_api::CheckReports& reports) {
   });
 }
 
+door::NodeReply identities_reply(const std::vector<client_api::IdentityReport>& reports) {
+  return door::make_node_reply([&](auto& reply) {
+    auto to = reply.initIdentities(static_cast<unsigned>(reports.size()));
+    for (unsigned i = 0; i < to.size(); ++i) {
+      const auto& from = reports[i];
+      auto audience = to[i].initAudience(static_cast<unsigned>(from.audience.size()));
+      for (unsigned j = 0; j < audience.size(); ++j)
+        audience.set(j, text(from.audience[j]));
+      to[i].setExpiresAt(from.expires_at);
+      to[i].setIssuedAt(from.issued_at);
+      to[i].setName(from.name.empty() ? "default" : text(from.name));
+      to[i].setService(text(from.service));
+      to[i].setTask(text(from.task));
+    }
+  });
+}
+
 }  // namespace nomad::client

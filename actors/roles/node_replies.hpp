@@ -1,4 +1,5 @@
-// What nodes answer about usage and checks, in the form of the door, which is the API's.
+// What nodes answer about usage, checks and identities, in the form of the door, which is the
+// API's.
 #pragma once
 
 #include "actors/roles/client_api.hpp"
@@ -18,5 +19,7 @@ door::NodeReply usage_reply(const client_api::AllocUsage& usage);
 door::NodeReply usage_reply(const host::HostUsage& usage);
 
 door::NodeReply checks_reply(const client_api::CheckReports& reports);
+
+door::NodeReply identities_reply(const std::vector<client_api::IdentityReport>& reports);
 
 }  // namespace nomad::client

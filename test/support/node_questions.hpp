@@ -50,6 +50,11 @@ inline door::NodeAsk read_checks(std::string_view alloc_id,
   return about_alloc(alloc_id, who, [](auto& ask) { ask.setReadChecks(); });
 }
 
+inline door::NodeAsk read_identities(std::string_view alloc_id,
+                                     const access::Principal& who = anybody_at()) {
+  return about_alloc(alloc_id, who, [](auto& ask) { ask.setReadIdentities(); });
+}
+
 inline door::NodeAsk read_host_usage(const access::Principal& who = anybody_at()) {
   return door::make_node_ask("n", who, [](auto& ask) { ask.setReadHostUsage(); });
 }

@@ -99,24 +99,14 @@ Outcome alloc_checks(Call& call, const ClientParts& parts) {
 namespace {
 
 /// Whose, for whom and until when; no token.
-Answer identities_answer(const ca::IdentityReports& reports) {
-  return Answer::json(
-      json_list(reports.identities, [](std::string& out, const ca::IdentityReport& one) {
-        JsonObject object{out};
-        append_json_list(object.raw("Audience"), one.audience,
-                         [](std::string& to, const auto& each) { append_json_text(to, each); });
-        object.number("ExpiresAt", one.expires_at)
-            .number("IssuedAt", one.issued_at)
-            .text("Name", one.name.empty() ? "default" : one.name)
-            .text("Service", one.service)
-            .text("Task", one.task);
-      }));
-}
-
 Outcome alloc_identities(Call& call, const ClientParts& parts) {
-  const auto client = NOMAD_TRY(client_of(call, parts));
-  return ask<ca::IdentityReports>(call, client, ca::AllocIdentities{call.rest, call.asking},
-                                  identities_answer);
+  NOMAD_TRY(check_alloc(call, parts));
+  return ask_node(
+      call, parts, [](auto& ask) { ask.setReadIdentities(); },
+      [](const door::NodeReply& reply) {
+        return Answer::json(json_list(reply->getIdentities(),
+                                      [](std::string& out, auto one) { append_json(out, one); }));
+      });
 }
 
 Outcome restart_alloc(Call& call, const ClientParts& parts) {
@@ -274,11 +264,11 @@ void add_client_routes(Routes& routes, ClientParts parts) {
         {{Methods::any, Capability::read_job, with(on_alloc<alloc_stats>),
           Where::asked_alloc_node}}},
        {"/checks",
-         {{Methods::any, Capability::read_job, with(on_alloc<alloc_checks>),
-           Where::asked_alloc_node}}},
-        {"/identities",
-         {{Methods::get, Capability::read_job, with(on_alloc<alloc_identities>),
-           Where::alloc_node}}},
+        {{Methods::any, Capability::read_job, with(on_alloc<alloc_checks>),
+          Where::asked_alloc_node}}},
+       {"/identities",
+        {{Methods::get, Capability::read_job, with(on_alloc<alloc_identities>),
+          Where::asked_alloc_node}}},
        {"/restart",
         {{Methods::any, Capability::alloc_lifecycle, with(on_alloc<restart_alloc>),
           Where::asked_alloc_node}}},

@@ -98,6 +98,7 @@ actor::Answer<door::NodeReply> answer_of(Played& played, const door::NodeAsk& as
   if (asked->isReadAllocUsage())
     reply = client::usage_reply(played.task_started ? usage() : ca::AllocUsage{});
   if (asked->isReadChecks()) reply = client::checks_reply(played.checks);
+  if (asked->isReadIdentities()) reply = client::identities_reply(played.identities);
   return if_own(played, alloc, door::asking(asked), std::move(reply));
 }
 
@@ -122,9 +123,6 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
           p->asked.push_back(m);
         }
         return answer_of(*p, m);
-      },
-      [p](const ca::AllocIdentities& m) {
-        return if_own(*p, m.alloc_id, m.asking, p->identities);
       },
       [p](const ca::AllocDirOf& m) {
         const std::lock_guard lock{p->guard};

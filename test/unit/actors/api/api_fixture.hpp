@@ -33,7 +33,7 @@ struct Played {
   std::string alloc_ns = "default";
   bool task_started = true;
   client::client_api::CheckReports checks;
-  client::client_api::IdentityReports identities;
+  std::vector<client::client_api::IdentityReport> identities;
   bool keeps_commands = false;
   std::vector<Bytes> commands;             ///< What was written to the log, if they are kept.
   bool leads = true;                       ///< Whether a read index is granted.

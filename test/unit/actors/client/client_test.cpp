@@ -334,13 +334,13 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   const auto id = alloc_id(1);
 
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
-  CHECK((*ask<IdentityReports>(client, AllocIdentities{id, asking(a_only)}))->error() == refused);
   const auto stranger = asking(a_only).who;
   for (const auto& question :
        {test::restart_tasks(id, "web", false, stranger),
         test::signal_tasks(id, "web", "SIGHUP", stranger), test::collect_alloc(id, stranger),
         test::collect_garbage(stranger), test::read_usage(id, "", stranger),
-        test::read_checks(id, stranger), test::read_host_usage(asking(test::nothing).who)})
+        test::read_checks(id, stranger), test::read_identities(id, stranger),
+        test::read_host_usage(asking(test::nothing).who)})
     CHECK((*ask<door::NodeReply>(client, question))->error() == refused);
   CHECK((*ask<ExecStarted>(client, Exec{id, "web", {{"ls"}, false}, asking(a_only)}))->error()
         == refused);

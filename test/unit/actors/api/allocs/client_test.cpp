@@ -82,14 +82,13 @@ TEST_CASE("client: identities by whose, for whom and until when") {
   ApiFixture fixture;
   const auto path = alloc_path + "/identities";
   CHECK(fixture.get(path).body == "[]");
-  fixture.played->identities.identities
-      = {{.task = "web", .service = "", .name = "", .issued_at = 5},
-         {.task = "web",
-          .service = "front",
-          .name = "consul",
-          .audience = {"a", "b"},
-          .issued_at = 5,
-          .expires_at = 12}};
+  fixture.played->identities = {{.task = "web", .service = "", .name = "", .issued_at = 5},
+                                {.task = "web",
+                                 .service = "front",
+                                 .name = "consul",
+                                 .audience = {"a", "b"},
+                                 .issued_at = 5,
+                                 .expires_at = 12}};
   CHECK(
       fixture.get(path).body
       == R"([{"Audience":[],"ExpiresAt":0,"IssuedAt":5,"Name":"default","Service":"","Task":"web"},)"

@@ -75,15 +75,17 @@ struct IdentityFixture : ClientFixture {
 
   /// "service name audience life" of each that the node tells of, in ns.
   std::vector<std::string> told() {
-    using namespace client::client_api;
-    const auto answer = ask<IdentityReports>(
-        client, AllocIdentities{alloc_id(1), asking_with("owner", access::Capability::read_job)});
+    const auto answer = ask<door::NodeReply>(client, test::read_identities(alloc_id(1)));
     REQUIRE((answer->has_value() && (*answer)->has_value()));
     std::vector<std::string> all;
-    for (const auto& one : (**answer)->identities)
-      all.push_back(fmt::format("{}/{}/{} {} {}", one.task, one.service, one.name,
-                                one.audience.empty() ? "" : one.audience.front(),
-                                one.expires_at == 0 ? 0 : one.expires_at - one.issued_at));
+    for (const auto one : (***answer)->getIdentities()) {
+      const std::string name = copy(one.getName());
+      all.push_back(
+          fmt::format("{}/{}/{} {} {}", view(one.getTask()), view(one.getService()),
+                      name == "default" ? "" : name,
+                      one.getAudience().size() == 0 ? "" : view(one.getAudience()[0]),
+                      one.getExpiresAt() == 0 ? 0 : one.getExpiresAt() - one.getIssuedAt()));
+    }
     return all;
   }
 
