@@ -208,8 +208,8 @@ struct Agent::Parts {
                        .raft = server->raft(),
                        .writer = server->writer()};
       options.server = {.keyring = server->keyring(),
-                         .rsa_keys = server->rsa_keys(),
-                         .locks = server->locks(),
+                        .rsa_keys = server->rsa_keys(),
+                        .locks = server->locks(),
                         .oidc_issuer = config.server.oidc_issuer,
                         .decisions = server->decisions(),
                         .schedulers = server->schedulers(),
