@@ -37,8 +37,8 @@ std::string reachable_address(bool is_ipv4_only, const LocalAddresses& here) {
   return {};
 }
 
-/// Others dial a server's advertise.rpc, so there has to be one; the rest is only shown.
-Result<> choose_advertised(AgentConfig& config, const LocalAddresses& here) {
+/// Leaves empty what cannot be found.
+void choose_advertised(AgentConfig& config, const LocalAddresses& here) {
   const auto& listen = config.addresses;
   auto& shown = config.advertise;
   for (const auto& [own, advertised] :
@@ -47,12 +47,7 @@ Result<> choose_advertised(AgentConfig& config, const LocalAddresses& here) {
     const auto& address = own->empty() ? config.bind_addr : *own;
     if (!advertised->empty() || (address != "0.0.0.0" && address != "::")) continue;
     *advertised = reachable_address(address == "0.0.0.0", here);
-    if (advertised == &shown.rpc && advertised->empty() && config.server.enabled)
-      return Error{Errc::invalid_argument,
-                   "advertise.rpc: the server listens on all addresses, and this machine has none "
-                   "that others could know: set the one at which they reach it"};
   }
-  return {};
 }
 
 }  // namespace
@@ -70,7 +65,7 @@ Result<AgentConfig> with_addresses(AgentConfig base, const LocalAddresses& here)
   for (const auto& [key, text] : texts)
     NOMAD_TRY(expand(key, *text, here));
   if (base.bind_addr.empty()) choose_bind_address(base);
-  NOMAD_TRY(choose_advertised(base, here));
+  choose_advertised(base, here);
   return base;
 }
 

@@ -58,7 +58,14 @@ Result<> validate_addresses(const AgentConfig& config) {
   NOMAD_TRY(check_listener(config, "addresses.http", config.addresses.http, config.tls.http));
   if (!config.server.enabled) return {};
   NOMAD_TRY(check_listener(config, "addresses.rpc", config.addresses.rpc, config.tls.rpc));
-  return check_listener(config, "addresses.serf", config.addresses.serf, config.tls.rpc);
+  NOMAD_TRY(check_listener(config, "addresses.serf", config.addresses.serf, config.tls.rpc));
+  // Others dial it; the other two are only shown.
+  const auto& rpc = config.addresses.rpc.empty() ? config.bind_addr : config.addresses.rpc;
+  if (config.advertise.rpc.empty() && (rpc == "0.0.0.0" || rpc == "::"))
+    return Error{Errc::invalid_argument,
+                 "advertise.rpc: the server listens on all addresses, and this machine has none "
+                 "that others could know: set the one at which they reach it"};
+  return {};
 }
 
 /// Objects that a search may look at, and what it may find.

@@ -82,14 +82,30 @@ TEST_CASE("addresses: who listens on all addresses is reached at the first priva
 
 TEST_CASE("addresses: a server needs an address for others, a client does not") {
   const LocalAddresses lonely{{{.interface = "eth0", .ip = "169.254.0.7", .is_default = true}}};
-  AgentConfig config;
-  config.bind_addr = "0.0.0.0";
-  REQUIRE(with_addresses(config, lonely).has_value());
-  CHECK(with_addresses(config, lonely)->advertise.http.empty());
-  config.server.enabled = true;
-  CHECK(with_addresses(config, lonely).error().what.starts_with("advertise.rpc: "));
-  config.advertise.rpc = "10.0.0.7";
-  CHECK(with_addresses(config, lonely).has_value());
+  AgentConfig client;
+  client.bind_addr = "0.0.0.0";
+  client.data_dir = "/tmp/x";
+  client.allow_unsafe_bind = true;
+  client.client.enabled = true;
+  client.client.servers = {"10.0.0.8"};
+  REQUIRE(with_addresses(client, lonely).has_value());
+  CHECK(with_addresses(client, lonely)->advertise.http.empty());
+  CHECK(validate(*with_addresses(client, lonely)).has_value());
+
+  AgentConfig server;
+  server.bind_addr = "0.0.0.0";
+  server.data_dir = "/tmp/x";
+  server.server.enabled = true;
+  CHECK(validate(*with_addresses(server, lonely)).error().what
+        == "refusing to listen on 0.0.0.0 without TLS: everyone who reaches it could run commands "
+           "here; set bind_addr = \"127.0.0.1\", or allow_unsafe_bind = true if the network is "
+           "trusted");
+  server.allow_unsafe_bind = true;
+  CHECK(validate(*with_addresses(server, lonely)).error().what
+        == "advertise.rpc: the server listens on all addresses, and this machine has none that "
+           "others could know: set the one at which they reach it");
+  server.advertise.rpc = "10.0.0.7";
+  CHECK(validate(*with_addresses(server, lonely)).has_value());
 }
 
 TEST_CASE("addresses: what is advertised is of a family that is listened on") {
