@@ -67,12 +67,12 @@ constexpr std::array node_table{
     NodeQuestionInfo{NodeQuestion::READ_CHECKS, "readChecks", NodeAnswer::CHECKS,
                      access::Capability::read_job, freely, actor::Priority::normal,
                      NodePlayer::allocs},
-    NodeQuestionInfo{NodeQuestion::READ_IDENTITIES, "readIdentities", NodeAnswer::IDENTITIES,
-                     access::Capability::read_job, freely, actor::Priority::normal,
-                     NodePlayer::allocs},
     NodeQuestionInfo{NodeQuestion::READ_HOST_USAGE, "readHostUsage", NodeAnswer::HOST_USAGE,
                      access::Capability::node_read, freely, actor::Priority::normal,
                      NodePlayer::metrics},
+    NodeQuestionInfo{NodeQuestion::READ_IDENTITIES, "readIdentities", NodeAnswer::IDENTITIES,
+                     access::Capability::read_job, freely, actor::Priority::normal,
+                     NodePlayer::allocs},
 };
 
 template <class Table>
