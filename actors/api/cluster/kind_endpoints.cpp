@@ -1,6 +1,6 @@
 // Kinds that are offered as they are stored (kind_endpoint.hpp): /v1/namespaces,
 // …/namespace/<name>, /v1/sentinel/policies, …/policy/<name>.
-#include "actors/api/cluster/acl_endpoint.hpp"
+#include "actors/api/acl/acl_endpoint.hpp"
 #include "actors/api/cluster/kind_endpoint.hpp"
 #include "runtime/cluster/admission/admission.hpp"
 #include "runtime/cluster/setting_commands.hpp"

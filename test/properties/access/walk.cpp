@@ -9,7 +9,7 @@
 #include "test/properties/access/book.hpp"
 #include "test/properties/access/forms.hpp"
 #include "test/properties/access/walk_world.hpp"
-#include "test/unit/actors/api/cluster/sign_ins.hpp"
+#include "test/unit/actors/api/acl/sign_ins.hpp"
 
 namespace nomad::properties {
 

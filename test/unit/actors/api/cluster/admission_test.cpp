@@ -1,5 +1,5 @@
 // /v1/sentinel: policies of admission over HTTP, and what they do to jobs that come in.
-#include "test/unit/actors/api/cluster/acl_api.hpp"
+#include "test/unit/actors/api/acl/acl_api.hpp"
 
 using namespace nomad;
 using namespace nomad::api;

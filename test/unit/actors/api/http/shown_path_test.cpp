@@ -1,7 +1,7 @@
 // What logs have of the path of a request that names a token by its secret.
 #include "actors/api/http/shown_path.hpp"
 
-#include "test/unit/actors/api/cluster/acl_api.hpp"
+#include "test/unit/actors/api/acl/acl_api.hpp"
 
 using namespace nomad;
 using namespace nomad::api;

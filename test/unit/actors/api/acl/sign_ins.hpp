@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "test/unit/actors/api/cluster/acl_api.hpp"
+#include "test/unit/actors/api/acl/acl_api.hpp"
 #include "test/unit/runtime/access/login/signer.hpp"
 
 namespace nomad::api {

@@ -3,7 +3,7 @@
 // Tests: sign_in_test.
 #include <fmt/format.h>
 
-#include "actors/api/cluster/acl_sign_in.hpp"
+#include "actors/api/acl/acl_sign_in.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 
 namespace nomad::api {

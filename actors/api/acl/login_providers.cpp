@@ -1,4 +1,4 @@
-#include "actors/api/cluster/login_providers.hpp"
+#include "actors/api/acl/login_providers.hpp"
 
 #include <chrono>
 #include <map>

@@ -2,7 +2,7 @@
 // tokens are had by signing in elsewhere. That there is a method, everyone may know; what it is,
 // who manages. A client secret is sealed here, and shown to nobody. Tests: acl_test,
 // acl_secrets_test.
-#include "actors/api/cluster/acl_endpoint.hpp"
+#include "actors/api/acl/acl_endpoint.hpp"
 
 namespace nomad::api {
 namespace {

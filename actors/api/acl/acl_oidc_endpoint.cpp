@@ -3,7 +3,7 @@
 // from, so that whoever serves the second request makes the same. Tests: oidc_sign_in_test.
 #include <fmt/format.h>
 
-#include "actors/api/cluster/acl_sign_in.hpp"
+#include "actors/api/acl/acl_sign_in.hpp"
 #include "runtime/access/login/oidc.hpp"
 #include "runtime/object/entries.hpp"
 

@@ -1,4 +1,4 @@
-#include "actors/api/cluster/acl_token.hpp"
+#include "actors/api/acl/acl_token.hpp"
 
 #include "actors/api/http/secret_answer.hpp"
 #include "runtime/access/secret_hash.hpp"

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "test/unit/actors/api/cluster/acl_api.hpp"
+#include "test/unit/actors/api/acl/acl_api.hpp"
 
 using namespace nomad;
 using namespace nomad::api;

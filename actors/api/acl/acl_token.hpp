@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "actors/api/cluster/acl_endpoint.hpp"
+#include "actors/api/acl/acl_endpoint.hpp"
 
 namespace nomad::api {
 

@@ -6,12 +6,12 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/api/cluster/login_providers.hpp"
+#include "actors/api/acl/login_providers.hpp"
 #include "runtime/net/tls/certificate.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 #include "runtime/object/draft.hpp"
 #include "test/support/scripted_server.hpp"
-#include "test/unit/actors/api/cluster/sign_ins.hpp"
+#include "test/unit/actors/api/acl/sign_ins.hpp"
 
 using namespace nomad;
 using namespace nomad::api;

@@ -1,4 +1,4 @@
-#include "actors/api/cluster/acl_endpoint.hpp"
+#include "actors/api/acl/acl_endpoint.hpp"
 
 #include <array>
 

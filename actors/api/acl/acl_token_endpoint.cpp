@@ -4,7 +4,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "actors/api/cluster/acl_token.hpp"
+#include "actors/api/acl/acl_token.hpp"
 #include "actors/api/http/secret_answer.hpp"
 #include "runtime/access/secret_hash.hpp"
 #include "runtime/base/files/bounded.hpp"

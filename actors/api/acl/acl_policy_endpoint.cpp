@@ -1,6 +1,6 @@
 // /v1/acl/policies, …/policy/<name>, /v1/acl/roles, …/role, …/role/<id>, …/role/name/<name>:
 // written by who manages, and read by him and those who have them. Tests: acl_test.
-#include "actors/api/cluster/acl_endpoint.hpp"
+#include "actors/api/acl/acl_endpoint.hpp"
 #include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"

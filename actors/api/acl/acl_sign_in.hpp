@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "actors/api/cluster/acl_token.hpp"
-#include "actors/api/cluster/login_providers.hpp"
+#include "actors/api/acl/acl_token.hpp"
+#include "actors/api/acl/login_providers.hpp"
 #include "runtime/cluster/acl/login_commands.hpp"
 
 namespace nomad::api {

@@ -6,7 +6,7 @@
 #include "runtime/cluster/acl/token_commands.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/security/unopened_keys.hpp"
-#include "test/unit/actors/api/cluster/acl_api.hpp"
+#include "test/unit/actors/api/acl/acl_api.hpp"
 
 using namespace nomad;
 using namespace nomad::api;

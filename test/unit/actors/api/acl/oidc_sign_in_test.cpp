@@ -4,7 +4,7 @@
 #include "runtime/text/digest.hpp"
 #include "runtime/text/url.hpp"
 #include "test/support/scripted_server.hpp"
-#include "test/unit/actors/api/cluster/sign_ins.hpp"
+#include "test/unit/actors/api/acl/sign_ins.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
