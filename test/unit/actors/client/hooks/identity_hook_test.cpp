@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "test/support/access_policy.hpp"
+#include "test/support/node_questions.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
