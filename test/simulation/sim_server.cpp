@@ -342,7 +342,7 @@ void SimServer::start_duties(const Proposer& proposer) {
                                   .prepublish = Time{6s}.count()},
                    .decide = next_keyring_duties},
        .drainer = {.decide = next_drain_round},
-       .workers = 2,
+       .schedulers = {.workers = 2},
        .detached_workers = false,
        .default_configuration = preempting(),
        .metrics = {},

@@ -88,8 +88,8 @@ class JobsTest(harness.AgentTest):
 class ConfigurationTest(harness.AgentTest):
     config = """
 server {
-  redundancy_zone    = "a"
-  enabled_schedulers = ["batch"]
+  redundancy_zone         = "a"
+  deploy_query_rate_limit = 5
 }
 telemetry {
   statsd_address = "127.0.0.1:8125"
@@ -103,7 +103,7 @@ log_rotate_max_files = 2
 
     def test_keys_without_effect_are_told_at_the_start(self):
         said = re.findall(r"agent\.hcl:\d+: (\S+): has no effect yet: ", self.agent.log())
-        self.assertEqual(["server.redundancy_zone", "server.enabled_schedulers", "telemetry.statsd_address"], said)
+        self.assertEqual(["server.redundancy_zone", "server.deploy_query_rate_limit", "telemetry.statsd_address"], said)
 
     def test_a_server_that_founds_nothing_is_joined_by_hand_or_by_a_flag(self):
         """By the serf port of the other one, as Nomad's users do."""

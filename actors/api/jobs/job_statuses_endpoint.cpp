@@ -1,8 +1,8 @@
 // /v1/jobs/statuses: what a page about many jobs shows of each: itself, its allocations or
 // children, and its newest deployment; what changed last comes first. Of Nomad 1.8 and later.
 //
-// A blocking query waits for any change of jobs, allocations or deployments (Nomad's for one on
-// its page).
+// A blocking query waits for a change of the jobs that are named, their allocations or deployments;
+// without names for any change of these tables (Nomad's for one on its page).
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -216,8 +216,9 @@ Answer statuses_answer(const View& state,
     return options.reverse ? place_of(left) < place_of(right) : place_of(right) < place_of(left);
   };
   begin_at(*jobs, options.next_token, options.reverse);
-  const auto limit
-      = options.per_page > 0 ? static_cast<std::size_t>(options.per_page) : jobs->size();
+  // Who names jobs gets all of them.
+  const bool is_paged = options.per_page > 0 && request.jobs.empty();
+  const auto limit = is_paged ? static_cast<std::size_t>(options.per_page) : jobs->size();
   const auto shown = std::min(jobs->size(), limit);
   const auto sorted = std::min(jobs->size(), limit + 1);
   std::ranges::partial_sort(*jobs, jobs->begin() + static_cast<std::ptrdiff_t>(sorted), is_before);
@@ -236,9 +237,39 @@ Answer statuses_answer(const View& state,
   return answer;
 }
 
-std::uint64_t statuses_index(const View& state) {
+/// Of jobs that are named: the newest change of one, its allocations or its deployments. One that
+/// is not there may have been removed by any entry.
+std::uint64_t index_of_named(const View& view_of, const StatusesRequest& request) {
+  std::uint64_t index = 0;
+  for (const auto& [ns, id] : request.jobs) {
+    const auto all = view_of.in(ns);
+    if (!all) continue;
+    const auto job = (*all)->job(ns, id);
+    index = std::max(index, job ? job->getModifyIndex() : view_of.index(Table::jobs));
+    for (const auto& entry : (*all)->allocs_by_job(ns, id))
+      index = std::max(index, entry.value()->alloc->modify_index());
+    for (const auto& entry : (*all)->deployments_by_job(ns, id))
+      index = std::max(index, entry.value()->getModifyIndex());
+  }
+  return index;
+}
+
+std::uint64_t index_of_all(const View& state) {
   return std::max(
       {state.index(Table::jobs), state.index(Table::allocs), state.index(Table::deployments)});
+}
+
+std::vector<state::WatchKey> watched(const StatusesRequest& request) {
+  if (request.jobs.empty())
+    return {state::watch_prefix(Table::jobs, ""), state::watch_prefix(Table::allocs, ""),
+            state::watch_prefix(Table::deployments, "")};
+  std::vector<state::WatchKey> keys;
+  for (const auto& [ns, id] : request.jobs) {
+    const auto key = state::join_key(ns, id);
+    for (const auto table : {Table::jobs, Table::allocs_by_job, Table::deployments_by_job})
+      keys.push_back(state::watch_key(table, key));
+  }
+  return keys;
 }
 
 }  // namespace
@@ -247,10 +278,12 @@ Outcome job_statuses(Call& call) {
   auto request = NOMAD_TRY(read_request(call.request()));
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     auto filter = NOMAD_TRY(compile_filter(options));
+    std::function<std::uint64_t(const View&)> index = index_of_all;
+    if (!request.jobs.empty())
+      index = [request](const View& view) { return index_of_named(view, request); };
     return Read{
-        .watch = {state::watch_prefix(Table::jobs, ""), state::watch_prefix(Table::allocs, ""),
-                  state::watch_prefix(Table::deployments, "")},
-        .index = statuses_index,
+        .watch = watched(request),
+        .index = std::move(index),
         .answer = [request, options, filter](
                       const View& view) { return statuses_answer(view, request, options, filter); },
         .is_heavy = is_long<&Snapshot::jobs_map>};

@@ -1,4 +1,6 @@
 // /v1/jobs/statuses: what is shown of a job, in which order, in pages, and of those that are named.
+#include <future>
+
 #include <doctest/doctest.h>
 
 #include "test/unit/actors/api/api_fixture.hpp"
@@ -65,6 +67,24 @@ TEST_CASE("job statuses: a job shows its groups' counts, and a parent its childr
   CHECK(web.at("Status") == "pending");
   const auto with_children = fixture.json("/v1/jobs/statuses?include_children=true").as_array();
   REQUIRE(with_children.size() == 3);
+}
+
+TEST_CASE("job statuses: who names jobs waits for those alone") {
+  ApiFixture fixture;
+  add(fixture, "a");
+  add(fixture, "b");
+  const std::string body = R"({"Jobs":[{"ID":"a"}]})";
+  const std::string index{fixture.send("POST", "/v1/jobs/statuses", body).header("X-Nomad-Index")};
+  const auto path = "/v1/jobs/statuses?wait=60s&index=" + index;
+  auto later = std::async(std::launch::async, [&] { return fixture.send("POST", path, body); });
+  REQUIRE(fixture.has_waiting(1));
+  add(fixture, "b", R"("Priority":60,)");
+  CHECK(fixture.has_waiting(1));
+  CHECK(later.wait_for(std::chrono::seconds{0}) == std::future_status::timeout);
+  add(fixture, "a", R"("Priority":60,)");
+  const auto answer = later.get();
+  CHECK(answer.status == 200);
+  CHECK(answer.header("X-Nomad-Index") != index);
 }
 
 TEST_CASE("job statuses: those that are named, and what is asked wrongly") {
