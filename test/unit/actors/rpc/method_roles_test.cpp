@@ -25,6 +25,7 @@ const std::map<std::string_view, std::string_view>& callers_of_methods() {
       {"Member.Exchange", "sS"},
       {"Member.Probe", "sS"},
       {"Member.Leave", "sS"},
+      {"Member.Keyring", "sS"},
       {"Server.HasNode", "s"},
       {"Server.WriteSealed", "s"},
       {"Server.AskNode", "s"},
