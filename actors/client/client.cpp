@@ -89,7 +89,7 @@ private:
   CheckRunner checks_;
   DataWatcher data_;
   IdentitySigner identities_;
-  const std::shared_ptr<IdentityShelf> shelf_ = std::make_shared<IdentityShelf>();
+  const std::shared_ptr<NodeIdentities> node_identities_ = std::make_shared<NodeIdentities>();
   PendingDeregistrations deregistrations_;  ///< Empty: no plugin brings providers.
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
@@ -118,7 +118,7 @@ private:
                       .identity = identity_,
                       .sync = sync_,
                       .checks = checks_,
-                      .shelf = *shelf_,
+                      .node_identities = *node_identities_,
                       .report_numbers = report_numbers_,
                       .network = network_,
                       .context = runner_context_,
@@ -353,7 +353,7 @@ void ClientNode::make_hooks() {
                                   .checks = checks_,
                                   .data = data_,
                                   .identities = identities_,
-                                  .shelf = shelf_,
+                                  .node_identities = node_identities_,
                                   .deregistrations = deregistrations_,
                                   .providers = parts_.plugins->providers,
                                   .templates = templates_,

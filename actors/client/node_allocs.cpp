@@ -495,7 +495,7 @@ actor::Answer<door::NodeReply> NodeAllocs::checks(const door::NodeAsk& msg) {
 actor::Answer<door::NodeReply> NodeAllocs::identities(const door::NodeAsk& msg) {
   const auto alloc_id = copy(msg->getAllocId());
   NOMAD_TRY(check_caller(alloc_id, door::asking(msg)));
-  return identities_reply(parts_.shelf.list(alloc_id));
+  return identities_reply(parts_.node_identities.list(alloc_id));
 }
 
 }  // namespace nomad::client

@@ -18,7 +18,7 @@
 #include "actors/client/node/orphans.hpp"
 #include "actors/client/report_numbers.hpp"
 #include "actors/client/tools/check_runner.hpp"
-#include "actors/client/tools/identity_shelf.hpp"
+#include "actors/client/tools/node_identities.hpp"
 #include "actors/core/part.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/workload/node/alloc_ledger.hpp"
@@ -59,7 +59,7 @@ public:
     const NodeIdentity& identity;
     const AllocSync& sync;
     const CheckRunner& checks;
-    const IdentityShelf& shelf;
+    const NodeIdentities& node_identities;
     const std::shared_ptr<ReportNumbers>& report_numbers;
     const std::shared_ptr<const network::NetworkOptions>& network;
     const std::shared_ptr<const RunnerContext>& context;   ///< For the runners that come,

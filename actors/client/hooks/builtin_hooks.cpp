@@ -19,8 +19,10 @@ Hooks builtin_hooks(const HookSettings& settings, const HookParts& parts) {
   const PreviousAllocHookParts before{.steps = steps, .peers = parts.peers, .unix_now = unix_now};
   const ServicesHookParts services{.providers = parts.providers,
                                    .deregistrations = parts.deregistrations};
-  const IdentityHookParts identities{
-      .signer = parts.identities, .shelf = parts.shelf, .steps = steps, .unix_now = unix_now};
+  const IdentityHookParts identities{.signer = parts.identities,
+                                     .node_identities = parts.node_identities,
+                                     .steps = steps,
+                                     .unix_now = unix_now};
   return {
       .of_allocs = {alloc_dir_hook(steps), await_previous_hook(before), migrate_disk_hook(before),
                     health_hook(unix_now),

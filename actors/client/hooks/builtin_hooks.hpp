@@ -10,8 +10,8 @@
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/client/tools/blocking_pool.hpp"
 #include "actors/client/tools/check_runner.hpp"
-#include "actors/client/tools/identity_shelf.hpp"
 #include "actors/client/tools/identity_signer.hpp"
+#include "actors/client/tools/node_identities.hpp"
 #include "actors/client/tools/pending_deregistrations.hpp"
 #include "actors/client/tools/task_sockets.hpp"
 #include "actors/roles/service_providers.hpp"
@@ -45,7 +45,7 @@ struct HookParts {
   CheckRunner checks{};
   DataWatcher data{};
   IdentitySigner identities{};
-  std::shared_ptr<IdentityShelf> shelf{};
+  std::shared_ptr<NodeIdentities> node_identities{};
   PendingDeregistrations deregistrations{};
   std::shared_ptr<ServiceProviders> providers{};
   std::shared_ptr<const TemplateSettings> templates{};

@@ -43,7 +43,7 @@ public:
   IdentityHookState& operator=(const IdentityHookState&) = delete;
 
   ~IdentityHookState() {
-    if (parts_.shelf) parts_.shelf->forget(alloc_id(), task());
+    if (parts_.node_identities) parts_.node_identities->forget(alloc_id(), task());
   }
 
   void init(IdentityHookParts parts, PluginHost host, HookScope scope) {
@@ -62,7 +62,7 @@ public:
       case HookPhase::POSTRUN:
       case HookPhase::STOP:
         has_begun_ = false;
-        parts_.shelf->forget(alloc_id(), task());
+        parts_.node_identities->forget(alloc_id(), task());
         break;
       default:
         break;
@@ -110,7 +110,7 @@ private:
     const bool has_to_take_up = !has_begun_ && task().empty();
     if (!is_other && !has_to_take_up) return hook::Answered{};
     if (is_other) {
-      parts_.shelf->forget(alloc_id(), task());
+      parts_.node_identities->forget(alloc_id(), task());
       decide_anew(std::move(shown));
     }
     // A start that waits is answered by the new decisions, any other one by nobody.
@@ -220,7 +220,7 @@ private:
       if (!has_older) notes_[shown.key()] = acquired_[which[i]];
       tokens_[which[i]] = std::move(one.token);
       lives[which[i]] = one.life;
-      if (has_begun_) parts_.shelf->put(alloc_id(), report(which[i]), tokens_[which[i]]);
+      if (has_begun_) parts_.node_identities->put(alloc_id(), report(which[i]), tokens_[which[i]]);
     }
     actor::set_about(*self_, about());
     machine_->is_signed(lives, now());

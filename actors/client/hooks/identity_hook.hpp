@@ -10,11 +10,11 @@
 // `.identities` beside the task's directory, so that the next agent renews it in time.
 //
 // Identities of services ("group_identities": those of the group's; those of a task's come with the
-// task's) show nowhere unless they say `file`. They are on the shelf, renewed, for the hooks that
-// register services elsewhere, and there before these are asked.
+// task's) show nowhere unless they say `file`. They are among the NodeIdentities, renewed, for the
+// hooks that register services elsewhere, and there before these are asked.
 //
 // Owns:   the decisions, the tokens, the environment of the newest start, a timer; what it has put
-//         on the shelf.
+//         among the NodeIdentities.
 // Takes:  what the role Hook lists. A Cancel ends the wait for the servers. An update may bring
 //         services other identities.
 // Parent: alloc_runner, task_runner, report: the next phase finds a new one, which has all signed
@@ -27,15 +27,15 @@
 #include "actors/client/hooks/hook.hpp"
 #include "actors/client/tools/blocking_pool.hpp"
 #include "actors/client/tools/identity_files.hpp"
-#include "actors/client/tools/identity_shelf.hpp"
 #include "actors/client/tools/identity_signer.hpp"
+#include "actors/client/tools/node_identities.hpp"
 #include "runtime/base/random.hpp"
 
 namespace nomad::client {
 
 struct IdentityHookParts {
   IdentitySigner signer;
-  std::shared_ptr<IdentityShelf> shelf;
+  std::shared_ptr<NodeIdentities> node_identities;
   BlockingPool steps;
   UnixClock unix_now;
   IdentityDisk disk{};

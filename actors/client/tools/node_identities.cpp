@@ -1,33 +1,33 @@
-#include "actors/client/tools/identity_shelf.hpp"
+#include "actors/client/tools/node_identities.hpp"
 
 #include <utility>
 
 namespace nomad::client {
 
-void IdentityShelf::put(const std::string& alloc_id, Shown shown, SecretText token) {
+void NodeIdentities::put(const std::string& alloc_id, Shown shown, SecretText token) {
   Place place{alloc_id, shown.task, shown.service, shown.name};
   const std::lock_guard lock{guard_};
   held_.insert_or_assign(std::move(place), Held{std::move(shown), std::move(token)});
 }
 
-void IdentityShelf::forget(const std::string& alloc_id, const std::string& task) {
+void NodeIdentities::forget(const std::string& alloc_id, const std::string& task) {
   const std::lock_guard lock{guard_};
   auto at = held_.lower_bound(Place{alloc_id, task, {}, {}});
   while (at != held_.end() && at->first.alloc_id == alloc_id && at->first.task == task)
     at = held_.erase(at);
 }
 
-std::optional<SecretText> IdentityShelf::token_of(const std::string& alloc_id,
-                                                  const std::string& task,
-                                                  const std::string& service,
-                                                  const std::string& name) const {
+std::optional<SecretText> NodeIdentities::token_of(const std::string& alloc_id,
+                                                   const std::string& task,
+                                                   const std::string& service,
+                                                   const std::string& name) const {
   const std::lock_guard lock{guard_};
   const auto found = held_.find(Place{alloc_id, task, service, name});
   if (found == held_.end()) return {};
   return found->second.token;
 }
 
-std::vector<IdentityShelf::Shown> IdentityShelf::list(const std::string& alloc_id) const {
+std::vector<NodeIdentities::Shown> NodeIdentities::list(const std::string& alloc_id) const {
   std::vector<Shown> all;
   const std::lock_guard lock{guard_};
   for (auto at = held_.lower_bound(Place{alloc_id, {}, {}, {}});

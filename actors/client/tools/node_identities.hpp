@@ -1,4 +1,4 @@
-// IdentityShelf: the newest identities of a node's tasks and services, for whoever needs one to
+// NodeIdentities: the newest identities of a node's tasks and services, for whoever needs one to
 // show it elsewhere (a hook that logs in to Consul or Vault takes a service's from here), and what
 // is shown of them: whose, for whom and until when, never the token. Hooks put them here and take
 // them away when they end.
@@ -19,7 +19,7 @@
 
 namespace nomad::client {
 
-class IdentityShelf {
+class NodeIdentities {
 public:
   using Shown = client_api::IdentityReport;
 
