@@ -81,7 +81,9 @@ Result<Object<schema::Command>> command_of(const raft::Entry& entry) {
       .within(fmt::format("entry {} of the log", entry.index));
 }
 
+/// Of a guarded one, what was guarded.
 std::string name_of_command(schema::Command::Reader command) {
+  if (command.isGuarded()) command = command.getGuarded().getCommand();
   const auto number = static_cast<unsigned>(command.which());
   for (const auto field : capnp::Schema::from<schema::Command>().getUnionFields())
     if (field.getProto().getDiscriminantValue() == number)
