@@ -22,6 +22,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/acl/acl_commands.hpp"
 #include "runtime/cluster/kind_commands.hpp"
+#include "runtime/net/http/status.hpp"
 #include "runtime/security/keyring.hpp"
 
 namespace nomad::api {
@@ -98,7 +99,8 @@ template <class Kind>
 Outcome remove_named(Call& call, const AclParts&) {
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
-  if (!store->snapshot().row<Kind>(call.rest)) return Answer::text(500, Kind::missing(call.rest));
+  if (!store->snapshot().row<Kind>(call.rest))
+    return Answer::text(net::status::internal_error, Kind::missing(call.rest));
   return write(
       call,
       [key = call.rest](const state::Snapshot& state, const access::Asking& asking,

@@ -4,6 +4,7 @@
 #include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -117,7 +118,8 @@ Outcome refuse_taken_name(const Call& call, const Object<schema::AclRole>& wante
   if (wanted->getId().size() == 0) return later;
   const auto other = cluster::role_of_name(store->snapshot(), view(wanted->getName()));
   if (!other || other->getId() == wanted->getId()) return later;
-  return Answer::text(500, "ACL role with name " + copy(wanted->getName()) + " already exists");
+  return Answer::text(net::status::internal_error,
+                      "ACL role with name " + copy(wanted->getName()) + " already exists");
 }
 
 Outcome put_role(Call& call, const AclParts&) {
@@ -139,7 +141,7 @@ Outcome refuse_below(const Call& call) {
   if (call.rest.empty()) return bad_request("missing ACL role ID");
   if (slash == std::string::npos) return later;
   if (call.rest.find('/', slash + 1) != std::string::npos) return bad_request("invalid URI");
-  return Answer::text(405, "Invalid method");
+  return Answer::text(net::status::method_not_allowed, "Invalid method");
 }
 
 Outcome put_named_role(Call& call, const AclParts& parts) {

@@ -5,6 +5,7 @@
 
 #include "actors/api/acl/acl_sign_in.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 
@@ -51,7 +52,8 @@ namespace {
 
 Answer not_validated(const Error& error) {
   if (error.code == Errc::overloaded) return Answer::error(error);
-  return Answer::text(401, "unable to validate provided token: " + error.what);
+  return Answer::text(net::status::unauthorized,
+                      "unable to validate provided token: " + error.what);
 }
 
 Result<access::PublicKeys> static_keys(schema::AclAuthMethodConfig::Reader config) {

@@ -2,6 +2,7 @@
 
 #include "actors/api/http/secret_answer.hpp"
 #include "runtime/access/secret_hash.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 
@@ -98,7 +99,7 @@ Answer token_answer(schema::AclToken::Reader token,
                     std::string_view secret) {
   auto out = room_for(token);
   append_token(out, token, name_of, secret);
-  return secret_answer(200, std::move(out));
+  return secret_answer(net::status::ok, std::move(out));
 }
 
 Result<security::Secret> open_token(const AclParts& parts,

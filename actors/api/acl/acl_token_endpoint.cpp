@@ -11,6 +11,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -234,7 +235,7 @@ Outcome write_one_time_token(Call& call, const SecretText& secret) {
           JsonObject shown{object.raw("OneTimeToken")};
           shown.text("OneTimeSecretID", one_time.reveal()).members(*row);
         }
-        return secret_answer(200, std::move(out));
+        return secret_answer(net::status::ok, std::move(out));
       });
 }
 
@@ -276,7 +277,7 @@ Outcome write_exchange(Call& call, const AclParts& parts, const SecretText& secr
           object.number("Index", done.index);
           append_token(object.raw("Token"), *row, role_names(state), secret->text());
         }
-        return secret_answer(200, std::move(out));
+        return secret_answer(net::status::ok, std::move(out));
       });
 }
 

@@ -11,6 +11,7 @@
 
 #include "runtime/artifact/rules/redirect_policy.hpp"
 #include "runtime/net/http/client/async_http_client.hpp"
+#include "runtime/net/http/status.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/text/url.hpp"
@@ -218,7 +219,7 @@ private:
     handlers.ended
         = [weak = weak_from_this(), question, url, hops, done](const net::HttpOutcome& told) {
             if (told.failure) return done(told.failure->error());
-            if (told.answer.status == 200) return done(told.answer.body);
+            if (told.answer.status == net::status::ok) return done(told.answer.body);
             const auto to = moved_to(question, url, told.answer);
             if (!to) return done(to.error());
             const auto alive = weak.lock();

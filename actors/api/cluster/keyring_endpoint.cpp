@@ -9,6 +9,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/base/whole_number.hpp"
 #include "runtime/cluster/variable_commands.hpp"
+#include "runtime/net/http/status.hpp"
 #include "runtime/security/keyring.hpp"
 
 namespace nomad::api {
@@ -96,7 +97,7 @@ Outcome remove_key(Call& call) {
 }
 
 Outcome refuse_keyring_method(Call&) {
-  return Answer::text(405, "Invalid method");
+  return Answer::text(net::status::method_not_allowed, "Invalid method");
 }
 
 }  // namespace
