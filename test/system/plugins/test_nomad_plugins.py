@@ -19,44 +19,20 @@ import unittest
 
 import harness
 from harness import Agent, job, wait_until
+from plugins.go_modules import excuse, go_program, probe
 
 BUILD = os.environ["NOMADCTL_BUILD"]
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "go_driver")
 PROTOS = os.path.join(harness.ROOT, "runtime/plugin/bridge/proto")
 NAME = "nomad-driver-gonaps"
-# A module that is there for sure, whatever the driver's own go.mod says: can the proxy be had?
-PROBE = "golang.org/x/text@v0.14.0"
-# The proxy, or what stands before it, does not give out a module that may well exist.
-REFUSED = re.compile(r"reading https?://\S+: (401|403|407|429|5\d\d)\b")
-
-
-def release(text):
-    """"go1.24.3" or "1.24" as numbers."""
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
-
-
-def excuse(said, wanted, go, probe):
-    """Why a build that failed is no fault of the driver's sources; None if it is. `wanted`: the language of go.mod. `probe()`: what a
-    fetch of a module that exists said, None if it came."""
-    if release(go) < release(wanted):
-        return f"Go is {go}, the driver wants {wanted}"
-    if refused := REFUSED.search(said):
-        return f"the proxy of Go's modules refuses one: {said[refused.start():][:300]}"
-    if (problem := probe()) is not None:
-        return f"the proxy of Go's modules can't be had: {problem[-300:]}"
-    return None
 
 
 class GoDriver:
     """The driver's program, built once for a state of its sources."""
 
-    @staticmethod
-    def go():
-        return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
-
     @classmethod
     def program(cls):
-        go = cls.go()
+        go = go_program()
         if go is None:
             raise unittest.SkipTest("there is no Go (golang-go) to build the driver with")
         if shutil.which("protoc") is None:
@@ -90,7 +66,7 @@ class GoDriver:
             said = done.stdout + done.stderr
             if done.returncode == 0:
                 return
-            if words[0] == go and (why := excuse(said, wanted, version, lambda: cls.probe(go, env))):
+            if words[0] == go and (why := excuse(said, wanted, version, lambda: probe(go, env))):
                 raise unittest.SkipTest(why)
             raise AssertionError(f"{words}: {said[-3000:]}")
 
@@ -103,14 +79,6 @@ class GoDriver:
         run(go, "mod", "tidy")
         run(go, "build", "-p", "1", "-trimpath", "-o", made + ".new", ".")
         os.rename(made + ".new", made)
-
-    @staticmethod
-    def probe(go, env):
-        """Fetches a small module into an empty cache. What it said if that failed."""
-        with tempfile.TemporaryDirectory(prefix="go-probe-") as place:
-            done = subprocess.run([go, "mod", "download", PROBE], cwd=place, capture_output=True, text=True, timeout=300,
-                                  env=dict(env, GOMODCACHE=os.path.join(place, "cache"), GOFLAGS="-modcacherw"))
-        return None if done.returncode == 0 else done.stdout + done.stderr
 
 
 class ExcuseTest(unittest.TestCase):
@@ -134,7 +102,7 @@ class ExcuseTest(unittest.TestCase):
         self.assertIn("503", self.excuse("go: x@v1.0.0: reading https://proxy.golang.org/x/@v/v1.0.0.zip: 503 Service Unavailable"))
 
     def test_a_go_that_is_too_old_is_one(self):
-        self.assertEqual(self.excuse("syntax error", go="go1.19.8"), "Go is go1.19.8, the driver wants 1.24")
+        self.assertEqual(self.excuse("syntax error", go="go1.19.8"), "Go is go1.19.8, the program wants 1.24")
 
 
 class Case(unittest.TestCase):

@@ -3,6 +3,7 @@ holds one that is whole, its own, signed by a published key, and that has not en
 import base64
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -69,6 +70,7 @@ class Watched:
 
 
 class Killed(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl")
     @needs_failpoints
     def test_a_task_always_has_one_that_counts(self):
         self.cluster = cluster.Cluster(3)
