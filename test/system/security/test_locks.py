@@ -146,18 +146,24 @@ class WrappingKeyTest(unittest.TestCase):
         old, new = self.key("old"), self.key("new")
         server = self.with_variable(self.block(old))
 
-        def restart(blocks):
+        def restart(blocks, wraps_anew=False):
+            before = self.changed_at(server)
             server.stop(signal.SIGTERM)
             self.configure(server, blocks)
             server.start()
             wait_until(lambda: server.try_get("/v1/var/app") is not None, what="the variable")
+            if wraps_anew:
+                wait_until(lambda: self.changed_at(server) > before, what="new wraps of the root keys")
 
-        restart(self.block(new, [old]))
-        time.sleep(3)  # until the leader has wrapped by the new one
+        restart(self.block(new, [old]), wraps_anew=True)
         restart(self.block(new))
-        restart(self.block(new, active="false"))
-        time.sleep(3)
+        restart(self.block(new, active="false"), wraps_anew=True)
         restart("")
+
+    @staticmethod
+    def changed_at(server):
+        """The least index at which a root key's row has become what it is: wraps are part of it."""
+        return min((key["ModifyIndex"] for key in server.try_get("/v1/operator/keyring/keys") or []), default=0)
 
     @staticmethod
     def configure(server, blocks):
