@@ -254,7 +254,7 @@ void warn_of_no_cluster(const config::AgentConfig& config) {
 }
 
 /// What operators have made of the keys of `encrypt`; as in Nomad, once it is there the
-/// configuration's key counts no more.
+/// configuration's key counts no more for membership. It still wraps root keys (server_part.cpp).
 std::string keyring_path(const config::AgentConfig& config) {
   return config.data_dir + "/server/serf.keyring";
 }

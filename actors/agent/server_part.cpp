@@ -165,7 +165,8 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
   part.id_ = identity.id;
   for (auto& more : NOMAD_TRY(storage::add_directories({in("/raft"), in("/raft/snapshots")})))
     changed.push_back(std::move(more));
-  // Beside the log's start, for both wait for the disk.
+  // Beside the log's start, for both wait for the disk. The secret is the configuration's, whatever
+  // keys membership has (serf.keyring): others of those come and go while servers run.
   auto keyring = std::async(
       std::launch::async,
       [changed, options = security::KeyringOptions{.server_id = part.id_,

@@ -16,12 +16,19 @@ namespace {
 /// More is no key.
 constexpr std::size_t most_key_bytes = 4'096;
 
+/// `encrypt` of the configuration opens root keys, whatever keys the servers' membership has.
+constexpr std::string_view what_is_left
+    = "The servers' membership has changed its keys, root keys are still wrapped by server.encrypt "
+      "of the configuration.\nIf others know that key, change server.encrypt on each server as "
+      "well, restart it, and run:\n  nomadctl operator root keyring rotate -full";
+
 /// An action of all servers on the key that is the only argument; "-" reads it, so that nobody sees
 /// it in the list of processes.
 Result<int> act_on_key(const std::vector<std::string>& arguments,
                        std::string_view action,
                        std::string_view about,
-                       std::string_view begins) {
+                       std::string_view begins,
+                       std::string_view ends = {}) {
   ApiCommand command{"operator gossip keyring " + std::string{action} + " [options] <key>", about};
   const WordCount one{1, 1, "This command requires one argument: <key>"};
   if (auto code = command.start(arguments, one)) return *code;
@@ -34,6 +41,7 @@ Result<int> act_on_key(const std::vector<std::string>& arguments,
   NOMAD_TRY(command.api
                 ->put("/v1/agent/keyring/" + std::string{action}, boost::json::object{{"Key", key}})
                 .within("error"));
+  if (!ends.empty()) std::cout << ends << std::endl;
   return 0;
 }
 
@@ -47,12 +55,12 @@ Result<int> run_gossip_keyring_install(const std::vector<std::string>& arguments
 
 Result<int> run_gossip_keyring_use(const std::vector<std::string>& arguments) {
   return act_on_key(arguments, "use", "Has all servers seal by an installed key.",
-                    "Changing primary gossip encryption key...");
+                    "Changing primary gossip encryption key...", what_is_left);
 }
 
 Result<int> run_gossip_keyring_remove(const std::vector<std::string>& arguments) {
   return act_on_key(arguments, "remove", "Has all servers forget a key by which none seals.",
-                    "Removing gossip encryption key...");
+                    "Removing gossip encryption key...", what_is_left);
 }
 
 Result<int> run_gossip_keyring_list(const std::vector<std::string>& arguments) {

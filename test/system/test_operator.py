@@ -66,10 +66,16 @@ class GossipKeyringTest(OperatorCase):
         self.assertIn("requested key is not in the keyring", early.stderr)
         self.assertIn("removing the primary key is not allowed",
                       leader.run("operator", "gossip", "keyring", "remove", self.first).stderr)
-        for action, key, line in [("install", second, "Installing new gossip encryption key..."),
-                                  ("use", second, "Changing primary gossip encryption key..."),
-                                  ("remove", self.first, "Removing gossip encryption key...")]:
-            self.assertEqual(line + "\n", self.ok(self.servers[1], "operator", "gossip", "keyring", action, key))
+        for action, key, line, is_last in [("install", second, "Installing new gossip encryption key...", True),
+                                           ("use", second, "Changing primary gossip encryption key...", False),
+                                           ("remove", self.first, "Removing gossip encryption key...", False)]:
+            shown = self.ok(self.servers[1], "operator", "gossip", "keyring", action, key).splitlines()
+            self.assertEqual(line, shown[0])
+            if is_last:
+                self.assertEqual(1, len(shown), shown)
+            else:  # root keys are wrapped by the configuration's key all the same
+                self.assertIn("change server.encrypt on each server", shown[2])
+                self.assertIn("operator root keyring rotate -full", shown[3])
         self.assertEqual(f"Gathering installed encryption keys...\nKey\n{second}\n",
                          self.ok(leader, "operator", "gossip", "keyring", "list"))
         answer = self.keys(leader)
