@@ -8,8 +8,12 @@ import http.client
 import io
 import json
 import os
+import resource
 import signal
+import stat
+import subprocess
 import tarfile
+import tempfile
 import time
 import unittest
 import uuid
@@ -23,6 +27,16 @@ from harness import processes_of
 CONFIG = """
 {tls}
 enable_debug = true
+keyring "file" {{
+  active = true
+  path   = "{wrapping_key}"
+}}
+keyring "transit" {{
+  active   = false
+  address  = "http://127.0.0.1:1"
+  token    = "{vault_token}"
+  key_name = "nomad"
+}}
 acl {{
   replication_token = "{replication_token}"
 }}
@@ -62,7 +76,8 @@ def opened(name, data):
 
 
 def files_below(folder, without=()):
-    for path in glob.glob(folder + "/**", recursive=True):
+    """Those of the folder, or itself if it is a file."""
+    for path in [folder] if os.path.isfile(folder) else glob.glob(folder + "/**", recursive=True):
         if os.path.isfile(path) and not any(part in path for part in without):
             with open(path, "rb") as f:
                 yield path, f.read()
@@ -75,11 +90,16 @@ class CanaryTest(unittest.TestCase):
     def setUpClass(cls):
         cls.pki = cluster.Pki()
         cls.addClassCleanup(cls.pki.destroy)
-        cls.secrets = {"encrypt key": base64.b64encode(os.urandom(32)).decode(), "replication token": str(uuid.uuid4())}
+        cls.secrets = {name: base64.b64encode(os.urandom(32)).decode() for name in ("encrypt key", "gossip key", "wrapping key")}
+        cls.secrets |= {name: str(uuid.uuid4()) for name in ("replication token", "Vault token")}
         cls.agent = GuardedAgent(log_level="TRACE")
+        wrapping_key = cls.agent.dir + "/wrapping.key"
+        with open(os.open(wrapping_key, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            f.write(cls.secrets["wrapping key"] + "\n")
         with open(cls.agent.config_path, "a") as f:
             f.write(CONFIG.format(tls=cls.pki.config("server"), audit=cls.agent.dir + "/audit/audit.log",
-                                  encrypt=cls.secrets["encrypt key"],
+                                  encrypt=cls.secrets["encrypt key"], wrapping_key=wrapping_key,
+                                  vault_token=cls.secrets["Vault token"],
                                   replication_token=cls.secrets["replication token"]))
         with open(f"{cls.pki.dir}/global-server-nomad-key.pem") as f:
             cls.secrets["TLS key"] = f.read().splitlines()[1]
@@ -131,7 +151,11 @@ class CanaryTest(unittest.TestCase):
         self.agent.put("/v1/acl/oidc/complete-auth", {
             "AuthMethodName": "sso", "ClientNonce": self.canary("nonce"), "Code": self.canary("code"),
             "State": self.canary("state"), "RedirectURI": "http://localhost:4649/oidc/callback"})
-        self.agent.put("/v1/acl/bootstrap", {"BootstrapSecret": str(uuid.uuid4())})
+        self.secrets["bootstrap secret"] = str(uuid.uuid4())
+        answer = self.agent.put("/v1/acl/bootstrap", {"BootstrapSecret": self.secrets["bootstrap secret"]})
+        self.assertGreaterEqual(answer.status, 400)
+        self.assertGreaterEqual(self.agent.put("/v1/agent/keyring/use", {"Key": self.canary("no gossip key")}).status, 400)
+        self.assertGreaterEqual(self.ask_for_lock("renew", self.canary("no lock"), 409).status, 400)
         self.ask("PUT", "/v1/var/broken", '{"Items":{"k":"%s"' % self.canary("half a variable"), status=400)
         self.ask("PUT", "/v1/var/app/db?cas=7", {"Items": {"password": self.canary("variable in conflict")}}, status=409)
         # For an accessor.
@@ -145,6 +169,15 @@ class CanaryTest(unittest.TestCase):
     def put_variable(self):
         self.ask("PUT", "/v1/var/app/db", {"Items": {"password": self.canary("variable")}})
         self.ask("PUT", "/v1/var/nomad/jobs/open", {"Items": {"password": self.canary("variable of a job")}})
+
+    def ask_for_lock(self, operation, lock_id, status=200):
+        return self.ask("PUT", f"/v1/var/app/locked?lock-{operation}", {"Lock": {"ID": lock_id}}, status=status)
+
+    def put_keys(self):
+        """What others than a server's own disk give: a gossip key by the API, and a lock."""
+        self.ask("PUT", "/v1/agent/keyring/install", {"Key": self.secrets["gossip key"]})
+        self.lock_id = self.ask("PUT", "/v1/var/app/locked?lock-acquire", {"Lock": {"TTL": "600s"}}).json["Lock"]["ID"]
+        self.ask_for_lock("renew", self.lock_id)
 
     def run_job(self):
         """What a job says openly, and what its task is given."""
@@ -225,6 +258,7 @@ class CanaryTest(unittest.TestCase):
     def test_it_is_found_nowhere(self):
         self.put_access()
         self.put_variable()
+        self.put_keys()
         self.run_job()
         self.make_mistakes()
         told = [*self.answers(), *self.processes(), *self.bundle()]
@@ -237,9 +271,16 @@ class CanaryTest(unittest.TestCase):
             looked = [(where, data) for where, data in told if place in where]
             self.assertTrue(self.found(looked, {word: word}), f"{place} shows {word}, if it is looked for rightly")
 
+        # A lock's id is part of its variable's row, and shown to those who manage; nobody else sees it.
+        self.assertEqual([], self.found([(place, data) for place, data in told if place != "/v1/vars?namespace=*"],
+                                        {"lock": self.lock_id}))
+
         # What stays on a server's disk; its configuration and the keys, which are there to be read, apart. A task's
         # folder is what it is given.
-        kept = [*files_below(self.agent.data_dir, without=("/keystore/", "/alloc/")), self.snapshot()]
+        kept = [*files_below(self.agent.data_dir, without=("/keystore/", "/serf.keyring", "/alloc/")), self.snapshot()]
+        keyring = self.agent.data_dir + "/server/serf.keyring"
+        self.assertTrue(self.found([next(files_below(keyring))], {"gossip key": self.secrets["gossip key"]}))
+        self.assertEqual(0o600, stat.S_IMODE(os.stat(keyring).st_mode))
         self.assertTrue(self.found(kept, {"env": self.open["env"]}), "what is open is there, if it is looked for rightly")
         self.assertEqual([], self.found(kept, self.secrets))
 
@@ -248,14 +289,31 @@ class CanaryTest(unittest.TestCase):
         self.assertEqual([], self.found(told, self.open))
 
     def test_that_an_agent_dies_leaves_no_memory_behind(self):
+        limit = resource.getrlimit(resource.RLIMIT_CORE)
+        if 0 <= limit[1] < 1 << 20:
+            self.skipTest("needs a limit of core files that can be raised")
         agent = GuardedAgent(log_level="TRACE")
         self.addCleanup(agent.destroy)
-        agent.start()
-        before = set(glob.glob("core*"))
+        resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, limit[1]))
+        try:
+            with tempfile.TemporaryDirectory() as place:
+                other = subprocess.Popen(["sh", "-c", "kill -SEGV $$"], cwd=place)
+                if self.end_of(other) != os.CLD_DUMPED:
+                    self.skipTest("this machine makes no core files")
+            agent.start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_CORE, limit)
         agent.process.send_signal(signal.SIGSEGV)
-        self.assertEqual(-signal.SIGSEGV, agent.process.wait(30))
-        self.assertEqual(before, set(glob.glob("core*")))
+        self.assertEqual(os.CLD_KILLED, self.end_of(agent.process), "it leaves no core file")
+        self.assertEqual(-signal.SIGSEGV, agent.process.returncode)
         self.assertNotIn(agent.token, agent.log())
+
+    @staticmethod
+    def end_of(process):
+        """How it ended: CLD_DUMPED with a core file, CLD_KILLED without."""
+        how = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT).si_code
+        process.wait(30)
+        return how
 
 
 if __name__ == "__main__":
