@@ -1,5 +1,5 @@
 """A thousand streams and blocking queries of ten tokens wait; nine tokens lose their rights, each in
-another way. Theirs end within a second, the tenth's go on."""
+another way. Theirs end within five seconds (one, where there is nothing else to do), the tenth's go on."""
 import datetime
 import resource
 import selectors
@@ -20,8 +20,12 @@ namespace "default" {
 agent { policy = "read" }
 """
 NOTHING = 'namespace "elsewhere" { policy = "read" }'
-# A second is promised where there is nothing else to do; this is to end a run that hangs.
+# Seconds, as docs/security.md promises.
+BOUND = 5
+# This is to end a run that hangs.
 PATIENCE = 30
+# Of the two tokens that expire: they are made when the others' requests wait, and theirs have to be open by then.
+TTL = 30
 
 
 class Waiting:
@@ -75,12 +79,12 @@ class RevocationTest(unittest.TestCase):
         self.selector.close()
 
     def tokens(self):
-        """Accessors and secrets; the seventh's rights come by a role, the eighth and the ninth expire."""
+        """Accessors and secrets; the seventh's rights come by a role. The eighth and the ninth come later, for they expire."""
         for i in range(TOKENS):
             self.agent.make_policy(f"stream-{i}", RULES)
         self.role = self.agent.good("PUT", "/v1/acl/role", {"Name": "streams", "Policies": [{"Name": "stream-6"}]})["ID"]
         made = []
-        for i in range(TOKENS):
+        for i in (*range(7), 9):
             rights = {"Roles": [{"ID": self.role}]} if i == 6 else {"Policies": [f"stream-{i}"]}
             made.append(self.agent.make_token(Name=f"t{i}", **rights))
         return made
@@ -139,11 +143,11 @@ class RevocationTest(unittest.TestCase):
         tokens = self.tokens()
         self.agent.make_policy("little", NOTHING)
         index = self.agent.get("/v1/jobs").index
-        # The last two of the nine end by themselves, after the others are open.
-        expiring = [self.agent.make_token(Name=f"t{i}", Policies=[f"stream-{i}"], ExpirationTTL=int(30e9)) for i in (7, 8)]
-        tokens[7:9] = expiring
         begun = time.time()
         self.open_all(tokens, self.paths(alloc, index))
+        expiring = [self.agent.make_token(Name=f"t{i}", Policies=[f"stream-{i}"], ExpirationTTL=TTL * 10**9) for i in (7, 8)]
+        tokens[7:7] = expiring
+        self.open_all(expiring, self.paths(alloc, index))
         print(f"{len(self.waiting)} requests wait after {time.time() - begun:.1f} s", flush=True)
 
         since = self.revoke(tokens)
@@ -161,6 +165,7 @@ class RevocationTest(unittest.TestCase):
         took = [max(e.ended_at - revoked[token["SecretID"]] for e in theirs if e.token == token["SecretID"])
                 for token in tokens[:9]]
         print("the last of each token's ended after (s): " + ", ".join(f"{each:.2f}" for each in took), flush=True)
+        self.assertLess(max(took), BOUND)
         self.assertEqual([], [(names[e.token], e.path, e.got[:600]) for e in theirs if not e.is_stream and e.status() != 403][:3])
 
         self.assertEqual([], [(e.path, e.got[-200:]) for e in others if e.ended_at])
