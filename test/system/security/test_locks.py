@@ -148,6 +148,7 @@ class WrappingKeyTest(unittest.TestCase):
 
         def restart(blocks, wraps_anew=False):
             before = self.changed_at(server)
+            self.assertGreater(before, 0)
             server.stop(signal.SIGTERM)
             self.configure(server, blocks)
             server.start()
