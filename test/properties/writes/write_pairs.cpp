@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/state/reads/read_set.hpp"
+#include "test/properties/writes/lock_rules.hpp"
 
 namespace nomad::properties {
 
@@ -28,16 +29,34 @@ struct End {
   std::vector<std::string> state;
 };
 
+/// A store, and the first rule of locks that something applied to it has broken.
+struct Judged {
+  explicit Judged(const Snapshot& base) : store{base} {}
+
+  state::Outcome apply(state::Index index, const Object<schema::Command>& command) {
+    const auto before = now();
+    auto outcome = store.apply(index, *command);
+    if (broken.empty()) broken = broken_lock_rule(before, *command, now());
+    return outcome;
+  }
+
+  Snapshot now() {
+    store.publish();
+    return store.snapshot();
+  }
+
+  Store store;
+  std::string broken;
+};
+
 /// The second request's end, decided on what the store has.
-bool write_second(Store& store, state::Index index, const WriteRequest& second) {
-  store.publish();
-  const auto command = second.decide(store.snapshot());
-  return command && *command && !store.apply(index, **command).error;
+bool write_second(Judged& judged, state::Index index, const WriteRequest& second) {
+  const auto command = second.decide(judged.now());
+  return command && *command && !judged.apply(index, *command).error;
 }
 
-End end_of(Store& store, bool second_was_written) {
-  store.publish();
-  return {second_was_written, state::describe(store.snapshot())};
+End end_of(Judged& judged, bool second_was_written) {
+  return {second_was_written, state::describe(judged.now())};
 }
 
 std::string difference(const End& at_once, const End& in_order) {
@@ -51,6 +70,23 @@ std::string difference(const End& at_once, const End& in_order) {
   };
   return fmt::format("the state is another than after one after the other: {} <> {}",
                      line(one, at_once.state), line(other, in_order.state));
+}
+
+/// Whether a lock has stood against it.
+bool is_locked_out(const state::Outcome& outcome) {
+  return outcome.error && outcome.error->what == "attempting to modify locked variable";
+}
+
+/// Whether the first one left the second one nothing to be decided anew for: without its guard it
+/// comes to the same.
+bool is_in_vain(const Snapshot& before,
+                const Object<schema::Command>& first,
+                const Object<schema::Command>& unguarded_second,
+                Judged& in_order) {
+  Judged unguarded{before};
+  unguarded.apply(before.index() + 1, first);
+  unguarded.apply(before.index() + 2, unguarded_second);
+  return state::describe(unguarded.now()) == state::describe(in_order.now());
 }
 
 }  // namespace
@@ -69,25 +105,23 @@ std::string try_pair(std::uint64_t seed, Guards guards, WriteCounts& counts) {
   ++counts.writes[second.name];
   const auto name = fmt::format("seed {}, {} and {}: ", seed, first.name, second.name);
 
-  Store at_once{before};
-  if (at_once.apply(index + 1, *one).stale) return name + "a guard does not hold where it was made";
-  const auto outcome = at_once.apply(index + 2, *other);
+  Judged at_once{before};
+  if (at_once.apply(index + 1, one).stale) return name + "a guard does not hold where it was made";
+  const auto outcome = at_once.apply(index + 2, other);
   const bool is_written = outcome.stale ? write_second(at_once, index + 2, second) : !outcome.error;
+  if (is_locked_out(outcome)) ++counts.locked_out;
 
-  Store in_order{before};
-  in_order.apply(index + 1, **first.decide(before));
+  Judged in_order{before};
+  in_order.apply(index + 1, *first.decide(before));
   const bool would_be = write_second(in_order, index + 2, second);
   if (outcome.stale) {
     ++counts.stale;
-    Store unguarded{before};
-    unguarded.apply(index + 1, *one);
-    unguarded.apply(index + 2, *decide(second, before, Guards::dropped));
-    unguarded.publish();
-    in_order.publish();
-    if (state::describe(unguarded.snapshot()) == state::describe(in_order.snapshot()))
+    if (is_in_vain(before, one, decide(second, before, Guards::dropped), in_order))
       ++counts.in_vain;
   }
-  const auto found = difference(end_of(at_once, is_written), end_of(in_order, would_be));
+  auto found = difference(end_of(at_once, is_written), end_of(in_order, would_be));
+  for (const auto* judged : {&in_order, &at_once})
+    if (!judged->broken.empty()) found = judged->broken;
   return found.empty() ? found : name + found;
 }
 

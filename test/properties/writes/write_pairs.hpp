@@ -1,6 +1,7 @@
 // Pairs of writes that are decided on one state and applied one after the other, as two requests at
-// once are: what comes of them has to be what comes of one after the other. States and writes are
-// drawn by a seed, from a few names, so that they meet.
+// once are: what comes of them has to be what comes of one after the other, and no write may break
+// the rules of variables' locks (lock_rules). States and writes are drawn by a seed, from a few
+// names, so that they meet.
 #pragma once
 
 #include <cstdint>
@@ -46,10 +47,12 @@ private:
   WriteRequest draw_of_nodes();
   WriteRequest draw_of_places();
   WriteRequest draw_of_variables();
+  WriteRequest draw_of_locks(const std::string& ns);
 
   std::string some_namespace();
   std::string some_job();
   Object<schema::Job> some_specification();
+  Object<schema::Variable> some_variable(const std::string& ns);
 
   Random random_;
   std::uint64_t subject_ = 0;  ///< Of the one that was drawn last.
@@ -61,6 +64,8 @@ struct WriteCounts {
   std::map<std::string, int> writes;  ///< Pairs in which both had something to write.
   int stale = 0;                      ///< Second writes that were decided anew.
   int in_vain = 0;                    ///< Of these, those that came to the same.
+  int locked_out
+      = 0;  ///< Second writes that a lock stood against, which the first had taken or kept.
 };
 
 /// Whether commands carry what they were decided on; without, the property must not hold.

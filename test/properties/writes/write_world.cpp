@@ -7,6 +7,8 @@
 #include "runtime/cluster/service_commands.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 #include "runtime/cluster/variable_commands.hpp"
+#include "runtime/cluster/variables/lock_commands.hpp"
+#include "test/properties/writes/lock_rules.hpp"
 #include "test/properties/writes/write_pairs.hpp"
 #include "test/support/anybody.hpp"
 
@@ -97,6 +99,7 @@ void WriteWorld::add_variables() {
     key.setState(schema::RootKeyState::ACTIVE);
   });
   if (random_.chance(0.5)) run(draw_of_variables());
+  if (random_.chance(0.5)) run(draw_of_locks(variable_namespaces[random_.below(2)]));
 }
 
 void WriteWorld::run(const WriteRequest& request) {
@@ -315,23 +318,52 @@ WriteRequest WriteWorld::draw_of_places() {
   }
 }
 
+Object<schema::Variable> WriteWorld::some_variable(const std::string& ns) {
+  Draft<schema::Variable> variable;
+  variable->setNamespace(text(ns));
+  variable->setPath(variable_path);
+  variable->setKeyId("key");
+  const auto data = static_cast<capnp::byte>(random_.below(3));
+  variable->setData({&data, 1});
+  auto lock = variable->initLock();
+  lock.setId(lock_ids[random_.below(2)]);
+  lock.setTtl(static_cast<std::int64_t>(random_.below(2) + 1) * 10'000'000'000);
+  return variable.freeze();
+}
+
 WriteRequest WriteWorld::draw_of_variables() {
+  const std::string ns = variable_namespaces[random_.chance(0.4) ? 0 : 1];
+  if (random_.chance(0.4)) return draw_of_locks(ns);
   const auto chance = random_.next();
-  const std::string ns = random_.chance(0.4) ? "default" : "side";
-  const auto stored = state().variable(ns, "path");
+  const auto stored = state().variable(ns, variable_path);
   const auto check = random_.chance(0.4)
                          ? std::optional{stored ? stored->getModifyIndex() : std::uint64_t{0}}
                          : std::nullopt;
   if (random_.chance(0.3))
     return request("variable delete", chance, [=](const Snapshot&, const EvalSeed&) {
-      return cluster::decide_delete_variable(somebody_asks(), ns, "path", check);
+      return cluster::decide_delete_variable(somebody_asks(), ns, variable_path, check);
     });
-  return request("variable", chance, [=](const Snapshot& state, const EvalSeed&) {
-    Draft<schema::Variable> wanted;
-    wanted->setNamespace(text(ns));
-    wanted->setPath("path");
-    wanted->setKeyId("key");
-    return cluster::decide_set_variable(state, somebody_asks(), "global", wanted.freeze(), check);
+  const bool relies_on_lock = random_.chance(0.3);
+  const auto wanted = some_variable(ns);
+  return request(relies_on_lock ? "held variable" : "variable", chance,
+                 [=](const Snapshot& state, const EvalSeed&) {
+                   const auto lock = relies_on_lock ? view(wanted->getLock().getId()) : "";
+                   return cluster::decide_set_variable(state, somebody_asks(), "global", wanted,
+                                                       check, lock);
+                 });
+}
+
+WriteRequest WriteWorld::draw_of_locks(const std::string& ns) {
+  const auto chance = random_.next();
+  const auto wanted = some_variable(ns);
+  const bool keep_data = random_.chance(0.5);
+  if (random_.chance(0.6))
+    return request("lock", chance, [=](const Snapshot& state, const EvalSeed&) {
+      return cluster::decide_lock_variable(state, somebody_asks(), "global", wanted, keep_data);
+    });
+  return request("release", chance, [=](const Snapshot&, const EvalSeed&) {
+    return cluster::decide_release_lock(somebody_asks(), ns, variable_path,
+                                        view(wanted->getLock().getId()), now);
   });
 }
 
