@@ -23,6 +23,7 @@ client::HookEntry SimIdentities::hook(const client::HookParts& parts) {
         return {};
       }};
   return client::identity_hook({.signer = parts.identities,
+                                .shelf = parts.shelf,
                                 .steps = parts.steps,
                                 .unix_now = parts.unix_now,
                                 .disk = disk,
