@@ -1,6 +1,6 @@
-"""A task's identity over kill -9 of its agent, of the leader and of all servers, at each step of its renewal: its file always
-holds one that is whole, its own, signed by a published key, and that has not ended for longer than the grace."""
-import base64
+"""A task's identities, one for Nomad (Ed25519) and one for others (RS256), over kill -9 of its agent, of the leader and of all
+servers, at each step of their renewal: their files always hold ones that are whole, its own, signed by a published key, and
+that have not ended for longer than the grace."""
 import json
 import os
 import shutil
@@ -13,21 +13,22 @@ import unittest
 import cluster
 import harness
 from harness import needs_failpoints, shell_job, wait_until
+from tokens import header_of, key_of, unpadded, verify_rs256
 
 SECOND = 10 ** 9
 TTL = 10
+AUDIENCES = {"short": "nomadproject.io", "others": "vault.example"}
+ALGORITHMS = {"short": "EdDSA", "others": "RS256"}
 # A renewal is due after 0.6 of its life at the latest, so whoever is away for less than the rest takes nothing from the task.
 # Here agents and servers are away for some seconds, are asked again within four, and the machine is busy.
 GRACE = 15
 ED25519_KEY = bytes.fromhex("302a300506032b6570032100")  # What stands before a public key's 32 bytes (RFC 8410).
 
 
-def decoded(part):
-    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
-
-
 def is_signed_by(key, token):
-    """OpenSSL's word."""
+    """By the key's one algorithm; that of Ed25519 is OpenSSL's word."""
+    if key["alg"] == "RS256":
+        return verify_rs256(key, token)
     text, signature = token.rsplit(".", 1)
     with tempfile.TemporaryDirectory() as folder:
         def file(name, content):
@@ -36,8 +37,8 @@ def is_signed_by(key, token):
                 f.write(content)
             return path
         done = subprocess.run(
-            ["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey", file("key", ED25519_KEY + decoded(key["x"])),
-             "-rawin", "-in", file("text", text.encode()), "-sigfile", file("signature", decoded(signature))], capture_output=True, check=False)
+            ["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey", file("key", ED25519_KEY + unpadded(key["x"])),
+             "-rawin", "-in", file("text", text.encode()), "-sigfile", file("signature", unpadded(signature))], capture_output=True, check=False)
     return done.returncode == 0
 
 
@@ -55,7 +56,7 @@ class Watched:
             with open(self.path) as f:
                 token = f.read()
             try:
-                claims = json.loads(decoded(token.split(".")[1]))
+                claims = json.loads(unpadded(token.split(".")[1]))
                 self.seen[token] = claims
                 self.longest_over = max(self.longest_over, time.time() - claims["exp"])
             except (IndexError, KeyError, ValueError):
@@ -82,9 +83,11 @@ class Killed(unittest.TestCase):
         client = self.cluster.add_client()
         wait_until(lambda: self.cluster.nodes() == {"c0"}, what="the node")
         alloc = self.register()
-        file = os.path.join(client.dir, "data/alloc", alloc, "task/secrets/nomad_short.jwt")
-        watched = Watched(file)
-        self.addCleanup(watched.close)
+        secrets = os.path.join(client.dir, "data/alloc", alloc, "task/secrets")
+        files = {name: Watched(os.path.join(secrets, f"nomad_{name}.jwt")) for name in AUDIENCES}
+        for each in files.values():
+            self.addCleanup(each.close)
+        watched = files["short"]
 
         for step in ("client.identities_asked", "client.identities_signed", "client.before_identities", "client.identities_written",
                      "client.identities_noted"):
@@ -93,15 +96,16 @@ class Killed(unittest.TestCase):
         self.rotate_and_die(watched)
         self.all_die_before_renewal(watched)
 
-        watched.close()
-        self.judge(watched, alloc)
+        for name, each in files.items():
+            each.close()
+            self.judge(name, each, alloc)
         state = self.cluster.allocs("shows")[0]["TaskStates"]["task"]
         self.assertEqual(("running", 0), (state["State"], state["Restarts"]))
 
     def register(self):
         made = shell_job("shows", "exec sleep 100000")
         made["TaskGroups"][0]["Tasks"][0]["Identities"] = [
-            {"Name": "short", "Audience": ["nomadproject.io"], "File": True, "TTL": TTL * SECOND}]
+            {"Name": name, "Audience": [audience], "File": True, "TTL": TTL * SECOND} for name, audience in AUDIENCES.items()]
 
         def taken():
             return self.cluster.leader().request("PUT", "/v1/jobs", {"Job": made}).status == 200
@@ -134,18 +138,18 @@ class Killed(unittest.TestCase):
             one.start()
         wait_until(lambda: watched.newest() > since, what="a renewal after that")
 
-    def judge(self, watched, alloc):
+    def judge(self, name, watched, alloc):
         self.assertEqual([], watched.broken)
         self.assertLess(watched.longest_over, GRACE)
-        keys = {key["kid"]: key for key in self.cluster.leader().try_get("/.well-known/jwks.json")["keys"]}
+        keys = self.cluster.leader().try_get("/.well-known/jwks.json")["keys"]
         for token, claims in watched.seen.items():
-            self.assertEqual((alloc, "task", "global:default:shows:group:task:short"),
+            self.assertEqual((alloc, "task", f"global:default:shows:group:task:{name}"),
                              (claims["nomad_allocation_id"], claims["nomad_task"], claims["sub"]))
-            key = keys[json.loads(decoded(token.split(".")[0]))["kid"]]
-            self.assertTrue(is_signed_by(key, token), claims)
+            self.assertEqual(ALGORITHMS[name], header_of(token)["alg"])
+            self.assertTrue(is_signed_by(key_of(keys, token), token), claims)
         newest = max(watched.seen, key=lambda token: watched.seen[token]["iat"])
-        self.assertFalse(is_signed_by(keys[json.loads(decoded(newest.split(".")[0]))["kid"]], newest[:-8] + "AAAAAAAA"))
-        self.assertGreater(len({json.loads(decoded(token.split(".")[0]))["kid"] for token in watched.seen}), 1, "the rotation")
+        self.assertFalse(is_signed_by(key_of(keys, newest), newest[:-8] + "AAAAAAAA"))
+        self.assertGreater(len({header_of(token)["kid"] for token in watched.seen}), 1, "the rotation")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 that keeps key sets while the keys rotate. What is not installed is skipped, and says so; `./dev nightly` downloads it."""
 import base64
 import glob
-import hashlib
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from cluster import Cluster
 from harness import Agent, wait_until
 from plugins.go_modules import excuse, go_program, probe
 from tasks.test_identities import SECOND, claims_of, identified
+from tokens import header_of, key_of, unpadded, verify_rs256
 
 # Whether there is time for more, and downloads are wanted.
 IS_NIGHT = os.environ.get("NOMADCTL_NIGHTLY") == "1"
@@ -29,36 +29,11 @@ ISSUER = "https://nomad.example"
 AUDIENCE = "vault.example"
 
 
-def unpadded(text):
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def header_of(token):
-    return json.loads(unpadded(token.split(".")[0]))
-
-
-def key_of(keys, token):
-    """The one that the token names; None without."""
-    return next((key for key in keys if key["kid"] == header_of(token)["kid"]), None)
-
-
 def changed(token):
     """Another claim under the same signature."""
     header, claims, signature = token.split(".")
     other = json.dumps(dict(json.loads(unpadded(claims)), nomad_job_id="other")).encode()
     return ".".join((header, base64.urlsafe_b64encode(other).decode().rstrip("="), signature))
-
-
-def verify_rs256(key, token):
-    """RFC 8017, 8.2.2, by nothing but arithmetic."""
-    signed, _, signature = token.rpartition(".")
-    n, e = (int.from_bytes(unpadded(key[name]), "big") for name in ("n", "e"))
-    size = (n.bit_length() + 7) // 8
-    signature = unpadded(signature)
-    prefix = bytes.fromhex("3031300d060960864801650304020105000420")
-    digest = prefix + hashlib.sha256(signed.encode()).digest()
-    wanted = b"\0\1" + b"\xff" * (size - len(digest) - 3) + b"\0" + digest
-    return len(signature) == size and pow(int.from_bytes(signature, "big"), e, n).to_bytes(size, "big") == wanted
 
 
 class Beside:
