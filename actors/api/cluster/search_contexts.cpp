@@ -59,7 +59,7 @@ constexpr std::array all_contexts = std::to_array<SearchContext>({
      match_ids<&state::Snapshot::rows<state::kind::NodePools>>},
     {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Snapshot::nodes_map>},
     {"plugins", false, {}, Capability::plugin_list, match_nothing},
-    {"scaling_policy", true, Table::scaling_policies, Capability::list_scaling_policies,
+    {"scaling_policy", false, Table::scaling_policies, Capability::list_scaling_policies,
      match_ids<&state::Snapshot::scaling_policies_map>, Capability::read_job},
     {"vars", false, Table::variables, Capability::variables_list,
      match_names<&state::Snapshot::variables_map, path_of>},

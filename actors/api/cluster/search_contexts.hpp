@@ -27,7 +27,7 @@ struct FoundIds {
 /// A kind of object, as the request and the answer name it.
 struct SearchContext {
   std::string_view name;
-  bool has_uuids;
+  bool has_uuids;  ///< Left out where the prefix can begin none.
   std::optional<state::Table> table;  ///< Empty: there are none of them.
   Capability needed;
   FoundIds (*find)(const View& snapshot, const std::string& prefix, const ReadOptions& options);
@@ -39,7 +39,7 @@ std::span<const SearchContext> search_contexts();
 
 /// Whether a request with this context searches all of them.
 constexpr bool is_any_context(std::string_view name) {
-  return name.empty() || name == "all";
+  return name == "all";
 }
 
 /// `rejected` for a context that there is not.

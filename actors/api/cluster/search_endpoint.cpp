@@ -15,8 +15,8 @@ struct SearchRequest {
   std::string context;
 
   bool wants(const SearchContext& candidate) const {
-    if (!is_any_context(context)) return candidate.name == context;
-    return !candidate.has_uuids || is_id_prefix(prefix);
+    return (is_any_context(context) || candidate.name == context)
+           && (!candidate.has_uuids || is_id_prefix(prefix));
   }
 };
 

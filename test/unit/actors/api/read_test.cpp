@@ -304,8 +304,12 @@ TEST_CASE("read: search finds by prefix and kind") {
                         .body);
   CHECK(json::serialize(allocs.as_object().at("Matches"))
         == R"({"allocs":[")" + uuid(11) + R"("]})");
-  CHECK(
-      fixture.refusal("POST", "/v1/search", R"({"Context":"x"})").starts_with("400 context must"));
+  const auto without = json::parse(
+      fixture.send("PUT", "/v1/search", R"({"Prefix":"we","Context":"allocs"})").body);
+  CHECK(without.at("Matches").as_object().empty());
+  CHECK(matches.contains("scaling_policy"));
+  for (const auto* body : {R"({"Context":"x"})", R"({"Prefix":"we"})"})
+    CHECK(fixture.refusal("POST", "/v1/search", body).starts_with("400 context must"));
   CHECK(fixture.refusal("GET", "/v1/search", "") == "405 Invalid method");
 }
 

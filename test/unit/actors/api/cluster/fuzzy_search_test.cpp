@@ -123,6 +123,8 @@ TEST_CASE("fuzzy search: is refused with a reason") {
         == "400 fuzzy search query must be at least 2 characters, got 1");
   CHECK(fixture.refusal("POST", "/v1/search/fuzzy", R"({"Text":"ab","Context":"groups"})")
             .starts_with("400 context must be one of"));
+  CHECK(fixture.refusal("POST", "/v1/search/fuzzy", R"({"Text":"ab"})")
+            .ends_with(" or 'all' for all contexts; got \"\""));
   CHECK(fixture.refusal("PUT", "/v1/search/fuzzy", R"({"Text":1})").starts_with("400 json: "));
   CHECK(fixture.refusal("GET", "/v1/search/fuzzy", "") == "405 Invalid method");
   ApiFixture without{[](ApiOptions& options) { options.search.fuzzy = false; }};
