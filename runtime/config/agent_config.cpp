@@ -232,6 +232,7 @@ Result<> validate_client(const Client& client) {
 AgentConfig dev_defaults() {
   AgentConfig config;
   config.dev_mode = true;
+  config.enable_debug = true;
   config.bind_addr = "127.0.0.1";
   config.log_level = "DEBUG";
   config.server.enabled = true;

@@ -30,8 +30,9 @@ Answer as_file(std::string body, std::string_view name) {
   Answer answer;
   answer.body = std::move(body);
   answer.content_type = "application/octet-stream";
-  answer.headers.push_back(
-      {"Content-Disposition", "attachment; filename=\"" + std::string{name} + '"'});
+  answer.headers
+      = {{"Content-Disposition", "attachment; filename=\"" + std::string{name} + '"'},
+         {"X-Content-Type-Options", "nosniff"}};
   return answer;
 }
 
@@ -43,6 +44,7 @@ Outcome show_command_line(Call& call, const AgentInfo& agent) {
   Answer answer;
   answer.body = std::move(words);
   answer.content_type = "text/plain; charset=utf-8";
+  answer.headers = {{"X-Content-Type-Options", "nosniff"}};
   return answer;
 }
 
@@ -66,9 +68,9 @@ Outcome profile_cpu(Call& call, const AgentInfo& agent) {
 
 /// What a program of Go has besides.
 Outcome refuse_profile(Call& call, const AgentInfo& agent) {
-  NOMAD_TRY(may_profile(call, agent));
   if (call.rest.empty()) return Answer::text(404, "Invalid method");
-  return not_found("Profile not found: " + call.rest
+  NOMAD_TRY(may_profile(call, agent));
+  return not_found("Pprof profile not found profile: " + call.rest
                    + "; this program has \"cmdline\" and \"profile\", of its processor time");
 }
 

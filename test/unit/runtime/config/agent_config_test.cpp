@@ -223,6 +223,8 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(config).error().what.find("set addresses.http = \"127.0.0.1\"")
         != std::string::npos);
   CHECK(validate(dev_defaults()).has_value());
+  CHECK(dev_defaults().enable_debug);
+  CHECK_FALSE(AgentConfig{}.enable_debug);
 }
 
 TEST_CASE("agent_config: a limit that would let nothing through is refused") {
