@@ -13,6 +13,7 @@
 #include "runtime/storage/client_store.hpp"
 #include "runtime/storage/data_dir_lock.hpp"
 #include "schema/alloc.capnp.h"
+#include "schema/client.capnp.h"
 
 namespace nomad::cli {
 namespace {
@@ -31,8 +32,16 @@ Result<std::string> client_file(const std::string& path) {
                   path));
 }
 
-/// Allocations as the API shows them, with the names of the tasks that have a state. What tasks
-/// were given stays where it is: secrets are among it.
+/// Of a task, what servers are told of it. What it was given stays where it is: secrets are among
+/// it.
+Result<boost::json::object> remembered_task(std::string_view bytes) {
+  const auto task
+      = NOMAD_TRY(Object<schema::LocalTask>::from_bytes(std::as_bytes(std::span{bytes})));
+  return boost::json::object{{"LocalState", {{"RunComplete", task->getRunComplete()}}},
+                             {"RemoteState", NOMAD_TRY(parse_json(to_json(task->getState())))}};
+}
+
+/// Allocations as the API shows them, with their tasks.
 Result<boost::json::object> remembered(storage::ClientStore& store) {
   boost::json::object allocs;
   NOMAD_TRY(store.scan(
@@ -50,12 +59,14 @@ Result<boost::json::object> remembered(storage::ClientStore& store) {
       }));
   NOMAD_TRY(store.scan(
       Bucket::task_state, "",
-      [&](std::string_view key, const Result<std::string_view>&) -> Result<> {
+      [&](std::string_view key, const Result<std::string_view>& value) -> Result<> {
+        if (!value) return value.error().within(key);
         const auto slash = key.find('/');
         auto* const alloc = allocs.if_contains({key.data(), std::min(slash, key.size())});
         if (alloc == nullptr || slash == key.npos) return {};
         const auto task = key.substr(slash + 1);
-        alloc->as_object()["Tasks"].as_object()[{task.data(), task.size()}] = boost::json::object{};
+        alloc->as_object()["Tasks"].as_object()[{task.data(), task.size()}]
+            = NOMAD_TRY(remembered_task(*value).within(key));
         return {};
       }));
   return allocs;

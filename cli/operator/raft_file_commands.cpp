@@ -91,23 +91,24 @@ std::string name_of_command(schema::Command::Reader command) {
   return fmt::format("unknown command {}", number);
 }
 
+std::string_view name_of_kind(raft::EntryKind kind) {
+  switch (kind) {
+    case raft::EntryKind::command:
+      return "LogCommand";
+    case raft::EntryKind::barrier:
+      return "LogBarrier";
+    case raft::EntryKind::configuration:
+      return "LogConfiguration";
+  }
+  return "";
+}
+
 /// Commands by their names alone: what they write is sealed in part, and has its own forms.
 Result<boost::json::object> entry_as_json(const raft::Entry& entry) {
-  boost::json::object out{{"Index", entry.index}, {"Term", entry.term}};
-  switch (entry.kind) {
-    case raft::EntryKind::command: {
-      const auto command = NOMAD_TRY(command_of(entry));
-      out["Type"] = "LogCommand";
-      out["MsgType"] = name_of_command(*command);
-      break;
-    }
-    case raft::EntryKind::barrier:
-      out["Type"] = "LogBarrier";
-      break;
-    case raft::EntryKind::configuration:
-      out["Type"] = "LogConfiguration";
-      break;
-  }
+  boost::json::object out{
+      {"LogType", name_of_kind(entry.kind)}, {"Term", entry.term}, {"Index", entry.index}};
+  if (entry.kind == raft::EntryKind::command)
+    out["CommandType"] = name_of_command(*NOMAD_TRY(command_of(entry)));
   out["Bytes"] = entry.payload.view().size();
   return out;
 }

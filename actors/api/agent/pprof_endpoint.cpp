@@ -30,9 +30,8 @@ Answer as_file(std::string body, std::string_view name) {
   Answer answer;
   answer.body = std::move(body);
   answer.content_type = "application/octet-stream";
-  answer.headers
-      = {{"Content-Disposition", "attachment; filename=\"" + std::string{name} + '"'},
-         {"X-Content-Type-Options", "nosniff"}};
+  answer.headers = {{"Content-Disposition", "attachment; filename=\"" + std::string{name} + '"'},
+                    {"X-Content-Type-Options", "nosniff"}};
   return answer;
 }
 

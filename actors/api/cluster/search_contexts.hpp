@@ -27,7 +27,7 @@ struct FoundIds {
 /// A kind of object, as the request and the answer name it.
 struct SearchContext {
   std::string_view name;
-  bool has_uuids;  ///< Left out where the prefix can begin none.
+  bool has_uuids;                     ///< Left out where the prefix can begin none.
   std::optional<state::Table> table;  ///< Empty: there are none of them.
   Capability needed;
   FoundIds (*find)(const View& snapshot, const std::string& prefix, const ReadOptions& options);

@@ -84,3 +84,9 @@ TEST_CASE("member keyring: what servers have is counted") {
   CHECK(tally.keys == std::map<std::string, std::size_t>{{"a", 2}, {"b", 2}});
   CHECK(tally.primaries == std::map<std::string, std::size_t>{{"a", 1}, {"b", 1}});
 }
+
+TEST_CASE("member keyring: what a server of another version asks for is refused") {
+  auto keyring = ring();
+  CHECK(carry_out(keyring, static_cast<KeyringAction>(9), first_key).error()
+        == Error{Errc::corrupt, "an unknown action on the keyring"});
+}
