@@ -166,11 +166,12 @@ private:
 };
 
 Result<std::string> gzipped(const std::string& plain) {
+  const Error no_memory{Errc::overloaded, "no memory to compress a profile"};
   z_stream stream{};
   constexpr int gzip_window = 15 + 16;
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY)
       != Z_OK)
-    return Error{Errc::overloaded, "no memory to compress a profile"};
+    return no_memory;
   std::string out(deflateBound(&stream, plain.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
   stream.avail_in = static_cast<uInt>(plain.size());
@@ -179,7 +180,7 @@ Result<std::string> gzipped(const std::string& plain) {
   const bool is_whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
   out.resize(stream.total_out);
   deflateEnd(&stream);
-  if (!is_whole) return Error{Errc::internal, "a profile was not compressed whole"};
+  if (!is_whole) return no_memory;
   return out;
 }
 
