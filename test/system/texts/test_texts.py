@@ -3,7 +3,7 @@
 The tables are transcripts beside this file. `NOMAD_REWRITE_TRANSCRIPTS=1` writes down what is said now, to be
 reviewed as a diff. Lines:
 
-    < name text     a file of the folder in which commands run; \\n and \\t stand for themselves, {ports} for a
+    < name text     a file in or below the folder in which commands run; \\n and \\t stand for themselves, {ports} for a
                     block of an agent's ports
     @ GET /v1/x {}  what the agent of the following commands answers; the rest it refuses: 500 "broken"
     @ 404 GET …     another status, with that text
@@ -88,7 +88,9 @@ def written(folder, line):
     if "{ports}" in text:
         text = text.replace("{ports}", "ports {\nhttp = %d\nrpc = %d\nserf = %d\n}\n" % tuple(
             harness.free_port() for _ in range(3)))
-    with open(os.path.join(folder, name), "w") as f:
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
         f.write(text.replace("{folder}", folder).replace("\\n", "\n").replace("\\t", "\t"))
 
 
