@@ -14,19 +14,22 @@ struct SearchRequest {
   std::string prefix;
   std::string context;
 
+  bool names(const SearchContext& candidate) const {
+    return is_any_context(context) || candidate.name == context;
+  }
+
   bool wants(const SearchContext& candidate) const {
-    return (is_any_context(context) || candidate.name == context)
-           && (!candidate.has_uuids || is_id_prefix(prefix));
+    return names(candidate) && (!candidate.has_uuids || is_id_prefix(prefix));
   }
 };
 
-/// Of what was searched.
+/// Of what was asked for, even where nothing can be found by that prefix.
 std::uint64_t search_index(const View& snapshot,
                            const SearchRequest& search,
                            const ReadOptions& options) {
   std::uint64_t index = 0;
   for (const auto& context : search_contexts())
-    if (context.table && search.wants(context) && right_to_search(snapshot, context, options))
+    if (context.table && search.names(context) && right_to_search(snapshot, context, options))
       index = std::max(index, snapshot.index(*context.table));
   return index;
 }

@@ -307,6 +307,8 @@ TEST_CASE("read: search finds by prefix and kind") {
   const auto without = json::parse(
       fixture.send("PUT", "/v1/search", R"({"Prefix":"we","Context":"allocs"})").body);
   CHECK(without.at("Matches").as_object().empty());
+  CHECK(without.at("Index") == allocs.at("Index"));
+  CHECK(without.at("Index") != 0);
   CHECK(matches.contains("scaling_policy"));
   for (const auto* body : {R"({"Context":"x"})", R"({"Prefix":"we"})"})
     CHECK(fixture.refusal("POST", "/v1/search", body).starts_with("400 context must"));
