@@ -79,12 +79,37 @@ std::uint32_t first_writer(Table table) {
   }
 }
 
-/// The rows of a snapshot: who does not know each of their tables keeps his old state.
+/// Releases before variableLocking would pass over these parts of rows.
+bool is_new(schema::Variable::Reader row) {
+  return row.hasLock();
+}
+
+bool is_new(schema::RootKey::Reader row) {
+  return row.getState() == schema::RootKeyState::PREPUBLISHED;
+}
+
+/// One that cannot be read is refused where the rows are put together.
+template <class Row>
+bool is_new_row(capnp::Data::Reader value) {
+  const auto row
+      = Object<Row>::from_bytes({reinterpret_cast<const std::byte*>(value.begin()), value.size()});
+  return row && is_new(**row);
+}
+
+std::uint32_t kind_of_row(Table table, capnp::Data::Reader value) {
+  const auto kind = first_writer(table);
+  const bool has_new_parts = (table == Table::variables && is_new_row<schema::Variable>(value))
+                             || (table == Table::root_keys && is_new_row<schema::RootKey>(value));
+  return has_new_parts ? std::max<std::uint32_t>(kind, schema::Command::VARIABLE_LOCKING) : kind;
+}
+
+/// The rows of a snapshot: who does not know each of their tables, or a part that a row has, keeps
+/// his old state.
 std::uint32_t kind_of_rows(schema::RestoreRows::Reader command) {
   std::uint32_t kind = schema::Command::RESTORE_ROWS;
   for (const auto row : command.getRows())
     if (const auto table = stored_table(view(row.getTable())))
-      kind = std::max(kind, first_writer(*table));
+      kind = std::max(kind, kind_of_row(*table, row.getValue()));
   return kind;
 }
 

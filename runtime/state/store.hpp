@@ -83,7 +83,7 @@ std::uint32_t known_commands();
 /// The number of a command's kind. What a guarded one wraps counts if that is a later one, and of
 /// restored rows the commands that first wrote their tables. One with a part that was added later,
 /// and that a server must not pass over, counts as a kind of that release: identities' keys in
-/// plans, prepublished root keys, ids of locks.
+/// plans, prepublished root keys, ids of locks; and restored rows of the latter two.
 std::uint32_t kind_of(schema::Command::Reader command);
 
 /// The same without those parts, where the change makes sense without them: plans, whose

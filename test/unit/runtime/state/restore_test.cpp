@@ -102,6 +102,28 @@ TEST_CASE("restore: rows are of the kind of the newest table that they name") {
   }
 }
 
+TEST_CASE("restore: rows with parts that a release before passes over are of a later kind") {
+  const auto kind_with = [](Table table, std::span<const std::byte> value) {
+    Draft<schema::Command> draft;
+    auto row = draft->initRestoreRows().initRows(1)[0];
+    row.setTable(text(std::string{to_string(table)}));
+    row.setValue({reinterpret_cast<const unsigned char*>(value.data()), value.size()});
+    return kind_of(draft.reader());
+  };
+  constexpr auto later = static_cast<std::uint32_t>(schema::Command::VARIABLE_LOCKING);
+  constexpr auto usual = static_cast<std::uint32_t>(schema::Command::RESTORE_ROWS);
+  Draft<schema::Variable> variable;
+  CHECK(kind_with(Table::variables, variable.freeze().bytes()) == usual);
+  variable->initLock().setId("id");
+  CHECK(kind_with(Table::variables, variable.freeze().bytes()) == later);
+  Draft<schema::RootKey> key;
+  CHECK(kind_with(Table::root_keys, key.freeze().bytes()) == usual);
+  key->setState(schema::RootKeyState::PREPUBLISHED);
+  CHECK(kind_with(Table::root_keys, key.freeze().bytes()) == later);
+  CHECK(kind_with(Table::jobs, key.freeze().bytes()) == usual);
+  CHECK(kind_with(Table::root_keys, {}) == usual);  // refused when the state is put together
+}
+
 TEST_CASE("restore: rows replace the state when the last command is applied, and not before") {
   const auto saved = sample();
   StateFixture state;
