@@ -13,14 +13,16 @@ void PendingProposals::note_members(const Configuration& configuration) {
     return configuration.find(each.first) == nullptr;
   });
   for (const auto& member : configuration.members)
-    proven_.try_emplace(member.id, 0);
+    proven_.try_emplace(member.id);
 }
 
 void PendingProposals::note(const Entry& applied) {
   if (applied.kind == EntryKind::command) {
-    const auto known = parts_.fsm->kind_of(applied.payload.view()) + 1;
-    for (auto& each : proven_)
-      each.second = std::max(each.second, known);
+    const auto known = parts_.fsm->parts_of(applied.payload.view());
+    for (auto& [member, proven] : proven_) {
+      proven.kinds = std::max(proven.kinds, known.number + 1);
+      proven.parts |= known.later;
+    }
   } else if (applied.kind == EntryKind::configuration) {
     if (const auto configuration = decode_configuration(applied.payload.view()))
       note_members(*configuration);
@@ -37,6 +39,15 @@ Result<> PendingProposals::check_size(const Bytes& command) const {
                fmt::format("a write of {} bytes exceeds {}", command.size(), most)};
 }
 
+bool PendingProposals::is_proven(const ServerId& member, const Bytes& command) const {
+  const auto proven = proven_.find(member);
+  if (proven == proven_.end()) return false;
+  const auto& [kinds, parts] = proven->second;
+  if (parts_.fsm->kind_of(command.view()) < kinds) return true;
+  const auto needed = parts_.fsm->parts_of(command.view());
+  return needed.later != 0 && needed.number < kinds && (needed.later & ~parts) == 0;
+}
+
 Result<> PendingProposals::check_known(const Bytes& command, const Core& core) const {
   const auto& fsm = *parts_.fsm;
   const auto common = fsm.common_commands();
@@ -47,8 +58,7 @@ Result<> PendingProposals::check_known(const Bytes& command, const Core& core) c
     const auto* progress = core.progress(member.id);
     if (progress == nullptr) continue;  // this server itself; or it does not lead, and will say so
     const auto& known = progress->known_commands;
-    const auto proven = proven_.find(member.id);
-    if (kind < known.value_or(proven != proven_.end() ? proven->second : 0)) continue;
+    if (known ? kind < *known : is_proven(member.id, command)) continue;
     const auto who = fmt::format("server \"{}\" at {}", member.id, member.address);
     if (!known)
       return Error{

@@ -64,12 +64,18 @@ private:
   void measure(Time took);
   void note(const Entry& applied);
   Result<> check_size(const Bytes& command) const;
+  bool is_proven(const ServerId& member, const Bytes& command) const;
   Result<> check_known(const Bytes& command, const Core& core) const;
 
   const NodeParts& parts_;
-  /// How many kinds of commands a member can apply for certain, whatever it has said: one of them
-  /// was applied while it was a member, so that it was in the member's log, too.
-  std::map<ServerId, std::uint32_t> proven_;
+  /// What a member can apply for certain, whatever it has said: it was applied while it was a
+  /// member, so that it was in the member's log, too.
+  struct Proven {
+    std::uint32_t kinds = 0;  ///< So many of them.
+    std::uint32_t parts = 0;  ///< And these, of whatever kind they count as (`Fsm::parts_of`).
+  };
+
+  std::map<ServerId, Proven> proven_;
   std::deque<Waiting> waiting_;               ///< Grows by `await` alone.
   std::size_t waiting_bytes_ = 0;             ///< Of them: what a disk that stands holds up.
   telemetry::Sample* commit_time_ = nullptr;  ///< Null before the first commit.

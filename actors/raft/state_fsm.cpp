@@ -158,6 +158,12 @@ std::uint32_t StateFsm::kind_of(std::span<const std::byte> payload) const {
   return is_aligned(payload) ? state::kind_of(command_in(payload)) : 0;
 }
 
+Fsm::CommandParts StateFsm::parts_of(std::span<const std::byte> payload) const {
+  if (!is_aligned(payload)) return {};
+  const auto parts = state::parts_of(command_in(payload));
+  return {parts.number, parts.later};
+}
+
 std::optional<Bytes> StateFsm::earlier_form(std::span<const std::byte> payload) const {
   const auto command = command_in(payload);
   if (command.isGuarded())

@@ -32,6 +32,7 @@ public:
   std::uint32_t known_commands() const override;
   std::uint32_t common_commands() const override;
   std::uint32_t kind_of(std::span<const std::byte> payload) const override;
+  CommandParts parts_of(std::span<const std::byte> payload) const override;
 
   /// A guarded command without its guard; one with later parts without these.
   std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override;

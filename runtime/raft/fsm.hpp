@@ -85,6 +85,18 @@ public:
     return 0;
   }
 
+  struct CommandParts {
+    std::uint32_t number = 0;  ///< The kind that it has without later parts.
+    std::uint32_t later = 0;   ///< Parts that were added later, a bit each.
+  };
+
+  /// What a member knows for certain that has applied such a well-formed command: kinds up to the
+  /// number, and these parts. Releases had parts before they were counted as a kind, so that a part
+  /// proves nothing of that.
+  virtual CommandParts parts_of(std::span<const std::byte> payload) const {
+    return {kind_of(payload), 0};
+  }
+
   /// What a well-formed command is to members that do not know its kind; empty: nothing.
   virtual std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const {
     static_cast<void>(payload);

@@ -202,25 +202,30 @@ Result<> check_command(schema::Command::Reader command) {
 
 namespace {
 
-/// Whether it says what releases before variableLocking would pass over, and so apply otherwise.
-bool has_new_parts(schema::Command::Reader command) {
+/// What a command may have that releases before variableLocking would pass over, and so apply
+/// otherwise. One bit each.
+constexpr std::uint32_t identity_key_part = 1;
+constexpr std::uint32_t prepublished_part = 2;
+constexpr std::uint32_t lock_id_part = 4;
+
+std::uint32_t later_parts(schema::Command::Reader command) {
   switch (command.which()) {
     case schema::Command::PLAN_RESULTS:
       for (const auto plan : command.getPlanResults().getPlans())
-        if (plan.getIdentityKey() != 0) return true;
-      return false;
+        if (plan.getIdentityKey() != 0) return identity_key_part;
+      return 0;
     case schema::Command::ROOT_KEY_UPSERT:
-      return command.getRootKeyUpsert().getKey().getState() == schema::RootKeyState::PREPUBLISHED;
+      return is_new(command.getRootKeyUpsert().getKey()) ? prepublished_part : 0;
     case schema::Command::VARIABLE_APPLY:
-      return command.getVariableApply().getLockId().size() != 0;
+      return command.getVariableApply().getLockId().size() != 0 ? lock_id_part : 0;
     default:
-      return false;
+      return 0;
   }
 }
 
 std::uint32_t kind_of_one(schema::Command::Reader command) {
   if (command.isRestoreRows()) return kind_of_rows(command.getRestoreRows());
-  if (has_new_parts(command)) return schema::Command::VARIABLE_LOCKING;
+  if (later_parts(command) != 0) return schema::Command::VARIABLE_LOCKING;
   return command.which();
 }
 
@@ -232,8 +237,14 @@ std::uint32_t kind_of(schema::Command::Reader command) {
   return std::max(number, kind_of_one(command.getGuarded().getCommand()));
 }
 
+CommandParts parts_of(schema::Command::Reader command) {
+  if (!command.isGuarded()) return {command.which(), later_parts(command)};
+  const auto inner = command.getGuarded().getCommand();
+  return {std::max<std::uint32_t>(command.which(), inner.which()), later_parts(inner)};
+}
+
 Object<schema::Command> without_new_parts(schema::Command::Reader command) {
-  if (!command.isPlanResults() || !has_new_parts(command)) return {};
+  if (!command.isPlanResults() || later_parts(command) == 0) return {};
   Draft<schema::Command> draft{command};
   for (auto plan : draft->getPlanResults().getPlans())
     plan.setIdentityKey(0);

@@ -86,7 +86,15 @@ std::uint32_t known_commands();
 /// plans, prepublished root keys, ids of locks; and restored rows of the latter two.
 std::uint32_t kind_of(schema::Command::Reader command);
 
-/// The same without those parts, where the change makes sense without them: plans, whose
+struct CommandParts {
+  std::uint32_t number = 0;  ///< The command's, whatever it holds; of a guarded one as above.
+  std::uint32_t later = 0;   ///< Parts that were added later, a bit each; rows are not looked into.
+};
+
+/// The same told apart: what was applied proves this of the members, and no more.
+CommandParts parts_of(schema::Command::Reader command);
+
+/// A command without those parts, where the change makes sense without them: plans, whose
 /// allocations are then signed for by the active key, as those of earlier releases are. Empty: it
 /// has none, or is not to be had without.
 Object<schema::Command> without_new_parts(schema::Command::Reader command);

@@ -132,6 +132,10 @@ public:
     return inner_->kind_of(payload);
   }
 
+  CommandParts parts_of(std::span<const std::byte> payload) const override {
+    return inner_->parts_of(payload);
+  }
+
   std::optional<Bytes> earlier_form(std::span<const std::byte> payload) const override {
     return inner_->earlier_form(payload);
   }

@@ -210,6 +210,40 @@ TEST_CASE_FIXTURE(EarlierFormFixture,
   CHECK(fsm->published()->back() == "3, earlier");
 }
 
+namespace {
+
+/// "3+" is of kind 5, for a part that releases had before they counted it; "1+" has another one.
+struct LaterPartFixture : EarlierFormFixture {
+  struct WithParts : Newer {
+    std::uint32_t kind_of(std::span<const std::byte> payload) const override {
+      return payload.back() == std::byte{'+'} ? 5 : Newer::kind_of(payload);
+    }
+
+    CommandParts parts_of(std::span<const std::byte> payload) const override {
+      const auto number = Newer::kind_of(payload);
+      return {number, payload.back() == std::byte{'+'} ? 1U << number : 0};
+    }
+  };
+
+  LaterPartFixture() { fsm = std::make_shared<WithParts>(); }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LaterPartFixture,
+                  "raft_node: a part that was applied proves itself, and not its kind") {
+  logged = {"3+"};
+  lead();
+
+  CHECK(propose("3+").has_value());
+  CHECK(fsm->published()->back() == "3+");  // though the other member is silent
+  CHECK(propose("4").error().code == Errc::unavailable);
+  CHECK(propose("1+").error().code == Errc::unavailable);
+  from_learner(HeartbeatReply{.round = 1}, 5);
+  CHECK(propose("4").has_value());
+  CHECK(propose("3+").error().code == Errc::rejected);  // by what it says
+}
+
 TEST_CASE_FIXTURE(EarlierFormFixture, "raft_node: a command is as large as its earlier form") {
   options.max_entry_bytes = 10;
   logged = {"5"};

@@ -390,6 +390,30 @@ TEST_CASE("commands: what a release before cannot carry out is of a later kind")
       == later);
 }
 
+TEST_CASE("commands: a later part proves nothing but itself") {
+  const auto parts_with = [](const auto& fill) {
+    Draft<schema::Command> draft;
+    fill(*draft);
+    return parts_of(draft.reader());
+  };
+  using Command = schema::Command;
+  const auto plain = parts_with([](auto& to) { to.initPlanResults().initPlans(1); });
+  const auto plan
+      = parts_with([](auto& to) { to.initPlanResults().initPlans(1)[0].setIdentityKey(7); });
+  const auto guarded = parts_with(
+      [](auto& to) { to.initGuarded().initCommand().initVariableApply().setLockId("id"); });
+  const auto locking = parts_with([](auto& to) { to.initVariableLocking(); });
+
+  CHECK(plain.number == static_cast<std::uint32_t>(Command::PLAN_RESULTS));
+  CHECK(plain.later == 0);
+  CHECK(plan.number == static_cast<std::uint32_t>(Command::PLAN_RESULTS));
+  CHECK(plan.later != 0);
+  CHECK(guarded.number == static_cast<std::uint32_t>(Command::GUARDED));
+  CHECK(guarded.later != 0);
+  CHECK((guarded.later & plan.later) == 0);
+  CHECK(locking.number == static_cast<std::uint32_t>(Command::VARIABLE_LOCKING));
+}
+
 TEST_CASE("commands: plans go to earlier releases without identities' keys") {
   Draft<schema::Command> draft;
   auto plans = draft->initPlanResults().initPlans(2);
