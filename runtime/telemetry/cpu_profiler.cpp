@@ -46,11 +46,13 @@ std::atomic<std::size_t> noted{0};
 std::atomic<int> in_handler{0};
 std::atomic<bool> is_running{false};
 
-/// Reserves a place and fills it: no locks, no memory.
+/// Reserves a place and fills it: no locks, no memory. It says that it runs, then looks whether
+/// there are notes; `stop` takes the notes away, then looks who runs. One of them has to see the
+/// other, which only a single order of these four operations ensures.
 void note_stack(int) {
   const int kept_errno = errno;
-  in_handler.fetch_add(1, std::memory_order_acquire);
-  if (auto* const all = notes.load(std::memory_order_acquire); all != nullptr) {
+  in_handler.fetch_add(1, std::memory_order_seq_cst);
+  if (auto* const all = notes.load(std::memory_order_seq_cst); all != nullptr) {
     const auto place = noted.fetch_add(1, std::memory_order_relaxed);
     if (place < CpuProfiler::most_samples) {
       auto& note = all[place];
@@ -139,8 +141,8 @@ Result<CpuProfiler> CpuProfiler::start(Nanoseconds period) {
 CpuProfile CpuProfiler::stop() {
   const auto parts = std::exchange(parts_, nullptr);
   set_timer(Nanoseconds{0});
-  notes = nullptr;
-  while (in_handler.load(std::memory_order_acquire) > 0)  // some stack is being written
+  notes.store(nullptr, std::memory_order_seq_cst);
+  while (in_handler.load(std::memory_order_seq_cst) > 0)  // some stack is being written
     ::sched_yield();
   CpuProfile profile{.samples = {},
                      .mappings = code_mappings(),
