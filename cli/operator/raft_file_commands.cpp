@@ -1,7 +1,8 @@
 // operator raft info, logs, state: what the log of a stopped server holds.
-#include <array>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include <boost/json.hpp>
 #include <capnp/schema.h>
@@ -28,7 +29,22 @@ namespace fs = std::filesystem;
 constexpr raft::Index portion_entries = 1'000;
 constexpr std::size_t portion_bytes = std::size_t{4} << 20;
 
-/// The log of a data directory that no agent uses meanwhile.
+/// Where whoever uses the log in `directory` holds a lock: an agent, in its data directory. A log
+/// that stands by itself, a copy, is locked where it is, so that nothing is written elsewhere.
+std::string lock_place(const std::string& directory) {
+  std::error_code failure;
+  for (const auto& whole :
+       {fs::absolute(directory, failure).lexically_normal(), fs::canonical(directory, failure)}) {
+    const auto raft = whole.has_filename() ? whole : whole.parent_path();
+    const auto data_dir = raft.parent_path().parent_path();
+    if (raft.filename() == "raft" && raft.parent_path().filename() == "server"
+        && storage::DataDirLock::is_in(data_dir.string()))
+      return data_dir.string();
+  }
+  return directory;
+}
+
+/// The log of a data directory that no agent uses meanwhile, or a copy of one.
 class LogFiles {
 public:
   /// `path`: the data directory, or one that it leads to the log by.
@@ -37,9 +53,7 @@ public:
       const auto directory = path + std::string{below};
       std::error_code failure;
       if (!fs::exists(directory + "/raft.db", failure)) continue;
-      const auto whole = fs::weakly_canonical(directory, failure);
-      const auto data_dir = whole.parent_path().parent_path().string();
-      auto lock = NOMAD_TRY(storage::DataDirLock::take(data_dir));
+      auto lock = NOMAD_TRY(storage::DataDirLock::take(lock_place(directory)));
       auto log = NOMAD_TRY(
           storage::RaftLog::open(directory + "/raft.db").within("failed to open raft logs"));
       return LogFiles{directory, std::move(lock), std::move(log)};
@@ -113,6 +127,46 @@ Result<boost::json::object> entry_as_json(const raft::Entry& entry) {
   return out;
 }
 
+/// What a state is made of: a snapshot, if there is one, and the entries behind it.
+struct StateSource {
+  std::optional<storage::SnapshotFile> snapshot{};
+  raft::Index first = 1;  ///< The entries `first`…`last` of the log; none if `last` is less.
+  raft::Index last = 0;
+};
+
+/// Of the state as the log's entry `asked` has left it, or, if that is 0 or less, the one so many
+/// before the end. The snapshots are the newest first. An error if something is missing between.
+Result<StateSource> source_of_state(std::int64_t asked,
+                                    const storage::LogBounds& log,
+                                    const std::vector<storage::SnapshotFile>& snapshots) {
+  const auto newest = snapshots.empty() ? raft::Index{0} : snapshots.front().index;
+  const auto end = static_cast<std::int64_t>(std::max(log.empty() ? 0 : log.last, newest));
+  const auto wanted = asked > 0 ? asked : end + asked;
+  StateSource source;
+  if (wanted <= 0) return source;
+  source.last = static_cast<raft::Index>(std::min(wanted, end));
+  const auto fitting = std::ranges::find_if(
+      snapshots, [&](const storage::SnapshotFile& one) { return one.index <= source.last; });
+  if (fitting != snapshots.end()) {
+    source.snapshot = *fitting;
+    source.first = fitting->index + 1;
+  }
+  if (source.first > source.last) return source;
+  const auto held_from = log.empty() ? source.last + 1 : log.first;
+  const auto held_to = log.empty() ? raft::Index{0} : log.last;
+  const auto missing = [&](raft::Index from, raft::Index to) {
+    return mistake(fmt::format("entries {}..{} are in neither the log nor a snapshot{}", from, to,
+                               source.snapshot
+                                   ? ""
+                                   : fmt::format(": there is no snapshot of {} or before",
+                                                 source.last)));
+  };
+  if (held_from > source.first)
+    return missing(source.first, std::min(held_from - 1, source.last));
+  if (held_to < source.last) return missing(held_to + 1, source.last);
+  return source;
+}
+
 const WordCount one_path{1, 1, "This command takes one argument: <path>"};
 
 }  // namespace
@@ -156,28 +210,25 @@ Result<int> run_operator_raft_state(const std::vector<std::string>& arguments) {
   if (auto code = parser.parse(arguments, one_path)) return *code;
   auto files = NOMAD_TRY(LogFiles::open(parser.positional()[0]));
   const auto bounds = NOMAD_TRY(files.log().bounds());
-  const auto end = last > 0 ? last : static_cast<std::int64_t>(bounds.last) + last;
+  const auto snapshots = NOMAD_TRY(storage::list_snapshots(files.directory() + "/snapshots"));
+  const auto source = NOMAD_TRY(source_of_state(last, bounds, snapshots));
   state::Store store;
   raft::Index applied = 0;
   storage::ArchiveMeta meta;
-  const auto snapshots = NOMAD_TRY(storage::list_snapshots(files.directory() + "/snapshots"));
-  if (!snapshots.empty()) {
-    applied = snapshots.front().index;
-    meta.term = snapshots.front().term;
-    store.replace(NOMAD_TRY(read_tables(snapshots.front().path)), applied);
+  if (source.snapshot) {
+    applied = source.snapshot->index;
+    meta.term = source.snapshot->term;
+    store.replace(NOMAD_TRY(read_tables(source.snapshot->path)), applied);
   }
-  if (!bounds.empty() && end > 0)
-    NOMAD_TRY(files.each_entry(std::max(bounds.first, applied + 1),
-                               std::min(bounds.last, static_cast<raft::Index>(end)),
-                               [&](const raft::Entry& entry) -> Result<> {
-                                 applied = entry.index;
-                                 meta.term = entry.term;
-                                 if (entry.kind != raft::EntryKind::command) return {};
-                                 const auto command = NOMAD_TRY(command_of(entry));
-                                 NOMAD_TRY(state::check_command(*command));
-                                 store.apply(entry.index, *command);
-                                 return {};
-                               }));
+  NOMAD_TRY(files.each_entry(source.first, source.last, [&](const raft::Entry& entry) -> Result<> {
+    applied = entry.index;
+    meta.term = entry.term;
+    if (entry.kind != raft::EntryKind::command) return {};
+    const auto command = NOMAD_TRY(command_of(entry));
+    NOMAD_TRY(state::check_command(*command));
+    store.apply(entry.index, *command);
+    return {};
+  }));
   store.publish();
   meta.index = applied;
   const auto tables = NOMAD_TRY(tables_of(store.snapshot()));

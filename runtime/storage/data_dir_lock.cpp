@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,10 @@
 
 namespace nomad::storage {
 namespace {
+
+std::string path_in(const std::string& data_dir) {
+  return data_dir + "/agent.lock";
+}
 
 /// The pid of who took the lock last; "" when it is not said.
 std::string holder(int file) {
@@ -58,9 +63,14 @@ Result<> note_holder(int file, const std::string& path) {
 
 }  // namespace
 
+bool DataDirLock::is_in(const std::string& data_dir) {
+  std::error_code failure;
+  return std::filesystem::exists(path_in(data_dir), failure);
+}
+
 Result<DataDirLock> DataDirLock::take(const std::string& data_dir) {
   NOMAD_TRY(make_directory(data_dir, passable_mode));
-  const auto path = data_dir + "/agent.lock";
+  const auto path = path_in(data_dir);
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return errno_error("cannot open \"" + path + "\"", errno);
   DataDirLock lock{file};

@@ -16,6 +16,9 @@ public:
   /// name the path and the system's reason.
   static Result<DataDirLock> take(const std::string& data_dir);
 
+  /// Whether an agent has ever taken it there.
+  static bool is_in(const std::string& data_dir);
+
   DataDirLock(DataDirLock&& other) noexcept;
   DataDirLock& operator=(DataDirLock&& other) noexcept;
   ~DataDirLock();
