@@ -1,7 +1,8 @@
 // job restart: restarts the allocations of a job, or has them placed anew, batch by batch.
+#include <algorithm>
 #include <csignal>
-#include <future>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/api_command.hpp"
+#include "cli/job/in_turn.hpp"
 #include "cli/job/restart_plan.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
@@ -25,6 +27,10 @@ using namespace std::chrono_literals;
 /// How long a question about a change is held, and how often a word is said while nothing changes.
 constexpr auto question_time = 10s;
 constexpr auto silence = 60s;
+
+/// Allocations of a batch that are restarted at once, each by a thread and a connection. The
+/// others of the batch follow as these are done.
+constexpr std::size_t most_at_once = 32;
 
 /// What the flags say.
 struct RestartOptions {
@@ -89,11 +95,11 @@ std::string told_failures(const RestartFailures& failures) {
                      fmt::join(points, "\n"));
 }
 
-/// One allocation's restart, on a thread and a connection of its own.
+/// One allocation's restart, by a connection that nobody else uses meanwhile.
 class AllocRestart {
 public:
-  AllocRestart(Api api, const RestartOptions& options, const View& alloc, StampedLines& lines)
-      : api_{std::move(api)},
+  AllocRestart(Api& api, const RestartOptions& options, const View& alloc, StampedLines& lines)
+      : api_{api},
         options_{options},
         id_{alloc["ID"].text()},
         job_{alloc["JobID"].text()},
@@ -216,7 +222,7 @@ private:
     return std::nullopt;
   }
 
-  Api api_;
+  Api& api_;
   const RestartOptions& options_;
   std::string id_;
   std::string job_;
@@ -300,28 +306,31 @@ private:
     return std::nullopt;
   }
 
-  /// All of a batch at once.
+  /// All of a batch, as many at once as there may be.
   RestartFailures run_batch(std::size_t begin, std::size_t size) {
     const auto count = std::min(size, allocs_.size() - begin);
     if (size > 1)
       lines_.head(
           fmt::format("Restarting {} batch of {} allocations", ordinal(begin / size + 1), count));
-    std::vector<std::future<RestartFailures>> running;
-    RestartFailures failures;
-    for (std::size_t i = begin; i < begin + count; ++i) {
+    std::vector<Api> apis;
+    for (std::size_t i = 0; i < std::min(count, most_at_once); ++i) {
       auto api = Api::make(command_.common);
-      if (!api) {
-        failures.push_back({api.error().what});
-        continue;
-      }
+      if (!api) return {{api.error().what}};
       api->use_namespace(command_.api->ns());
-      running.push_back(std::async(std::launch::async, [this, i, own = std::move(*api)]() mutable {
-        return AllocRestart{std::move(own), options_, allocs_[i], lines_}.run(tasks_[i]);
-      }));
+      apis.push_back(std::move(*api));
     }
-    for (auto& each : running)
-      for (auto& failure : each.get())
-        failures.push_back(std::move(failure));
+    std::vector<RestartFailures> each(count);
+    const auto lack = in_turn(count, apis.size(), [&](std::size_t worker, std::size_t i) {
+      each[i] = AllocRestart{apis[worker], options_, allocs_[begin + i], lines_}.run(
+          tasks_[begin + i]);
+    });
+    if (!lack.empty())
+      lines_.say(
+          fmt::format("Fewer than {} allocations were restarted at once: cannot start a thread: {}",
+                      apis.size(), lack));
+    RestartFailures failures;
+    for (auto& of_one : each)
+      std::ranges::move(of_one, std::back_inserter(failures));
     return failures;
   }
 
