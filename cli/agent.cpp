@@ -1,11 +1,13 @@
 // agent: runs a node of the cluster until it is told to end.
 #include "actors/agent/agent.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <iterator>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -124,6 +126,7 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
   }
   config = NOMAD_TRY(config::with_addresses(std::move(config), config::LocalAddresses::read()));
   NOMAD_TRY(config::validate(config));
+  std::ranges::move(config::remarks(config), std::back_inserter(config.warnings));
   return config;
 }
 

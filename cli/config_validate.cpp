@@ -37,6 +37,8 @@ Result<int> run_config_validate(const std::vector<std::string>& arguments) {
     std::cerr << valid.error().what << "\nConfiguration is invalid\n";
     return 1;
   }
+  for (const auto& remark : config::remarks(*complete))
+    std::cerr << fmt::format("Warning: {}\n", remark);
   std::cout << "Configuration is valid!\n";
   return 0;
 }

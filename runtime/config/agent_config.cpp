@@ -274,6 +274,27 @@ std::vector<std::string> client_servers(const AgentConfig& config) {
   return all;
 }
 
+std::vector<std::string> remarks(const AgentConfig& config) {
+  const auto& server = config.server;
+  if (!server.enabled) return {};
+  if (server.num_schedulers == 0)
+    return {
+        "server.num_schedulers is 0: this server schedules nothing, whatever "
+        "server.enabled_schedulers says, and other servers have to; leave the key out to have "
+        "half as many as cores, which 0 meant in earlier releases"};
+  if (server.enabled_schedulers.empty()) return {};
+  std::vector<std::string_view> missing;
+  for (const std::string_view type : {"service", "batch", "system", "sysbatch"})
+    if (std::ranges::find(server.enabled_schedulers, type) == server.enabled_schedulers.end())
+      missing.push_back(type);
+  if (missing.empty()) return {};
+  return {
+      fmt::format("server.enabled_schedulers leaves out {}: none of this server's schedulers, "
+                  "however many server.num_schedulers says, takes such jobs, and other servers "
+                  "have to",
+                  fmt::join(missing, ", "))};
+}
+
 Result<> validate_limits(const Limits& limits) {
   const auto check = [](std::string_view name, std::int64_t value, std::int64_t least) {
     if (value >= least) return Result<>{};

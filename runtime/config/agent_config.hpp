@@ -429,6 +429,9 @@ Result<AgentConfig> with_path(AgentConfig base, const std::string& path);
 /// What must hold before an agent starts; the error is one line that says what to do.
 Result<> validate(const AgentConfig& config);
 
+/// What a valid configuration means and whoever wrote it may not know, to be told at the start.
+std::vector<std::string> remarks(const AgentConfig& config);
+
 /// The servers that a client is told of: `client.servers`, then those of `server_join`, each with a
 /// port.
 std::vector<std::string> client_servers(const AgentConfig& config);

@@ -282,3 +282,29 @@ TEST_CASE("agent_config: the API shows every block that Nomad's has, with what w
   CHECK(shown.at("Plugins").as_array().at(0).as_object().at("Name") == "mock_driver");
   CHECK(shown.at("Autopilot").as_object().at("MaxTrailingLogs") == 250);
 }
+
+TEST_CASE("agent_config: a server that schedules nothing, or not all, says so at its start") {
+  AgentConfig config;
+  const auto said = [&config] {
+    const auto all = remarks(config);
+    return all.empty() ? std::string{} : all.front();
+  };
+  config.server.num_schedulers = 0;
+  CHECK(said().empty());  // no server
+  config.server.enabled = true;
+  CHECK(said()
+        == "server.num_schedulers is 0: this server schedules nothing, whatever "
+           "server.enabled_schedulers says, and other servers have to; leave the key out to have "
+           "half as many as cores, which 0 meant in earlier releases");
+  config.server.num_schedulers = 2;
+  config.server.enabled_schedulers = {"batch", "_core", "service"};
+  CHECK(said()
+        == "server.enabled_schedulers leaves out system, sysbatch: none of this server's "
+           "schedulers, however many server.num_schedulers says, takes such jobs, and other servers "
+           "have to");
+  config.server.enabled_schedulers = {"service", "batch", "system", "sysbatch"};
+  CHECK(said().empty());
+  config.server.enabled_schedulers.clear();
+  config.server.num_schedulers = -1;
+  CHECK(said().empty());
+}
